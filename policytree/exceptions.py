@@ -1,0 +1,19 @@
+"""The errors and warnings that policytree raises on purpose."""
+
+from __future__ import annotations
+
+
+class InputError(ValueError):
+    """The caller's data or arguments cannot be used; the message names which one and the remedy.
+
+    A subclass of :class:`ValueError`, so that scikit-learn's conventions hold. The command line prints the
+    message and exits with code 2.
+    """
+
+
+class SearchWarning(UserWarning):
+    """A search stopped early, or is expected to take very long; the message says how far it got."""
+
+
+class OverlapWarning(UserWarning):
+    """Estimated propensities leave some persons with almost no chance of some treatment."""

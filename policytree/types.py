@@ -1,0 +1,218 @@
+"""The frozen values that flow between rooms. Shape checks only; numbers are computed elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from policytree.exceptions import InputError
+
+if TYPE_CHECKING:
+    from policytree.tree import Tree
+
+NUMERIC = "numeric"
+CATEGORICAL = "categorical"
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One column of the user's table, as the search and the tree see it.
+
+    Attributes
+    ----------
+    name : str
+        The column's name.
+    kind : {"numeric", "categorical"}
+        Numeric features split by ``x <= threshold``; categorical ones by ``x == category``.
+    categories : tuple
+        The user's category values; the encoded value of a category is its position here. Empty for numeric features.
+    """
+
+    name: str
+    kind: str = NUMERIC
+    categories: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SplitColumn:
+    """One ordinal column of codes offered to the search: which split of which feature its cuts stand for.
+
+    A plain numeric feature gives one column. A numeric feature with missing values gives two, one whose splits send
+    missing values left and one whose splits send them right. A categorical feature gives one column per category
+    (``x == category`` goes left).
+
+    Attributes
+    ----------
+    feature : int
+        Index into ``BinnedData.features``.
+    thresholds : ndarray of shape (n_cuts,), float64
+        Cut ``b`` sends left what satisfies ``x <= thresholds[b]`` (numeric) or ``x == thresholds[b]`` (categorical).
+    missing_left : bool
+        Whether missing values go left.
+    """
+
+    feature: int
+    thresholds: np.ndarray
+    missing_left: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BinnedData:
+    """Integer codes of the features; a column of codes is one contiguous row.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_columns, n), uint8 or uint16
+        ``codes[j, i] <= b`` if and only if row ``i`` goes left at cut ``b`` of column ``j``.
+    n_bins : ndarray of shape (n_columns,), int64
+        Codes of column ``j`` lie in ``range(n_bins[j])``; it has ``n_bins[j] - 1`` cuts.
+    columns : tuple of SplitColumn
+    features : tuple of Feature
+    exact : bool
+        False if thresholds were thinned (``max_bins``), so that a certificate holds for the kept thresholds only.
+    """
+
+    codes: np.ndarray
+    n_bins: np.ndarray
+    columns: tuple[SplitColumn, ...]
+    features: tuple[Feature, ...]
+    exact: bool = True
+
+    def __post_init__(self) -> None:
+        if self.codes.ndim != 2 or len(self.codes) != len(self.columns) or len(self.n_bins) != len(self.columns):
+            raise InputError("codes, n_bins and columns must describe the same split columns.")
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.codes.shape[1]
+
+
+class Status(Enum):
+    """How a search ended, and so what its lower bound certifies."""
+
+    OPTIMAL = "optimal"
+    OPTIMAL_GIVEN_GUESSES = "optimal given the guesses"
+    TIME_LIMIT = "time limit"
+    MEMORY_LIMIT = "memory limit"
+    INTERRUPTED = "interrupted"
+    HEURISTIC = "heuristic"
+    INFEASIBLE = "infeasible"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Minimise ``sum of leaf losses + leaf_penalty * leaves`` over trees on ``data``.
+
+    Attributes
+    ----------
+    data : BinnedData
+    losses : ndarray of shape (n, K), float64
+        What it costs, in total, to give row ``i`` action ``k``. Any finite sign.
+    leaf_penalty : float
+        The price of one leaf, in the unit of the summed losses; >= 0.
+    max_depth : int or None
+        Largest number of splits on a path. None means no limit.
+    min_leaf : int
+        Smallest number of rows in a leaf (rows are counted, weights are not).
+    arms : ndarray of shape (n,), intp, or None
+        The arm each row was observed in; needed only for ``min_leaf_per_arm``.
+    min_leaf_per_arm : int
+        Smallest number of rows of every arm in a leaf.
+    """
+
+    data: BinnedData
+    losses: np.ndarray
+    leaf_penalty: float = 0.0
+    max_depth: int | None = 2
+    min_leaf: int = 1
+    arms: np.ndarray | None = None
+    min_leaf_per_arm: int = 0
+
+    def __post_init__(self) -> None:
+        if self.losses.ndim != 2 or len(self.losses) != self.data.n_rows:
+            raise InputError(
+                f"losses must have shape (n, K) with n = {self.data.n_rows} rows of data; got {self.losses.shape}."
+            )
+        if self.min_leaf_per_arm > 0 and self.arms is None:
+            raise InputError("min_leaf_per_arm needs the arm of every row.")
+
+
+@dataclass(frozen=True, slots=True)
+class Guesses:
+    """What a reference model suggests about the optimum. Everything unset means an exact search."""
+
+    max_depth: int | None = None
+    thresholds: tuple[np.ndarray, ...] | None = None
+    reference_losses: np.ndarray | None = None
+    upper_bound: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchLimits:
+    """What a search may use, and how it reports.
+
+    Attributes
+    ----------
+    time_limit : float or None
+        Seconds of wall time. None means no limit.
+    memory_limit : float or None
+        Bytes. None means no limit.
+    n_jobs : int
+        Number of threads, >= 1.
+    progress : callable or None
+        Called now and then with a :class:`Progress`.
+    """
+
+    time_limit: float | None = None
+    memory_limit: float | None = None
+    n_jobs: int = 1
+    progress: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A running search: seconds so far, the best objective, a valid lower bound, share of root splits closed."""
+
+    seconds: float
+    objective: float
+    lower_bound: float
+    share_closed: float
+    subproblems: int
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """A tree and its certificate.
+
+    Attributes
+    ----------
+    tree : Tree
+    objective : float
+        ``sum of leaf losses + leaf_penalty * leaves`` of ``tree``, re-scored in float64 from the losses as given.
+    lower_bound : float
+        No tree that the problem allows has a smaller objective (up to ``resolution``).
+    status : Status
+    seconds : float
+        Wall time of the search.
+    resolution : float
+        The largest error that fixed-point losses can cause in the objective, in its unit.
+    counters : dict
+        Work done (subproblems solved, root cuts evaluated, merged rows, ...).
+    """
+
+    tree: Tree
+    objective: float
+    lower_bound: float
+    status: Status
+    seconds: float
+    resolution: float
+    counters: dict[str, int | float] = field(default_factory=dict)
+
+    @property
+    def gap(self) -> float:
+        """``objective - lower_bound``, at least zero."""
+        return max(0.0, self.objective - self.lower_bound)
