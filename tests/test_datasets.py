@@ -1,0 +1,154 @@
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from policytree import datasets
+from policytree.datasets import DATASET_NAMES, load_dataset, load_rand_hie
+from policytree.exceptions import InputError
+
+
+@pytest.fixture(scope="module")
+def rand():
+    return load_rand_hie()
+
+
+@pytest.fixture(scope="module")
+def raw():
+    return pd.read_csv(datasets._packaged_file("statsmodels", "datasets/randhie/src/randhie.csv"))
+
+
+def test_rand_has_the_published_sample(rand, raw):
+    assert len(rand.frame) == 20_190
+    assert rand.frame["person"].nunique() == 5_912
+    np.testing.assert_array_equal(rand.frame["visits"], raw["mdvis"])
+    np.testing.assert_array_equal(rand.frame["person"], raw["zper"])
+    assert rand.frame[list(rand.covariates + rand.confounders)].notna().all(axis=None)
+    assert rand.frame.index.equals(pd.RangeIndex(20_190))
+
+
+def test_rand_persons_keep_their_arm_and_covariates(rand):
+    fixed = [*rand.covariates, *rand.confounders, "plan", "coinsurance", "household"]
+    assert (rand.frame.groupby("person")[fixed].nunique() == 1).all(axis=None)
+
+
+def test_rand_arms_are_the_plan_groups(rand, raw):
+    arms = rand.frame["plan"]
+    assert sorted(arms.unique()) == ["25%", "50%", "95%", "deductible", "free"]
+    # the individual deductible plan, which the raw rate cannot tell from free care
+    assert set(raw.loc[arms == "deductible", "coins"]) == {0} == set(raw.loc[arms == "free", "coins"])
+    assert (raw.loc[arms == "deductible", "mdeoff"].dropna() <= 450).all()
+    assert (raw.loc[arms == "free", "mdeoff"].dropna() == 0).all()
+    for label in ("25%", "50%"):
+        assert set(raw.loc[arms == label, "coins"]) == {int(label[:-1])}
+    assert set(raw.loc[arms == "95%", "coins"]) == {95, 100}
+    shares = pd.crosstab(rand.frame["site"], arms)
+    assert [(site, arm) for site, arm in zip(*np.nonzero(shares.to_numpy() == 0), strict=True)] == [
+        (list(shares.index).index("Seattle"), list(shares.columns).index("50%"))
+    ]
+
+
+def test_rand_age_is_in_completed_years_at_the_first_year(rand, raw):
+    youngest = raw.groupby("zper")["xage"].min()
+    expected = raw["zper"].map(youngest).astype(int)
+    np.testing.assert_array_equal(rand.frame["age"], expected)
+    assert rand.frame["age"].nunique() <= 63
+
+
+def test_rand_self_rated_health_orders_the_dummies(rand, raw):
+    for value, column in ((2, "hlthg"), (3, "hlthf"), (4, "hlthp")):
+        np.testing.assert_array_equal(rand.frame["self_rated_health"] == value, raw[column] == 1)
+    assert set(rand.frame["self_rated_health"]) == {1, 2, 3, 4}
+
+
+def test_rand_households_nest_persons_and_resemble_families(rand):
+    persons = rand.frame.drop_duplicates("person")
+    assert persons["household"].nunique() == 1_898
+    sizes = persons.groupby("household").agg(members=("person", "size"), family=("family_size", "max"))
+    assert (sizes["members"] <= sizes["family"]).mean() > 0.98
+    assert (persons.groupby("household")["plan"].nunique() == 1).all()
+
+
+def test_rand_raw_rates_and_spending_on_request(raw):
+    rand = load_rand_hie(arms="coinsurance", outcome="spending")
+    arguments = rand.fit_arguments()
+    np.testing.assert_array_equal(arguments["T"], raw["coins"])
+    np.testing.assert_array_equal(arguments["Y"], raw["meddol"])
+    assert list(rand.outcomes) == ["spending", "visits"]
+
+
+def test_fit_arguments_are_aligned(rand):
+    arguments = rand.fit_arguments("spending")
+    assert set(arguments) == {"Y", "T", "X", "W", "propensity", "groups"}
+    assert arguments["X"].shape == (20_190, len(rand.covariates))
+    assert list(arguments["W"]) == ["site", "black"]
+    assert arguments["propensity"] is None
+    assert not set(rand.covariates) & set(rand.confounders)
+    with pytest.raises(InputError, match="no outcome 'mdvis'; choose one of visits, spending"):
+        rand.fit_arguments("mdvis")
+
+
+@pytest.mark.parametrize("arguments", [{"arms": "rate"}, {"outcome": "mdvis"}])
+def test_rand_unknown_options_are_named(arguments):
+    with pytest.raises(InputError, match=f"{next(iter(arguments))} must be"):
+        load_rand_hie(**arguments)
+
+
+def test_loading_rand_does_not_import_statsmodels():
+    code = "import sys; from policytree import load_rand_hie; load_rand_hie(); print('statsmodels' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "False"
+
+
+def test_nsw_gives_the_known_difference_in_means():
+    pytest.importorskip("causaldata")
+    nsw = load_dataset("nsw")
+    means = nsw.frame.groupby("treat")["re78"].agg(["size", "mean"])
+    assert means["size"].to_dict() == {"control": 260, "training": 185}
+    # Dehejia & Wahba (1999), table 3: the experimental benchmark is $1,794
+    assert means["mean"]["training"] - means["mean"]["control"] == pytest.approx(1794, abs=1)
+
+
+def test_nsw_without_causaldata_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(datasets, "find_spec", lambda package: None)
+    with pytest.raises(InputError, match="pip install causaldata"):
+        load_dataset("nsw")
+
+
+def actg_file(path):
+    """Two patients an arm, with the columns of speff2trial's file."""
+    rows = pd.DataFrame({"arms": [0, 1, 2, 3] * 2, "treat": [0, 1, 1, 1] * 2, "cd420": range(8), "cd820": range(8)})
+    baseline = ["age", "wtkg", "hemo", "drugs", "karnof", "oprior", "z30", "preanti", "gender", "strat", "symptom"]
+    baseline += ["cd40", "cd80", "race", "homo"]
+    rows.assign(**dict.fromkeys(baseline, 1.0)).to_csv(path, index=False)
+
+
+@pytest.mark.parametrize("folder", ["", "trials"])
+@pytest.mark.parametrize("by_variable", [False, True])
+def test_actg175_from_a_directory(tmp_path, monkeypatch, folder, by_variable):
+    (tmp_path / folder).mkdir(exist_ok=True)
+    actg_file(tmp_path / folder / "actg175.csv.gz")
+    if by_variable:
+        monkeypatch.setenv("POLICYTREE_DATA", str(tmp_path))
+    study = load_dataset("actg175", data_dir=None if by_variable else tmp_path)
+    arguments = study.fit_arguments()
+    assert arguments["T"][0] == "zidovudine"
+    assert list(arguments["propensity"]) == sorted(set(arguments["T"]))
+    assert (arguments["propensity"] == 0.25).all(axis=None)
+
+
+def test_actg175_missing_file_names_it_and_its_source(tmp_path, monkeypatch):
+    monkeypatch.delenv("POLICYTREE_DATA", raising=False)
+    with pytest.raises(InputError, match=r"actg175\.csv\.gz.*speff2trial.*POLICYTREE_DATA"):
+        load_dataset("actg175")
+    with pytest.raises(InputError, match=r"actg175\.csv\.gz is not in .*speff2trial"):
+        load_dataset("actg175", data_dir=tmp_path)
+
+
+def test_unknown_names_and_needless_directories(tmp_path):
+    with pytest.raises(InputError, match=f"choose one of {', '.join(DATASET_NAMES)}"):
+        load_dataset("rand")
+    with pytest.raises(InputError, match="leave data_dir out"):
+        load_dataset("rand-hie", data_dir=tmp_path)
