@@ -239,8 +239,8 @@ def _load_nsw() -> Dataset:
         covariates=("age", "educ", "marr", "nodegree", "re74", "re75"),
         confounders=("black", "hisp"),
         description="National Supported Work Demonstration, randomised job training, 1975-77: the 445 men of LaLonde's "
-        "experimental sample for whom Dehejia and Wahba found 1974 earnings (185 trained). The file has neither site nor "
-        "randomisation ratio: estimate the propensity.",
+        "experimental sample for whom Dehejia and Wahba found 1974 earnings (185 trained). The file has "
+        "neither site nor randomisation ratio: estimate the propensity.",
         source="LaLonde (1986), AER 76(4); Dehejia & Wahba (1999), JASA 94(448); causaldata (Cunningham's Mixtape)",
         licence="MIT (causaldata)",
     )
