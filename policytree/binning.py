@@ -1,0 +1,211 @@
+"""From the user's table to encoded numbers, and from numbers to integer codes: thresholds, categories, missing values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from policytree.exceptions import InputError
+from policytree.types import CATEGORICAL, BinnedData, Feature, SplitColumn
+
+MAX_BINS = 65_536  # codes are uint16
+
+
+def _named_frame(X):
+    """A narwhals DataFrame if ``X`` is a frame of a known library, else None."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureEncoder:
+    """Turns a table into float64 numbers the way the training table was turned.
+
+    Numbers and booleans stay numbers (missing is NaN); text and categorical columns become the position of the value in
+    ``Feature.categories`` (missing, or not seen at fit, is NaN).
+
+    Attributes
+    ----------
+    features : tuple of Feature
+    named : bool
+        Whether the training table carried column names, so that new tables are matched by name.
+    """
+
+    features: tuple[Feature, ...]
+    named: bool
+
+    @classmethod
+    def fit(cls, X) -> FeatureEncoder:
+        """Learn names, kinds and categories of the columns of a frame (pandas, polars) or an (n, p) array."""
+        frame = _named_frame(X)
+        if frame is None:
+            array = np.asarray(X)
+            if array.ndim != 2:
+                raise InputError(f"X must be a table with rows and columns; got {array.ndim} dimension(s).")
+            return cls(tuple(Feature(f"x{j}") for j in range(array.shape[1])), named=False)
+        names = [str(name) for name in frame.columns]
+        return cls(tuple(_learn_feature(name, frame[c]) for name, c in zip(names, frame.columns, strict=True)), True)
+
+    def encode(self, X) -> np.ndarray:
+        """Numbers of a table, shape (n, p), float64; NaN means missing.
+
+        Raises
+        ------
+        InputError
+            If a column is missing, holds infinite values, or cannot be read as numbers.
+        """
+        frame = _named_frame(X)
+        if frame is None or not self.named:
+            array = _as_float(X.to_numpy() if frame is not None else X)
+            if array.ndim != 2 or array.shape[1] != len(self.features):
+                raise InputError(f"X must have {len(self.features)} columns, as at fit; got shape {array.shape}.")
+            _refuse_infinite(array, self.features)
+            return array
+        columns = {str(name): name for name in frame.columns}
+        lacking = [f.name for f in self.features if f.name not in columns]
+        if lacking:
+            raise InputError(f"X lacks the column(s) {', '.join(map(repr, lacking))} that were there at fit; add them.")
+        out = np.empty((len(frame), len(self.features)))
+        for j, feature in enumerate(self.features):
+            out[:, j] = _encode_column(feature, frame[columns[feature.name]])
+        _refuse_infinite(out, self.features)
+        return out
+
+
+def _as_float(X) -> np.ndarray:
+    """A float64 array, or one sentence."""
+    try:
+        return np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            "X holds values that are not numbers; pass a DataFrame, whose text columns are treated as categories."
+        ) from error
+
+
+def _refuse_infinite(X: np.ndarray, features: tuple[Feature, ...]) -> None:
+    bad = np.flatnonzero(np.isinf(X).any(axis=0))
+    if len(bad):
+        name = features[bad[0]].name
+        raise InputError(f"Column {name!r} of X holds infinite values; replace them by numbers or by missing values.")
+
+
+def _is_category(column) -> bool:
+    return isinstance(column.dtype, (nw.String, nw.Categorical, nw.Enum, nw.Object))
+
+
+def _learn_feature(name: str, column) -> Feature:
+    dtype = column.dtype
+    if _is_category(column):
+        values = {v for v in column.to_list() if v is not None and v == v}
+        try:
+            ordered = sorted(values)
+        except TypeError:
+            ordered = sorted(values, key=lambda v: (str(type(v)), str(v)))
+        return Feature(name, CATEGORICAL, tuple(ordered))
+    if not (dtype.is_numeric() or isinstance(dtype, nw.Boolean)):
+        raise InputError(f"Column {name!r} of X has type {dtype}; turn it into numbers or text, or leave it out.")
+    return Feature(name)
+
+
+def _encode_column(feature: Feature, column) -> np.ndarray:
+    if feature.kind == CATEGORICAL:
+        position = {value: float(k) for k, value in enumerate(feature.categories)}
+        # A NaN in a text column is a float that equals nothing, so it is "not seen" as well.
+        return np.array([position.get(v, np.nan) for v in column.to_list()], dtype=np.float64)
+    if _is_category(column):
+        raise InputError(f"Column {feature.name!r} of X held numbers at fit and holds text now; convert it to numbers.")
+    if isinstance(column.dtype, nw.Boolean):
+        column = column.cast(nw.Float64)
+    return column.cast(nw.Float64).to_numpy().astype(np.float64)
+
+
+def midpoints(values: np.ndarray) -> np.ndarray:
+    """Thresholds between sorted distinct values, ``a <= threshold < b`` also for neighbouring floats."""
+    low, high = values[:-1], values[1:]
+    middle = low / 2 + high / 2  # halves first: the sum of two large values may overflow
+    return np.where((middle < high) & (middle >= low), middle, low)
+
+
+def _thin(thresholds: np.ndarray, x: np.ndarray, max_bins: int) -> np.ndarray:
+    """At most ``max_bins - 1`` of the thresholds, near quantiles of ``x``."""
+    wanted = np.quantile(x, np.arange(1, max_bins) / max_bins, method="inverted_cdf")
+    at = np.searchsorted(thresholds, wanted, side="left")
+    return thresholds[np.unique(at[at < len(thresholds)])]
+
+
+def _numeric_columns(j: int, x: np.ndarray, max_bins: int) -> tuple[list, bool]:
+    """Split columns and codes of one numeric feature, and whether every threshold was kept."""
+    missing = np.isnan(x)
+    present = x[~missing]
+    values = np.unique(present)
+    thresholds = midpoints(values)
+    exact = len(thresholds) < max_bins - missing.any()
+    if not exact:
+        thresholds = _thin(thresholds, present, max_bins - 1)
+    codes = np.searchsorted(thresholds, x, side="left")
+    out = []
+    if missing.any() and len(values):
+        right = np.where(missing, len(thresholds) + 1, codes)
+        out.append((SplitColumn(j, np.append(thresholds, np.inf), False), right))
+        codes = np.where(missing, 0, codes)  # together with the smallest values: missing goes left
+    if len(thresholds):
+        out.append((SplitColumn(j, thresholds, bool(missing.any())), codes))
+    return out, exact
+
+
+def _categorical_columns(j: int, x: np.ndarray) -> list:
+    """One column per distinguishable split "this value against the rest", the value coded 0 and everything else 1.
+
+    Missing values may go either way, or be split off alone (threshold -1, which no category has).
+    """
+    missing = np.isnan(x)
+    values = np.unique(x[~missing])
+    found = [(SplitColumn(j, np.array([v]), False), (x != v).astype(np.int64)) for v in values]
+    if missing.any():
+        found.append((SplitColumn(j, np.array([-1.0]), True), (~missing).astype(np.int64)))
+        if len(values) > 2:  # with two values, "this one or missing" is "not the other one"
+            found += [(SplitColumn(j, np.array([v]), True), (~missing & (x != v)).astype(np.int64)) for v in values]
+    elif len(values) == 2:
+        found = found[:1]  # "not the first" is the second
+    return [(column, code) for column, code in found if code.any()]
+
+
+def bin_matrix(X, features: tuple[Feature, ...] | None = None, *, max_bins: int | None = None) -> BinnedData:
+    """Integer codes of an encoded matrix, with thresholds midway between neighbouring distinct values.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p)
+        Numbers as made by :meth:`FeatureEncoder.encode`; NaN means missing.
+    features : tuple of Feature, optional
+        Names and kinds of the columns; numeric ``x0, x1, ...`` by default.
+    max_bins : int, optional
+        Most codes a feature may have, 2 to 65,536 (also the default); features with more distinct values keep the
+        thresholds nearest to quantiles, and ``exact`` is False.
+
+    Returns
+    -------
+    BinnedData
+        Constant columns have no cut and are left out of ``codes``.
+    """
+    X = np.ascontiguousarray(X, dtype=np.float64)
+    features = features or tuple(Feature(f"x{j}") for j in range(X.shape[1]))
+    limit = MAX_BINS if max_bins is None else max_bins
+    if not 2 <= limit <= MAX_BINS:
+        raise InputError(f"max_bins must lie between 2 and {MAX_BINS}; got {max_bins}.")
+    found, exact = [], True
+    for j, feature in enumerate(features):
+        if feature.kind == CATEGORICAL:
+            found += _categorical_columns(j, X[:, j])
+        else:
+            columns, kept = _numeric_columns(j, X[:, j], limit)
+            found += columns
+            exact &= bool(kept)
+    n_bins = np.array([len(column.thresholds) + 1 for column, _ in found], dtype=np.int64)
+    dtype = np.uint8 if not len(found) or n_bins.max() <= 256 else np.uint16
+    codes = np.empty((len(found), len(X)), dtype=dtype)
+    for row, (_, code) in zip(codes, found, strict=True):
+        row[:] = code
+    return BinnedData(codes, n_bins, tuple(column for column, _ in found), tuple(features), exact)

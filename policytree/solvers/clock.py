@@ -1,0 +1,69 @@
+"""Wall time, time limits and Ctrl-C for searches that run inside kernels."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from policytree.types import Status
+
+
+class Clock:
+    """Runs a search in a thread, and raises the flag that its kernels poll when time is up or the user interrupts.
+
+    Attributes
+    ----------
+    flag : ndarray of shape (1,), int64
+        Nonzero: stop as soon as possible. Kernels release the GIL and read it between steps.
+    status : Status
+        Why the flag was raised.
+    """
+
+    def __init__(self, time_limit: float | None):
+        self.start = time.perf_counter()
+        self.time_limit = time_limit
+        self.flag = np.zeros(1, dtype=np.int64)
+        self.status = Status.OPTIMAL
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the flag is raised."""
+        return bool(self.flag[0])
+
+    def seconds(self) -> float:
+        """Wall time since the start."""
+        return time.perf_counter() - self.start
+
+    def stop(self, status: Status) -> None:
+        """Raise the flag; the first reason stays."""
+        if not self.stopped:
+            self.status = status
+            self.flag[0] = 1
+
+    def watch(self, search: Callable[[], None]) -> None:
+        """Run ``search`` to its end, or until the limit or Ctrl-C makes it stop early; its exceptions are raised here."""
+        failure: list[BaseException] = []
+        finished = threading.Event()
+
+        def work() -> None:
+            try:
+                search()
+            except BaseException as error:
+                failure.append(error)
+            finally:
+                finished.set()
+
+        thread = threading.Thread(target=work, daemon=True, name="policytree-search")
+        thread.start()
+        try:
+            left = None if self.time_limit is None else max(0.0, self.time_limit - self.seconds())
+            if not finished.wait(left):
+                self.stop(Status.TIME_LIMIT)
+        except KeyboardInterrupt:
+            self.stop(Status.INTERRUPTED)
+        thread.join()
+        if failure:
+            raise failure[0]

@@ -1,0 +1,84 @@
+"""From a search's splits to a Tree with its sums, and the objective re-scored from the losses as given."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from policytree.solvers.fixed_point import FixedPoint
+from policytree.tree import TREE_LEAF, TREE_UNDEFINED, Tree
+from policytree.types import CATEGORICAL, Problem, Solution, Status
+
+
+def leaf_only(problem: Problem, fixed: FixedPoint, status: Status, seconds: float) -> Solution:
+    """The tree without a split, when nothing else can be said."""
+    return finish(problem, fixed, [(-1, 0)], 0.0, status, seconds, {})
+
+
+def finish(problem: Problem, fixed: FixedPoint, splits, gap: float, status: Status, seconds, counters) -> Solution:
+    """Build the tree of preorder ``splits``, merge sibling leaves with the same action, and score it in float64."""
+    tree = build_tree(problem, splits)
+    leaves = tree.is_leaf
+    objective = float(tree.value[leaves].min(axis=1).sum()) + problem.leaf_penalty * tree.n_leaves
+    return Solution(tree, objective, objective - gap, status, seconds, fixed.resolution, counters)
+
+
+def build_tree(problem: Problem, splits: list[tuple[int, int]]) -> Tree:
+    """Tree of ``(column, cut)`` pairs in preorder, ``column`` -1 for a leaf; rows are followed by their codes."""
+    builder = _Builder(problem, splits)
+    builder.add(np.arange(problem.data.n_rows))
+    columns = list(zip(*builder.nodes, strict=True))
+    return Tree(
+        children_left=np.array(columns[0], dtype=np.int32),
+        children_right=np.array(columns[1], dtype=np.int32),
+        feature=np.array(columns[2], dtype=np.int32),
+        threshold=np.array(columns[3], dtype=np.float64),
+        missing_go_to_left=np.array(columns[4], dtype=bool),
+        action=np.array(columns[5], dtype=np.int32),
+        n_node_samples=np.array(columns[6], dtype=np.int64),
+        value=np.array(columns[7], dtype=np.float64).reshape(len(builder.nodes), -1),
+        features=problem.data.features,
+        actions=tuple(range(problem.losses.shape[1])),
+    )
+
+
+class _Builder:
+    """Consumes preorder splits and appends nodes in preorder."""
+
+    def __init__(self, problem: Problem, splits):
+        self.problem = problem
+        self.splits = iter(splits)
+        self.nodes: list[list] = []
+
+    def add(self, rows: np.ndarray) -> int:
+        """Append the next subtree; returns its node id."""
+        column, cut = next(self.splits)
+        value = self.problem.losses[rows].sum(axis=0)
+        node = len(self.nodes)
+        entry = [TREE_LEAF, TREE_LEAF, TREE_UNDEFINED, np.nan, False, int(np.argmin(value)), len(rows), value]
+        self.nodes.append(entry)
+        if column < 0:
+            return node
+        data = self.problem.data
+        left = data.codes[column, rows] <= cut
+        entry[0] = self.add(rows[left])
+        entry[1] = self.add(rows[~left])
+        if self._same_leaf(entry[0], entry[1]):
+            del self.nodes[node + 1 :]
+            entry[:2] = [TREE_LEAF, TREE_LEAF]
+            return node
+        split = data.columns[column]
+        entry[2], entry[3] = split.feature, float(split.thresholds[cut])
+        entry[4] = self._missing_left(split, left)
+        return node
+
+    def _same_leaf(self, a: int, b: int) -> bool:
+        first, second = self.nodes[a], self.nodes[b]
+        return first[0] == second[0] == TREE_LEAF and first[5] == second[5]
+
+    def _missing_left(self, split, left: np.ndarray) -> bool:
+        """As learned; where training had no missing value, with the larger side (for one category: with the rest)."""
+        data = self.problem.data
+        if split.missing_left or data.features[split.feature].kind == CATEGORICAL:
+            return split.missing_left
+        learned = any(c.missing_left for c in data.columns if c.feature == split.feature)
+        return False if learned or np.isposinf(split.thresholds[-1]) else bool(2 * left.sum() >= len(left))
