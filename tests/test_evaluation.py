@@ -197,7 +197,7 @@ def test_intervals_cover_roughly(rng):
 @pytest.mark.slow
 def test_intervals_cover():
     generator = np.random.default_rng(17)
-    hits = np.array([covered(generator, 100) for _ in range(500)]).mean(axis=0)
+    hits = np.array([covered(generator, 100) for _ in range(2_000)]).mean(axis=0)
     assert ((hits >= 0.93) & (hits <= 0.97)).all(), hits
 
 
