@@ -69,6 +69,12 @@ class Estimate:
         )
 
 
+def check_level(level: float) -> None:
+    """Refuse a coverage that is none."""
+    if not 0.0 < level < 1.0:
+        raise InputError(f"level must lie between 0 and 1, for example 0.95; got {level!r}.")
+
+
 def mean_estimate(scores, *, groups=None, sample_weight=None, level: float = 0.95) -> Estimate:
     """Weighted mean of per-row scores, with a cluster-robust standard error.
 
@@ -97,8 +103,7 @@ def mean_estimate(scores, *, groups=None, sample_weight=None, level: float = 0.9
     Liang and Zeger (1986), Biometrika 73(1), 13-22. Cameron and Miller (2015), Journal of Human Resources 50(2),
     317-372, section II.B.
     """
-    if not 0.0 < level < 1.0:
-        raise InputError(f"level must lie between 0 and 1, for example 0.95; got {level!r}.")
+    check_level(level)
     n_rows = len(scores)
     weight = np.ones(n_rows) if sample_weight is None else sample_weight
     groups = np.arange(n_rows) if groups is None else groups

@@ -1,0 +1,316 @@
+"""The honest value of a policy learner: nuisances and tree are refitted without the rows they are judged on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from policytree.crossfit import FoldPlan, make_folds
+from policytree.evaluation import DIRECTIONS, Estimate, check_level, mean_estimate
+from policytree.exceptions import InputError
+from policytree.weighting.inputs import Observed, observe
+from policytree.weighting.propensities import is_constant
+
+POLICY, STATUS_QUO, PLUG_IN = "policy tree", "status quo", "plug-in rule"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PolicyValueTable:
+    """Held-out value of a learnt policy beside what else one could do.
+
+    Attributes
+    ----------
+    estimates : mapping of str to Estimate
+        Value of every rule, in the outcome's unit: "policy tree", "always <treatment>" for every treatment, "status
+        quo" (what people got: the mean outcome) and "plug-in rule" (no tree: everybody gets the treatment whose
+        predicted outcome is best).
+    differences : mapping of str to Estimate
+        The policy tree's value minus each other rule's, paired on the same rows.
+    direction : {"maximize", "minimize"}
+        Which way outcomes are better; signs are never turned.
+    folds : FoldPlan
+        Fold each row was held out in.
+    policy, plug_in : ndarray of shape (n,)
+        Treatment that each rule, learnt without the row's fold, recommends to the row.
+    rewards : DataFrame of shape (n, K)
+        Rewards of every row by nuisances that saw neither the row nor its cluster.
+    trees : tuple
+        The fitted tree of every fold (``policy_tree_`` of the estimator, or the estimator if it has none).
+    """
+
+    estimates: Mapping[str, Estimate]
+    differences: Mapping[str, Estimate]
+    direction: str
+    folds: FoldPlan = field(repr=False)
+    policy: np.ndarray = field(repr=False)
+    plug_in: np.ndarray = field(repr=False)
+    rewards: pd.DataFrame = field(repr=False)
+    trees: tuple[Any, ...] = field(repr=False)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per rule: value, standard_error, lower, upper, and difference, difference_standard_error, ... .
+
+        A difference is the policy tree's value minus the row's; NaN in the policy tree's own row.
+        """
+        columns = ("value", "standard_error", "lower", "upper")
+        rows = {}
+        for rule, estimate in self.estimates.items():
+            row = {column: getattr(estimate, column) for column in columns}
+            difference = self.differences.get(rule)
+            for column in columns:
+                name = "difference" if column == "value" else f"difference_{column}"
+                row[name] = np.nan if difference is None else getattr(difference, column)
+            rows[rule] = row
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("rule")
+
+    def to_text(self) -> str:
+        """Show the table in fixed width, standard errors with two significant digits or more, and say what it is."""
+        digits = _decimals([*self.estimates.values(), *self.differences.values()])
+        policy = self.estimates[POLICY]
+        interval = f"{100 * policy.level:g}% interval"
+        rows = {}
+        for rule, estimate in self.estimates.items():
+            difference = self.differences.get(rule)
+            rows[rule] = [
+                f"{estimate.value:.{digits}f}",
+                f"{estimate.standard_error:.{digits}f}",
+                _interval(estimate, digits),
+                "" if difference is None else f"{difference.value:+.{digits}f}",
+                "" if difference is None else _interval(difference, digits),
+            ]
+        header = ["value", "std. error", interval, "tree - rule", f"{interval} "]
+        table = pd.DataFrame.from_dict(rows, orient="index", columns=header).to_string()
+        better = "higher" if self.direction == "maximize" else "lower"
+        clusters = f" in {policy.n_clusters:,} clusters" if policy.n_clusters != policy.n else ""
+        return (
+            f"{table}\n"
+            f"Held-out values over {self.folds.n_folds} folds, {policy.n:,} rows{clusters}; {better} is better.\n"
+            "Each fold is judged by a tree and nuisance models that were learnt from the other folds."
+        )
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+def _decimals(estimates: list[Estimate]) -> int:
+    """Decimals that show two significant digits of the smallest positive standard error."""
+    errors = [e.standard_error for e in estimates if e.standard_error > 0]
+    return int(np.clip(1 - np.floor(np.log10(min(errors))), 0, 12)) if errors else 3
+
+
+def _interval(estimate: Estimate, digits: int) -> str:
+    return f"[{estimate.lower:.{digits}f}, {estimate.upper:.{digits}f}]"
+
+
+def cross_val_policy_value(
+    estimator,
+    Y,
+    T,
+    *,
+    X,
+    W=None,
+    propensity=None,
+    groups=None,
+    sample_weight=None,
+    cv=5,
+    level: float = 0.95,
+    random_state=None,
+    progress: Callable[[int, int], None] | None = None,
+) -> PolicyValueTable:
+    """Held-out value of a policy learner, against every constant treatment, the status quo and the plug-in rule.
+
+    For every fold, a clone of ``estimator`` (nuisance models and tree) is fitted on the other folds; it recommends
+    treatments to the held-out rows, and its nuisance models, which have not seen them, score them. Scores of all folds
+    are pooled and averaged; standard errors are as in :func:`policytree.policy_value`. The value is that of rules
+    learnt in this way from a share ``1 - 1/cv`` of the data, averaged over the folds; the tree that you fit on all data
+    is another one.
+
+    Parameters
+    ----------
+    estimator : DRPolicyTree or the like
+        Unfitted or fitted; it is cloned and never changed. Needs ``fit(Y, T, *, X, W, propensity, sample_weight,
+        groups)``, ``predict(X)`` and, once fitted, ``reward_estimator_`` with ``predict_rewards(Y, T, *, X, W,
+        propensity)`` and ``predict_outcomes(*, X, W)``, both (n, K) frames. Its ``direction`` ("maximize" if it has
+        none) says which outcomes are better.
+    Y : array of shape (n,)
+        Outcome, in its unit.
+    T : array of shape (n,)
+        Treatment labels of any type.
+    X : DataFrame or array of shape (n, p)
+        What the rule may look at.
+    W : DataFrame or array of shape (n, q), optional
+        Further confounders.
+    propensity : optional
+        Known assignment probabilities, in any form that ``RewardEstimator.fit`` takes.
+    groups : array of shape (n,), optional
+        Clusters; never split between folds.
+    sample_weight : array of shape (n,), optional
+        Weights of the rows, in fitting and in the averages.
+    cv : int, scikit-learn splitter, or array of shape (n,)
+        Number of folds, balanced over treatments; or a splitter; or each row's fold.
+    level : float
+        Coverage of the intervals.
+    random_state : int, RandomState or None
+        Draws the folds. The estimator's own randomness is set on the estimator.
+    progress : callable, optional
+        Called as ``progress(done, total)`` after every fold.
+
+    Returns
+    -------
+    PolicyValueTable
+
+    Raises
+    ------
+    InputError
+        For bad data (see :class:`policytree.RewardEstimator`), too few rows or clusters of a treatment, or an estimator
+        without the methods above.
+
+    References
+    ----------
+    Athey and Wager (2021), Policy learning with observational data, Econometrica 89(1), 133-161, section 5 (values by
+    cross-validation). Chernozhukov et al. (2018), Econometrics Journal 21(1), C1-C68 (cross-fitting).
+    """
+    check_level(level)  # before the work, not after
+    direction = _direction(estimator)
+    seen = observe(Y, T, sample_weight=sample_weight, groups=groups)
+    data = _Data(seen, _table(X, "X", seen.n), _table(W, "W", seen.n), propensity)
+    folds = make_folds(
+        seen.n, cv, strata=seen.arm, stratum_names=seen.treatments, groups=seen.groups, random_state=random_state
+    )
+    held_out = _HeldOut(seen.n, seen.n_arms)
+    trees = []
+    for done, (train, test) in enumerate(folds.splits(), start=1):
+        fitted = clone(estimator).fit(**data.fit_arguments(train))
+        held_out.fill(fitted, data, test, direction)
+        trees.append(getattr(fitted, "policy_tree_", fitted))
+        if progress is not None:
+            progress(done, folds.n_folds)
+    estimates, differences = _estimates(held_out, seen, level)
+    return PolicyValueTable(
+        estimates,
+        differences,
+        direction,
+        folds,
+        seen.treatments[held_out.policy],
+        seen.treatments[held_out.plug_in],
+        seen.frame(held_out.rewards),
+        tuple(trees),
+    )
+
+
+def _direction(estimator) -> str:
+    """Return the estimator's direction; refuse estimators that cannot be refitted from outcomes."""
+    if not has_fit_parameter(estimator, "propensity"):
+        raise InputError(
+            f"{type(estimator).__name__} does not estimate its own rewards, so it cannot be refitted inside the folds; "
+            "use DRPolicyTree, or hold rows out yourself and call policy_value."
+        )
+    direction = getattr(estimator, "direction", "maximize")
+    if direction not in DIRECTIONS:
+        raise InputError(f"direction must be 'maximize' or 'minimize'; got {direction!r}.")
+    return direction
+
+
+def _table(table, argument: str, n: int):
+    """Make a table sliceable by row numbers, keeping its kind: narwhals around frames, else an array."""
+    if table is None:
+        return None
+    native = nw.from_native(table, eager_only=True, allow_series=True, pass_through=True)
+    sliceable = native if isinstance(native, (nw.DataFrame, nw.Series)) else np.asarray(table)
+    if sliceable.shape[:1] != (n,):
+        raise InputError(f"{argument} has {len(sliceable)} rows, but Y has {n}; give one row per row of Y.")
+    return sliceable
+
+
+def _rows(table, rows: np.ndarray):
+    """Those rows, in the user's own kind of table."""
+    part = table[rows]
+    return part.to_native() if isinstance(part, (nw.DataFrame, nw.Series)) else part
+
+
+class _Data:
+    """The user's data, sliced by row numbers into the arguments of estimators."""
+
+    def __init__(self, seen: Observed, X, W, propensity):
+        self.seen = seen
+        self._X = X
+        self._W = W
+        self._propensity = propensity
+        self._per_row = propensity is not None and not is_constant(propensity, seen.n, seen.n_arms)
+        if self._per_row:
+            self._propensity = _table(propensity, "propensity", seen.n)
+
+    def covariates(self, rows: np.ndarray) -> dict:
+        """X and W of these rows."""
+        return {"X": _rows(self._X, rows), "W": None if self._W is None else _rows(self._W, rows)}
+
+    def observations(self, rows: np.ndarray) -> dict:
+        """Y, T, X, W and propensity of these rows."""
+        return {
+            "Y": self.seen.y[rows],
+            "T": self.seen.treatments[self.seen.arm[rows]],
+            "propensity": _rows(self._propensity, rows) if self._per_row else self._propensity,
+            **self.covariates(rows),
+        }
+
+    def fit_arguments(self, rows: np.ndarray) -> dict:
+        """All arguments of ``fit`` for these rows."""
+        seen = self.seen
+        return {
+            **self.observations(rows),
+            "sample_weight": None if seen.sample_weight is None else seen.sample_weight[rows],
+            "groups": None if seen.groups is None else seen.groups[rows],
+        }
+
+
+class _HeldOut:
+    """What models say about rows they have not seen, filled fold by fold."""
+
+    def __init__(self, n: int, n_arms: int):
+        self.rewards = np.full((n, n_arms), np.nan)
+        self.policy = np.full(n, -1, dtype=np.intp)
+        self.plug_in = np.full(n, -1, dtype=np.intp)
+
+    def fill(self, fitted, data: _Data, rows: np.ndarray, direction: str) -> None:
+        """Score and treat the held-out ``rows`` with a model fitted on the other rows."""
+        treatments = pd.Index(data.seen.treatments)
+        nuisances = fitted.reward_estimator_
+        covariates = data.covariates(rows)
+        rewards = nuisances.predict_rewards(**data.observations(rows))
+        outcomes = nuisances.predict_outcomes(**covariates)
+        self.rewards[rows] = _by_treatment(rewards, treatments, "predict_rewards")
+        predicted = _by_treatment(outcomes, treatments, "predict_outcomes")
+        self.plug_in[rows] = predicted.argmax(axis=1) if direction == "maximize" else predicted.argmin(axis=1)
+        codes = treatments.get_indexer(pd.Index(fitted.predict(covariates["X"])))
+        if (codes < 0).any():
+            raise InputError(f"{type(fitted).__name__}.predict returned a label that is not among T's treatments.")
+        self.policy[rows] = codes
+
+
+def _by_treatment(frame: pd.DataFrame, treatments: pd.Index, method: str) -> np.ndarray:
+    """Columns in the order of ``treatments``."""
+    lacking = [str(label) for label in treatments if label not in frame.columns]
+    if lacking:
+        raise InputError(f"reward_estimator_.{method} gave no column for treatment {lacking[0]}.")
+    return frame[list(treatments)].to_numpy(dtype=np.float64)
+
+
+def _estimates(held_out: _HeldOut, seen: Observed, level: float) -> tuple[dict[str, Estimate], dict[str, Estimate]]:
+    """Values of all rules on the pooled held-out rows, and the policy's paired differences."""
+    every = np.arange(seen.n)
+    scores = {POLICY: held_out.rewards[every, held_out.policy]}
+    scores |= {f"always {label}": held_out.rewards[:, k] for k, label in enumerate(seen.treatments)}
+    scores |= {STATUS_QUO: seen.y, PLUG_IN: held_out.rewards[every, held_out.plug_in]}
+    options = {"groups": seen.groups, "sample_weight": seen.sample_weight, "level": level}
+    estimates = {rule: mean_estimate(values, **options) for rule, values in scores.items()}
+    differences = {
+        rule: mean_estimate(scores[POLICY] - values, **options) for rule, values in scores.items() if rule != POLICY
+    }
+    return estimates, differences
