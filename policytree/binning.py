@@ -1,4 +1,4 @@
-"""From the user's table to encoded numbers, and from numbers to integer codes: thresholds, categories, missing values."""
+"""From the user's table to encoded numbers, and from numbers to integer codes (thresholds, categories, missing)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,19 @@ MAX_BINS = 65_536  # codes are uint16
 
 def _named_frame(X):
     """A narwhals DataFrame if ``X`` is a frame of a known library, else None."""
+    if hasattr(X, "columns"):
+        names = [str(name) for name in X.columns]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise InputError(f"The table has more than one column {twice[0]!r}; give every column its own name.")
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def as_pandas(X):
+    """Return the pandas DataFrame of a frame of any known library, None if ``X`` is no frame."""
+    frame = _named_frame(X)
+    return None if frame is None else frame.to_pandas()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +57,9 @@ class FeatureEncoder:
                 raise InputError(f"X must be a table with rows and columns; got {array.ndim} dimension(s).")
             return cls(tuple(Feature(f"x{j}") for j in range(array.shape[1])), named=False)
         names = [str(name) for name in frame.columns]
-        return cls(tuple(_learn_feature(name, frame[c]) for name, c in zip(names, frame.columns, strict=True)), True)
+        return cls(
+            tuple(_learn_feature(name, frame.get_column(c)) for name, c in zip(names, frame.columns, strict=True)), True
+        )
 
     def encode(self, X) -> np.ndarray:
         """Numbers of a table, shape (n, p), float64; NaN means missing.
@@ -69,7 +82,7 @@ class FeatureEncoder:
             raise InputError(f"X lacks the column(s) {', '.join(map(repr, lacking))} that were there at fit; add them.")
         out = np.empty((len(frame), len(self.features)))
         for j, feature in enumerate(self.features):
-            out[:, j] = _encode_column(feature, frame[columns[feature.name]])
+            out[:, j] = _encode_column(feature, frame.get_column(columns[feature.name]))
         _refuse_infinite(out, self.features)
         return out
 

@@ -1034,7 +1034,7 @@ def _enter(r, codes, planes, counts, minima, bins, offset, lam, tree, col, cutma
             tree[2, 0] = -1
     else:
         counters[C_TWO] += 1
-        v, f, t, exact = depth_two(codes, planes, counts, minima, 0, m, bins, offset, lam, INF, roots, root_cuts, stop)
+        v, f, t, _exact = depth_two(codes, planes, counts, minima, 0, m, bins, offset, lam, INF, roots, root_cuts, stop)
         if stop[0] != 0:
             return ENTER
         r[R_BEST] = v

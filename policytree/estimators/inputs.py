@@ -1,0 +1,95 @@
+"""Checks of the estimators' arguments, and small sums over fitted trees."""
+
+from __future__ import annotations
+
+import numbers
+import os
+
+import numpy as np
+
+from policytree.binning import as_pandas
+from policytree.exceptions import InputError
+from policytree.tree import Tree
+from policytree.weighting.inputs import weights
+
+
+def check_number(name: str, value, low: float, *, integer: bool = False, none: bool = False) -> None:
+    """Refuse a constructor argument outside its range, in one sentence."""
+    if none and value is None:
+        return
+    kind = numbers.Integral if integer else numbers.Real
+    if not isinstance(value, kind) or isinstance(value, bool) or not value >= low or value == np.inf:
+        what = "an integer" if integer else "a finite number"
+        raise InputError(f"{name} must be {what} >= {low}{' or None' if none else ''}; got {value!r}.")
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Threads as in joblib: None is one, -1 is all, -2 all but one."""
+    if n_jobs is None:
+        return 1
+    if not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
+        raise InputError(f"n_jobs must be a nonzero integer or None; got {n_jobs!r}.")
+    return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
+
+
+def reward_matrix(rewards, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rewards as (n, K) float64, and the arms' labels: column names, or 0 .. K - 1."""
+    if rewards is None:
+        raise InputError(
+            "fit requires y to be passed, but the target y is None: give rewards, one column per treatment."
+        )
+    frame = as_pandas(rewards)
+    try:
+        matrix = np.asarray(rewards if frame is None else frame, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError("rewards holds values that are not numbers; convert its columns.") from error
+    if matrix.ndim != 2 or matrix.shape[1] == 0:
+        raise InputError("rewards must have one row per row of X and one column per treatment, shape (n, K).")
+    labels = np.arange(matrix.shape[1]) if frame is None else frame.columns.to_numpy()
+    if len(matrix) != n:
+        raise InputError(f"rewards has {len(matrix)} rows, but X has {n}; give one row of rewards per row of X.")
+    bad = np.flatnonzero(~np.isfinite(matrix).all(axis=0))
+    if len(bad):
+        raise InputError(
+            f"Column {labels.tolist()[bad[0]]!r} of rewards contains NaN or infinity; drop those rows or mend the rewards."
+        )
+    return matrix, labels
+
+
+def cost_matrix(costs, treatments: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """Costs of treatments as an (n, K) matrix, from a mapping label -> cost, (K,) or (n, K) numbers."""
+    names = treatments.tolist()
+    if isinstance(costs, dict):
+        unknown = [label for label in costs if label not in names]
+        if unknown:
+            raise InputError(f"sample_treatment_costs names the unknown treatment {unknown[0]!r}; use one of {names}.")
+        costs = np.array([costs.get(label, 0.0) for label in names], dtype=np.float64)
+    frame = as_pandas(costs)
+    if frame is not None:
+        if set(frame.columns) != set(names):
+            raise InputError(f"sample_treatment_costs must have the columns {names}.")
+        costs = frame[names]
+    try:
+        matrix = np.broadcast_to(np.asarray(costs, dtype=np.float64), shape)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"sample_treatment_costs must be a mapping, or numbers of shape ({shape[1]},) or {shape}."
+        ) from error
+    if not np.isfinite(matrix).all():
+        raise InputError("sample_treatment_costs contains NaN or infinity; give every cost a finite number.")
+    return matrix
+
+
+def weigh(X: np.ndarray, values: np.ndarray, arms: np.ndarray | None, sample_weight):
+    """Drop rows of weight 0 (they count as absent); returns X, values, arms and the weights."""
+    weight = weights(sample_weight, len(X))
+    if weight is None:
+        return X, values, arms, np.ones(len(X))
+    kept = weight > 0
+    return X[kept], values[kept], arms if arms is None else arms[kept], weight[kept]
+
+
+def node_means(tree: Tree, X: np.ndarray, values: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Weighted mean of ``values`` (n, K) over the training rows of every node; shape (node_count, K)."""
+    path = tree.decision_path(X).T.astype(np.float64)
+    return (path @ (values * weight[:, None])) / (path @ weight)[:, None]

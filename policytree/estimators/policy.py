@@ -1,0 +1,174 @@
+"""PolicyTree: the best tree for a matrix of rewards."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from policytree.estimators.base import TreeEstimator
+from policytree.estimators.inputs import check_number, cost_matrix, node_means, reward_matrix, weigh
+from policytree.exceptions import InputError
+from policytree.weighting.inputs import treatment_codes
+
+
+class PolicyTree(TreeEstimator):
+    """The best tree of given depth for a matrix of rewards, with a proof.
+
+    Parameters
+    ----------
+    max_depth : int or None, default 2
+        Largest number of splits on a path; None means no limit (then set ``regularization``).
+    regularization : float, default 0
+        The price of a leaf, in mean reward per person: the tree minimises ``mean loss + regularization * leaves``.
+    min_samples_leaf : int, default 1
+        Smallest number of rows in a leaf.
+    min_samples_per_treatment : int, default 0
+        Smallest number of rows of every arm in a leaf; needs ``T`` at fit.
+    direction : {"maximize", "minimize"}, default "maximize"
+        Whether larger rewards are better, or smaller ones (rewards are then costs or bad outcomes).
+    solver : {"direct"}, default "direct"
+        Which search to use.
+    time_limit : float or None
+        Seconds of wall time; the best tree found and its gap are returned, with a :class:`SearchWarning`.
+    n_jobs : int or None
+        Threads. None means 1, -1 all cores. The tree does not depend on it.
+    verbose : int, default 0
+        1 shows the progress of the search.
+
+    Attributes
+    ----------
+    treatments_ : ndarray of shape (K,)
+        The arms' labels: the columns of ``rewards``, or 0 .. K - 1.
+    tree_ : Tree
+    objective_value_ : float
+        Mean reward of the training rows under the tree, less (plus, if minimised) the price of its leaves.
+    objective_bound_ : float
+        No allowed tree is better than this.
+    optimality_gap_ : float
+        Their distance, >= 0; zero when ``status_`` is OPTIMAL.
+    status_ : Status
+    solution_ : Solution
+    node_values_ : ndarray of shape (node_count, K)
+        Mean training reward of every arm in every node.
+
+    Notes
+    -----
+    Exact policy trees: Zhou, Athey and Wager, "Offline multi-action policy learning", Operations Research 2023;
+    Sverdrup, Kanodia, Zhou, Athey and Wager, "policytree", JOSS 2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import PolicyTree
+    >>> X = np.array([[1.0], [2.0], [3.0], [4.0]])
+    >>> rewards = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 2.0], [0.0, 2.0]])
+    >>> PolicyTree(max_depth=1).fit(X, rewards).predict([[1.5], [3.5]])
+    array([0, 1])
+    """
+
+    def __init__(
+        self,
+        max_depth=2,
+        regularization=0.0,
+        min_samples_leaf=1,
+        min_samples_per_treatment=0,
+        direction="maximize",
+        solver="direct",
+        time_limit=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.max_depth = max_depth
+        self.regularization = regularization
+        self.min_samples_leaf = min_samples_leaf
+        self.min_samples_per_treatment = min_samples_per_treatment
+        self.direction = direction
+        self.solver = solver
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X, rewards, T=None, sample_weight=None, sample_treatment_costs=None):
+        """Find the tree.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n, p)
+            What the tree may split on. Text and categorical columns are split one against the rest; missing values
+            go to the side that is better.
+        rewards : DataFrame or array-like of shape (n, K)
+            Reward of every arm for every row; column names are the arms' labels.
+        T : array-like of shape (n,), optional
+            The arm each row received; used by ``min_samples_per_treatment`` only.
+        sample_weight : array-like of shape (n,), optional
+            Weights >= 0; a row of weight 0 counts as absent.
+        sample_treatment_costs : mapping, array-like of shape (K,) or (n, K), optional
+            Costs in the reward's unit, subtracted from rewards (added if ``direction="minimize"``).
+
+        Returns
+        -------
+        PolicyTree
+            This estimator, fitted.
+
+        Raises
+        ------
+        InputError
+            If an argument has the wrong shape, type or range; the message names it.
+        """
+        self._check_arguments()
+        X = self._table(X, reset=True)
+        rewards, self.treatments_ = reward_matrix(rewards, len(X))
+        losses = rewards if self.direction == "minimize" else -rewards
+        if sample_treatment_costs is not None:
+            losses = losses + cost_matrix(sample_treatment_costs, self.treatments_, rewards.shape)
+        arms = self._arms(T, len(X))
+        X, losses, arms, weight = weigh(X, losses, arms, sample_weight)
+        self._search(X, losses * weight[:, None], float(weight.sum()), tuple(self.treatments_), arms)
+        self.node_values_ = node_means(self.tree_, X, losses if self.direction == "minimize" else -losses, weight)
+        return self
+
+    def _check_arguments(self) -> None:
+        super()._check_arguments()
+        check_number("min_samples_per_treatment", self.min_samples_per_treatment, 0, integer=True)
+        if self.direction not in ("maximize", "minimize"):
+            raise InputError(f"direction must be 'maximize' or 'minimize'; got {self.direction!r}.")
+
+    def _arms(self, T, n: int) -> np.ndarray | None:
+        if self.min_samples_per_treatment == 0:
+            return None
+        if T is None:
+            raise InputError("min_samples_per_treatment needs the arm of every row; pass T to fit.")
+        return treatment_codes(T, n, self.treatments_)[0]
+
+    def predict(self, X) -> np.ndarray:
+        """Return the arm the tree gives to every row, in the user's labels; shape (n,)."""
+        leaves = self.apply(X)
+        return self.treatments_[self.tree_.action[leaves]]
+
+    def predict_value(self, X) -> np.ndarray:
+        """Return the mean training reward of every arm in the leaf of every row; shape (n, K).
+
+        In-sample means of a tree chosen on the same rewards are optimistic: use :func:`cross_val_policy_value` for
+        an honest value.
+        """
+        leaves = self.apply(X)
+        return self.node_values_[leaves]
+
+    def score(self, X, rewards, sample_weight=None) -> float:
+        """Mean reward of the tree's choices on new rows (its negative when ``direction="minimize"``)."""
+        leaves = self.apply(X)
+        rewards, labels = reward_matrix(rewards, len(leaves))
+        position = {label: k for k, label in enumerate(labels.tolist())}
+        lacking = [label for label in self.treatments_.tolist() if label not in position]
+        if lacking:
+            raise InputError(f"rewards lack the column(s) of the treatment(s) {lacking}; add them.")
+        columns = np.array([position[label] for label in self.treatments_.tolist()])
+        chosen = rewards[np.arange(len(leaves)), columns[self.tree_.action[leaves]]]
+        value = float(np.average(chosen, weights=sample_weight))
+        return value if self.direction == "maximize" else -value
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        return tags
