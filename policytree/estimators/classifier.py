@@ -21,8 +21,8 @@ class OptimalTreeClassifier(ClassifierMixin, TreeEstimator):
     regularization : float, default 0.01
         The price of a leaf as a share of the total weight: the tree minimises ``error rate + regularization * leaves``
         (Hu, Rudin and Seltzer, "Optimal sparse decision trees", NeurIPS 2019, eq. 1).
-    max_depth : int or None, default None
-        Largest number of splits on a path.
+    max_depth : int or None, default 3
+        Largest number of splits on a path. None leaves it to ``regularization`` alone; proofs then take much longer.
     min_samples_leaf : int, default 1
         Smallest number of rows in a leaf (weights are not counted).
     solver, time_limit, n_jobs, verbose
@@ -40,7 +40,7 @@ class OptimalTreeClassifier(ClassifierMixin, TreeEstimator):
     def __init__(
         self,
         regularization=0.01,
-        max_depth=None,
+        max_depth=3,
         min_samples_leaf=1,
         solver="direct",
         time_limit=None,

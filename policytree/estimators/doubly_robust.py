@@ -27,7 +27,9 @@ class DRPolicyTree(BaseEstimator):
         Propensities are clipped from below at this value.
     cv : int or splitter, default 5
         Folds of cross-fitting.
-    max_depth, regularization, min_samples_leaf, min_samples_per_treatment, direction, solver, time_limit, n_jobs, verbose
+    max_depth, regularization, min_samples_leaf, min_samples_per_treatment, direction, solver
+        As for :class:`PolicyTree`.
+    time_limit, n_jobs, verbose
         As for :class:`PolicyTree`.
     random_state : int, RandomState or None
         Seed of the folds and of learners that take one.

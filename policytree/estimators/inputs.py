@@ -51,7 +51,7 @@ def reward_matrix(rewards, n: int) -> tuple[np.ndarray, np.ndarray]:
     bad = np.flatnonzero(~np.isfinite(matrix).all(axis=0))
     if len(bad):
         raise InputError(
-            f"Column {labels.tolist()[bad[0]]!r} of rewards contains NaN or infinity; drop those rows or mend the rewards."
+            f"Column {labels.tolist()[bad[0]]!r} of rewards contains NaN or infinity; drop or mend those rows."
         )
     return matrix, labels
 

@@ -44,7 +44,7 @@ class Clock:
             self.flag[0] = 1
 
     def watch(self, search: Callable[[], None]) -> None:
-        """Run ``search`` to its end, or until the limit or Ctrl-C makes it stop early; its exceptions are raised here."""
+        """Run ``search`` to its end, or until the limit or Ctrl-C stops it; its exceptions are raised here."""
         failure: list[BaseException] = []
         finished = threading.Event()
 

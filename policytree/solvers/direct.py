@@ -16,6 +16,8 @@ from policytree.solvers.scoring import finish, leaf_only
 from policytree.types import Problem, Progress, SearchLimits, Solution, Status
 
 PROBES = 3  # root cuts tried in every feature before any feature is searched to the end
+LANES = 2  # independent searches with a cache each, whatever the number of threads: so it cannot change the tree
+CACHE_ROWS, POOL_ROWS = 2**17, 2**19
 
 
 @dataclass
@@ -24,7 +26,7 @@ class _Node:
 
     codes: np.ndarray
     planes: np.ndarray
-    counts: np.ndarray
+    n_actions: int
     minima: np.ndarray
     bins: np.ndarray
     offset: np.ndarray
@@ -35,7 +37,7 @@ class _Node:
         return self.codes.shape[1]
 
     def arrays(self) -> tuple:
-        return self.codes, self.planes, self.counts, self.minima, 0, self.n_rows, self.bins, self.offset
+        return self.codes, self.planes, self.n_actions - 1, self.minima, 0, self.n_rows, self.bins, self.offset
 
 
 @dataclass
@@ -75,16 +77,16 @@ def solve_direct(problem: Problem, limits: SearchLimits | None = None) -> Soluti
     clock = Clock(limits.time_limit)
     fixed = to_fixed_point(problem.losses, problem.leaf_penalty)
     node = _prepare(problem, fixed)
-    leaf, floor = kernels.node_sums(node.planes, node.counts, node.minima, 0, node.n_rows)
+    leaf, floor = kernels.node_sums(node.planes, node.n_actions - 1, node.minima, 0, node.n_rows)
     if leaf >= kernels.FEASIBLE:
         return leaf_only(problem, fixed, Status.INFEASIBLE, clock.seconds())
-    depth = problem.max_depth if problem.max_depth is not None else node.n_rows
+    depth = kernels.UNLIMITED if problem.max_depth is None else min(problem.max_depth, node.n_rows - 1)
     search = _Search(node, depth, int(leaf), int(floor), limits, clock, fixed)
     search.run()
     counters = {"merged_rows": node.n_rows, **search.counters()}
     status = clock.status if clock.stopped and search.bound < search.best else Status.OPTIMAL
     gap = fixed.to_float(search.best - search.bound)
-    return finish(problem, fixed, search.tree, gap, status, clock.seconds(), counters)
+    return finish(problem, fixed, expand(node, search.tree), gap, status, clock.seconds(), counters)
 
 
 def _prepare(problem: Problem, fixed: FixedPoint) -> _Node:
@@ -99,10 +101,51 @@ def _prepare(problem: Problem, fixed: FixedPoint) -> _Node:
         for arm in np.unique(problem.arms):
             rows.append((problem.arms == arm).astype(np.int64))
             minima.append(problem.min_leaf_per_arm)
-    counts = np.array(rows, dtype=np.int64).reshape(len(rows), data.n_rows)
-    codes, planes, counts = merge_equal_rows(codes, fixed.planes, counts)
+    values = np.vstack([fixed.planes, *rows]) if rows else fixed.planes
+    codes, planes = merge_equal_rows(codes, values)
+    keys = np.random.default_rng(0).integers(-(2**62), 2**62, size=(2, codes.shape[1]))  # name the rows in the cache
     offset = np.concatenate([[0], np.cumsum(data.n_bins)]).astype(np.int64)
-    return _Node(codes, planes, counts, np.array(minima, dtype=np.int64), data.n_bins, offset, fixed.leaf_penalty)
+    return _Node(
+        codes,
+        np.ascontiguousarray(np.vstack([planes, keys])),
+        problem.losses.shape[1],
+        np.array(minima, dtype=np.int64),
+        data.n_bins,
+        offset,
+        fixed.leaf_penalty,
+    )
+
+
+def expand(node: _Node, tree: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Write out the lower splits that the kernels leave implicit (see :func:`search_kernels.advance`)."""
+    out: list[tuple[int, int]] = []
+    entries = iter(tree)
+
+    def side(rows: np.ndarray) -> list[tuple[int, int]]:
+        part = _Node(
+            np.ascontiguousarray(node.codes[:, rows]), np.ascontiguousarray(node.planes[:, rows]), node.n_actions,
+            node.minima, node.bins, node.offset, node.lam,
+        )  # fmt: skip
+        leaf, _ = kernels.node_sums(part.planes, part.n_actions - 1, part.minima, 0, part.n_rows)
+        value, f, t = kernels.best_one_split(*part.arrays())
+        return [(int(f), int(t)), (-1, 0), (-1, 0)] if value + node.lam < leaf else [(-1, 0)]
+
+    def walk(rows: np.ndarray) -> None:
+        column, cut = next(entries)
+        if column == -1:
+            out.append((-1, 0))
+            return
+        c = column if column >= 0 else -2 - column
+        left = node.codes[c, rows] <= cut
+        out.append((c, cut))
+        for part in (rows[left], rows[~left]):
+            if column >= 0:
+                walk(part)
+            else:
+                out.extend(side(part))
+
+    walk(np.arange(node.n_rows))
+    return out
 
 
 class _Search:
@@ -117,30 +160,30 @@ class _Search:
         self.floor = floor
         self.tree = [(-1, 0)]
         self.bound = min(self.best, floor + 2 * node.lam)
-        self.depth = self._useful_depth(depth)
+        self.problem_depth = self.depth = depth
+        self.final = False
         self.work = np.zeros(kernels.N_COUNTERS, dtype=np.int64)
         self.features: dict[int, _RootFeature] = {}
         self.lock = threading.Lock()
 
-    def _useful_depth(self, depth: int) -> int:
-        """Trees of h leaves cost at least ``floor + h * penalty`` and have depth at most h - 1."""
-        if self.best <= self.floor + 2 * self.node.lam or len(self.node.bins) == 0:
+    def _useful_depth(self) -> int:
+        """Depth worth searching: a tree of h leaves costs at least ``floor + h * penalty``, its depth is below h."""
+        lam = self.node.lam
+        if self.best <= self.floor + 2 * lam or len(self.node.bins) == 0:
             return 0
-        if self.node.lam > 0:
-            leaves = -(-(self.best - self.floor) // self.node.lam) - 1
-            depth = min(depth, max(leaves - 1, 0))
-        return depth
+        most = max(-(-(self.best - self.floor) // lam) - 2, 0) if lam > 0 else self.node.n_rows - 1
+        return min(self.problem_depth, most)
 
     def counters(self) -> dict[str, int]:
         """Work done so far."""
-        names = ("nodes", "root_and_inner_cuts", "depth_two_solves")
-        return dict(zip(names, map(int, self.work), strict=True))
+        names = ("nodes", "cuts", "depth_two_solves", "cache_hits")
+        return dict(zip(names, map(int, self.work), strict=False))
 
     def run(self) -> None:
         """Search until the bound meets the incumbent or a limit strikes."""
-        if self.depth == 0:
+        if self._useful_depth() == 0:
             self.bound = self.best
-        elif self.depth == 1:
+        elif self._useful_depth() == 1:
             self._one_split()
         else:
             self.clock.watch(self._deep)
@@ -161,45 +204,68 @@ class _Search:
         if self.clock.stopped:
             return
         self.work[kernels.C_TWO] += 1
-        tree = np.empty((8, 2), np.int64)
-        columns = np.arange(len(node.bins))
-        global_cuts = np.concatenate([np.arange(b) for b in node.bins])
-        length = kernels.emit_depth_two(*node.arrays(), node.lam, f, t, columns, global_cuts, tree)
-        self.best, self.tree = int(value), [tuple(map(int, row)) for row in tree[:length]]
-        self.depth = self._useful_depth(self.depth)
-        if self.depth <= 2:
+        self.best, self.tree = int(value), [(-2 - int(f), int(t)) if f >= 0 else (-1, 0)]
+        if self._useful_depth() <= 2:
             self.bound = self.best
             return
+        target = self._useful_depth()
+        # Shallower problems first: cheap beside the last one, and each leaves an incumbent behind. Their bounds do not
+        # hold for deeper trees.
+        for depth in range(3, target + 1):
+            self.final = depth == target
+            self.depth = depth if depth < target or self.problem_depth < kernels.UNLIMITED else kernels.UNLIMITED
+            self._all_rounds(roots, cuts)
+            if self.clock.stopped or self._useful_depth() < depth:
+                return
+
+    def _all_rounds(self, roots: np.ndarray, cuts: np.ndarray) -> None:
+        """Search every root feature at the present depth: a few cuts of each, then to the end."""
+        node = self.node
+        self.features = {}
         for f in np.argsort(roots, kind="stable"):
             low = np.full(node.bins[f] - 1, -kernels.INF, np.int64)
             self.features[int(f)] = _RootFeature(low, low.copy(), int(cuts[f]))
+        names = list(self.features)
+        useful = min(self.depth, self._useful_depth())
+        lanes = len(names) if useful <= 3 else LANES
+        self.lanes = [_Lane(names[k::lanes], useful) for k in range(min(lanes, len(names)))]
         self._round(PROBES)
         self._round(np.iinfo(np.int64).max)
 
     def _round(self, max_cuts: int) -> None:
-        """Advance every open root feature with the incumbent of the round's start, so that any number of threads agrees."""
+        """Let every lane advance its open features, all from the incumbent that the round starts with."""
         budget = self.best
-        open_features = [f for f, state in self.features.items() if not state.solved]
         with ThreadPoolExecutor(self.limits.n_jobs) as pool:
-            results = list(pool.map(lambda f: self._advance(f, budget, max_cuts), open_features))
-        for value, tree in results:  # in feature order: ties go to the first
+            results = list(pool.map(lambda lane: self._run_lane(lane, budget, max_cuts), self.lanes))
+        for value, tree in results:  # in the order of lanes: ties go to the first
             if tree is not None and value < self.best:
                 self.best, self.tree = value, tree
         self._update_bound()
 
+    def _run_lane(self, lane: _Lane, budget: int, max_cuts: int):
+        """Advance a lane's features one after the other; returns its best value below the budget and the tree."""
+        tree = None
+        for f in lane.features:
+            if not self.features[f].solved and not self.clock.stopped:
+                value, found = self._advance(lane, f, budget, max_cuts)
+                if found is not None:
+                    budget, tree = value, found
+        return budget, tree
+
     def _update_bound(self) -> None:
+        if not self.final:
+            return
         bounds = [state.lower_bound() for state in self.features.values()]
         self.bound = min(self.best, max(self.bound, min(bounds, default=self.best)))
 
-    def _advance(self, f: int, budget: int, max_cuts: int):
+    def _advance(self, lane: _Lane, f: int, budget: int, max_cuts: int):
         """Search one root feature; returns its best value below the budget and the tree, or (budget, None)."""
-        if self.clock.stopped:
-            return budget, None
         state = self.features[f]
-        stack = _Stack(self.node, f, self.depth, budget, state)
+        stack = lane.stack_for(self.node)
+        stack.set_root(f, self.depth, budget, state)
         stack.advance(max_cuts, self.clock.flag)
         with self.lock:
-            self.work += stack.counters
+            self.work += stack.take_counters()
             state.left, state.right, state.hint = stack.bounds()
             state.solved = state.lower_bound() >= min(budget, stack.best)
             self._report()
@@ -221,20 +287,32 @@ class _Search:
         )
 
 
-class _Stack:
-    """The arrays of one run of the search stack, with one root feature at level 0."""
+@dataclass
+class _Lane:
+    """Root features searched one after the other with one stack and one cache."""
 
-    def __init__(self, node: _Node, f: int, depth: int, budget: int, state: _RootFeature):
-        self.node, self.f = node, f
+    features: list[int]
+    useful_depth: int
+    stack: _Stack | None = None
+
+    def stack_for(self, node: _Node) -> _Stack:
+        """Return the lane's stack, made at first use."""
+        if self.stack is None:
+            self.stack = _Stack(node, self.useful_depth)
+        return self.stack
+
+
+class _Stack:
+    """The arrays of the search stack; one root feature at a time stands at level 0."""
+
+    def __init__(self, node: _Node, useful: int):
+        self.node = node
+        levels = useful - 1  # a level per split above the last two
         p, n = node.codes.shape
-        # A level per split above the depth-two kernel, and one for its rows. Without a depth limit the leaf penalty
-        # bounds the depth, but a path cannot be longer than there are codes to cut.
-        levels = min(depth, int((node.bins - 1).sum()) + 1)
-        P, Q, S, B = len(node.planes), len(node.counts), int(node.offset[-1]), int(node.bins.max(initial=1))
-        leaves = min(2 ** min(depth, 40), n)
+        S, B = int(node.offset[-1]), int(node.bins.max(initial=1))
+        leaves = min(2 ** min(useful, 40), n)
         self.ncodes, self.scodes = np.empty((2, levels, p, n), np.uint16)
-        self.nplanes, self.splanes = np.empty((2, levels, P, n), np.int64)
-        self.ncounts, self.scounts = np.empty((2, levels, Q, n), np.int64)
+        self.nplanes, self.splanes = np.empty((2, levels, len(node.planes), n), np.int64)
         self.nbins, self.ncol, self.order, self.roots, self.root_cuts = np.empty((5, levels, p), np.int64)
         self.noffset = np.zeros((levels, p + 1), np.int64)
         self.ncut = np.empty((levels, S), np.int64)
@@ -242,29 +320,41 @@ class _Stack:
         self.reg = np.zeros((levels, kernels.N_REGISTERS), np.int64)
         self.tree, self.ltree = np.empty((2, levels, 2 * leaves + 8, 2), np.int64)
         self.counters = np.zeros(kernels.N_COUNTERS, np.int64)
-        self._set_root(depth, budget, state)
-
-    def _set_root(self, depth: int, budget: int, state: _RootFeature) -> None:
-        node, f, r = self.node, self.f, self.reg[0]
-        p, n = node.codes.shape
-        self.ncodes[0], self.nplanes[0], self.ncounts[0] = node.codes, node.planes, node.counts
+        deep = levels > 2  # with two levels, only depth two is below the root: nothing is met twice
+        self.cache = np.zeros((CACHE_ROWS if deep else 2, kernels.N_CACHE), np.int64)
+        self.pool = np.empty((POOL_ROWS if deep else 0, 2), np.int64)
+        self.ncodes[0], self.nplanes[0] = node.codes, node.planes
         self.nbins[0], self.noffset[0], self.ncol[0] = node.bins, node.offset, np.arange(p)
         self.ncut[0] = np.concatenate([np.arange(b) for b in node.bins])
+
+    def set_root(self, f: int, depth: int, budget: int, state: _RootFeature) -> None:
+        """Put a root feature, with what is known of its cuts, at level 0."""
+        self.f, r = f, self.reg[0]
+        p, n = self.node.codes.shape
         self.order[0, 0], self.root_cuts[0, f] = f, state.hint
-        B = node.bins[f]
-        self.left[0, : B - 1], self.right[0, : B - 1] = state.left, state.right
+        cuts = self.node.bins[f] - 1
+        self.left[0, :cuts], self.right[0, :cuts] = state.left, state.right
+        r[:] = 0
         r[kernels.R_PHASE], r[kernels.R_M], r[kernels.R_P], r[kernels.R_DEPTH] = kernels.FEATURE, n, p, depth
         r[kernels.R_BUDGET] = r[kernels.R_BEST] = budget
         r[kernels.R_LAST], r[kernels.R_SPLITLB] = 1, kernels.INF
 
     def advance(self, max_cuts: int, flag: np.ndarray) -> None:
         """Run the kernel until the feature is done, ``max_cuts`` are solved, or the flag is set."""
+        node = self.node
         kernels.advance(
-            0, self.ncodes, self.nplanes, self.ncounts, self.scodes, self.splanes, self.scounts, self.nbins,
-            self.noffset, self.ncol, self.ncut, self.ends, self.least, self.most, self.left, self.right, self.reg,
-            self.tree, self.ltree, self.order, self.roots, self.root_cuts, self.node.minima, self.node.lam, 0,
-            max_cuts, self.counters, flag,
+            0, self.ncodes, self.nplanes, self.scodes, self.splanes, self.nbins, self.noffset, self.ncol, self.ncut,
+            self.ends, self.least, self.most, self.left, self.right, self.reg, self.tree, self.ltree, self.order,
+            self.roots, self.root_cuts, node.n_actions - 1, node.minima, node.lam, 0, max_cuts, self.cache, self.pool,
+            self.counters, flag,
         )  # fmt: skip
+
+    def take_counters(self) -> np.ndarray:
+        """Work since the last call."""
+        done = self.counters.copy()
+        done[kernels.C_POOL] = 0
+        self.counters -= done
+        return done
 
     @property
     def best(self) -> int:

@@ -60,4 +60,4 @@ def to_fixed_point(losses: np.ndarray, leaf_penalty: float) -> FixedPoint:
     error = float(np.abs(np.ldexp(relative, exponent) - scaled).max(axis=1, initial=0.0).sum())
     resolution = float(np.ldexp(2.0 * error, -exponent)) if error else 0.0
     planes = np.ascontiguousarray(scaled.T, dtype=np.int64)
-    return FixedPoint(planes, int(round(float(np.ldexp(penalty, exponent)))), exponent, resolution)
+    return FixedPoint(planes, round(float(np.ldexp(penalty, exponent))), exponent, resolution)

@@ -7,24 +7,25 @@ import numpy as np
 from policytree.solvers.merge_kernels import add_columns, hash_rows, same_as
 
 
-def merge_equal_rows(codes: np.ndarray, planes: np.ndarray, counts: np.ndarray):
-    """Sum planes and counts over rows of equal codes.
+def merge_equal_rows(codes: np.ndarray, planes: np.ndarray):
+    """Sum planes over rows of equal codes.
 
     Parameters
     ----------
     codes : ndarray of shape (p, n), uint16
-    planes, counts : ndarray of shape (P, n) and (Q, n), int64
+    planes : ndarray of shape (P, n), int64
 
     Returns
     -------
-    codes, planes, counts : ndarray
+    codes, planes : ndarray
         The same with one column per distinct row, in the order of their hash.
     """
     n = codes.shape[1]
     if codes.shape[0] == 0:
-        return codes[:, :1], planes.sum(axis=1, keepdims=True), counts.sum(axis=1, keepdims=True)
-    order = np.argsort(hash_rows(codes), kind="stable")
-    hashes = hash_rows(codes)[order]
+        return codes[:, :1], planes.sum(axis=1, keepdims=True)
+    hashes = hash_rows(codes)
+    order = np.argsort(hashes, kind="stable")
+    hashes = hashes[order]
     first = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]]))
     group = np.empty(n, dtype=np.int64)
     group[order] = np.repeat(np.arange(len(first)), np.diff(np.append(first, n)))
@@ -33,9 +34,5 @@ def merge_equal_rows(codes: np.ndarray, planes: np.ndarray, counts: np.ndarray):
         _, keep, group = np.unique(codes.T, axis=0, return_index=True, return_inverse=True)
         group = group.reshape(-1)
     if len(keep) == n:
-        return codes, planes, counts
-    return (
-        np.ascontiguousarray(codes[:, keep]),
-        add_columns(planes, group, len(keep)),
-        add_columns(counts, group, len(keep)),
-    )
+        return codes, planes
+    return np.ascontiguousarray(codes[:, keep]), add_columns(planes, group, len(keep))
