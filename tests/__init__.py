@@ -1,0 +1,1 @@
+"""Tests of policytree; a package, so that tests share ``tests.oracles`` and ``tests.strategies``."""

@@ -1,0 +1,24 @@
+"""Fixtures and settings that all tests share."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("MPLBACKEND", "Agg")  # before anybody imports matplotlib: no test may need a display
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+# A first call compiles numba kernels, so a deadline would fail at random; derandomised, so that a red run can be repeated.
+settings.register_profile(
+    "ci", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("explore", deadline=None, max_examples=2_000, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """A generator that starts at the same place in every test."""
+    return np.random.default_rng(20_240_611)

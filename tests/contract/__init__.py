@@ -1,0 +1,1 @@
+"""Contracts that every solver in ``policytree.solvers.SOLVERS`` must fulfil, whoever wrote it."""
