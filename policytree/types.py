@@ -119,9 +119,9 @@ class Problem:
     min_leaf : int
         Smallest number of rows in a leaf (rows are counted, weights are not).
     arms : ndarray of shape (n,), intp, or None
-        The arm each row was observed in; needed only for ``min_leaf_per_arm``.
+        The arm (0 .. K - 1) each row was observed in; needed only for ``min_leaf_per_arm``.
     min_leaf_per_arm : int
-        Smallest number of rows of every arm in a leaf.
+        Smallest number of rows of each of the K arms in a leaf.
     """
 
     data: BinnedData

@@ -10,22 +10,24 @@ import numpy as np
 
 from policytree.types import Status
 
+LOOK_EVERY = 0.1  # seconds between looks at the clock and for Ctrl-C
+
 
 class Clock:
     """Runs a search in a thread, and raises the flag that its kernels poll when time is up or the user interrupts.
 
     Attributes
     ----------
-    flag : ndarray of shape (1,), int64
-        Nonzero: stop as soon as possible. Kernels release the GIL and read it between steps.
+    flag : ndarray, int64
+        The array that kernels release the GIL and poll between steps; ``flag[0]`` nonzero: stop as soon as possible.
     status : Status
         Why the flag was raised.
     """
 
-    def __init__(self, time_limit: float | None):
+    def __init__(self, time_limit: float | None, flag: np.ndarray | None = None):
         self.start = time.perf_counter()
         self.time_limit = time_limit
-        self.flag = np.zeros(1, dtype=np.int64)
+        self.flag = np.zeros(1, dtype=np.int64) if flag is None else flag
         self.status = Status.OPTIMAL
 
     @property
@@ -59,11 +61,16 @@ class Clock:
         thread = threading.Thread(target=work, daemon=True, name="policytree-search")
         thread.start()
         try:
-            left = None if self.time_limit is None else max(0.0, self.time_limit - self.seconds())
-            if not finished.wait(left):
-                self.stop(Status.TIME_LIMIT)
+            while not finished.wait(self._next_look()):  # short waits: a simulated Ctrl-C does not end a long one
+                if self.time_limit is not None and self.seconds() >= self.time_limit:
+                    self.stop(Status.TIME_LIMIT)
+                    break
         except KeyboardInterrupt:
             self.stop(Status.INTERRUPTED)
         thread.join()
         if failure:
             raise failure[0]
+
+    def _next_look(self) -> float:
+        left = LOOK_EVERY if self.time_limit is None else self.time_limit - self.seconds()
+        return max(0.0, min(LOOK_EVERY, left))

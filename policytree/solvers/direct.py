@@ -53,13 +53,24 @@ class _RootFeature:
         return int((self.left + self.right).min())
 
 
-def solve_direct(problem: Problem, limits: SearchLimits | None = None) -> Solution:
+def solve_direct(
+    problem: Problem,
+    limits: SearchLimits | None = None,
+    *,
+    similar_support: bool = True,
+    cache: bool = True,
+    look_ahead: bool = True,
+    merge: bool = True,
+) -> Solution:
     """Find the best tree, with a proof.
 
     Parameters
     ----------
     problem : Problem
     limits : SearchLimits, optional
+    similar_support, cache, look_ahead, merge : bool
+        Switches of what only saves work: bounds from neighbouring cuts, the cache of solved subsets, the bound that a
+        side is a leaf or pays for two, and merging of equal rows. They never change the objective.
 
     Returns
     -------
@@ -74,14 +85,14 @@ def solve_direct(problem: Problem, limits: SearchLimits | None = None) -> Soluti
     2025), and a branch ends when the leaf penalty of its next split exceeds what is left to gain.
     """
     limits = limits or SearchLimits()
-    clock = Clock(limits.time_limit)
+    clock = Clock(limits.time_limit, np.array([0, similar_support, cache, look_ahead], dtype=np.int64))
     fixed = to_fixed_point(problem.losses, problem.leaf_penalty)
-    node = _prepare(problem, fixed)
+    node = _prepare(problem, fixed, merge)
     leaf, floor = kernels.node_sums(node.planes, node.n_actions - 1, node.minima, 0, node.n_rows)
     if leaf >= kernels.FEASIBLE:
         return leaf_only(problem, fixed, Status.INFEASIBLE, clock.seconds())
     depth = kernels.UNLIMITED if problem.max_depth is None else min(problem.max_depth, node.n_rows - 1)
-    search = _Search(node, depth, int(leaf), int(floor), limits, clock, fixed)
+    search = _Search(node, depth, int(leaf), int(floor), limits, clock, fixed, float(problem.losses[:, 0].sum()))
     search.run()
     counters = {"merged_rows": node.n_rows, **search.counters()}
     status = clock.status if clock.stopped and search.bound < search.best else Status.OPTIMAL
@@ -89,7 +100,7 @@ def solve_direct(problem: Problem, limits: SearchLimits | None = None) -> Soluti
     return finish(problem, fixed, expand(node, search.tree), gap, status, clock.seconds(), counters)
 
 
-def _prepare(problem: Problem, fixed: FixedPoint) -> _Node:
+def _prepare(problem: Problem, fixed: FixedPoint, merge: bool) -> _Node:
     """Merge equal rows and lay out codes, planes and counted constraints."""
     data = problem.data
     codes = np.ascontiguousarray(data.codes, dtype=np.uint16)
@@ -98,11 +109,11 @@ def _prepare(problem: Problem, fixed: FixedPoint) -> _Node:
         rows.append(np.ones(data.n_rows, dtype=np.int64))
         minima.append(problem.min_leaf)
     if problem.min_leaf_per_arm > 0:
-        for arm in np.unique(problem.arms):
+        for arm in range(problem.losses.shape[1]):
             rows.append((problem.arms == arm).astype(np.int64))
             minima.append(problem.min_leaf_per_arm)
     values = np.vstack([fixed.planes, *rows]) if rows else fixed.planes
-    codes, planes = merge_equal_rows(codes, values)
+    codes, planes = merge_equal_rows(codes, values) if merge else (codes, values)
     keys = np.random.default_rng(0).integers(-(2**62), 2**62, size=(2, codes.shape[1]))  # name the rows in the cache
     offset = np.concatenate([[0], np.cumsum(data.n_bins)]).astype(np.int64)
     return _Node(
@@ -148,10 +159,14 @@ def expand(node: _Node, tree: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return out
 
 
+solve_direct.switches = ("similar_support", "cache", "look_ahead", "merge")
+
+
 class _Search:
     """Rounds over root features; the kernels do the work, this class owns incumbent, bounds, threads and clock."""
 
-    def __init__(self, node, depth, leaf, floor, limits: SearchLimits, clock: Clock, fixed: FixedPoint):
+    def __init__(self, node, depth, leaf, floor, limits: SearchLimits, clock: Clock, fixed: FixedPoint, base: float):
+        self.base = base
         self.node = node
         self.limits = limits
         self.clock = clock
@@ -215,7 +230,10 @@ class _Search:
             self.final = depth == target
             self.depth = depth if depth < target or self.problem_depth < kernels.UNLIMITED else kernels.UNLIMITED
             self._all_rounds(roots, cuts)
-            if self.clock.stopped or self._useful_depth() < depth:
+            if self.clock.stopped:
+                return
+            if self._useful_depth() <= depth:  # an incumbent so good that deeper trees cannot pay
+                self.bound = self.best
                 return
 
     def _all_rounds(self, roots: np.ndarray, cuts: np.ndarray) -> None:
@@ -279,8 +297,8 @@ class _Search:
         self.limits.progress(
             Progress(
                 self.clock.seconds(),
-                self.fixed.to_float(self.best),
-                self.fixed.to_float(self.bound),
+                self.base + self.fixed.to_float(self.best),
+                self.base + self.fixed.to_float(self.bound),
                 closed,
                 int(self.work[kernels.C_NODES]),
             )

@@ -31,6 +31,9 @@ N_COUNTERS = 5
 # Columns of the cache of solved subsets.
 H_KEY1, H_KEY2, H_DEPTH, H_VALUE, H_START, H_LENGTH = 0, 1, 2, 3, 4, 5
 N_CACHE = 6
+# The control array: a flag that stops the search, and switches of what only saves work.
+S_STOP, S_SIMILAR, S_CACHE, S_LOOK_AHEAD = 0, 1, 2, 3
+N_CONTROL = 4
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy")
@@ -285,12 +288,16 @@ def _row_bounds(codes, planes, P, a, b, f, B, least, most, o):
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy")
-def _spread_bounds(left, right, least, most, o, cuts, at, vl, vr, constrained):
+def _spread_bounds(left, right, least, most, o, cuts, at, vl, vr, constrained, similar):
     """Similar support: what cut ``at`` (values >= vl, vr) says of every other cut of the feature.
 
     Rows that move change a side's optimum by at least their least, at most their largest value. With minimum counts a
     tree may become forbidden when rows leave, so only bounds from larger to smaller sets hold.
     """
+    left[o + at] = max(left[o + at], vl)
+    right[o + at] = max(right[o + at], vr)
+    if not similar:
+        return
     la = least[o + at]
     ma = most[o + at]
     for t in range(o, o + at):
@@ -301,8 +308,6 @@ def _spread_bounds(left, right, least, most, o, cuts, at, vl, vr, constrained):
         right[t] = max(right[t], vr - (most[t] - ma))
         if not constrained:
             left[t] = max(left[t], vl + (least[t] - la))
-    left[o + at] = max(left[o + at], vl)
-    right[o + at] = max(right[o + at], vr)
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy")
@@ -368,7 +373,7 @@ def _table_pays(rows, width, m):
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy")
-def depth_two(codes, planes, P, minima, a, b, bins, offset, lam, budget, roots, root_cuts, stop):
+def depth_two(codes, planes, P, minima, a, b, bins, offset, lam, budget, roots, root_cuts, control):
     """Best tree of at most two splits on a path over rows a..b, if it is below the budget.
 
     Returns value, root feature (-1: a leaf is best), cut, and whether the value is exact; otherwise it is a lower
@@ -382,6 +387,7 @@ def depth_two(codes, planes, P, minima, a, b, bins, offset, lam, budget, roots, 
     m = b - a
     limit = 16
     constrained = len(minima) > 0
+    similar = control[S_SIMILAR] != 0
     value, floor = node_sums(planes, P, minima, a, b)
     best = value + lam
     best_f = -1
@@ -427,7 +433,7 @@ def depth_two(codes, planes, P, minima, a, b, bins, offset, lam, budget, roots, 
         for f in range(p):
             B = bins[f]
             o = offset[f]
-            if stop[0] != 0:
+            if control[S_STOP] != 0:
                 return floor + lam, -1, -1, False
             n = 0
             if rounds == 1 and large[f]:
@@ -461,7 +467,7 @@ def depth_two(codes, planes, P, minima, a, b, bins, offset, lam, budget, roots, 
                 continue
             for g in range(p):
                 pays = _table_pays(B, bins[g], m)
-                if rounds == 0 and pays and (B < bins[g] or (B == bins[g] and f < g)):
+                if rounds == 0 and pays and (bins[g] > B or (bins[g] == B and f < g)):
                     _pair(x, B, codes, g, bins[g], planes, P, minima, a, b, buffer, quad, low, high, o, offset[g])
                 elif rounds > 0 and not pays and g != f:
                     _pair(
@@ -477,7 +483,7 @@ def depth_two(codes, planes, P, minima, a, b, bins, offset, lam, budget, roots, 
                 vr = min(_part(one, P, minima, o + B - 1, o + t) + lam, min(vr, high[o + t]) + 2 * lam)
                 if large[f]:
                     done[o + t] = True
-                    _spread_bounds(left, right, least, most, o, B - 1, t, vl, vr, constrained)
+                    _spread_bounds(left, right, least, most, o, B - 1, t, vl, vr, constrained, similar)
                 if vl + vr < roots[f]:
                     roots[f] = vl + vr
                     root_cuts[f] = t
@@ -554,7 +560,7 @@ def sort_by(codes, planes, m, p, f, B, to_codes, to_planes, ends):
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy")
-def _first_bounds(planes, P, minima, m, ends, least, left, right, cuts, lam, keep):
+def _first_bounds(planes, P, minima, m, ends, least, left, right, cuts, lam, keep, look_ahead):
     """Bounds of every cut before any is solved: a side is a leaf, or pays for two leaves at least."""
     run = np.zeros(P + len(minima), np.int64)
     total = np.zeros(P + len(minima), np.int64)
@@ -576,6 +582,9 @@ def _first_bounds(planes, P, minima, m, ends, least, left, right, cuts, lam, kee
             else:
                 x = INF if run[k] < minima[k - P] else x
                 y = INF if total[k] - run[k] < minima[k - P] else y
+        if not look_ahead:
+            x = x if x >= FEASIBLE else least[t] + lam
+            y = y if y >= FEASIBLE else least[cuts] - least[t] + lam
         # A forbidden side forbids the cut: none of its leaves could be larger.
         x = x if x >= FEASIBLE else min(x + lam, least[t] + 2 * lam)
         y = y if y >= FEASIBLE else min(y + lam, least[cuts] - least[t] + 2 * lam)
@@ -614,9 +623,9 @@ def _remember(cache, pool, counters, key1, key2, depth, value, tree, length):
 @nb.njit(cache=True, nogil=True, error_model="numpy")
 def advance(
     level, ncodes, nplanes, scodes, splanes, nbins, noffset, ncol, ncut, ends, least, most, left, right, reg, tree,
-    ltree, order, roots, root_cuts, P, minima, lam, slack, max_cuts, cache, pool, counters, stop,
+    ltree, order, roots, root_cuts, P, minima, lam, slack, max_cuts, cache, pool, counters, control,
 ):  # fmt: skip
-    """Run the search stack until level 0 is done, ``max_cuts`` of its cuts are solved, or ``stop`` is set.
+    """Run the search stack until level 0 is done, ``max_cuts`` of its cuts are solved, or the stop flag is set.
 
     Level 0 is set up by the caller. Every level holds a node: its rows (n...), the same rows in the order of the feature
     being tried as root (s...), bounds of that feature's cuts (left, right) and the best tree so far. Returns the level
@@ -628,7 +637,7 @@ def advance(
     constrained = len(minima) > 0
     cuts_solved = 0
     while True:
-        if stop[0] != 0:
+        if control[S_STOP] != 0:
             return level
         r = reg[level]
         p = r[R_P]
@@ -659,7 +668,7 @@ def advance(
                 cache,
                 pool,
                 counters,
-                stop,
+                control,
             )
         elif phase == FEATURE:
             if r[R_NEXT] == r[R_LAST]:
@@ -682,6 +691,7 @@ def advance(
                 B - 1,
                 lam,
                 level == 0,
+                control[S_LOOK_AHEAD] != 0,
             )
             r[R_PHASE] = CUT
         elif phase == CUT:
@@ -723,6 +733,7 @@ def advance(
                 v if phase == LEFT else -INF,
                 v if phase == RIGHT else -INF,
                 constrained,
+                control[S_SIMILAR] != 0,
             )
             r[R_PHASE] = CUT
             if phase == LEFT and left[level, t] + right[level, t] < budget:
@@ -783,7 +794,7 @@ def advance(
 
 @nb.njit(cache=True, nogil=True, error_model="numpy")
 def _enter(level, ncodes, nplanes, nbins, noffset, ncol, ncut, reg, tree, order, roots, root_cuts, P, minima, lam, cache,
-           pool, counters, stop):  # fmt: skip
+           pool, counters, control):  # fmt: skip
     """Solve a node outright where cache, bounds or depth allow it, else order its features; returns the next phase.
 
     R_BEST, R_NTREE hold the result: an exact value and its tree, or a lower bound >= budget and no tree.
@@ -812,7 +823,7 @@ def _enter(level, ncodes, nplanes, nbins, noffset, ncol, ncut, reg, tree, order,
         key2 += nplanes[level, K + 1, i]
     r[R_KEY1] = key1
     r[R_KEY2] = key2
-    h = _look_up(cache, key1, key2, depth)
+    h = _look_up(cache, key1, key2, depth) if control[S_CACHE] != 0 else -1
     if h >= 0 and (cache[h, H_LENGTH] > 0 or cache[h, H_VALUE] >= budget):
         counters[C_HITS] += 1
         r[R_BEST] = cache[h, H_VALUE]
@@ -840,7 +851,19 @@ def _enter(level, ncodes, nplanes, nbins, noffset, ncol, ncut, reg, tree, order,
     elif depth >= 2:
         counters[C_TWO] += 1
         v, f, t, exact = depth_two(
-            ncodes[level], nplanes[level], P, minima, 0, m, bins, offset, lam, INF, roots[level], root_cuts[level], stop
+            ncodes[level],
+            nplanes[level],
+            P,
+            minima,
+            0,
+            m,
+            bins,
+            offset,
+            lam,
+            INF,
+            roots[level],
+            root_cuts[level],
+            control,
         )
         if not exact:  # interrupted
             return ENTER
