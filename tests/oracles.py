@@ -1,8 +1,9 @@
 """Readable brute force: what solvers must find and kernels must compute, straight from the definitions.
 
-Nothing here imports the search, the binning or the methods of ``Tree``: a mistake there cannot hide here. Losses are turned
-into exact integers first (every finite float is an integer times a power of two), so the optima are exact fractions
-and comparisons need no tolerance. Three ways to the same optimum check each other in ``contract/test_oracles.py``:
+Nothing here imports the search, the binning or the methods of ``Tree``: a mistake there cannot hide here. Losses are
+turned into exact integers first (every finite float is an integer times a power of two), so the optima are exact
+fractions and comparisons need no tolerance. Four ways to the same optimum check each other in
+``contract/test_oracles.py``:
 
 - :func:`enumerate_trees` with :func:`score_rule` writes down every tree there is (two splits deep, a handful of rows);
 - :func:`best_tree` recurses over row sets, with every split and every depth (about a dozen rows);
@@ -58,16 +59,19 @@ class Split:
 def all_splits(X, categorical=()) -> list[Split]:
     """Every question that separates some rows of ``X`` (n, p).
 
-    Numeric features: ``x <= v`` for every observed value ``v``, missing values (NaN) to either side; that includes "is it
-    missing". Categorical ones: one category against the rest, missing values with the rest.
+    Numeric features: ``x <= v`` for every observed value ``v``. Categorical ones: one category against the rest.
+    Missing values (NaN) go to either side, or alone to the left.
     """
     X = np.asarray(X, dtype=np.float64)
     splits = []
     for j in range(X.shape[1]):
         values = sorted({x for x in X[:, j].tolist() if not math.isnan(x)})
-        sides = (False, True) if np.isnan(X[:, j]).any() and j not in categorical else (False,)
-        splits += [Split(j, v, j in categorical, side) for v in values for side in sides]
-    return [s for s in splits if len({s.goes_left(row) for row in X.tolist()}) == 2]
+        splits += [Split(j, v, j in categorical, side) for v in values for side in (False, True)]
+        splits.append(Split(j, -math.inf, j in categorical, missing_left=True))
+    different = {
+        tuple(s.goes_left(row) for row in X.tolist()): s for s in splits
+    }  # two questions, one answer: keep one
+    return [s for answers, s in different.items() if len(set(answers)) == 2]
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -129,7 +133,7 @@ def best_tree(X, losses, penalty=0.0, max_depth=2, min_leaf=1, arms=None, min_le
 
 
 def enumerate_trees(splits, n_actions: int, depth: int):
-    """Every rule of at most ``depth`` splits on a path: an action, or ``(split, left, right)``. Their number explodes."""
+    """Every rule of at most ``depth`` splits on a path: an action, or ``(split, left, right)``. There are very many."""
     rules = list(range(n_actions))
     if depth > 0:
         smaller = list(enumerate_trees(splits, n_actions, depth - 1))
@@ -173,7 +177,7 @@ def score_rule(rule, X, losses, penalty=0.0, min_leaf=1, arms=None, min_leaf_per
 
 
 def code_columns(X, categorical=()) -> np.ndarray:
-    """Integer codes (n, columns): ``code <= b`` for some ``b`` is one split of :func:`all_splits`, and every split is there."""
+    """Integer codes (n, columns): the splits ``code <= b`` are those of :func:`all_splits`."""
     X = np.asarray(X, dtype=np.float64)
     columns = []
     for j in range(X.shape[1]):
@@ -181,11 +185,12 @@ def code_columns(X, categorical=()) -> np.ndarray:
         values = np.unique(X[~missing, j])
         if j in categorical:
             columns += [(X[:, j] != v).astype(np.int64) for v in values]
+            columns += [((X[:, j] != v) & ~missing).astype(np.int64) for v in values]
+            columns.append((~missing).astype(np.int64))
             continue
         codes = np.searchsorted(values, X[:, j])  # NaN sorts last: missing goes right
         columns.append(np.where(missing, len(values), codes))
-        if missing.any():
-            columns.append(np.where(missing, 0, codes))
+        columns.append(np.where(missing, 0, codes))
     return np.stack(columns, axis=1) if columns else np.zeros((len(X), 0), dtype=np.int64)
 
 
@@ -271,7 +276,7 @@ def best_intervals(x, losses, max_leaves=None, penalty=0, min_leaf=1) -> int:
 
 
 def best_one_split(codes, losses):
-    """Best ``code <= b`` of one column: ``(objective, b)``; ``b`` is None if no split improves on the leaf. No penalty."""
+    """Best ``code <= b`` of one column: ``(objective, b)``; ``b`` is None if the leaf is as good. No penalty."""
     best, cut = min(np.sum(losses, axis=0).tolist()), None
     for b in range(int(max(codes))):
         left = [row for code, row in zip(codes, losses, strict=True) if code <= b]
@@ -302,7 +307,7 @@ def best_depth_two(codes, losses, penalty=0):
 
 
 def signed_deltas(losses):
-    """For two actions: the part of the objective no tree can change, and ``delta = loss of action 1 - loss of action 0``.
+    """For two actions: what every tree pays, and ``delta = loss of action 1 - loss of action 0``.
 
     A leaf then costs ``sum of loss of action 0 + min(0, sum of its deltas)``.
     """
