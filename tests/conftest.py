@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-# A first call compiles numba kernels, so a deadline would fail at random; derandomised, so that a red run can be repeated.
+# A first call compiles numba kernels, so a deadline would fail at random; derandomised, so that a red run
+# can be repeated.
 settings.register_profile(
     "ci", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -1,4 +1,4 @@
-"""Tiny problems for brute force: drawn by hypothesis (it shrinks them) or by a seeded generator (they are less degenerate)."""
+"""Tiny problems for brute force, drawn by hypothesis (it shrinks them) or by a seeded generator (fuller ones)."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from policytree.tree import Tree
 from policytree.types import Feature
-from tests import oracles, strategies
+from tests import checker, oracles, strategies
 from tests.strategies import NAN, Case
 
 
@@ -115,10 +115,10 @@ LOSSES_STUMP = np.array([[0, 1], [0, 1], [1, 0]], dtype=float)
 
 
 def test_score_tree_by_hand():
-    assert oracles.score_tree(_stump(), X_STUMP, LOSSES_STUMP, 0.5) == 2
+    assert checker.score_tree(_stump(), X_STUMP, LOSSES_STUMP, 0.5) == 2
     missing_left = _stump(missing_go_to_left=np.array([True, False, False]))
-    assert oracles.score_tree(missing_left, X_STUMP, LOSSES_STUMP) == 2
-    oracles.check_tree_arrays(_stump(), X_STUMP, LOSSES_STUMP)
+    assert checker.score_tree(missing_left, X_STUMP, LOSSES_STUMP) == 2
+    checker.check_tree_arrays(_stump(), X_STUMP, LOSSES_STUMP)
 
 
 @pytest.mark.parametrize(
@@ -134,4 +134,4 @@ def test_score_tree_by_hand():
 )
 def test_the_checker_sees_wrong_trees(changes):
     with pytest.raises(AssertionError):
-        oracles.check_tree_arrays(_stump(**changes), X_STUMP, LOSSES_STUMP)
+        checker.check_tree_arrays(_stump(**changes), X_STUMP, LOSSES_STUMP)
