@@ -1,0 +1,136 @@
+"""Trees as text, DOT and a table of rules."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from policytree.tree import Tree
+from policytree.types import CATEGORICAL
+
+
+def format_threshold(value: float) -> str:
+    """Show a threshold with six significant digits (the tree itself compares with all of them)."""
+    short = f"{value:.6g}"
+    return f"{value:.0f}" if "e+" in short and abs(value) < 1e15 else short
+
+
+def split_label(tree: Tree, node: int, *, missing: bool = False) -> str:
+    """Say in words what sends rows left at an inner node.
+
+    Parameters
+    ----------
+    tree : Tree
+    node : int
+        Id of an inner node.
+    missing : bool, default False
+        Add where missing values go.
+
+    Returns
+    -------
+    str
+    """
+    feature = tree.features[tree.feature[node]]
+    threshold = float(tree.threshold[node])
+    if feature.kind == CATEGORICAL:
+        text = (
+            f"{feature.name} = {feature.categories[int(threshold)]}" if threshold >= 0 else f"{feature.name} is missing"
+        )
+    elif np.isposinf(threshold):
+        text = f"{feature.name} is known"
+    else:
+        text = f"{feature.name} ≤ {format_threshold(threshold)}"
+    if missing and not (text.endswith("is missing") or text.endswith("is known")):
+        text += f" (missing: {'yes' if tree.missing_go_to_left[node] else 'no'})"
+    return text
+
+
+def export_text(tree: Tree, *, missing: bool = False) -> str:
+    """Write the tree as indented text, one line per question and leaf.
+
+    Parameters
+    ----------
+    tree : Tree
+    missing : bool, default False
+        Say at every question where missing values go.
+
+    Returns
+    -------
+    str
+        Leaves show the action, and the number and share of training rows.
+    """
+    total = int(tree.n_node_samples[0])
+
+    def lines(node: int, first: str, rest: str) -> list[str]:
+        if tree.is_leaf[node]:
+            n = int(tree.n_node_samples[node])
+            people = f"{n:,} rows" if n != 1 else "1 row"
+            return [f"{first}{tree.actions[tree.action[node]]}  ({people}, {n / total:.1%})"]
+        out = [f"{first}{split_label(tree, node, missing=missing)}?"]
+        out += lines(int(tree.children_left[node]), f"{rest}├─ yes: ", f"{rest}│       ")
+        out += lines(int(tree.children_right[node]), f"{rest}└─ no:  ", f"{rest}        ")
+        return out
+
+    return "\n".join(lines(0, "", ""))
+
+
+def _dot_string(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
+def export_graphviz(tree: Tree, *, missing: bool = False) -> str:
+    """Write the tree in Graphviz' DOT language.
+
+    Parameters
+    ----------
+    tree : Tree
+    missing : bool, default False
+        Say at every question where missing values go.
+
+    Returns
+    -------
+    str
+    """
+    total = int(tree.n_node_samples[0])
+    out = ["digraph policytree {", "  node [shape=box, fontname=Helvetica];", "  edge [fontname=Helvetica];"]
+    for node in range(tree.node_count):
+        n = int(tree.n_node_samples[node])
+        if tree.is_leaf[node]:
+            label = f"{tree.actions[tree.action[node]]}\n{n:,} rows, {n / total:.1%}"
+            out.append(f"  {node} [label={_dot_string(label)}, style=rounded];")
+            continue
+        out.append(f"  {node} [label={_dot_string(split_label(tree, node, missing=missing) + '?')}];")
+        out.append(f'  {node} -> {tree.children_left[node]} [label="yes"];')
+        out.append(f'  {node} -> {tree.children_right[node]} [label="no"];')
+    return "\n".join([*out, "}"]) + "\n"
+
+
+def to_rules(tree: Tree) -> pd.DataFrame:
+    """List the leaves as rules.
+
+    Parameters
+    ----------
+    tree : Tree
+
+    Returns
+    -------
+    DataFrame
+        Index: leaf node id. Columns: ``rule`` (the answers on the path, joined by "and"), ``action``, ``n`` (training
+        rows) and ``share``.
+    """
+    paths: dict[int, list[str]] = {0: []}
+    records = {}
+    for node in range(tree.node_count):
+        if tree.is_leaf[node]:
+            n = int(tree.n_node_samples[node])
+            records[node] = {
+                "rule": " and ".join(paths[node]) or "everybody",
+                "action": tree.actions[tree.action[node]],
+                "n": n,
+                "share": n / int(tree.n_node_samples[0]),
+            }
+            continue
+        label = split_label(tree, node)
+        paths[int(tree.children_left[node])] = [*paths[node], label]
+        paths[int(tree.children_right[node])] = [*paths[node], f"not ({label})"]
+    return pd.DataFrame.from_dict(records, orient="index").rename_axis("leaf")

@@ -1,0 +1,259 @@
+"""Pictures of trees, drawn with matplotlib. Boxes are measured before they are placed, so they never overlap."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+
+import numpy as np
+
+from policytree.exceptions import InputError
+from policytree.export import split_label
+from policytree.tree import Tree
+
+# Okabe and Ito (2008), readable with every kind of colour vision; repeated beyond eight arms.
+PALETTE = ("#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#999999")
+WRAP = 22  # characters in a line of a box
+GAP = 0.18  # inches between neighbouring leaves
+LEVEL = 0.62  # inches between the rows of boxes
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """A node's text and its measured size in inches."""
+
+    text: str
+    width: float
+    height: float
+
+
+class PolicyTreeDisplay:
+    """A picture of a policy tree.
+
+    Parameters
+    ----------
+    tree : Tree
+    leaf_values : dict of int to (float, float or None), optional
+        Estimated value and its standard error by leaf id.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    ax_ : matplotlib Axes
+    boxes_ : dict of int to matplotlib Text
+        The drawn box of every node.
+    """
+
+    def __init__(self, tree: Tree, leaf_values=None):
+        self.tree = tree
+        self.leaf_values = leaf_values or {}
+
+    @classmethod
+    def from_tree(cls, tree: Tree, *, leaf_summary=None, ax=None, **options) -> PolicyTreeDisplay:
+        """Draw a tree; see :func:`plot_tree`."""
+        return cls(tree, _leaf_values(tree, leaf_summary)).plot(ax=ax, **options)
+
+    @classmethod
+    def from_estimator(cls, estimator, *, leaf_summary=None, ax=None, **options) -> PolicyTreeDisplay:
+        """Draw the tree of a fitted estimator; without ``leaf_summary`` leaves show their mean training reward."""
+        values = _leaf_values(estimator.tree_, leaf_summary)
+        if leaf_summary is None and hasattr(estimator, "node_values_"):
+            tree = estimator.tree_
+            values = {
+                int(k): (float(estimator.node_values_[k, tree.action[k]]), None) for k in np.flatnonzero(tree.is_leaf)
+            }
+        return cls(estimator.tree_, values).plot(ax=ax, **options)
+
+    def plot(self, *, ax=None, title=None, treatment_colors=None, fontsize=9.0, unit="people") -> PolicyTreeDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; text shrinks until the tree fits. By default a new figure of the right size.
+        title : str, optional
+        treatment_colors : dict, optional
+            Colour of each action label; a colour-blind-safe palette by default.
+        fontsize : float, default 9
+            Points.
+        unit : str, default "people"
+            What a row is.
+
+        Returns
+        -------
+        PolicyTreeDisplay
+        """
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        colors = self._colors(treatment_colors)
+        scratch = Figure(dpi=100)
+        renderer = FigureCanvasAgg(scratch).get_renderer()
+        texts = [self._text(node, unit) for node in range(self.tree.node_count)]
+        while True:
+            boxes = [_measure(scratch, renderer, text, fontsize) for text in texts]
+            x, y, width, height = self._layout(boxes)
+            if ax is None:
+                break
+            available = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
+            if (width <= available.width and height <= available.height) or fontsize <= 3.0:
+                break
+            fontsize -= 0.5
+        ax = _new_axes(width, height, title) if ax is None else ax
+        if title:
+            ax.set_title(title, fontsize=fontsize + 2)
+        self._draw(ax, texts, x, y, width, height, colors, fontsize)
+        self.figure_, self.ax_ = ax.figure, ax
+        return self
+
+    def _colors(self, given) -> dict:
+        labels = list(self.tree.actions)
+        unknown = [label for label in given or {} if label not in labels]
+        if unknown:
+            raise InputError(f"treatment_colors names {unknown[0]!r}, which the tree does not have; it has {labels}.")
+        return {label: (given or {}).get(label, PALETTE[k % len(PALETTE)]) for k, label in enumerate(labels)}
+
+    def _text(self, node: int, unit: str) -> str:
+        tree = self.tree
+        if not tree.is_leaf[node]:
+            return _wrap(split_label(tree, node) + "?")
+        n = int(tree.n_node_samples[node])
+        lines = [_wrap(str(tree.actions[tree.action[node]])), f"{n:,} {unit} ({n / tree.n_node_samples[0]:.0%})"]
+        if node in self.leaf_values:
+            value, error = self.leaf_values[node]
+            digits = self._digits()
+            lines.append(f"value {value:,.{digits}f}" + ("" if error is None else f" (SE {error:,.{digits}f})"))
+        return "\n".join(lines)
+
+    def _digits(self) -> int:
+        """Decimals for all leaves alike: two significant digits of the typical standard error, or three of the values."""
+        errors = [e for _, e in self.leaf_values.values() if e is not None and np.isfinite(e) and e > 0]
+        scale = np.median(errors) / 10 if errors else max(abs(v) for v, _ in self.leaf_values.values()) / 100
+        return int(np.clip(-np.floor(np.log10(scale)), 0, 6)) if scale > 0 else 2
+
+    def _layout(self, boxes: list[_Box]):
+        """Centre of every box and the size of the whole in inches: leaves side by side, parents above their children.
+
+        A parent wider than its subtree pushes the next subtree away, so that boxes of one level cannot meet.
+        """
+        tree = self.tree
+        depths = tree.node_depths()
+        rows = [max(b.height for b, d in zip(boxes, depths, strict=True) if d == k) for k in range(depths.max() + 1)]
+        tops = np.concatenate([[0.0], np.cumsum(np.array(rows) + LEVEL)])[:-1]
+        y = np.array([-(tops[d] + rows[d] / 2) for d in depths])
+        x = np.zeros(len(boxes))
+        edge = np.full(len(rows), -np.inf)  # right end of what stands in each row
+
+        def place(node: int) -> None:
+            box, d = boxes[node], depths[node]
+            start = edge[d] + GAP if np.isfinite(edge[d]) else 0.0
+            if tree.is_leaf[node]:
+                x[node] = max(start, self._leaf_edge + GAP) + box.width / 2
+                self._leaf_edge = x[node] + box.width / 2
+            else:
+                self._leaf_edge = max(self._leaf_edge, start + box.width / 2 - 2 * GAP)
+                left, right = int(tree.children_left[node]), int(tree.children_right[node])
+                place(left)
+                place(right)
+                x[node] = max((x[left] + x[right]) / 2, start + box.width / 2)
+                self._leaf_edge = max(self._leaf_edge, x[node])
+            edge[d] = x[node] + box.width / 2
+
+        self._leaf_edge = -GAP
+        place(0)
+        half = np.array([b.width / 2 for b in boxes])
+        x -= (x - half).min()
+        return x, y, float((x + half).max()), float(tops[-1] + rows[-1])
+
+    def _draw(self, ax, texts, x, y, width, height, colors, fontsize) -> None:
+        tree = self.tree
+        ax.set_axis_off()
+        margin = 0.08
+        ax.set_xlim(-margin, width + margin)
+        ax.set_ylim(-height - margin, margin)
+        self.boxes_ = {}
+        for node, text in enumerate(texts):
+            leaf = bool(tree.is_leaf[node])
+            face = colors[tree.actions[tree.action[node]]] if leaf else "white"
+            style = {"boxstyle": "round,pad=0.45" if leaf else "square,pad=0.45", "facecolor": face}
+            self.boxes_[node] = ax.text(
+                x[node], y[node], text, ha="center", va="center", fontsize=fontsize, color=_ink(face), zorder=3,
+                bbox={**style, "edgecolor": "#333333", "linewidth": 0.8}, linespacing=1.25,
+            )  # fmt: skip
+            if leaf:
+                continue
+            for child, word in ((tree.children_left[node], "yes"), (tree.children_right[node], "no")):
+                ax.plot([x[node], x[child]], [y[node], y[child]], color="#777777", linewidth=1.0, zorder=1)
+                ax.text(
+                    (x[node] + x[child]) / 2, (y[node] + y[child]) / 2, word, ha="center", va="center",
+                    fontsize=fontsize - 1, color="#333333", zorder=2,
+                    bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"},
+                )  # fmt: skip
+
+
+def plot_tree(tree_or_estimator, *, leaf_summary=None, ax=None, **options):
+    """Draw a policy tree.
+
+    Parameters
+    ----------
+    tree_or_estimator : Tree or fitted estimator
+    leaf_summary : DataFrame, optional
+        From :func:`policytree.leaf_summary`: honest values and standard errors to show in the leaves.
+    ax : matplotlib Axes, optional
+    **options
+        ``title``, ``treatment_colors``, ``fontsize``, ``unit``; see :meth:`PolicyTreeDisplay.plot`.
+
+    Returns
+    -------
+    PolicyTreeDisplay
+        With ``figure_`` and ``ax_``.
+    """
+    make = PolicyTreeDisplay.from_tree if isinstance(tree_or_estimator, Tree) else PolicyTreeDisplay.from_estimator
+    return make(tree_or_estimator, leaf_summary=leaf_summary, ax=ax, **options)
+
+
+def _leaf_values(tree: Tree, summary) -> dict:
+    """Value and standard error of each leaf's own action, from a leaf summary."""
+    if summary is None:
+        return {}
+    out = {}
+    for leaf in np.flatnonzero(tree.is_leaf):
+        if leaf in summary.index:
+            arm = tree.actions[tree.action[leaf]]
+            row = summary.loc[leaf]
+            out[int(leaf)] = (float(row[("value", arm)]), float(row[("standard_error", arm)]))
+    return out
+
+
+def _wrap(text: str) -> str:
+    return "\n".join(textwrap.wrap(text, WRAP, break_on_hyphens=False)) or text
+
+
+def _ink(face) -> str:
+    """Black or white, whichever reads better on a colour (relative luminance, WCAG 2)."""
+    from matplotlib.colors import to_rgb
+
+    rgb = np.array(to_rgb(face))
+    linear = np.where(rgb <= 0.03928, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return "black" if linear @ [0.2126, 0.7152, 0.0722] > 0.179 else "white"
+
+
+def _measure(figure, renderer, text: str, fontsize: float) -> _Box:
+    """Size of a text with its frame, in inches."""
+    drawn = figure.text(0, 0, text, fontsize=fontsize, linespacing=1.25)
+    extent = drawn.get_window_extent(renderer)
+    drawn.remove()
+    pad = 2 * 0.45 * fontsize / 72 + 0.03
+    return _Box(text, extent.width / figure.dpi + pad, extent.height / figure.dpi + pad)
+
+
+def _new_axes(width: float, height: float, title):
+    """Axes of the tree's own size, so that an inch of layout is an inch of paper."""
+    import matplotlib.pyplot as plt
+
+    top = 0.4 if title else 0.0
+    figure = plt.figure(figsize=(width + 0.4, height + 0.4 + top))
+    total = height + 0.4 + top
+    return figure.add_axes(
+        (0.12 / (width + 0.4), 0.12 / total, (width + 0.16) / (width + 0.4), (height + 0.16) / total)
+    )

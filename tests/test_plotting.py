@@ -1,0 +1,65 @@
+"""Pictures: nothing overlaps, nothing is cut off, whatever the shape of the tree."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+from policytree import InputError, PolicyTree, leaf_summary, plot_tree
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+def _model(seed, depth, arms=3, names=("a", "b")):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.standard_normal((300, len(names))), columns=list(names))
+    rewards = pd.DataFrame(rng.standard_normal((300, arms)), columns=[f"treatment {k}" * (1 + k) for k in range(arms)])
+    return X, rewards, PolicyTree(max_depth=depth).fit(X, rewards)
+
+
+def _extents(display):
+    display.figure_.canvas.draw()
+    return {node: text.get_bbox_patch().get_window_extent() for node, text in display.boxes_.items()}
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2, 3, 4])
+@pytest.mark.parametrize("names", [("a", "b"), ("a very long name of a feature that must be wrapped", "b")])
+def test_boxes_neither_overlap_nor_leave_the_figure(depth, names):
+    _, _, model = _model(depth, depth, names=names)
+    display = model.plot()
+    boxes = _extents(display)
+    figure = display.figure_.bbox
+    for node, box in boxes.items():
+        assert figure.x0 <= box.x0 and box.x1 <= figure.x1 and figure.y0 <= box.y0 and box.y1 <= figure.y1
+        assert not any(box.overlaps(other) for k, other in boxes.items() if k != node)
+
+
+def test_text_shrinks_into_given_axes():
+    _, _, model = _model(1, 3)
+    _, ax = plt.subplots(figsize=(6, 4))
+    display = model.plot(ax=ax)
+    assert display.ax_ is ax
+    boxes = list(_extents(display).values())
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+
+
+def test_leaves_show_value_and_standard_error():
+    X, rewards, model = _model(2, 2)
+    summary = leaf_summary(model.apply(X), model.predict(X), rewards)
+    display = plot_tree(model, leaf_summary=summary, title="A title")
+    leaf = int(np.flatnonzero(model.tree_.is_leaf)[0])
+    text = display.boxes_[leaf].get_text()
+    arm = model.tree_.actions[model.tree_.action[leaf]]
+    value, error = summary.loc[leaf, ("value", arm)], summary.loc[leaf, ("standard_error", arm)]
+    assert f"value {value:.3f} (SE {error:.3f})" in text or f"value {value:.2f} (SE {error:.2f})" in text
+    assert display.ax_.get_title() == "A title"
+
+
+def test_an_unknown_arm_in_the_colours_is_named():
+    _, _, model = _model(3, 1)
+    with pytest.raises(InputError, match="purple arm"):
+        model.plot(treatment_colors={"purple arm": "purple"})
