@@ -1,0 +1,108 @@
+"""The numbers that nuisance models learn from: X and W side by side, categories as indicator columns."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.preprocessing import OneHotEncoder
+
+from policytree.binning import FeatureEncoder
+from policytree.exceptions import InputError
+from policytree.types import CATEGORICAL
+
+MAX_LEVELS = 32  # indicator columns per category; rarer values are pooled, so that an id column cannot fill the memory
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """One fitted argument (X or W)."""
+
+    argument: str
+    encoder: FeatureEncoder
+    indicators: OneHotEncoder | None
+
+    @property
+    def categorical(self) -> np.ndarray:
+        return np.array([f.kind == CATEGORICAL for f in self.encoder.features], dtype=bool)
+
+    def matrix(self, table) -> np.ndarray:
+        encoded = _named(self.argument, self.encoder.encode, table)
+        if self.indicators is None:
+            return encoded
+        mask = self.categorical
+        return np.hstack([encoded[:, ~mask], self.indicators.transform(encoded[:, mask])])
+
+
+def _named(argument: str, function, table):
+    """Call an encoder whose messages say X, and name the right argument."""
+    try:
+        return function(table)
+    except InputError as error:
+        raise InputError(re.sub(r"(?<!')\bX\b(?!')", argument, str(error))) from error
+
+
+def _fit_table(table, argument: str) -> _Table:
+    encoder = _named(argument, FeatureEncoder.fit, table)
+    fitted = _Table(argument, encoder, None)
+    mask = fitted.categorical
+    if not mask.any():
+        return fitted
+    indicators = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MAX_LEVELS, sparse_output=False)
+    indicators.fit(_named(argument, encoder.encode, table)[:, mask])
+    return _Table(argument, encoder, indicators)
+
+
+@dataclass(frozen=True, slots=True)
+class Covariates:
+    """Turns (X, W) into the float64 matrix of the nuisance models, the same way at fit and later.
+
+    Numbers and booleans stay one column (NaN where missing); text and categorical columns become indicator columns, one
+    per value, missing being a value of its own and values beyond the 32 most frequent being pooled. Values not seen at
+    fit get the pooled column, or zeros.
+    """
+
+    tables: tuple[_Table | None, _Table | None]
+
+    @classmethod
+    def fit(cls, X=None, W=None) -> Covariates:
+        """Learn columns and categories of both tables; either may be None."""
+        return cls(
+            tuple(None if t is None else _fit_table(t, name) for t, name in ((X, "X"), (W, "W")))  # type: ignore[arg-type]
+        )
+
+    @property
+    def empty(self) -> bool:
+        """Whether there are no covariates at all."""
+        return self.tables == (None, None)
+
+    def matrix(self, X, W, n: int | None = None) -> np.ndarray:
+        """Nuisance covariates, shape (n, q), float64; ``n`` None takes the number of rows from the tables.
+
+        Raises
+        ------
+        InputError
+            If a table that was there at fit is missing, is new, has other columns, another length, or infinite values.
+        """
+        parts = []
+        for table, fitted, name in ((X, self.tables[0], "X"), (W, self.tables[1], "W")):
+            if (table is None) != (fitted is None):
+                was = (
+                    "was not given at fit; leave it out"
+                    if fitted is None
+                    else "was given at fit; pass it for these rows too"
+                )
+                raise InputError(f"{name} {was}.")
+            if fitted is None:
+                continue
+            part = fitted.matrix(table)
+            n = len(part) if n is None else n
+            if len(part) != n:
+                raise InputError(f"{name} has {len(part)} rows, but {n} are needed: one row per row of the other data.")
+            parts.append(part)
+        if not parts:
+            if n is None:
+                raise InputError("Without X and W there is nothing to predict from; pass the covariates given at fit.")
+            return np.zeros((n, 0))
+        return np.hstack(parts)

@@ -1,0 +1,206 @@
+"""Checks of outcome, treatment, weights and clusters: from the user's columns to plain arrays, or one sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+
+from policytree.exceptions import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What was observed, as plain arrays.
+
+    Attributes
+    ----------
+    y : ndarray of shape (n,), float64
+        Outcome, in its unit; larger is better unless said otherwise downstream.
+    arm : ndarray of shape (n,), int64
+        Position of each row's treatment in ``treatments``.
+    treatments : ndarray of shape (K,)
+        The user's labels, sorted.
+    sample_weight : ndarray of shape (n,), float64, or None
+    groups : ndarray of shape (n,), int64, or None
+        Cluster codes.
+    index : pandas.Index
+        Row labels of the user's data, kept for the frames that come out.
+    """
+
+    y: np.ndarray
+    arm: np.ndarray
+    treatments: np.ndarray
+    sample_weight: np.ndarray | None
+    groups: np.ndarray | None
+    index: pd.Index
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.y)
+
+    @property
+    def n_arms(self) -> int:
+        """Number of treatments."""
+        return len(self.treatments)
+
+    def frame(self, values: np.ndarray) -> pd.DataFrame:
+        """(n, K) values with the user's rows and one column per treatment."""
+        return pd.DataFrame(values, index=self.index, columns=self.treatments)
+
+
+def as_series(values, argument: str) -> pd.Series:
+    """One column of the user's data as a pandas Series; its name, for messages, is the column's or the argument's.
+
+    Accepts lists, arrays of shape (n,) or (n, 1), pandas and polars Series, and frames with one column.
+    """
+    native = nw.from_native(values, allow_series=True, eager_only=True, pass_through=True)
+    if isinstance(native, nw.DataFrame):
+        if native.shape[1] != 1:
+            raise InputError(f"{argument} must be one column; got a table with {native.shape[1]} columns.")
+        native = native[native.columns[0]]
+    if isinstance(native, nw.Series):
+        original = native.to_native()
+        # Categorical and Enum columns become their values; pandas keeps its index.
+        series = original if isinstance(original, pd.Series) else pd.Series(native.to_list(), name=native.name)
+        label = series.name
+        series = series.astype(object) if isinstance(series.dtype, pd.CategoricalDtype) else series
+    else:
+        array = np.asarray(values)
+        if array.ndim == 2 and array.shape[1] == 1:
+            array = array[:, 0]
+        if array.ndim != 1:
+            raise InputError(f"{argument} must be one column of values; got shape {array.shape}.")
+        # A list that mixes labels of several types must not be turned into text by numpy.
+        series, label = pd.Series(values if isinstance(values, (list, tuple)) else array), None
+    return series.rename(argument if label is None or label == argument else f"{argument} (column {label!r})")
+
+
+def _refuse_missing(series: pd.Series, remedy: str) -> None:
+    bad = np.flatnonzero(series.isna().to_numpy())
+    if len(bad):
+        raise InputError(f"{series.name} has {len(bad)} missing value(s), the first in row {bad[0]}; {remedy}")
+
+
+def numbers(values, argument: str, n: int | None = None, remedy: str = "leave these rows out.") -> pd.Series:
+    """A column of finite float64 numbers of length ``n``.
+
+    Raises
+    ------
+    InputError
+        If values are missing, infinite or no numbers, or the length differs.
+    """
+    series = as_series(values, argument)
+    _check_length(series, n)
+    _refuse_missing(series, remedy)
+    try:
+        out = series.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{series.name} holds values that are not numbers; convert them to numbers.") from error
+    bad = np.flatnonzero(~np.isfinite(out.to_numpy()))
+    if len(bad):
+        raise InputError(f"{series.name} has {len(bad)} infinite values, the first in row {bad[0]}; {remedy}")
+    return out
+
+
+def _check_length(series: pd.Series, n: int | None) -> None:
+    if n is not None and len(series) != n:
+        raise InputError(f"{series.name} has {len(series)} rows, but Y has {n}; give one value per row.")
+
+
+def sorted_labels(values: np.ndarray) -> np.ndarray:
+    """Distinct labels, sorted as :func:`numpy.unique` does; labels of mixed types are sorted as text."""
+    try:
+        return np.unique(values)
+    except TypeError:
+        found = sorted(pd.unique(pd.Series(values, dtype=object)), key=lambda v: (str(v), type(v).__name__))
+        out = np.empty(len(found), dtype=object)
+        out[:] = found
+        return out
+
+
+def treatment_codes(T, n: int | None = None, treatments: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Arms as codes, and the sorted labels.
+
+    Parameters
+    ----------
+    T : column of labels of any type, shape (n,)
+    n : int, optional
+        Required length.
+    treatments : ndarray of shape (K,), optional
+        Labels known from fit; others are refused.
+
+    Returns
+    -------
+    arm : ndarray of shape (n,), int64
+    treatments : ndarray of shape (K,)
+
+    Raises
+    ------
+    InputError
+        If labels are missing, only one treatment occurs, or (with ``treatments``) a label is unknown.
+    """
+    series = as_series(T, "T")
+    _check_length(series, n)
+    _refuse_missing(series, "leave these rows out.")
+    values = series.to_numpy()
+    labels = sorted_labels(values) if treatments is None else treatments
+    if treatments is None and len(labels) < 2:
+        only = f"only one treatment, {labels[0]!s}" if len(labels) else "no treatment"
+        raise InputError(f"{series.name} holds {only}; a policy needs at least two to choose from.")
+    arm = pd.Index(labels).get_indexer(pd.Index(values)).astype(np.int64)
+    if (arm < 0).any():
+        unknown = sorted({str(v) for v in values[arm < 0]})
+        known = ", ".join(map(str, labels))
+        raise InputError(
+            f"{series.name} holds treatment(s) not seen at fit: {', '.join(unknown[:5])}; the known ones are {known}."
+        )
+    return arm, labels
+
+
+def group_codes(groups, n: int) -> np.ndarray | None:
+    """Clusters as codes 0, 1, ... in order of appearance; shape (n,), int64, or None."""
+    if groups is None:
+        return None
+    series = as_series(groups, "groups")
+    _check_length(series, n)
+    _refuse_missing(series, "give every row a cluster.")
+    return pd.factorize(series)[0].astype(np.int64)
+
+
+def weights(sample_weight, n: int) -> np.ndarray | None:
+    """Row weights, shape (n,), float64 >= 0 and not all zero, or None."""
+    if sample_weight is None:
+        return None
+    out = numbers(sample_weight, "sample_weight", n, "give every row a weight.").to_numpy()
+    if (out < 0).any():
+        raise InputError(f"sample_weight has {(out < 0).sum()} negative values; weights must be zero or larger.")
+    if not out.any():
+        raise InputError("sample_weight is zero in all rows; give at least some rows weight.")
+    return out
+
+
+def observe(Y, T, *, sample_weight=None, groups=None, treatments: np.ndarray | None = None) -> Observed:
+    """Check and encode what was observed; see :class:`Observed`.
+
+    Raises
+    ------
+    InputError
+        For empty data, missing or infinite values, unequal lengths, a single treatment, or unknown treatments.
+    """
+    y = numbers(Y, "Y")
+    if not len(y):
+        raise InputError("Y has no rows; pass data with at least a few rows per treatment.")
+    arm, labels = treatment_codes(T, len(y), treatments)
+    w = weights(sample_weight, len(y))
+    if w is not None and treatments is None:
+        empty = np.flatnonzero(np.bincount(arm, weights=w, minlength=len(labels)) == 0)
+        if len(empty):
+            raise InputError(
+                f"All rows of treatment {labels[empty[0]]!s} have sample_weight zero; leave the treatment "
+                "out or weight it."
+            )
+    return Observed(y.to_numpy(), arm, labels, w, group_codes(groups, len(y)), y.index)

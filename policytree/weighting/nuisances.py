@@ -1,0 +1,119 @@
+"""Cross-fitted nuisances: what each treatment would bring, and how likely it was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
+
+from policytree.crossfit import (
+    CrossFit,
+    FittedModel,
+    FoldPlan,
+    cross_fit_mean,
+    cross_fit_probabilities,
+    predict_new,
+)
+from policytree.exceptions import InputError
+from policytree.weighting.inputs import Observed
+from policytree.weighting.learners import OutcomeClassifier, OutcomeRegressor, imputed, propensity_learner
+
+
+@dataclass(frozen=True, slots=True)
+class CrossFittedRegression:
+    """Outcome models of every arm and fold.
+
+    Attributes
+    ----------
+    predictions : ndarray of shape (n, K)
+        Out-of-fold expected outcomes, in the outcome's unit.
+    models : tuple (one per fold) of tuples (one per arm) of fitted models
+    """
+
+    predictions: np.ndarray
+    models: tuple[tuple[FittedModel, ...], ...]
+
+    def predict_new(self, Z: np.ndarray, held_out_of: np.ndarray | None = None) -> np.ndarray:
+        """Expected outcomes of new rows, shape (n, K): averaged over fold models."""
+        arms = zip(*self.models, strict=True)
+        return np.column_stack([predict_new(of_arm, Z, held_out_of) for of_arm in arms])
+
+
+def _resolve(learner, auto, argument: str, has_covariates: bool, intercept):
+    """The learner to use: the default for "auto", an intercept without covariates, the user's own otherwise."""
+    if isinstance(learner, str):
+        if learner != "auto":
+            raise InputError(f"{argument} must be 'auto' or a scikit-learn estimator; got {learner!r}.")
+        return auto if has_covariates else intercept
+    if not has_covariates:
+        raise InputError(f"{argument} needs covariates; pass X or W, or leave {argument}='auto' for arm averages.")
+    if not hasattr(learner, "fit"):
+        raise InputError(f"{argument} must be 'auto' or a scikit-learn estimator; got {type(learner).__name__}.")
+    return imputed(learner)
+
+
+def resolve_regression(learner: Any, y: np.ndarray, has_covariates: bool, random_state):
+    """The outcome learner: a classifier by default if all outcomes are 0 or 1."""
+    binary = bool(np.isin(y, (0.0, 1.0)).all())
+    auto = (OutcomeClassifier if binary else OutcomeRegressor)(random_state=random_state)
+    return _resolve(learner, auto, "model_regression", has_covariates, DummyRegressor())
+
+
+def resolve_propensity(learner: Any, has_covariates: bool):
+    """The propensity learner; must be a classifier with probabilities."""
+    learner = _resolve(
+        learner, propensity_learner(), "model_propensity", has_covariates, DummyClassifier(strategy="prior")
+    )
+    if not is_classifier(learner) or not hasattr(learner, "predict_proba"):
+        raise InputError(
+            f"model_propensity must be a classifier with predict_proba; got {type(learner).__name__}, use for instance "
+            "LogisticRegression()."
+        )
+    return learner
+
+
+def cross_fit_regression(learner, Z: np.ndarray, observed: Observed, folds: FoldPlan) -> CrossFittedRegression:
+    """One outcome model per arm and fold, learnt from that arm's rows outside the fold.
+
+    Parameters
+    ----------
+    learner : scikit-learn regressor or classifier
+    Z : ndarray of shape (n, q)
+        Nuisance covariates.
+    observed : Observed
+    folds : FoldPlan
+
+    Returns
+    -------
+    CrossFittedRegression
+    """
+    fits: list[CrossFit] = [
+        cross_fit_mean(
+            learner,
+            Z,
+            observed.y,
+            folds,
+            train_rows=observed.arm == k,
+            sample_weight=observed.sample_weight,
+            groups=observed.groups,
+        )
+        for k in range(observed.n_arms)
+    ]
+    models = tuple(zip(*(fit.models for fit in fits), strict=True))
+    return CrossFittedRegression(np.column_stack([fit.predictions for fit in fits]), models)
+
+
+def cross_fit_propensity(learner, Z: np.ndarray, observed: Observed, folds: FoldPlan) -> CrossFit:
+    """One classifier of the arm per fold; ``predictions`` of shape (n, K), not clipped."""
+    return cross_fit_probabilities(
+        learner,
+        Z,
+        observed.arm,
+        observed.n_arms,
+        folds,
+        sample_weight=observed.sample_weight,
+        groups=observed.groups,
+    )

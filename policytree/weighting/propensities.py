@@ -1,0 +1,175 @@
+"""Known assignment probabilities in any of the forms users have them, and the clipping of estimated ones."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+
+from policytree.exceptions import InputError, OverlapWarning
+
+SUM_TOLERANCE = 1e-6
+WARN_SHARE = 0.01  # clipping more than one row in a hundred of an arm changes what is estimated
+
+
+def is_constant(propensity, n: int, n_arms: int) -> bool:
+    """Whether ``propensity`` is one distribution for all rows, so that it also holds for new rows."""
+    if np.ndim(propensity) == 0 or isinstance(propensity, Mapping):
+        return True
+    shape = np.shape(propensity)
+    return len(shape) == 1 and shape[0] == n_arms and shape[0] != n
+
+
+def propensity_matrix(propensity, n: int, treatments: np.ndarray) -> np.ndarray:
+    """Known propensities as an (n, K) matrix in the order of ``treatments``.
+
+    Parameters
+    ----------
+    propensity : float, mapping, array, Series or DataFrame
+        - a number, with two treatments: the probability of the *second* in sorted order (1 of 0/1, "treated" of
+          "control"/"treated");
+        - a mapping (or a Series indexed by label) from every label to its probability;
+        - an array of shape (K,): one probability per treatment, in sorted order;
+        - an array of shape (n,), with two treatments: each row's probability of the second in sorted order;
+        - an array of shape (n, K), columns in sorted order, or a frame whose columns are the labels, in any order.
+    n : int
+        Number of rows.
+    treatments : ndarray of shape (K,)
+        Sorted labels.
+
+    Returns
+    -------
+    ndarray of shape (n, K), float64
+
+    Raises
+    ------
+    InputError
+        If labels are missing or unknown, the shape fits none of the forms, a probability is not strictly between 0
+        and 1, or the probabilities of a row do not sum to one (within 1e-6).
+    """
+    n_arms = len(treatments)
+    values = _by_label(propensity, treatments)
+    if values.ndim == 0 or (values.shape == (n,) and not is_constant(propensity, n, n_arms)):
+        if n_arms != 2:
+            raise InputError(
+                f"propensity gives one probability per row, but there are {n_arms} treatments; give one per treatment, "
+                "as a mapping from label to probability or as a table with a column per label."
+            )
+        second = np.broadcast_to(values, (n,))
+        matrix = np.column_stack([1.0 - second, second])
+    elif values.shape == (n_arms,):
+        matrix = np.tile(values, (n, 1))
+    elif values.shape == (n, n_arms):
+        matrix = values.copy()
+    else:
+        raise InputError(
+            f"propensity has shape {values.shape}; with {n} rows and {n_arms} treatments it must be a number (two "
+            f"treatments), a mapping from label to probability, or have shape ({n_arms},), ({n},) or ({n}, {n_arms})."
+        )
+    _check_probabilities(matrix, treatments)
+    return matrix
+
+
+def _by_label(propensity, treatments: np.ndarray) -> np.ndarray:
+    """Values with mappings and frames put in the order of ``treatments``."""
+    labelled = nw.from_native(propensity, eager_only=True, pass_through=True)
+    if isinstance(labelled, nw.DataFrame):
+        columns = list(propensity.columns)
+        values = labelled.to_numpy()
+        return _numeric(values[:, _positions(columns, treatments)])
+    if isinstance(propensity, pd.Series) and set(propensity.index) == set(treatments):
+        propensity = propensity.to_dict()
+    if isinstance(propensity, Mapping):
+        order = _positions(list(propensity), treatments)
+        return _numeric(list(propensity.values()))[order]
+    return _numeric(propensity)
+
+
+def _positions(labels: list, treatments: np.ndarray) -> list[int]:
+    """Where each treatment stands among ``labels``; column names that are the labels' text count as well."""
+    wanted = list(treatments)
+    if not set(wanted) & set(labels):
+        wanted = [str(label) for label in wanted]  # polars only knows text names
+    lacking = [str(label) for label in wanted if label not in labels]
+    extra = [str(label) for label in labels if label not in wanted]
+    if lacking:
+        raise InputError(f"propensity has no probability for treatment {lacking[0]}; give one for each treatment.")
+    if extra:
+        raise InputError(f"propensity names treatment {extra[0]}, which does not occur in T; remove it or rename it.")
+    return [labels.index(label) for label in wanted]
+
+
+def _numeric(values) -> np.ndarray:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError("propensity holds values that are not numbers; give probabilities between 0 and 1.") from error
+
+
+def _check_probabilities(matrix: np.ndarray, treatments: np.ndarray) -> None:
+    bad = np.argwhere(~((matrix > 0.0) & (matrix < 1.0)))  # also catches NaN
+    if len(bad):
+        row, k = bad[0]
+        raise InputError(
+            f"propensity of treatment {treatments[k]!s} is {matrix[row, k]} in row {row}; it must lie strictly "
+            "between 0 and 1: leave out the rows that could not get every treatment."
+        )
+    total = matrix.sum(axis=1)
+    off = np.flatnonzero(np.abs(total - 1.0) > SUM_TOLERANCE)
+    if len(off):
+        raise InputError(
+            f"The propensities of row {off[0]} sum to {total[off[0]]:.6g}, not to 1; give each treatment's probability."
+        )
+
+
+def clip(propensity: np.ndarray, floor: float, treatments: np.ndarray) -> tuple[np.ndarray, int]:
+    """Raise estimated propensities below ``floor`` to it, and warn when that concerns many rows.
+
+    Parameters
+    ----------
+    propensity : ndarray of shape (n, K)
+    floor : float in [0, 1 / K)
+    treatments : ndarray of shape (K,)
+
+    Returns
+    -------
+    clipped : ndarray of shape (n, K)
+        Not rescaled to sum to one: only the observed arm's entry enters a score, and rescaling would move entries that
+        needed no change.
+    n_clipped : int
+        Rows with at least one entry raised.
+
+    Warns
+    -----
+    OverlapWarning
+        If more than 1 % of the rows were raised for some treatment.
+    """
+    low = propensity < floor
+    counts = low.sum(axis=0)
+    if counts.max() > WARN_SHARE * len(propensity):
+        each = ", ".join(f"{counts[k]} rows for {treatments[k]!s}" for k in np.flatnonzero(counts))
+        warnings.warn(
+            f"Of {len(propensity)} rows, {low.any(axis=1).sum()} have an estimated propensity below "
+            f"min_propensity={floor:g} ({each}); it was raised to that, so the rewards there lean on the "
+            "outcome model.",
+            OverlapWarning,
+            stacklevel=4,
+        )
+    return np.maximum(propensity, floor), int(low.any(axis=1).sum())
+
+
+def warn_if_small(propensity: np.ndarray, floor: float, treatments: np.ndarray) -> None:
+    """Warn when known propensities, which are never changed, lie below the floor."""
+    low = (propensity < floor).sum(axis=0)
+    if low.any():
+        k = int(low.argmax())
+        warnings.warn(
+            f"The given propensity of treatment {treatments[k]!s} is below min_propensity={floor:g} in {low[k]} of "
+            f"{len(propensity)} rows (smallest {propensity[:, k].min():.3g}); given propensities are used as they "
+            "are, so the rewards will vary a lot.",
+            OverlapWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,36 @@
+"""What a weighting scheme is: a frozen value that turns outcomes and nuisances into an (n, K) matrix of rewards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from policytree.weighting.inputs import Observed
+
+
+@dataclass(frozen=True, slots=True)
+class Nuisances:
+    """What the schemes need to know about the world, estimated out of fold or given.
+
+    Attributes
+    ----------
+    regression : ndarray of shape (n, K), or None
+        Expected outcome of each row under each treatment, in the outcome's unit.
+    propensity : ndarray of shape (n, K), or None
+        Probability of each treatment for each row, bounded away from zero.
+    """
+
+    regression: np.ndarray | None = None
+    propensity: np.ndarray | None = None
+
+
+class Scheme(Protocol):
+    """From observations and nuisances to rewards; larger is better if a larger outcome is better."""
+
+    needs_regression: bool
+    needs_propensity: bool
+
+    def rewards(self, observed: Observed, nuisances: Nuisances) -> np.ndarray:
+        """Rewards, shape (n, K), in the outcome's unit; column k averages to the mean outcome under treatment k."""
