@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from policytree.crossfit import FoldPlan, make_folds
 from policytree.evaluation import DIRECTIONS, Estimate, check_level, mean_estimate
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, OverlapWarning
 from policytree.weighting.inputs import Observed, observe
 from policytree.weighting.propensities import is_constant
 
@@ -172,6 +174,11 @@ def cross_val_policy_value(
         For bad data (see :class:`policytree.RewardEstimator`), too few rows or clusters of a treatment, or an estimator
         without the methods above.
 
+    Warns
+    -----
+    OverlapWarning
+        Once for all folds, if some propensities are small.
+
     References
     ----------
     Athey and Wager (2021), Policy learning with observational data, Econometrica 89(1), 133-161, section 5 (values by
@@ -185,13 +192,17 @@ def cross_val_policy_value(
         seen.n, cv, strata=seen.arm, stratum_names=seen.treatments, groups=seen.groups, random_state=random_state
     )
     held_out = _HeldOut(seen.n, seen.n_arms)
-    trees = []
+    trees, overlap_messages = [], []
     for done, (train, test) in enumerate(folds.splits(), start=1):
-        fitted = clone(estimator).fit(**data.fit_arguments(train))
-        held_out.fill(fitted, data, test, direction)
+        with _overlap_warnings_into(overlap_messages):
+            fitted = clone(estimator).fit(**data.fit_arguments(train))
+            held_out.fill(fitted, data, test, direction)
         trees.append(getattr(fitted, "policy_tree_", fitted))
         if progress is not None:
             progress(done, folds.n_folds)
+    if overlap_messages:
+        more = "" if len(overlap_messages) == 1 else f" ({len(overlap_messages) - 1} more such warnings in the folds)"
+        warnings.warn(f"In cross-validation: {overlap_messages[0]}{more}", OverlapWarning, stacklevel=2)
     estimates, differences = _estimates(held_out, seen, level)
     return PolicyValueTable(
         estimates,
@@ -203,6 +214,19 @@ def cross_val_policy_value(
         seen.frame(held_out.rewards),
         tuple(trees),
     )
+
+
+@contextmanager
+def _overlap_warnings_into(messages: list[str]) -> Iterator[None]:
+    """Collect overlap warnings, which every fold repeats; let all others through."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", OverlapWarning)
+        yield
+    for warning in caught:
+        if issubclass(warning.category, OverlapWarning):
+            messages.append(str(warning.message))
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
 def _direction(estimator) -> str:

@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -6,7 +8,7 @@ from sklearn.base import BaseEstimator
 
 from policytree.cross_validation import PLUG_IN, POLICY, STATUS_QUO, cross_val_policy_value
 from policytree.evaluation import policy_difference, policy_value
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, OverlapWarning, SearchWarning
 
 
 class KnownNuisances:
@@ -246,6 +248,22 @@ def test_progress_is_told_of_every_fold(trial):
     calls = []
     evaluate(Fake(), trial, progress=lambda done, total: calls.append((done, total)))
     assert calls == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+class Warns(Fake):
+    def predict(self, X):
+        warnings.warn(f"{len(X)} rows overlap little", OverlapWarning, stacklevel=2)
+        warnings.warn("the search stopped early", SearchWarning, stacklevel=2)
+        return super().predict(X)
+
+
+def test_overlap_is_warned_of_once_and_other_warnings_pass(trial):
+    with pytest.warns() as caught:
+        evaluate(Warns(), trial)
+    overlap = [w for w in caught if w.category is OverlapWarning]
+    assert len(overlap) == 1
+    assert "3 more such warnings" in str(overlap[0].message)
+    assert [str(w.message) for w in caught if w.category is SearchWarning] == ["the search stopped early"] * 4
 
 
 # The table --------------------------------------------------------------------------------------------------------
