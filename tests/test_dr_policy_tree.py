@@ -1,0 +1,73 @@
+"""From outcomes to a tree in one fit."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LinearRegression
+
+from policytree import DRPolicyTree, InputError, Status, cross_val_policy_value
+
+
+@pytest.fixture
+def trial():
+    """Three arms with known probabilities; arm "b" is best for x0 > 0, "a" otherwise, "c" never."""
+    rng = np.random.default_rng(11)
+    n = 900
+    X = pd.DataFrame(rng.standard_normal((n, 3)), columns=["x0", "x1", "x2"])
+    T = rng.choice(["a", "b", "c"], n, p=[0.5, 0.3, 0.2])
+    Y = X["x1"] + np.where(T == "b", np.sign(X["x0"]) * 2.0, 0.0) - 1.0 * (T == "c") + rng.standard_normal(n)
+    return X, T, Y, {"a": 0.5, "b": 0.3, "c": 0.2}
+
+
+def test_finds_the_rule_and_knows_its_proof(trial):
+    X, T, Y, propensity = trial
+    model = DRPolicyTree(LinearRegression(), max_depth=1, random_state=0)
+    model.fit(Y, T, X=X, propensity=propensity)
+    best = np.where(X["x0"] > 0, "b", "a")
+    assert (model.predict(X) == best).mean() > 0.95
+    assert model.status_ is Status.OPTIMAL and model.optimality_gap_ == 0
+    assert list(model.rewards_.columns) == ["a", "b", "c"] == list(model.treatments_)
+    assert model.get_depth() == 1 and "x0" in model.export_text()
+    assert model.score(Y, T, X=X, propensity=propensity) > 0.5
+
+
+def test_direction_minimize_prefers_small_outcomes(trial):
+    X, T, Y, propensity = trial
+    model = DRPolicyTree(LinearRegression(), max_depth=1, direction="minimize", random_state=0)
+    model.fit(-Y, T, X=X, propensity=propensity)
+    assert (model.predict(X) == np.where(X["x0"] > 0, "b", "a")).mean() > 0.95
+
+
+def test_confounders_in_w_are_used_but_never_split_on(trial):
+    X, T, Y, propensity = trial
+    model = DRPolicyTree(LinearRegression(), max_depth=2, random_state=0)
+    model.fit(Y, T, X=X[["x0"]], W=X[["x1", "x2"]], propensity=propensity)
+    assert [f.name for f in model.tree_.features] == ["x0"]
+    assert (
+        model.rewards_.to_numpy().std()
+        < DRPolicyTree(LinearRegression(), max_depth=2, random_state=0)
+        .fit(Y, T, X=X[["x0"]], propensity=propensity)
+        .rewards_.to_numpy()
+        .std()
+    )
+
+
+def test_clone_parameters_and_bad_arguments_before_the_nuisances(trial):
+    X, T, Y, propensity = trial
+    model = DRPolicyTree(max_depth=3, min_samples_leaf=5)
+    assert clone(model).get_params()["min_samples_leaf"] == 5
+    with pytest.raises(InputError, match="max_depth"):
+        DRPolicyTree(max_depth=-1).fit(Y, T, X=X, propensity=propensity)
+    with pytest.raises(AttributeError):
+        _ = model.tree_
+
+
+def test_cross_validated_value_refits_everything(trial):
+    X, T, Y, propensity = trial
+    model = DRPolicyTree(LinearRegression(), max_depth=1, random_state=0)
+    table = cross_val_policy_value(model, Y, T, X=X, propensity=propensity, random_state=0).to_frame()
+    assert set(table.index) >= {"policy tree", "always a", "always b", "always c", "status quo"}
+    assert table.loc["policy tree", "value"] > table.loc["always a", "value"]
+    assert (table["lower"] < table["value"]).all() and (table["value"] < table["upper"]).all()
+    assert not hasattr(model, "tree_")
