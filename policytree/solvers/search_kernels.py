@@ -57,7 +57,7 @@ def node_sums(planes, P, minima, a, b):
     return value, low
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _cumulate(T, rows, width):
     """Sum a table over all smaller codes in both directions; four rows at once hide the latency of the chain."""
     t = 0
@@ -87,7 +87,7 @@ def _cumulate(T, rows, width):
             T[t, u] += T[t - 1, u]
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _scan_signed(T, rows, width, f_low, f_high, g_low, g_high):
     """Two actions, no minimum counts: best split of g inside {f <= t} and {f > t} for every t, and the reverse."""
     last = T[rows - 1]
@@ -113,7 +113,7 @@ def _scan_signed(T, rows, width, f_low, f_high, g_low, g_high):
         f_high[t] = min(f_high[t], m_high)
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _scan_planes(T, rows, width, P, minima, quad, f_low, f_high, g_low, g_high):
     """The same for any number of actions and minimum counts; T[k] is the cumulated table of plane k.
 
@@ -162,7 +162,7 @@ def _scan_planes(T, rows, width, P, minima, quad, f_low, f_high, g_low, g_high):
         f_high[t] = min(f_high[t], m_high)
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _pair(x, rows, codes, g, width, planes, P, minima, a, b, buffer, quad, low, high, fo, go):
     """Fill, cumulate and scan the tables of code row ``x`` (of rows a..b, < rows) and feature g (< width).
 
@@ -188,7 +188,7 @@ def _pair(x, rows, codes, g, width, planes, P, minima, a, b, buffer, quad, low, 
         _scan_planes(T, rows, width, P, minima, quad, f_low, f_high, g_low, g_high)
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _prefix_sums(codes, planes, K, a, b, bins, offset):
     """Cumulated sums of the first K planes over every feature's codes, shape (K, offset[-1])."""
     p = len(bins)
@@ -206,7 +206,7 @@ def _prefix_sums(codes, planes, K, a, b, bins, offset):
     return one
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _part(one, P, minima, hi, lo):
     """Leaf value of the codes between prefix positions lo (excluded, -1: none) and hi (included) of one feature."""
     value = 0
@@ -221,7 +221,7 @@ def _part(one, P, minima, hi, lo):
     return value
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _inside(one, P, minima, o, B, t):
     """Best two leaves of feature f itself inside {f <= t} and {f > t}; o is its offset, B its bins."""
     low = INF
@@ -267,7 +267,7 @@ def best_one_split(codes, planes, P, minima, a, b, bins, offset):
     return best, best_f, best_t
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _row_bounds(codes, planes, P, a, b, f, B, least, most, o):
     """Cumulated least and largest value of the rows with each code of f, into least, most from o on."""
     for t in range(o, o + B):
@@ -287,7 +287,7 @@ def _row_bounds(codes, planes, P, a, b, f, B, least, most, o):
         most[t] += most[t - 1]
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _spread_bounds(left, right, least, most, o, cuts, at, vl, vr, constrained, similar):
     """Similar support: what cut ``at`` (values >= vl, vr) says of every other cut of the feature.
 
@@ -310,7 +310,7 @@ def _spread_bounds(left, right, least, most, o, cuts, at, vl, vr, constrained, s
             left[t] = max(left[t], vl + (least[t] - la))
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _choose_cut(left, right, least, most, cuts, budget):
     """The middle, by mass, of the heaviest run of cuts whose bound is below the budget; -1 if there is none."""
     best = -1
@@ -334,7 +334,7 @@ def _choose_cut(left, right, least, most, cuts, budget):
     return best
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _least_bound(left, right, o, cuts):
     low = INF
     for t in range(o, o + cuts):
@@ -342,7 +342,7 @@ def _least_bound(left, right, o, cuts):
     return low
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _choose_many(left, right, done, least, most, o, cuts, budget, limit, chosen):
     """Up to ``limit`` live, unsolved cuts spread by mass over all of them, ascending; returns how many."""
     n = 0
@@ -366,7 +366,7 @@ def _choose_many(left, right, done, least, most, o, cuts, budget, limit, chosen)
     return n
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _table_pays(rows, width, m):
     """Whether one full table of a pair is cheaper than a few coarse ones in both directions (measured)."""
     return rows * width <= 3 * m + 40 * (rows + width)
@@ -468,11 +468,16 @@ def depth_two(codes, planes, P, minima, a, b, bins, offset, lam, budget, roots, 
             for g in range(p):
                 pays = _table_pays(B, bins[g], m)
                 if rounds == 0 and pays and (bins[g] > B or (bins[g] == B and f < g)):
-                    _pair(x, B, codes, g, bins[g], planes, P, minima, a, b, buffer, quad, low, high, o, offset[g])
+                    rows = B
+                    fo = o
+                    go = offset[g]
                 elif rounds > 0 and not pays and g != f:
-                    _pair(
-                        x, n + 1, codes, g, bins[g], planes, P, minima, a, b, buffer, quad, low, high, S, S + limit + 1
-                    )
+                    rows = n + 1
+                    fo = S
+                    go = S + limit + 1
+                else:
+                    continue
+                _pair(x, rows, codes, g, bins[g], planes, P, minima, a, b, buffer, quad, low, high, fo, go)
             for j in range(n):
                 t = chosen[j]
                 vl, vr = _inside(one, P, minima, o, B, t)
@@ -559,7 +564,7 @@ def sort_by(codes, planes, m, p, f, B, to_codes, to_planes, ends):
             to_planes[k, place[i]] = planes[k, i]
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _first_bounds(planes, P, minima, m, ends, least, left, right, cuts, lam, keep, look_ahead):
     """Bounds of every cut before any is solved: a side is a leaf, or pays for two leaves at least."""
     run = np.zeros(P + len(minima), np.int64)
@@ -592,7 +597,7 @@ def _first_bounds(planes, P, minima, m, ends, least, left, right, cuts, lam, kee
         right[t] = max(right[t], y) if keep else y
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _look_up(cache, key1, key2, depth):
     """Row of the cache for a set of rows and a depth; -1 if it is not there."""
     h = (key1 ^ (depth * 40503)) & (cache.shape[0] - 1)
@@ -601,7 +606,7 @@ def _look_up(cache, key1, key2, depth):
     return -1
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _remember(cache, pool, counters, key1, key2, depth, value, tree, length):
     """Store a lower bound (length 0) or an exact value with its tree, in place of whatever had that slot."""
     h = (key1 ^ (depth * 40503)) & (cache.shape[0] - 1)
@@ -792,7 +797,7 @@ def advance(
             r[R_BUDGET] = INF if depth <= 2 else budget - other + slack
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _enter(level, ncodes, nplanes, nbins, noffset, ncol, ncut, reg, tree, order, roots, root_cuts, P, minima, lam, cache,
            pool, counters, control):  # fmt: skip
     """Solve a node outright where cache, bounds or depth allow it, else order its features; returns the next phase.
