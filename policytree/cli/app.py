@@ -1,0 +1,52 @@
+"""The command line itself: which commands there are, help, version."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from policytree import __version__
+from policytree.cli.design import design
+from policytree.cli.frame import EXAMPLE, EXIT_CODES, Commands, explain
+from policytree.cli.trees import plot, predict, show
+
+app = typer.Typer(
+    name="policytree",
+    cls=Commands,
+    add_completion=False,
+    no_args_is_help=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    epilog=f"A run to start with (a real trial, some minutes): [bold]{EXAMPLE}[/bold]\n\n{EXIT_CODES}",
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"policytree {__version__}")
+        raise typer.Exit(0)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    ctx: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """From trial or observational data to the provably best small policy tree, and an honest value for it."""
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
+
+
+for _command in (design, predict, show, plot):
+    app.command(epilog=EXIT_CODES)(_command)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code (see ``policytree --help``)."""
+    try:
+        return app(args=arguments, prog_name="policytree", standalone_mode=False) or 0
+    except KeyboardInterrupt as interrupt:  # before a command began
+        return explain(interrupt, debug=False)

@@ -1,0 +1,113 @@
+"""``policytree design``: its options. The work is done in :mod:`policytree.cli.job`, imported when it is needed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from policytree.cli.frame import BAD_INPUT, EXAMPLE, DebugOption
+
+_COLUMNS, _TREE, _RUN = "What the columns are", "The tree", "The run"
+_NOTHING_TO_DO = f"""\
+policytree design needs data: a CSV or Parquet file with one row per person, or a
+built-in study.
+
+  policytree design trial.csv --treatment arm --outcome recovered
+  {EXAMPLE}
+
+The first names the column of the treatment each row got and the column of its
+outcome; everything else has a default. The second runs as it is, on the RAND
+Health Insurance Experiment (20,190 rows, five arms), in some minutes.
+
+  policytree design --help     all options"""
+
+
+def _option(help_text: str, panel: str, *names: str, **settings):
+    return typer.Option(
+        *names, help=help_text, rich_help_panel=panel, show_default=settings.pop("show", False), **settings
+    )
+
+
+def design(
+    data: Annotated[
+        str | None,
+        typer.Argument(metavar="[DATA]", help="CSV or Parquet file, one row per person.", show_default=False),
+    ] = None,
+    treatment: Annotated[
+        str | None, _option("Column of the treatment each row got.", _COLUMNS, metavar="COLUMN")
+    ] = None,
+    outcome: Annotated[str | None, _option("Column of the outcome, numbers.", _COLUMNS, metavar="COLUMN")] = None,
+    covariates: Annotated[
+        str | None,
+        _option("What the tree may split on: a,b,c. Default: all other columns.", _COLUMNS, metavar="COLUMNS"),
+    ] = None,
+    confounders: Annotated[
+        str | None,
+        _option("Further columns to adjust for, which the tree does not see: a,b,c.", _COLUMNS, metavar="COLUMNS"),
+    ] = None,
+    propensity: Annotated[
+        str | None,
+        _option(
+            "Known probabilities of treatment: a number or a column (two arms: of the second in sorted order), or "
+            "label=number,... or label=column,... Default: estimated.",
+            _COLUMNS,
+            metavar="P",
+        ),
+    ] = None,
+    cluster: Annotated[
+        str | None, _option("Column of clusters: rows that share one are dependent.", _COLUMNS, metavar="COLUMN")
+    ] = None,
+    weights: Annotated[str | None, _option("Column of sampling weights.", _COLUMNS, metavar="COLUMN")] = None,
+    dataset: Annotated[
+        str | None, _option("A built-in study instead of a file: rand-hie, nsw or actg175.", _COLUMNS, metavar="NAME")
+    ] = None,
+    data_dir: Annotated[str | None, _option("Folder of the files of actg175.", _COLUMNS, metavar="DIR")] = None,
+    direction: Annotated[
+        str | None,
+        _option("maximize or minimize the outcome. Default: maximize, or the study's.", _TREE, metavar="WAY"),
+    ] = None,
+    max_depth: Annotated[int, _option("Most questions on a path.", _TREE, min=0, show=True, metavar="N")] = 2,
+    regularization: Annotated[
+        float, _option("Price of a leaf, in the outcome's unit per row.", _TREE, min=0.0, show=True, metavar="X")
+    ] = 0.0,
+    min_samples_leaf: Annotated[int, _option("Fewest rows in a leaf.", _TREE, min=1, show=True, metavar="N")] = 1,
+    min_samples_per_treatment: Annotated[
+        int, _option("Fewest rows of every treatment in a leaf.", _TREE, min=0, show=True, metavar="N")
+    ] = 0,
+    time_limit: Annotated[
+        float | None,
+        _option("Seconds for each search; the best tree by then is kept.", _TREE, min=0.0, metavar="SECONDS"),
+    ] = None,
+    cv: Annotated[
+        int, _option("Folds, of the nuisance models and of the value.", _RUN, min=2, show=True, metavar="N")
+    ] = 5,
+    level: Annotated[float, _option("Coverage of the intervals.", _RUN, show=True, metavar="SHARE")] = 0.95,
+    no_value: Annotated[bool, _option("Skip the held-out value, most of the time.", _RUN, "--no-value")] = False,
+    seed: Annotated[int, _option("Seed of folds and models.", _RUN, min=0, max=2**32 - 1, show=True, metavar="N")] = 0,
+    jobs: Annotated[int, _option("Threads of the search; -1: all cores.", _RUN, show=True, metavar="N")] = 1,
+    output: Annotated[
+        str, _option("Folder for the files.", _RUN, "--output", "-o", show=True, metavar="DIR")
+    ] = "policytree-output",
+    debug: DebugOption = False,
+) -> None:
+    """Find the best small policy tree for a trial or observational study, prove it, and say what it is worth.
+
+    Writes the tree as a picture and as JSON, the table of values and the printed report.
+    """
+    if data is None and dataset is None:
+        typer.echo(_NOTHING_TO_DO, err=True)
+        raise typer.Exit(BAD_INPUT)
+    from policytree.cli.job import Job, run
+    from policytree.cli.study import Roles
+
+    roles = Roles(treatment, outcome, covariates, confounders, propensity, cluster, weights, direction)
+    tree = {
+        "max_depth": max_depth,
+        "regularization": regularization,
+        "min_samples_leaf": min_samples_leaf,
+        "min_samples_per_treatment": min_samples_per_treatment,
+        "time_limit": time_limit,
+        "n_jobs": jobs,
+    }
+    run(Job(data, dataset, data_dir, roles, tree, cv=cv, level=level, seed=seed, value=not no_value, output=output))

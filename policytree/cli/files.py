@@ -1,0 +1,169 @@
+"""The files of a designed tree: made in memory, then written whole."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from policytree import __version__
+from policytree.exceptions import InputError
+from policytree.plotting import plot_tree
+from policytree.serialization import from_dict, save_bytes, to_dict
+from policytree.tree import Tree
+
+if TYPE_CHECKING:
+    from policytree.cli.job import Job, Result
+
+PNG_DPI = 200
+PURPOSES = {
+    "tree.png": "the tree as a picture",
+    "tree.pdf": "the same for print",
+    "tree.json": "the tree for `policytree predict`, `show` and `plot`",
+    "leaves.csv": "who is in each leaf, and every treatment's value there",
+    "values.csv": "the table of held-out values",
+    "report.txt": "what is printed above",
+}
+
+
+def check_folder(folder: str) -> Path:
+    """Refuse a folder that files cannot be written to, before any work; makes nothing.
+
+    Raises
+    ------
+    InputError
+    """
+    path = Path(folder)
+    there = path
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    if not there.is_dir():
+        raise InputError(f"Cannot write to '{folder}': '{there}' is a file; choose another --output.")
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        raise InputError(f"Cannot write to '{folder}': {error.strerror or error}; choose another --output.") from error
+    blocked = [name for name in PURPOSES if (path / name).is_dir()]
+    if blocked:
+        raise InputError(f"Cannot write '{path / blocked[0]}': it is a folder; choose another --output.")
+    return path
+
+
+def result_files(job: Job, result: Result, report_text: str) -> dict[str, bytes]:
+    """Contents of all files by name."""
+    estimator, study = result.estimator, result.study
+    title = f"{study.outcome}: {study.direction} by {study.treatment}"
+    display = plot_tree(estimator.policy_tree_, leaf_summary=result.leaves, title=title, unit="rows")
+    leaves = result.leaves.copy()
+    leaves.columns = ["_".join(str(part) for part in column if part != "") for column in leaves.columns]
+    files = {
+        "tree.png": picture(display.figure_, "png"),
+        "tree.pdf": picture(display.figure_, "pdf"),
+        "tree.json": _json(job, result),
+        "leaves.csv": leaves.to_csv().encode(),
+        "report.txt": report_text.encode(),
+    }
+    if result.values is not None:
+        files["values.csv"] = result.values.to_frame().to_csv().encode()
+    return files
+
+
+def picture(figure, kind: str) -> bytes:
+    """A matplotlib figure as the bytes of a png, pdf or svg file; closes the figure."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=kind, dpi=PNG_DPI)
+    return buffer.getvalue()
+
+
+def _json(job: Job, result: Result) -> bytes:
+    """The tree, and beside it how it came about (which readers of the format ignore)."""
+    study, estimator = result.study, result.estimator
+    arms = result.leaves[("arm", "")]
+    data: dict[str, Any] = to_dict(estimator.tree_)
+    data["design"] = {
+        "policytree": __version__,
+        "source": study.source,
+        "treatment": study.treatment,
+        "outcome": study.outcome,
+        "direction": study.direction,
+        "covariates": list(study.covariates),
+        "confounders": list(study.confounders),
+        "cluster": study.cluster,
+        "weights": study.weights,
+        "propensity": study.propensity_text,
+        "options": {**job.tree, "cv": job.cv, "seed": job.seed},
+    }
+    data["certificate"] = {
+        "status": estimator.status_.value,
+        "objective": float(estimator.objective_value_),
+        "bound": float(estimator.objective_bound_),
+        "gap": float(estimator.optimality_gap_),
+        "seconds": round(estimator.solution_.seconds, 3),
+    }
+    data["leaf_values"] = {  # of the rows the tree was chosen on: value and standard error of the leaf's treatment
+        str(leaf): [_finite(result.leaves.loc[leaf, (what, arms[leaf])]) for what in ("value", "standard_error")]
+        for leaf in result.leaves.index
+    }
+    fields = (f" {json.dumps(name)}: {json.dumps(value, allow_nan=False)}" for name, value in data.items())
+    return ("{\n" + ",\n".join(fields) + "\n}\n").encode()  # one line a field, for people and for diff
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def write_files(folder: Path, files: dict[str, bytes]) -> list[tuple[Path, str]]:
+    """Write every file whole; returns paths and purposes. A file of an earlier run that this one has not, goes.
+
+    Raises
+    ------
+    InputError
+        If the folder or a file cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"Cannot make the folder '{folder}': {error.strerror}; choose another --output.") from error
+    for name in PURPOSES.keys() - files.keys():
+        (folder / name).unlink(missing_ok=True)  # a table of values beside another tree would mislead
+    return [(save_bytes(folder / name, files[name]), PURPOSES[name]) for name in PURPOSES if name in files]
+
+
+def leaf_values(saved: dict[str, Any]) -> dict[int, tuple[float, float | None]]:
+    """Value and standard error by leaf, if a tree file has them."""
+    values = saved.get("leaf_values")
+    try:
+        return {
+            int(leaf): (float(value), None if error is None else float(error))
+            for leaf, (value, error) in (values or {}).items()
+        }
+    except (AttributeError, TypeError, ValueError) as problem:
+        raise InputError("Field 'leaf_values' of the saved tree must hold a value and an error per leaf.") from problem
+
+
+def read_tree(path: str | os.PathLike) -> tuple[Tree, dict[str, Any]]:
+    """A tree file: the tree, and all that the file says.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read or is no tree.
+    """
+    try:
+        data = json.loads(Path(path).read_bytes())
+    except FileNotFoundError as error:
+        raise InputError(f"There is no file '{path}'; `policytree design` writes tree.json.") from error
+    except OSError as error:
+        raise InputError(f"'{path}' cannot be read ({error.strerror}).") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"'{path}' is not a saved tree: it is not JSON ({error}).") from error
+    try:
+        return from_dict(data), data
+    except InputError as error:
+        raise InputError(f"'{path}': {error}") from error

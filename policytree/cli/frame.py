@@ -1,0 +1,93 @@
+"""What all commands share: exit codes, errors of one sentence, --debug. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import Annotated
+
+import typer
+from typer.core import TyperGroup
+
+from policytree.exceptions import InputError
+
+FAILED, BAD_INPUT, INTERRUPTED, READER_GONE = 1, 2, 130, 141
+EXAMPLE = "policytree design --dataset rand-hie"
+EXIT_CODES = (
+    "Exit codes: 0 all done; 1 something failed that should not (add --debug for the traceback); 2 the data, a file or "
+    "an option cannot be used; 130 interrupted, no file was written."
+)
+
+
+def _say(kind: str, message: str) -> None:
+    """One line on standard error."""
+    print(f"{kind}: {' '.join(message.split())}", file=sys.stderr)  # noqa: T201
+
+
+class Commands(TyperGroup):
+    """Turns what commands raise into one sentence on standard error and an exit code."""
+
+    def main(self, *args, standalone_mode: bool = True, **extra):
+        """Run a command line; usage errors become exit code 2."""
+        try:
+            code = super().main(*args, standalone_mode=False, **extra)
+        except Exception as error:  # typer's usage errors; those of commands are caught in invoke
+            if not hasattr(error, "format_message"):
+                raise
+            _say("Error", error.format_message())
+            _say("Help", f"{_command_path(error)} --help")
+            code = BAD_INPUT
+        if standalone_mode:
+            sys.exit(code if isinstance(code, int) else 0)
+        return code
+
+    def invoke(self, ctx):
+        """Run the command; what it raises becomes an exit code."""
+        try:
+            return super().invoke(ctx)
+        except (Exception, KeyboardInterrupt) as error:
+            if isinstance(error, typer.Exit | typer.Abort) or hasattr(error, "format_message"):
+                raise
+            raise typer.Exit(explain(error, debug=_debug_wanted(ctx))) from None
+
+
+def _command_path(error: Exception) -> str:
+    ctx = getattr(error, "ctx", None)
+    return ctx.command_path if ctx is not None else "policytree"
+
+
+def _debug_wanted(ctx) -> bool:
+    return bool((ctx.find_root().obj or {}).get("debug"))
+
+
+def explain(error: BaseException, *, debug: bool) -> int:
+    """Say in one sentence what went wrong; return the exit code."""
+    if isinstance(error, BrokenPipeError):  # as in `policytree show tree.json | head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return READER_GONE
+    if debug:
+        traceback.print_exception(error)
+    if isinstance(error, KeyboardInterrupt):
+        _say("Interrupted", "no file was written.")
+        return INTERRUPTED
+    if isinstance(error, InputError):
+        _say("Error", str(error))
+        return BAD_INPUT
+    if isinstance(error, MemoryError):
+        _say("Error", "The memory does not suffice; try fewer --covariates or fewer rows.")
+        return FAILED
+    hint = "" if debug else " Add --debug to see where; please report it."
+    _say("Unexpected error", f"{type(error).__name__}: {str(error).rstrip('.')}.{hint}")
+    return FAILED
+
+
+def _remember_debug(ctx: typer.Context, wanted: bool) -> None:
+    root = ctx.find_root()
+    root.obj = {**(root.obj or {}), "debug": wanted}
+
+
+DebugOption = Annotated[
+    bool,
+    typer.Option("--debug", help="On an error, print the traceback too.", callback=_remember_debug, is_eager=True),
+]

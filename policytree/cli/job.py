@@ -1,0 +1,174 @@
+"""The main job: study in; tree, certificate and value out, on the terminal and in files."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pandas as pd
+from rich.console import Console
+
+from policytree.cli import report
+from policytree.cli.files import check_folder, result_files, write_files
+from policytree.cli.study import Roles, Study, study_from_dataset, study_from_file
+from policytree.cross_validation import PolicyValueTable, cross_val_policy_value
+from policytree.estimators import DRPolicyTree
+from policytree.evaluation import check_level, leaf_summary
+from policytree.exceptions import InputError
+from policytree.progress import StageDisplay, stage_progress
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What the command line asked for."""
+
+    data: str | None
+    dataset: str | None
+    data_dir: str | None
+    roles: Roles
+    tree: dict
+    cv: int
+    level: float
+    seed: int
+    value: bool
+    output: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Result:
+    """What came out.
+
+    Attributes
+    ----------
+    study : Study
+    estimator : DRPolicyTree
+        Fitted on all rows.
+    leaves : DataFrame
+        Leaf summary on the rows the tree was chosen on.
+    values : PolicyValueTable or None
+    warnings : tuple of str
+    """
+
+    study: Study
+    estimator: DRPolicyTree
+    leaves: pd.DataFrame
+    values: PolicyValueTable | None
+    warnings: tuple[str, ...]
+
+
+def run(job: Job) -> None:
+    """Do the whole job.
+
+    Raises
+    ------
+    InputError
+        If data, options or the output folder cannot be used; what can be seen beforehand, before the computation.
+    KeyboardInterrupt
+        On Ctrl-C at any time, also where a search would have kept its best tree; nothing is written then.
+    """
+    check_level(job.level)
+    if job.data is not None and job.dataset is not None:
+        raise InputError("Give either a data file or --dataset, not both.")
+    if job.data_dir is not None and job.dataset is None:
+        raise InputError("--data-dir goes with --dataset; leave it out.")
+    folder = check_folder(job.output)
+    study = _study(job)
+    printer = report.Printer(Console(highlight=False))
+    printer.add(*report.data_section(study))
+    with _interrupts() as interrupts:
+        result = _compute(job, study, interrupts)
+        printer.add(*report.result_sections(result))
+        files = result_files(job, result, printer.text())
+        with interrupts.held():
+            written = write_files(folder, files)
+    printer.add(*report.files_section(written))
+
+
+def _study(job: Job) -> Study:
+    if job.dataset is None:
+        return study_from_file(job.data, job.roles)
+    return study_from_dataset(job.dataset, job.data_dir, job.roles)
+
+
+def _compute(job: Job, study: Study, interrupts: _Interrupts) -> Result:
+    estimator = DRPolicyTree(direction=study.direction, cv=job.cv, random_state=job.seed, verbose=1, **job.tree)
+    data = study.fit_arguments()
+    with stage_progress() as display, _collected_warnings() as heard:
+        with display.stage("Outcome models, rewards and tree on all rows"):
+            display.detail("fitting outcome and propensity models")
+            estimator.fit(**data)
+            interrupts.check()
+        caught: dict[str, str] = {}
+        report.merge_warnings(heard, caught)
+        heard.clear()
+        values = _values(job, estimator, data, display, interrupts) if job.value else None
+        report.merge_warnings(heard, caught, "in the folds")
+    leaves = leaf_summary(
+        estimator.apply(study.X), estimator.predict(study.X), estimator.rewards_, groups=data["groups"],
+        sample_weight=data["sample_weight"], direction=study.direction,
+    )  # fmt: skip
+    return Result(study, estimator, leaves, values, tuple(caught.values()))
+
+
+def _values(job, estimator, data: dict, display: StageDisplay, interrupts: _Interrupts) -> PolicyValueTable:
+    with display.stage("Held-out value: everything again per fold", total=job.cv) as advance:
+
+        def progress(done: int, total: int) -> None:
+            interrupts.check()
+            advance(done, total)
+
+        return cross_val_policy_value(
+            estimator, cv=job.cv, level=job.level, random_state=job.seed, progress=progress, **data
+        )
+
+
+@contextmanager
+def _collected_warnings() -> Iterator[list[warnings.WarningMessage]]:
+    """Keep warnings for the report: printed at once they would tear the live display."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        yield heard
+
+
+class _Interrupts:
+    """Remembers Ctrl-C: searches answer it by keeping their best tree, but here it ends the whole job."""
+
+    def __init__(self) -> None:
+        self.seen = False
+        self._held = False
+
+    def handle(self, *_) -> None:
+        self.seen = True
+        if not self._held:
+            raise KeyboardInterrupt
+
+    def check(self) -> None:
+        """End the job if Ctrl-C was pressed, though something caught it."""
+        if self.seen:
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Finish what is inside (moments) whatever is pressed, so that files of one run stay together."""
+        self.check()
+        self._held = True
+        yield
+
+
+@contextmanager
+def _interrupts() -> Iterator[_Interrupts]:
+    interrupts = _Interrupts()
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may set handlers
+        yield interrupts
+        return
+    before = signal.signal(signal.SIGINT, interrupts.handle)
+    try:
+        yield interrupts
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,235 @@
+"""What `policytree design` prints: the data, the tree, its certificate, its value; and the same as plain text."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from policytree.binning import bin_matrix
+from policytree.cross_validation import POLICY, PolicyValueTable
+from policytree.evaluation import mean_estimate
+from policytree.types import Status
+
+if TYPE_CHECKING:
+    from policytree.cli.job import Result
+    from policytree.cli.study import Study
+
+TEXT_WIDTH = 96  # columns of report.txt
+INDENT = (0, 0, 0, 2)
+
+
+class Printer:
+    """Prints sections as they come, and keeps them for the report file."""
+
+    def __init__(self, console: Console):
+        self._console = console
+        self._parts: list[RenderableType] = []
+
+    def add(self, *parts: RenderableType) -> None:
+        """Print and keep."""
+        for part in parts:
+            self._console.print(part)
+        self._parts += parts
+
+    def text(self) -> str:
+        """Everything so far as plain text."""
+        console = Console(file=io.StringIO(), width=TEXT_WIDTH, color_system=None, highlight=False)
+        for part in self._parts:
+            console.print(part)
+        return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines()) + "\n"
+
+
+def number(value: float, digits: int = 5) -> str:
+    """A number with so many significant digits, thousands separated; powers of ten only for extreme sizes."""
+    if value == 0 or not np.isfinite(value):
+        return f"{value:g}"
+    size = int(np.floor(np.log10(abs(value))))
+    if not -5 <= size < 9:
+        return f"{value:.{digits}g}"
+    return f"{value:,.{max(0, digits - 1 - size)}f}"
+
+
+def decimals(errors) -> int:
+    """Decimals that show two significant digits of the smallest positive standard error; at most 12."""
+    positive = [error for error in errors if error > 0]
+    return int(np.clip(1 - np.floor(np.log10(min(positive))), 0, 12)) if positive else 3
+
+
+def merge_warnings(heard: list[warnings.WarningMessage], into: dict[str, str], where: str = "") -> None:
+    """Add one sentence per kind of warning; repetitions are counted, not repeated."""
+    kinds: dict[str, list[str]] = {}
+    for warning in heard:
+        kinds.setdefault(warning.category.__name__, []).append(" ".join(str(warning.message).split()))
+    for kind, messages in kinds.items():
+        likewise = f" ({len(messages)} such warnings {where}.)" if where else ""
+        if kind in into:
+            into[kind] += likewise
+        else:
+            into[kind] = messages[0] + likewise
+
+
+def data_section(study: Study) -> list[RenderableType]:
+    """What the data are, before the long computation."""
+    seen = study.observed
+    rows = f"{seen.n:,} rows"
+    if seen.groups is not None:
+        rows += f" in {seen.groups.max() + 1:,} clusters ({study.cluster})"
+    better = "higher" if study.direction == "maximize" else "lower"
+    unit = f", {study.unit}" if study.unit else ""
+    facts = {
+        "data": f"{study.source}, {rows}",
+        "outcome": f"{study.outcome}{unit}; {better} is better",
+        "treatment": f"{study.treatment}, {seen.n_arms} treatments",
+        "covariates": ", ".join(study.covariates),
+    }
+    if study.confounders:
+        facts["confounders"] = f"{', '.join(study.confounders)} (adjusted for; the tree does not see them)"
+    if study.weights:
+        facts["weights"] = study.weights
+    facts["propensity"] = study.propensity_text
+    parts: list[RenderableType] = [_heading("Data"), _facts(facts), Text(), _arms(study)]
+    return [*parts, *(_note(note) for note in study.notes)]
+
+
+def _arms(study: Study) -> RenderableType:
+    """Rows and mean outcome of every arm as observed."""
+    seen = study.observed
+    estimates = []
+    for k in range(seen.n_arms):
+        rows = np.flatnonzero(seen.arm == k)
+        part = (None if values is None else values[rows] for values in (seen.groups, seen.sample_weight))
+        groups, weight = part
+        estimates.append(mean_estimate(seen.y[rows], groups=groups, sample_weight=weight))
+    digits = decimals([e.standard_error for e in estimates])
+    table = _table("arm", "rows", "share", f"mean {study.outcome}", "std. error")
+    for label, count, estimate in zip(seen.treatments, np.bincount(seen.arm), estimates, strict=True):
+        table.add_row(
+            str(label), f"{count:,}", f"{count / seen.n:.1%}", f"{estimate.value:,.{digits}f}",
+            f"{estimate.standard_error:,.{digits}f}",
+        )  # fmt: skip
+    return Padding(table, INDENT, expand=False)
+
+
+def result_sections(result: Result) -> list[RenderableType]:
+    """Tree, certificate, value and warnings."""
+    tree = Text(result.estimator.export_text(missing=_any_missing(result.study)), no_wrap=True, overflow="fold")
+    parts = [
+        Text(), _heading("Policy tree"), Padding(tree, INDENT, expand=False),
+        Text(), _heading("Certificate"), _facts(certificate(result)),
+        Text(), _heading("Value, held out"), _values(result),
+    ]  # fmt: skip
+    if result.warnings:
+        parts += [
+            Text(),
+            _heading("Warnings"),
+            *(Padding(Text(text), INDENT, expand=False) for text in result.warnings),
+        ]
+    return parts
+
+
+def _any_missing(study: Study) -> bool:
+    return bool(study.X.isna().to_numpy().any())
+
+
+def certificate(result: Result) -> dict[str, str]:
+    """What the search proved, in words."""
+    study, estimator = result.study, result.estimator
+    tree = estimator.policy_tree_
+    data = bin_matrix(tree.encoder_.encode(study.X), tree.encoder_.features)
+    splits, features = int((data.n_bins - 1).sum()), len({column.feature for column in data.columns})
+    among = f"{splits:,} possible splits of {features} covariates"
+    if not data.exact:
+        among += " (thinned to the quantiles of very long columns)"
+    allowed = f"of depth {estimator.max_depth} or less"
+    words = {
+        Status.OPTIMAL: f"optimal: no tree {allowed} is better, among {among}",
+        Status.TIME_LIMIT: f"time limit: a better tree {allowed} may exist, but none beyond the bound; {among}",
+    }
+    price = f", less {estimator.regularization:g} per leaf" if estimator.regularization else ""
+    if study.direction == "minimize":
+        price = price.replace("less", "plus")
+    return {
+        "status": words.get(estimator.status_, estimator.status_.value),
+        "objective": f"{number(estimator.objective_value_)} (mean {study.outcome} on the rows that chose the "
+        f"tree{price}: flattered)",
+        "bound": number(estimator.objective_bound_),
+        "gap": number(estimator.optimality_gap_, 3),
+        "search": f"{estimator.solution_.seconds:.2g} s",
+    }
+
+
+def _values(result: Result) -> RenderableType:
+    values = result.values
+    if values is None:
+        return Padding(Text("Not computed (--no-value)."), INDENT, expand=False)
+    policy = values.estimates[POLICY]
+    interval = f"{100 * policy.level:g}% interval"
+    table = _table("rule", "value", interval, "tree - rule", interval)
+    digits = decimals(e.standard_error for e in [*values.estimates.values(), *values.differences.values()])
+    for rule, estimate in values.estimates.items():
+        difference = values.differences.get(rule)
+        table.add_row(
+            rule, f"{estimate.value:,.{digits}f}", _interval(estimate, digits),
+            "" if difference is None else f"{difference.value:+,.{digits}f}",
+            "" if difference is None else _interval(difference, digits),
+            style="bold" if rule == POLICY else None,
+        )  # fmt: skip
+    return Group(
+        Padding(table, INDENT, expand=False),
+        Text(),
+        Padding(Text(_explanation(values, result.study)), INDENT, expand=False),
+    )
+
+
+def _explanation(values: PolicyValueTable, study: Study) -> str:
+    better, sign = ("higher", "above") if study.direction == "maximize" else ("lower", "below")
+    return " ".join(
+        (
+            f"Mean {study.outcome} if everybody followed the rule; {better} is better, and a difference {sign} zero",
+            "speaks for the tree. Every row is judged by a tree and models learnt without its fold",
+            f"({values.folds.n_folds} folds), so these are values of such trees, not of the one tree above.",
+            "Status quo: what people got. Plug-in rule: no tree, everybody gets the treatment predicted to be best.",
+        )
+    )
+
+
+def _interval(estimate, digits: int) -> str:
+    return f"[{estimate.lower:,.{digits}f}, {estimate.upper:,.{digits}f}]"
+
+
+def files_section(written: list[tuple[Path, str]]) -> list[RenderableType]:
+    """The files and what they are for."""
+    return [Text(), _heading("Files"), _facts({str(path): purpose for path, purpose in written})]
+
+
+def _heading(text: str) -> Text:
+    return Text(text, style="bold")
+
+
+def _note(text: str) -> RenderableType:
+    return Padding(Text(f"Note: {text}"), INDENT, expand=False)
+
+
+def _facts(facts: dict[str, str]) -> RenderableType:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, text in facts.items():
+        grid.add_row(Text(name), Text(text))
+    return Padding(grid, INDENT, expand=False)
+
+
+def _table(first: str, *columns: str) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="", collapse_padding=True)
+    table.add_column(first, overflow="fold")
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap=True)
+    return table
