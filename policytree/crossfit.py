@@ -351,3 +351,30 @@ def predict_new(models: tuple[FittedModel, ...], X: np.ndarray, held_out_of: np.
         known = np.flatnonzero(held_out_of >= 0)
         out[known] = each[held_out_of[known], known]
     return out
+
+
+def median_rule(values, standard_errors) -> tuple[float, float]:
+    """One estimate from several cross-fittings of the same data, with a standard error that counts their spread.
+
+    Parameters
+    ----------
+    values, standard_errors : array-like of shape (n_repeats,)
+        Estimates that differ only in the draw of the folds, and their standard errors.
+
+    Returns
+    -------
+    value : float
+        Median of the estimates.
+    standard_error : float
+        ``sqrt(median(se_s^2 + (value_s - value)^2))``.
+
+    References
+    ----------
+    Chernozhukov, Chetverikov, Demirer, Duflo, Hansen, Newey & Robins (2018), Econometrics Journal
+    21(1), definition 3.3.
+    """
+    values, standard_errors = np.asarray(values, dtype=np.float64), np.asarray(standard_errors, dtype=np.float64)
+    if values.ndim != 1 or values.shape != standard_errors.shape or not len(values):
+        raise InputError("values and standard_errors must be two lists of the same length, one entry per repetition.")
+    value = float(np.median(values))
+    return value, float(np.sqrt(np.median(standard_errors**2 + (values - value) ** 2)))

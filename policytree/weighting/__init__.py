@@ -1,12 +1,31 @@
 """From outcomes and treatments to rewards: one scheme per file, one line per scheme here."""
 
+from policytree.weighting.cate import CateEffects, cate_effects, from_cate
+from policytree.weighting.costs import row_costs, subtract_costs, treatment_costs
+from policytree.weighting.direct_method import DirectMethod
 from policytree.weighting.doubly_robust import DoublyRobust
+from policytree.weighting.inverse_propensity import InversePropensity
 
 # Schemes by name; a new one is its file and its line. RewardEstimator also takes instances.
 SCHEMES = {
+    "direct": DirectMethod(),
     "doubly_robust": DoublyRobust(),
+    "inverse_propensity": InversePropensity(),
+    "self_normalized": InversePropensity(normalized=True),
 }
 
 from policytree.weighting.reward_estimator import RewardEstimator  # noqa: E402  (it looks schemes up above)
 
-__all__ = ["SCHEMES", "DoublyRobust", "RewardEstimator"]
+__all__ = [
+    "SCHEMES",
+    "CateEffects",
+    "DirectMethod",
+    "DoublyRobust",
+    "InversePropensity",
+    "RewardEstimator",
+    "cate_effects",
+    "from_cate",
+    "row_costs",
+    "subtract_costs",
+    "treatment_costs",
+]

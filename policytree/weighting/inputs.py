@@ -204,3 +204,31 @@ def observe(Y, T, *, sample_weight=None, groups=None, treatments: np.ndarray | N
                 "out or weight it."
             )
     return Observed(y.to_numpy(), arm, labels, w, group_codes(groups, len(y)), y.index)
+
+
+def outcome_matrix(regression, n: int, treatments: np.ndarray) -> np.ndarray:
+    """Expected outcomes from elsewhere, shape (n, K), in the order of ``treatments``.
+
+    Parameters
+    ----------
+    regression : array of shape (n, K), columns in sorted order of the labels, or frame whose columns are the labels
+    """
+    frame = nw.from_native(regression, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        by_text = {str(name): frame[name].to_numpy() for name in frame.columns}
+        if set(by_text) != {str(label) for label in treatments}:
+            raise InputError(f"regression must have one column per treatment: {', '.join(map(str, treatments))}.")
+        regression = np.column_stack([by_text[str(label)] for label in treatments])
+    try:
+        values = np.array(regression, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError("regression holds values that are not numbers; give expected outcomes.") from error
+    if values.shape != (n, len(treatments)):
+        raise InputError(
+            f"regression has shape {values.shape}; it must be ({n}, {len(treatments)}): a row per "
+            "person, a column per treatment."
+        )
+    if not np.isfinite(values).all():
+        row = np.flatnonzero(~np.isfinite(values).all(axis=1))[0]
+        raise InputError(f"regression has missing or infinite values, the first in row {row}; give finite numbers.")
+    return values

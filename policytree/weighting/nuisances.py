@@ -20,6 +20,7 @@ from policytree.crossfit import (
 from policytree.exceptions import InputError
 from policytree.weighting.inputs import Observed
 from policytree.weighting.learners import OutcomeClassifier, OutcomeRegressor, imputed, propensity_learner
+from policytree.weighting.scheme import Nuisances
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,3 +118,69 @@ def cross_fit_propensity(learner, Z: np.ndarray, observed: Observed, folds: Fold
         sample_weight=observed.sample_weight,
         groups=observed.groups,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class CrossFitted:
+    """The nuisances of one draw of folds; parts that were given rather than estimated are None.
+
+    Attributes
+    ----------
+    folds : FoldPlan
+    regression : CrossFittedRegression or None
+    propensity : CrossFit or None
+    """
+
+    folds: FoldPlan
+    regression: CrossFittedRegression | None
+    propensity: CrossFit | None
+
+    def predictions(self) -> Nuisances:
+        """Out of fold, for the rows of the fit."""
+        return Nuisances(
+            None if self.regression is None else self.regression.predictions,
+            None if self.propensity is None else self.propensity.predictions,
+        )
+
+    def predict_new(self, Z: np.ndarray, fold_of_cluster: np.ndarray | None) -> Nuisances:
+        """For other rows: averages over the fold models, or the one model that did not see the row's cluster.
+
+        Parameters
+        ----------
+        Z : ndarray of shape (n, q)
+        fold_of_cluster : ndarray of shape (n,), int, or None
+            A row of the fit with the same cluster; -1 for rows of new clusters.
+        """
+        held_out_of = None
+        if fold_of_cluster is not None:
+            held_out_of = np.where(fold_of_cluster < 0, -1, self.folds.fold[fold_of_cluster])
+        return Nuisances(
+            None if self.regression is None else self.regression.predict_new(Z, held_out_of),
+            None if self.propensity is None else predict_new(self.propensity.models, Z, held_out_of),
+        )
+
+
+def cross_fit(Z: np.ndarray, observed: Observed, folds: FoldPlan, regression, propensity) -> CrossFitted:
+    """Cross-fit the nuisances whose learner is not None."""
+    return CrossFitted(
+        folds,
+        None if regression is None else cross_fit_regression(regression, Z, observed, folds),
+        None if propensity is None else cross_fit_propensity(propensity, Z, observed, folds),
+    )
+
+
+def median_of_repeats(parts: list[Nuisances]) -> Nuisances:
+    """Elementwise median over repeated cross-fittings; propensities rescaled to sum to one.
+
+    Every entry still comes from models that did not see the row, so the median does not either; it takes the luck of
+    single fold draws out of the scores (EconML's ``mc_agg="median"``).
+    """
+    if len(parts) == 1:
+        return parts[0]
+    regression, propensity = (
+        None if getattr(parts[0], name) is None else np.median([getattr(p, name) for p in parts], axis=0)
+        for name in ("regression", "propensity")
+    )
+    if propensity is not None:
+        propensity = propensity / propensity.sum(axis=1, keepdims=True)
+    return Nuisances(regression, propensity)

@@ -162,9 +162,9 @@ def clip(propensity: np.ndarray, floor: float, treatments: np.ndarray) -> tuple[
 
 
 def warn_if_small(propensity: np.ndarray, floor: float, treatments: np.ndarray) -> None:
-    """Warn when known propensities, which are never changed, lie below the floor."""
+    """Warn when known propensities, which are never changed, lie below the floor in more than 1 % of the rows."""
     low = (propensity < floor).sum(axis=0)
-    if low.any():
+    if low.max() > WARN_SHARE * len(propensity):
         k = int(low.argmax())
         warnings.warn(
             f"The given propensity of treatment {treatments[k]!s} is below min_propensity={floor:g} in {low[k]} of "

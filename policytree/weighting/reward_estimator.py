@@ -8,16 +8,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from policytree.crossfit import make_folds, predict_new
+from policytree.crossfit import make_folds
 from policytree.exceptions import InputError
 from policytree.weighting.covariates import Covariates
-from policytree.weighting.inputs import Observed, as_series, observe
-from policytree.weighting.nuisances import (
-    cross_fit_propensity,
-    cross_fit_regression,
-    resolve_propensity,
-    resolve_regression,
-)
+from policytree.weighting.inputs import Observed, as_series, observe, outcome_matrix
+from policytree.weighting.nuisances import cross_fit, median_of_repeats, resolve_propensity, resolve_regression
 from policytree.weighting.propensities import clip, is_constant, propensity_matrix, warn_if_small
 from policytree.weighting.scheme import Nuisances, Scheme
 
@@ -47,6 +42,9 @@ class RewardEstimator(BaseEstimator):
         if many). Given propensities are never changed.
     cv : int, splitter, or array of shape (n,)
         Folds of the cross-fitting, balanced over treatments.
+    n_repeats : int
+        Cross-fit this often with new folds, and take every nuisance's median over the repetitions: results then depend
+        less on the draw of folds. ``repeats_`` keeps each for :func:`policytree.crossfit.median_rule`.
     random_state : int, RandomState or None
         Draws the folds and drives the default learners; the user's own learners keep their own.
 
@@ -59,9 +57,11 @@ class RewardEstimator(BaseEstimator):
     regression_, propensity_ : DataFrame of shape (n, K), or None
         Out-of-fold nuisances; propensities after clipping. None where the scheme does not need them.
     folds_ : ndarray of shape (n,), int64, or None
-        Fold in which each row was held out; None if nothing was estimated.
-    models_regression_ : tuple (folds) of tuples (treatments) of fitted models, or None
-    models_propensity_ : tuple (folds) of fitted models, or None
+        Fold in which each row was held out (in the first repetition); None if nothing was estimated.
+    models_regression_ : tuple (folds, of all repetitions) of tuples (treatments) of fitted models, or None
+    models_propensity_ : tuple (folds, of all repetitions) of fitted models, or None
+    repeats_ : tuple of CrossFitted
+        The nuisances of every repetition; empty if nothing was estimated.
     n_clipped_ : int
         Rows with at least one propensity raised.
 
@@ -91,6 +91,7 @@ class RewardEstimator(BaseEstimator):
         *,
         min_propensity=0.01,
         cv=5,
+        n_repeats=1,
         random_state=None,
     ):
         self.model_regression = model_regression
@@ -98,9 +99,10 @@ class RewardEstimator(BaseEstimator):
         self.method = method
         self.min_propensity = min_propensity
         self.cv = cv
+        self.n_repeats = n_repeats
         self.random_state = random_state
 
-    def fit(self, Y, T, *, X=None, W=None, propensity=None, sample_weight=None, groups=None):
+    def fit(self, Y, T, *, X=None, W=None, propensity=None, regression=None, sample_weight=None, groups=None):
         """Estimate the nuisances out of fold, and the rewards of these rows.
 
         Parameters
@@ -115,6 +117,8 @@ class RewardEstimator(BaseEstimator):
             Known assignment probabilities: a number (two treatments: the probability of the second label in sorted
             order), a mapping from label to probability, or an array or frame of shape (K,), (n,) or (n, K); see
             :func:`policytree.weighting.propensities.propensity_matrix`.
+        regression : array or frame of shape (n, K), optional
+            Expected outcomes from elsewhere, made without the row's own outcome; no outcome model is fitted then.
         sample_weight : column of n numbers >= 0, optional
             Reaches every learner whose ``fit`` takes it.
         groups : column of n cluster labels, optional
@@ -136,30 +140,36 @@ class RewardEstimator(BaseEstimator):
         """
         observed = observe(Y, T, sample_weight=sample_weight, groups=groups)
         scheme = self._scheme()
-        self._check_floor(observed.n_arms)
+        self._check_parameters(observed.n_arms)
         self.covariates_ = Covariates.fit(X, W)
         Z = self.covariates_.matrix(X, W, observed.n)
-        given = self._given_propensity(propensity, observed, scheme)
-        self._remember(observed, groups, propensity)
-        estimates_propensity = scheme.needs_propensity and given is None
-        self._plan_folds(observed, scheme.needs_regression or estimates_propensity)
-        self._fit_regression(scheme, Z, observed)
-        self._fit_propensity(scheme, Z, observed, given)
-        self.rewards_ = observed.frame(scheme.rewards(observed, self._nuisances()))
+        given = self._given(propensity, regression, observed, scheme)
+        self._remember(observed, groups, propensity, regression)
+        self.repeats_ = self._cross_fit(Z, observed, scheme, given)
+        self.folds_ = self.repeats_[0].folds.fold if self.repeats_ else None
+        self.models_regression_ = self._all_models("regression")
+        self.models_propensity_ = self._all_models("propensity")
+        nuisances, self.n_clipped_ = self._complete(given, [r.predictions() for r in self.repeats_])
+        self.regression_ = None if nuisances.regression is None else observed.frame(nuisances.regression)
+        self.propensity_ = None if nuisances.propensity is None else observed.frame(nuisances.propensity)
+        self.rewards_ = observed.frame(scheme.rewards(observed, nuisances))
         return self
 
-    def fit_predict(self, Y, T, *, X=None, W=None, propensity=None, sample_weight=None, groups=None) -> pd.DataFrame:
+    def fit_predict(
+        self, Y, T, *, X=None, W=None, propensity=None, regression=None, sample_weight=None, groups=None
+    ) -> pd.DataFrame:
         """``fit``, then ``rewards_``: an (n, K) DataFrame; arguments as in :meth:`fit`."""
-        return self.fit(Y, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups).rewards_
+        nuisances = {"propensity": propensity, "regression": regression}
+        return self.fit(Y, T, X=X, W=W, sample_weight=sample_weight, groups=groups, **nuisances).rewards_
 
-    def predict_rewards(self, Y, T, *, X=None, W=None, propensity=None, groups=None) -> pd.DataFrame:
+    def predict_rewards(self, Y, T, *, X=None, W=None, propensity=None, regression=None, groups=None) -> pd.DataFrame:
         """Rewards of *new* rows, with the fitted nuisances averaged over the fold models.
 
         For the rows of the fit use ``rewards_``: here they would be judged by models that saw them.
 
         Parameters
         ----------
-        Y, T, X, W, propensity
+        Y, T, X, W, propensity, regression
             As in :meth:`fit`. A propensity that was one distribution for all rows at fit need not be repeated.
         groups : column of n cluster labels, optional
             Rows of clusters that were in the fit are judged only by the models that did not see them.
@@ -176,10 +186,11 @@ class RewardEstimator(BaseEstimator):
         check_is_fitted(self, "rewards_")
         observed = observe(Y, T, treatments=self.treatments_)
         Z = self.covariates_.matrix(X, W, observed.n)
-        held_out_of = self._held_out_of(groups, observed.n)
-        regression = None if self._regression is None else self._regression.predict_new(Z, held_out_of)
-        p = self._new_propensity(propensity, Z, observed, held_out_of)
-        return observed.frame(self._scheme().rewards(observed, Nuisances(regression, p)))
+        scheme = self._scheme()
+        given = self._given_again(propensity, regression, observed, scheme)
+        cluster = self._row_of_cluster(groups, observed.n)
+        nuisances, _ = self._complete(given, [r.predict_new(Z, cluster) for r in self.repeats_])
+        return observed.frame(scheme.rewards(observed, nuisances))
 
     def predict_outcomes(self, *, X=None, W=None, groups=None) -> pd.DataFrame:
         """Expected outcome of new rows under every treatment, averaged over the fold models.
@@ -200,10 +211,11 @@ class RewardEstimator(BaseEstimator):
             If the scheme fitted no outcome model, or a table differs from the one at fit.
         """
         check_is_fitted(self, "rewards_")
-        if self._regression is None:
-            raise InputError(f"method={self.method!r} fits no outcome model; use 'doubly_robust' to predict outcomes.")
+        if self.models_regression_ is None:
+            raise InputError("No outcome model was fitted (given, or not needed by the method), so none can predict.")
         Z = self.covariates_.matrix(X, W)
-        values = self._regression.predict_new(Z, self._held_out_of(groups, len(Z)))
+        cluster = self._row_of_cluster(groups, len(Z))
+        values = median_of_repeats([r.predict_new(Z, cluster) for r in self.repeats_]).regression
         table = X if X is not None else W
         index = table.index if isinstance(table, pd.DataFrame) else None
         return pd.DataFrame(values, index=index, columns=self.treatments_)
@@ -217,79 +229,91 @@ class RewardEstimator(BaseEstimator):
             raise InputError(f"method must be one of {', '.join(sorted(SCHEMES))}; got {self.method!r}.")
         return SCHEMES[self.method]
 
-    def _check_floor(self, n_arms: int) -> None:
+    def _check_parameters(self, n_arms: int) -> None:
         if not 0.0 <= self.min_propensity < 1.0 / n_arms:
             raise InputError(
                 f"min_propensity must lie in [0, 1/K) = [0, {1 / n_arms:.3g}) with {n_arms} treatments; got "
                 f"{self.min_propensity!r}."
             )
+        if not isinstance(self.n_repeats, (int, np.integer)) or self.n_repeats < 1:
+            raise InputError(f"n_repeats must be a whole number of at least 1; got {self.n_repeats!r}.")
+        if self.n_repeats > 1 and np.ndim(self.cv) == 1:
+            raise InputError("With given folds every repetition would be the same; leave n_repeats at 1.")
 
-    def _given_propensity(self, propensity, observed: Observed, scheme: Scheme):
-        if propensity is None:
-            return None
-        if not scheme.needs_propensity:
-            raise InputError(f"method={self.method!r} does not use propensities; leave propensity out.")
-        given = propensity_matrix(propensity, observed.n, observed.treatments)
-        warn_if_small(given, self.min_propensity, observed.treatments)
-        return given
+    def _given(self, propensity, regression, observed: Observed, scheme: Scheme) -> Nuisances:
+        """Checked nuisances that the user knows or estimated elsewhere."""
+        for name, value, needed in (
+            ("propensity", propensity, scheme.needs_propensity),
+            ("regression", regression, scheme.needs_regression),
+        ):
+            if value is not None and not needed:
+                raise InputError(f"method={self.method!r} does not use {name}; leave it out.")
+        p = m = None
+        if propensity is not None:
+            p = propensity_matrix(propensity, observed.n, observed.treatments)
+            warn_if_small(p, self.min_propensity, observed.treatments)
+        if regression is not None:
+            m = outcome_matrix(regression, observed.n, observed.treatments)
+        return Nuisances(m, p)
 
-    def _remember(self, observed: Observed, groups, propensity) -> None:
+    def _given_again(self, propensity, regression, observed: Observed, scheme: Scheme) -> Nuisances:
+        """As :meth:`_given` for new rows: what was given row by row at fit must be given for them, too."""
+        propensity = self._constant_propensity if propensity is None else propensity
+        for name, value in (("propensity", propensity), ("regression", regression)):
+            if value is None and name in self._given_at_fit:
+                raise InputError(f"{name} was given row by row at fit; pass it for the new rows as well.")
+        return self._given(propensity, regression, observed, scheme)
+
+    def _remember(self, observed: Observed, groups, propensity, regression) -> None:
         self.treatments_ = observed.treatments
         self._group_labels = None if groups is None else as_series(groups, "groups").to_numpy()
-        self._propensity_given = propensity is not None
-        constant = self._propensity_given and is_constant(propensity, observed.n, observed.n_arms)
+        given = {"propensity": propensity, "regression": regression}
+        self._given_at_fit = {name for name, value in given.items() if value is not None}
+        constant = propensity is not None and is_constant(propensity, observed.n, observed.n_arms)
         self._constant_propensity = propensity if constant else None
 
-    def _plan_folds(self, observed: Observed, needed: bool) -> None:
-        self._random_state = check_random_state(self.random_state).randint(2**31 - 1)
-        self.folds_, self._folds = None, None
-        if needed:
-            self._folds = make_folds(
+    def _cross_fit(self, Z, observed: Observed, scheme: Scheme, given: Nuisances) -> tuple:
+        """Every repetition's nuisances; empty if the scheme needs nothing beyond what is given."""
+        random_state = check_random_state(self.random_state)
+        seed, has_covariates = random_state.randint(2**31 - 1), Z.shape[1] > 0
+        regression = propensity = None
+        if scheme.needs_regression and given.regression is None:
+            regression = resolve_regression(self.model_regression, observed.y, has_covariates, seed)
+        if scheme.needs_propensity and given.propensity is None:
+            propensity = resolve_propensity(self.model_propensity, has_covariates)
+        if regression is None and propensity is None:
+            return ()
+        plans = [
+            make_folds(
                 observed.n,
                 self.cv,
                 strata=observed.arm,
                 stratum_names=observed.treatments,
                 groups=observed.groups,
-                random_state=self._random_state,
+                random_state=random_state.randint(2**31 - 1),
             )
-            self.folds_ = self._folds.fold
+            for _ in range(self.n_repeats)
+        ]
+        return tuple(cross_fit(Z, observed, plan, regression, propensity) for plan in plans)
 
-    def _fit_regression(self, scheme: Scheme, Z, observed: Observed) -> None:
-        self._regression, self.regression_, self.models_regression_ = None, None, None
-        if scheme.needs_regression:
-            learner = resolve_regression(self.model_regression, observed.y, Z.shape[1] > 0, self._random_state)
-            self._regression = cross_fit_regression(learner, Z, observed, self._folds)
-            self.regression_ = observed.frame(self._regression.predictions)
-            self.models_regression_ = self._regression.models
-
-    def _fit_propensity(self, scheme: Scheme, Z, observed: Observed, given) -> None:
-        self.propensity_, self.models_propensity_, self.n_clipped_ = None, None, 0
-        if not scheme.needs_propensity:
-            return
-        values = given
-        if given is None:
-            learner = resolve_propensity(self.model_propensity, Z.shape[1] > 0)
-            fit = cross_fit_propensity(learner, Z, observed, self._folds)
-            self.models_propensity_ = fit.models
-            values, self.n_clipped_ = clip(fit.predictions, self.min_propensity, observed.treatments)
-        self.propensity_ = observed.frame(values)
-
-    def _nuisances(self) -> Nuisances:
-        parts = (self.regression_, self.propensity_)
-        return Nuisances(*(None if part is None else part.to_numpy() for part in parts))
-
-    def _new_propensity(self, propensity, Z, observed: Observed, held_out_of):
-        if not self._scheme().needs_propensity:
+    def _all_models(self, nuisance: str) -> tuple | None:
+        parts = [getattr(repeat, nuisance) for repeat in self.repeats_]
+        if not parts or parts[0] is None:
             return None
-        propensity = self._constant_propensity if propensity is None else propensity
-        if propensity is not None:
-            return propensity_matrix(propensity, observed.n, observed.treatments)
-        if self._propensity_given:
-            raise InputError("propensity was given row by row at fit; pass it for the new rows as well.")
-        return clip(predict_new(self.models_propensity_, Z, held_out_of), self.min_propensity, observed.treatments)[0]
+        return tuple(model for part in parts for model in part.models)
 
-    def _held_out_of(self, groups, n: int) -> np.ndarray | None:
-        """Fold whose models did not see each row's cluster; -1 for new clusters."""
+    def _complete(self, given: Nuisances, repeats: list[Nuisances]) -> tuple[Nuisances, int]:
+        """Given and estimated nuisances together, estimated propensities clipped; and the number of clipped rows."""
+        estimated = median_of_repeats(repeats) if repeats else Nuisances()
+        m, p, n_clipped = given.regression, given.propensity, 0
+        if m is None:
+            m = estimated.regression
+        if p is None and estimated.propensity is not None:
+            p, n_clipped = clip(estimated.propensity, self.min_propensity, self.treatments_)
+        return Nuisances(m, p), n_clipped
+
+    def _row_of_cluster(self, groups, n: int) -> np.ndarray | None:
+        """A row of the fit from each row's cluster (its fold tells which models missed it); -1 for new clusters."""
         if groups is None:
             return None
         series = as_series(groups, "groups")
@@ -299,5 +323,6 @@ class RewardEstimator(BaseEstimator):
             raise InputError(
                 "groups was not given at fit, so no model is known to have missed a cluster; leave it out."
             )
-        fold_of = pd.Series(self.folds_, index=self._group_labels).groupby(level=0).first()
-        return series.map(fold_of).fillna(-1).to_numpy().astype(np.int64)
+        first = pd.Series(self._group_labels).drop_duplicates()
+        row_of = pd.Series(first.index, index=first.to_numpy())
+        return series.map(row_of).fillna(-1).to_numpy().astype(np.int64)

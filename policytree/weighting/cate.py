@@ -1,0 +1,137 @@
+"""Plug-in rewards from a fitted effect estimator of EconML, with the estimator's own inference kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from policytree.exceptions import InputError
+from policytree.weighting.costs import subtract_costs
+from policytree.weighting.inputs import sorted_labels
+
+
+@dataclass(frozen=True, slots=True)
+class CateEffects:
+    """Conditional average effects of every treatment against the reference.
+
+    Attributes
+    ----------
+    effects : DataFrame of shape (n, K)
+        Zero in the reference's column; outcome's unit; columns are the sorted labels.
+    reference : label
+        The treatment that effects are measured against (EconML's control: the first category).
+    standard_errors, lower, upper : DataFrame of shape (n, K), or None
+        EconML's pointwise inference; None if the estimator was fitted without. Zero in the reference's column.
+    level : float
+        Coverage of ``lower`` to ``upper``.
+    """
+
+    effects: pd.DataFrame
+    reference: object
+    standard_errors: pd.DataFrame | None
+    lower: pd.DataFrame | None
+    upper: pd.DataFrame | None
+    level: float
+
+
+def _categories(estimator) -> np.ndarray:
+    if not hasattr(estimator, "const_marginal_effect"):
+        raise InputError(
+            f"{type(estimator).__name__} is not a fitted EconML effect estimator: it has no const_marginal_effect."
+        )
+    transformer = getattr(estimator, "transformer", None)
+    categories = getattr(transformer, "categories_", None)
+    if categories is None:
+        raise InputError(
+            f"{type(estimator).__name__} was not fitted with discrete treatments; fit it with discrete_treatment=True."
+        )
+    return np.asarray(categories[0])
+
+
+def _with_reference(values, n: int, categories: np.ndarray, index) -> pd.DataFrame:
+    """(n, K) frame from EconML's (n, K - 1) or (n, 1, K - 1) effects, columns sorted."""
+    values = np.asarray(values, dtype=np.float64)
+    n_effects = len(categories) - 1
+    if values.ndim == 1:  # estimators that drop the axis of a single treatment
+        values = values[:, None]
+    if values.ndim == 3 and values.shape[1] == 1:  # one outcome
+        values = values[:, 0]
+    if values.shape != (n, n_effects):
+        raise InputError(
+            f"The estimator gives effects of shape {values.shape}, not ({n}, {n_effects}); fit it on one outcome "
+            "column and pass the X it was fitted on."
+        )
+    frame = pd.DataFrame(np.column_stack([np.zeros(n), values]), index=index, columns=categories)
+    return frame[sorted_labels(categories)]
+
+
+def cate_effects(estimator, X, *, level: float = 0.95) -> CateEffects:
+    """Effects of all treatments for the rows of ``X``, with standard errors and intervals where EconML has them.
+
+    Parameters
+    ----------
+    estimator : fitted EconML estimator of effects of discrete treatments
+        CausalForestDML, LinearDML, DRLearner, metalearners, ...
+    X : table of shape (n, p)
+        The effect modifiers the estimator was fitted with; rows it has not seen, if their effects are to be judged.
+    level : float in (0, 1)
+
+    Returns
+    -------
+    CateEffects
+
+    Raises
+    ------
+    InputError
+        If the estimator is no effect estimator, or was not fitted with discrete treatments and one outcome.
+    """
+    if not 0.0 < level < 1.0:
+        raise InputError(f"level must lie between 0 and 1; got {level!r}.")
+    categories = _categories(estimator)
+    n, index = len(X), getattr(X, "index", None)
+
+    def frame(values):
+        return _with_reference(values, n, categories, index)
+
+    try:
+        inference = estimator.const_marginal_effect_inference(X)
+    except AttributeError as error:  # EconML's way to say that the estimator was fitted without inference
+        if "inference" not in str(error):
+            raise
+        effects = frame(estimator.const_marginal_effect(X))
+        return CateEffects(effects, categories[0], None, None, None, level)
+    lower, upper = inference.conf_int(alpha=1.0 - level)
+    return CateEffects(
+        frame(inference.point_estimate), categories[0], frame(inference.stderr), frame(lower), frame(upper), level
+    )
+
+
+def from_cate(cate_estimator, X, sample_treatment_costs=None) -> pd.DataFrame:
+    """Plug-in rewards: each treatment's estimated effect against the reference, less what it costs.
+
+    Parameters
+    ----------
+    cate_estimator : fitted EconML estimator of effects of discrete treatments
+    X : table of shape (n, p)
+        Effect modifiers, as at the estimator's fit.
+    sample_treatment_costs : optional
+        In the outcome's unit; forms as in :func:`policytree.weighting.costs.treatment_costs`.
+
+    Returns
+    -------
+    DataFrame of shape (n, K)
+        Rewards relative to the reference treatment, whose column is zero (before costs). Policies are ranked as by
+        absolute rewards; values are gains over giving everybody the reference. Effects are smooth predictions, not
+        scores: an honest value needs doubly robust rewards.
+
+    Raises
+    ------
+    InputError
+        As in :func:`cate_effects`.
+    """
+    categories = _categories(cate_estimator)
+    values = cate_estimator.const_marginal_effect(X)
+    rewards = _with_reference(values, len(X), categories, getattr(X, "index", None))
+    return rewards if sample_treatment_costs is None else subtract_costs(rewards, sample_treatment_costs)
