@@ -77,12 +77,12 @@ def design(
     ] = 0,
     time_limit: Annotated[
         float | None,
-        _option("Seconds for each search; the best tree by then is kept.", _TREE, min=0.0, metavar="SECONDS"),
+        _option("Seconds for each search; the best tree by then is kept.", _TREE, min=0.0, metavar="S"),
     ] = None,
     cv: Annotated[
         int, _option("Folds, of the nuisance models and of the value.", _RUN, min=2, show=True, metavar="N")
     ] = 5,
-    level: Annotated[float, _option("Coverage of the intervals.", _RUN, show=True, metavar="SHARE")] = 0.95,
+    level: Annotated[float, _option("Coverage of the intervals.", _RUN, show=True, metavar="P")] = 0.95,
     no_value: Annotated[bool, _option("Skip the held-out value, most of the time.", _RUN, "--no-value")] = False,
     seed: Annotated[int, _option("Seed of folds and models.", _RUN, min=0, max=2**32 - 1, show=True, metavar="N")] = 0,
     jobs: Annotated[int, _option("Threads of the search; -1: all cores.", _RUN, show=True, metavar="N")] = 1,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PNG_DPI = 200
 PURPOSES = {
-    "tree.png": "the tree as a picture",
+    "tree.png": "the tree as a picture; its values are of the rows that chose it",
     "tree.pdf": "the same for print",
     "tree.json": "the tree for `policytree predict`, `show` and `plot`",
     "leaves.csv": "who is in each leaf, and every treatment's value there",
@@ -58,7 +58,7 @@ def check_folder(folder: str) -> Path:
 def result_files(job: Job, result: Result, report_text: str) -> dict[str, bytes]:
     """Contents of all files by name."""
     estimator, study = result.estimator, result.study
-    title = f"{study.outcome}: {study.direction} by {study.treatment}"
+    title = f"{study.treatment} to {study.direction} {study.outcome}"
     display = plot_tree(estimator.policy_tree_, leaf_summary=result.leaves, title=title, unit="rows")
     leaves = result.leaves.copy()
     leaves.columns = ["_".join(str(part) for part in column if part != "") for column in leaves.columns]

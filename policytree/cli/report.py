@@ -69,7 +69,7 @@ def merge_warnings(heard: list[warnings.WarningMessage], into: dict[str, str], w
     for warning in heard:
         kinds.setdefault(warning.category.__name__, []).append(" ".join(str(warning.message).split()))
     for kind, messages in kinds.items():
-        likewise = f" ({len(messages)} such warnings {where}.)" if where else ""
+        likewise = f" (Times heard {where}: {len(messages)}.)" if where else ""
         if kind in into:
             into[kind] += likewise
         else:
@@ -79,13 +79,14 @@ def merge_warnings(heard: list[warnings.WarningMessage], into: dict[str, str], w
 def data_section(study: Study) -> list[RenderableType]:
     """What the data are, before the long computation."""
     seen = study.observed
-    rows = f"{seen.n:,} rows"
+    rows = f"{seen.n:,}"
     if seen.groups is not None:
         rows += f" in {seen.groups.max() + 1:,} clusters ({study.cluster})"
     better = "higher" if study.direction == "maximize" else "lower"
     unit = f", {study.unit}" if study.unit else ""
     facts = {
-        "data": f"{study.source}, {rows}",
+        "data": study.source,
+        "rows": rows,
         "outcome": f"{study.outcome}{unit}; {better} is better",
         "treatment": f"{study.treatment}, {seen.n_arms} treatments",
         "covariates": ", ".join(study.covariates),
@@ -207,7 +208,8 @@ def _interval(estimate, digits: int) -> str:
 
 def files_section(written: list[tuple[Path, str]]) -> list[RenderableType]:
     """The files and what they are for."""
-    return [Text(), _heading("Files"), _facts({str(path): purpose for path, purpose in written})]
+    folder = written[0][0].parent
+    return [Text(), _heading(f"Files in {folder}"), _facts({path.name: purpose for path, purpose in written})]
 
 
 def _heading(text: str) -> Text:

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import io
+import time
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from policytree import PolicyTree
+from policytree.progress import TimeLeft, clock_text, count_text, search_line, search_progress, stage_progress
+from policytree.types import Progress
+
+RUNNING = Progress(seconds=12.4, objective=-1930.024252, lower_bound=-1952.4, share_closed=0.25, subproblems=12_345)
+
+
+def terminal(width: int = 80) -> Console:
+    return Console(file=io.StringIO(), force_terminal=True, width=width, color_system=None)
+
+
+def plain() -> Console:
+    return Console(file=io.StringIO(), force_terminal=False, width=80)
+
+
+def written(console: Console) -> str:
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0, "0:00"), (59.9, "0:59"), (61, "1:01"), (3_723, "1:02:03")])
+def test_clock(seconds, text):
+    assert clock_text(seconds) == text
+
+
+@pytest.mark.parametrize(("count", "text"), [(0, "0"), (999, "999"), (12_345, "12.3k"), (4_570_000, "4.57M")])
+def test_count(count, text):
+    assert count_text(count) == text
+
+
+def test_time_left_is_what_the_present_speed_leaves():
+    left = TimeLeft()
+    assert left.update(0.5, 0.3) is None  # too early to tell
+    assert left.update(10.0, 0.25 + 0.15) == pytest.approx(15.0)
+    assert left.update(20.0, 0.8) == pytest.approx(5.0)
+
+
+def test_time_left_starts_anew_with_a_deeper_pass():
+    left = TimeLeft()
+    left.update(10.0, 1.0)
+    assert left.update(11.0, 0.0) is None
+    assert left.update(21.0, 0.5) == pytest.approx(10.0)
+
+
+def test_search_line_says_everything_in_one_terminal_line():
+    line = search_line(RUNNING, left=37.0)
+    for part in ("0:12", "-1930.02", "-1952.4", "gap 22", "25% closed", "12.3k subproblems", "~0:37 left"):
+        assert part in line
+    assert "left" not in search_line(RUNNING, left=None)
+
+
+def test_scale_turns_losses_into_mean_rewards():
+    line = search_line(RUNNING, None, scale=-1 / 1_000)
+    assert "objective 1.93002" in line
+    assert "bound 1.9524" in line
+    assert "gap 0.022" in line
+
+
+def test_search_on_a_terminal_shows_the_line():
+    console = terminal(width=110)
+    with search_progress(console=console) as callback:
+        callback(RUNNING)
+        deadline = time.monotonic() + 10.0
+        while "25% closed" not in written(console) and time.monotonic() < deadline:
+            time.sleep(0.05)  # the display refreshes itself a few times a second
+    assert "25% closed" in written(console)
+
+
+def test_search_elsewhere_prints_nothing():
+    console = plain()
+    with search_progress(console=console) as callback:
+        callback(RUNNING)
+    assert written(console) == ""
+
+
+def test_search_inside_a_stage_becomes_its_detail():
+    console = terminal(width=110)
+    with stage_progress(console) as display, display.stage("Grow"):
+        with search_progress() as callback:
+            callback(RUNNING)
+            assert display._stages[-1].detail == search_line(RUNNING, left=37.2)
+        assert display._stages[-1].detail == ""
+    assert "Grow" in written(console)
+
+
+def test_stages_elsewhere_are_plain_lines():
+    console = plain()
+    with stage_progress(console) as display, display.stage("Folds", total=2) as advance:
+        advance(1, 2)
+        advance(2, 2)
+    lines = written(console).splitlines()
+    assert [line.split(" after")[0] for line in lines[:3]] == ["Folds ...", "  1 of 2", "  2 of 2"]
+    assert lines[3].startswith("Folds: done in")
+
+
+def test_a_failed_stage_is_not_called_done():
+    console = plain()
+    with pytest.raises(RuntimeError), stage_progress(console) as display, display.stage("Folds"):
+        raise RuntimeError
+    assert "done" not in written(console)
+
+
+def test_display_is_forgotten_after_an_error():
+    with pytest.raises(RuntimeError), stage_progress(plain()):
+        raise RuntimeError
+    console = plain()
+    with search_progress(console=console) as callback:  # not the failed display's detail any more
+        callback(RUNNING)
+    assert written(console) == ""
+
+
+def test_verbose_estimator_reports_valid_bounds_and_the_same_tree(rng):
+    X, rewards = rng.normal(size=(150, 4)), rng.normal(size=(150, 2))
+    console = terminal(width=110)
+    with stage_progress(console) as display, display.stage("Grow"):
+        lines = []
+        display.detail = lines.append
+        loud = PolicyTree(max_depth=3, verbose=1).fit(X, rewards)
+    quiet = PolicyTree(max_depth=3).fit(X, rewards)
+    assert loud.objective_value_ == quiet.objective_value_
+    np.testing.assert_array_equal(loud.tree_.threshold, quiet.tree_.threshold)
+    assert any("subproblems" in line for line in lines)
