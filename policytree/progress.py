@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.live import Live
-from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from policytree.types import Progress
 
 REFRESH_PER_SECOND = 5
+FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 LEAST_SHARE, LEAST_SECONDS = 0.02, 1.0  # before that much is done, an estimate of the time left is a guess
 
 _DISPLAY: ContextVar[StageDisplay | None] = ContextVar("policytree_display", default=None)
@@ -75,10 +75,9 @@ def search_line(progress: Progress, left: float | None, scale: float = 1.0) -> s
         f"bound {bound:.6g}",
         f"gap {abs(objective - bound):.2g}",
         f"{progress.share_closed:.0%} closed",
-        f"{count_text(progress.subproblems)} subproblems",
+        *([] if left is None else [f"~{clock_text(left)} left"]),
+        f"{count_text(progress.subproblems)} subproblems",  # last: the least to lose where the terminal is narrow
     ]
-    if left is not None:
-        parts.append(f"~{clock_text(left)} left")
     return "  ".join(parts)
 
 
@@ -170,7 +169,6 @@ class StageDisplay:
         self._console = console
         self._lines = lines and not console.is_terminal
         self._stages: list[_Stage] = []
-        self._spinner = Spinner("dots")
         self._live = (
             Live(
                 console=console, get_renderable=self._render, refresh_per_second=REFRESH_PER_SECOND, transient=not lines
@@ -245,9 +243,9 @@ class StageDisplay:
         table.add_column(no_wrap=True, overflow="ellipsis")
         for stage in self._stages:
             running = stage.seconds is None
-            mark = self._spinner if running else Text("x" if stage.failed else "✓")
+            mark = FRAMES[int(stage.elapsed() * REFRESH_PER_SECOND) % len(FRAMES)] if running else "✓"
             head = "  ".join(part for part in (stage.title, stage.summary(), clock_text(stage.elapsed())) if part)
-            table.add_row(mark, Text(head))
+            table.add_row(Text("x" if stage.failed else mark), Text(head))
             if running and stage.detail:
                 table.add_row("", Text(stage.detail, style="dim"))
         return table

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from policytree import DRPolicyTree
 from policytree.cli import app, main
-from policytree.cli.study import Roles, study_from_file
+from policytree.cli.study import Roles, study_from_dataset, study_from_file
 from policytree.serialization import from_json
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -245,6 +245,43 @@ def test_propensity_forms(tmp_path):
     assert propensity(None) is None
 
 
+def test_every_role_reaches_the_fit(tmp_path):
+    data = trial().assign(p=0.3, w=np.arange(1.0, 241.0))
+    data.to_csv(tmp_path / "trial.csv", index=False)
+    roles = Roles("arm", "y", "age, income", "region", "p", "clinic", "w", "minimize")
+    study = study_from_file(str(tmp_path / "trial.csv"), roles)
+    arguments = study.fit_arguments()
+    assert study.direction == "minimize"
+    for name, column in {"Y": "y", "T": "arm", "propensity": "p", "sample_weight": "w", "groups": "clinic"}.items():
+        assert arguments[name].tolist() == study.frame[column].tolist()
+    assert list(arguments["X"]) == ["age", "income"]
+    assert list(arguments["W"]) == ["region"]
+
+
+def test_options_come_before_what_a_built_in_study_says():
+    study = study_from_dataset("rand-hie", None, Roles())
+    assert (study.treatment, study.outcome, study.direction) == ("plan", "visits", "minimize")
+    assert (study.cluster, study.confounders) == ("person", ("site", "black"))
+    roles = Roles(treatment="coinsurance", outcome="spending", covariates="age,site", cluster="household")
+    other = study_from_dataset("rand-hie", None, roles)
+    assert list(other.observed.treatments) == [0, 25, 50, 95, 100]
+    assert (other.outcome, other.cluster) == ("spending", "household")
+    assert (other.covariates, other.confounders) == (("age", "site"), ("black",))
+    assert "dollars" in other.unit
+
+
+def test_time_limit_keeps_a_tree_and_says_so(csv, tmp_path):
+    code, out, err = design(
+        csv, tmp_path / "out", "--time-limit", "0", "--max-depth", "4", "--no-value", "--cv", "2", "--propensity", "0.5"
+    )
+    assert code == 0, err
+    assert "time limit: a better tree of depth 4 or less may exist" in out
+    assert "Warnings" in out
+    certificate = json.loads((tmp_path / "out" / "tree.json").read_text())["certificate"]
+    assert certificate["status"] == "time limit"
+    assert certificate["bound"] >= certificate["objective"]
+
+
 # What is refused
 
 
@@ -267,7 +304,7 @@ def test_bad_files(tmp_path, content, words):
 
 
 def test_missing_file_suggests_its_neighbour(csv, tmp_path):
-    refused(design(tmp_path / "trail.csv", tmp_path / "out"), "There is no file", "did you mean 'trial.csv'")
+    refused(design(tmp_path / "trail.csv", tmp_path / "out"), "There is no file", "did you mean 'trial.csv'?")
     refused(design(tmp_path, tmp_path / "out"), "is a folder")
 
 
@@ -277,7 +314,7 @@ def test_bad_parquet(tmp_path):
 
 
 def test_missing_column_suggests_close_names(csv, tmp_path):
-    refused(run("design", csv, "--treatment", "Arm", "--outcome", "y"), "'Arm' (--treatment)", "did you mean 'arm'")
+    refused(run("design", csv, "--treatment", "Arm", "--outcome", "y"), "'Arm' (--treatment)", "did you mean 'arm'?")
     refused(design(csv, tmp_path / "out", "--covariates", "age,incme"), "'incme'", "did you mean 'income'")
     refused(design(csv, tmp_path / "out", "--cluster", "zzz"), "the columns are age, income")
     refused(run("design", csv, "--treatment", "arm"), "--outcome is missing")
@@ -290,7 +327,7 @@ BAD_COLUMNS = {
     "text outcome": ({"y": ["good", "bad"] * 120}, ["'y'", "not numbers"]),
     "infinite outcome": ({"y": [1.0, np.inf] * 120}, ["'y'", "infinite"]),
     "infinite covariate": ({"income": [1.0, np.inf] * 120}, ["'income'", "infinite"]),
-    "rare arm": ({"arm": ["drug"] * 237 + ["None"] * 3}, ["None", "fewer than cv=5"]),
+    "rare arm": ({"arm": ["drug"] * 234 + ["None"] * 6}, ["None of column 'arm' has 6 rows", "--cv 5 needs 7"]),
 }
 
 
@@ -329,6 +366,17 @@ def test_bad_options(csv, tmp_path, case):
     options, words = BAD_OPTIONS[case]
     refused(design(csv, tmp_path / "out", *options), *words)
     assert not (tmp_path / "out").exists()
+
+
+def test_smallest_arm_that_folds_inside_folds_can_use(tmp_path):
+    data = trial(60)
+    data["arm"] = ["rare"] * 4 + ["drug", "None"] * 28
+    data.to_csv(tmp_path / "trial.csv", index=False)
+    code, _, err = design(tmp_path / "trial.csv", tmp_path / "out", "--cv", "2", "--max-depth", "1")
+    assert code == 0, err
+    data["arm"] = ["rare"] * 3 + ["drug"] + ["drug", "None"] * 28
+    data.to_csv(tmp_path / "trial.csv", index=False)
+    refused(design(tmp_path / "trial.csv", tmp_path / "out", "--cv", "2"), "has 3 rows", "needs 4")
 
 
 def test_unknown_dataset():

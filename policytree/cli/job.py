@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 from rich.console import Console
 
@@ -77,6 +78,7 @@ def run(job: Job) -> None:
         raise InputError("--data-dir goes with --dataset; leave it out.")
     folder = check_folder(job.output)
     study = _study(job)
+    _refuse_small_arms(job, study)
     printer = report.Printer(Console(highlight=False))
     printer.add(*report.data_section(study))
     with _interrupts() as interrupts:
@@ -92,6 +94,24 @@ def _study(job: Job) -> Study:
     if job.dataset is None:
         return study_from_file(job.data, job.roles)
     return study_from_dataset(job.dataset, job.data_dir, job.roles)
+
+
+def _refuse_small_arms(job: Job, study: Study) -> None:
+    """Refuse now what the folds inside the folds would refuse after minutes."""
+    seen, cv = study.observed, job.cv
+    arm, unit = seen.arm, "rows"
+    if seen.groups is not None:
+        arm, unit = np.unique(np.column_stack([seen.arm, seen.groups]), axis=0)[:, 0], "clusters"
+    needed = cv
+    while job.value and needed - -(-needed // cv) < cv:  # what the largest fold leaves must fill all inner folds
+        needed += 1
+    counts = np.bincount(arm, minlength=seen.n_arms)
+    k = int(counts.argmin())
+    if counts[k] < needed:
+        raise InputError(
+            f"Treatment {seen.treatments[k]!s} of column {study.treatment!r} has {counts[k]} {unit}, but --cv {cv} "
+            f"needs {needed}; lower --cv, merge it with another treatment or leave its rows out."
+        )
 
 
 def _compute(job: Job, study: Study, interrupts: _Interrupts) -> Result:

@@ -48,7 +48,7 @@ def _existing(path: str | Path) -> Path:
     if not path.exists():
         folder = path.parent
         names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
-        raise InputError(f"There is no file '{path}'; {_suggestion(path.name, names, 'check its name and folder')}.")
+        raise InputError(f"There is no file '{path}'; {_suggestion(path.name, names, 'check its name and folder.')}")
     if path.is_dir():
         raise InputError(f"'{path}' is a folder; name a CSV or Parquet file in it.")
     return path
@@ -140,8 +140,8 @@ def require_column(name: str, option: str, frame: pd.DataFrame) -> None:
     if name not in frame.columns:
         names = list(frame.columns)
         shown = ", ".join(names[:NAMES_SHOWN]) + (", ..." if len(names) > NAMES_SHOWN else "")
-        rest = _suggestion(name, names, f"the columns are {shown}")
-        raise InputError(f"There is no column {name!r} ({option}); {rest}.")
+        rest = _suggestion(name, names, f"the columns are {shown}.")
+        raise InputError(f"There is no column {name!r} ({option}); {rest}")
 
 
 def _suggestion(name: str, known: list[str], otherwise: str) -> str:
@@ -150,4 +150,4 @@ def _suggestion(name: str, known: list[str], otherwise: str) -> str:
     for other in known:
         folded.setdefault(other.casefold(), other)
     close = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)
-    return f"did you mean {' or '.join(repr(folded[c]) for c in close)}" if close else otherwise
+    return f"did you mean {' or '.join(repr(folded[c]) for c in close)}?" if close else otherwise

@@ -42,7 +42,13 @@ def show(tree: TreeArgument, debug: DebugOption = False) -> None:
     typer.echo(export_text(saved))
     certificate = everything.get("certificate")
     if isinstance(certificate, dict):
-        typer.echo("\n" + "\n".join(f"{name:<10} {value}" for name, value in certificate.items()))
+        typer.echo(
+            "\n"
+            + "\n".join(
+                f"{name:<10} {f'{value:.6g}' if isinstance(value, float) else value}"
+                for name, value in certificate.items()
+            )
+        )
 
 
 def plot(
