@@ -34,6 +34,19 @@ class _Table:
         mask = self.categorical
         return np.hstack([encoded[:, ~mask], self.indicators.transform(encoded[:, mask])])
 
+    def names(self) -> list[str]:
+        """Names of the matrix's columns: ``age``, ``town=Rome``, ``town=missing``, ``town=other``."""
+        features = np.array(self.encoder.features, dtype=object)
+        out = [f.name for f in features[~self.categorical]]
+        if self.indicators is not None:
+            fitted = self.indicators
+            for j, feature in enumerate(features[self.categorical]):
+                pooled = fitted.infrequent_categories_[j]
+                kept = [c for c in fitted.categories_[j] if pooled is None or c not in pooled]
+                values = ["missing" if np.isnan(c) else feature.categories[int(c)] for c in kept]
+                out += [f"{feature.name}={v}" for v in values + ([] if pooled is None else ["other"])]
+        return out
+
 
 def _named(argument: str, function, table):
     """Call an encoder whose messages say X, and name the right argument."""
@@ -76,6 +89,11 @@ class Covariates:
     def empty(self) -> bool:
         """Whether there are no covariates at all."""
         return self.tables == (None, None)
+
+    def names(self) -> list[str]:
+        """Names of the columns of :meth:`matrix`; W's carry a prefix where X has the same name."""
+        x, w = ([] if table is None else table.names() for table in self.tables)
+        return x + [f"W:{name}" if name in x else name for name in w]
 
     def matrix(self, X, W, n: int | None = None) -> np.ndarray:
         """Nuisance covariates, shape (n, q), float64; ``n`` None takes the number of rows from the tables.

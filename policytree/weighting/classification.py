@@ -1,0 +1,100 @@
+"""From rewards to weighted labels, for solvers and libraries that take nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from policytree.exceptions import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedLabels:
+    """Weighted labelled rows whose weighted error equals a policy's regret, up to a constant.
+
+    For every policy: ``sum of rewards lost against each row's best = sum over rows j of weight[j] *
+    1{policy(x[row[j]]) != label[j]} - constant``.
+
+    Attributes
+    ----------
+    row : ndarray of shape (m,), int64
+        Which row of the rewards each labelled row copies; ``X.iloc[row]`` are its covariates.
+    label : ndarray of shape (m,)
+        Treatments.
+    weight : ndarray of shape (m,), float64
+        Positive, in the reward's unit.
+    constant : float
+    """
+
+    row: np.ndarray
+    label: np.ndarray
+    weight: np.ndarray
+    constant: float
+
+
+def _reward_values(rewards) -> tuple[np.ndarray, np.ndarray]:
+    frame = rewards if isinstance(rewards, pd.DataFrame) else pd.DataFrame(np.asarray(rewards))
+    values = frame.to_numpy(dtype=np.float64)
+    if values.ndim != 2 or values.shape[1] < 2:
+        raise InputError(f"rewards must have one column per treatment, at least two; got shape {values.shape}.")
+    if not np.isfinite(values).all():
+        row = np.flatnonzero(~np.isfinite(values).all(axis=1))[0]
+        raise InputError(f"rewards has missing or infinite values, the first in row {row}; leave these rows out.")
+    return values, frame.columns.to_numpy()
+
+
+def best_arm(rewards) -> tuple[np.ndarray, np.ndarray]:
+    """Each row's best treatment and what the second best would lose.
+
+    Parameters
+    ----------
+    rewards : DataFrame or array of shape (n, K)
+        Larger is better; ties go to the first column.
+
+    Returns
+    -------
+    label : ndarray of shape (n,)
+        Labels of the columns.
+    weight : ndarray of shape (n,)
+        Best minus second best reward. With K = 2 the weighted error is the regret exactly; with more treatments it only
+        bounds the regret from below: use :func:`weighted_labels`.
+    """
+    values, labels = _reward_values(rewards)
+    top = np.partition(values, -2, axis=1)
+    return labels[values.argmax(axis=1)], top[:, -1] - top[:, -2]
+
+
+def weighted_labels(rewards, *, sample_weight=None) -> WeightedLabels:
+    """Rewards as weighted labelled rows, exact up to a constant for any number of treatments.
+
+    Every row becomes one labelled row per treatment but its worst, weighted by how much better than the worst that
+    treatment is; rows of weight zero are dropped. With K = 2 that is the best treatment weighted by the regret, and the
+    constant is zero.
+
+    Parameters
+    ----------
+    rewards : DataFrame or array of shape (n, K)
+        Larger is better.
+    sample_weight : array-like of shape (n,), optional
+        Multiplied in.
+
+    Returns
+    -------
+    WeightedLabels
+
+    Notes
+    -----
+    A policy that picks k in row i pays ``sum over j != k of (r_ij - min_i)``, which is ``sum_j (r_ij - min_i) - (r_ik -
+    min_i)``: the regret plus ``sum_j (r_ij - min_i) - (max_i - min_i)``, the same for every policy. This is the
+    reduction of cost-sensitive to weighted classification of Abe, Zadrozny & Langford (2004, KDD), section 4.
+    """
+    values, labels = _reward_values(rewards)
+    w = np.ones(len(values)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if w.shape != (len(values),):
+        raise InputError(f"sample_weight has shape {w.shape}; give one weight per row, shape ({len(values)},).")
+    excess = (values - values.min(axis=1, keepdims=True)) * w[:, None]
+    row, k = np.nonzero(excess > 0.0)
+    constant = float((excess.sum(axis=1) - excess.max(axis=1)).sum())
+    return WeightedLabels(row.astype(np.int64), labels[k], excess[row, k], constant)

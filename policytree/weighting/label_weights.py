@@ -1,0 +1,133 @@
+"""Weights and losses for labelled data without treatments: inverse propensity of a feature, balanced classes, costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.class_weight import compute_class_weight
+
+from policytree.crossfit import cross_fit_probabilities, make_folds
+from policytree.exceptions import InputError
+from policytree.weighting.covariates import Covariates
+from policytree.weighting.inputs import as_series, sorted_labels, treatment_codes, weights
+from policytree.weighting.nuisances import resolve_propensity
+
+
+def feature_propensity_weights(
+    feature,
+    X,
+    *,
+    model="auto",
+    min_propensity: float = 0.01,
+    cv: Any = 5,
+    random_state=None,
+    sample_weight=None,
+) -> np.ndarray:
+    """One over the estimated probability of each row's value of one feature, given the others.
+
+    The weighting of Behrouz, Lecuyer, Rudin & Seltzer (2022, arXiv:2210.06825) for data sets without a treatment: a
+    binary feature stands in for it. Probabilities are out of fold.
+
+    Parameters
+    ----------
+    feature : column of n values
+        The feature that plays the treatment; few distinct values.
+    X : table of shape (n, p)
+        The other features, without ``feature``.
+    model : "auto" or scikit-learn classifier
+    min_propensity : float
+        Probabilities below are raised to it.
+    cv, random_state
+        Folds, as in :func:`policytree.crossfit.make_folds`.
+    sample_weight : column of n numbers, optional
+        Survey weights: they reach the model and are multiplied into the result.
+
+    Returns
+    -------
+    ndarray of shape (n,), float64, > 0
+
+    Raises
+    ------
+    InputError
+        If values are missing, only one occurs, or some occur less often than there are folds.
+    """
+    codes, values = treatment_codes(as_series(feature, "feature").rename("feature"))
+    w = weights(sample_weight, len(codes))
+    covariates = Covariates.fit(X)
+    Z = covariates.matrix(X, None, len(codes))
+    folds = make_folds(
+        len(codes), cv, strata=codes, stratum_names=values, random_state=random_state, what="Feature value"
+    )
+    fit = cross_fit_probabilities(resolve_propensity(model, True), Z, codes, len(values), folds, sample_weight=w)
+    own = fit.predictions[np.arange(len(codes)), codes]
+    out = 1.0 / np.maximum(own, min_propensity)
+    return out if w is None else out * w
+
+
+def class_balanced_weights(y, *, sample_weight=None) -> np.ndarray:
+    """Weights under which every class counts equally, n / (n_classes * rows of the class); shape (n,), mean one.
+
+    Parameters
+    ----------
+    y : column of n labels
+    sample_weight : column of n numbers, optional
+        Survey weights: classes are balanced in weight, and the result has the same total as ``sample_weight``.
+    """
+    codes, labels = treatment_codes(as_series(y, "y").rename("y"))
+    w = weights(sample_weight, len(codes))
+    per_class = compute_class_weight("balanced", classes=np.arange(len(labels)), y=codes, sample_weight=w)
+    out = per_class[codes]
+    return out if w is None else out * w * (w.sum() / (out * w).sum())
+
+
+def cost_matrix_losses(y, costs, *, sample_weight=None) -> pd.DataFrame:
+    """Losses of every prediction for every row, from a matrix of misclassification costs.
+
+    Parameters
+    ----------
+    y : column of n labels
+        True classes.
+    costs : DataFrame, array of shape (K, K), or mapping
+        What predicting the column's class costs when the row's class is true; labels sorted for arrays. A mapping
+        ``{(true, predicted): cost}`` leaves what it does not name at zero.
+    sample_weight : column of n numbers, optional
+        Multiplied in.
+
+    Returns
+    -------
+    DataFrame of shape (n, K)
+        Columns are the classes that can be predicted. Minimise it, or negate it as rewards.
+
+    Raises
+    ------
+    InputError
+        If a true class has no row of costs, or costs are no finite numbers.
+    """
+    series = as_series(y, "y").rename("y")
+    table = _cost_table(costs, sorted_labels(series.to_numpy()))
+    codes, _ = treatment_codes(series, treatments=table.index.to_numpy())
+    losses = table.to_numpy(dtype=np.float64)[codes]
+    if not np.isfinite(losses).all():
+        raise InputError("costs holds missing or infinite values; give a finite cost for every class and prediction.")
+    w = weights(sample_weight, len(losses))
+    return pd.DataFrame(losses if w is None else losses * w[:, None], index=series.index, columns=table.columns)
+
+
+def _cost_table(costs, labels: np.ndarray) -> pd.DataFrame:
+    if isinstance(costs, pd.DataFrame):
+        return costs
+    if isinstance(costs, Mapping):
+        unknown = [str(k) for pair in costs for k in pair if k not in set(labels)]
+        if unknown:
+            raise InputError(f"costs names the class {unknown[0]}, which does not occur in y.")
+        table = pd.DataFrame(0.0, index=labels, columns=labels)
+        for (true, predicted), cost in costs.items():
+            table.loc[true, predicted] = cost
+        return table
+    values = np.asarray(costs, dtype=np.float64)
+    if values.shape != (len(labels), len(labels)):
+        raise InputError(f"costs has shape {values.shape}; with {len(labels)} classes it must be square of that size.")
+    return pd.DataFrame(values, index=labels, columns=labels)
