@@ -10,7 +10,8 @@ __version__ = "0.1.0"
 _ROOMS = {
     "estimators": ("DRPolicyTree", "OptimalTreeClassifier", "PolicyTree"),
     "weighting": ("RewardEstimator", "from_cate"),
-    "evaluation": ("cross_val_policy_value", "leaf_summary", "policy_difference", "policy_value"),
+    "cross_validation": ("cross_val_policy_value",),
+    "evaluation": ("leaf_summary", "policy_difference", "policy_value"),
     "plotting": ("PolicyTreeDisplay", "plot_tree"),
     "datasets": ("load_dataset", "load_rand_hie"),
     "exceptions": ("InputError", "OverlapWarning", "SearchWarning"),

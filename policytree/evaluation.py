@@ -16,15 +16,6 @@ DIRECTIONS = ("maximize", "minimize")
 SUM_TOLERANCE = 1e-6
 
 
-def __getattr__(name):
-    """Forward ``cross_val_policy_value``, which builds on this file, so that it is also found in this room."""
-    if name != "cross_val_policy_value":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from policytree.cross_validation import cross_val_policy_value
-
-    return cross_val_policy_value
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
     """A mean with its standard error and confidence interval, in the outcome's unit.

@@ -176,6 +176,8 @@ class _Search:
         self.tree = [(-1, 0)]
         self.bound = min(self.best, floor + 2 * node.lam)
         self.problem_depth = self.depth = depth
+        totals = node.planes[node.n_actions - 1 : -2].sum(axis=1)
+        self.most_leaves = min([node.n_rows, *(totals // np.maximum(node.minima, 1))])
         self.final = False
         self.work = np.zeros(kernels.N_COUNTERS, dtype=np.int64)
         self.features: dict[int, _RootFeature] = {}
@@ -186,7 +188,9 @@ class _Search:
         lam = self.node.lam
         if self.best <= self.floor + 2 * lam or len(self.node.bins) == 0:
             return 0
-        most = max(-(-(self.best - self.floor) // lam) - 2, 0) if lam > 0 else self.node.n_rows - 1
+        most = self.most_leaves - 1
+        if lam > 0:
+            most = min(most, max(-(-(self.best - self.floor) // lam) - 2, 0))
         return min(self.problem_depth, most)
 
     def counters(self) -> dict[str, int]:
@@ -228,7 +232,8 @@ class _Search:
         # hold for deeper trees.
         for depth in range(3, target + 1):
             self.final = depth == target
-            self.depth = depth if depth < target or self.problem_depth < kernels.UNLIMITED else kernels.UNLIMITED
+            by_price = self.problem_depth == kernels.UNLIMITED and target < self.most_leaves - 1
+            self.depth = kernels.UNLIMITED if self.final and by_price else depth
             self._all_rounds(roots, cuts)
             if self.clock.stopped:
                 return
@@ -246,7 +251,9 @@ class _Search:
         names = list(self.features)
         useful = min(self.depth, self._useful_depth())
         lanes = len(names) if useful <= 3 else LANES
-        self.lanes = [_Lane(names[k::lanes], useful) for k in range(min(lanes, len(names)))]
+        self.lanes = [_Lane(names[k::lanes]) for k in range(min(lanes, len(names)))]
+        self.stacks: list[_Stack] = []  # without a cache, any free stack serves any lane
+        self.useful = useful
         self._round(PROBES)
         self._round(np.iinfo(np.int64).max)
 
@@ -263,12 +270,23 @@ class _Search:
     def _run_lane(self, lane: _Lane, budget: int, max_cuts: int):
         """Advance a lane's features one after the other; returns its best value below the budget and the tree."""
         tree = None
+        stack = lane.stack or self._free_stack()
         for f in lane.features:
             if not self.features[f].solved and not self.clock.stopped:
-                value, found = self._advance(lane, f, budget, max_cuts)
+                value, found = self._advance(stack, f, budget, max_cuts)
                 if found is not None:
                     budget, tree = value, found
+        if self.useful > 3:
+            lane.stack = stack
+        else:
+            self.stacks.append(stack)
         return budget, tree
+
+    def _free_stack(self) -> _Stack:
+        try:
+            return self.stacks.pop()  # atomic: two threads never get the same
+        except IndexError:
+            return _Stack(self.node, self.useful)
 
     def _update_bound(self) -> None:
         if not self.final:
@@ -276,10 +294,9 @@ class _Search:
         bounds = [state.lower_bound() for state in self.features.values()]
         self.bound = min(self.best, max(self.bound, min(bounds, default=self.best)))
 
-    def _advance(self, lane: _Lane, f: int, budget: int, max_cuts: int):
+    def _advance(self, stack: _Stack, f: int, budget: int, max_cuts: int):
         """Search one root feature; returns its best value below the budget and the tree, or (budget, None)."""
         state = self.features[f]
-        stack = lane.stack_for(self.node)
         stack.set_root(f, self.depth, budget, state)
         stack.advance(max_cuts, self.clock.flag)
         with self.lock:
@@ -307,17 +324,10 @@ class _Search:
 
 @dataclass
 class _Lane:
-    """Root features searched one after the other with one stack and one cache."""
+    """Root features searched one after the other; a lane of a deep search keeps its stack, and so its cache."""
 
     features: list[int]
-    useful_depth: int
     stack: _Stack | None = None
-
-    def stack_for(self, node: _Node) -> _Stack:
-        """Return the lane's stack, made at first use."""
-        if self.stack is None:
-            self.stack = _Stack(node, self.useful_depth)
-        return self.stack
 
 
 class _Stack:
