@@ -504,8 +504,8 @@ def test_main_returns_the_code(capsys):
     assert "There is no file" in capsys.readouterr().err
 
 
-def process(*arguments, **options) -> subprocess.Popen:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80"}
+def process(*arguments, encoding="utf-8", **options) -> subprocess.Popen:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80", "PYTHONIOENCODING": encoding}
     return subprocess.Popen(
         [sys.executable, "-m", "policytree", *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True, env=environment, **options,
@@ -533,6 +533,19 @@ def test_real_processes_exit_with_their_codes(tmp_path):
     assert bad.returncode == 2
     assert err.startswith("Error: There is no file")
     assert err.count("\n") == 1
+
+
+def test_terminals_without_our_letters_and_readers_that_leave(designed):
+    folder, _, _ = designed
+    ascii_only = process("show", folder / "out" / "tree.json", encoding="ascii")
+    out, err = ascii_only.communicate(timeout=60)
+    assert (ascii_only.returncode, err) == (0, "")
+    assert "age" in out
+    gone = process("show", folder / "out" / "tree.json")
+    gone.stdout.close()
+    assert gone.stderr.read() == ""
+    gone.stderr.close()
+    assert gone.wait(timeout=60) == 141
 
 
 def test_interrupt_of_a_real_process_leaves_nothing_behind(tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Annotated
 
 import typer
@@ -46,6 +48,10 @@ for _command in (design, predict, show, plot):
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code (see ``policytree --help``)."""
+    os.environ.setdefault("MPLBACKEND", "Agg")  # pictures go to files; a display may be absent or slow
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal without these letters gets question marks, not an error
     try:
         return app(args=arguments, prog_name="policytree", standalone_mode=False) or 0
     except KeyboardInterrupt as interrupt:  # before a command began

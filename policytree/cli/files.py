@@ -75,7 +75,7 @@ def result_files(job: Job, result: Result, report_text: str) -> dict[str, bytes]
 
 
 def picture(figure, kind: str) -> bytes:
-    """A matplotlib figure as the bytes of a png, pdf or svg file; closes the figure."""
+    """A matplotlib figure as the bytes of a png, pdf or svg file."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format=kind, dpi=PNG_DPI)
     return buffer.getvalue()

@@ -83,11 +83,11 @@ def run(job: Job) -> None:
     printer.add(*report.data_section(study))
     with _interrupts() as interrupts:
         result = _compute(job, study, interrupts)
-        printer.add(*report.result_sections(result))
-        files = result_files(job, result, printer.text())
+        sections = report.result_sections(result)
+        files = result_files(job, result, printer.text(*sections))
         with interrupts.held():
             written = write_files(folder, files)
-    printer.add(*report.files_section(written))
+    printer.add(*sections, *report.files_section(written))  # after writing: a closed terminal must not cost the result
 
 
 def _study(job: Job) -> Study:

@@ -39,10 +39,10 @@ class Printer:
             self._console.print(part)
         self._parts += parts
 
-    def text(self) -> str:
-        """Everything so far as plain text."""
+    def text(self, *more: RenderableType) -> str:
+        """Everything so far, and more, as plain text."""
         console = Console(file=io.StringIO(), width=TEXT_WIDTH, color_system=None, highlight=False)
-        for part in self._parts:
+        for part in (*self._parts, *more):
             console.print(part)
         return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines()) + "\n"
 
