@@ -114,11 +114,16 @@ def cases(draw, max_rows=8, max_features=3, max_actions=4, missing=True, categor
 
 def random_case(rng: np.random.Generator, max_rows: int = 11, max_features: int = 3) -> Case:
     """A case drawn by a seeded generator: the same variety as :func:`cases`, with fuller sizes."""
-    n, p, K = int(rng.integers(1, max_rows + 1)), int(rng.integers(0, max_features + 1)), int(rng.integers(1, 5))
+    # The larger of two draws: small cases have trivial answers, a few of them are enough.
+    n = int(rng.integers(1, max_rows + 1, 2).max())
+    p = int(rng.integers(0, max_features + 1, 2).max())
+    K = int(rng.choice([1, 2, 3, 4], p=[0.04, 0.4, 0.32, 0.24]))
     X = np.empty((n, p))
     categorical = []
     for j in range(p):
-        kind = rng.choice(["binary", "few", "many", "constant", "category", "copy"], p=[0.2, 0.3, 0.25, 0.05, 0.1, 0.1])
+        kind = rng.choice(
+            ["binary", "few", "many", "constant", "category", "copy"], p=[0.2, 0.3, 0.28, 0.04, 0.1, 0.08]
+        )
         X[:, j] = {
             "binary": rng.integers(0, 2, n),
             "few": rng.integers(-2, 3, n) / 2,
@@ -132,13 +137,13 @@ def random_case(rng: np.random.Generator, max_rows: int = 11, max_features: int 
         if rng.random() < 0.25:
             X[rng.random(n) < 0.3, j] = NAN
     losses = random_losses(rng, n, K)
-    penalty = float(rng.choice([0.0, 0.0, 0.125, 0.5, 1.0, 2.0]))
-    max_depth = [0, 1, 2, 2, 3, 3, 4, None][rng.integers(8)]
+    penalty = float(rng.choice([0.0, 0.0, 0.0, 0.125, 0.5, 1.0, 2.0]))
+    max_depth = rng.choice([0, 1, 2, 3, 4, None], p=[0.04, 0.12, 0.26, 0.3, 0.14, 0.14])
     case = Case(X, losses, penalty, max_depth, categorical=tuple(categorical))
     if rng.random() < 0.3:
-        case = case.but(min_leaf=int(rng.integers(2, 5)))
-    if rng.random() < 0.2:
-        arms = np.arange(n) % min(K, 2) if rng.random() < 0.8 else rng.integers(0, K, n)
+        case = case.but(min_leaf=int(rng.integers(2, 4)))
+    if rng.random() < 0.15:
+        arms = rng.permutation(np.arange(n) % K) if rng.random() < 0.8 else rng.integers(0, K, n)
         case = case.but(arms=arms.astype(np.intp), min_leaf_per_arm=int(rng.integers(1, 3)))
     return case
 

@@ -20,10 +20,13 @@ from tests.strategies import Case
 pytestmark = pytest.mark.parametrize("solver", list(SOLVERS.values()), ids=list(SOLVERS))
 
 
-def solve(solver, case: Case, limits: SearchLimits | None = None, **switches):
+PATIENCE = SearchLimits(time_limit=20.0)  # a search that should take milliseconds must fail a test, not hang it
+
+
+def solve(solver, case: Case, limits: SearchLimits = PATIENCE, **switches):
     """Solve, and check all that can be checked without the optimum."""
     problem = case.problem()
-    solution = solver(problem, limits or SearchLimits(), **switches)
+    solution = solver(problem, limits, **switches)
     checker.check_solution(problem, case.X, solution)
     return solution
 
@@ -67,6 +70,59 @@ def test_equals_brute_force(solver, seed):
 @given(case=strategies.cases())
 def test_equals_brute_force_on_drawn_problems(solver, case):
     assert_optimal(solver, case)
+
+
+NAN = np.nan
+FOUND = {
+    # A tiny penalty beside large losses pays for a million leaves, but two rows cannot fill them: this search hung.
+    "penalty without limit": Case(
+        X=np.array([[0.0], [1.0]]),
+        losses=np.array([[935053.0, 378673.0], [-872984.0, 940180.0]]),
+        penalty=0.5,
+        max_depth=None,
+        min_leaf=2,
+    ),
+    # Written out of bounds, and the process aborted, when depth was unlimited and leaves had a smallest size.
+    "minimum leaf without limit": Case(
+        X=np.array(
+            [
+                [1, -0.5, 1],
+                [0.9, -1, 0.1],
+                [NAN, 0, 0.3],
+                [NAN, 1, 0],
+                [NAN, 1, 0.8],
+                [0.3, -1, 0.2],
+                [0.1, 1, 0.6],
+                [0.8, 0.5, 0.4],
+                [0.6, -1, 0.5],
+                [0.2, 1, 0.9],
+                [0.7, -1, 0.7],
+            ]
+        ),
+        losses=np.array(
+            [
+                [-4.125, -2.25, -4.5],
+                [3.25, -3.125, 0.75],
+                [-0.5, 3.25, 1.75],
+                [1.375, -1.625, -3.5],
+                [2.125, -2.25, 0.375],
+                [0.875, 0, -1.625],
+                [-1, -5, -4.125],
+                [-3.5, 2.875, -1.375],
+                [4.25, -4.75, 0.75],
+                [4.625, -4.5, -0.875],
+                [1.75, -1.875, 2.625],
+            ]
+        ),
+        max_depth=None,
+        min_leaf=2,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_cases_that_once_failed(solver, name):
+    assert_optimal(solver, FOUND[name])
 
 
 def _larger_case(rng):
@@ -163,7 +219,7 @@ def test_every_combination_of_switches_keeps_the_optimum(solver):
         case = strategies.random_case(rng, max_rows=9)
         optimum, problem = case.optimum(), case.problem()
         for switches in settings_:
-            solution = solver(problem, SearchLimits(), **switches)
+            solution = solver(problem, PATIENCE, **switches)
             checker.check_solution(problem, case.X, solution)
             assert optimum is None or Fraction(solution.objective) == optimum, f"{switches}: {case!r}"
 
