@@ -126,7 +126,7 @@ class PolicyTreeDisplay:
         return "\n".join(lines)
 
     def _digits(self) -> int:
-        """Decimals for all leaves alike: two significant digits of the typical standard error, or three of the values."""
+        """Decimals, the same for all leaves: two digits of the typical standard error, or three of the values."""
         errors = [e for _, e in self.leaf_values.values() if e is not None and np.isfinite(e) and e > 0]
         scale = np.median(errors) / 10 if errors else max(abs(v) for v, _ in self.leaf_values.values()) / 100
         return int(np.clip(-np.floor(np.log10(scale)), 0, 6)) if scale > 0 else 2

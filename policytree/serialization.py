@@ -229,12 +229,10 @@ def _check_splits(tree: Tree) -> None:
         j, threshold = int(tree.feature[node]), float(tree.threshold[node])
         if not 0 <= j < len(tree.features) or math.isnan(threshold):
             raise InputError(f"Node {node} of the tree must split on one of its features, at a number.")
-        if tree.features[j].kind == CATEGORICAL:
-            # -1 is no category: such a split sends missing values one way and all others the other.
-            if not (threshold.is_integer() and -1 <= threshold < len(tree.features[j].categories)):
-                raise InputError(
-                    f"Node {node} of the tree must split on a category of feature {tree.features[j].name!r}."
-                )
+        # -1 is no category: such a split sends missing values one way and all others the other.
+        is_category = threshold.is_integer() and -1 <= threshold < len(tree.features[j].categories)
+        if tree.features[j].kind == CATEGORICAL and not is_category:
+            raise InputError(f"Node {node} of the tree must split on a category of feature {tree.features[j].name!r}.")
 
 
 def _check_header(data: Any) -> None:

@@ -13,7 +13,7 @@ from policytree import InputError, OptimalTreeClassifier, PolicyTree, SearchWarn
 
 
 def _named_rewards(estimator):
-    """Checks that pass the target as ``y=``: the second argument of ``fit`` is named for what it is, a reward matrix."""
+    """Checks that pass the target as ``y=``: the second argument of ``fit`` is named ``rewards``, for what it is."""
     by_keyword = (
         "check_fit_score_takes_y",
         "check_n_features_in_after_fitting",

@@ -1,7 +1,6 @@
 """The scikit-learn estimators: validate, wire, delegate."""
 
 from policytree.estimators.classifier import OptimalTreeClassifier
-
 from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.estimators.policy import PolicyTree
 

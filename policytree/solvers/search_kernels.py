@@ -1,7 +1,7 @@
 """Kernels of the exact search: one split, two splits deep, and the bounded search over deeper trees.
 
-Everything is int64 and relative to "action 0 for every row": ``planes[k, i]``, k < P, is what row ``i`` costs more under
-action ``k + 1`` than under action 0, so a leaf of the rows S costs ``min(0, min_k sum_S planes[k])`` plus the leaf
+Everything is int64 and relative to "action 0 for every row": ``planes[k, i]``, k < P, is what row ``i`` costs more
+under action ``k + 1`` than under action 0, so a leaf of the rows S costs ``min(0, min_k sum_S planes[k])`` plus the leaf
 penalty ``lam``. The planes after them are row counts, each with a minimum per leaf (``minima``); deep searches append
 two planes of random keys, whose sums identify a set of rows in the cache. Rows of a node lie side by side in
 ``codes[:, a:b]``; a feature's codes below ``bins[f]`` are ``offset[f] .. offset[f + 1]`` in arrays that hold one number
@@ -632,8 +632,8 @@ def advance(
 ):  # fmt: skip
     """Run the search stack until level 0 is done, ``max_cuts`` of its cuts are solved, or the stop flag is set.
 
-    Level 0 is set up by the caller. Every level holds a node: its rows (n...), the same rows in the order of the feature
-    being tried as root (s...), bounds of that feature's cuts (left, right) and the best tree so far. Returns the level
+    Level 0 is set up by the caller. Every level holds a node: its rows (n...), the same rows in the order of the
+    feature being tried as root (s...), bounds of that feature's cuts (left, right) and the best tree so far. Returns the level
     to resume from (level 0 and phase DONE: finished).
 
     Trees are rows (column, cut) in preorder, column -1 for a leaf, and -2 - column for the root of a subtree of depth
@@ -717,7 +717,7 @@ def advance(
             counters[C_CUTS] += 1
             r[R_PHASE] = LEFT
             push = 0
-        elif phase == LEFT or phase == RIGHT:
+        elif phase in (LEFT, RIGHT):
             child = reg[level + 1]
             n = child[R_NTREE]
             v = child[R_BEST]
@@ -798,8 +798,8 @@ def advance(
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _enter(level, ncodes, nplanes, nbins, noffset, ncol, ncut, reg, tree, order, roots, root_cuts, P, minima, lam, cache,
-           pool, counters, control):  # fmt: skip
+def _enter(level, ncodes, nplanes, nbins, noffset, ncol, ncut, reg, tree, order, roots, root_cuts, P, minima, lam,
+           cache, pool, counters, control):  # fmt: skip
     """Solve a node outright where cache, bounds or depth allow it, else order its features; returns the next phase.
 
     R_BEST, R_NTREE hold the result: an exact value and its tree, or a lower bound >= budget and no tree.
