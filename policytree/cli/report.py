@@ -69,7 +69,8 @@ def merge_warnings(heard: list[warnings.WarningMessage], into: dict[str, str], w
     for warning in heard:
         kinds.setdefault(warning.category.__name__, []).append(" ".join(str(warning.message).split()))
     for kind, messages in kinds.items():
-        likewise = f" (Times heard {where}: {len(messages)}.)" if where else ""
+        times = f", {len(messages)} times" if len(messages) > 1 else ""
+        likewise = f" (Likewise {where}{times}.)" if where else ""
         if kind in into:
             into[kind] += likewise
         else:
