@@ -8,6 +8,7 @@ from policytree.weighting.doubly_robust import DoublyRobust
 from policytree.weighting.inverse_propensity import InversePropensity
 from policytree.weighting.label_weights import class_balanced_weights, cost_matrix_losses, feature_propensity_weights
 from policytree.weighting.logit import LogitPropensity, propensity_table
+from policytree.weighting.matching import MatchingRewards
 
 # Schemes by name; a new one is its file and its line. RewardEstimator also takes instances.
 SCHEMES = {
@@ -26,6 +27,7 @@ __all__ = [
     "DoublyRobust",
     "InversePropensity",
     "LogitPropensity",
+    "MatchingRewards",
     "RewardEstimator",
     "WeightedLabels",
     "best_arm",

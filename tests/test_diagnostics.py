@@ -1,0 +1,174 @@
+"""Diagnostics a reviewer asks for: numbers by hand, warnings with numbers, pictures that show the table."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from policytree.diagnostic_displays import CalibrationDisplay, CovariateBalanceDisplay, OverlapDisplay
+from policytree.diagnostics import (
+    balance_table,
+    calibration_table,
+    crump_trimming,
+    effective_sample_size,
+    outcome_fit_table,
+    overlap_table,
+)
+from policytree.exceptions import InputError, OverlapWarning
+from policytree.weighting import RewardEstimator
+
+
+def observational(rng, n=2_000, strength=1.0):
+    X = pd.DataFrame({"age": rng.normal(size=n), "town": rng.choice(["Oslo", "Rome"], size=n)})
+    p = 1 / (1 + np.exp(-strength * X["age"].to_numpy()))
+    T = np.where(rng.random(n) < p, "drug", "none")
+    return X, T, pd.DataFrame({"drug": p, "none": 1 - p})
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+def test_effective_sample_size():
+    assert effective_sample_size(np.ones(7)) == pytest.approx(7)
+    assert effective_sample_size([1.0, 0.0, 0.0]) == 1.0
+    assert effective_sample_size([3.0, 1.0]) == pytest.approx(16 / 10)
+    assert effective_sample_size([0.0]) == 0.0
+
+
+def test_overlap_by_hand():
+    p = pd.DataFrame({"a": [0.5, 0.25, 0.75, 0.5], "b": [0.5, 0.75, 0.25, 0.5]})
+    table = overlap_table(p, ["a", "b", "a", "a"], sample_weight=[1, 1, 1, 2])
+    assert table["rows"].to_dict() == {"a": 3, "b": 1}
+    assert table.loc["a", "share"] == pytest.approx(0.8)
+    w = np.array([2.0, 4 / 3, 4.0])
+    assert table.loc["a", "effective_rows"] == pytest.approx(w.sum() ** 2 / (w**2).sum())
+    assert table.loc["a", ["smallest", "median", "largest"]].tolist() == [0.25, 0.5, 0.75]
+
+
+def test_missing_overlap_is_warned_about_with_numbers():
+    p = pd.DataFrame({"a": np.r_[np.full(10, 0.01), np.full(90, 0.5)]})
+    p["b"] = 1 - p["a"]
+    with pytest.warns(OverlapWarning, match=r"Treatment a has a propensity of at most 0.01 for 10.0% of the rows"):
+        overlap_table(p, ["a", "b"] * 50)
+
+
+def test_trimming_is_the_best_threshold(rng):
+    _, T, p = observational(rng, 400, strength=3.0)
+    found = crump_trimming(p, T)
+    g = (1 / p).sum(axis=1).to_numpy()
+    kept = found.keep
+
+    def bound(keep):
+        return g[keep].sum() / keep.sum() ** 2
+
+    assert all(bound(kept) <= bound(g <= c) + 1e-15 for c in g)
+    assert 0 < (~kept).sum() < 200
+    # the published first-order condition: the threshold is about twice the mean of what is kept
+    assert found.threshold <= 2 * g[kept].mean() + 1e-9
+    assert g[~kept].min() > 2 * np.append(g[kept], g[~kept].min()).mean() - 1.0
+    inside = p["drug"].between(found.alpha - 1e-9, 1 - found.alpha + 1e-9).to_numpy()
+    assert (inside == kept).all()
+    assert found.table["dropped"].sum() == (~kept).sum()
+    assert found.table["rows"].sum() == 400
+
+
+def test_a_trial_is_not_trimmed():
+    p = pd.DataFrame({k: np.full(30, 1 / 3) for k in "abc"})
+    found = crump_trimming(p, list("abc") * 10)
+    assert found.keep.all()
+    assert found.alpha is None
+    with pytest.raises(InputError, match="propensity holds zeros"):
+        crump_trimming(pd.DataFrame({"a": [0.0, 0.5], "b": [1.0, 0.5]}), ["a", "b"])
+
+
+def test_balance_by_hand():
+    X = pd.DataFrame({"x": [0.0, 2.0, 1.0, 5.0]})
+    p = pd.DataFrame({"a": [0.5, 0.25, 0.5, 0.5], "b": [0.5, 0.75, 0.5, 0.5]})
+    with pytest.warns(UserWarning, match="After weighting, 1 of 1 differences exceed 0.1"):
+        table = balance_table(X, ["a", "a", "b", "b"], propensity=p)
+    row = table.loc[("b - a", "x")]
+    scale = np.sqrt((1.0 + 4.0) / 2)
+    assert row["difference_before"] == pytest.approx((3.0 - 1.0) / scale)
+    assert row["variance_ratio_before"] == pytest.approx(4.0)
+    mean_a = (0 * 2 + 2 * 4) / 6
+    assert row["difference_after"] == pytest.approx((3.0 - mean_a) / scale)
+    assert row["variance_ratio_after"] == pytest.approx(4.0 / ((2 * mean_a**2 + 4 * (2 - mean_a) ** 2) / 6))
+
+
+def test_true_propensities_balance(rng):
+    X, T, p = observational(rng, 20_000)
+    table = balance_table(X, T, propensity=p)
+    assert table["difference_before"].abs().max() > 0.5
+    assert table["difference_after"].abs().max() < 0.1
+    assert [name for _, name in table.index] == ["age", "town=Oslo", "town=Rome"]
+
+
+def test_balance_with_gaps_constants_and_three_arms(rng):
+    X = pd.DataFrame({"x": rng.normal(size=90), "same": 1.0})
+    X.loc[:10, "x"] = np.nan
+    table = balance_table(X, np.tile(["a", "b", "c"], 30))
+    assert sorted(set(table.index.get_level_values("comparison"))) == ["b - a", "c - a", "c - b"]
+    assert table.xs("x", level="covariate").notna().all().all()
+    assert table.xs("same", level="covariate").isna().all().all()
+
+
+def test_calibration_of_true_propensities(rng):
+    _, T, p = observational(rng, 20_000)
+    table = calibration_table(p, T)
+    assert table.groupby("treatment")["rows"].sum().tolist() == [20_000, 20_000]
+    z = (table["observed"] - table["predicted"]) / table["standard_error"]
+    assert np.abs(z).max() < 3.5
+    wrong = calibration_table(1 - p, T)
+    assert np.abs((wrong["observed"] - wrong["predicted"]) / wrong["standard_error"]).max() > 10
+
+
+def test_constant_propensities_make_one_bin():
+    table = calibration_table(pd.DataFrame({"a": [0.5] * 4, "b": [0.5] * 4}), list("abab"))
+    assert table["rows"].tolist() == [4, 4]
+    assert table["observed"].tolist() == [0.5, 0.5]
+
+
+def test_outcome_fit_by_hand():
+    regression = pd.DataFrame({"a": [1.0, 2.0, 9.0], "b": [9.0, 9.0, 4.0]})
+    table = outcome_fit_table([1.0, 4.0, 4.0], ["a", "a", "b"], regression)
+    assert table.loc["a", "bias"] == pytest.approx(1.0)
+    assert table.loc["a", "rmse"] == pytest.approx(np.sqrt(2.0))
+    assert table.loc["a", "r2"] == pytest.approx(1 - 2.0 / 2.25)
+    assert table.loc["a", "standard_error"] == pytest.approx(np.sqrt(2.0) / 2)
+    assert np.isnan(table.loc["b", "r2"])
+
+
+def test_displays_show_the_tables(rng, tmp_path):
+    X, T, _ = observational(rng, 600)
+    fitted = RewardEstimator(LinearRegression(), LogisticRegression(), random_state=0)
+    fitted.fit(rng.normal(size=600), T, X=X)
+    overlap = OverlapDisplay.from_estimator(fitted, T)
+    assert len(overlap.axes_) == 2
+    assert overlap.axes_[0].get_title(loc="left").startswith("drug: ")
+    love = CovariateBalanceDisplay.from_estimator(fitted, T, X)
+    assert [t.get_text() for t in love.ax_.get_yticklabels()][-1] == "age"
+    drawn = np.asarray(love.ax_.collections[0].get_offsets())[:, 0]
+    shown = love.table["difference_before"].abs().groupby(level="covariate").max()
+    np.testing.assert_allclose(np.sort(drawn), np.sort(shown))
+    ax = plt.subplots()[1]
+    calibration = CalibrationDisplay.from_estimator(fitted, T, n_bins=5, ax=ax)
+    assert calibration.ax_ is ax
+    for name, display in {"overlap": overlap, "love": love, "calibration": calibration}.items():
+        display.figure_.savefig(tmp_path / f"{name}.png")
+
+
+def test_what_cannot_be_shown_is_said(rng):
+    X, T, p = observational(rng, 60)
+    direct = RewardEstimator(LinearRegression(), method="direct", random_state=0).fit(rng.normal(size=60), T, X=X)
+    with pytest.raises(InputError, match="uses no propensities"):
+        OverlapDisplay.from_estimator(direct, T)
+    with pytest.raises(InputError, match="must be a frame"):
+        overlap_table(p.to_numpy(), T)
+    with pytest.raises(InputError, match="not seen at fit"):
+        overlap_table(p, np.where(T == "drug", "other", T))
