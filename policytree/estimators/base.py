@@ -53,19 +53,23 @@ class TreeEstimator(BaseEstimator):
         if self.verbose:
             from policytree.progress import search_progress
 
-            with search_progress() as progress:
+            with search_progress(scale=self._sign() / total_weight) as progress:
                 solution = solve(problem, SearchLimits(limits.time_limit, n_jobs=limits.n_jobs, progress=progress))
         else:
             solution = solve(problem, limits)
         self._store(solution, total_weight, actions)
         return solution
 
+    def _sign(self) -> float:
+        """Turn losses back into the user's direction."""
+        return -1.0 if getattr(self, "direction", "minimize") == "maximize" else 1.0
+
     def _store(self, solution: Solution, total_weight: float, actions: tuple) -> None:
         if solution.status is Status.INFEASIBLE:
             raise InputError(
                 "min_samples_leaf or min_samples_per_treatment asks for more rows than there are; lower it."
             )
-        sign = -1.0 if getattr(self, "direction", "minimize") == "maximize" else 1.0
+        sign = self._sign()
         self.tree_ = replace(solution.tree, actions=actions)
         self.solution_ = solution
         self.status_ = solution.status

@@ -310,7 +310,8 @@ class _Search:
         if self.limits.progress is None:
             return
         self._update_bound()
-        closed = sum(state.solved for state in self.features.values()) / len(self.features)
+        solved = sum(state.solved for state in self.features.values()) / len(self.features)
+        closed = solved if self.final else 0.0  # shallower passes close nothing of the problem asked
         self.limits.progress(
             Progress(
                 self.clock.seconds(),

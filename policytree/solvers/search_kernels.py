@@ -1,8 +1,8 @@
 """Kernels of the exact search: one split, two splits deep, and the bounded search over deeper trees.
 
 Everything is int64 and relative to "action 0 for every row": ``planes[k, i]``, k < P, is what row ``i`` costs more
-under action ``k + 1`` than under action 0, so a leaf of the rows S costs ``min(0, min_k sum_S planes[k])`` plus the leaf
-penalty ``lam``. The planes after them are row counts, each with a minimum per leaf (``minima``); deep searches append
+under action ``k + 1`` than under action 0, so a leaf of the rows S costs ``min(0, min_k sum_S planes[k])`` plus the
+leaf penalty ``lam``. The planes after them are row counts, each with a minimum per leaf (``minima``); deep searches append
 two planes of random keys, whose sums identify a set of rows in the cache. Rows of a node lie side by side in
 ``codes[:, a:b]``; a feature's codes below ``bins[f]`` are ``offset[f] .. offset[f + 1]`` in arrays that hold one number
 per (feature, code).
@@ -633,8 +633,8 @@ def advance(
     """Run the search stack until level 0 is done, ``max_cuts`` of its cuts are solved, or the stop flag is set.
 
     Level 0 is set up by the caller. Every level holds a node: its rows (n...), the same rows in the order of the
-    feature being tried as root (s...), bounds of that feature's cuts (left, right) and the best tree so far. Returns the level
-    to resume from (level 0 and phase DONE: finished).
+    feature being tried as root (s...), bounds of that feature's cuts (left, right) and the best tree so far. Returns
+    the level to resume from (level 0 and phase DONE: finished).
 
     Trees are rows (column, cut) in preorder, column -1 for a leaf, and -2 - column for the root of a subtree of depth
     two, whose lower splits are left to the caller.
