@@ -114,7 +114,9 @@ def check_solution(problem, X, solution) -> None:
     assert abs(Fraction(solution.objective) - rescored) <= Fraction(1e-14 * scale), (
         f"objective {solution.objective!r}, but the tree scores {float(rescored)!r}"
     )
-    assert 0 <= solution.resolution <= 1e-12 * scale, f"resolution {solution.resolution} is coarse or negative"
+    # Sums below the smallest normal float64 have no relative precision to lose.
+    coarsest = max(1e-12 * scale, np.finfo(np.float64).tiny)
+    assert 0 <= solution.resolution <= coarsest, f"resolution {solution.resolution} is coarse or negative"
     assert solution.lower_bound <= solution.objective, f"bound {solution.lower_bound} > {solution.objective}"
     assert solution.seconds >= 0
     if status == "INFEASIBLE":
