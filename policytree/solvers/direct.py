@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -127,16 +127,45 @@ def _prepare(problem: Problem, fixed: FixedPoint, merge: bool) -> _Node:
     )
 
 
+def _rows(node: _Node, rows: np.ndarray) -> _Node:
+    """Return some rows of a node."""
+    codes, planes = node.codes[:, rows], node.planes[:, rows]
+    return replace(node, codes=np.ascontiguousarray(codes), planes=np.ascontiguousarray(planes))
+
+
+def grow_fully(node: _Node) -> tuple[int, list[tuple[int, int]]]:
+    """Split until the rows of a leaf agree on the best action or cannot be told apart: no tree costs less.
+
+    Returns the value and the tree. Only for free leaves without a limit of depth or size.
+    """
+    total = 0
+    out: list[tuple[int, int]] = []
+    stack = [np.arange(node.n_rows)]
+    while stack:
+        rows = stack.pop()
+        part = _rows(node, rows)
+        leaf, floor = kernels.node_sums(part.planes, part.n_actions - 1, part.minima, 0, part.n_rows)
+        differ = np.flatnonzero(part.codes.min(axis=1) < part.codes.max(axis=1))
+        if leaf == floor or len(differ) == 0:
+            total += int(leaf)
+            out.append((-1, 0))
+            continue
+        _, f, t = kernels.best_one_split(*part.arrays())
+        if not part.codes[f].min() <= t < part.codes[f].max():  # no gain by one split: any split that separates rows
+            f, t = differ[0], part.codes[differ[0]].min()
+        out.append((int(f), int(t)))
+        left = part.codes[f] <= t
+        stack += [rows[~left], rows[left]]
+    return total, out
+
+
 def expand(node: _Node, tree: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Write out the lower splits that the kernels leave implicit (see :func:`search_kernels.advance`)."""
     out: list[tuple[int, int]] = []
     entries = iter(tree)
 
     def side(rows: np.ndarray) -> list[tuple[int, int]]:
-        part = _Node(
-            np.ascontiguousarray(node.codes[:, rows]), np.ascontiguousarray(node.planes[:, rows]), node.n_actions,
-            node.minima, node.bins, node.offset, node.lam,
-        )  # fmt: skip
+        part = _rows(node, rows)
         leaf, _ = kernels.node_sums(part.planes, part.n_actions - 1, part.minima, 0, part.n_rows)
         value, f, t = kernels.best_one_split(*part.arrays())
         return [(int(f), int(t)), (-1, 0), (-1, 0)] if value + node.lam < leaf else [(-1, 0)]
@@ -201,6 +230,9 @@ class _Search:
     def run(self) -> None:
         """Search until the bound meets the incumbent or a limit strikes."""
         if self._useful_depth() == 0:
+            self.bound = self.best
+        elif self.problem_depth == kernels.UNLIMITED and self.node.lam == 0 and len(self.node.minima) == 0:
+            self.best, self.tree = grow_fully(self.node)
             self.bound = self.best
         elif self._useful_depth() == 1:
             self._one_split()

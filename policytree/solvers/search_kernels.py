@@ -2,10 +2,10 @@
 
 Everything is int64 and relative to "action 0 for every row": ``planes[k, i]``, k < P, is what row ``i`` costs more
 under action ``k + 1`` than under action 0, so a leaf of the rows S costs ``min(0, min_k sum_S planes[k])`` plus the
-leaf penalty ``lam``. The planes after them are row counts, each with a minimum per leaf (``minima``); deep searches append
-two planes of random keys, whose sums identify a set of rows in the cache. Rows of a node lie side by side in
-``codes[:, a:b]``; a feature's codes below ``bins[f]`` are ``offset[f] .. offset[f + 1]`` in arrays that hold one number
-per (feature, code).
+leaf penalty ``lam``. The planes after them are row counts, each with a minimum per leaf (``minima``); deep searches
+append two planes of random keys, whose sums identify a set of rows in the cache. Rows of a node lie side by side in
+``codes[:, a:b]``; a feature's codes below ``bins[f]`` are ``offset[f] .. offset[f + 1]`` in arrays that hold one
+number per (feature, code).
 
 A kernel names only what this file defines (see CONTRIBUTING: numba's disk cache). Slices and reshapes are kept out of
 the long functions: they are what makes compilation slow.
