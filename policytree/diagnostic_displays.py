@@ -109,7 +109,7 @@ class CovariateBalanceDisplay:
         ax.axvline(LARGE_DIFFERENCE, color="#999999", linestyle="--", linewidth=1)
         ax.set_yticks(at, size.index)
         ax.set_xlim(left=0.0)
-        ax.set_xlabel("largest absolute difference between two treatments (standard deviations)")
+        ax.set_xlabel("largest standardised difference between two treatments")
         ax.legend(fontsize=8, frameon=False, loc="lower right")
         return self
 

@@ -78,8 +78,8 @@ def overlap_table(propensity: pd.DataFrame, T, *, floor: float = 0.01, sample_we
     if table.loc[worst, "share_at_floor"] > 0.01:
         warnings.warn(
             f"Treatment {worst!s} has a propensity of at most {floor:g} for "
-            f"{table.loc[worst, 'share_at_floor']:.1%} of the rows: what it would do for them is extrapolated. Consider "
-            "crump_trimming.",
+            f"{table.loc[worst, 'share_at_floor']:.1%} of the rows: what it would do for them is extrapolated. "
+            "Consider crump_trimming.",
             OverlapWarning,
             stacklevel=2,
         )

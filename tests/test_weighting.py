@@ -287,6 +287,26 @@ def test_many_clipped_rows_are_counted_and_warned_about(rng):
     assert np.isfinite(fitted.rewards_.to_numpy()).all()
 
 
+def test_a_perfect_predictor_of_treatment_is_said_and_gives_numbers(rng):
+    X = rng.normal(size=(400, 2))
+    T = np.where(X[:, 0] > 0, "treated", "control")
+    with pytest.warns(OverlapWarning, match="rows for control"):
+        fitted = RewardEstimator(LinearRegression(), random_state=0).fit(rng.normal(size=400), T, X=X)
+    assert fitted.n_clipped_ > 100
+    assert np.isfinite(fitted.rewards_.to_numpy()).all()
+
+
+def test_default_learners_take_weights_and_clusters(rng):
+    X, T, Y, _, _ = confounded(rng, 400)
+    groups, w = np.arange(400) // 4, rng.random(400)
+    estimator = RewardEstimator(cv=2, random_state=0)
+    one = estimator.fit_predict(Y, T, X=X, sample_weight=w, groups=groups)
+    ten = estimator.fit_predict(Y, T, X=X, sample_weight=10 * w, groups=groups)
+    assert np.abs(one - ten).to_numpy().mean() < 0.1  # the logistic penalty knows the total weight, nothing else does
+    unweighted = estimator.fit_predict(Y, T, X=X, groups=groups)
+    assert np.abs(one - unweighted).to_numpy().mean() > np.abs(one - ten).to_numpy().mean()
+
+
 def test_known_small_propensities_are_kept_and_warned_about(rng):
     T = np.array([0] * 90 + [1] * 10)
     with pytest.warns(OverlapWarning, match="treatment 1 is below min_propensity=0.01 in 100 of 100 rows"):

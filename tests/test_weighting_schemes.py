@@ -206,12 +206,11 @@ def test_repeats_make_results_depend_less_on_the_folds(rng):
     X, T, Y, _, _ = three_arms(rng, 200)
 
     def spread(n_repeats):
-        fits = [
-            RewardEstimator(**LINEAR, n_repeats=n_repeats, random_state=s).fit_predict(Y, T, X=X) for s in range(8)
-        ]
-        return np.std([f.mean() for f in fits], axis=0)
+        """How much a row's reward depends on the draw of folds, averaged over rows and arms."""
+        estimators = [RewardEstimator(**LINEAR, cv=3, n_repeats=n_repeats, random_state=s) for s in range(6)]
+        return np.std([e.fit_predict(Y, T, X=X) for e in estimators], axis=0).mean()
 
-    assert (spread(5) < 0.75 * spread(1)).all()
+    assert spread(5) < 0.75 * spread(1)
 
 
 def test_median_rule_by_hand():

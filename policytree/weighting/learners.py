@@ -19,7 +19,6 @@ from policytree.crossfit import fit_learner, make_folds
 
 LINEAR_ONLY_BELOW = 50  # rows: below, boosted trees with leaves of 20 cannot split anyway
 ONE_SPLIT_FROM = 20_000  # rows: from here one held-out fifth says as much as three folds do
-SERIAL_BELOW = 20_000  # rows: small trees lose more to waiting threads than they gain, five-fold on a busy machine
 RIDGE_PENALTIES = np.logspace(-4, 2, 13)  # per row, standardised columns; the largest leaves only the mean
 MAX_BINS = 64
 BOOSTING = {"learning_rate": 0.1, "max_leaf_nodes": 8, "min_samples_leaf": 20, "l2_regularization": 1.0}
@@ -34,9 +33,13 @@ def _imputer() -> SimpleImputer:
     return SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
 
 
-def _threads(n: int) -> threadpool_limits:
-    """A context that fits and predicts small data on one thread."""
-    return threadpool_limits(1 if n < SERIAL_BELOW else None, user_api="openmp")
+def _one_thread() -> threadpool_limits:
+    """A context in which boosting uses one thread.
+
+    Trees of eight leaves leave little to share, and threads that wait for each other on a busy machine cost far more
+    than they gain: 100,000 rows took 19 s on one thread and 187 s on two, with three other processes at work.
+    """
+    return threadpool_limits(1, user_api="openmp")
 
 
 def _checked_weight(sample_weight, X):
@@ -135,7 +138,7 @@ class _LinearAndBoosted(BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, ensure_all_finite="allow-nan")
         share, out = self.boosted_share_, 0.0
-        with _threads(len(X)):
+        with _one_thread():
             if self.linear_ is not None:
                 out = out + (1.0 - share) * self._mean(self.linear_, X)
             if self.boosted_ is not None:
@@ -230,7 +233,7 @@ class OutcomeRegressor(RegressorMixin, _LinearAndBoosted):
             self.boosted_share_, self.n_rounds_, self.boosted_ = 0.0, 0, None
             self.linear_ = DummyRegressor().fit(X, y, sample_weight)
             return self
-        with _threads(len(X)):
+        with _one_thread():
             return self._fit_blend(X, y, y, sample_weight, groups)
 
     def predict(self, X):
@@ -286,7 +289,7 @@ class OutcomeClassifier(ClassifierMixin, _LinearAndBoosted):
             self.boosted_share_, self.n_rounds_, self.boosted_ = 0.0, 0, None
             self.linear_ = DummyClassifier(strategy="prior").fit(X, codes, sample_weight)
             return self
-        with _threads(len(X)):
+        with _one_thread():
             return self._fit_blend(X, codes, codes.astype(np.float64), sample_weight, groups)
 
     def predict_proba(self, X):
