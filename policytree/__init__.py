@@ -9,7 +9,9 @@ __version__ = "0.1.0"
 
 _ROOMS = {
     "estimators": ("DRPolicyTree", "OptimalTreeClassifier", "PolicyTree"),
-    "weighting": ("RewardEstimator", "from_cate"),
+    "weighting": ("MatchingRewards", "RewardEstimator", "cate_effects", "from_cate", "weighted_labels"),
+    "diagnostics": ("balance_table", "calibration_table", "crump_trimming", "outcome_fit_table", "overlap_table"),
+    "diagnostic_displays": ("CalibrationDisplay", "CovariateBalanceDisplay", "OverlapDisplay"),
     "cross_validation": ("cross_val_policy_value",),
     "evaluation": ("leaf_summary", "policy_difference", "policy_value"),
     "plotting": ("PolicyTreeDisplay", "plot_tree"),

@@ -137,8 +137,15 @@ class Problem:
             raise InputError(
                 f"losses must have shape (n, K) with n = {self.data.n_rows} rows of data; got {self.losses.shape}."
             )
-        if self.min_leaf_per_arm > 0 and self.arms is None:
-            raise InputError("min_leaf_per_arm needs the arm of every row.")
+        n, K = self.losses.shape
+        if n == 0 or K == 0:
+            raise InputError("losses must have at least one row and one action.")
+        if self.max_depth is not None and self.max_depth < 0:
+            raise InputError(f"max_depth must be >= 0 or None; got {self.max_depth}.")
+        if self.min_leaf_per_arm > 0:
+            arms = self.arms
+            if arms is None or arms.shape != (n,) or arms.min() < 0 or arms.max() >= K:
+                raise InputError(f"min_leaf_per_arm needs the arm of every row, {n} integers from 0 to {K - 1}.")
 
 
 @dataclass(frozen=True, slots=True)

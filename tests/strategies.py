@@ -164,6 +164,14 @@ def random_losses(rng: np.random.Generator, n: int, K: int) -> np.ndarray:
     return rng.integers(-5, 6, (n, K)) * (rng.random((n, K)) < 0.3)
 
 
+def penalised_case(rng: np.random.Generator) -> Case:
+    """Weighted labels, a leaf penalty of their order and depth three or more: where bounds have most to decide."""
+    n, p, K = int(rng.integers(6, 11)), int(rng.integers(1, 4)), int(rng.integers(2, 4))
+    X = rng.integers(0, int(rng.integers(2, 5)), (n, p)).astype(np.float64)
+    losses = rng.integers(0, 9, n)[:, None] * (rng.integers(0, K, n)[:, None] != np.arange(K))
+    return Case(X, losses.astype(np.float64), float(rng.integers(1, 4)), rng.choice([3, 4, None]))
+
+
 def planted_case(rng: np.random.Generator, n: int, p: int, K: int, n_values: int, **fields) -> Case:
     """Integer features and losses that follow a depth-two rule plus noise; for sizes beyond brute force."""
     X = rng.integers(0, n_values, (n, p)).astype(np.float64)

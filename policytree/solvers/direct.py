@@ -4,40 +4,20 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from policytree.solvers import search_kernels as kernels
 from policytree.solvers.clock import Clock
 from policytree.solvers.fixed_point import FixedPoint, to_fixed_point
-from policytree.solvers.merge import merge_equal_rows
+from policytree.solvers.node import Node, expand, grow_fully, prepare, refuse_memory
 from policytree.solvers.scoring import finish, leaf_only
 from policytree.types import Problem, Progress, SearchLimits, Solution, Status
 
 PROBES = 3  # root cuts tried in every feature before any feature is searched to the end
 LANES = 2  # independent searches with a cache each, whatever the number of threads: so it cannot change the tree
 CACHE_ROWS, POOL_ROWS = 2**17, 2**19
-
-
-@dataclass
-class _Node:
-    """The root node's merged rows and what every kernel needs of it."""
-
-    codes: np.ndarray
-    planes: np.ndarray
-    n_actions: int
-    minima: np.ndarray
-    bins: np.ndarray
-    offset: np.ndarray
-    lam: int
-
-    @property
-    def n_rows(self) -> int:
-        return self.codes.shape[1]
-
-    def arrays(self) -> tuple:
-        return self.codes, self.planes, self.n_actions - 1, self.minima, 0, self.n_rows, self.bins, self.offset
 
 
 @dataclass
@@ -86,8 +66,11 @@ def solve_direct(
     """
     limits = limits or SearchLimits()
     clock = Clock(limits.time_limit, np.array([0, similar_support, cache, look_ahead], dtype=np.int64))
-    fixed = to_fixed_point(problem.losses, problem.leaf_penalty)
-    node = _prepare(problem, fixed, merge)
+    n = problem.data.n_rows
+    most_leaves = n if problem.max_depth is None else min(n, 2 ** min(problem.max_depth, 60))
+    fixed = to_fixed_point(problem.losses, problem.leaf_penalty, most_leaves)
+    refuse_memory(problem, limits)
+    node = prepare(problem, fixed, merge)
     leaf, floor = kernels.node_sums(node.planes, node.n_actions - 1, node.minima, 0, node.n_rows)
     if leaf >= kernels.FEASIBLE:
         return leaf_only(problem, fixed, Status.INFEASIBLE, clock.seconds())
@@ -98,94 +81,6 @@ def solve_direct(
     status = clock.status if clock.stopped and search.bound < search.best else Status.OPTIMAL
     gap = fixed.to_float(search.best - search.bound)
     return finish(problem, fixed, expand(node, search.tree), gap, status, clock.seconds(), counters)
-
-
-def _prepare(problem: Problem, fixed: FixedPoint, merge: bool) -> _Node:
-    """Merge equal rows and lay out codes, planes and counted constraints."""
-    data = problem.data
-    codes = np.ascontiguousarray(data.codes, dtype=np.uint16)
-    rows, minima = [], []
-    if problem.min_leaf > 1:
-        rows.append(np.ones(data.n_rows, dtype=np.int64))
-        minima.append(problem.min_leaf)
-    if problem.min_leaf_per_arm > 0:
-        for arm in range(problem.losses.shape[1]):
-            rows.append((problem.arms == arm).astype(np.int64))
-            minima.append(problem.min_leaf_per_arm)
-    values = np.vstack([fixed.planes, *rows]) if rows else fixed.planes
-    codes, planes = merge_equal_rows(codes, values) if merge else (codes, values)
-    keys = np.random.default_rng(0).integers(-(2**62), 2**62, size=(2, codes.shape[1]))  # name the rows in the cache
-    offset = np.concatenate([[0], np.cumsum(data.n_bins)]).astype(np.int64)
-    return _Node(
-        codes,
-        np.ascontiguousarray(np.vstack([planes, keys])),
-        problem.losses.shape[1],
-        np.array(minima, dtype=np.int64),
-        data.n_bins,
-        offset,
-        fixed.leaf_penalty,
-    )
-
-
-def _rows(node: _Node, rows: np.ndarray) -> _Node:
-    """Return some rows of a node."""
-    codes, planes = node.codes[:, rows], node.planes[:, rows]
-    return replace(node, codes=np.ascontiguousarray(codes), planes=np.ascontiguousarray(planes))
-
-
-def grow_fully(node: _Node) -> tuple[int, list[tuple[int, int]]]:
-    """Split until the rows of a leaf agree on the best action or cannot be told apart: no tree costs less.
-
-    Returns the value and the tree. Only for free leaves without a limit of depth or size.
-    """
-    total = 0
-    out: list[tuple[int, int]] = []
-    stack = [np.arange(node.n_rows)]
-    while stack:
-        rows = stack.pop()
-        part = _rows(node, rows)
-        leaf, floor = kernels.node_sums(part.planes, part.n_actions - 1, part.minima, 0, part.n_rows)
-        differ = np.flatnonzero(part.codes.min(axis=1) < part.codes.max(axis=1))
-        if leaf == floor or len(differ) == 0:
-            total += int(leaf)
-            out.append((-1, 0))
-            continue
-        _, f, t = kernels.best_one_split(*part.arrays())
-        if not part.codes[f].min() <= t < part.codes[f].max():  # no gain by one split: any split that separates rows
-            f, t = differ[0], part.codes[differ[0]].min()
-        out.append((int(f), int(t)))
-        left = part.codes[f] <= t
-        stack += [rows[~left], rows[left]]
-    return total, out
-
-
-def expand(node: _Node, tree: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Write out the lower splits that the kernels leave implicit (see :func:`search_kernels.advance`)."""
-    out: list[tuple[int, int]] = []
-    entries = iter(tree)
-
-    def side(rows: np.ndarray) -> list[tuple[int, int]]:
-        part = _rows(node, rows)
-        leaf, _ = kernels.node_sums(part.planes, part.n_actions - 1, part.minima, 0, part.n_rows)
-        value, f, t = kernels.best_one_split(*part.arrays())
-        return [(int(f), int(t)), (-1, 0), (-1, 0)] if value + node.lam < leaf else [(-1, 0)]
-
-    def walk(rows: np.ndarray) -> None:
-        column, cut = next(entries)
-        if column == -1:
-            out.append((-1, 0))
-            return
-        c = column if column >= 0 else -2 - column
-        left = node.codes[c, rows] <= cut
-        out.append((c, cut))
-        for part in (rows[left], rows[~left]):
-            if column >= 0:
-                walk(part)
-            else:
-                out.extend(side(part))
-
-    walk(np.arange(node.n_rows))
-    return out
 
 
 solve_direct.switches = ("similar_support", "cache", "look_ahead", "merge")
@@ -366,7 +261,7 @@ class _Lane:
 class _Stack:
     """The arrays of the search stack; one root feature at a time stands at level 0."""
 
-    def __init__(self, node: _Node, useful: int):
+    def __init__(self, node: Node, useful: int):
         self.node = node
         levels = useful - 1  # a level per split above the last two
         p, n = node.codes.shape

@@ -36,8 +36,8 @@ class FixedPoint:
         return float(np.ldexp(float(value), -self.exponent))
 
 
-def to_fixed_point(losses: np.ndarray, leaf_penalty: float) -> FixedPoint:
-    """Scale losses (n, K) and the leaf penalty to integers.
+def to_fixed_point(losses: np.ndarray, leaf_penalty: float, most_leaves: int) -> FixedPoint:
+    """Scale losses (n, K) and the leaf penalty to integers, for trees of up to ``most_leaves`` leaves.
 
     Raises
     ------
@@ -58,6 +58,9 @@ def to_fixed_point(losses: np.ndarray, leaf_penalty: float) -> FixedPoint:
     exponent = min(exponent, 1000)
     scaled = np.rint(np.ldexp(relative, exponent))
     error = float(np.abs(np.ldexp(relative, exponent) - scaled).max(axis=1, initial=0.0).sum())
-    resolution = float(np.ldexp(2.0 * error, -exponent)) if error else 0.0
+    scaled_penalty = round(float(np.ldexp(penalty, exponent)))
+    # Rounding moves two trees' objectives apart by at most twice its sum, and a leaf by the penalty's own rounding.
+    error = 2.0 * error + most_leaves * abs(float(np.ldexp(penalty, exponent)) - scaled_penalty)
+    resolution = float(np.ldexp(error, -exponent)) if error else 0.0
     planes = np.ascontiguousarray(scaled.T, dtype=np.int64)
-    return FixedPoint(planes, round(float(np.ldexp(penalty, exponent))), exponent, resolution)
+    return FixedPoint(planes, scaled_penalty, exponent, resolution)

@@ -587,12 +587,12 @@ def _first_bounds(planes, P, minima, m, ends, least, left, right, cuts, lam, kee
             else:
                 x = INF if run[k] < minima[k - P] else x
                 y = INF if total[k] - run[k] < minima[k - P] else y
-        if not look_ahead:
-            x = x if x >= FEASIBLE else least[t] + lam
-            y = y if y >= FEASIBLE else least[cuts] - least[t] + lam
         # A forbidden side forbids the cut: none of its leaves could be larger.
-        x = x if x >= FEASIBLE else min(x + lam, least[t] + 2 * lam)
-        y = y if y >= FEASIBLE else min(y + lam, least[cuts] - least[t] + 2 * lam)
+        if x < FEASIBLE:
+            x = min(x + lam, least[t] + 2 * lam) if look_ahead else least[t] + lam
+        if y < FEASIBLE:
+            rest = least[cuts] - least[t]
+            y = min(y + lam, rest + 2 * lam) if look_ahead else rest + lam
         left[t] = max(left[t], x) if keep else x
         right[t] = max(right[t], y) if keep else y
 

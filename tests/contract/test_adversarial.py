@@ -138,11 +138,10 @@ def test_identical_columns(solver, rng):
 
 @each_solver
 @pytest.mark.parametrize(
-    ("K", "max_depth"),
-    [(2, 1), (3, 1), (2, 2), pytest.param(3, 2, marks=pytest.mark.slow)],
+    ("K", "max_depth", "n"),
+    [(2, 1, 65_535), (3, 1, 65_535), (2, 2, 65_535), pytest.param(3, 2, 16_384, marks=pytest.mark.slow)],
 )
-def test_65535_distinct_values(solver, K, max_depth, rng):
-    n = 65_535
+def test_many_distinct_values(solver, K, max_depth, n, rng):
     x, losses = rng.permutation(n).astype(float), rng.integers(-9, 10, (n, K))
     losses[:, 0] += np.where(np.abs(x - n / 2) < n / 8, -1, 1)
     case = Case(x[:, None], losses.astype(float), 0.0, max_depth)

@@ -1,36 +1,24 @@
-"""Trees as dictionaries and strict JSON, and back; files that are written whole or not at all.
+"""Trees as dictionaries and strict JSON, and back.
 
 Reading never executes anything: every field is checked for its type, length and meaning before a tree is built.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 import math
-import os
-import re
-import secrets
-import shutil
-from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import numpy as np
-import pandas as pd
 
 from policytree.exceptions import InputError
+from policytree.serialization.labels import float_from_json, float_to_json, label_from_json, label_to_json
 from policytree.tree import TREE_LEAF, TREE_UNDEFINED, Tree
 from policytree.types import CATEGORICAL, NUMERIC, Feature
 
 FORMAT = "policytree.tree"
 VERSION = 1
 
-_NAMED_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}  # JSON has no such numbers
-_NUMPY_TYPES = re.compile(
-    r"bool|str|u?int(8|16|32|64)|float(16|32|64)|(datetime64|timedelta64)\[\d*(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]"
-)
-_ISO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?([+-]\d\d:\d\d(:\d\d(\.\d+)?)?)?")
 _INTEGER_FIELDS = {  # field: dtype
     "children_left": np.int32,
     "children_right": np.int32,
@@ -65,14 +53,14 @@ def to_dict(tree: Tree) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         "features": [
-            {"name": f.name, "kind": f.kind, "categories": [_label_to_json(c) for c in f.categories]}
+            {"name": f.name, "kind": f.kind, "categories": [label_to_json(c) for c in f.categories]}
             for f in tree.features
         ],
-        "actions": [_label_to_json(a) for a in tree.actions],
+        "actions": [label_to_json(a) for a in tree.actions],
         **{name: getattr(tree, name).tolist() for name in _INTEGER_FIELDS},
-        "threshold": [_float_to_json(t) for t in tree.threshold.tolist()],
+        "threshold": [float_to_json(t) for t in tree.threshold.tolist()],
         "missing_go_to_left": np.asarray(tree.missing_go_to_left, dtype=bool).tolist(),
-        "value": [[_float_to_json(v) for v in row] for row in tree.value.tolist()],
+        "value": [[float_to_json(v) for v in row] for row in tree.value.tolist()],
     }
 
 
@@ -88,7 +76,7 @@ def from_dict(data: dict[str, Any]) -> Tree:
     """
     _check_header(data)
     features = tuple(_feature_from_json(f, j) for j, f in enumerate(_list(data["features"], "features")))
-    actions = tuple(_label_from_json(a) for a in _list(data["actions"], "actions"))
+    actions = tuple(label_from_json(a) for a in _list(data["actions"], "actions"))
     arrays = {name: _integers(data[name], name, dtype) for name, dtype in _INTEGER_FIELDS.items()}
     missing = _list(data["missing_go_to_left"], "missing_go_to_left")
     if not all(isinstance(m, bool) for m in missing):
@@ -128,55 +116,6 @@ def from_json(text: str | bytes) -> Tree:
     except (ValueError, RecursionError) as error:  # UnicodeDecodeError and JSONDecodeError are ValueErrors
         raise InputError(f"The saved tree is not valid JSON ({error}); save it again with to_json.") from error
     return from_dict(data)
-
-
-def save_bytes(path: str | os.PathLike, data: bytes) -> Path:
-    """Write a file so that, whatever happens, ``path`` holds either what it held before or all of ``data``.
-
-    The bytes go to a temporary file beside ``path`` that then takes its place (atomic on one file system).
-
-    Returns
-    -------
-    pathlib.Path
-        The path written.
-
-    Raises
-    ------
-    InputError
-        If the folder does not exist or the file cannot be written.
-    """
-    target = Path(os.path.realpath(path))  # through links: a link should keep pointing at what it points to
-    if target.is_dir() or not target.parent.is_dir():
-        problem = "it is a folder" if target.is_dir() else f"the folder '{target.parent}' does not exist"
-        raise InputError(f"Cannot write '{path}': {problem}; name a file in an existing folder.")
-    try:
-        if target.exists() and not target.is_file():  # a device or pipe cannot be replaced
-            target.write_bytes(data)
-        else:
-            _replace(target, data)
-    except OSError as error:
-        raise InputError(f"Cannot write '{path}': {error.strerror}; choose another place.") from error
-    return Path(path)
-
-
-def save_text(path: str | os.PathLike, text: str) -> Path:
-    """Write UTF-8 text as :func:`save_bytes` does."""
-    return save_bytes(path, text.encode("utf-8"))
-
-
-def _replace(target: Path, data: bytes) -> None:
-    temporary = target.with_name(f".{target.name[:64]}.{secrets.token_hex(8)}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            shutil.copymode(target, temporary)
-        os.replace(temporary, target)
-    except BaseException:  # an interrupt must not leave the temporary file either
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def check_tree(tree: Tree) -> None:
@@ -263,152 +202,17 @@ def _integers(value: Any, name: str, dtype: type) -> np.ndarray:
 
 
 def _floats(value: Any, name: str) -> list[float]:
-    return [_float_from_json(v, name) for v in _list(value, name)]
-
-
-def _float_to_json(value: float) -> float | str:
-    if math.isfinite(value):
-        return value  # json writes the shortest text that reads back as the same float64
-    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-
-
-def _float_from_json(value: Any, name: str) -> float:
-    if isinstance(value, str) and value in _NAMED_FLOATS:
-        return _NAMED_FLOATS[value]
-    if type(value) in (int, float) and abs(value) <= np.finfo(np.float64).max:
-        return float(value)
-    raise InputError(f"Field {name!r} of the saved tree must hold numbers, or one of {', '.join(_NAMED_FLOATS)}.")
+    return [float_from_json(v, name) for v in _list(value, name)]
 
 
 def _feature_from_json(data: Any, j: int) -> Feature:
     if not isinstance(data, dict) or not isinstance(data.get("name"), str):
         raise InputError(f"Feature {j} of the saved tree must have a name.")
     kind = data.get("kind")
-    categories = tuple(_label_from_json(c) for c in _list(data.get("categories"), "categories"))
+    categories = tuple(label_from_json(c) for c in _list(data.get("categories"), "categories"))
     if kind not in (NUMERIC, CATEGORICAL) or (kind == NUMERIC and categories):
         raise InputError(f"Feature {data['name']!r} of the saved tree must be numeric, or categorical with categories.")
     return Feature(data["name"], kind, categories)
-
-
-def _label_to_json(label: Any) -> Any:
-    """A label as JSON; checked to come back as it is."""
-    data = _describe_label(label)
-    if data is not _UNKNOWN:
-        back = _label_from_json(data)
-        same_value = back == label or (back != back and label != label)
-        if type(back) is type(label) and same_value:
-            return data
-    raise InputError(
-        f"The label {label!r} of type {type(label).__name__} cannot be saved; use text, numbers, booleans or dates."
-    )
-
-
-_UNKNOWN = object()
-
-
-def _describe_label(label: Any) -> Any:
-    if label is None or type(label) in (str, bool, int):
-        return label
-    if type(label) is float:
-        return label if math.isfinite(label) else {"type": "float", "value": _float_to_json(label)}
-    if isinstance(label, np.generic):
-        return _describe_numpy(label)
-    if isinstance(label, pd.Timestamp):
-        return {"type": "timestamp", "unit": label.unit, **_describe_time(label)}
-    if type(label) is dt.datetime:
-        return {"type": "datetime", **_describe_time(label)}
-    if type(label) is dt.date:
-        return {"type": "date", "value": label.isoformat()}
-    if isinstance(label, pd.Interval):  # the categories that pandas.cut makes
-        ends = {"left": _label_to_json(label.left), "right": _label_to_json(label.right)}
-        return {"type": "interval", "closed": label.closed, **ends}
-    return _UNKNOWN
-
-
-def _describe_numpy(label: np.generic) -> Any:
-    kind = label.dtype.kind
-    name = "str" if kind == "U" else label.dtype.name
-    if not _NUMPY_TYPES.fullmatch(name):
-        return _UNKNOWN
-    if kind in "Mm":
-        value = int(label.astype(np.int64))
-    else:
-        value = _float_to_json(label.item()) if kind == "f" else label.item()
-    return {"type": "numpy", "dtype": name, "value": value}
-
-
-def _describe_time(label: dt.datetime) -> dict[str, Any]:
-    # A named zone cannot be read off an offset, so it is kept beside the moment in UTC.
-    zone = getattr(label.tzinfo, "key", None)
-    moment = label if zone is None else label.astimezone(dt.UTC)
-    return {"value": moment.isoformat(), "timezone": zone}
-
-
-def _label_from_json(data: Any) -> Any:
-    if data is None or type(data) in (str, bool, int):
-        return data
-    if type(data) is float and math.isfinite(data):
-        return data
-    reader = _READERS.get(str(data.get("type"))) if isinstance(data, dict) else None
-    if reader is None:
-        raise InputError("A label of the saved tree must be text, a number, true, false, null, or have a known 'type'.")
-    try:
-        return reader(data)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise InputError(f"A label of type {data['type']!r} in the saved tree is malformed; save it again.") from error
-
-
-def _read_numpy(data: dict) -> Any:
-    name, value = data["dtype"], data["value"]
-    if not (isinstance(name, str) and _NUMPY_TYPES.fullmatch(name)):
-        raise ValueError(name)
-    dtype = np.dtype(name)
-    wanted = {"b": bool, "U": str, "f": (int, float, str)}.get(dtype.kind, int)
-    if not isinstance(value, wanted) or (isinstance(value, bool) and dtype.kind != "b"):
-        raise TypeError(value)
-    if dtype.kind in "Mm":
-        return np.array(value, dtype=np.int64).astype(dtype)[()]
-    if dtype.kind != "f":
-        return dtype.type(value)
-    number = _float_from_json(value, "label")
-    with np.errstate(over="ignore"):
-        out = dtype.type(number)
-    if not (float(out) == number or math.isnan(number)):
-        raise OverflowError(number)
-    return out
-
-
-def _read_datetime(data: dict) -> dt.datetime:
-    moment = dt.datetime.fromisoformat(_iso_time(data["value"]))
-    return moment if data["timezone"] is None else moment.astimezone(ZoneInfo(data["timezone"]))
-
-
-def _read_timestamp(data: dict) -> pd.Timestamp:
-    moment = pd.Timestamp(_iso_time(data["value"])).as_unit(data["unit"])
-    return moment if data["timezone"] is None else moment.tz_convert(ZoneInfo(data["timezone"]))
-
-
-def _read_interval(data: dict) -> pd.Interval:
-    if any(isinstance(data[end], dict) and data[end].get("type") == "interval" for end in ("left", "right")):
-        raise ValueError("nested intervals")
-    return pd.Interval(_label_from_json(data["left"]), _label_from_json(data["right"]), closed=data["closed"])
-
-
-def _iso_time(text: Any) -> str:
-    # Parsers take more ("now", "today"), which would not mean the same tomorrow.
-    if not isinstance(text, str) or not _ISO_TIME.fullmatch(text):
-        raise ValueError(text)
-    return text
-
-
-_READERS = {
-    "float": lambda data: _float_from_json(data["value"], "label"),
-    "numpy": _read_numpy,
-    "timestamp": _read_timestamp,
-    "datetime": _read_datetime,
-    "date": lambda data: dt.date.fromisoformat(data["value"]),
-    "interval": _read_interval,
-}
 
 
 def _refuse_constant(name: str) -> None:
