@@ -22,7 +22,7 @@ EXIT_CODES = (
 
 def _say(kind: str, message: str) -> None:
     """One line on standard error."""
-    print(f"{kind}: {' '.join(message.split())}", file=sys.stderr)  # noqa: T201
+    typer.echo(f"{kind}: {' '.join(message.split())}", err=True)
 
 
 class Commands(TyperGroup):
