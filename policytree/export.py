@@ -10,8 +10,10 @@ from policytree.types import CATEGORICAL
 
 
 def format_threshold(value: float) -> str:
-    """Show a threshold with six significant digits (the tree itself compares with all of them)."""
+    """Show a threshold with six significant digits, or all where whole numbers would fall on its other side."""
     short = f"{value:.6g}"
+    if abs(value) < 1e15 and np.floor(float(short)) != np.floor(value):  # would send whole numbers the other way
+        return repr(float(value))
     return f"{value:.0f}" if "e+" in short and abs(value) < 1e15 else short
 
 
@@ -75,7 +77,7 @@ def export_text(tree: Tree, *, missing: bool = False) -> str:
 
 
 def _dot_string(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("&", "&amp;") + '"'
 
 
 def export_graphviz(tree: Tree, *, missing: bool = False) -> str:

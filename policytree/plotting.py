@@ -178,7 +178,7 @@ class PolicyTreeDisplay:
             style = {"boxstyle": "round,pad=0.45" if leaf else "square,pad=0.45", "facecolor": face}
             self.boxes_[node] = ax.text(
                 x[node], y[node], text, ha="center", va="center", fontsize=fontsize, color=_ink(face), zorder=3,
-                bbox={**style, "edgecolor": "#333333", "linewidth": 0.8}, linespacing=1.25,
+                bbox={**style, "edgecolor": "#333333", "linewidth": 0.8}, linespacing=1.25, parse_math=False,
             )  # fmt: skip
             if leaf:
                 continue
@@ -240,7 +240,7 @@ def _ink(face) -> str:
 
 def _measure(figure, renderer, text: str, fontsize: float) -> _Box:
     """Size of a text with its frame, in inches."""
-    drawn = figure.text(0, 0, text, fontsize=fontsize, linespacing=1.25)
+    drawn = figure.text(0, 0, text, fontsize=fontsize, linespacing=1.25, parse_math=False)
     extent = drawn.get_window_extent(renderer)
     drawn.remove()
     pad = 2 * 0.45 * fontsize / 72 + 0.03

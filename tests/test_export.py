@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from policytree import InputError, PolicyTree
-from policytree.export import export_graphviz, export_text, to_rules
+from policytree.export import export_graphviz, export_text, format_threshold, to_rules
 from policytree.serialization import from_json, save_text, to_json
 
 
@@ -80,3 +80,8 @@ def test_files_are_written_whole(tmp_path):
     save_text(path, "one")
     save_text(path, "two")
     assert path.read_text() == "two" and [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+@pytest.mark.parametrize("value", [1234567.5, 123457.5, 2.9999999, 31.5, -0.5, 1e-9])
+def test_a_shown_threshold_parts_whole_numbers_as_the_real_one(value):
+    assert np.floor(float(format_threshold(value))) == np.floor(value)

@@ -63,3 +63,8 @@ def test_an_unknown_arm_in_the_colours_is_named():
     _, _, model = _model(3, 1)
     with pytest.raises(InputError, match="purple arm"):
         model.plot(treatment_colors={"purple arm": "purple"})
+
+
+def test_names_with_dollars_are_names_not_mathematics():
+    _, _, model = _model(4, 2, names=("$\\bad$ name", "b$2$"))
+    assert _extents(model.plot())
