@@ -56,30 +56,6 @@ def reward_matrix(rewards, n: int) -> tuple[np.ndarray, np.ndarray]:
     return matrix, labels
 
 
-def cost_matrix(costs, treatments: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    """Costs of treatments as an (n, K) matrix, from a mapping label -> cost, (K,) or (n, K) numbers."""
-    names = treatments.tolist()
-    if isinstance(costs, dict):
-        unknown = [label for label in costs if label not in names]
-        if unknown:
-            raise InputError(f"sample_treatment_costs names the unknown treatment {unknown[0]!r}; use one of {names}.")
-        costs = np.array([costs.get(label, 0.0) for label in names], dtype=np.float64)
-    frame = as_pandas(costs)
-    if frame is not None:
-        if set(frame.columns) != set(names):
-            raise InputError(f"sample_treatment_costs must have the columns {names}.")
-        costs = frame[names]
-    try:
-        matrix = np.broadcast_to(np.asarray(costs, dtype=np.float64), shape)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"sample_treatment_costs must be a mapping, or numbers of shape ({shape[1]},) or {shape}."
-        ) from error
-    if not np.isfinite(matrix).all():
-        raise InputError("sample_treatment_costs contains NaN or infinity; give every cost a finite number.")
-    return matrix
-
-
 def weigh(X: np.ndarray, values: np.ndarray, arms: np.ndarray | None, sample_weight):
     """Drop rows of weight 0 (they count as absent); returns X, values, arms and the weights."""
     weight = weights(sample_weight, len(X))

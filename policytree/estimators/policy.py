@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from policytree.estimators.base import TreeEstimator
-from policytree.estimators.inputs import check_number, cost_matrix, node_means, reward_matrix, weigh
+from policytree.estimators.inputs import check_number, node_means, reward_matrix, weigh
 from policytree.exceptions import InputError
+from policytree.weighting.costs import treatment_costs
 from policytree.weighting.inputs import treatment_codes
 
 
@@ -119,7 +120,7 @@ class PolicyTree(TreeEstimator):
         rewards, self.treatments_ = reward_matrix(rewards, len(X))
         losses = rewards if self.direction == "minimize" else -rewards
         if sample_treatment_costs is not None:
-            losses = losses + cost_matrix(sample_treatment_costs, self.treatments_, rewards.shape)
+            losses = losses + treatment_costs(sample_treatment_costs, len(rewards), self.treatments_)
         arms = self._arms(T, len(X))
         X, losses, arms, weight = weigh(X, losses, arms, sample_weight)
         self._search(X, losses * weight[:, None], float(weight.sum()), tuple(self.treatments_), arms)
