@@ -14,9 +14,9 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from policytree.crossfit import FoldPlan, make_folds
 from policytree.evaluation import DIRECTIONS, Estimate, check_level, mean_estimate
 from policytree.exceptions import InputError, OverlapWarning
+from policytree.folds import FoldPlan, make_folds
 from policytree.weighting.inputs import Observed, observe
 from policytree.weighting.propensities import is_constant
 

@@ -1,160 +1,21 @@
-"""Fold plans and out-of-fold predictions of any scikit-learn learner: no row is judged by a model that saw it."""
+"""Out-of-fold predictions of any scikit-learn learner: no row is judged by a model that saw it."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier
-from sklearn.model_selection import GridSearchCV, KFold, RandomizedSearchCV, StratifiedGroupKFold, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from policytree.exceptions import InputError
+from policytree.folds import FoldPlan
 
 MAX_CLASSES = 50  # a "classifier" of an outcome with more values than this is a mistake
-
-
-@dataclass(frozen=True, slots=True)
-class FoldPlan:
-    """Which fold each row is held out in.
-
-    Attributes
-    ----------
-    fold : ndarray of shape (n,), int64
-        Row ``i`` is predicted by the model trained without fold ``fold[i]``.
-    n_folds : int
-    """
-
-    fold: np.ndarray
-    n_folds: int
-
-    def splits(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Row indices (train, test) of every fold."""
-        for f in range(self.n_folds):
-            held_out = self.fold == f
-            yield np.flatnonzero(~held_out), np.flatnonzero(held_out)
-
-
-def make_folds(
-    n: int, cv: Any = 5, *, strata=None, stratum_names=None, groups=None, random_state=None, what: str = "Treatment"
-) -> FoldPlan:
-    """Split rows into folds, balanced over strata, never splitting a cluster.
-
-    Parameters
-    ----------
-    n : int
-        Number of rows.
-    cv : int, scikit-learn splitter, or array of shape (n,)
-        Number of folds (shuffled by ``random_state``), an object with ``split(X, y, groups)``, or each row's fold.
-    strata : ndarray of shape (n,), int, optional
-        Codes 0, 1, ... (the arms). Every training part must hold every stratum.
-    stratum_names : sequence, optional
-        Names of the strata, for messages.
-    groups : ndarray of shape (n,), int, optional
-        Cluster codes 0, 1, ...; rows of one cluster stand in one fold.
-    random_state : int, RandomState or None
-    what : str
-        What a stratum is called in messages.
-
-    Returns
-    -------
-    FoldPlan
-
-    Raises
-    ------
-    InputError
-        If there are too few rows (or clusters) of some stratum, or ``cv`` cannot be used.
-    """
-    names = np.unique(strata) if stratum_names is None and strata is not None else stratum_names
-    if np.ndim(cv) == 1:
-        plan = _given_folds(np.asarray(cv), n, groups)
-    elif isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
-        plan = _drawn_folds(n, int(cv), strata, names, groups, random_state, what)
-    elif hasattr(cv, "split") and not isinstance(cv, str):
-        y = np.zeros(n, dtype=np.int64) if strata is None else strata
-        plan = _folds_of_splitter(cv, n, y, groups)
-    else:
-        raise InputError(f"cv must be a number of folds, a scikit-learn splitter or one fold id per row; got {cv!r}.")
-    _check_folds(plan, strata, names, groups, what)
-    return plan
-
-
-def _drawn_folds(n, n_folds, strata, names, groups, random_state, what) -> FoldPlan:
-    if n_folds < 2:
-        raise InputError(f"cv must be at least 2, so that models never judge rows they saw; got {n_folds}.")
-    unit = "rows" if groups is None else "clusters"
-    n_units = n if groups is None else len(np.unique(groups))
-    if n_units < n_folds:
-        raise InputError(f"The data have {n_units} {unit}, fewer than cv={n_folds} folds; set cv to at most {n_units}.")
-    if strata is not None:
-        _refuse_small_strata(strata, names, groups, n_folds, unit, what)
-    if strata is None and groups is None:
-        splitter = KFold(n_folds, shuffle=True, random_state=random_state)
-    else:
-        kind = StratifiedKFold if groups is None else StratifiedGroupKFold
-        splitter = kind(n_folds, shuffle=True, random_state=random_state)
-    return _folds_of_splitter(splitter, n, np.zeros(n, dtype=np.int64) if strata is None else strata, groups)
-
-
-def _refuse_small_strata(strata, names, groups, n_folds, unit, what) -> None:
-    pairs = strata if groups is None else np.unique(np.column_stack([strata, groups]), axis=0)[:, 0]
-    counts = np.bincount(pairs, minlength=len(names))
-    k = int(counts.argmin())
-    if counts[k] < n_folds:
-        fewer = f"set cv={counts[k]}, " if counts[k] >= 2 else ""
-        raise InputError(
-            f"{what} {names[k]!s} has {counts[k]} {unit}, fewer than cv={n_folds} folds; {fewer}merge it "
-            "with another or leave its rows out."
-        )
-
-
-def _folds_of_splitter(splitter, n, y, groups) -> FoldPlan:
-    fold = np.full(n, -1, dtype=np.int64)
-    n_folds = 0
-    with warnings.catch_warnings():
-        # Splitters that know no clusters say so; whether clusters stayed together is checked afterwards.
-        warnings.filterwarnings("ignore", message="The groups parameter is ignored", category=UserWarning)
-        parts = [test for _, test in splitter.split(np.zeros((n, 1)), y, groups)]
-    for f, test in enumerate(parts):
-        if (fold[test] >= 0).any():
-            raise InputError("cv holds some rows out more than once; use a splitter whose test parts do not overlap.")
-        fold[test] = f
-        n_folds = f + 1
-    if (fold < 0).any():
-        raise InputError(f"cv never holds out {(fold < 0).sum()} of {n} rows; use a splitter that covers every row.")
-    return FoldPlan(fold, n_folds)
-
-
-def _given_folds(fold: np.ndarray, n: int, groups) -> FoldPlan:
-    if len(fold) != n:
-        raise InputError(f"cv gives {len(fold)} fold ids for {n} rows; give one per row.")
-    ids, codes = np.unique(fold, return_inverse=True)
-    if len(ids) < 2:
-        raise InputError("cv gives all rows the same fold id; use at least two folds.")
-    return FoldPlan(codes.astype(np.int64), len(ids))
-
-
-def _check_folds(plan: FoldPlan, strata, names, groups, what) -> None:
-    """What a splitter or an array from the user, or an unlucky draw of clusters, may have broken."""
-    if groups is not None:
-        first = np.zeros(groups.max() + 1, dtype=np.int64)
-        first[groups] = plan.fold
-        if (first[groups] != plan.fold).any():
-            raise InputError("cv puts rows of one cluster in different folds; use a splitter that respects groups.")
-    if strata is not None:
-        counts = np.zeros((plan.n_folds, len(names)), dtype=np.int64)
-        np.add.at(counts, (plan.fold, strata), 1)
-        alone = np.flatnonzero((counts == counts.sum(axis=0)).any(axis=0))
-        if len(alone):
-            raise InputError(
-                f"All rows of {what.lower()} {names[alone[0]]!s} fall into one fold, so no model could learn it; use "
-                "fewer folds or another random_state, or leave its rows out."
-            )
 
 
 def fit_argument(learner, name: str) -> str | None:

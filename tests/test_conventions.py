@@ -23,6 +23,7 @@ ORDER = [
     ("binning",),
     ("tree",),
     ("serialization", "export", "progress"),
+    ("folds",),
     ("crossfit",),
     ("weighting",),
     ("objectives",),

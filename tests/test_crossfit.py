@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit, StratifiedGroupKFold
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -18,10 +18,10 @@ from policytree.crossfit import (
     cross_fit_mean,
     cross_fit_probabilities,
     fit_argument,
-    make_folds,
     predict_new,
 )
 from policytree.exceptions import InputError
+from policytree.folds import make_folds
 
 
 class Memory(RegressorMixin, BaseEstimator):
@@ -72,6 +72,45 @@ def test_folds_are_balanced_over_arms(rng):
     plan = make_folds(160, 5, strata=strata, random_state=0)
     counts = np.array([[np.sum((plan.fold == f) & (strata == k)) for k in range(3)] for f in range(5)])
     assert (counts == [20, 10, 2]).all()
+
+
+@pytest.mark.parametrize("n_arms", [1, 3, 12])
+@pytest.mark.parametrize("sizes", ["equal", "households", "one town"])
+def test_whole_clusters_are_balanced_over_folds_and_arms(sizes, n_arms, rng):
+    n = 3_000
+    groups = np.arange(n) // 3 if sizes == "equal" else rng.integers(800, size=n)
+    groups[: 300 if sizes == "one town" else 0] = 0
+    strata = rng.integers(n_arms, size=n)
+    groups = np.unique(groups, return_inverse=True)[1]
+    plan = make_folds(n, 5, strata=strata, groups=groups, random_state=0)
+    counts = np.zeros((5, n_arms), dtype=int)
+    np.add.at(counts, (plan.fold, strata), 1)
+    assert np.abs(counts.sum(axis=1) - n / 5).max() <= 0.02 * n / 5
+    assert np.abs(counts / counts.mean(axis=0) - 1).max() <= 0.12
+    theirs = np.zeros((5, n_arms), dtype=int)
+    reference = StratifiedGroupKFold(5, shuffle=True, random_state=0)
+    for f, (_, test) in enumerate(reference.split(groups, strata, groups)):
+        np.add.at(theirs, (f, strata[test]), 1)
+
+    def unevenness(table):
+        return np.std(table / table.mean(axis=0), axis=0).mean()
+
+    assert unevenness(counts) <= unevenness(theirs) + 0.01
+
+
+def test_a_rare_arm_is_spread_over_the_folds_of_whole_clusters(rng):
+    for seed in range(20):
+        groups = np.repeat(np.arange(200), 5)
+        strata = np.zeros(1_000, dtype=int)
+        strata[rng.choice(200, 5, replace=False) * 5] = 1  # five clusters have one person each of the rare arm
+        plan = make_folds(1_000, 5, strata=strata, groups=groups, random_state=seed)
+        assert sorted(plan.fold[strata == 1]) == [0, 1, 2, 3, 4]
+
+
+def test_clusters_fall_together_at_random():
+    together = [make_folds(40, 4, groups=np.arange(40) // 2, random_state=s).fold for s in range(400)]
+    share = np.mean([fold[0] == fold[39] for fold in together])
+    assert abs(share - 4 / 19) < 0.08  # the chance that one given of the 19 other clusters shares the fold
 
 
 def test_same_seed_same_folds_and_other_seed_other_folds():

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.class_weight import compute_class_weight
 
-from policytree.crossfit import cross_fit_probabilities, make_folds
+from policytree.crossfit import cross_fit_probabilities
 from policytree.exceptions import InputError
+from policytree.folds import make_folds
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.inputs import as_series, sorted_labels, treatment_codes, weights
 from policytree.weighting.nuisances import resolve_propensity
@@ -41,7 +42,7 @@ def feature_propensity_weights(
     min_propensity : float
         Probabilities below are raised to it.
     cv, random_state
-        Folds, as in :func:`policytree.crossfit.make_folds`.
+        Folds, as in :func:`policytree.folds.make_folds`.
     sample_weight : column of n numbers, optional
         Survey weights: they reach the model and are multiplied into the result.
 

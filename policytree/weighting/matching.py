@@ -12,8 +12,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.binning import FeatureEncoder
-from policytree.crossfit import FoldPlan, make_folds
 from policytree.exceptions import InputError
+from policytree.folds import FoldPlan, make_folds
 from policytree.types import CATEGORICAL
 from policytree.weighting.inputs import Observed, observe
 from policytree.weighting.stretch import learn_stretch, metric_columns

@@ -12,12 +12,12 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from policytree.crossfit import (
     CrossFit,
     FittedModel,
-    FoldPlan,
     cross_fit_mean,
     cross_fit_probabilities,
     predict_new,
 )
 from policytree.exceptions import InputError
+from policytree.folds import FoldPlan
 from policytree.weighting.inputs import Observed
 from policytree.weighting.learners import OutcomeClassifier, OutcomeRegressor, imputed, propensity_learner
 from policytree.weighting.scheme import Nuisances

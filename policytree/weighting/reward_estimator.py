@@ -8,8 +8,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from policytree.crossfit import make_folds
 from policytree.exceptions import InputError
+from policytree.folds import make_folds
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.inputs import Observed, as_series, observe, outcome_matrix
 from policytree.weighting.nuisances import cross_fit, median_of_repeats, resolve_propensity, resolve_regression

@@ -1,0 +1,176 @@
+"""Fold plans: which rows are held out together, balanced over arms and never splitting a cluster."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.utils import check_random_state
+
+from policytree.exceptions import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class FoldPlan:
+    """Which fold each row is held out in.
+
+    Attributes
+    ----------
+    fold : ndarray of shape (n,), int64
+        Row ``i`` is predicted by the model trained without fold ``fold[i]``.
+    n_folds : int
+    """
+
+    fold: np.ndarray
+    n_folds: int
+
+    def splits(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Row indices (train, test) of every fold."""
+        for f in range(self.n_folds):
+            held_out = self.fold == f
+            yield np.flatnonzero(~held_out), np.flatnonzero(held_out)
+
+
+def make_folds(
+    n: int, cv: Any = 5, *, strata=None, stratum_names=None, groups=None, random_state=None, what: str = "Treatment"
+) -> FoldPlan:
+    """Split rows into folds, balanced over strata, never splitting a cluster.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    cv : int, scikit-learn splitter, or array of shape (n,)
+        Number of folds (shuffled by ``random_state``), an object with ``split(X, y, groups)``, or each row's fold.
+    strata : ndarray of shape (n,), int, optional
+        Codes 0, 1, ... (the arms). Every training part must hold every stratum.
+    stratum_names : sequence, optional
+        Names of the strata, for messages.
+    groups : ndarray of shape (n,), int, optional
+        Cluster codes 0, 1, ...; rows of one cluster stand in one fold.
+    random_state : int, RandomState or None
+    what : str
+        What a stratum is called in messages.
+
+    Returns
+    -------
+    FoldPlan
+
+    Raises
+    ------
+    InputError
+        If there are too few rows (or clusters) of some stratum, or ``cv`` cannot be used.
+    """
+    names = np.unique(strata) if stratum_names is None and strata is not None else stratum_names
+    if np.ndim(cv) == 1:
+        plan = _given_folds(np.asarray(cv), n, groups)
+    elif isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
+        plan = _drawn_folds(n, int(cv), strata, names, groups, random_state, what)
+    elif hasattr(cv, "split") and not isinstance(cv, str):
+        y = np.zeros(n, dtype=np.int64) if strata is None else strata
+        plan = _folds_of_splitter(cv, n, y, groups)
+    else:
+        raise InputError(f"cv must be a number of folds, a scikit-learn splitter or one fold id per row; got {cv!r}.")
+    _check_folds(plan, strata, names, groups, what)
+    return plan
+
+
+def _drawn_folds(n, n_folds, strata, names, groups, random_state, what) -> FoldPlan:
+    if n_folds < 2:
+        raise InputError(f"cv must be at least 2, so that models never judge rows they saw; got {n_folds}.")
+    unit = "rows" if groups is None else "clusters"
+    n_units = n if groups is None else len(np.unique(groups))
+    if n_units < n_folds:
+        raise InputError(f"The data have {n_units} {unit}, fewer than cv={n_folds} folds; set cv to at most {n_units}.")
+    if strata is not None:
+        _refuse_small_strata(strata, names, groups, n_folds, unit, what)
+    if groups is not None:
+        return FoldPlan(_deal_clusters(groups, strata, n_folds, check_random_state(random_state)), n_folds)
+    splitter = (KFold if strata is None else StratifiedKFold)(n_folds, shuffle=True, random_state=random_state)
+    return _folds_of_splitter(splitter, n, np.zeros(n, dtype=np.int64) if strata is None else strata, None)
+
+
+def _deal_clusters(groups, strata, n_folds: int, random_state) -> np.ndarray:
+    """Folds of whole clusters with nearly equal numbers of rows in all and per stratum; shape (n,), int64.
+
+    Large clusters first, every cluster goes where the fold holds least of what it has, as in scikit-learn's
+    ``StratifiedGroupKFold``; but clusters of the same composition (rows per stratum) are dealt at once, which takes a
+    survey of a million people in households from minutes to a second.
+    """
+    n_clusters = groups.max() + 1
+    codes = np.zeros(len(groups), dtype=np.int64) if strata is None else strata
+    n_strata = codes.max() + 1
+    counts = np.bincount(groups * n_strata + codes, minlength=n_clusters * n_strata).reshape(n_clusters, n_strata)
+    occurring = random_state.permutation(np.flatnonzero(counts.any(axis=1)))
+    kinds, kind, size = np.unique(counts[occurring], axis=0, return_inverse=True, return_counts=True)
+    members = np.split(occurring[np.argsort(kind.ravel(), kind="stable")], size.cumsum()[:-1])
+    totals = size @ kinds
+    share = np.column_stack([kinds / np.maximum(totals, 1), kinds.sum(axis=1) / totals.sum()])
+    fold, load = np.empty(n_clusters, dtype=np.int64), np.zeros((n_folds, share.shape[1]))
+    for i in np.argsort(-share.max(axis=1), kind="stable"):
+        # One more cluster raises the sum of squared loads, least when balanced, by 2 load @ share + share @ share.
+        level = load @ share[i] / (share[i] @ share[i])
+        m = size[i]
+        fold[members[i]] = np.argsort(level[:, None] + np.arange(m), axis=None, kind="stable")[:m] // m
+        load += np.bincount(fold[members[i]], minlength=n_folds)[:, None] * share[i]
+    return random_state.permutation(n_folds)[fold[groups]]
+
+
+def _refuse_small_strata(strata, names, groups, n_folds, unit, what) -> None:
+    pairs = strata if groups is None else np.unique(np.column_stack([strata, groups]), axis=0)[:, 0]
+    counts = np.bincount(pairs, minlength=len(names))
+    k = int(counts.argmin())
+    if counts[k] < n_folds:
+        fewer = f"set cv={counts[k]}, " if counts[k] >= 2 else ""
+        raise InputError(
+            f"{what} {names[k]!s} has {counts[k]} {unit}, fewer than cv={n_folds} folds; {fewer}merge it "
+            "with another or leave its rows out."
+        )
+
+
+def _folds_of_splitter(splitter, n, y, groups) -> FoldPlan:
+    fold = np.full(n, -1, dtype=np.int64)
+    n_folds = 0
+    with warnings.catch_warnings():
+        # Splitters that know no clusters say so; whether clusters stayed together is checked afterwards.
+        warnings.filterwarnings("ignore", message="The groups parameter is ignored", category=UserWarning)
+        parts = [test for _, test in splitter.split(np.zeros((n, 1)), y, groups)]
+    for f, test in enumerate(parts):
+        if (fold[test] >= 0).any():
+            raise InputError("cv holds some rows out more than once; use a splitter whose test parts do not overlap.")
+        fold[test] = f
+        n_folds = f + 1
+    if (fold < 0).any():
+        raise InputError(f"cv never holds out {(fold < 0).sum()} of {n} rows; use a splitter that covers every row.")
+    return FoldPlan(fold, n_folds)
+
+
+def _given_folds(fold: np.ndarray, n: int, groups) -> FoldPlan:
+    if len(fold) != n:
+        raise InputError(f"cv gives {len(fold)} fold ids for {n} rows; give one per row.")
+    ids, codes = np.unique(fold, return_inverse=True)
+    if len(ids) < 2:
+        raise InputError("cv gives all rows the same fold id; use at least two folds.")
+    return FoldPlan(codes.astype(np.int64), len(ids))
+
+
+def _check_folds(plan: FoldPlan, strata, names, groups, what) -> None:
+    """What a splitter or an array from the user, or an unlucky draw of clusters, may have broken."""
+    if groups is not None:
+        first = np.zeros(groups.max() + 1, dtype=np.int64)
+        first[groups] = plan.fold
+        if (first[groups] != plan.fold).any():
+            raise InputError("cv puts rows of one cluster in different folds; use a splitter that respects groups.")
+    if strata is not None:
+        counts = np.zeros((plan.n_folds, len(names)), dtype=np.int64)
+        np.add.at(counts, (plan.fold, strata), 1)
+        alone = np.flatnonzero((counts == counts.sum(axis=0)).any(axis=0))
+        if len(alone):
+            raise InputError(
+                f"All rows of {what.lower()} {names[alone[0]]!s} fall into one fold, so no model could learn it; use "
+                "fewer folds or another random_state, or leave its rows out."
+            )
