@@ -42,24 +42,25 @@ class FeatureEncoder:
     features : tuple of Feature
     named : bool
         Whether the training table carried column names, so that new tables are matched by name.
+    argument : str
+        What messages call the table.
     """
 
     features: tuple[Feature, ...]
     named: bool
+    argument: str = "X"
 
     @classmethod
-    def fit(cls, X) -> FeatureEncoder:
+    def fit(cls, X, *, argument: str = "X") -> FeatureEncoder:
         """Learn names, kinds and categories of the columns of a frame (pandas, polars) or an (n, p) array."""
         frame = _named_frame(X)
         if frame is None:
             array = np.asarray(X)
             if array.ndim != 2:
-                raise InputError(f"X must be a table with rows and columns; got {array.ndim} dimension(s).")
-            return cls(tuple(Feature(f"x{j}") for j in range(array.shape[1])), named=False)
-        names = [str(name) for name in frame.columns]
-        return cls(
-            tuple(_learn_feature(name, frame.get_column(c)) for name, c in zip(names, frame.columns, strict=True)), True
-        )
+                raise InputError(f"{argument} must be a table with rows and columns; got {array.ndim} dimension(s).")
+            return cls(tuple(Feature(f"x{j}") for j in range(array.shape[1])), False, argument)
+        columns = {str(name): frame.get_column(name) for name in frame.columns}
+        return cls(tuple(_learn_feature(*named, argument) for named in columns.items()), True, argument)
 
     def encode(self, X) -> np.ndarray:
         """Numbers of a table, shape (n, p), float64; NaN means missing.
@@ -71,44 +72,49 @@ class FeatureEncoder:
         """
         frame = _named_frame(X)
         if frame is None or not self.named:
-            array = _as_float(X.to_numpy() if frame is not None else X)
+            array = _as_float(X.to_numpy() if frame is not None else X, self.argument)
             if array.ndim != 2 or array.shape[1] != len(self.features):
-                raise InputError(f"X must have {len(self.features)} columns, as at fit; got shape {array.shape}.")
-            _refuse_infinite(array, self.features)
+                raise InputError(
+                    f"{self.argument} must have {len(self.features)} columns, as at fit; got shape {array.shape}."
+                )
+            self._refuse_infinite(array)
             return array
         columns = {str(name): name for name in frame.columns}
         lacking = [f.name for f in self.features if f.name not in columns]
         if lacking:
-            raise InputError(f"X lacks the column(s) {', '.join(map(repr, lacking))} that were there at fit; add them.")
+            raise InputError(
+                f"{self.argument} lacks the column(s) {', '.join(map(repr, lacking))} that were there at fit; add them."
+            )
         out = np.empty((len(frame), len(self.features)))
         for j, feature in enumerate(self.features):
-            out[:, j] = _encode_column(feature, frame.get_column(columns[feature.name]))
-        _refuse_infinite(out, self.features)
+            out[:, j] = _encode_column(feature, frame.get_column(columns[feature.name]), self.argument)
+        self._refuse_infinite(out)
         return out
 
+    def _refuse_infinite(self, X: np.ndarray) -> None:
+        bad = np.flatnonzero(np.isinf(X).any(axis=0))
+        if len(bad):
+            raise InputError(
+                f"Column {self.features[bad[0]].name!r} of {self.argument} holds infinite values; replace them by "
+                "numbers or by missing values."
+            )
 
-def _as_float(X) -> np.ndarray:
+
+def _as_float(X, argument: str) -> np.ndarray:
     """A float64 array, or one sentence."""
     try:
         return np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(
-            "X holds values that are not numbers; pass a DataFrame, whose text columns are treated as categories."
+            f"{argument} holds values that are not numbers; pass a DataFrame, whose text columns are treated as categories."
         ) from error
-
-
-def _refuse_infinite(X: np.ndarray, features: tuple[Feature, ...]) -> None:
-    bad = np.flatnonzero(np.isinf(X).any(axis=0))
-    if len(bad):
-        name = features[bad[0]].name
-        raise InputError(f"Column {name!r} of X holds infinite values; replace them by numbers or by missing values.")
 
 
 def _is_category(column) -> bool:
     return isinstance(column.dtype, (nw.String, nw.Categorical, nw.Enum, nw.Object))
 
 
-def _learn_feature(name: str, column) -> Feature:
+def _learn_feature(name: str, column, argument: str) -> Feature:
     dtype = column.dtype
     if _is_category(column):
         values = {v for v in column.to_list() if v is not None and v == v}
@@ -118,17 +124,21 @@ def _learn_feature(name: str, column) -> Feature:
             ordered = sorted(values, key=lambda v: (str(type(v)), str(v)))
         return Feature(name, CATEGORICAL, tuple(ordered))
     if not (dtype.is_numeric() or isinstance(dtype, nw.Boolean)):
-        raise InputError(f"Column {name!r} of X has type {dtype}; turn it into numbers or text, or leave it out.")
+        raise InputError(
+            f"Column {name!r} of {argument} has type {dtype}; turn it into numbers or text, or leave it out."
+        )
     return Feature(name)
 
 
-def _encode_column(feature: Feature, column) -> np.ndarray:
+def _encode_column(feature: Feature, column, argument: str) -> np.ndarray:
     if feature.kind == CATEGORICAL:
         position = {value: float(k) for k, value in enumerate(feature.categories)}
         # A NaN in a text column is a float that equals nothing, so it is "not seen" as well.
         return np.array([position.get(v, np.nan) for v in column.to_list()], dtype=np.float64)
     if _is_category(column):
-        raise InputError(f"Column {feature.name!r} of X held numbers at fit and holds text now; convert it to numbers.")
+        raise InputError(
+            f"Column {feature.name!r} of {argument} held numbers at fit and holds text now; convert it to numbers."
+        )
     if isinstance(column.dtype, nw.Boolean):
         column = column.cast(nw.Float64)
     return column.cast(nw.Float64).to_numpy().astype(np.float64)

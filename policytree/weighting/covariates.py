@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,13 +12,13 @@ from policytree.exceptions import InputError
 from policytree.types import CATEGORICAL
 
 MAX_LEVELS = 32  # indicator columns per category; rarer values are pooled, so that an id column cannot fill the memory
+LARGEST = 1e100  # squares of larger covariates, summed over rows, overflow
 
 
 @dataclass(frozen=True, slots=True)
 class _Table:
     """One fitted argument (X or W)."""
 
-    argument: str
     encoder: FeatureEncoder
     indicators: OneHotEncoder | None
 
@@ -28,11 +27,20 @@ class _Table:
         return np.array([f.kind == CATEGORICAL for f in self.encoder.features], dtype=bool)
 
     def matrix(self, table) -> np.ndarray:
-        encoded = _named(self.argument, self.encoder.encode, table)
+        encoded = self.encoder.encode(table)
+        self._refuse_overflow(encoded)
         if self.indicators is None:
             return encoded
         mask = self.categorical
         return np.hstack([encoded[:, ~mask], self.indicators.transform(encoded[:, mask])])
+
+    def _refuse_overflow(self, encoded: np.ndarray) -> None:
+        large = np.flatnonzero((np.abs(encoded) > LARGEST).any(axis=0))
+        if len(large):
+            raise InputError(
+                f"Column {self.encoder.features[large[0]].name!r} of {self.encoder.argument} holds values beyond "
+                f"{LARGEST:g}, too large to compute with; rescale it or set them to missing."
+            )
 
     def names(self) -> list[str]:
         """Names of the matrix's columns: ``age``, ``town=Rome``, ``town=missing``, ``town=other``."""
@@ -48,23 +56,15 @@ class _Table:
         return out
 
 
-def _named(argument: str, function, table):
-    """Call an encoder whose messages say X, and name the right argument."""
-    try:
-        return function(table)
-    except InputError as error:
-        raise InputError(re.sub(r"(?<!')\bX\b(?!')", argument, str(error))) from error
-
-
 def _fit_table(table, argument: str) -> _Table:
-    encoder = _named(argument, FeatureEncoder.fit, table)
-    fitted = _Table(argument, encoder, None)
+    encoder = FeatureEncoder.fit(table, argument=argument)
+    fitted = _Table(encoder, None)
     mask = fitted.categorical
     if not mask.any():
         return fitted
     indicators = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MAX_LEVELS, sparse_output=False)
-    indicators.fit(_named(argument, encoder.encode, table)[:, mask])
-    return _Table(argument, encoder, indicators)
+    indicators.fit(encoder.encode(table)[:, mask])
+    return _Table(encoder, indicators)
 
 
 @dataclass(frozen=True, slots=True)
