@@ -106,7 +106,8 @@ def _as_float(X, argument: str) -> np.ndarray:
         return np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"{argument} holds values that are not numbers; pass a DataFrame, whose text columns are treated as categories."
+            f"{argument} holds values that are not numbers; pass a DataFrame, whose text columns are treated as "
+            "categories."
         ) from error
 
 

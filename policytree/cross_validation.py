@@ -269,6 +269,7 @@ class _Data:
         self._propensity = propensity
         self._per_row = propensity is not None and not is_constant(propensity, seen.n, seen.n_arms)
         if self._per_row:
+            propensity = pd.DataFrame(propensity) if isinstance(propensity, Mapping) else propensity
             self._propensity = _table(propensity, "propensity", seen.n)
 
     def covariates(self, rows: np.ndarray) -> dict:

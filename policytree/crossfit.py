@@ -44,7 +44,9 @@ def fit_learner(learner, X, y, *, sample_weight=None, groups=None):
 
 
 class FittedModel(Protocol):
-    """A nuisance model of one fold."""
+    """A nuisance model of one fold; ``model`` is the learner that was fitted."""
+
+    model: Any
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Predictions for the rows of ``X``: (n,) means or (n, K) probabilities."""
@@ -137,18 +139,34 @@ class CrossFit:
     folds: FoldPlan
 
 
+def _finite(predicted: np.ndarray, learner) -> np.ndarray:
+    """The predictions, unless some are no numbers: rewards would silently be missing."""
+    bad = int((~np.isfinite(predicted)).sum())
+    if bad:
+        raise InputError(
+            f"{type(learner).__name__} predicts {bad} missing or infinite values; use another model, or rescale the "
+            "data."
+        )
+    return predicted
+
+
 def _cross_fit(fit, X, y, folds: FoldPlan, train_rows, sample_weight, groups) -> CrossFit:
     models: list[FittedModel] = []
     predictions = None
     for train, test in folds.splits():
         use = train if train_rows is None else train[train_rows[train]]
+        if sample_weight is not None and not sample_weight[use].any():
+            raise InputError(
+                f"Without one fold, all {len(use)} rows that a model is to learn from have sample_weight zero; use "
+                "fewer folds, or leave out rows of weight zero and treatments with hardly any other."
+            )
         model = fit(
             X[use],
             y[use],
             sample_weight=None if sample_weight is None else sample_weight[use],
             groups=None if groups is None else groups[use],
         )
-        predicted = model.predict(X[test])
+        predicted = _finite(model.predict(X[test]), model.model)
         if predictions is None:
             predictions = np.empty((len(X), *predicted.shape[1:]))
         predictions[test] = predicted

@@ -84,6 +84,10 @@ def _drawn_folds(n, n_folds, strata, names, groups, random_state, what) -> FoldP
         raise InputError(f"cv must be at least 2, so that models never judge rows they saw; got {n_folds}.")
     unit = "rows" if groups is None else "clusters"
     n_units = n if groups is None else len(np.unique(groups))
+    if n_units < 2:
+        raise InputError(
+            f"The data have {n_units} {unit}; folds need at least two, to learn from one and judge another."
+        )
     if n_units < n_folds:
         raise InputError(f"The data have {n_units} {unit}, fewer than cv={n_folds} folds; set cv to at most {n_units}.")
     if strata is not None:

@@ -137,13 +137,13 @@ def test_forms_of_costs_with_two_treatments():
 @pytest.mark.parametrize(
     ("costs", "message"),
     [
-        ({"d": 1.0}, "Costs name treatment d"),
-        (1.0, "have shape"),
-        (np.ones((3, 2)), "have shape"),
+        ({"d": 1.0}, "costs names treatment d, which does not occur; the treatments are a, b, c"),
+        (1.0, "costs has shape"),
+        (np.ones((3, 2)), "costs has shape"),
         ({"a": np.inf}, "The cost of treatment a is inf in row 0"),
         ({"a": "much"}, "not numbers"),
-        (pd.DataFrame({"a": [1.0] * 3}), "must have the columns a, b, c"),
-        ({"a": [1.0, 2.0]}, "cost of a has 2 values for 3 rows"),
+        (pd.DataFrame({"a": [1.0] * 3}), "costs has no cost for treatment b"),
+        ({"a": [1.0, 2.0]}, "costs gives 2 values for treatment a and 3 rows"),
     ],
 )
 def test_bad_costs_get_one_sentence(costs, message):

@@ -35,6 +35,7 @@ def test_weighted_error_is_regret_for_every_policy(rewards, seed):
     n, n_arms = rewards.shape
     labels = np.array(list("vwxyz"))[:n_arms]
     w = rng.integers(0, 4, size=n)
+    w[rng.integers(n)] = 1  # not all zero, which is refused
     rows = weighted_labels(pd.DataFrame(rewards, columns=labels), sample_weight=w)
     for _ in range(5):
         policy = rng.integers(n_arms, size=n)
@@ -59,7 +60,7 @@ def test_bad_rewards_get_one_sentence():
         best_arm(np.ones((3, 1)))
     with pytest.raises(InputError, match="first in row 1"):
         weighted_labels([[0.0, 1.0], [np.nan, 1.0]])
-    with pytest.raises(InputError, match="one weight per row"):
+    with pytest.raises(InputError, match="sample_weight has 2 rows, but rewards has 1"):
         weighted_labels([[0.0, 1.0]], sample_weight=[1.0, 2.0])
 
 

@@ -173,7 +173,7 @@ def test_external_predictions_replace_both_models(rng):
         ({"regression": np.ones((6, 3))}, r"regression has shape \(6, 3\)"),
         ({"regression": np.full((6, 2), np.nan)}, "first in row 0"),
         ({"regression": [["a", "b"]] * 6}, "not numbers"),
-        ({"regression": pd.DataFrame(np.ones((6, 2)), columns=["a", "c"])}, "one column per treatment: a, b"),
+        ({"regression": pd.DataFrame(np.ones((6, 2)), columns=["a", "c"])}, "no expected outcome for treatment b"),
         ({"method": "direct", "propensity": 0.5}, "method='direct' does not use propensity"),
         ({"method": "inverse_propensity", "regression": np.ones((6, 2))}, "does not use regression"),
         ({"n_repeats": 0}, "n_repeats must be a whole number"),

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
+from policytree.binning import as_pandas
 from policytree.exceptions import InputError
+from policytree.weighting.by_label import as_numbers
+from policytree.weighting.inputs import weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +37,14 @@ class WeightedLabels:
 
 
 def _reward_values(rewards) -> tuple[np.ndarray, np.ndarray]:
-    frame = rewards if isinstance(rewards, pd.DataFrame) else pd.DataFrame(np.asarray(rewards))
-    values = frame.to_numpy(dtype=np.float64)
+    frame = as_pandas(rewards)
+    values = as_numbers(rewards if frame is None else frame, "rewards")
     if values.ndim != 2 or values.shape[1] < 2:
         raise InputError(f"rewards must have one column per treatment, at least two; got shape {values.shape}.")
     if not np.isfinite(values).all():
         row = np.flatnonzero(~np.isfinite(values).all(axis=1))[0]
         raise InputError(f"rewards has missing or infinite values, the first in row {row}; leave these rows out.")
-    return values, frame.columns.to_numpy()
+    return values, np.arange(values.shape[1]) if frame is None else frame.columns.to_numpy()
 
 
 def best_arm(rewards) -> tuple[np.ndarray, np.ndarray]:
@@ -50,7 +52,7 @@ def best_arm(rewards) -> tuple[np.ndarray, np.ndarray]:
 
     Parameters
     ----------
-    rewards : DataFrame or array of shape (n, K)
+    rewards : DataFrame (pandas, polars) or array of shape (n, K)
         Larger is better; ties go to the first column.
 
     Returns
@@ -75,7 +77,7 @@ def weighted_labels(rewards, *, sample_weight=None) -> WeightedLabels:
 
     Parameters
     ----------
-    rewards : DataFrame or array of shape (n, K)
+    rewards : DataFrame (pandas, polars) or array of shape (n, K)
         Larger is better.
     sample_weight : array-like of shape (n,), optional
         Multiplied in.
@@ -91,10 +93,10 @@ def weighted_labels(rewards, *, sample_weight=None) -> WeightedLabels:
     reduction of cost-sensitive to weighted classification of Abe, Zadrozny & Langford (2004, KDD), section 4.
     """
     values, labels = _reward_values(rewards)
-    w = np.ones(len(values)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    if w.shape != (len(values),):
-        raise InputError(f"sample_weight has shape {w.shape}; give one weight per row, shape ({len(values)},).")
-    excess = (values - values.min(axis=1, keepdims=True)) * w[:, None]
+    w = weights(sample_weight, len(values), "rewards")
+    excess = values - values.min(axis=1, keepdims=True)
+    if w is not None:
+        excess *= w[:, None]
     row, k = np.nonzero(excess > 0.0)
     constant = float((excess.sum(axis=1) - excess.max(axis=1)).sum())
     return WeightedLabels(row.astype(np.int64), labels[k], excess[row, k], constant)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
+from policytree.binning import as_pandas
 from policytree.exceptions import InputError
+from policytree.weighting.by_label import by_label
 
 
 def treatment_costs(costs, n: int, treatments) -> np.ndarray:
@@ -18,8 +19,9 @@ def treatment_costs(costs, n: int, treatments) -> np.ndarray:
     ----------
     costs : number, mapping, array or frame
         - a number or an array of shape (n,), with two treatments: what the second label in sorted order costs;
-        - a mapping from label to a number or to one number per row (labels left out cost nothing);
-        - an array of shape (K,) or (n, K), or a frame whose columns are the labels.
+        - a mapping (or a Series indexed by label) from label to a number or to one number per row; labels left out cost
+          nothing;
+        - an array of shape (K,) or (n, K), or a frame whose columns are the labels, in any order.
     n : int
         Number of rows.
     treatments : array-like of shape (K,)
@@ -44,53 +46,24 @@ def treatment_costs(costs, n: int, treatments) -> np.ndarray:
 
 
 def _matrix(costs, n: int, names: list) -> np.ndarray:
-    frame = nw.from_native(costs, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        if set(frame.columns) != {str(k) for k in names} and set(frame.columns) != set(names):
-            raise InputError(f"The table of treatment costs must have the columns {', '.join(map(str, names))}.")
-        by_text = {str(c): frame[c].to_numpy() for c in frame.columns}
-        return np.column_stack([by_text[str(k)] for k in names]).astype(np.float64)
-    if isinstance(costs, Mapping):
-        unknown = [str(label) for label in costs if label not in names]
-        if unknown:
-            raise InputError(
-                f"Costs name treatment {unknown[0]}, which does not occur; the treatments are "
-                f"{', '.join(map(str, names))}."
-            )
-        return np.column_stack([_one_column(costs.get(k, 0.0), k, n) for k in names])
-    values = _numbers(costs)
+    values = by_label(costs, n, names, argument="costs", what="cost", missing=0.0)
     shape = values.shape
     if shape == (n, len(names)) or (shape == (len(names),) and shape != (n,)):
         return np.array(np.broadcast_to(values, (n, len(names))))
     if len(names) == 2 and shape in ((), (n,)):
         return np.column_stack([np.zeros(n), np.broadcast_to(values, (n,))])
     raise InputError(
-        f"Treatment costs have shape {shape}; give a mapping from label to cost, or numbers of shape ({len(names)},) "
+        f"costs has shape {shape}; give a mapping from label to cost, or numbers of shape ({len(names)},) "
         f"or ({n}, {len(names)})."
     )
 
 
-def _numbers(values) -> np.ndarray:
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError("Treatment costs hold values that are not numbers; give numbers.") from error
-
-
-def _one_column(value, label, n: int) -> np.ndarray:
-    """What one treatment costs every row, from one number or n of them."""
-    values = _numbers(value)
-    if values.shape not in ((), (n,)):
-        raise InputError(f"The cost of {label!s} has {len(values)} values for {n} rows; give one or one per row.")
-    return np.broadcast_to(values, (n,))
-
-
-def subtract_costs(rewards: pd.DataFrame, costs) -> pd.DataFrame:
+def subtract_costs(rewards, costs) -> pd.DataFrame:
     """Rewards net of what the treatments cost.
 
     Parameters
     ----------
-    rewards : DataFrame of shape (n, K)
+    rewards : DataFrame (pandas or polars) of shape (n, K)
         Larger is better. For outcomes that are better when small, negate them first or let
         ``PolicyTree(direction="minimize")`` add the costs.
     costs
@@ -100,10 +73,13 @@ def subtract_costs(rewards: pd.DataFrame, costs) -> pd.DataFrame:
     -------
     DataFrame of shape (n, K)
     """
-    return rewards - treatment_costs(costs, len(rewards), rewards.columns)
+    frame = as_pandas(rewards)
+    if frame is None:
+        raise InputError("rewards must be a DataFrame with a column per treatment, so that costs find their treatment.")
+    return frame - treatment_costs(costs, len(frame), frame.columns)
 
 
-def row_costs(table: pd.DataFrame, per_label: Mapping, *, scale: tuple[float, float] | None = None) -> pd.DataFrame:
+def row_costs(table, per_label: Mapping, *, scale: tuple[float, float] | None = None) -> pd.DataFrame:
     """A cost for every row and label, computed from the row's columns.
 
     The costs of the Lalonde study are ``row_costs(df, {"a": lambda d: 200 + 3 * d["age"], "b": lambda d: 100 + 3 *
@@ -111,7 +87,8 @@ def row_costs(table: pd.DataFrame, per_label: Mapping, *, scale: tuple[float, fl
 
     Parameters
     ----------
-    table : DataFrame of shape (n, p)
+    table : DataFrame (pandas or polars) of shape (n, p)
+        Functions are given it as a pandas DataFrame.
     per_label : mapping from label to a number, a column name, or a function of the table that gives n numbers
     scale : (low, high), optional
         Map all costs together linearly so that the smallest becomes ``low`` and the largest ``high``.
@@ -125,9 +102,12 @@ def row_costs(table: pd.DataFrame, per_label: Mapping, *, scale: tuple[float, fl
     InputError
         If a column is missing, a cost is not finite, or ``scale`` cannot be reached because all costs are equal.
     """
-    columns = {label: _one_cost(table, label, rule) for label, rule in per_label.items()}
-    out = pd.DataFrame(columns, index=table.index, columns=list(per_label))
-    values = treatment_costs(out.to_numpy(), len(out), out.columns)
+    frame = as_pandas(table)
+    if frame is None:
+        raise InputError("Costs computed from columns need a table with named columns, such as a DataFrame.")
+    rules = {label: _values(frame, label, rule) for label, rule in per_label.items()}
+    out = pd.DataFrame(index=frame.index, columns=list(per_label), dtype=np.float64)
+    values = treatment_costs(rules, len(out), out.columns)
     if scale is not None:
         low, high = values.min(), values.max()
         if not (low < high and scale[0] < scale[1]):
@@ -136,9 +116,10 @@ def row_costs(table: pd.DataFrame, per_label: Mapping, *, scale: tuple[float, fl
     return pd.DataFrame(values, index=out.index, columns=out.columns)
 
 
-def _one_cost(table: pd.DataFrame, label, rule) -> np.ndarray:
+def _values(table: pd.DataFrame, label, rule):
+    """What a rule says for the rows of the table: one number or n."""
     if isinstance(rule, str):
         if rule not in table.columns:
             raise InputError(f"The cost of {label!s} is to be read from column {rule!r}, which the table lacks.")
-        rule = table[rule]
-    return _one_column(rule(table) if callable(rule) else rule, label, len(table))
+        return table[rule]
+    return rule(table) if callable(rule) else rule

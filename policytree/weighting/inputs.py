@@ -9,6 +9,9 @@ import numpy as np
 import pandas as pd
 
 from policytree.exceptions import InputError
+from policytree.weighting.by_label import by_label
+
+FEW_TREATMENTS = 20  # so many may be rare; more, in most of the rows, are doses or names of persons
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +88,10 @@ def _refuse_missing(series: pd.Series, remedy: str) -> None:
         raise InputError(f"{series.name} has {len(bad)} missing value(s), the first in row {bad[0]}; {remedy}")
 
 
-def numbers(values, argument: str, n: int | None = None, remedy: str = "leave these rows out.") -> pd.Series:
-    """A column of finite float64 numbers of length ``n``.
+def numbers(
+    values, argument: str, n: int | None = None, remedy: str = "leave these rows out.", of: str = "Y"
+) -> pd.Series:
+    """A column of finite float64 numbers of length ``n``, the number of rows of ``of``.
 
     Raises
     ------
@@ -94,7 +99,7 @@ def numbers(values, argument: str, n: int | None = None, remedy: str = "leave th
         If values are missing, infinite or no numbers, or the length differs.
     """
     series = as_series(values, argument)
-    _check_length(series, n)
+    _check_length(series, n, of)
     _refuse_missing(series, remedy)
     try:
         out = series.astype(np.float64)
@@ -106,9 +111,9 @@ def numbers(values, argument: str, n: int | None = None, remedy: str = "leave th
     return out
 
 
-def _check_length(series: pd.Series, n: int | None) -> None:
+def _check_length(series: pd.Series, n: int | None, of: str = "Y") -> None:
     if n is not None and len(series) != n:
-        raise InputError(f"{series.name} has {len(series)} rows, but Y has {n}; give one value per row.")
+        raise InputError(f"{series.name} has {len(series)} rows, but {of} has {n}; give one value per row.")
 
 
 def sorted_labels(values: np.ndarray) -> np.ndarray:
@@ -171,11 +176,11 @@ def group_codes(groups, n: int) -> np.ndarray | None:
     return pd.factorize(series)[0].astype(np.int64)
 
 
-def weights(sample_weight, n: int) -> np.ndarray | None:
+def weights(sample_weight, n: int, of: str = "Y") -> np.ndarray | None:
     """Row weights, shape (n,), float64 >= 0 and not all zero, or None."""
     if sample_weight is None:
         return None
-    out = numbers(sample_weight, "sample_weight", n, "give every row a weight.").to_numpy()
+    out = numbers(sample_weight, "sample_weight", n, "give every row a weight.", of).to_numpy()
     if (out < 0).any():
         raise InputError(f"sample_weight has {(out < 0).sum()} negative values; weights must be zero or larger.")
     if not out.any():
@@ -195,6 +200,11 @@ def observe(Y, T, *, sample_weight=None, groups=None, treatments: np.ndarray | N
     if not len(y):
         raise InputError("Y has no rows; pass data with at least a few rows per treatment.")
     arm, labels = treatment_codes(T, len(y), treatments)
+    if treatments is None and len(labels) > max(FEW_TREATMENTS, len(y) / 2):
+        raise InputError(
+            f"T holds {len(labels)} different treatments in {len(y)} rows, too few of each to learn from; group doses "
+            "or rare treatments into a few."
+        )
     w = weights(sample_weight, len(y))
     if w is not None and treatments is None:
         empty = np.flatnonzero(np.bincount(arm, weights=w, minlength=len(labels)) == 0)
@@ -211,18 +221,10 @@ def outcome_matrix(regression, n: int, treatments: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    regression : array of shape (n, K), columns in sorted order of the labels, or frame whose columns are the labels
+    regression : array, frame or mapping
+        Of shape (n, K) with columns in sorted order of the labels; or with labels, as columns or keys, in any order.
     """
-    frame = nw.from_native(regression, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        by_text = {str(name): frame[name].to_numpy() for name in frame.columns}
-        if set(by_text) != {str(label) for label in treatments}:
-            raise InputError(f"regression must have one column per treatment: {', '.join(map(str, treatments))}.")
-        regression = np.column_stack([by_text[str(label)] for label in treatments])
-    try:
-        values = np.array(regression, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError("regression holds values that are not numbers; give expected outcomes.") from error
+    values = by_label(regression, n, treatments, argument="regression", what="expected outcome")
     if values.shape != (n, len(treatments)):
         raise InputError(
             f"regression has shape {values.shape}; it must be ({n}, {len(treatments)}): a row per "
@@ -231,4 +233,4 @@ def outcome_matrix(regression, n: int, treatments: np.ndarray) -> np.ndarray:
     if not np.isfinite(values).all():
         row = np.flatnonzero(~np.isfinite(values).all(axis=1))[0]
         raise InputError(f"regression has missing or infinite values, the first in row {row}; give finite numbers.")
-    return values
+    return np.array(values)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 
-import narwhals.stable.v2 as nw
 import numpy as np
-import pandas as pd
 
 from policytree.exceptions import InputError, OverlapWarning
+from policytree.weighting.by_label import by_label
 
 SUM_TOLERANCE = 1e-6
 WARN_SHARE = 0.01  # clipping more than one row in a hundred of an arm changes what is estimated
@@ -17,7 +16,9 @@ WARN_SHARE = 0.01  # clipping more than one row in a hundred of an arm changes w
 
 def is_constant(propensity, n: int, n_arms: int) -> bool:
     """Whether ``propensity`` is one distribution for all rows, so that it also holds for new rows."""
-    if np.ndim(propensity) == 0 or isinstance(propensity, Mapping):
+    if isinstance(propensity, Mapping):
+        return all(np.ndim(value) == 0 for value in propensity.values())
+    if np.ndim(propensity) == 0:
         return True
     shape = np.shape(propensity)
     return len(shape) == 1 and shape[0] == n_arms and shape[0] != n
@@ -31,7 +32,7 @@ def propensity_matrix(propensity, n: int, treatments: np.ndarray) -> np.ndarray:
     propensity : float, mapping, array, Series or DataFrame
         - a number, with two treatments: the probability of the *second* in sorted order (1 of 0/1, "treated" of
           "control"/"treated");
-        - a mapping (or a Series indexed by label) from every label to its probability;
+        - a mapping (or a Series indexed by label) from every label to its probability, or to n probabilities;
         - an array of shape (K,): one probability per treatment, in sorted order;
         - an array of shape (n,), with two treatments: each row's probability of the second in sorted order;
         - an array of shape (n, K), columns in sorted order, or a frame whose columns are the labels, in any order.
@@ -51,7 +52,7 @@ def propensity_matrix(propensity, n: int, treatments: np.ndarray) -> np.ndarray:
         and 1, or the probabilities of a row do not sum to one (within 1e-6).
     """
     n_arms = len(treatments)
-    values = _by_label(propensity, treatments)
+    values = by_label(propensity, n, treatments, argument="propensity", what="probability")
     if values.ndim == 0 or (values.shape == (n,) and not is_constant(propensity, n, n_arms)):
         if n_arms != 2:
             raise InputError(
@@ -71,42 +72,6 @@ def propensity_matrix(propensity, n: int, treatments: np.ndarray) -> np.ndarray:
         )
     _check_probabilities(matrix, treatments)
     return matrix
-
-
-def _by_label(propensity, treatments: np.ndarray) -> np.ndarray:
-    """Values with mappings and frames put in the order of ``treatments``."""
-    labelled = nw.from_native(propensity, eager_only=True, pass_through=True)
-    if isinstance(labelled, nw.DataFrame):
-        columns = list(propensity.columns)
-        values = labelled.to_numpy()
-        return _numeric(values[:, _positions(columns, treatments)])
-    if isinstance(propensity, pd.Series) and set(propensity.index) == set(treatments):
-        propensity = propensity.to_dict()
-    if isinstance(propensity, Mapping):
-        order = _positions(list(propensity), treatments)
-        return _numeric(list(propensity.values()))[order]
-    return _numeric(propensity)
-
-
-def _positions(labels: list, treatments: np.ndarray) -> list[int]:
-    """Where each treatment stands among ``labels``; column names that are the labels' text count as well."""
-    wanted = list(treatments)
-    if not set(wanted) & set(labels):
-        wanted = [str(label) for label in wanted]  # polars only knows text names
-    lacking = [str(label) for label in wanted if label not in labels]
-    extra = [str(label) for label in labels if label not in wanted]
-    if lacking:
-        raise InputError(f"propensity has no probability for treatment {lacking[0]}; give one for each treatment.")
-    if extra:
-        raise InputError(f"propensity names treatment {extra[0]}, which does not occur in T; remove it or rename it.")
-    return [labels.index(label) for label in wanted]
-
-
-def _numeric(values) -> np.ndarray:
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError("propensity holds values that are not numbers; give probabilities between 0 and 1.") from error
 
 
 def _check_probabilities(matrix: np.ndarray, treatments: np.ndarray) -> None:

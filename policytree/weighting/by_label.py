@@ -1,0 +1,83 @@
+"""Numbers per treatment in any of the forms users have them, put in the order of the treatments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from policytree.binning import as_pandas
+from policytree.exceptions import InputError
+
+
+def by_label(
+    values, n: int, treatments, *, argument: str, what: str = "number", missing: float | None = None
+) -> np.ndarray:
+    """Numbers with mappings, frames and Series indexed by label put in the order of ``treatments``.
+
+    Parameters
+    ----------
+    values : number, array, frame with a column per label, or mapping (Series) from label to a number or to n numbers
+        Column names that are the text of the labels count as the labels: polars knows only text names.
+    n : int
+        Number of rows.
+    treatments : array-like of shape (K,)
+    argument : str
+        What messages call ``values``.
+    what : str
+        What messages call one of the numbers.
+    missing : float, optional
+        For labels that a mapping leaves out; without it, and for frames, every label is needed.
+
+    Returns
+    -------
+    ndarray, float64
+        Shape (n, K) if ``values`` has labels; its own shape otherwise.
+
+    Raises
+    ------
+    InputError
+        If a label is unknown or lacks its numbers, lengths differ from ``n``, or something is not a number.
+    """
+    frame, given = as_pandas(values), None
+    if frame is not None:
+        given, missing = {name: frame[name] for name in frame.columns}, None
+    elif isinstance(values, Mapping):
+        given = dict(values)
+    elif isinstance(values, pd.Series) and len(values) == len(treatments) and set(values.index) == set(treatments):
+        given = values.to_dict()
+    if given is None:
+        return as_numbers(values, argument)
+    names = _names(given, list(treatments), argument, what, missing is None)
+    columns = []
+    for label, name in names:
+        column = as_numbers(given.get(name, missing), argument)
+        if column.shape not in ((), (n,)):
+            raise InputError(
+                f"{argument} gives {column.size} values for treatment {label!s} and {n} rows; give one, or one per row."
+            )
+        columns.append(np.broadcast_to(column, (n,)))
+    return np.column_stack(columns)
+
+
+def _names(given: dict, treatments: list, argument: str, what: str, all_needed: bool) -> list[tuple]:
+    """Every treatment with the name that ``given`` has for it: the label itself or, if it knows none, their text."""
+    as_text = not set(treatments) & set(given)
+    names = [(label, str(label) if as_text else label) for label in treatments]
+    lacking = [label for label, name in names if name not in given]
+    if lacking and all_needed:
+        raise InputError(f"{argument} has no {what} for treatment {lacking[0]!s}; give one for each treatment.")
+    extra = set(given) - {name for _, name in names}
+    if extra:
+        unknown, known = min(map(str, extra)), ", ".join(map(str, treatments))
+        raise InputError(f"{argument} names treatment {unknown}, which does not occur; the treatments are {known}.")
+    return names
+
+
+def as_numbers(values, argument: str) -> np.ndarray:
+    """A float64 array, or one sentence."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{argument} holds values that are not numbers; give numbers.") from error
