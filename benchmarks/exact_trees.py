@@ -118,7 +118,7 @@ def notes(case: Case, result: dict, found: dict[str, dict], unit: dict | None) -
     claimed = result["claimed"]
     if claimed is not None and abs(claimed - objective) > 1e-4 * max(1.0, abs(claimed)):
         said.append(f"claims {claimed:.10g}")
-    if unit and "seconds" in unit:
+    if unit and unit.get("proved") and result["proved"]:
         said.append(f"{result['seconds'] / unit['seconds']:.2f} x unit weights")
     return said
 
@@ -187,7 +187,7 @@ def show(console: Console, lines: list[list[str]], skipped: list[list[str]]) -> 
     """The tables at the width of the terminal."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for name in HEADER:
-        table.add_column(name, justify="right" if name in NUMBERS else "left", no_wrap=name in NUMBERS)
+        table.add_column(name, justify="right" if name in NUMBERS else "left", no_wrap=name in ("solver", *NUMBERS))
     previous = None
     for line in lines:
         if previous not in (None, line[0]):
