@@ -209,6 +209,9 @@ class Solution:
         The largest error that fixed-point losses can cause in the objective, in its unit.
     counters : dict
         Work done (subproblems solved, root cuts evaluated, merged rows, ...).
+    guarantees : dict
+        What theorems say about this very solution, in numbers, and why a solver was chosen; empty for the direct solver,
+        whose guarantee is ``lower_bound``. Each solver documents its keys.
     """
 
     tree: Tree
@@ -218,6 +221,7 @@ class Solution:
     seconds: float
     resolution: float
     counters: dict[str, int | float] = field(default_factory=dict)
+    guarantees: dict[str, float | str] = field(default_factory=dict)
 
     @property
     def gap(self) -> float:

@@ -1,22 +1,62 @@
 """Solvers: ``(Problem, SearchLimits) -> Solution``. A new solver is one new file and its line here."""
 
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from functools import partial
+
 from policytree.exceptions import InputError
+from policytree.solvers.auto import solve_auto
 from policytree.solvers.direct import solve_direct
+from policytree.solvers.duplication import solve_duplication
+from policytree.solvers.sampling import solve_sampling
 
-SOLVERS = {"direct": solve_direct}
+SOLVERS = {"direct": solve_direct}  # these prove the optimum of the problem as stated
+APPROXIMATE_SOLVERS = {"auto": solve_auto, "duplication": solve_duplication, "sampling": solve_sampling}
 
 
-def get_solver(name: str):
-    """The solver of that name.
+def get_solver(name: str, options: Mapping | None = None):
+    """The solver of that name, with its options set.
+
+    Parameters
+    ----------
+    name : {"direct", "duplication", "sampling", "auto"}
+    options : mapping, optional
+        Keyword arguments of the solver's function, for example ``{"factor": 50}``.
 
     Raises
     ------
     InputError
-        If there is none.
+        If there is no such solver, or it knows no such option.
     """
-    if name not in SOLVERS:
-        raise InputError(f"solver={name!r} is not known; use one of {', '.join(map(repr, SOLVERS))}.")
-    return SOLVERS[name]
+    known = SOLVERS | APPROXIMATE_SOLVERS
+    if not isinstance(name, str) or name not in known:
+        raise InputError(f"solver={name!r} is not known; use one of {', '.join(map(repr, known))}.")
+    if not options:
+        return known[name]
+    allowed = solver_options(name)
+    unknown = [option for option in options if option not in allowed]
+    if unknown:
+        raise InputError(
+            f"solver_options holds {unknown[0]!r}, which solver={name!r} does not know; it knows {', '.join(allowed)}."
+        )
+    return partial(known[name], **options)
 
 
-__all__ = ["SOLVERS", "get_solver", "solve_direct"]
+def solver_options(name: str) -> tuple[str, ...]:
+    """Names of the options of a solver."""
+    parameters = inspect.signature((SOLVERS | APPROXIMATE_SOLVERS)[name]).parameters.values()
+    return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+
+
+__all__ = [
+    "APPROXIMATE_SOLVERS",
+    "SOLVERS",
+    "get_solver",
+    "solve_auto",
+    "solve_direct",
+    "solve_duplication",
+    "solve_sampling",
+    "solver_options",
+]

@@ -1,0 +1,82 @@
+"""The solver that chooses among the others, and says why."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from policytree.solvers.direct import solve_direct
+from policytree.solvers.sampling import solve_sampling
+from policytree.types import Problem, SearchLimits, Solution
+
+PATIENCE = 600.0  # seconds, where no time limit is set
+SECONDS_PER_STEP = 2e-9  # measured: depth two costs about this per row and pair of columns
+FEWEST_ROWS = 1_000
+
+
+def estimated_seconds(problem: Problem) -> float:
+    """Rough time of the direct solver, in seconds: right within a factor of about ten.
+
+    Depth two costs steps in proportion to rows and pairs of columns; every further level solves it for both sides of
+    every cut, on half the rows.
+    """
+    p, n = problem.data.codes.shape
+    cuts = float((problem.data.n_bins - 1).sum())
+    depth = min(math.inf if problem.max_depth is None else problem.max_depth, n - 1, 60)
+    if problem.max_depth is None and problem.leaf_penalty > 0:
+        spread = float((problem.losses.max(axis=1) - problem.losses.min(axis=1)).sum())
+        depth = min(depth, max(0.0, spread / problem.leaf_penalty - 1))
+    levels = max(0.0, depth - 2)
+    with_levels = math.log(SECONDS_PER_STEP * p * p * n + 1e-12) + levels * math.log(max(cuts, 1.0))
+    return math.exp(min(with_levels, 700.0))
+
+
+def solve_auto(problem: Problem, limits: SearchLimits | None = None, *, random_state=0) -> Solution:
+    """Choose a solver by an estimate of the direct solver's time.
+
+    Direct, if that fits into the time limit (600 s where none is set): it takes real weights at the price of integers,
+    so duplication is never chosen here. Otherwise trees of samples whose size is cut by the factor that is lacking;
+    with a time limit they get half of it, and the direct solver the other half: the better tree is returned, with the
+    direct solver's certified bound.
+
+    Parameters
+    ----------
+    problem : Problem
+    limits : SearchLimits, optional
+    random_state : int or None
+        Seed of the samples.
+
+    Returns
+    -------
+    Solution
+        ``guarantees["solver"]`` names what was used, ``guarantees["reason"]`` says why in one sentence.
+    """
+    limits = limits or SearchLimits()
+    budget = PATIENCE if limits.time_limit is None else limits.time_limit
+    estimate = estimated_seconds(problem)
+    if estimate <= budget:
+        reason = f"The direct solver should take about {estimate:.1g} s, within {budget:g} s: it proves the optimum."
+        return _because(solve_direct(problem, limits), "direct", reason)
+    reason = f"The direct solver could take {estimate:.1g} s, more than {budget:g} s"
+    n = problem.data.n_rows
+    share = min(1.0, max(budget / estimate, FEWEST_ROWS / n))
+    options = {"amplification": share, "n_draws": 4, "random_state": random_state}
+    if limits.time_limit is None:
+        solution = solve_sampling(problem, limits, **options)
+        return _because(solution, "sampling", f"{reason}: trees of samples of {share:.2g} times the rows instead.")
+    half = replace(limits, time_limit=budget / 2)
+    sampled = solve_sampling(problem, half, **options)
+    direct = solve_direct(problem, replace(limits, time_limit=max(0.0, budget - sampled.seconds)))
+    seconds = sampled.seconds + direct.seconds
+    if sampled.objective < direct.objective:
+        bound = min(sampled.objective, max(direct.lower_bound, sampled.lower_bound))
+        best = replace(sampled, lower_bound=bound, seconds=seconds, status=direct.status, resolution=direct.resolution)
+        return _because(best, "sampling", f"{reason}: both were tried for half the time, a sample's tree was better.")
+    best = replace(direct, seconds=seconds)
+    return _because(
+        best, "direct", f"{reason}: both were tried for half the time, the direct solver's tree was better."
+    )
+
+
+def _because(solution: Solution, solver: str, reason: str) -> Solution:
+    return replace(solution, guarantees={**solution.guarantees, "solver": solver, "reason": reason})

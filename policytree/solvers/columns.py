@@ -1,0 +1,74 @@
+"""Fewer rows or fewer cuts of binned data, and back: a tree's splits as cuts of some data's columns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from policytree.exceptions import InputError
+from policytree.tree import Tree
+from policytree.types import BinnedData
+
+
+def keep_cuts(data: BinnedData, cuts: list[np.ndarray], *, exact: bool) -> BinnedData:
+    """The same rows with fewer cuts; columns without a cut are left out.
+
+    Parameters
+    ----------
+    data : BinnedData
+    cuts : list of ndarray
+        For every column the cuts (0 .. n_bins - 2, sorted) to keep.
+    exact : bool
+        Whether the rows are told apart as well as before.
+    """
+    kept = [j for j, c in enumerate(cuts) if len(c)]
+    codes = np.empty((len(kept), data.n_rows), dtype=data.codes.dtype)
+    for row, j in zip(codes, kept, strict=True):
+        row[:] = np.searchsorted(cuts[j], np.arange(data.n_bins[j]), side="left")[data.codes[j]]
+    columns = tuple(replace(data.columns[j], thresholds=data.columns[j].thresholds[cuts[j]]) for j in kept)
+    n_bins = np.array([len(cuts[j]) + 1 for j in kept], dtype=np.int64)
+    return replace(data, codes=codes, n_bins=n_bins, columns=columns, exact=data.exact and exact)
+
+
+def keep_rows(data: BinnedData, rows: np.ndarray) -> BinnedData:
+    """Some rows of the data, with those cuts that still tell rows apart.
+
+    Of cuts that the remaining rows cannot tell apart, the middle one is kept.
+    """
+    part = replace(data, codes=np.ascontiguousarray(data.codes[:, rows]))
+    cuts = []
+    for codes in part.codes:
+        present = np.unique(codes).astype(np.int64)
+        cuts.append((present[:-1] + present[1:] - 1) // 2)
+    return keep_cuts(part, cuts, exact=True)
+
+
+def preorder_splits(tree: Tree, data: BinnedData) -> list[tuple[int, int]]:
+    """``(column, cut)`` of every node in preorder, ``(-1, 0)`` for leaves, in the columns of ``data``.
+
+    Raises
+    ------
+    InputError
+        If a threshold of the tree is no cut of the data.
+    """
+    splits = []
+    for node in range(tree.node_count):
+        if tree.is_leaf[node]:
+            splits.append((-1, 0))
+        else:
+            f, threshold, left = tree.feature[node], tree.threshold[node], bool(tree.missing_go_to_left[node])
+            splits.append(_find_cut(data, int(f), float(threshold), left))
+    return splits
+
+
+def _find_cut(data: BinnedData, feature: int, threshold: float, missing_left: bool) -> tuple[int, int]:
+    """Where no row of the data misses the feature, the side of missing values is free."""
+    found = []
+    for j, column in enumerate(data.columns):
+        if column.feature == feature:
+            hits = np.flatnonzero(column.thresholds == threshold)
+            found += [(column.missing_left != missing_left, j, int(b)) for b in hits[:1]]
+    if not found:
+        raise InputError(f"The tree splits feature {feature} at {threshold}, which is no threshold of the data.")
+    return min(found)[1:]

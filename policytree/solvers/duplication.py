@@ -1,0 +1,186 @@
+"""The duplication solver: weights become integer counts, and the tree is judged by the weights again."""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from policytree.exceptions import InputError
+from policytree.solvers.direct import solve_direct
+from policytree.solvers.labelled import LabelledRows
+from policytree.solvers.rescore import equivalent_points_bound, rescore
+from policytree.types import Problem, SearchLimits, Solution, Status
+
+ROUNDING = 1e-9  # weights that equal a half or a whole number up to this do so: rescaled weights round alike
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerCounts:
+    """How often every row stands in the duplicated data.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (n,), int64, >= 0
+        Without a common divisor.
+    per_weight : float
+        Copies per unit of weight, before rounding.
+    """
+
+    counts: np.ndarray
+    per_weight: float
+
+    def rows(self) -> np.ndarray:
+        """Row numbers of the physically duplicated data, for solvers that know no weights; shape (counts.sum(),)."""
+        return np.repeat(np.arange(len(self.counts)), self.counts)
+
+
+def integer_counts(weight, factor: int = 100) -> IntegerCounts:
+    """Turn weights into integer counts (Algorithm 1).
+
+    Parameters
+    ----------
+    weight : array-like of shape (n,)
+        Finite, >= 0, not all zero.
+    factor : int
+        How often a row of the largest weight may stand: weights are scaled to (0, 1] by their maximum, multiplied by
+        ``factor`` and rounded (halves up). Weights that are multiples of the smallest one up to ``factor`` are exact.
+
+    Returns
+    -------
+    IntegerCounts
+
+    Raises
+    ------
+    InputError
+        If a weight is negative or not finite, all are zero, or ``factor`` is no integer >= 1.
+
+    Notes
+    -----
+    Behrouz, Lecuyer, Rudin and Seltzer (2022, arXiv:2210.06825), Algorithm 1. As printed it divides the weights by
+    their *sum*; with factors below some hundred nearly every row would then round to zero, so the maximum is used.
+    Dividing counts by their common divisor afterwards leaves every optimum where it is, with fewer rows.
+    """
+    if not isinstance(factor, numbers.Integral) or isinstance(factor, bool) or factor < 1:
+        raise InputError(f"factor must be an integer >= 1; got {factor!r}.")
+    weight = np.asarray(weight, dtype=np.float64)
+    if weight.ndim != 1 or not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
+        raise InputError("weight must be one column of finite numbers >= 0, not all of them zero.")
+    multiple = weight / weight[weight > 0].min()
+    whole = np.rint(multiple)
+    if whole.max() <= factor and (np.abs(multiple - whole) <= ROUNDING * multiple).all():
+        counts, per_weight = whole.astype(np.int64), 1.0 / float(weight[weight > 0].min())
+    else:
+        scaled = np.round(factor * (weight / weight.max()), 9)
+        counts, per_weight = np.floor(scaled + 0.5).astype(np.int64), factor / float(weight.max())
+    divisor = int(np.gcd.reduce(counts))
+    return IntegerCounts(counts // divisor, per_weight / divisor)
+
+
+def rounding_guarantee(weight: np.ndarray, counts: IntegerCounts) -> dict[str, float]:
+    """How far weighted and duplicated error rates can be apart, for every tree at once (Theorem 2).
+
+    Parameters
+    ----------
+    weight : ndarray of shape (n,), > 0
+    counts : IntegerCounts
+
+    Returns
+    -------
+    dict
+        ``epsilon`` the largest ``|w_i - c_i|``, ``eta`` the largest ``w_i / c_i``, ``zeta`` the largest ``c_i / w_i``
+        and ``psi`` the ratio of the largest to the smallest of all ``w_i`` and ``c_i``; ``theorem_2`` the theorem's
+        bound ``max(((zeta - 1) psi + epsilon) / zeta, ((eta - 1) psi + epsilon) / eta)`` on the difference of the
+        error rates, at most 1; ``rounding_error`` the smallest bound there is, ``sum |w_i / sum w - c_i / sum c| / 2``.
+
+    Notes
+    -----
+    Behrouz et al. (2022), Theorem 2, with what it takes to hold: both sets of weights are put on one scale, on which
+    neither has a mean below 1 (``epsilon`` is divided by a mean weight in the proof); ``zeta - 1`` and ``eta - 1``
+    count as 0 where negative (all weights rounded to one side); a row that rounds to zero makes ``eta`` and ``psi``
+    infinite, and the bound trivial. ``rounding_error`` does not suffer from that: the difference of two error rates is
+    a sum of ``w_i / sum w - c_i / sum c`` over the misclassified rows, largest if these are the positive terms.
+    """
+    c = counts.counts / counts.per_weight
+    scale = min(weight.mean(), c.mean())
+    w, c = weight / scale, c / scale
+    epsilon = float(np.abs(w - c).max())
+    with np.errstate(divide="ignore"):
+        eta, zeta = float((w / c).max()), float((c / w).max())
+        psi = float(np.divide(max(w.max(), c.max()), min(w.min(), c.min())))
+    theorem = 1.0
+    if np.isfinite(psi):
+        theorem = max((max(r - 1.0, 0.0) * psi + epsilon) / r for r in (zeta, eta))
+    share = np.abs(weight / weight.sum() - counts.counts / counts.counts.sum())
+    return {
+        "epsilon": epsilon,
+        "eta": eta,
+        "zeta": zeta,
+        "psi": psi,
+        "theorem_2": min(1.0, theorem),
+        "rounding_error": float(share.sum() / 2),
+    }
+
+
+def solve_duplication(
+    problem: Problem, limits: SearchLimits | None = None, *, factor: int = 100, solve=solve_direct
+) -> Solution:
+    """Solve with integer counts in place of the weights; losses of any kind become weighted labels first.
+
+    Parameters
+    ----------
+    problem : Problem
+    limits : SearchLimits, optional
+    factor : int
+        See :func:`integer_counts`.
+    solve : callable
+        The solver of the integer problem, ``(Problem, SearchLimits) -> Solution``. Counts enter as integer losses; the
+        optimum is that of physically repeated rows.
+
+    Returns
+    -------
+    Solution
+        ``objective`` is that of the problem's own losses, ``lower_bound`` holds for them as well: the integer problem's
+        bound less the rounding error, or the equivalent-points bound. ``status`` is HEURISTIC, or OPTIMAL where counts
+        stand for the weights exactly. ``guarantees`` holds what :func:`rounding_guarantee` returns (for the labelled
+        rows, error rates being shares of their total weight), ``dropped_weight``, the share of weight in rows that
+        round to zero, and ``duplicated_rows``.
+
+    Notes
+    -----
+    Behrouz et al. (2022, arXiv:2210.06825), section 3.2. With leaf penalty per total weight ``lambda``, the integer
+    problem has the same ``lambda``.
+    """
+    limits = limits or SearchLimits()
+    labelled = LabelledRows.of(problem.losses)
+    if not len(labelled.weight):
+        return solve(problem, limits)
+    made = integer_counts(labelled.weight, factor)
+    guarantees = rounding_guarantee(labelled.weight, made)
+    total, copies = labelled.total, int(made.counts.sum())
+    slack = total * guarantees["rounding_error"]
+    inner = solve(
+        labelled.count_problem(problem, made.counts), labelled.limits(limits, made.counts, slack, limits.time_limit)
+    )
+    if inner.status is Status.INFEASIBLE:
+        return solve(problem, limits)
+    tree, objective = rescore(problem, inner.tree)
+    bound = labelled.constant + total / copies * (inner.lower_bound - inner.resolution) - slack
+    noise = 1e-14 * (float(np.abs(problem.losses).max(axis=1).sum()) + problem.leaf_penalty * tree.n_leaves)
+    bound = min(objective, max(bound - noise, equivalent_points_bound(problem)))
+    resolution = total / copies * inner.resolution + 2 * noise
+    status = inner.status if inner.status is not Status.OPTIMAL else Status.HEURISTIC
+    if inner.status is Status.OPTIMAL and objective - bound <= resolution:
+        status = Status.OPTIMAL
+    guarantees["dropped_weight"] = float(labelled.weight[made.counts == 0].sum() / total)
+    guarantees["duplicated_rows"] = float(copies)
+    return replace(
+        inner,
+        tree=tree,
+        objective=objective,
+        lower_bound=bound,
+        status=status,
+        resolution=resolution,
+        guarantees=guarantees,
+    )

@@ -1,0 +1,78 @@
+"""A problem as weighted labelled rows, and integer counts in place of the weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from policytree.solvers.columns import keep_rows
+from policytree.types import Problem, Progress, SearchLimits
+from policytree.weighting.classification import weighted_labels
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledRows:
+    """Weighted labelled rows with ``sum of losses = weighted error + constant`` for every tree.
+
+    Attributes
+    ----------
+    row : ndarray of shape (m,), int64
+        Row of the problem that each labelled row copies. With K = 2, and for weighted labels, at most one per row.
+    label : ndarray of shape (m,), int64
+        Action, 0 .. K - 1.
+    weight : ndarray of shape (m,), float64, > 0
+    constant : float
+    """
+
+    row: np.ndarray
+    label: np.ndarray
+    weight: np.ndarray
+    constant: float
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights."""
+        return float(self.weight.sum())
+
+    @classmethod
+    def of(cls, losses: np.ndarray) -> LabelledRows:
+        """Labelled rows of losses (n, K); none if K = 1 or no row prefers an action."""
+        least = float(losses.min(axis=1).sum())
+        if losses.shape[1] == 1:
+            none = np.empty(0, dtype=np.int64)
+            return cls(none, none, np.empty(0), least)
+        made = weighted_labels(-losses)
+        return cls(made.row, made.label.astype(np.int64), made.weight, least - made.constant)
+
+    def count_problem(self, problem: Problem, counts: np.ndarray) -> Problem:
+        """The problem in which labelled row j counts ``counts[j]`` times, one error a copy.
+
+        The leaf penalty keeps its ratio to the total: ``penalty * sum of counts / sum of weights``. Rows without a copy
+        are left out, unless leaf sizes are constrained: then they stay, without a loss.
+        """
+        K = problem.losses.shape[1]
+        copies = np.zeros((problem.data.n_rows, K))
+        copies[self.row, self.label] = counts
+        per_row = copies.sum(axis=1)
+        changes = {
+            "losses": per_row[:, None] - copies,
+            "leaf_penalty": problem.leaf_penalty * counts.sum() / self.total,
+        }
+        if problem.min_leaf == 1 and problem.min_leaf_per_arm == 0:
+            rows = np.flatnonzero(per_row)
+            changes |= {"losses": changes["losses"][rows], "data": keep_rows(problem.data, rows), "arms": None}
+        return replace(problem, **changes)
+
+    def limits(self, limits: SearchLimits, counts: np.ndarray, slack: float, seconds: float | None) -> SearchLimits:
+        """Limits of a search on counts; its reports come in the problem's unit, bounds lowered by ``slack``."""
+        limits = replace(limits, time_limit=seconds)
+        if limits.progress is None:
+            return limits
+        unit, report = self.total / counts.sum(), limits.progress
+
+        def progress(p: Progress) -> None:
+            objective, bound = (self.constant + unit * v for v in (p.objective, p.lower_bound))
+            report(replace(p, objective=objective, lower_bound=bound - slack))
+
+        return replace(limits, progress=progress)

@@ -1,0 +1,59 @@
+"""Trees found on other losses (rounded, sampled, bounded) judged by the problem's own losses."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from policytree.solvers.columns import preorder_splits
+from policytree.solvers.fixed_point import to_fixed_point
+from policytree.solvers.merge import merge_equal_rows
+from policytree.solvers.scoring import build_tree
+from policytree.tree import Tree
+from policytree.types import Problem
+
+
+def rescore(problem: Problem, tree: Tree) -> tuple[Tree, float]:
+    """The tree's splits with the best actions for the problem's losses, and its objective in float64.
+
+    Splits that do not pay for their leaves under these losses are taken back, which only lowers the objective.
+
+    Parameters
+    ----------
+    problem : Problem
+    tree : Tree
+        Its thresholds must be cuts of ``problem.data``; its losses and actions do not matter.
+    """
+    tree = build_tree(problem, _prune(problem, preorder_splits(tree, problem.data)))
+    return tree, float(tree.value[tree.is_leaf].min(axis=1).sum()) + problem.leaf_penalty * tree.n_leaves
+
+
+def _prune(problem: Problem, splits: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    entries = iter(splits)
+
+    def walk(rows: np.ndarray) -> tuple[float, list[tuple[int, int]]]:
+        column, cut = next(entries)
+        leaf = float(problem.losses[rows].sum(axis=0).min()) + problem.leaf_penalty
+        if column < 0:
+            return leaf, [(-1, 0)]
+        left = problem.data.codes[column, rows] <= cut
+        one, first = walk(rows[left])
+        other, second = walk(rows[~left])
+        if leaf <= one + other:
+            return leaf, [(-1, 0)]
+        return one + other, [(column, cut), *first, *second]
+
+    return walk(np.arange(problem.data.n_rows))[1]
+
+
+def equivalent_points_bound(problem: Problem) -> float:
+    """A lower bound that always holds: rows no split can tell apart take one action, and there is at least one leaf.
+
+    (The equivalent-points bound of Angelino et al., "Certifiably optimal rule lists", JMLR 2018, section 3.14.)
+    """
+    fixed = to_fixed_point(problem.losses, problem.leaf_penalty, 1)
+    codes = np.ascontiguousarray(problem.data.codes, dtype=np.uint16)
+    _, planes = merge_equal_rows(codes, fixed.planes)
+    floor = sum(int(v) for v in planes.min(axis=0, initial=0))
+    losses = problem.losses
+    slack = fixed.resolution + 1e-15 * float(np.abs(losses).max(axis=1).sum())
+    return float(losses[:, 0].sum()) + fixed.to_float(floor) + problem.leaf_penalty - slack

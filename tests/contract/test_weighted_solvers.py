@@ -1,0 +1,157 @@
+"""What solvers that need not find the optimum must do all the same: valid trees, true objectives, bounds that hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from policytree.solvers import APPROXIMATE_SOLVERS, SOLVERS, get_solver
+from policytree.solvers.auto import solve_auto
+from policytree.solvers.columns import keep_rows, preorder_splits
+from policytree.solvers.duplication import solve_duplication
+from policytree.solvers.rescore import equivalent_points_bound, rescore
+from policytree.solvers.sampling import solve_sampling
+from policytree.types import Solution, Status
+from policytree.types import SearchLimits as Limits
+from tests import checker, strategies
+
+VARIANTS = {
+    "duplication": solve_duplication,
+    "duplication, factor 2": partial(solve_duplication, factor=2),
+    "sampling": partial(solve_sampling, n_draws=2),
+    "sampling, few": partial(solve_sampling, amplification=0.3),
+    "auto": solve_auto,
+}
+each_solver = pytest.mark.parametrize("solver", list(VARIANTS.values()), ids=list(VARIANTS))
+
+
+def test_every_solver_has_its_variants():
+    assert set(APPROXIMATE_SOLVERS) == {name.split(",")[0] for name in VARIANTS}
+
+
+def solve_and_check(solver, case, limits=None) -> Solution:
+    problem, optimum = case.problem(), case.optimum()
+    solution = solver(problem, limits)
+    checker.check_solution(problem, case.X, solution)
+    if optimum is None:
+        assert solution.status is Status.INFEASIBLE
+        return solution
+    scale = Fraction(1e-12 * (1 + checker.absolute_total(problem.losses, problem.leaf_penalty, 4)))
+    assert Fraction(solution.lower_bound) <= optimum + scale, f"bound {solution.lower_bound} is too high: {case!r}"
+    assert Fraction(solution.objective) >= optimum - scale
+    if solution.status is Status.OPTIMAL:
+        assert abs(Fraction(solution.objective) - optimum) <= scale, f"not optimal: {case!r}"
+    return solution
+
+
+@each_solver
+@settings(max_examples=150)
+@given(case=strategies.cases())
+def test_drawn_problems(solver, case):
+    solve_and_check(solver, case)
+
+
+@each_solver
+@pytest.mark.parametrize("seed", range(4))
+def test_random_problems(solver, seed):
+    rng = np.random.default_rng([seed, 51])
+    for _ in range(40):
+        solve_and_check(solver, strategies.random_case(rng))
+
+
+@each_solver
+def test_no_time_at_all(solver):
+    case = strategies.planted_case(np.random.default_rng(52), 60, 3, 3, 5, max_depth=3)
+    problem = case.problem()
+    checker.check_solution(problem, case.X, solver(problem, Limits(time_limit=0.0)))
+
+
+@each_solver
+def test_threads_do_not_change_the_tree(solver):
+    problem = strategies.planted_case(np.random.default_rng(53), 200, 4, 3, 9, max_depth=3).problem()
+    one, two = (solver(problem, Limits(n_jobs=jobs)) for jobs in (1, 2))
+    np.testing.assert_array_equal(one.tree.threshold, two.tree.threshold)
+    assert (one.objective, one.lower_bound, one.guarantees) == (two.objective, two.lower_bound, two.guarantees)
+
+
+@each_solver
+def test_inputs_are_left_alone(solver):
+    problem = strategies.planted_case(np.random.default_rng(54), 80, 3, 3, 9, max_depth=2).problem()
+    for array in (problem.data.codes, problem.data.n_bins, problem.losses):
+        array.flags.writeable = False
+    assert solver(problem).objective == solver(replace(problem, losses=np.asfortranarray(problem.losses))).objective
+
+
+@each_solver
+def test_progress_is_told_in_the_problems_unit(solver):
+    problem = strategies.planted_case(np.random.default_rng(55), 300, 5, 2, 30, max_depth=3).problem()
+    seen = []
+    solution = solver(problem, Limits(progress=seen.append))
+    assert seen
+    spread = (problem.losses.max(axis=1) - problem.losses.min(axis=1)).sum()
+    assert abs(seen[-1].objective - solution.objective) <= 0.25 * spread
+    assert all(p.lower_bound <= solution.objective for p in seen)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_trees_are_found_again_in_the_columns_they_came_from(seed):
+    """Splits to tree to splits, with missing values and categories; on fewer rows as well."""
+    rng = np.random.default_rng([seed, 56])
+    case = strategies.random_case(rng).but(min_leaf=1, min_leaf_per_arm=0, penalty=0.0)
+    problem = case.problem()
+    solution = SOLVERS["direct"](problem)
+    tree, objective = rescore(problem, solution.tree)
+    assert objective == solution.objective
+    assert tree.n_leaves <= solution.tree.n_leaves
+    assert equivalent_points_bound(problem) <= objective
+    rows = np.sort(rng.choice(len(case.X), size=(len(case.X) + 1) // 2, replace=False))
+    part = replace(problem, data=keep_rows(problem.data, rows), losses=problem.losses[rows])
+    few = SOLVERS["direct"](part)
+    assert all(data.min() == 0 and data.max() == bins - 1 for data, bins in zip(*_codes(part), strict=True))
+    preorder_splits(few.tree, problem.data)  # every threshold is one of the whole data's
+    whole, _ = rescore(problem, few.tree)
+    checker.check_tree_arrays(whole, case.X, problem.losses)
+
+
+def _codes(problem):
+    return problem.data.codes, problem.data.n_bins
+
+
+@pytest.mark.parametrize("factor", [0.5, 3.0, 1e-7])
+def test_scaled_weights_change_nothing(factor):
+    rng = np.random.default_rng(57)
+    case = strategies.planted_case(rng, 150, 4, 2, 8, max_depth=2, penalty=5.0)
+    case = case.but(losses=case.losses * rng.lognormal(size=(150, 1)))
+    scaled = case.but(losses=case.losses * factor, penalty=case.penalty * factor)
+    for solver in [SOLVERS["direct"], *VARIANTS.values()]:
+        before, after = solver(case.problem()), solver(scaled.problem())
+        assert after.objective == pytest.approx(before.objective * factor, rel=1e-12)
+
+
+def test_options_reach_the_solver():
+    problem = strategies.planted_case(np.random.default_rng(58), 80, 3, 2, 9, max_depth=2).problem()
+    assert get_solver("sampling", {"n_draws": 3})(problem).counters["draws"] == 3
+    with pytest.raises(ValueError, match=r"'factor'.*sampling"):
+        get_solver("sampling", {"factor": 3})
+    with pytest.raises(ValueError, match="'magic'"):
+        get_solver("magic")
+    with pytest.raises(ValueError, match="not known"):
+        get_solver(None)
+
+
+def test_auto_says_what_it_did():
+    rng = np.random.default_rng(59)
+    small = strategies.planted_case(rng, 80, 3, 2, 9, max_depth=2).problem()
+    chosen = solve_auto(small)
+    assert chosen.guarantees["solver"] == "direct" and chosen.status is Status.OPTIMAL
+    assert "proves" in chosen.guarantees["reason"]
+    large = strategies.planted_case(rng, 3_000, 8, 3, 400, max_depth=5).problem()
+    hurried = solve_auto(large, Limits(time_limit=1.0))
+    assert hurried.guarantees["solver"] in ("direct", "sampling")
+    assert "both were tried" in hurried.guarantees["reason"]
+    assert hurried.status is Status.TIME_LIMIT and hurried.lower_bound <= hurried.objective

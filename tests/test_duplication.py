@@ -1,0 +1,174 @@
+"""Weights as integer counts: the counts, what they promise, and the tree they lead to."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from policytree.binning import bin_matrix
+from policytree.exceptions import InputError
+from policytree.solvers.direct import solve_direct
+from policytree.solvers.duplication import integer_counts, rounding_guarantee, solve_duplication
+from policytree.types import Problem, Status
+from tests import strategies
+
+
+def labelled_problem(rng, n=200, n_values=8, p=4, weight=None, penalty=0.01, max_depth=2):
+    """Noisy labels of a depth-two rule as a Problem, with X, y and the weights."""
+    X = rng.integers(0, n_values, (n, p)).astype(float)
+    y = ((X[:, 0] > n_values / 2) ^ (X[:, 1] > n_values / 3) ^ (rng.random(n) < 0.15)).astype(int)
+    w = rng.lognormal(size=n) if weight is None else weight
+    losses = w[:, None] * (np.arange(2) != y[:, None])
+    return Problem(bin_matrix(X), losses, penalty * w.sum(), max_depth), X, y, w
+
+
+def test_counts_follow_algorithm_1(rng):
+    w = np.array([0.12, 1.0, 0.5, 0.004, 0.333])
+    made = integer_counts(w, 100)
+    assert made.counts.tolist() == [12, 100, 50, 0, 33]
+    assert np.bincount(made.rows(), minlength=5).tolist() == made.counts.tolist()
+    assert integer_counts(w * 7.3e-5, 100).counts.tolist() == made.counts.tolist()
+
+
+def test_small_multiples_are_exact_and_have_no_common_divisor():
+    assert integer_counts(np.array([0.3, 0.9, 0.6, 0.0]), 10).counts.tolist() == [1, 3, 2, 0]
+    assert integer_counts(np.array([1.0, 2.0, 2.0]), 100).counts.tolist() == [1, 2, 2]
+    assert integer_counts(np.full(3, 0.7), 1).counts.tolist() == [1, 1, 1]
+    # 40 is beyond factor 10, so it is rounded: 4, 10 and 0 tenths have the divisor 2
+    assert integer_counts(np.array([16.0, 40.0, 1.0]), 10).counts.tolist() == [2, 5, 0]
+
+
+@pytest.mark.parametrize("bad", [[1.0, -1.0], [0.0, 0.0], [np.nan, 1.0], [[1.0]]])
+def test_bad_weights_are_refused(bad):
+    with pytest.raises(InputError, match="weight"):
+        integer_counts(np.array(bad))
+
+
+@pytest.mark.parametrize("factor", [0, -3, 2.5, True])
+def test_bad_factors_are_refused(factor):
+    with pytest.raises(InputError, match="factor"):
+        integer_counts(np.ones(3), factor)
+
+
+@settings(max_examples=300)
+@given(
+    weight=st.lists(st.floats(0.01, 100.0), min_size=1, max_size=12),
+    factor=st.sampled_from([1, 2, 5, 10, 100, 1000]),
+    mask=st.integers(0, 2**12 - 1),
+)
+def test_no_error_rate_leaves_the_bounds_of_theorem_2(weight, factor, mask):
+    """Any set of misclassified rows, so the errors of any tree."""
+    w = np.array(weight)
+    made = integer_counts(w, factor)
+    promise = rounding_guarantee(w, made)
+    wrong = (mask >> np.arange(len(w))) & 1
+    apart = abs((w @ wrong) / w.sum() - (made.counts @ wrong) / made.counts.sum())
+    assert apart <= promise["rounding_error"] + 1e-12
+    assert promise["rounding_error"] <= promise["theorem_2"] + 1e-12
+
+
+def test_the_rounding_error_is_reached():
+    w = np.array([3.3, 1.0, 2.7])
+    made = integer_counts(w, 5)
+    share = w / w.sum() - made.counts / made.counts.sum()
+    assert share[share > 0].sum() == pytest.approx(rounding_guarantee(w, made)["rounding_error"], abs=1e-15)
+
+
+def test_printed_theorem_by_hand():
+    """Weights 1 and 1.8, factor 2: counts 1 and 2; means 1.4 and 1.35 on the scale 2 / 1.8 copies a unit."""
+    made = integer_counts(np.array([1.0, 1.8]), 2)
+    assert made.counts.tolist() == [1, 2]
+    promise = rounding_guarantee(np.array([1.0, 1.8]), made)
+    assert promise["epsilon"] == pytest.approx(0.1 / 1.35)
+    assert promise["eta"] == pytest.approx(1 / 0.9)
+    assert promise["zeta"] == pytest.approx(1.0)
+    assert promise["psi"] == pytest.approx(2.0)
+    assert promise["theorem_2"] == pytest.approx(max(0.1 / 1.35, (0.2 / 1.8 * 2 + 0.1 / 1.35) / (1 / 0.9)))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_bounds_enclose_the_optimum(seed):
+    rng = np.random.default_rng([seed, 31])
+    problem, *_ = labelled_problem(rng, penalty=[0.0, 0.02][seed % 2])
+    if seed % 3 == 0:
+        problem = Problem(problem.data, rng.normal(size=(200, 3)), 0.5, 2, min_leaf=1 + 5 * (seed % 2))
+    optimum = solve_direct(problem).objective
+    for factor in (1, 3, 10, 100, 10_000):
+        solution = solve_duplication(problem, factor=factor)
+        assert solution.lower_bound <= optimum + 1e-9
+        assert solution.objective >= optimum - 1e-9
+        total = (problem.losses.max(axis=1, keepdims=True) - problem.losses).sum()
+        assert solution.objective - optimum <= 2 * solution.guarantees["rounding_error"] * total + 1e-9
+    assert solution.objective == pytest.approx(optimum, rel=1e-3)
+
+
+def test_whole_weights_are_solved_exactly(rng):
+    problem, *_ = labelled_problem(rng, weight=rng.integers(1, 6, 200).astype(float))
+    solution = solve_duplication(problem, factor=10)
+    assert solution.status is Status.OPTIMAL
+    assert solution.objective == pytest.approx(solve_direct(problem).objective, rel=1e-13)
+    assert solution.guarantees["rounding_error"] <= 1e-15
+    assert solution.guarantees["dropped_weight"] == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_counts_have_the_optimum_of_repeated_rows(seed):
+    """Our integer counts against physically repeated rows, both solved by the direct solver."""
+    rng = np.random.default_rng([seed, 32])
+    problem, X, y, w = labelled_problem(rng, penalty=0.01)
+    made = integer_counts(w, 7)
+    rows = made.rows()
+    losses = (np.arange(2) != y[rows, None]).astype(float)
+    repeated = solve_direct(Problem(bin_matrix(X[rows]), losses, 0.01 * len(rows), 2))
+    counted = solve_direct(Problem(problem.data, losses_of(y, made.counts), 0.01 * len(rows), 2))
+    assert counted.objective == repeated.objective
+
+
+def losses_of(y, counts):
+    """Losses of rows that stand ``counts`` times."""
+    return counts[:, None] * (np.arange(2) != y[:, None]).astype(float)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_dl85_finds_the_same_on_repeated_rows(seed):
+    """An independent, unweighted solver on the physically duplicated data."""
+    pydl85 = pytest.importorskip("pydl85")
+    rng = np.random.default_rng([seed, 33])
+    problem, X, y, w = labelled_problem(rng, n=150, n_values=5, penalty=0.0)
+    made = integer_counts(w, 5)
+    rows = made.rows()
+    table = np.column_stack([X[:, j] <= v for j in range(X.shape[1]) for v in np.unique(X[:, j])[:-1]]).astype(int)
+    peer = pydl85.DL85Classifier(max_depth=2, min_sup=1)
+    peer.fit(table[rows], y[rows])
+    ours = solve_direct(Problem(problem.data, losses_of(y, made.counts), 0.0, 2))
+    assert ours.objective == peer.error_
+    full = solve_duplication(problem, factor=5)
+    wrong = full.tree.action[full.tree.apply(X)] != y
+    assert made.counts[wrong].sum() == peer.error_
+    assert w[wrong].sum() == pytest.approx(full.objective)
+
+
+def test_scaled_weights_change_nothing(rng):
+    problem, X, y, w = labelled_problem(rng)
+    solution = solve_duplication(problem, factor=13)
+    for factor in (3.0, 0.1, 1e-6, 2.0**40):
+        scaled = Problem(problem.data, problem.losses * factor, problem.leaf_penalty * factor, 2)
+        other = solve_duplication(scaled, factor=13)
+        assert other.objective == pytest.approx(solution.objective * factor, rel=1e-12)
+        assert other.guarantees["duplicated_rows"] == solution.guarantees["duplicated_rows"]
+
+
+def test_leaf_sizes_count_the_rows_of_the_data(rng):
+    problem, X, *_ = labelled_problem(rng, penalty=0.0)
+    constrained = Problem(problem.data, problem.losses, 0.0, 2, min_leaf=35)
+    tree = solve_duplication(constrained, factor=2).tree
+    assert np.bincount(tree.apply(X))[tree.is_leaf].min() >= 35
+    impossible = Problem(problem.data, problem.losses, 0.0, 2, min_leaf=201)
+    assert solve_duplication(impossible).status is Status.INFEASIBLE
+
+
+def test_nothing_to_lose(rng):
+    case = strategies.random_case(rng)
+    for K in (1, 3):
+        problem = case.but(losses=np.ones((len(case.X), K)), min_leaf=1, arms=None, min_leaf_per_arm=0).problem()
+        assert solve_duplication(problem).tree.n_leaves == 1
