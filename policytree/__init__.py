@@ -10,13 +10,14 @@ __version__ = "0.1.0"
 _ROOMS = {
     "estimators": ("DRPolicyTree", "OptimalTreeClassifier", "PolicyTree"),
     "weighting": ("MatchingRewards", "RewardEstimator", "cate_effects", "from_cate", "weighted_labels"),
-    "diagnostics": ("balance_table", "calibration_table", "crump_trimming", "outcome_fit_table", "overlap_table"),
-    "diagnostic_displays": ("CalibrationDisplay", "CovariateBalanceDisplay", "OverlapDisplay"),
+    "calibration": ("calibration_table", "outcome_calibration_table", "outcome_fit_table"),
+    "diagnostics": ("balance_table", "crump_trimming", "overlap_table"),
+    "diagnostic_displays": ("CalibrationDisplay", "CovariateBalanceDisplay", "OutcomeFitDisplay", "OverlapDisplay"),
     "cross_validation": ("cross_val_policy_value",),
     "evaluation": ("leaf_summary", "policy_difference", "policy_value"),
     "plotting": ("PolicyTreeDisplay", "plot_tree"),
     "datasets": ("load_dataset", "load_rand_hie"),
-    "exceptions": ("InputError", "OverlapWarning", "SearchWarning"),
+    "exceptions": ("BalanceWarning", "InputError", "OverlapWarning", "SearchWarning"),
     "types": ("Status",),
     "tree": ("Tree",),
 }

@@ -1,4 +1,4 @@
-"""Pictures of the diagnostics: overlap, balance (love plot), calibration."""
+"""Pictures of the diagnostics: overlap, balance (love plot), calibration, fit of the outcome models."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from policytree.diagnostics import LARGE_DIFFERENCE, balance_table, calibration_table, overlap_table
-from policytree.exceptions import InputError, OverlapWarning
+from policytree.calibration import calibration_table, outcome_calibration_table, outcome_fit_table
+from policytree.diagnostics import LARGE_DIFFERENCE, balance_table, overlap_table
+from policytree.exceptions import BalanceWarning, InputError, OverlapWarning
 from policytree.plotting import PALETTE
-from policytree.weighting.inputs import treatment_codes
+from policytree.weighting.inputs import per_treatment
+
+LINE_COLORS = tuple(color for color in PALETTE if color != "#F0E442")  # thin yellow lines are lost on white
+MARKS = {"marker": "o", "markersize": 3, "capsize": 2, "linewidth": 1}
 
 
 def _axes(ax, width: float = 6.4, height: float = 4.0):
@@ -20,6 +24,14 @@ def _axes(ax, width: float = 6.4, height: float = 4.0):
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def _nuisance(estimator, name: str) -> pd.DataFrame:
+    """``estimator.propensity_`` or ``regression_``, refused if the estimator's method uses none."""
+    table = getattr(estimator, f"{name}_")
+    if table is None:
+        raise InputError(f"method={estimator.method!r} uses no {name}, so there is nothing to show.")
+    return table
 
 
 class OverlapDisplay:
@@ -37,8 +49,8 @@ class OverlapDisplay:
     """
 
     def __init__(self, propensity: pd.DataFrame, T, *, floor: float = 0.01):
-        self.propensity, self.floor = propensity, floor
-        self._arm = treatment_codes(T, len(propensity), propensity.columns.to_numpy())[0]
+        values, self._arm, labels = per_treatment(propensity, T)
+        self.propensity, self.floor = pd.DataFrame(values, columns=labels), floor
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OverlapWarning)  # the picture shows it
             self.table = overlap_table(propensity, T, floor=floor)
@@ -46,9 +58,7 @@ class OverlapDisplay:
     @classmethod
     def from_estimator(cls, estimator, T) -> OverlapDisplay:
         """Of a fitted RewardEstimator and the treatments it was fitted on."""
-        if estimator.propensity_ is None:
-            raise InputError(f"method={estimator.method!r} uses no propensities, so there is no overlap to show.")
-        return cls(estimator.propensity_, T, floor=estimator.min_propensity).plot()
+        return cls(_nuisance(estimator, "propensity"), T, floor=estimator.min_propensity).plot()
 
     def plot(self, *, bins: int = 30) -> OverlapDisplay:
         """Draw one panel per treatment on a new figure."""
@@ -67,9 +77,10 @@ class OverlapDisplay:
             ax.hist(values[got], edges, density=True, histtype="step", linewidth=1.8, color=PALETTE[4], label="got it")
             ax.axvline(self.floor, color=PALETTE[5], linewidth=1, linestyle="--", label="min_propensity")
             row = self.table.iloc[k]
-            ax.set_title(
-                f"{label}: {row['rows']:.0f} rows, as good as {row['effective_rows']:.0f}", loc="left", fontsize=9
-            )
+            title = f"{label}: {row['rows']:.0f} rows, after weighting as good as {row['effective_rows']:.0f}"
+            if row["share_at_floor"] > 0.0:
+                title += f"; {row['share_at_floor']:.1%} of all at min_propensity"
+            ax.set_title(title, loc="left", fontsize=9)
             ax.set_yticks([])
         self.axes_[0].legend(fontsize=8, frameon=False)
         self.axes_[-1].set_xlabel("propensity")
@@ -92,7 +103,7 @@ class CovariateBalanceDisplay:
     def from_estimator(cls, estimator, T, X, *, ax=None) -> CovariateBalanceDisplay:
         """Of a fitted RewardEstimator, the treatments and the covariates to compare."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # the picture shows it
+            warnings.simplefilter("ignore", BalanceWarning)  # the picture shows it
             table = balance_table(X, T, propensity=estimator.propensity_)
         return cls(table).plot(ax=ax)
 
@@ -129,7 +140,11 @@ class CalibrationDisplay:
     @classmethod
     def from_estimator(cls, estimator, T, *, n_bins: int = 10, ax=None) -> CalibrationDisplay:
         """Of a fitted RewardEstimator and the treatments it was fitted on."""
-        return cls(calibration_table(estimator.propensity_, T, n_bins=n_bins)).plot(ax=ax)
+        with warnings.catch_warnings():
+            # the picture shows it
+            warnings.filterwarnings("ignore", message="In .* bins the share", category=UserWarning)
+            table = calibration_table(_nuisance(estimator, "propensity"), T, n_bins=n_bins)
+        return cls(table).plot(ax=ax)
 
     def plot(self, *, ax=None) -> CalibrationDisplay:
         """Draw; ``ax_`` and ``figure_`` are set."""
@@ -137,11 +152,69 @@ class CalibrationDisplay:
         self.figure_ = ax.figure
         for k, (label, part) in enumerate(self.table.groupby(level="treatment", sort=False)):
             error = 1.96 * part["standard_error"]
-            style = {"marker": "o", "markersize": 3, "capsize": 2, "linewidth": 1, "color": PALETTE[k % len(PALETTE)]}
+            style = MARKS | {"color": LINE_COLORS[k % len(LINE_COLORS)], "marker": "osD^v"[k // len(LINE_COLORS) % 5]}
             ax.errorbar(part["predicted"], part["observed"], yerr=error, label=str(label), **style)
         top = float(self.table[["predicted", "observed"]].max().max()) * 1.05
         ax.plot([0.0, top], [0.0, top], color="#999999", linestyle="--", linewidth=1)
         ax.set_xlabel("propensity")
         ax.set_ylabel("share that got the treatment")
         ax.legend(fontsize=8, frameon=False)
+        return self
+
+
+class OutcomeFitDisplay:
+    """Mean outcome against out-of-fold prediction, one panel per treatment, with 95 % intervals of the mean.
+
+    Parameters
+    ----------
+    Y : column of n numbers
+    T : column of n labels
+    regression : DataFrame of shape (n, K)
+        Out of fold, as ``RewardEstimator.regression_``.
+    n_bins : int
+        Bins of equal size by prediction.
+
+    Attributes
+    ----------
+    table : DataFrame, see :func:`outcome_fit_table`
+    bins : DataFrame, see :func:`outcome_calibration_table`
+    figure_, axes_ : matplotlib Figure and array of K Axes, after :meth:`plot`
+    """
+
+    def __init__(self, Y, T, regression: pd.DataFrame, *, n_bins: int = 10):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="The outcome model does not fit", category=UserWarning)
+            self.table = outcome_fit_table(Y, T, regression)
+        self.bins = outcome_calibration_table(Y, T, regression, n_bins=n_bins)
+
+    @classmethod
+    def from_estimator(cls, estimator, Y, T, *, n_bins: int = 10) -> OutcomeFitDisplay:
+        """Of a fitted RewardEstimator and the outcomes and treatments it was fitted on."""
+        return cls(Y, T, _nuisance(estimator, "regression"), n_bins=n_bins).plot()
+
+    def plot(self) -> OutcomeFitDisplay:
+        """Draw one panel per treatment on a new figure."""
+        import matplotlib.pyplot as plt
+
+        shown = self.table[self.table["rows"] > 0]
+        columns = min(3, len(shown))
+        rows = -(-len(shown) // columns)
+        self.figure_, axes = plt.subplots(
+            rows, columns, figsize=(0.6 + 2.7 * columns, 0.4 + 2.7 * rows), layout="constrained", squeeze=False,
+            sharex=True, sharey=True,
+        )  # fmt: skip
+        self.axes_ = axes.ravel()[: len(shown)]
+        for spare in range(len(shown), axes.size):
+            axes.ravel()[spare].remove()
+            axes.ravel()[spare - columns].tick_params(labelbottom=True)  # now the lowest of its column
+        for ax, (label, row) in zip(self.axes_, shown.iterrows(), strict=True):
+            part = self.bins.loc[[label]]
+            error = 1.96 * part["standard_error"].fillna(0.0)  # a bin of one row has no standard error
+            ax.errorbar(part["predicted"], part["observed"], yerr=error, color=PALETTE[4], **MARKS)
+            r2 = "" if np.isnan(row["r2"]) else f", R\N{SUPERSCRIPT TWO} {row['r2']:.2f}"
+            ax.set_title(f"{label}: {row['rows']:.0f} rows{r2}", loc="left", fontsize=9)
+        for ax in self.axes_:
+            ax.axline((part["predicted"].iloc[0],) * 2, slope=1.0, color="#999999", linestyle="--", linewidth=1)
+        self.figure_.supxlabel("predicted outcome, out of fold", fontsize=10)
+        self.figure_.supylabel("mean outcome", fontsize=10)
         return self

@@ -1,4 +1,4 @@
-"""Can the data carry the question? Overlap, balance, calibration and fit of the nuisances, as tables and pictures."""
+"""Can the data carry the question? Overlap, trimming and balance, as tables with warnings."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from policytree.exceptions import InputError, OverlapWarning
+from policytree.exceptions import BalanceWarning, InputError, OverlapWarning
 from policytree.weighting.covariates import Covariates
-from policytree.weighting.inputs import numbers, treatment_codes, weights
+from policytree.weighting.inputs import per_treatment, treatment_codes, weights
 
 LARGE_DIFFERENCE = 0.1  # standard deviations; the usual line, Austin (2009)
+LARGE_RATIO = 2.0  # of variances, or its inverse; Rubin (2001)
+FEW_EFFECTIVE = 0.1  # effective rows per row of a treatment
 
 
 def effective_sample_size(weight) -> float:
@@ -21,14 +23,6 @@ def effective_sample_size(weight) -> float:
     weight = np.asarray(weight, dtype=np.float64)
     squares = float((weight**2).sum())
     return float(weight.sum() ** 2 / squares) if squares > 0.0 else 0.0
-
-
-def _propensity(propensity, T) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Values (n, K), arm codes and labels from a frame of propensities such as ``RewardEstimator.propensity_``."""
-    if not isinstance(propensity, pd.DataFrame):
-        raise InputError("propensity must be a frame with a column per treatment, as RewardEstimator.propensity_.")
-    arm, labels = treatment_codes(T, len(propensity), propensity.columns.to_numpy())
-    return propensity.to_numpy(dtype=np.float64), arm, labels
 
 
 def overlap_table(propensity: pd.DataFrame, T, *, floor: float = 0.01, sample_weight=None) -> pd.DataFrame:
@@ -52,9 +46,10 @@ def overlap_table(propensity: pd.DataFrame, T, *, floor: float = 0.01, sample_we
     Warns
     -----
     OverlapWarning
-        If more than one row in a hundred is at the floor for some treatment.
+        If more than one row in a hundred is at the floor for some treatment, or if the weighted rows of some treatment
+        are as good as less than a tenth of their number.
     """
-    p, arm, labels = _propensity(propensity, T)
+    p, arm, labels = per_treatment(propensity, T)
     w = weights(sample_weight, len(p))
     w = np.ones(len(p)) if w is None else w
     records = []
@@ -74,6 +69,11 @@ def overlap_table(propensity: pd.DataFrame, T, *, floor: float = 0.01, sample_we
             }
         )
     table = pd.DataFrame(records, index=pd.Index(labels, name="treatment"))
+    _warn_overlap(table, floor)
+    return table
+
+
+def _warn_overlap(table: pd.DataFrame, floor: float) -> None:
     worst = table["share_at_floor"].idxmax()
     if table.loc[worst, "share_at_floor"] > 0.01:
         warnings.warn(
@@ -81,9 +81,17 @@ def overlap_table(propensity: pd.DataFrame, T, *, floor: float = 0.01, sample_we
             f"{table.loc[worst, 'share_at_floor']:.1%} of the rows: what it would do for them is extrapolated. "
             "Consider crump_trimming.",
             OverlapWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
-    return table
+    effective = table["effective_rows"] / table["rows"]
+    worst = effective.idxmin()
+    if effective[worst] < FEW_EFFECTIVE:
+        warnings.warn(
+            f"Weighted by inverse propensity, the {table.loc[worst, 'rows']} rows of treatment {worst!s} are as good "
+            f"as {table.loc[worst, 'effective_rows']:.1f}: a few rows decide. Consider crump_trimming.",
+            OverlapWarning,
+            stacklevel=3,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +136,7 @@ def crump_trimming(propensity: pd.DataFrame, T) -> Trimming:
     ``g = 1 / (e (1 - e))``, found by trying every threshold rather than by their first-order condition; for several
     treatments with ``g = sum of 1 / e_k``, Yang, Imbens, Cui, Faries & Kadziola (2016), Biometrics 72(4).
     """
-    p, arm, labels = _propensity(propensity, T)
+    p, arm, labels = per_treatment(propensity, T)
     if not (p > 0.0).all():
         raise InputError("propensity holds zeros; leave out rows that could not get every treatment first.")
     g = (1.0 / p).sum(axis=1)
@@ -174,8 +182,8 @@ def balance_table(X, T, *, propensity: pd.DataFrame | None = None, sample_weight
 
     Warns
     -----
-    UserWarning
-        If a difference after weighting exceeds 0.1 standard deviations.
+    BalanceWarning
+        If a difference after weighting exceeds 0.1 standard deviations, or a variance ratio lies outside 0.5 to 2.
 
     References
     ----------
@@ -188,7 +196,7 @@ def balance_table(X, T, *, propensity: pd.DataFrame | None = None, sample_weight
     base = np.ones(len(arm)) if base is None else base
     schemes = {"before": base}
     if propensity is not None:
-        p, arm, labels = _propensity(propensity, T)
+        p, arm, labels = per_treatment(propensity, T)
         schemes["after"] = base / p[np.arange(len(arm)), arm]
     before = [_moments(Z[arm == k], base[arm == k]) for k in range(len(labels))]
     frames = {}
@@ -213,81 +221,22 @@ def _ratio(a, b) -> np.ndarray:
 def _warn_unbalanced(table: pd.DataFrame) -> None:
     if "difference_after" not in table:
         return
-    size = table["difference_after"].abs()
+    said = []
+    size, ratio = table["difference_after"].abs(), table["variance_ratio_after"]
     count = int((size > LARGE_DIFFERENCE).sum())
     if count:
         comparison, covariate = size.idxmax()
-        warnings.warn(
-            f"After weighting, {count} of {len(table)} differences exceed {LARGE_DIFFERENCE} standard deviations; the "
-            f"largest is {table.loc[(comparison, covariate), 'difference_after']:.2f} in {covariate} ({comparison}).",
-            UserWarning,
-            stacklevel=3,
+        said.append(
+            f"{count} of {len(table)} differences exceed {LARGE_DIFFERENCE} standard deviations; the largest is "
+            f"{table.loc[(comparison, covariate), 'difference_after']:.2f} in {covariate} ({comparison})"
         )
-
-
-def calibration_table(propensity: pd.DataFrame, T, *, n_bins: int = 10) -> pd.DataFrame:
-    """Whether those said to have a 30 % chance of a treatment got it in 30 % of the cases.
-
-    Parameters
-    ----------
-    propensity : DataFrame of shape (n, K)
-        Out of fold.
-    T : column of n labels
-    n_bins : int
-        Bins of equal size by propensity (fewer where values tie).
-
-    Returns
-    -------
-    DataFrame with index (treatment, bin)
-        rows, predicted (mean propensity), observed (share that got it), standard_error (of observed, if
-        predicted is true).
-    """
-    p, arm, labels = _propensity(propensity, T)
-    frames = {}
-    for k, label in enumerate(labels):
-        edges = np.unique(np.quantile(p[:, k], np.arange(1, n_bins) / n_bins))
-        part = pd.DataFrame({"predicted": p[:, k], "observed": arm == k, "noise": p[:, k] * (1 - p[:, k])})
-        grouped = part.groupby(np.unique(np.searchsorted(edges, p[:, k]), return_inverse=True)[1])
-        rows = grouped.size()
-        frames[label] = pd.DataFrame(
-            {
-                "rows": rows,
-                "predicted": grouped["predicted"].mean(),
-                "observed": grouped["observed"].mean(),
-                "standard_error": np.sqrt(grouped["noise"].sum()) / rows,
-            }
+    unequal = np.maximum(ratio, 1.0 / ratio.where(ratio > 0.0))  # no variance on one side is no ratio to speak of
+    count = int((unequal > LARGE_RATIO).sum())
+    if count:
+        comparison, covariate = unequal.idxmax()
+        said.append(
+            f"{count} of {len(table)} variance ratios lie outside {1 / LARGE_RATIO:g} to {LARGE_RATIO:g}; the farthest "
+            f"is {ratio[(comparison, covariate)]:.2f} in {covariate} ({comparison})"
         )
-    return pd.concat(frames, names=["treatment", "bin"])
-
-
-def outcome_fit_table(Y, T, regression: pd.DataFrame, *, sample_weight=None) -> pd.DataFrame:
-    """How well the outcome models predict, out of fold, those who got each treatment.
-
-    Parameters
-    ----------
-    Y : column of n numbers
-    T : column of n labels
-    regression : DataFrame of shape (n, K)
-        ``RewardEstimator.regression_``.
-    sample_weight : column of n numbers, optional
-
-    Returns
-    -------
-    DataFrame, one row per treatment
-        rows, r2 (share of the outcome's variance explained; negative is worse than the mean), rmse, bias (mean
-        residual) and its standard_error, in the outcome's unit.
-    """
-    y = numbers(Y, "Y", len(regression)).to_numpy()
-    arm, labels = treatment_codes(T, len(y), regression.columns.to_numpy())
-    w = weights(sample_weight, len(y))
-    w = np.ones(len(y)) if w is None else w
-    records = []
-    for k, label in enumerate(labels):
-        own = arm == k
-        residual, weight = y[own] - regression[label].to_numpy()[own], w[own]
-        bias, mse = np.average(residual, weights=weight), np.average(residual**2, weights=weight)
-        variance = np.average((y[own] - np.average(y[own], weights=weight)) ** 2, weights=weight)
-        error = np.sqrt((weight**2 * (residual - bias) ** 2).sum()) / weight.sum()
-        r2 = 1.0 - mse / variance if variance > 0.0 else np.nan
-        records.append({"rows": own.sum(), "r2": r2, "rmse": np.sqrt(mse), "bias": bias, "standard_error": error})
-    return pd.DataFrame(records, index=pd.Index(labels, name="treatment"))
+    if said:
+        warnings.warn(f"After weighting, {'; '.join(said)}.", BalanceWarning, stacklevel=3)

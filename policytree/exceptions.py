@@ -17,3 +17,7 @@ class SearchWarning(UserWarning):
 
 class OverlapWarning(UserWarning):
     """Estimated propensities leave some persons with almost no chance of some treatment."""
+
+
+class BalanceWarning(UserWarning):
+    """After weighting, covariates still differ between treatments; the message says which, and by how much."""

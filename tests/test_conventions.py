@@ -31,7 +31,7 @@ ORDER = [
     ("solvers",),
     ("estimators",),
     ("evaluation", "datasets"),
-    ("cross_validation", "diagnostics"),
+    ("calibration", "cross_validation", "diagnostics"),
     ("plotting",),
     ("diagnostic_displays",),
     ("report",),

@@ -5,19 +5,19 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from policytree.diagnostic_displays import CalibrationDisplay, CovariateBalanceDisplay, OverlapDisplay
-from policytree.diagnostics import (
-    balance_table,
-    calibration_table,
-    crump_trimming,
-    effective_sample_size,
-    outcome_fit_table,
-    overlap_table,
+from policytree.calibration import calibration_table, outcome_calibration_table, outcome_fit_table
+from policytree.diagnostic_displays import (
+    CalibrationDisplay,
+    CovariateBalanceDisplay,
+    OutcomeFitDisplay,
+    OverlapDisplay,
 )
-from policytree.exceptions import InputError, OverlapWarning
+from policytree.diagnostics import balance_table, crump_trimming, effective_sample_size, overlap_table
+from policytree.exceptions import BalanceWarning, InputError, OverlapWarning
 from policytree.weighting import RewardEstimator
 
 
@@ -90,7 +90,8 @@ def test_a_trial_is_not_trimmed():
 def test_balance_by_hand():
     X = pd.DataFrame({"x": [0.0, 2.0, 1.0, 5.0]})
     p = pd.DataFrame({"a": [0.5, 0.25, 0.5, 0.5], "b": [0.5, 0.75, 0.5, 0.5]})
-    with pytest.warns(UserWarning, match="After weighting, 1 of 1 differences exceed 0.1"):
+    said = r"1 of 1 differences exceed 0.1 .* 1 of 1 variance ratios lie outside 0.5 to 2; the farthest is 4.50 in x"
+    with pytest.warns(BalanceWarning, match=said):
         table = balance_table(X, ["a", "a", "b", "b"], propensity=p)
     row = table.loc[("b - a", "x")]
     scale = np.sqrt((1.0 + 4.0) / 2)
@@ -124,7 +125,8 @@ def test_calibration_of_true_propensities(rng):
     assert table.groupby("treatment")["rows"].sum().tolist() == [20_000, 20_000]
     z = (table["observed"] - table["predicted"]) / table["standard_error"]
     assert np.abs(z).max() < 3.5
-    wrong = calibration_table(1 - p, T)
+    with pytest.warns(UserWarning, match=r"In \d+ of 20 bins the share .* the farthest: 2000 rows with propensity 0.1"):
+        wrong = calibration_table(1 - p, T)
     assert np.abs((wrong["observed"] - wrong["predicted"]) / wrong["standard_error"]).max() > 10
 
 
@@ -144,10 +146,64 @@ def test_outcome_fit_by_hand():
     assert np.isnan(table.loc["b", "r2"])
 
 
+def test_a_few_rows_that_decide_are_warned_about():
+    p = pd.DataFrame({"a": np.r_[0.011, np.full(99, 0.9)]})
+    p["b"] = 1 - p["a"]
+    with pytest.warns(OverlapWarning, match=r"the 50 rows of treatment a are as good as 2\.\d: a few rows decide"):
+        overlap_table(p, ["a", "b"] * 50)
+
+
+def test_outcome_models_that_do_not_fit_are_warned_about_with_numbers(rng):
+    T, truth = np.repeat(["a", "b"], 200), rng.normal(size=400)
+    Y = truth + rng.normal(size=400)
+    good = pd.DataFrame({"a": truth, "b": truth})
+    assert outcome_fit_table(Y, T, good)["r2"].between(0.3, 0.7).all()
+    with pytest.warns(UserWarning, match=r"for b it is off by -2.94 \(standard error 0\.07"):
+        outcome_fit_table(Y, T, good.assign(b=truth + 3.0))
+    with pytest.warns(UserWarning, match=r"for a it predicts worse than the mean \(R2 -[12]\.\d\d\)"):
+        outcome_fit_table(Y, T, good.assign(a=-truth))
+    means = pd.DataFrame({k: np.full(400, Y[k == T].mean()) for k in "ab"})
+    np.testing.assert_allclose(outcome_fit_table(Y, T, means)["r2"], 0.0, atol=1e-12)  # which is no failure
+
+
+def test_outcome_calibration_by_hand():
+    regression = pd.DataFrame({"a": [1.0, 1.0, 3.0, 9.0], "b": [0.0, 0.0, 0.0, 5.0]})
+    table = outcome_calibration_table([0.0, 2.0, 4.0, 6.0], ["a", "a", "a", "b"], regression, n_bins=2)
+    assert table.index.tolist() == [("a", 0), ("a", 1), ("b", 0)]
+    assert table["rows"].tolist() == [2, 1, 1]
+    assert table["predicted"].tolist() == [1.0, 3.0, 5.0]
+    assert table["observed"].tolist() == [1.0, 4.0, 6.0]
+    assert table["standard_error"].iloc[0] == pytest.approx(1.0)
+
+
+def test_polars_tables_give_the_same_diagnostics(rng):
+    X, T, p = observational(rng, 300)
+    T = np.where(T == "drug", 1, 0)  # polars only knows the text of the labels
+    p = p.set_axis([1, 0], axis=1)
+    theirs = pl.DataFrame({"1": p[1].to_numpy(), "0": p[0].to_numpy()})
+    Y, as_series = rng.normal(size=300), pl.Series("arm", T)
+    regression = pd.DataFrame(np.zeros((300, 2)), columns=[1, 0])
+    pd.testing.assert_frame_equal(overlap_table(theirs, as_series), overlap_table(p, T), check_index_type=False)
+    pd.testing.assert_frame_equal(calibration_table(theirs, as_series), calibration_table(p, T), check_index_type=False)
+    ours = balance_table(X, T)
+    pd.testing.assert_frame_equal(balance_table(pl.from_pandas(X), as_series), ours)
+    pd.testing.assert_frame_equal(
+        outcome_fit_table(pl.Series(Y), as_series, pl.DataFrame({"1": np.zeros(300), "0": np.zeros(300)})),
+        outcome_fit_table(Y, T, regression),
+        check_index_type=False,
+    )
+
+
 def test_displays_show_the_tables(rng, tmp_path):
     X, T, _ = observational(rng, 600)
     fitted = RewardEstimator(LinearRegression(), LogisticRegression(), random_state=0)
-    fitted.fit(rng.normal(size=600), T, X=X)
+    Y = X["age"] + rng.normal(size=600)
+    fitted.fit(Y, T, X=X)
+    fit = OutcomeFitDisplay.from_estimator(fitted, Y, T, n_bins=4)
+    for ax, label in zip(fit.axes_, ["drug", "none"], strict=True):
+        assert ax.get_title(loc="left").startswith(f"{label}: {(label == T).sum()} rows, R² 0.")
+        drawn = ax.lines[0].get_xydata()
+        np.testing.assert_allclose(drawn, fit.bins.loc[label, ["predicted", "observed"]].to_numpy())
     overlap = OverlapDisplay.from_estimator(fitted, T)
     assert len(overlap.axes_) == 2
     assert overlap.axes_[0].get_title(loc="left").startswith("drug: ")
@@ -159,15 +215,19 @@ def test_displays_show_the_tables(rng, tmp_path):
     ax = plt.subplots()[1]
     calibration = CalibrationDisplay.from_estimator(fitted, T, n_bins=5, ax=ax)
     assert calibration.ax_ is ax
-    for name, display in {"overlap": overlap, "love": love, "calibration": calibration}.items():
+    for name, display in {"overlap": overlap, "love": love, "calibration": calibration, "fit": fit}.items():
         display.figure_.savefig(tmp_path / f"{name}.png")
 
 
 def test_what_cannot_be_shown_is_said(rng):
     X, T, p = observational(rng, 60)
     direct = RewardEstimator(LinearRegression(), method="direct", random_state=0).fit(rng.normal(size=60), T, X=X)
-    with pytest.raises(InputError, match="uses no propensities"):
-        OverlapDisplay.from_estimator(direct, T)
+    for display in (OverlapDisplay, CalibrationDisplay):
+        with pytest.raises(InputError, match="method='direct' uses no propensity"):
+            display.from_estimator(direct, T)
+    ipw = RewardEstimator(method="inverse_propensity", random_state=0).fit(rng.normal(size=60), T, X=X)
+    with pytest.raises(InputError, match="method='inverse_propensity' uses no regression"):
+        OutcomeFitDisplay.from_estimator(ipw, rng.normal(size=60), T)
     with pytest.raises(InputError, match="must be a frame"):
         overlap_table(p.to_numpy(), T)
     with pytest.raises(InputError, match="not seen at fit"):

@@ -8,8 +8,9 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
+from policytree.binning import as_pandas
 from policytree.exceptions import InputError
-from policytree.weighting.by_label import by_label
+from policytree.weighting.by_label import as_numbers, by_label
 
 FEW_TREATMENTS = 20  # so many may be rare; more, in most of the rows, are doses or names of persons
 
@@ -234,3 +235,27 @@ def outcome_matrix(regression, n: int, treatments: np.ndarray) -> np.ndarray:
         row = np.flatnonzero(~np.isfinite(values).all(axis=1))[0]
         raise InputError(f"regression has missing or infinite values, the first in row {row}; give finite numbers.")
     return np.array(values)
+
+
+def per_treatment(table, T, argument: str = "propensity") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values (n, K), arm codes and labels from a frame (pandas, polars) such as ``RewardEstimator.propensity_``.
+
+    Raises
+    ------
+    InputError
+        If ``table`` is no frame, lacks a treatment that occurs in ``T``, or holds values that are no finite numbers.
+    """
+    frame = as_pandas(table)
+    if frame is None:
+        raise InputError(f"{argument} must be a frame with a column per treatment, as RewardEstimator.{argument}_.")
+    labels = frame.columns.to_numpy()
+    present = set(as_series(T, "T"))
+    if not set(labels) & present:  # polars knows only text names
+        text = {str(label): label for label in present}
+        labels = np.array([text.get(name, name) for name in labels], dtype=object)
+    arm, labels = treatment_codes(T, len(frame), labels)
+    values = as_numbers(frame, argument)
+    if not np.isfinite(values).all():
+        row = np.flatnonzero(~np.isfinite(values).all(axis=1))[0]
+        raise InputError(f"{argument} has missing or infinite values, the first in row {row}; leave these rows out.")
+    return values, arm, labels

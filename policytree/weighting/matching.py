@@ -277,6 +277,8 @@ class MatchingRewards(BaseEstimator):
     def _fit_columns(self, X, n: int):
         self._encoder = FeatureEncoder.fit(X)
         features = self._encoder.features
+        if not features:
+            raise InputError("X has no columns to match on; pass at least one covariate.")
         self._names = [f.name for f in features]
         self._categorical = np.array([f.kind == CATEGORICAL for f in features], dtype=bool)
         self._n_values = np.array([len(f.categories) for f in features])

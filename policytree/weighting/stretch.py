@@ -129,33 +129,48 @@ def learn_stretch(
     Parikh, Rudin & Volfovsky (2022), MALTS, JMLR 23(240), eq. (6): there with hard nearest neighbours, here with smooth
     weights (Weinberger & Tesauro 2007, metric learning for kernel regression), which have a gradient.
     """
-    parts = [np.flatnonzero(arm == k) for k in np.unique(arm)]
+    parts = [np.flatnonzero((arm == k) & (w > 0.0)) for k in np.unique(arm)]  # without weight is without a say
     parts = [rows for rows in parts if len(np.unique(groups[rows])) >= 3]
     free = np.flatnonzero(~exact)
     fixed = np.where(exact, EXACT_STRETCH**2, 0.0)
-    variance = np.average((y - np.average(y, weights=w)) ** 2, weights=w) * w.sum()
-    if not parts or not len(free) or variance == 0.0:
+    total = _total_variation(y, w)
+    if not parts or not len(free) or total == 0.0:
         return np.where(exact, EXACT_STRETCH**2, 1.0)
-    blocked = [_blocked(groups[rows]) for rows in parts]
     start = 1.0 / np.sqrt(_typical_distance(columns.Z, parts, n_neighbors))
-
-    def objective(m):
-        s = fixed.copy()
-        s[free] = m**2
-        loss, gradient = 0.0, np.zeros(len(s))
-        for rows, block in zip(parts, blocked, strict=True):
-            part, by_column = _leave_one_out(columns.Z[rows], y[rows], w[rows], s[columns.owner], block)
-            loss += part / variance
-            np.add.at(gradient, columns.owner, by_column / variance)
-        return loss + penalty * (m @ m), 2.0 * m * (gradient[free] + penalty)
-
     found = minimize(
-        objective, np.full(len(free), start), jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * len(free),
+        _objective(columns, parts, y, w / total, groups, free, fixed, penalty),
+        np.full(len(free), start),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0.0, None)] * len(free),
         options={"maxiter": max_iter},
-    )  # fmt: skip
+    )
     out = fixed.copy()
     out[free] = found.x**2
     return out
+
+
+def _total_variation(y, w) -> float:
+    """Weighted sum of squared deviations of y from its weighted mean; zero without any weight."""
+    weight = w.sum()
+    return float((w * (y - (w @ y) / weight) ** 2).sum()) if weight > 0.0 else 0.0
+
+
+def _objective(columns: MetricColumns, parts, y, w, groups, free, fixed, penalty: float):
+    """A function of the free stretches that gives the penalised error and its gradient."""
+    data = [(columns.Z[rows], y[rows], w[rows], _blocked(groups[rows])) for rows in parts]
+
+    def value_and_gradient(m):
+        s = fixed.copy()
+        s[free] = m**2
+        loss, gradient = 0.0, np.zeros(len(s))
+        for Z, y_part, w_part, blocked in data:
+            error, by_column = _leave_one_out(Z, y_part, w_part, s[columns.owner], blocked)
+            loss += error
+            np.add.at(gradient, columns.owner, by_column)
+        return loss + penalty * (m @ m), 2.0 * m * (gradient[free] + penalty)
+
+    return value_and_gradient
 
 
 def _typical_distance(Z, parts, n_neighbors: int) -> float:

@@ -1,0 +1,173 @@
+"""Do the nuisances say what happens? Propensities and outcome models against what was observed, out of fold."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+
+from policytree.weighting.inputs import numbers, per_treatment, weights
+
+LARGE_MISCALIBRATION = 0.2  # of the propensity: inverse weights are then off by a fifth
+CERTAIN = 4.0  # standard errors: beyond chance, however many bins and treatments are looked at
+ENOUGH_ROWS = 10  # of a treatment, to say anything about its outcome model
+
+
+def calibration_table(propensity: pd.DataFrame, T, *, n_bins: int = 10) -> pd.DataFrame:
+    """Whether those said to have a 30 % chance of a treatment got it in 30 % of the cases.
+
+    Parameters
+    ----------
+    propensity : DataFrame of shape (n, K)
+        Out of fold. Rows raised to ``min_propensity`` look too likely to get the treatment, as they are said to be.
+    T : column of n labels
+    n_bins : int
+        Bins of equal size by propensity (fewer where values tie).
+
+    Returns
+    -------
+    DataFrame with index (treatment, bin)
+        rows, predicted (mean propensity), observed (share that got it), standard_error (of observed, if
+        predicted is true).
+
+    Warns
+    -----
+    UserWarning
+        If some bin's share that got the treatment is more than a fifth off its propensity, beyond four standard errors.
+    """
+    p, arm, labels = per_treatment(propensity, T)
+    frames = {}
+    for k, label in enumerate(labels):
+        frame = pd.DataFrame({"predicted": p[:, k], "observed": arm == k, "noise": p[:, k] * (1 - p[:, k])})
+        grouped = frame.groupby(_equal_bins(p[:, k], n_bins))
+        frames[label] = grouped[["predicted", "observed"]].mean()
+        frames[label].insert(0, "rows", grouped.size())
+        frames[label]["standard_error"] = np.sqrt(grouped["noise"].sum()) / frames[label]["rows"]
+    table = pd.concat(frames, names=["treatment", "bin"])
+    _warn_miscalibrated(table)
+    return table
+
+
+def _equal_bins(values: np.ndarray, n_bins: int) -> np.ndarray:
+    """Numbers 0, 1, ... of bins of nearly equal size in ascending order; equal values share one."""
+    edges = np.unique(np.quantile(values, np.arange(1, n_bins) / n_bins))
+    return np.unique(np.searchsorted(edges, values), return_inverse=True)[1]
+
+
+def _warn_miscalibrated(table: pd.DataFrame) -> None:
+    gap = (table["observed"] - table["predicted"]).abs()
+    off = gap.where(gap > CERTAIN * table["standard_error"], 0.0) / table["predicted"]
+    count = int((off > LARGE_MISCALIBRATION).sum())
+    if count:
+        treatment, part = off.idxmax()
+        worst = table.loc[(treatment, part)]
+        warnings.warn(
+            f"In {count} of {len(table)} bins the share that got a treatment is more than {LARGE_MISCALIBRATION:.0%} "
+            f"off its propensity; the farthest: {worst['rows']:.0f} rows with propensity {worst['predicted']:.3f} of "
+            f"{treatment!s}, of which {worst['observed']:.3f} got it. Use another propensity model, or calibrate it "
+            "(CalibratedClassifierCV).",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def outcome_fit_table(Y, T, regression, *, sample_weight=None) -> pd.DataFrame:
+    """How well the outcome models predict, out of fold, those who got each treatment.
+
+    Parameters
+    ----------
+    Y : column of n numbers
+    T : column of n labels
+    regression : DataFrame of shape (n, K)
+        ``RewardEstimator.regression_``.
+    sample_weight : column of n numbers, optional
+
+    Returns
+    -------
+    DataFrame, one row per treatment
+        rows, r2 (share of the outcome's variance explained; negative is worse than the mean), rmse, bias (mean
+        residual) and its standard_error, in the outcome's unit.
+
+    Warns
+    -----
+    UserWarning
+        If, for a treatment of ten rows or more, the predictions are clearly worse than the treatment's mean, or the
+        bias exceeds four standard errors.
+    """
+    m, arm, labels = per_treatment(regression, T, "regression")
+    y = numbers(Y, "Y", len(m)).to_numpy()
+    w = weights(sample_weight, len(y))
+    w = np.ones(len(y)) if w is None else w
+    records = [_fit_record(y[own], m[own, k], w[own]) for k, own in enumerate(arm == np.arange(len(labels))[:, None])]
+    table = pd.DataFrame(records, index=pd.Index(labels, name="treatment"))
+    _warn_misfit(table)
+    return table.drop(columns="worse_by")
+
+
+def _fit_record(y, predicted, w) -> dict:
+    """Fit of one treatment's rows; NaN without rows or weight."""
+    if not w.any():
+        names = ("r2", "rmse", "bias", "standard_error", "worse_by")
+        return {"rows": len(y), **dict.fromkeys(names, np.nan)}
+    residual, share = y - predicted, w / w.sum()
+    bias, mse = share @ residual, share @ residual**2
+    deviation = y - share @ y
+    excess = residual**2 - deviation**2
+    noise = np.sqrt((share**2 * (excess - share @ excess) ** 2).sum())
+    variance = share @ deviation**2
+    return {
+        "rows": len(y),
+        "r2": 1.0 - mse / variance if variance > 0.0 else np.nan,
+        "rmse": np.sqrt(mse),
+        "bias": bias,
+        "standard_error": np.sqrt((share**2 * (residual - bias) ** 2).sum()),
+        "worse_by": (share @ excess) / noise if noise > 0.0 else 0.0,  # in standard errors
+    }
+
+
+def _warn_misfit(table: pd.DataFrame) -> None:
+    enough = table["rows"] >= ENOUGH_ROWS
+    failed = []
+    for label, row in table[enough & (table["worse_by"] > CERTAIN / 2) & (table["r2"] < -0.01)].iterrows():
+        failed.append(f"for {label!s} it predicts worse than the mean (R2 {row['r2']:.2f})")
+    for label, row in table[enough & (table["bias"].abs() > CERTAIN * table["standard_error"])].iterrows():
+        failed.append(f"for {label!s} it is off by {row['bias']:.3g} (standard error {row['standard_error']:.2g})")
+    if failed:
+        warnings.warn(
+            f"The outcome model does not fit: {'; '.join(failed)}. Use another model_regression, or rely on the "
+            "propensities.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def outcome_calibration_table(Y, T, regression, *, n_bins: int = 10) -> pd.DataFrame:
+    """Whether those predicted an outcome of 30 under the treatment they got have 30 on average.
+
+    Parameters
+    ----------
+    Y : column of n numbers
+    T : column of n labels
+    regression : DataFrame of shape (n, K)
+        Out of fold, as ``RewardEstimator.regression_``.
+    n_bins : int
+        Bins of equal size by prediction (fewer where values tie).
+
+    Returns
+    -------
+    DataFrame with index (treatment, bin)
+        rows, predicted and observed (means, in the outcome's unit), standard_error (of observed).
+    """
+    m, arm, labels = per_treatment(regression, T, "regression")
+    y = numbers(Y, "Y", len(m)).to_numpy()
+    frames = {}
+    for k, label in enumerate(labels):
+        own = arm == k
+        if not own.any():
+            continue
+        grouped = pd.DataFrame({"predicted": m[own, k], "observed": y[own]}).groupby(_equal_bins(m[own, k], n_bins))
+        frames[label] = grouped.mean()
+        frames[label].insert(0, "rows", grouped.size())
+        frames[label]["standard_error"] = grouped["observed"].sem()
+    return pd.concat(frames, names=["treatment", "bin"])
