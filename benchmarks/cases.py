@@ -159,14 +159,16 @@ def policy(directory: Path, n: int, p: int, n_actions: int, distinct: str) -> Ar
     return Arrays(X, -rewards)
 
 
-def overlapping_classes(directory: Path, n: int, p: int) -> Arrays:
-    """Two overlapping clouds with a common size factor, every value distinct: measured grains or showers, in shape."""
+def overlapping_classes(directory: Path, n: int, p: int, separation: float) -> Arrays:
+    """Two overlapping clouds with a common size factor, every value distinct: the shape of measured grains or showers.
+
+    The classes lie ``separation`` standard deviations of the size factor apart. The directory is not used.
+    """
     rng = np.random.default_rng(n + p)
     labels = (rng.random(n) < 0.45).astype(int)
-    size = rng.standard_normal((n, 1)) + 0.9 * labels[:, None]
-    X = np.exp(0.2 * (size * rng.uniform(0.5, 1.5, p) + rng.standard_normal((n, p))))
-    flipped = rng.random(n) < 0.05
-    return labelled(X, np.where(flipped, 1 - labels, labels))
+    size = rng.standard_normal((n, 1)) + separation * labels[:, None]
+    loading = rng.uniform(0.5, 1.5, p)
+    return labelled(np.exp(0.2 * (size * loading + 0.5 * rng.standard_normal((n, p)))), labels)
 
 
 def real_cases() -> list[Case]:
@@ -209,8 +211,9 @@ def synthetic_cases() -> list[Case]:
         load = partial(policy, n=n, p=p, n_actions=n_actions, distinct=distinct)
         return Case(name, load, "reward", depth, best=best, **more)
 
-    def classes(n, p):
-        return Case(f"classes {n:,} x {p} continuous d3", partial(overlapping_classes, n=n, p=p), "errors", 3)
+    def classes(n, p, separation):
+        load = partial(overlapping_classes, n=n, p=p, separation=separation)
+        return Case(f"classes {n:,} x {p} continuous d3", load, "errors", 3)
 
     return [
         case(10_000, 10, 2, "continuous", 2, 2413.762910),
@@ -223,8 +226,8 @@ def synthetic_cases() -> list[Case]:
         case(1_000, 10, 2, "continuous", 3, 447.191639),
         case(10_000, 10, 3, "q10", 3, 3092.341069),
         case(10_000, 30, 2, "q10", 3, 1958.266456),
-        classes(3_810, 7),
-        classes(19_020, 10),
+        classes(3_810, 7, 3.0),
+        classes(19_020, 10, 1.8),
         case(100_000, 200, 20, "r100", 2, None, n_jobs=2, large=True),
         case(1_000_000, 20, 2, "q63", 3, None, n_jobs=2, large=True),
     ]

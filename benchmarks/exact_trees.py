@@ -129,11 +129,13 @@ def objective_text(case: Case, value: float) -> str:
 
 
 def ratio_text(result: dict, ours: dict | None) -> str:
-    """Time in units of ours; at least that if the peer did not prove."""
-    if ours is None or "seconds" not in ours:
+    """Time in units of ours; a bound on it if one of the two did not prove, nothing if neither did."""
+    if result is ours:
+        return "1"
+    if ours is None or "seconds" not in ours or not (ours["proved"] or result["proved"]):
         return ""
-    ratio = result["seconds"] / ours["seconds"]
-    return f"{'' if result['proved'] else '>= '}{ratio:,.3g}"
+    bound = ">= " if not result["proved"] else "<= " if not ours["proved"] else ""
+    return f"{bound}{result['seconds'] / ours['seconds']:,.3g}"
 
 
 def table_lines(case: Case, all_found: dict[str, dict]) -> list[list[str]]:
@@ -176,7 +178,7 @@ def csv_rows(all_found: dict[str, dict], versions: dict[str, str]) -> list[dict]
     fields += ["memory_mb", "trouble", "skipped"]
     return [
         {
-            "case": name, "solver": peer, "version": versions[peer], "best_known": CASES[name].best,
+            "case": name, "solver": peer, "version": versions.get(peer), "best_known": CASES[name].best,
             **{field: result.get(field) for field in fields},
         }
         for name, found in all_found.items() for peer, result in found.items()
@@ -271,6 +273,7 @@ def main() -> None:
                 continue
             found[name] = summarize(*run_process(case, name, options))
             if found[name].get("missing"):
+                all_found[case.name] = {"all": found[name]}
                 break
         lines += table_lines(case, all_found)
         if options.output is not None:
