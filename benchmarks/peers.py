@@ -55,7 +55,7 @@ def too_many_columns(arrays: Arrays) -> str | None:
     """Why a peer that takes binary features is not tried."""
     count = sum(len(np.unique(x)) - 1 for x in arrays.X.T)
     if count > MOST_COLUMNS or count * len(arrays.X) > MOST_CELLS:
-        return f"binary features only; every threshold makes {count:,} columns"
+        return f"binary features only; every threshold makes {count:,} columns of {len(arrays.X):,} rows"
     return None
 
 
