@@ -149,7 +149,7 @@ def test_dl85_finds_the_same_on_repeated_rows(seed):
 
 
 def test_scaled_weights_change_nothing(rng):
-    problem, X, y, w = labelled_problem(rng)
+    problem, *_ = labelled_problem(rng)
     solution = solve_duplication(problem, factor=13)
     for factor in (3.0, 0.1, 1e-6, 2.0**40):
         scaled = Problem(problem.data, problem.losses * factor, problem.leaf_penalty * factor, 2)

@@ -16,8 +16,8 @@ from policytree.solvers.columns import keep_rows, preorder_splits
 from policytree.solvers.duplication import solve_duplication
 from policytree.solvers.rescore import equivalent_points_bound, rescore
 from policytree.solvers.sampling import solve_sampling
-from policytree.types import Solution, Status
 from policytree.types import SearchLimits as Limits
+from policytree.types import Solution, Status
 from tests import checker, strategies
 
 VARIANTS = {

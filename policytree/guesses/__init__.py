@@ -1,0 +1,24 @@
+"""Guesses about the optimum from a reference model. A new guess is one new file and its line here."""
+
+from policytree.guesses.additive import additive_cuts
+from policytree.guesses.depth import guess_depth
+from policytree.guesses.elimination import eliminate_columns
+from policytree.guesses.lower_bounds import bounded_losses, leaf_and_reference_loss, reference_losses
+from policytree.guesses.reference import ReferenceGuesses, resolve_guesses
+from policytree.guesses.thresholds import feature_thresholds, kept_cuts, snap_thresholds
+from policytree.types import Guesses
+
+__all__ = [
+    "Guesses",
+    "ReferenceGuesses",
+    "additive_cuts",
+    "bounded_losses",
+    "eliminate_columns",
+    "feature_thresholds",
+    "guess_depth",
+    "kept_cuts",
+    "leaf_and_reference_loss",
+    "reference_losses",
+    "resolve_guesses",
+    "snap_thresholds",
+]

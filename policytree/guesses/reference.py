@@ -1,0 +1,180 @@
+"""Guesses from a reference model fitted to the same data: thresholds, depth and lower bounds in one value."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+
+from policytree.exceptions import InputError, SearchWarning
+from policytree.guesses.additive import additive_cuts
+from policytree.guesses.boosting import make_model, used_cuts
+from policytree.guesses.depth import guess_depth
+from policytree.guesses.elimination import eliminate_columns
+from policytree.guesses.lower_bounds import leaf_and_reference_loss, reference_losses
+from policytree.guesses.thresholds import feature_thresholds
+from policytree.types import BinnedData, Guesses
+from policytree.weighting.classification import weighted_labels
+
+MODELS = ("auto", "gradient_boosting", "hist_gradient_boosting", "additive")
+POOR = 0.99  # a reference that loses more than this share of what a single leaf loses has nothing to say
+
+
+@dataclass(frozen=True)
+class ReferenceGuesses:
+    """Which guesses to take from which reference model; an estimator's ``guesses=`` argument.
+
+    Parameters
+    ----------
+    thresholds : bool, default True
+        Keep the thresholds that the model needs, by column elimination.
+    depth : bool, default False
+        Limit the depth to that of :func:`guess_depth`.
+    lower_bounds : bool, default True
+        Take the model's weighted loss plus one leaf penalty as a lower bound of every subproblem.
+    model : {"auto", "gradient_boosting", "hist_gradient_boosting", "additive"} or scikit-learn classifier
+        "auto" is gradient boosting, on histograms where the table is large. "additive" takes thresholds at the jumps of
+        interpret's explainable boosting machine, and everything else from boosting on these. A classifier of another
+        kind can give lower bounds only.
+    n_estimators : int, default 40
+    max_depth : int, default 1
+        Number and depth of the boosted trees; the papers use (40, 1), (30, 2), (50, 2), (20, 3).
+    learning_rate : float, default 0.1
+    tolerance : float, default 0
+        How much weighted training accuracy column elimination may cost.
+    random_state : int, default 0
+
+    Notes
+    -----
+    McTavish et al., "Fast sparse decision tree optimization via reference ensembles", AAAI 2022; with weights: Behrouz
+    et al. (2022, arXiv:2210.06825), section 3.1. The model is fitted to the integer codes of the data, so that missing
+    values and categories take part, and to weighted labels: for rewards, those of
+    :func:`policytree.weighting.weighted_labels`; the reference is then a policy.
+    """
+
+    thresholds: bool = True
+    depth: bool = False
+    lower_bounds: bool = True
+    model: Any = "auto"
+    n_estimators: int = 40
+    max_depth: int = 1
+    learning_rate: float = 0.1
+    tolerance: float = 0.0
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        known = isinstance(self.model, ClassifierMixin) or (isinstance(self.model, str) and self.model in MODELS)
+        if not known:
+            names = ", ".join(map(repr, MODELS))
+            raise InputError(f"model must be one of {names} or a classifier; got {self.model!r}.")
+        guess_depth(self.n_estimators, self.max_depth)
+        if not self.tolerance >= 0:
+            raise InputError(f"tolerance must be a number >= 0; got {self.tolerance!r}.")
+
+    def make(self, data: BinnedData, losses: np.ndarray) -> tuple[Guesses, dict[str, float | str]]:
+        """Fit the reference and take the guesses.
+
+        Parameters
+        ----------
+        data : BinnedData
+        losses : ndarray of shape (n, K)
+            Weighted losses.
+
+        Returns
+        -------
+        guesses : Guesses
+        report : dict
+            ``reference_loss`` and ``leaf_loss``, the shares of what can be lost that the reference and the best single
+            leaf lose (for labels, weighted error rates); ``kept_thresholds`` of ``all_thresholds``; ``reference``, a
+            sentence.
+
+        Warns
+        -----
+        SearchWarning
+            If the reference is hardly better than a single leaf.
+        """
+        depth = guess_depth(self.n_estimators, self.max_depth) if self.depth else None
+        if losses.shape[1] == 1 or not (losses.max(axis=1) > losses.min(axis=1)).any() or not len(data.codes):
+            report = "There is nothing to guess: every action, or every row, is like the others."
+            return Guesses(max_depth=depth), {"reference": report}
+        labels = weighted_labels(-losses)
+        label, weight = labels.label.astype(np.int64), labels.weight
+        if len(np.unique(label)) == 1:
+            cuts, actions = [np.empty(0, np.int64)] * len(data.codes), np.full(len(losses), label[0])
+        else:
+            weight = weight / weight.mean()  # boosting's stopping rules and priors are not free of scale
+            cuts, predict = self._fit(data.codes[:, labels.row], label, weight)
+            actions = predict(data.codes)
+        bounds = reference_losses(losses, actions)
+        report = _report(losses, bounds, actions)
+        if self.thresholds:
+            report["kept_thresholds"] = float(sum(map(len, cuts)))
+            report["all_thresholds"] = float((data.n_bins - 1).sum())
+        guesses = Guesses(
+            max_depth=depth,
+            thresholds=feature_thresholds(data, cuts) if self.thresholds else None,
+            reference_losses=bounds if self.lower_bounds else None,
+        )
+        return guesses, report
+
+    def _fit(self, codes: np.ndarray, label: np.ndarray, weight: np.ndarray):
+        """Cuts and a function from codes to predicted actions."""
+        additive = isinstance(self.model, str) and self.model == "additive"
+        kind = "auto" if additive else self.model
+        size = self.n_estimators, self.max_depth, self.learning_rate, self.random_state
+        model = make_model(kind, *size, codes.size)
+        cuts = None
+        if additive:
+            cuts = additive_cuts(codes, label, weight, random_state=self.random_state)
+        else:
+            model.fit(codes.T.astype(np.float64), label, sample_weight=weight)
+            if self.thresholds:
+                cuts = used_cuts(model, len(codes))
+        if cuts is None:
+            return [], lambda codes: model.predict(codes.T.astype(np.float64))
+        if not sum(map(len, cuts)):
+            best = int(np.argmax(np.bincount(label, weights=weight)))
+            return cuts, lambda codes: np.full(codes.shape[1], best)
+        return eliminate_columns(model, codes, cuts, label, weight, self.tolerance)
+
+
+def _report(losses: np.ndarray, reference: np.ndarray, actions: np.ndarray) -> dict[str, float | str]:
+    """Losses of reference and leaf, and a sentence; warns where the reference says little."""
+    leaf, loss = leaf_and_reference_loss(losses, reference)
+    text = f"reference loss {loss:.3g}, leaf loss {leaf:.3g}"
+    if (actions == actions[0]).all():
+        text += "; the reference predicts one class only"
+    if loss > POOR * leaf:
+        warnings.warn(
+            f"The reference model says little about the tree ({text}); guess less, or from a richer model.",
+            SearchWarning,
+            stacklevel=2,
+        )
+    return {"reference_loss": loss, "leaf_loss": leaf, "reference": text}
+
+
+def resolve_guesses(guesses, random_state: int = 0) -> Guesses | ReferenceGuesses | None:
+    """What an estimator's ``guesses=`` argument means.
+
+    Parameters
+    ----------
+    guesses : None, str, sequence of str, ReferenceGuesses or Guesses
+        "thresholds", "depth", "lower_bounds", several of them, or "all", from a default reference model; a configured
+        one; or the guesses themselves.
+    random_state : int
+        Seed of a default reference model.
+    """
+    if guesses is None or isinstance(guesses, (Guesses, ReferenceGuesses)):
+        return guesses
+    names = ("thresholds", "depth", "lower_bounds")
+    wanted = names if guesses == "all" else (guesses,) if isinstance(guesses, str) else tuple(guesses)
+    unknown = [name for name in wanted if name not in names]
+    if unknown or not wanted:
+        raise InputError(
+            f"guesses={guesses!r} is not known; use 'thresholds', 'depth', 'lower_bounds', a list of them, 'all', a "
+            "ReferenceGuesses or a Guesses."
+        )
+    return ReferenceGuesses(**{name: name in wanted for name in names}, random_state=random_state)

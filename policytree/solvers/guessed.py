@@ -1,0 +1,109 @@
+"""Any solver with guesses: fewer thresholds, less depth, and losses bounded from below by a reference's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from policytree.exceptions import InputError
+from policytree.guesses import bounded_losses, kept_cuts
+from policytree.solvers.columns import keep_cuts
+from policytree.solvers.direct import solve_direct
+from policytree.solvers.merge import merge_equal_rows
+from policytree.solvers.polish import polish
+from policytree.solvers.rescore import equivalent_points_bound
+from policytree.types import Guesses, Problem, SearchLimits, Solution, Status
+
+
+def solve_with_guesses(
+    problem: Problem, guesses: Guesses, limits: SearchLimits | None = None, *, solve=solve_direct
+) -> Solution:
+    """Solve a problem within guesses.
+
+    Parameters
+    ----------
+    problem : Problem
+    guesses : Guesses
+        ``thresholds``: one array per feature (see :func:`policytree.guesses.kept_cuts`); ``max_depth``: an upper limit
+        beside the problem's; ``reference_losses``: see :func:`policytree.guesses.bounded_losses`.
+    limits : SearchLimits, optional
+    solve : callable
+        The solver, ``(Problem, SearchLimits) -> Solution``.
+
+    Returns
+    -------
+    Solution
+        ``objective`` is that of the problem's own losses; ``lower_bound`` holds for all trees within the guessed
+        thresholds and depth; ``status`` is OPTIMAL_GIVEN_GUESSES where the solver's is OPTIMAL and a guess took
+        something away. ``guarantees``: ``guessed``, what was guessed; and ``theorem_1``, where lower bounds were
+        guessed: the tree's objective exceeds that of the best tree within guessed thresholds and depth by at most this
+        much.
+
+    Raises
+    ------
+    InputError
+        If guesses do not fit the problem, or hold an upper bound, which no solver takes.
+
+    Notes
+    -----
+    Theorem 1 of Behrouz et al. (2022) and McTavish et al. (AAAI 2022), for the tree t found and the optimum t*:
+    ``R(t) <= sum_i max(r_i, l_i(t*)) + penalty * leaves of t*``. Its right-hand side exceeds ``R(t*)`` by ``sum_i
+    max(r_i - l_i(t*), 0)``. t* is not known, but rows that no split tells apart get one action from any tree, so that
+    the largest such sum over actions, added up over groups of such rows, bounds it.
+    """
+    if guesses.upper_bound is not None:
+        raise InputError("Guesses.upper_bound is not taken by any solver; leave it out.")
+    guessed, inside = _restrict(problem, guesses)
+    if guesses.reference_losses is None:
+        solution = solve(inside, limits)
+        return _named(solution, guessed)
+    bounded = bounded_losses(problem.losses, guesses.reference_losses)
+    found = solve(replace(inside, losses=bounded), limits)
+    if found.status is Status.INFEASIBLE:
+        return found
+    tree, objective = polish(inside, found.tree, time_limit=None if limits is None else limits.time_limit)
+    slack = _largest_excess(inside, guesses.reference_losses)
+    bound = max(found.lower_bound - slack, equivalent_points_bound(inside))
+    resolution = found.resolution + 1e-14 * float(np.abs(problem.losses).max(axis=1).sum())
+    bound = min(objective, bound - resolution)
+    solution = replace(found, tree=tree, objective=objective, lower_bound=bound, resolution=2 * resolution)
+    if solution.gap > solution.resolution:
+        guessed.append("lower bounds")
+    solution = _named(solution, guessed)
+    return replace(solution, guarantees={**solution.guarantees, "theorem_1": float(solution.gap)})
+
+
+def _restrict(problem: Problem, guesses: Guesses) -> tuple[list[str], Problem]:
+    """The problem within guessed thresholds and depth, and what that took away."""
+    guessed, changes = [], {}
+    if guesses.thresholds is not None:
+        cuts = kept_cuts(problem.data, guesses.thresholds)
+        if sum(map(len, cuts)) < (problem.data.n_bins - 1).sum():
+            guessed.append("thresholds")
+            changes["data"] = keep_cuts(problem.data, cuts, exact=False)
+    depth = guesses.max_depth
+    if depth is not None and (problem.max_depth is None or depth < problem.max_depth):
+        guessed.append("depth")
+        changes["max_depth"] = depth
+    return guessed, replace(problem, **changes)
+
+
+def _named(solution: Solution, guessed: list[str]) -> Solution:
+    """The status, and what it is due to."""
+    if not guessed:
+        return solution
+    status = Status.OPTIMAL_GIVEN_GUESSES if solution.status is Status.OPTIMAL else solution.status
+    return replace(solution, status=status, guarantees={**solution.guarantees, "guessed": ", ".join(guessed)})
+
+
+def _largest_excess(problem: Problem, reference: np.ndarray) -> float:
+    """Most that the reference's losses can exceed those of a tree, summed over the rows where they do."""
+    excess = np.maximum(reference[:, None] - problem.losses, 0.0)
+    total = float(excess.max(axis=1).sum())
+    if total == 0:
+        return 0.0
+    scale = 2.0**50 / total
+    planes = np.ascontiguousarray(np.ceil(excess * scale).T).astype(np.int64)
+    _, planes = merge_equal_rows(np.ascontiguousarray(problem.data.codes, dtype=np.uint16), planes)
+    return float(planes.max(axis=0).sum()) / scale

@@ -1,0 +1,62 @@
+"""Better subtrees for a tree found on other losses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from policytree.solvers.columns import keep_rows, preorder_splits
+from policytree.solvers.direct import solve_direct
+from policytree.solvers.scoring import build_tree
+from policytree.tree import Tree
+from policytree.types import Problem, SearchLimits, Status
+
+
+def polish(problem: Problem, tree: Tree, depth: int = 2, time_limit: float | None = None) -> tuple[Tree, float]:
+    """Replace subtrees, from the leaves up, by the best ones of some depth where these cost less.
+
+    Parameters
+    ----------
+    problem : Problem
+    tree : Tree
+        Its thresholds must be cuts of ``problem.data``; it must keep the problem's leaf sizes and depth.
+    depth : int
+        Depth of the subtrees that are solved anew, where the depth limit leaves room for it.
+    time_limit : float or None
+        Seconds for each of them.
+
+    Returns
+    -------
+    Tree
+        With the best actions for the problem's losses.
+    float
+        Its objective, in float64.
+    """
+    entries = iter(preorder_splits(tree, problem.data))
+    limits = SearchLimits(time_limit)
+
+    def walk(rows: np.ndarray, level: int) -> tuple[float, list[tuple[int, int]]]:
+        column, cut = next(entries)
+        cost, splits = float(problem.losses[rows].sum(axis=0).min()) + problem.leaf_penalty, [(-1, 0)]
+        if column >= 0:
+            left = problem.data.codes[column, rows] <= cut
+            one, first = walk(rows[left], level + 1)
+            other, second = walk(rows[~left], level + 1)
+            if one + other < cost:
+                cost, splits = one + other, [(column, cut), *first, *second]
+        room = depth if problem.max_depth is None else min(depth, problem.max_depth - level)
+        part = replace(
+            problem,
+            data=keep_rows(problem.data, rows),
+            losses=problem.losses[rows],
+            max_depth=room,
+            arms=None if problem.arms is None else problem.arms[rows],
+        )
+        found = solve_direct(part, limits)
+        if found.status is not Status.INFEASIBLE and found.objective < cost:
+            cost, splits = found.objective, preorder_splits(found.tree, problem.data)
+        return cost, splits
+
+    tree = build_tree(problem, walk(np.arange(problem.data.n_rows), 0)[1])
+    return tree, float(tree.value[tree.is_leaf].min(axis=1).sum()) + problem.leaf_penalty * tree.n_leaves

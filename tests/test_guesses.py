@@ -1,0 +1,306 @@
+"""Guesses: depth, thresholds and lower bounds from a reference, and what they promise."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+
+from policytree.binning import bin_matrix
+from policytree.exceptions import InputError, SearchWarning
+from policytree.guesses import (
+    ReferenceGuesses,
+    bounded_losses,
+    guess_depth,
+    kept_cuts,
+    reference_losses,
+    resolve_guesses,
+    snap_thresholds,
+)
+from policytree.solvers.direct import solve_direct
+from policytree.solvers.duplication import solve_duplication
+from policytree.solvers.guessed import solve_with_guesses
+from policytree.solvers.polish import polish
+from policytree.solvers.rescore import rescore
+from policytree.types import CATEGORICAL, Feature, Guesses, Problem, Status
+from tests import checker, oracles, strategies
+
+
+@pytest.fixture
+def rule_problem(rng):
+    """Labels of a rule on two of five features, weighted and noisy; 60 thresholds a feature."""
+    X = rng.integers(0, 61, (800, 5)).astype(float)
+    y = ((X[:, 0] > 30) & (X[:, 1] > 20)) ^ (rng.random(800) < 0.1)
+    w = rng.lognormal(size=800)
+    losses = np.stack([w * y, w * ~y], axis=1)
+    return Problem(bin_matrix(X), losses, 0.005 * w.sum(), 3)
+
+
+# --- depth ---
+
+
+def test_depth_of_the_paper():
+    assert guess_depth(10, 3) == 11
+    assert guess_depth(100, 3) == 15
+    assert guess_depth(40, 1) <= guess_depth(40, 2) <= guess_depth(50, 2) <= guess_depth(500, 2)
+
+
+@pytest.mark.parametrize("arguments", [(0, 3), (10, 0), (2.5, 1)])
+def test_depth_refuses(arguments):
+    with pytest.raises(InputError, match="integer >= 1"):
+        guess_depth(*arguments)
+
+
+# --- lower bounds ---
+
+
+def test_reference_losses_of_labels_and_policies():
+    losses = np.array([[0.0, 2.0, 2.0], [3.0, 0.0, 3.0], [-1.0, -4.0, 0.5]])
+    np.testing.assert_array_equal(reference_losses(losses, [0, 2, 1]), [0.0, 3.0, -4.0])
+    with pytest.raises(InputError, match="3 integers from 0 to 2"):
+        reference_losses(losses, [0, 1, 3])
+
+
+def every_objective(case):
+    """Objective of every tree of two splits at most, with its losses row by row: straight from the definition."""
+    splits = oracles.all_splits(case.X, case.categorical)
+    for rule in oracles.enumerate_trees(splits, case.losses.shape[1], 1):
+        actions = [oracles.leaf_of(rule, row)[1] for row in case.X.tolist()]
+        yield case.losses[np.arange(len(actions)), actions], oracles.count_leaves(rule)
+
+
+@settings(max_examples=200)
+@given(case=strategies.cases(max_rows=7, max_features=2, constraints=False), seed=st.integers(0, 2**31))
+def test_theorem_1_holds(case, seed):
+    """The printed inequality, for every tree of depth one as t*, and the number reported for the best of them."""
+    case = case.but(max_depth=1)
+    rng = np.random.default_rng(seed)
+    problem = case.problem()
+    reference = reference_losses(case.losses, rng.integers(0, case.losses.shape[1], len(case.X)))
+    solution = solve_with_guesses(problem, Guesses(reference_losses=reference))
+    best = np.inf
+    for losses, leaves in every_objective(case):
+        right_side = np.maximum(losses, reference).sum() + case.penalty * leaves
+        assert solution.objective <= right_side + 1e-9
+        best = min(best, losses.sum() + case.penalty * leaves)
+    assert solution.objective - solution.guarantees["theorem_1"] <= best + 1e-9
+    assert best <= solution.objective + 1e-9
+    assert solution.lower_bound <= best + 1e-9
+    checker.check_solution(problem, case.X, solution)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_bounds_hold_for_deeper_trees_and_more_actions(seed):
+    rng = np.random.default_rng([seed, 61])
+    case = strategies.planted_case(rng, 120, 3, 2 + seed % 3, 6, max_depth=3, penalty=[0.0, 6.0][seed % 2])
+    problem = case.problem()
+    optimum = solve_direct(problem).objective
+    for actions in (case.losses.argmin(axis=1), case.losses.argmax(axis=1), rng.integers(0, 2, 120)):
+        reference = reference_losses(case.losses, actions)
+        solution = solve_with_guesses(problem, Guesses(reference_losses=reference))
+        assert solution.lower_bound <= optimum <= solution.objective
+        assert solution.objective - optimum <= solution.guarantees["theorem_1"] + 1e-9
+        checker.check_solution(problem, case.X, solution)
+
+
+def test_a_perfect_reference_takes_nothing_away(rule_problem):
+    reference = reference_losses(rule_problem.losses, rule_problem.losses.argmin(axis=1))
+    solution = solve_with_guesses(rule_problem, Guesses(reference_losses=reference))
+    assert solution.status is Status.OPTIMAL
+    assert solution.objective == pytest.approx(solve_direct(rule_problem).objective, rel=1e-13)
+
+
+def test_a_reference_no_better_than_a_leaf_closes_the_search(rule_problem):
+    leaf = int(rule_problem.losses.sum(axis=0).argmin())
+    reference = reference_losses(rule_problem.losses, np.full(800, leaf))
+    solution = solve_with_guesses(rule_problem, Guesses(reference_losses=reference))
+    assert solution.counters["nodes"] == 0
+    assert solution.objective <= reference.sum() + rule_problem.leaf_penalty
+    assert solution.status is Status.OPTIMAL_GIVEN_GUESSES
+    assert solution.guarantees["theorem_1"] >= solution.objective - solve_direct(rule_problem).objective
+
+
+def test_bounded_losses_refuse_other_shapes():
+    for bad in (np.zeros(2), np.array([0.0, np.nan, 1.0])):
+        with pytest.raises(InputError, match="reference_losses must be 3 finite numbers"):
+            bounded_losses(np.zeros((3, 2)), bad)
+
+
+# --- thresholds ---
+
+
+@pytest.mark.parametrize("model", ["gradient_boosting", "hist_gradient_boosting"])
+def test_column_elimination_keeps_what_matters(rule_problem, model):
+    made, report = ReferenceGuesses(model=model, n_estimators=30, max_depth=2).make(
+        rule_problem.data, rule_problem.losses
+    )
+    assert 2 <= report["kept_thresholds"] < 0.2 * report["all_thresholds"] == 0.2 * 300
+    assert np.isclose(made.thresholds[0], 30.5).any()
+    assert np.isclose(made.thresholds[1], 20.5).any()
+    solution = solve_with_guesses(rule_problem, replace(made, reference_losses=None))
+    assert solution.status is Status.OPTIMAL_GIVEN_GUESSES
+    assert solution.guarantees["guessed"] == "thresholds"
+    assert solution.objective <= 1.1 * solve_direct(rule_problem).objective
+    assert solution.lower_bound == solution.objective
+    used = solution.tree.threshold[~solution.tree.is_leaf]
+    assert np.isin(used, np.concatenate(made.thresholds)).all()
+
+
+def test_elimination_costs_no_accuracy(rule_problem):
+    """The reference on the kept thresholds alone is as accurate as on all that it used at first."""
+    data, losses = rule_problem.data, rule_problem.losses
+    label, weight = losses.argmin(axis=1), np.abs(losses[:, 0] - losses[:, 1])
+    model = GradientBoostingClassifier(n_estimators=40, max_depth=2, learning_rate=0.3, random_state=0)
+    model.fit(data.codes.T.astype(float), label, sample_weight=weight / weight.mean())
+    first = model.score(data.codes.T.astype(float), label, sample_weight=weight)
+    exact, report = ReferenceGuesses(n_estimators=40, max_depth=2, learning_rate=0.3).make(data, losses)
+    assert 1 - report["reference_loss"] >= first - 1e-3
+    rough = ReferenceGuesses(n_estimators=40, max_depth=2, learning_rate=0.3, tolerance=0.03)
+    loose, loose_report = rough.make(data, losses)
+    assert loose_report["kept_thresholds"] < report["kept_thresholds"]
+    assert loose_report["reference_loss"] <= report["reference_loss"] + 0.03 + 1e-9
+    assert len(exact.thresholds) == len(loose.thresholds) == 5
+
+
+def test_weights_reach_the_reference(rng):
+    """Rows of tiny weight carry another rule; the kept threshold is the heavy rows'."""
+    X = np.repeat(np.arange(40.0), 10)[:, None]
+    heavy = rng.random(400) < 0.3
+    y = np.where(heavy, X[:, 0] > 9.5, X[:, 0] > 29.5)
+    w = np.where(heavy, 100.0, 0.01)
+    losses = np.stack([w * y, w * ~y], axis=1)
+    made, _ = ReferenceGuesses(n_estimators=5).make(bin_matrix(X), losses)
+    assert made.thresholds[0].tolist() == [9.5]
+
+
+def test_missing_values_and_categories_are_guessed_too(rng):
+    X = np.column_stack([rng.integers(0, 4, 500), rng.normal(size=500), rng.normal(size=500)])
+    X[rng.random(500) < 0.3, 1] = np.nan
+    y = (X[:, 0] == 2) | np.isnan(X[:, 1])
+    features = (Feature("kind", CATEGORICAL, tuple("abcd")), Feature("lab"), Feature("noise"))
+    problem = Problem(bin_matrix(X, features), np.stack([y, ~y], axis=1).astype(float), 1.0, 2)
+    made, _ = ReferenceGuesses(n_estimators=10, max_depth=2).make(problem.data, problem.losses)
+    solution = solve_with_guesses(problem, made)
+    assert solution.objective == 3.0  # three leaves, no error
+    assert made.thresholds[0].tolist() == [2.0]
+
+
+def test_additive_model(rule_problem):
+    pytest.importorskip("interpret")
+    made, report = ReferenceGuesses(model="additive", n_estimators=20).make(rule_problem.data, rule_problem.losses)
+    assert report["kept_thresholds"] < report["all_thresholds"] / 3
+    assert np.abs(made.thresholds[0] - 30.5).min() <= 1 and np.abs(made.thresholds[1] - 20.5).min() <= 1
+
+
+def test_rewards_of_three_arms(rng):
+    X = rng.integers(0, 30, (600, 3)).astype(float)
+    rewards = rng.normal(size=(600, 3))
+    rewards[:, 1] += 2 * (X[:, 0] > 14)
+    rewards[:, 2] += 2 * (X[:, 1] > 19)
+    problem = Problem(bin_matrix(X), -rewards, 5.0, 2)
+    made, report = ReferenceGuesses(n_estimators=30, max_depth=2).make(problem.data, problem.losses)
+    assert report["reference_loss"] < report["leaf_loss"]
+    solution, best = solve_with_guesses(problem, made), solve_direct(problem)
+    assert solution.lower_bound <= solution.objective
+    assert solution.objective - best.objective <= 0.1 * abs(best.objective)
+
+
+# --- all together ---
+
+
+def test_all_guesses_at_once(rule_problem):
+    made, report = ReferenceGuesses(depth=True, n_estimators=20, max_depth=2).make(
+        rule_problem.data, rule_problem.losses
+    )
+    deep = replace(rule_problem, max_depth=None)
+    solution = solve_with_guesses(deep, made)
+    assert solution.status is Status.OPTIMAL_GIVEN_GUESSES
+    assert "thresholds" in solution.guarantees["guessed"] and "depth" in solution.guarantees["guessed"]
+    assert solution.tree.max_depth <= guess_depth(20, 2)
+    assert "reference loss" in report["reference"]
+
+
+def test_other_solvers_take_guesses_as_well(rule_problem):
+    made, _ = ReferenceGuesses(n_estimators=20).make(rule_problem.data, rule_problem.losses)
+    solution = solve_with_guesses(rule_problem, made, solve=solve_duplication)
+    assert solution.status is Status.HEURISTIC
+    assert solution.guarantees["rounding_error"] > 0 and "thresholds" in solution.guarantees["guessed"]
+    assert solution.lower_bound <= solution.objective
+
+
+def test_guesses_that_take_nothing_away_leave_the_proof(rule_problem):
+    data = rule_problem.data
+    every = tuple(column.thresholds for column in data.columns)
+    solution = solve_with_guesses(rule_problem, Guesses(thresholds=every, max_depth=9))
+    assert solution.status is Status.OPTIMAL
+    assert solution.objective == solve_direct(rule_problem).objective
+
+
+def test_a_poor_reference_is_reported(rng):
+    X = rng.integers(0, 30, (400, 2)).astype(float)
+    y = rng.random(400) < 0.02
+    losses = np.stack([y, ~y], axis=1).astype(float)
+    with pytest.warns(SearchWarning, match=r"reference loss 0\.\d+, leaf loss 0\.\d+; the reference predicts one"):
+        made, report = ReferenceGuesses(n_estimators=3).make(bin_matrix(X), losses)
+    assert report["reference_loss"] == report["leaf_loss"] == y.mean()
+    solution = solve_with_guesses(Problem(bin_matrix(X), losses, 0.0, 2), made)
+    assert solution.tree.n_leaves == 1 and solution.status is Status.OPTIMAL_GIVEN_GUESSES
+
+
+@pytest.mark.parametrize("losses", [np.ones((50, 2)), np.ones((50, 1))])
+def test_nothing_to_guess(losses, rng):
+    made, report = ReferenceGuesses().make(bin_matrix(rng.normal(size=(50, 2))), losses)
+    assert made.thresholds is None and "nothing to guess" in report["reference"]
+
+
+def test_other_classifiers_give_lower_bounds_only(rule_problem):
+    model = LogisticRegression(max_iter=5_000)
+    made, _ = ReferenceGuesses(thresholds=False, model=model).make(rule_problem.data, rule_problem.losses)
+    assert made.thresholds is None and made.reference_losses.shape == (800,)
+    with pytest.raises(InputError, match="LogisticRegression"):
+        ReferenceGuesses(model=model).make(rule_problem.data, rule_problem.losses)
+    hist = HistGradientBoostingClassifier(max_iter=10, early_stopping=False)
+    assert ReferenceGuesses(model=hist).make(rule_problem.data, rule_problem.losses)[0].thresholds is not None
+
+
+def test_snapped_thresholds_split_alike(rng):
+    X = np.column_stack([rng.choice([0.0, 10.0, 11.0], 50), rng.integers(0, 3, 50)])
+    features = (Feature("a"), Feature("b", CATEGORICAL, ("x", "y", "z")))
+    snapped = snap_thresholds(X, features, [[9.9, -3.0, 4.0], ["z"]])
+    assert [s.tolist() for s in snapped] == [[5.0], [2.0]]
+    data = bin_matrix(X, features)
+    assert [c.tolist() for c in kept_cuts(data, snapped)] == [[0], [], [], [0]]
+    assert snap_thresholds(X, features, [None, []])[0] is None
+    for bad, match in (([[1.0]], "2; got 1"), ([[1.0], ["q"]], "'q'"), ([["t"], []], "'a' must be numbers")):
+        with pytest.raises(InputError, match=match):
+            snap_thresholds(X, features, bad)
+
+
+def test_names_of_guesses():
+    assert resolve_guesses(None) is None
+    assert resolve_guesses("all", 5) == ReferenceGuesses(depth=True, random_state=5)
+    assert resolve_guesses(["depth"]) == ReferenceGuesses(thresholds=False, depth=True, lower_bounds=False)
+    with pytest.raises(InputError, match="not known"):
+        resolve_guesses("everything")
+    with pytest.raises(InputError, match="model must be"):
+        ReferenceGuesses(model="forest")
+    with pytest.raises(InputError, match="upper_bound is not taken"):
+        solve_with_guesses(strategies.random_case(np.random.default_rng(1)).problem(), Guesses(upper_bound=1.0))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_polishing_never_harms(seed):
+    rng = np.random.default_rng([seed, 62])
+    case = strategies.planted_case(rng, 150, 4, 2 + seed % 2, 7, max_depth=4, penalty=3.0, min_leaf=1 + 5 * (seed % 3))
+    problem = case.problem()
+    other = replace(problem, losses=problem.losses + 4 * rng.normal(size=problem.losses.shape))
+    start = solve_direct(other).tree
+    optimum = solve_direct(problem).objective
+    _, before = rescore(problem, start)
+    tree, after = polish(problem, start)
+    checker.check_tree_arrays(tree, case.X, case.losses)
+    checker.check_constraints(problem, tree, case.X)
+    assert optimum <= after < before
