@@ -43,6 +43,11 @@ def fit_learner(learner, X, y, *, sample_weight=None, groups=None):
     return clone(learner).fit(X, y, **arguments)
 
 
+def _name(learner) -> str:
+    """What the user calls a learner: the last step of a pipeline."""
+    return _name(learner.steps[-1][1]) if isinstance(learner, Pipeline) else type(learner).__name__
+
+
 class FittedModel(Protocol):
     """A nuisance model of one fold; ``model`` is the learner that was fitted."""
 
@@ -87,9 +92,22 @@ class ProbabilityModel:
     n_classes: int
 
     def predict(self, X: np.ndarray) -> np.ndarray:
-        """Probabilities, shape (n, n_classes); rows sum to one."""
+        """Probabilities, shape (n, n_classes); rows sum to one.
+
+        Raises
+        ------
+        InputError
+            If the learner's rows do not sum to one.
+        """
         out = np.zeros((len(X), self.n_classes))
         out[:, self.model.classes_] = self.model.predict_proba(X)
+        total = out.sum(axis=1)
+        off = np.flatnonzero(np.abs(total - 1.0) > 1e-3)  # NaN is told apart elsewhere
+        if len(off):
+            raise InputError(
+                f"{_name(self.model)} gives probabilities that sum to {total[off[0]]:.3g}, not to 1; use a "
+                "classifier whose predict_proba is a distribution."
+            )
         return out
 
 
@@ -106,8 +124,7 @@ def fit_mean(learner, X, y, *, sample_weight=None, groups=None) -> MeanModel:
     values, codes = np.unique(y, return_inverse=True)
     if len(values) > MAX_CLASSES:
         raise InputError(
-            f"{type(learner).__name__} is a classifier, but the outcome has {len(values)} distinct values; "
-            "pass a regressor."
+            f"{_name(learner)} is a classifier, but the outcome has {len(values)} distinct values; pass a regressor."
         )
     if len(values) == 1:  # most classifiers refuse a single class, but an arm without any event is not an error
         learner = DummyClassifier(strategy="prior")
@@ -144,8 +161,7 @@ def _finite(predicted: np.ndarray, learner) -> np.ndarray:
     bad = int((~np.isfinite(predicted)).sum())
     if bad:
         raise InputError(
-            f"{type(learner).__name__} predicts {bad} missing or infinite values; use another model, or rescale the "
-            "data."
+            f"{_name(learner)} predicts {bad} missing or infinite values; use another model, or rescale the data."
         )
     return predicted
 

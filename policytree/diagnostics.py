@@ -11,7 +11,7 @@ import pandas as pd
 
 from policytree.exceptions import BalanceWarning, InputError, OverlapWarning
 from policytree.weighting.covariates import Covariates
-from policytree.weighting.inputs import per_treatment, treatment_codes, weights
+from policytree.weighting.inputs import observed_propensity, refuse_weightless, treatment_codes, weights
 
 LARGE_DIFFERENCE = 0.1  # standard deviations; the usual line, Austin (2009)
 LARGE_RATIO = 2.0  # of variances, or its inverse; Rubin (2001)
@@ -49,7 +49,7 @@ def overlap_table(propensity: pd.DataFrame, T, *, floor: float = 0.01, sample_we
         If more than one row in a hundred is at the floor for some treatment, or if the weighted rows of some treatment
         are as good as less than a tenth of their number.
     """
-    p, arm, labels = per_treatment(propensity, T)
+    p, arm, labels = observed_propensity(propensity, T)
     w = weights(sample_weight, len(p))
     w = np.ones(len(p)) if w is None else w
     records = []
@@ -136,7 +136,7 @@ def crump_trimming(propensity: pd.DataFrame, T) -> Trimming:
     ``g = 1 / (e (1 - e))``, found by trying every threshold rather than by their first-order condition; for several
     treatments with ``g = sum of 1 / e_k``, Yang, Imbens, Cui, Faries & Kadziola (2016), Biometrics 72(4).
     """
-    p, arm, labels = per_treatment(propensity, T)
+    p, arm, labels = observed_propensity(propensity, T)
     if not (p > 0.0).all():
         raise InputError("propensity holds zeros; leave out rows that could not get every treatment first.")
     g = (1.0 / p).sum(axis=1)
@@ -190,13 +190,16 @@ def balance_table(X, T, *, propensity: pd.DataFrame | None = None, sample_weight
     Austin (2009), Statistics in Medicine 28(25). Rubin (2001), for variance ratios (0.5 to 2).
     """
     arm, labels = treatment_codes(T)
+    if X is None:
+        raise InputError("X is missing; pass the covariates to compare.")
     covariates = Covariates.fit(X)
     Z = covariates.matrix(X, None, len(arm))
     base = weights(sample_weight, len(arm))
+    refuse_weightless(arm, labels, base)
     base = np.ones(len(arm)) if base is None else base
     schemes = {"before": base}
     if propensity is not None:
-        p, arm, labels = per_treatment(propensity, T)
+        p, arm, labels = observed_propensity(propensity, T)
         schemes["after"] = base / p[np.arange(len(arm)), arm]
     before = [_moments(Z[arm == k], base[arm == k]) for k in range(len(labels))]
     frames = {}

@@ -84,7 +84,13 @@ def test_a_trial_is_not_trimmed():
     assert found.keep.all()
     assert found.alpha is None
     with pytest.raises(InputError, match="propensity holds zeros"):
-        crump_trimming(pd.DataFrame({"a": [0.0, 0.5], "b": [1.0, 0.5]}), ["a", "b"])
+        crump_trimming(pd.DataFrame({"a": [0.0, 0.5], "b": [1.0, 0.5]}), ["b", "a"])
+    with pytest.raises(InputError, match="row 0 could not get treatment a, but it did"):
+        overlap_table(pd.DataFrame({"a": [0.0, 0.5], "b": [1.0, 0.5]}), ["a", "b"])
+    with pytest.raises(InputError, match="propensity of treatment a is 4 in row 1"):
+        overlap_table(pd.DataFrame({"a": [0.5, 4.0], "b": [0.5, 0.5]}), ["a", "b"])
+    with pytest.raises(InputError, match="propensity has missing or infinite values, the first in row 0"):
+        calibration_table(pd.DataFrame({"a": [np.nan, 0.5], "b": [0.5, 0.5]}), ["a", "b"])
 
 
 def test_balance_by_hand():

@@ -66,6 +66,12 @@ def test_any_estimator_gives_named_rewards(name, data):
     np.testing.assert_allclose(rewards[["b", "c"]].to_numpy(), estimator.const_marginal_effect(data[0]))
 
 
+def test_polars_covariates_go_to_the_estimator(data):
+    estimator, theirs = fit("LinearDML", data), pl.from_pandas(data[0])
+    np.testing.assert_allclose(from_cate(estimator, theirs), from_cate(estimator, data[0]))
+    np.testing.assert_allclose(cate_effects(estimator, theirs).upper, cate_effects(estimator, data[0]).upper)
+
+
 @pytest.mark.parametrize("categories", [["c", "a", "b"], ["b", "c", "a"]])
 def test_another_reference_keeps_labels_with_their_effects(categories, data):
     estimator = fit("LinearDRLearner", data, categories=categories)

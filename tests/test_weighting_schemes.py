@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import KFold
 
+from policytree.calibration import calibration_table
 from policytree.crossfit import median_rule
-from policytree.exceptions import InputError
-from policytree.weighting import SCHEMES, InversePropensity, RewardEstimator
+from policytree.exceptions import InputError, OverlapWarning
+from policytree.weighting import SCHEMES, InversePropensity, MatchingRewards, RewardEstimator, from_cate
 from policytree.weighting.inputs import observe
 from policytree.weighting.scheme import Nuisances
 
@@ -41,6 +45,57 @@ def test_unbiased_with_true_nuisances(name, rng):
     slack = 0.01 if name == "self_normalized" else 0.0
     error = np.abs(np.mean(draws, axis=0) - [0.0, 2.0, 1.0])
     assert (error <= 3.5 * np.std(draws, axis=0) / np.sqrt(len(draws)) + slack).all()
+
+
+class TrueEffects:
+    """An effect estimator in EconML's form that knows the truth of :func:`three_arms`."""
+
+    transformer = SimpleNamespace(categories_=[np.array([0, 1, 2])])
+
+    def const_marginal_effect(self, X):
+        x = X[:, 0]
+        return np.column_stack([2.0 - 2.0 * x, 1.0 - x])
+
+
+@pytest.mark.slow
+def test_plug_in_of_true_effects_is_unbiased(rng):
+    draws = []
+    for _ in range(2_000):
+        X, *_ = three_arms(rng, 150)
+        draws.append(from_cate(TrueEffects(), X).mean(axis=0))
+    error = np.abs(np.mean(draws, axis=0) - [0.0, 2.0, 1.0])
+    assert (error <= 3.5 * np.std(draws, axis=0) / np.sqrt(len(draws))).all()
+    X, *_ = three_arms(rng, 50)
+    expected = np.column_stack([0.0 * X[:, 0], 2.0 - 2.0 * X[:, 0], 1.0 - X[:, 0]])
+    np.testing.assert_allclose(from_cate(TrueEffects(), X), expected)
+
+
+@pytest.mark.slow
+def test_matching_is_unbiased_where_matches_are_exact(rng):
+    """Its limit: with one confounder of three values, everybody's matches have his own value."""
+    errors = []
+    for _ in range(400):
+        x = rng.integers(3, size=240)
+        T = (rng.random(240) < np.array([0.3, 0.5, 0.7])[x]).astype(int)
+        truth = np.column_stack([x, 2.0 * x - 1.0])
+        Y = truth[np.arange(240), T] + rng.normal(size=240)
+        matching = MatchingRewards(5, exact="categories", random_state=rng.integers(2**31))
+        rewards = matching.fit_predict(Y, T, X=pd.DataFrame({"x": np.array(["a", "b", "c"])[x]}))
+        errors.append((rewards.to_numpy() - truth).mean(axis=0))
+    z = np.mean(errors, axis=0) / (np.std(errors, axis=0) / np.sqrt(len(errors)))
+    assert (np.abs(z) < 3.5).all()
+    assert (np.std(errors, axis=0) < 0.2).all()
+
+
+@pytest.mark.slow
+def test_matching_approaches_the_truth_with_more_rows(rng):
+    def error(n):
+        X, T, Y, _, means = three_arms(rng, n)
+        gaps = MatchingRewards(random_state=0).fit_predict(Y, T, X=X) - means
+        return np.sqrt((gaps.to_numpy() ** 2).mean())
+
+    assert error(8_000) < 0.35  # ten matches leave a noise of 1 / sqrt(10), whatever the number of rows
+    assert error(150) > 0.35
 
 
 @pytest.mark.parametrize("name", sorted(SCHEMES))
@@ -238,3 +293,28 @@ def test_a_constant_outcome_is_worth_that_constant(method, rng):
     X, T, _, _, _ = three_arms(rng, 120)
     rewards = RewardEstimator(**LINEAR, method=method, random_state=0).fit_predict(np.full(120, 7.0), T, X=X)
     np.testing.assert_allclose(rewards.to_numpy(), 7.0)
+
+
+def test_a_forest_gives_better_propensities_when_calibrated(rng):
+    """The documented way: scikit-learn calibrates inside every training part, so nothing leaks."""
+    X, T, Y, p, _ = three_arms(rng, 1_500)
+    forest = RandomForestClassifier(40, min_samples_leaf=2, random_state=0)
+    labels = np.array(["a", "b", "c"])[T]
+
+    def fitted(model, **arguments):
+        estimator = RewardEstimator(LinearRegression(), model, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OverlapWarning)  # the raw forest says zero where it never saw an arm
+            return estimator.fit(Y, labels, X=X, **arguments)
+
+    calibrated = CalibratedClassifierCV(forest, method="sigmoid", cv=3)
+    raw, mended = fitted(forest), fitted(calibrated, sample_weight=np.ones(1_500))
+    errors = [np.abs(f.propensity_.to_numpy() - p).mean() for f in (raw, mended)]
+    assert errors[1] < 0.6 * errors[0]
+    assert list(mended.propensity_.columns) == ["a", "b", "c"]
+    with pytest.warns(UserWarning, match=r"calibrate it \(CalibratedClassifierCV\)"):
+        calibration_table(raw.propensity_, labels)
+    calibration_table(mended.propensity_, labels)  # without a warning
+    gaps = np.where(rng.random((1_500, 1)) < 0.1, np.nan, X)
+    again = RewardEstimator(LinearRegression(), calibrated, random_state=0).fit(Y, labels, X=gaps)
+    assert np.isfinite(again.rewards_.to_numpy()).all()

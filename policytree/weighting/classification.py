@@ -44,6 +44,10 @@ def _reward_values(rewards) -> tuple[np.ndarray, np.ndarray]:
     if not np.isfinite(values).all():
         row = np.flatnonzero(~np.isfinite(values).all(axis=1))[0]
         raise InputError(f"rewards has missing or infinite values, the first in row {row}; leave these rows out.")
+    with np.errstate(over="ignore"):  # refused below
+        span = np.ptp(values, axis=1)
+    if not np.isfinite(span).all():
+        raise InputError("rewards differ by more than a number can hold; rescale them.")
     return values, np.arange(values.shape[1]) if frame is None else frame.columns.to_numpy()
 
 

@@ -105,10 +105,14 @@ def row_costs(table, per_label: Mapping, *, scale: tuple[float, float] | None = 
     frame = as_pandas(table)
     if frame is None:
         raise InputError("Costs computed from columns need a table with named columns, such as a DataFrame.")
+    if not per_label:
+        raise InputError("No cost is given; name at least one label and what it costs.")
     rules = {label: _values(frame, label, rule) for label, rule in per_label.items()}
     out = pd.DataFrame(index=frame.index, columns=list(per_label), dtype=np.float64)
     values = treatment_costs(rules, len(out), out.columns)
     if scale is not None:
+        if len(scale) != 2:
+            raise InputError(f"scale must be two numbers, low and high; got {scale!r}.")
         low, high = values.min(), values.max()
         if not (low < high and scale[0] < scale[1]):
             raise InputError(f"Costs between {low:g} and {high:g} cannot be scaled to {scale}; leave scale out.")

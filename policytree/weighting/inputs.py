@@ -128,7 +128,9 @@ def sorted_labels(values: np.ndarray) -> np.ndarray:
         return out
 
 
-def treatment_codes(T, n: int | None = None, treatments: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+def treatment_codes(
+    T, n: int | None = None, treatments: np.ndarray | None = None, *, argument: str = "T", what: str = "treatment"
+) -> tuple[np.ndarray, np.ndarray]:
     """Arms as codes, and the sorted labels.
 
     Parameters
@@ -138,6 +140,8 @@ def treatment_codes(T, n: int | None = None, treatments: np.ndarray | None = Non
         Required length.
     treatments : ndarray of shape (K,), optional
         Labels known from fit; others are refused.
+    argument, what : str
+        What messages call the column and its labels.
 
     Returns
     -------
@@ -147,22 +151,22 @@ def treatment_codes(T, n: int | None = None, treatments: np.ndarray | None = Non
     Raises
     ------
     InputError
-        If labels are missing, only one treatment occurs, or (with ``treatments``) a label is unknown.
+        If labels are missing, only one occurs, or (with ``treatments``) a label is unknown.
     """
-    series = as_series(T, "T")
+    series = as_series(T, argument)
     _check_length(series, n)
     _refuse_missing(series, "leave these rows out.")
     values = series.to_numpy()
     labels = sorted_labels(values) if treatments is None else treatments
     if treatments is None and len(labels) < 2:
-        only = f"only one treatment, {labels[0]!s}" if len(labels) else "no treatment"
-        raise InputError(f"{series.name} holds {only}; a policy needs at least two to choose from.")
+        only = f"only one {what}, {labels[0]!s}" if len(labels) else f"no {what}"
+        raise InputError(f"{series.name} holds {only}; at least two are needed to choose from.")
     arm = pd.Index(labels).get_indexer(pd.Index(values)).astype(np.int64)
     if (arm < 0).any():
         unknown = sorted({str(v) for v in values[arm < 0]})
         known = ", ".join(map(str, labels))
         raise InputError(
-            f"{series.name} holds treatment(s) not seen at fit: {', '.join(unknown[:5])}; the known ones are {known}."
+            f"{series.name} holds {what}(s) not seen at fit: {', '.join(unknown[:5])}; the known ones are {known}."
         )
     return arm, labels
 
@@ -189,6 +193,15 @@ def weights(sample_weight, n: int, of: str = "Y") -> np.ndarray | None:
     return out
 
 
+def refuse_weightless(arm: np.ndarray, labels: np.ndarray, w: np.ndarray | None, what: str = "treatment") -> None:
+    """One sentence if all rows of some label have weight zero."""
+    empty = [] if w is None else np.flatnonzero(np.bincount(arm, weights=w, minlength=len(labels)) == 0)
+    if len(empty):
+        raise InputError(
+            f"All rows of {what} {labels[empty[0]]!s} have sample_weight zero; leave the {what} out or weight it."
+        )
+
+
 def observe(Y, T, *, sample_weight=None, groups=None, treatments: np.ndarray | None = None) -> Observed:
     """Check and encode what was observed; see :class:`Observed`.
 
@@ -207,13 +220,8 @@ def observe(Y, T, *, sample_weight=None, groups=None, treatments: np.ndarray | N
             "or rare treatments into a few."
         )
     w = weights(sample_weight, len(y))
-    if w is not None and treatments is None:
-        empty = np.flatnonzero(np.bincount(arm, weights=w, minlength=len(labels)) == 0)
-        if len(empty):
-            raise InputError(
-                f"All rows of treatment {labels[empty[0]]!s} have sample_weight zero; leave the treatment "
-                "out or weight it."
-            )
+    if treatments is None:
+        refuse_weightless(arm, labels, w)
     return Observed(y.to_numpy(), arm, labels, w, group_codes(groups, len(y)), y.index)
 
 
@@ -248,6 +256,8 @@ def per_treatment(table, T, argument: str = "propensity") -> tuple[np.ndarray, n
     frame = as_pandas(table)
     if frame is None:
         raise InputError(f"{argument} must be a frame with a column per treatment, as RewardEstimator.{argument}_.")
+    if not len(frame):
+        raise InputError(f"{argument} has no rows; pass those that were judged.")
     labels = frame.columns.to_numpy()
     present = set(as_series(T, "T"))
     if not set(labels) & present:  # polars knows only text names
@@ -259,3 +269,19 @@ def per_treatment(table, T, argument: str = "propensity") -> tuple[np.ndarray, n
         row = np.flatnonzero(~np.isfinite(values).all(axis=1))[0]
         raise InputError(f"{argument} has missing or infinite values, the first in row {row}; leave these rows out.")
     return values, arm, labels
+
+
+def observed_propensity(propensity, T) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """As :func:`per_treatment`, for probabilities that are to be divided by where the treatment was received."""
+    p, arm, labels = per_treatment(propensity, T)
+    bad = np.argwhere((p < 0.0) | (p > 1.0))
+    if len(bad):
+        row, k = bad[0]
+        raise InputError(f"propensity of treatment {labels[k]!s} is {p[row, k]:g} in row {row}; it must lie in 0 to 1.")
+    never = np.flatnonzero(p[np.arange(len(p)), arm] == 0.0)
+    if len(never):
+        raise InputError(
+            f"propensity says that row {never[0]} could not get treatment {labels[arm[never[0]]]!s}, but it did; use a "
+            "positive min_propensity, or leave such rows out."
+        )
+    return p, arm, labels

@@ -9,11 +9,13 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.class_weight import compute_class_weight
 
+from policytree.binning import as_pandas
 from policytree.crossfit import cross_fit_probabilities
 from policytree.exceptions import InputError
 from policytree.folds import make_folds
+from policytree.weighting.by_label import as_numbers
 from policytree.weighting.covariates import Covariates
-from policytree.weighting.inputs import as_series, sorted_labels, treatment_codes, weights
+from policytree.weighting.inputs import as_series, refuse_weightless, sorted_labels, treatment_codes, weights
 from policytree.weighting.nuisances import resolve_propensity
 
 
@@ -55,7 +57,11 @@ def feature_propensity_weights(
     InputError
         If values are missing, only one occurs, or some occur less often than there are folds.
     """
-    codes, values = treatment_codes(as_series(feature, "feature").rename("feature"))
+    if X is None:
+        raise InputError("X is missing; pass the other features, from which the feature is to be predicted.")
+    if not 0.0 <= min_propensity < 1.0:
+        raise InputError(f"min_propensity must lie in [0, 1); got {min_propensity!r}.")
+    codes, values = treatment_codes(feature, argument="feature", what="value")
     w = weights(sample_weight, len(codes))
     covariates = Covariates.fit(X)
     Z = covariates.matrix(X, None, len(codes))
@@ -77,8 +83,9 @@ def class_balanced_weights(y, *, sample_weight=None) -> np.ndarray:
     sample_weight : column of n numbers, optional
         Survey weights: classes are balanced in weight, and the result has the same total as ``sample_weight``.
     """
-    codes, labels = treatment_codes(as_series(y, "y").rename("y"))
-    w = weights(sample_weight, len(codes))
+    codes, labels = treatment_codes(y, argument="y", what="class")
+    w = weights(sample_weight, len(codes), "y")
+    refuse_weightless(codes, labels, w, "class")
     per_class = compute_class_weight("balanced", classes=np.arange(len(labels)), y=codes, sample_weight=w)
     out = per_class[codes]
     return out if w is None else out * w * (w.sum() / (out * w).sum())
@@ -109,8 +116,8 @@ def cost_matrix_losses(y, costs, *, sample_weight=None) -> pd.DataFrame:
     """
     series = as_series(y, "y").rename("y")
     table = _cost_table(costs, sorted_labels(series.to_numpy()))
-    codes, _ = treatment_codes(series, treatments=table.index.to_numpy())
-    losses = table.to_numpy(dtype=np.float64)[codes]
+    codes, _ = treatment_codes(series, treatments=table.index.to_numpy(), argument="y", what="class")
+    losses = as_numbers(table, "costs")[codes]
     if not np.isfinite(losses).all():
         raise InputError("costs holds missing or infinite values; give a finite cost for every class and prediction.")
     w = weights(sample_weight, len(losses))
@@ -119,16 +126,27 @@ def cost_matrix_losses(y, costs, *, sample_weight=None) -> pd.DataFrame:
 
 def _cost_table(costs, labels: np.ndarray) -> pd.DataFrame:
     if isinstance(costs, pd.DataFrame):
+        for axis, names in (("row", costs.index), ("column", costs.columns)):
+            if not names.is_unique:
+                raise InputError(f"costs has more than one {axis} {names[names.duplicated()][0]!s}; keep one of each.")
         return costs
+    if as_pandas(costs) is not None:
+        raise InputError("costs has columns but no row labels; pass a pandas DataFrame with the true classes as index.")
     if isinstance(costs, Mapping):
-        unknown = [str(k) for pair in costs for k in pair if k not in set(labels)]
-        if unknown:
-            raise InputError(f"costs names the class {unknown[0]}, which does not occur in y.")
-        table = pd.DataFrame(0.0, index=labels, columns=labels)
-        for (true, predicted), cost in costs.items():
-            table.loc[true, predicted] = cost
-        return table
-    values = np.asarray(costs, dtype=np.float64)
+        return _cost_table_of_pairs(costs, labels)
+    values = as_numbers(costs, "costs")
     if values.shape != (len(labels), len(labels)):
         raise InputError(f"costs has shape {values.shape}; with {len(labels)} classes it must be square of that size.")
     return pd.DataFrame(values, index=labels, columns=labels)
+
+
+def _cost_table_of_pairs(costs: Mapping, labels: np.ndarray) -> pd.DataFrame:
+    table = pd.DataFrame(0.0, index=labels, columns=labels)
+    for pair, cost in costs.items():
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise InputError(f"costs must map pairs (true class, predicted class) to numbers; got the key {pair!r}.")
+        unknown = [str(k) for k in pair if k not in set(labels)]
+        if unknown:
+            raise InputError(f"costs names the class {unknown[0]}, which does not occur in y.")
+        table.loc[pair] = float(as_numbers(cost, "costs"))
+    return table

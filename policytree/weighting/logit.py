@@ -120,6 +120,8 @@ def propensity_table(T, *, X=None, W=None, sample_weight=None, level: float = 0.
     InputError
         If there are no covariates, or they predict a treatment perfectly.
     """
+    if not 0.0 < level < 1.0:
+        raise InputError(f"level must lie between 0 and 1; got {level!r}.")
     if X is None and W is None:
         raise InputError("A propensity table needs covariates; pass X or W.")
     arm, treatments = treatment_codes(T)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral, Real
 
 import numpy as np
 import pandas as pd
@@ -253,6 +255,8 @@ class MatchingRewards(BaseEstimator):
             One row per match: treatment, row number, distance, outcome; nearest first within a treatment.
         """
         check_is_fitted(self, "rewards_")
+        if not 0 <= position < len(self._training_Z):
+            raise InputError(f"There is no row {position}; the fit had {len(self._training_Z)} rows, counted from 0.")
         possible = [s for s, part in enumerate(self._splits) if part.estimation[position]]
         if split is not None and split not in possible:
             raise InputError(f"Row {position} was used to learn the metric of split {split}; use one of {possible}.")
@@ -269,9 +273,11 @@ class MatchingRewards(BaseEstimator):
     def _check_parameters(self) -> None:
         if self.estimate not in ("mean", "linear"):
             raise InputError(f"estimate must be 'mean' or 'linear'; got {self.estimate!r}.")
-        if self.n_neighbors < 1:
-            raise InputError(f"n_neighbors must be at least 1; got {self.n_neighbors!r}.")
-        if not self.penalty >= 0.0:
+        for name in ("n_neighbors", "max_learning_rows"):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or value < 1:
+                raise InputError(f"{name} must be at least 1 and whole; got {value!r}.")
+        if not isinstance(self.penalty, Real) or not self.penalty >= 0.0:
             raise InputError(f"penalty must be zero or larger; got {self.penalty!r}.")
 
     def _fit_columns(self, X, n: int):
@@ -306,6 +312,8 @@ class MatchingRewards(BaseEstimator):
             if self.exact not in ("none", "categories"):
                 raise InputError(f"exact must be 'none', 'categories' or a list of columns; got {self.exact!r}.")
             return self._categorical & (self.exact == "categories")
+        if not isinstance(self.exact, Iterable):
+            raise InputError(f"exact must be 'none', 'categories' or a list of columns; got {self.exact!r}.")
         mask = np.zeros(len(self._names), dtype=bool)
         for column in self.exact:
             if column not in self._names and column not in range(len(self._names)):

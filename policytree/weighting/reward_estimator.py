@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Real
+
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
@@ -33,7 +35,9 @@ class RewardEstimator(BaseEstimator):
         are, one indicator column per category); those that refuse missing values get medians with indicators.
     model_propensity : "auto" or scikit-learn classifier
         P(T | X, W). "auto" is multinomial logistic regression on standardised covariates. Not used when ``propensity``
-        is given to ``fit``. For other classifiers consider ``CalibratedClassifierCV``.
+        is given to ``fit``. Classifiers whose probabilities are off (forests, boosting, naive Bayes) are calibrated by
+        scikit-learn inside every fold: ``CalibratedClassifierCV(RandomForestClassifier(), method="isotonic")``; look at
+        :class:`policytree.CalibrationDisplay` before and after.
     method : str or Scheme
         "doubly_robust" (see :class:`policytree.weighting.DoublyRobust`), another name in
         ``policytree.weighting.SCHEMES``, or an instance of a scheme.
@@ -152,7 +156,7 @@ class RewardEstimator(BaseEstimator):
         nuisances, self.n_clipped_ = self._complete(given, [r.predictions() for r in self.repeats_])
         self.regression_ = None if nuisances.regression is None else observed.frame(nuisances.regression)
         self.propensity_ = None if nuisances.propensity is None else observed.frame(nuisances.propensity)
-        self.rewards_ = observed.frame(scheme.rewards(observed, nuisances))
+        self.rewards_ = _finite(scheme.rewards(observed, nuisances), observed)
         return self
 
     def fit_predict(
@@ -190,7 +194,7 @@ class RewardEstimator(BaseEstimator):
         given = self._given_again(propensity, regression, observed, scheme)
         cluster = self._row_of_cluster(groups, observed.n)
         nuisances, _ = self._complete(given, [r.predict_new(Z, cluster) for r in self.repeats_])
-        return observed.frame(scheme.rewards(observed, nuisances))
+        return _finite(scheme.rewards(observed, nuisances), observed)
 
     def predict_outcomes(self, *, X=None, W=None, groups=None) -> pd.DataFrame:
         """Expected outcome of new rows under every treatment, averaged over the fold models.
@@ -223,14 +227,15 @@ class RewardEstimator(BaseEstimator):
     def _scheme(self) -> Scheme:
         from policytree.weighting import SCHEMES  # the registry lives in the package, which imports this file
 
-        if not isinstance(self.method, str):
+        if all(hasattr(self.method, name) for name in ("rewards", "needs_regression", "needs_propensity")):
             return self.method
-        if self.method not in SCHEMES:
+        if not isinstance(self.method, str) or self.method not in SCHEMES:
             raise InputError(f"method must be one of {', '.join(sorted(SCHEMES))}; got {self.method!r}.")
         return SCHEMES[self.method]
 
     def _check_parameters(self, n_arms: int) -> None:
-        if not 0.0 <= self.min_propensity < 1.0 / n_arms:
+        floor = self.min_propensity
+        if not isinstance(floor, Real) or not 0.0 <= floor < 1.0 / n_arms:
             raise InputError(
                 f"min_propensity must lie in [0, 1/K) = [0, {1 / n_arms:.3g}) with {n_arms} treatments; got "
                 f"{self.min_propensity!r}."
@@ -326,3 +331,15 @@ class RewardEstimator(BaseEstimator):
         first = pd.Series(self._group_labels).drop_duplicates()
         row_of = pd.Series(first.index, index=first.to_numpy())
         return series.map(row_of).fillna(-1).to_numpy().astype(np.int64)
+
+
+def _finite(rewards: np.ndarray, observed: Observed) -> pd.DataFrame:
+    """Rewards as a frame; a probability of zero where the treatment was received has no reward."""
+    bad = np.argwhere(~np.isfinite(rewards))
+    if len(bad):
+        row, k = bad[0]
+        raise InputError(
+            f"The reward of treatment {observed.treatments[k]!s} in row {row} is {rewards[row, k]}: its propensity is "
+            "zero or the outcome too large; use a positive min_propensity, or rescale Y."
+        )
+    return observed.frame(rewards)

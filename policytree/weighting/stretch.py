@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 EXACT_STRETCH = 1e3  # standard deviations that one mismatch of an exact covariate counts
+N_STARTS = 8  # common stretches tried, each half the one before
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ def learn_stretch(
     exact : ndarray of shape (p,), bool
         Covariates that must agree; their stretch is fixed at 1,000.
     n_neighbors : int
-        The search starts where the n-th neighbour has weight 1 / e.
+        The search starts at the best of common stretches of which the largest gives the n-th neighbour weight 1 / e.
     penalty : float >= 0
     max_iter : int
         L-BFGS-B iterations.
@@ -136,17 +137,19 @@ def learn_stretch(
     total = _total_variation(y, w)
     if not parts or not len(free) or total == 0.0:
         return np.where(exact, EXACT_STRETCH**2, 1.0)
-    start = 1.0 / np.sqrt(_typical_distance(columns.Z, parts, n_neighbors))
+    objective = _objective(columns, parts, y, w / total, groups, free, fixed, penalty)
+    largest = 1.0 / _typical_distance(columns.Z, parts, n_neighbors)
+    starts = [np.full(len(free), largest / 4.0**step) for step in range(N_STARTS)]
     found = minimize(
-        _objective(columns, parts, y, w / total, groups, free, fixed, penalty),
-        np.full(len(free), start),
+        objective,
+        min(starts, key=lambda squares: objective(squares)[0]),
         jac=True,
         method="L-BFGS-B",
         bounds=[(0.0, None)] * len(free),
         options={"maxiter": max_iter},
     )
     out = fixed.copy()
-    out[free] = found.x**2
+    out[free] = found.x
     return out
 
 
@@ -157,18 +160,21 @@ def _total_variation(y, w) -> float:
 
 
 def _objective(columns: MetricColumns, parts, y, w, groups, free, fixed, penalty: float):
-    """A function of the free stretches that gives the penalised error and its gradient."""
+    """A function of the free squared stretches that gives the penalised error and its gradient.
+
+    In the squares, since in the stretches themselves every zero is stationary, and a long step ends there for good.
+    """
     data = [(columns.Z[rows], y[rows], w[rows], _blocked(groups[rows])) for rows in parts]
 
-    def value_and_gradient(m):
+    def value_and_gradient(squares):
         s = fixed.copy()
-        s[free] = m**2
+        s[free] = squares
         loss, gradient = 0.0, np.zeros(len(s))
         for Z, y_part, w_part, blocked in data:
             error, by_column = _leave_one_out(Z, y_part, w_part, s[columns.owner], blocked)
             loss += error
             np.add.at(gradient, columns.owner, by_column)
-        return loss + penalty * (m @ m), 2.0 * m * (gradient[free] + penalty)
+        return loss + penalty * squares.sum(), gradient[free] + penalty
 
     return value_and_gradient
 
