@@ -4,6 +4,8 @@
 
 Goal: 1,000,000 rows x 20 covariates under ten minutes and 4 GB on two cores. The data are confounded and nonlinear, so
 that both parts of the default outcome model are at work; the error of the average rewards is printed with the time.
+
+Measured on two shared cores: 1,000,000 x 20, three arms, weights, clusters of two: 150 s, 1.34 GB, error 0.006.
 """
 
 import argparse

@@ -9,7 +9,7 @@ from scipy.optimize import check_grad
 from sklearn.neighbors import NearestNeighbors
 
 from policytree.exceptions import InputError
-from policytree.weighting import MatchingRewards
+from policytree.weighting import MatchingRewards, matching
 from policytree.weighting.matching import Matched, Pool, group_regressions, match
 from policytree.weighting.stretch import _leave_one_out, learn_stretch, metric_columns, squared_distances
 
@@ -58,7 +58,7 @@ def test_the_stretch_finds_what_matters(rng):
     np.testing.assert_allclose(repeated, s, rtol=1e-3, atol=1e-3)  # only relative weights count
 
 
-def test_matches_are_the_nearest_outside_the_own_cluster(rng):
+def test_matches_are_the_nearest_outside_the_own_cluster(rng, monkeypatch):
     Z, groups = rng.normal(size=(80, 3)), rng.integers(25, size=80)
     pool = Pool(np.arange(80), Z, np.zeros(80), np.ones(80), groups)
     found = match(Z, groups, pool, 4)
@@ -66,6 +66,10 @@ def test_matches_are_the_nearest_outside_the_own_cluster(rng):
         others = np.flatnonzero(groups != groups[i])
         nearest = others[np.argsort(((Z[others] - Z[i]) ** 2).sum(axis=1))[:4]]
         assert found.index[i].tolist() == nearest.tolist()
+    monkeypatch.setattr(matching, "MAX_CANDIDATES", 30)  # a row or two at a time
+    in_parts = match(Z, groups, pool, 4)
+    np.testing.assert_array_equal(in_parts.index, found.index)
+    np.testing.assert_array_equal(in_parts.distance, found.distance)
     with pytest.raises(InputError, match="fewer than n_neighbors=4"):
         match(Z[:5], groups[:5] * 0, Pool(np.arange(5), Z[:5], np.zeros(5), np.ones(5), np.zeros(5, int)), 4)
 
@@ -106,6 +110,17 @@ def test_local_regression_equals_the_one_by_hand(rng):
         A = np.column_stack([np.ones(12), Z[index[i]] - Z[i] - 0.1])
         W, penalty = np.diag(w[index[i]]), np.diag([0.0, 1.0, 1.0, 1.0])
         assert got[i] == pytest.approx(np.linalg.solve(A.T @ W @ A + penalty, A.T @ W @ y[index[i]])[0])
+
+
+def test_many_rows_and_one_covariate_do_not_end_without_a_stretch(rng):
+    """The search once began where the tenth neighbour is near, took a long step and stayed at zero."""
+    x = rng.uniform(-1, 1, size=1_600)
+    Y = 2.0 * x + rng.normal(size=1_600)
+    ones, arm = np.ones(1_600), rng.integers(2, size=1_600)
+    s = learn_stretch(
+        columns_of(x[:, None]), Y, arm, ones, np.arange(1_600), np.zeros(1, bool), n_neighbors=10, penalty=1e-3
+    )
+    assert 1.0 < s[0] < 100.0
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ from policytree.weighting.inputs import Observed, observe
 from policytree.weighting.stretch import learn_stretch, metric_columns
 
 CHUNK = 20_000  # rows whose local regressions are solved at once
+MAX_CANDIDATES = 5_000_000  # neighbours held at once; many where clusters are large
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,17 @@ def match(Z: np.ndarray, groups: np.ndarray, pool: Pool, n_neighbors: int) -> Ma
     sizes = np.bincount(pool.groups) if len(pool.groups) else np.zeros(1, dtype=np.int64)
     spare = int(sizes.max(initial=0))  # at most so many of the nearest can be of the own cluster
     wanted = min(n_neighbors + spare, len(pool.y))
-    distance, index = NearestNeighbors(n_neighbors=wanted).fit(pool.Z).kneighbors(Z)
+    search = NearestNeighbors(n_neighbors=wanted).fit(pool.Z)
+    step = max(1, MAX_CANDIDATES // wanted)
+    parts = [
+        _nearest(search, Z[at : at + step], groups[at : at + step], pool, n_neighbors) for at in range(0, len(Z), step)
+    ]
+    return Matched(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+def _nearest(search: NearestNeighbors, Z, groups, pool: Pool, n_neighbors: int) -> tuple[np.ndarray, np.ndarray]:
+    """Positions and distances of the nearest outside the own cluster, for some rows."""
+    distance, index = search.kneighbors(Z)
     own = pool.groups[index] == groups[:, None]
     order = np.argsort(own, axis=1, kind="stable")[:, :n_neighbors]
     if np.take_along_axis(own, order, axis=1).any() or order.shape[1] < n_neighbors:
@@ -77,7 +88,7 @@ def match(Z: np.ndarray, groups: np.ndarray, pool: Pool, n_neighbors: int) -> Ma
             f"Some row has fewer than n_neighbors={n_neighbors} people of some treatment outside its own cluster to be "
             "matched with; use fewer neighbours or fewer splits."
         )
-    return Matched(np.take_along_axis(index, order, axis=1), np.take_along_axis(distance, order, axis=1))
+    return np.take_along_axis(index, order, axis=1), np.take_along_axis(distance, order, axis=1)
 
 
 def group_means(matched: Matched, pool: Pool) -> np.ndarray:
