@@ -8,7 +8,7 @@ from importlib import import_module as _import_module
 __version__ = "0.1.0"
 
 _ROOMS = {
-    "estimators": ("DRPolicyTree", "OptimalTreeClassifier", "PolicyTree"),
+    "estimators": ("CostSensitiveTreeClassifier", "DRPolicyTree", "OptimalTreeClassifier", "PolicyTree"),
     "weighting": ("MatchingRewards", "RewardEstimator", "cate_effects", "from_cate", "weighted_labels"),
     "calibration": ("calibration_table", "outcome_calibration_table", "outcome_fit_table"),
     "diagnostics": ("balance_table", "crump_trimming", "overlap_table"),
@@ -17,6 +17,7 @@ _ROOMS = {
     "evaluation": ("leaf_summary", "policy_difference", "policy_value"),
     "plotting": ("PolicyTreeDisplay", "plot_tree"),
     "datasets": ("load_dataset", "load_rand_hie"),
+    "guesses": ("Guesses", "ReferenceGuesses"),
     "exceptions": ("BalanceWarning", "InputError", "OverlapWarning", "SearchWarning"),
     "types": ("Status",),
     "tree": ("Tree",),

@@ -10,10 +10,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from policytree.binning import FeatureEncoder, bin_matrix
-from policytree.estimators.inputs import check_number, n_threads
+from policytree.estimators.inputs import check_number, n_threads, node_means
+from policytree.estimators.search import Job, check_search_arguments, chosen_solver, make_guesses, search
 from policytree.exceptions import InputError, SearchWarning
-from policytree.solvers import get_solver
 from policytree.types import Problem, SearchLimits, Solution, Status
+
+# Ends of a search that were asked for, by the choice of the solver or by guesses: no reason to warn.
+ASKED_FOR = (Status.OPTIMAL, Status.OPTIMAL_GIVEN_GUESSES, Status.HEURISTIC)
 
 
 class TreeEstimator(BaseEstimator):
@@ -38,27 +41,43 @@ class TreeEstimator(BaseEstimator):
         check_number("regularization", self.regularization, 0)
         check_number("min_samples_leaf", self.min_samples_leaf, 1, integer=True)
         check_number("time_limit", self.time_limit, 0, none=True)
-        get_solver(self.solver)
+        check_number("memory_limit", self.memory_limit, 0, none=True)
+        check_search_arguments(self.solver, self.solver_options, self.guesses)
         n_threads(self.n_jobs)
 
-    def _search(self, X: np.ndarray, losses: np.ndarray, total_weight: float, actions: tuple, arms=None) -> Solution:
-        """Bin, solve, and label the actions; warns if the search was stopped before the proof."""
-        data = bin_matrix(X, self.encoder_.features)
-        per_arm = getattr(self, "min_samples_per_treatment", 0)
+    def _job(self, X: np.ndarray, losses: np.ndarray, values, weight, actions, arms=None) -> Job:
+        """Bin the encoded rows and weight their losses."""
+        total = float(weight.sum())
         problem = Problem(
-            data, losses, self.regularization * total_weight, self.max_depth, self.min_samples_leaf, arms, per_arm
+            bin_matrix(X, self.encoder_.features),
+            losses * weight[:, None],
+            self.regularization * total,
+            self.max_depth,
+            self.min_samples_leaf,
+            arms,
+            getattr(self, "min_samples_per_treatment", 0),
         )
-        solve = get_solver(self.solver)
-        limits = SearchLimits(self.time_limit, n_jobs=n_threads(self.n_jobs))
+        return Job(X, problem, total, tuple(actions), values, weight)
+
+    def _fit_job(self, job: Job):
+        """Guess, search, and keep the tree; warns if the search was stopped before the proof."""
+        self.guesses_, report = make_guesses(job, self.guesses, self.random_state)
+        solve = chosen_solver(self.solver, self.solver_options, self.random_state)
+        limits = SearchLimits(self.time_limit, self.memory_limit, n_threads(self.n_jobs))
         if self.verbose:
             from policytree.progress import search_progress
 
-            with search_progress(scale=self._sign() / total_weight) as progress:
-                solution = solve(problem, SearchLimits(limits.time_limit, n_jobs=limits.n_jobs, progress=progress))
+            with search_progress(scale=self._sign() / job.total_weight) as progress:
+                solution = search(job.problem, solve, self.guesses_, report, replace(limits, progress=progress))
         else:
-            solution = solve(problem, limits)
-        self._store(solution, total_weight, actions)
-        return solution
+            solution = search(job.problem, solve, self.guesses_, report, limits)
+        return self._keep(job, solution)
+
+    def _keep(self, job: Job, solution: Solution):
+        """Store what a search found."""
+        self._store(solution, job.total_weight, job.actions)
+        self.node_values_ = node_means(self.tree_, job.X, job.values, job.weight)
+        return self
 
     def _sign(self) -> float:
         """Turn losses back into the user's direction."""
@@ -76,12 +95,12 @@ class TreeEstimator(BaseEstimator):
         self.objective_value_ = sign * solution.objective / total_weight
         self.objective_bound_ = sign * solution.lower_bound / total_weight
         self.optimality_gap_ = solution.gap / total_weight
-        if solution.status is not Status.OPTIMAL:
+        if solution.status not in ASKED_FOR:
             warnings.warn(
                 f"The search ended by {solution.status.value} after {solution.seconds:.1f} s; the tree is valid, its "
                 f"optimality gap is {self.optimality_gap_:.6g}.",
                 SearchWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def apply(self, X) -> np.ndarray:
@@ -151,5 +170,6 @@ class TreeEstimator(BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.non_deterministic = self.time_limit is not None
+        seeded = self.random_state is not None or (self.solver == "direct" and self.guesses is None)
+        tags.non_deterministic = self.time_limit is not None or not seeded
         return tags

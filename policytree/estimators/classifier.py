@@ -9,8 +9,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from policytree.estimators.base import TreeEstimator
-from policytree.estimators.inputs import node_means, weigh
+from policytree.estimators.inputs import weigh
+from policytree.estimators.search import Job
 from policytree.exceptions import InputError
+from policytree.weighting.inputs import sorted_labels
+from policytree.weighting.label_weights import class_balanced_weights
+
+OBJECTIVES = ("accuracy", "balanced_accuracy")
 
 
 class OptimalTreeClassifier(ClassifierMixin, TreeEstimator):
@@ -25,16 +30,27 @@ class OptimalTreeClassifier(ClassifierMixin, TreeEstimator):
         Largest number of splits on a path. None leaves it to ``regularization`` alone; proofs then take much longer.
     min_samples_leaf : int, default 1
         Smallest number of rows in a leaf (weights are not counted).
-    solver, time_limit, n_jobs, verbose
+    objective : {"accuracy", "balanced_accuracy"}, default "accuracy"
+        Whether every unit of weight counts alike, or every class (weights are then divided by their class's total).
+    solver, solver_options, guesses, time_limit, memory_limit, n_jobs, random_state, verbose
         As for :class:`PolicyTree`.
 
     Attributes
     ----------
     classes_ : ndarray of shape (K,)
-    tree_, objective_value_, objective_bound_, optimality_gap_, status_, solution_
+        The labels, sorted.
+    tree_, objective_value_, objective_bound_, optimality_gap_, status_, solution_, guesses_
         As for :class:`PolicyTree`; the objective is the weighted error rate plus the price of the leaves.
     node_values_ : ndarray of shape (node_count, K)
-        Weighted share of every class in every node.
+        Share of every class in every node, by the weights that the objective counts.
+
+    Examples
+    --------
+    >>> from policytree import OptimalTreeClassifier
+    >>> X = [[1.0], [2.0], [3.0], [4.0]]
+    >>> tree = OptimalTreeClassifier(regularization=0.1).fit(X, ["no", "no", "yes", "yes"])
+    >>> tree.predict([[0.0], [9.0]]).tolist(), round(tree.objective_value_, 9)
+    (['no', 'yes'], 0.2)
     """
 
     def __init__(
@@ -42,17 +58,27 @@ class OptimalTreeClassifier(ClassifierMixin, TreeEstimator):
         regularization=0.01,
         max_depth=3,
         min_samples_leaf=1,
+        objective="accuracy",
         solver="direct",
+        solver_options=None,
+        guesses=None,
         time_limit=None,
+        memory_limit=None,
         n_jobs=None,
+        random_state=None,
         verbose=0,
     ):
         self.regularization = regularization
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
+        self.objective = objective
         self.solver = solver
+        self.solver_options = solver_options
+        self.guesses = guesses
         self.time_limit = time_limit
+        self.memory_limit = memory_limit
         self.n_jobs = n_jobs
+        self.random_state = random_state
         self.verbose = verbose
 
     def fit(self, X, y, sample_weight=None):
@@ -65,26 +91,34 @@ class OptimalTreeClassifier(ClassifierMixin, TreeEstimator):
         y : array-like of shape (n,)
             Class labels of any type.
         sample_weight : array-like of shape (n,), optional
-            Weights >= 0.
+            Weights >= 0; a row of weight 0 counts as absent.
 
         Returns
         -------
         OptimalTreeClassifier
             This estimator, fitted.
+
+        Raises
+        ------
+        InputError
+            If an argument has the wrong shape, type or range; the message names it.
         """
+        return self._fit_job(self._prepare(X, y, sample_weight))
+
+    def _prepare(self, X, y, sample_weight=None) -> Job:
+        """Check the data and learn names and classes."""
         self._check_arguments()
+        if self.objective not in OBJECTIVES:
+            raise InputError(f"objective must be 'accuracy' or 'balanced_accuracy'; got {self.objective!r}.")
         X = self._table(X, reset=True)
-        y = column_or_1d(y, warn=True)
-        if pd.isna(y).any() or (y.dtype.kind == "f" and np.isinf(y).any()):
-            raise InputError("Input y contains NaN or infinity; drop the rows without a class.")
-        check_consistent_length(X, y)
-        check_classification_targets(y)
+        y = label_column(y, X)
         X, y, _, weight = weigh(X, y, None, sample_weight)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.classes_ = sorted_labels(y)
+        codes = label_codes(y, self.classes_)
+        if self.objective == "balanced_accuracy" and len(self.classes_) > 1:
+            weight = class_balanced_weights(codes, sample_weight=weight)
         hit = np.eye(len(self.classes_))[codes]
-        self._search(X, (1.0 - hit) * weight[:, None], float(weight.sum()), tuple(self.classes_))
-        self.node_values_ = node_means(self.tree_, X, hit, weight)
-        return self
+        return self._job(X, 1.0 - hit, hit, weight, self.classes_)
 
     def predict(self, X) -> np.ndarray:
         """Return the class of every row, in the user's labels; shape (n,)."""
@@ -95,3 +129,25 @@ class OptimalTreeClassifier(ClassifierMixin, TreeEstimator):
         """Return the weighted share of every class in the leaf of every row; shape (n, K)."""
         leaves = self.apply(X)
         return self.node_values_[leaves]
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """Return the (weighted) share of rows whose class is predicted; labels of any type."""
+        predicted = label_codes(self.predict(X), self.classes_)
+        hit = label_codes(label_column(y, predicted), self.classes_) == predicted
+        return float(np.average(hit, weights=sample_weight))
+
+
+def label_column(y, X: np.ndarray) -> np.ndarray:
+    """Labels of any type as one column, none missing, as many as X has rows."""
+    y = column_or_1d(y, warn=True)
+    if pd.isna(y).any() or (y.dtype.kind == "f" and np.isinf(y).any()):
+        raise InputError("Input y contains NaN or infinity; drop the rows without a class.")
+    check_consistent_length(X, y)
+    if y.dtype.kind == "f":  # of other types, every value is a label
+        check_classification_targets(y)
+    return y
+
+
+def label_codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Position of every label in the classes; -1 for labels that are none of them."""
+    return pd.Index(classes).get_indexer(pd.Index(y)).astype(np.int64)

@@ -10,7 +10,7 @@ from policytree.weighting import RewardEstimator
 
 _TREE_PARAMETERS = (
     "max_depth", "regularization", "min_samples_leaf", "min_samples_per_treatment", "direction", "solver",
-    "time_limit", "n_jobs", "verbose",
+    "solver_options", "guesses", "time_limit", "memory_limit", "n_jobs", "random_state", "verbose",
 )  # fmt: skip
 
 
@@ -29,10 +29,10 @@ class DRPolicyTree(BaseEstimator):
         Folds of cross-fitting.
     max_depth, regularization, min_samples_leaf, min_samples_per_treatment, direction, solver
         As for :class:`PolicyTree`.
-    time_limit, n_jobs, verbose
+    solver_options, guesses, time_limit, memory_limit, n_jobs, verbose
         As for :class:`PolicyTree`.
     random_state : int, RandomState or None
-        Seed of the folds and of learners that take one.
+        Seed of the folds, of learners that take one, and of the search where it needs one.
 
     Attributes
     ----------
@@ -62,7 +62,10 @@ class DRPolicyTree(BaseEstimator):
         min_samples_per_treatment=0,
         direction="maximize",
         solver="direct",
+        solver_options=None,
+        guesses=None,
         time_limit=None,
+        memory_limit=None,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -77,7 +80,10 @@ class DRPolicyTree(BaseEstimator):
         self.min_samples_per_treatment = min_samples_per_treatment
         self.direction = direction
         self.solver = solver
+        self.solver_options = solver_options
+        self.guesses = guesses
         self.time_limit = time_limit
+        self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

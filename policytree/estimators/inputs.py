@@ -32,8 +32,8 @@ def n_threads(n_jobs: int | None) -> int:
     return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
 
 
-def reward_matrix(rewards, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rewards as (n, K) float64, and the arms' labels: column names, or 0 .. K - 1."""
+def reward_matrix(rewards, n: int, argument: str = "rewards") -> tuple[np.ndarray, np.ndarray]:
+    """Rewards, or costs, as (n, K) float64, and the labels: column names, or 0 .. K - 1."""
     if rewards is None:
         raise InputError(
             "fit requires y to be passed, but the target y is None: give rewards, one column per treatment."
@@ -42,16 +42,16 @@ def reward_matrix(rewards, n: int) -> tuple[np.ndarray, np.ndarray]:
     try:
         matrix = np.asarray(rewards if frame is None else frame, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError("rewards holds values that are not numbers; convert its columns.") from error
+        raise InputError(f"{argument} holds values that are not numbers; convert its columns.") from error
     if matrix.ndim != 2 or matrix.shape[1] == 0:
-        raise InputError("rewards must have one row per row of X and one column per treatment, shape (n, K).")
+        raise InputError(f"{argument} must have one row per row of X and one column per label, shape (n, K).")
     labels = np.arange(matrix.shape[1]) if frame is None else frame.columns.to_numpy()
     if len(matrix) != n:
-        raise InputError(f"rewards has {len(matrix)} rows, but X has {n}; give one row of rewards per row of X.")
+        raise InputError(f"{argument} has {len(matrix)} rows, but X has {n}; give one row of {argument} per row of X.")
     bad = np.flatnonzero(~np.isfinite(matrix).all(axis=0))
     if len(bad):
         raise InputError(
-            f"Column {labels.tolist()[bad[0]]!r} of rewards contains NaN or infinity; drop or mend those rows."
+            f"Column {labels.tolist()[bad[0]]!r} of {argument} contains NaN or infinity; drop or mend those rows."
         )
     return matrix, labels
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from policytree.estimators.base import TreeEstimator
-from policytree.estimators.inputs import check_number, node_means, reward_matrix, weigh
+from policytree.estimators.inputs import check_number, reward_matrix, weigh
 from policytree.exceptions import InputError
 from policytree.weighting.costs import treatment_costs
 from policytree.weighting.inputs import treatment_codes
@@ -26,12 +26,23 @@ class PolicyTree(TreeEstimator):
         Smallest number of rows of every arm in a leaf; needs ``T`` at fit.
     direction : {"maximize", "minimize"}, default "maximize"
         Whether larger rewards are better, or smaller ones (rewards are then costs or bad outcomes).
-    solver : {"direct"}, default "direct"
-        Which search to use.
+    solver : {"direct", "duplication", "sampling", "auto"}, default "direct"
+        Which search to use: exact; exact for weights rounded to integers; on samples drawn by weight; or chosen by an
+        estimate of the time (:mod:`policytree.solvers`). Rewards become weighted labels for the two in the middle.
+    solver_options : mapping, optional
+        Options of the solver, such as ``{"factor": 50}`` or ``{"amplification": 0.5, "n_draws": 8}``.
+    guesses : optional
+        What to guess from a reference model: "thresholds", "depth", "lower_bounds", a list of these, "all", a
+        :class:`policytree.guesses.ReferenceGuesses`; or the guesses themselves, :class:`policytree.guesses.Guesses`
+        (its ``reference_losses`` weighted, rows of weight 0 left out). ``status_`` is then OPTIMAL_GIVEN_GUESSES.
     time_limit : float or None
         Seconds of wall time; the best tree found and its gap are returned, with a :class:`SearchWarning`.
+    memory_limit : float or None
+        Bytes the search may use.
     n_jobs : int or None
         Threads. None means 1, -1 all cores. The tree does not depend on it.
+    random_state : int, RandomState or None
+        Seed of sampling and of reference models; the direct solver is deterministic.
     verbose : int, default 0
         1 shows the progress of the search.
 
@@ -48,6 +59,8 @@ class PolicyTree(TreeEstimator):
         Their distance, >= 0; zero when ``status_`` is OPTIMAL.
     status_ : Status
     solution_ : Solution
+        Its ``guarantees`` hold the numbers that theorems give for this solver and these guesses, in summed losses.
+    guesses_ : Guesses or None
     node_values_ : ndarray of shape (node_count, K)
         Mean training reward of every arm in every node.
 
@@ -74,8 +87,12 @@ class PolicyTree(TreeEstimator):
         min_samples_per_treatment=0,
         direction="maximize",
         solver="direct",
+        solver_options=None,
+        guesses=None,
         time_limit=None,
+        memory_limit=None,
         n_jobs=None,
+        random_state=None,
         verbose=0,
     ):
         self.max_depth = max_depth
@@ -84,8 +101,12 @@ class PolicyTree(TreeEstimator):
         self.min_samples_per_treatment = min_samples_per_treatment
         self.direction = direction
         self.solver = solver
+        self.solver_options = solver_options
+        self.guesses = guesses
         self.time_limit = time_limit
+        self.memory_limit = memory_limit
         self.n_jobs = n_jobs
+        self.random_state = random_state
         self.verbose = verbose
 
     def fit(self, X, rewards, T=None, sample_weight=None, sample_treatment_costs=None):
@@ -123,9 +144,8 @@ class PolicyTree(TreeEstimator):
             losses = losses + treatment_costs(sample_treatment_costs, len(rewards), self.treatments_)
         arms = self._arms(T, len(X))
         X, losses, arms, weight = weigh(X, losses, arms, sample_weight)
-        self._search(X, losses * weight[:, None], float(weight.sum()), tuple(self.treatments_), arms)
-        self.node_values_ = node_means(self.tree_, X, losses if self.direction == "minimize" else -losses, weight)
-        return self
+        values = losses if self.direction == "minimize" else -losses
+        return self._fit_job(self._job(X, losses, values, weight, self.treatments_, arms))
 
     def _check_arguments(self) -> None:
         super()._check_arguments()

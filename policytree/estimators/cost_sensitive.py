@@ -1,0 +1,178 @@
+"""CostSensitiveTreeClassifier: the best tree where mistakes differ in what they cost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from policytree.estimators.base import TreeEstimator
+from policytree.estimators.classifier import label_codes, label_column
+from policytree.estimators.inputs import reward_matrix, weigh
+from policytree.estimators.search import Job
+from policytree.exceptions import InputError
+from policytree.weighting.inputs import sorted_labels
+from policytree.weighting.label_weights import cost_matrix_losses
+
+
+class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
+    """The tree of least mean cost plus a price per leaf, with a proof.
+
+    Parameters
+    ----------
+    costs : DataFrame, array-like of shape (K, K), or mapping, optional
+        What predicting the column's class costs when the row's class is true, for fits on labels; labels sorted for
+        arrays; a mapping ``{(true, predicted): cost}`` leaves the others at zero. None: 1 for every mistake. Not used,
+        and refused, if costs of every row are given to ``fit``.
+    regularization : float, default 0
+        The price of a leaf, in the unit of the mean cost: the tree minimises ``mean cost + regularization * leaves``.
+    max_depth : int or None, default 3
+        Largest number of splits on a path; None means no limit (then set ``regularization``).
+    min_samples_leaf : int, default 1
+        Smallest number of rows in a leaf (weights are not counted).
+    solver, solver_options, guesses, time_limit, memory_limit, n_jobs, random_state, verbose
+        As for :class:`PolicyTree`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        What can be predicted: the sorted labels, the columns of ``costs``, or the columns of the costs given to
+        ``fit``.
+    cost_table_ : DataFrame or None
+        ``costs`` with labels, true classes as index.
+    tree_, objective_value_, objective_bound_, optimality_gap_, status_, solution_, guesses_
+        As for :class:`PolicyTree`; the objective is the weighted mean cost plus the price of the leaves.
+    node_values_ : ndarray of shape (node_count, K)
+        Weighted mean cost of predicting every class in every node.
+
+    Examples
+    --------
+    >>> from policytree import CostSensitiveTreeClassifier
+    >>> X = [[1.0], [2.0], [3.0], [4.0]]
+    >>> missed = {("ill", "well"): 10.0, ("well", "ill"): 1.0}
+    >>> tree = CostSensitiveTreeClassifier(missed, max_depth=1).fit(X, ["well", "ill", "well", "ill"])
+    >>> tree.predict(X).tolist(), tree.objective_value_
+    (['well', 'ill', 'ill', 'ill'], 0.25)
+    """
+
+    def __init__(
+        self,
+        costs=None,
+        regularization=0.0,
+        max_depth=3,
+        min_samples_leaf=1,
+        solver="direct",
+        solver_options=None,
+        guesses=None,
+        time_limit=None,
+        memory_limit=None,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.costs = costs
+        self.regularization = regularization
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.solver = solver
+        self.solver_options = solver_options
+        self.guesses = guesses
+        self.time_limit = time_limit
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Find the tree.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n, p)
+            Features; text columns are categories, missing values are allowed.
+        y : array-like of shape (n,), or DataFrame or array-like of shape (n, K), K > 1
+            Labels of any type; or what predicting each class costs for every row (column names are the classes).
+        sample_weight : array-like of shape (n,), optional
+            Weights >= 0; a row of weight 0 counts as absent.
+
+        Returns
+        -------
+        CostSensitiveTreeClassifier
+            This estimator, fitted.
+
+        Raises
+        ------
+        InputError
+            If an argument has the wrong shape, type or range; the message names it.
+        """
+        return self._fit_job(self._prepare(X, y, sample_weight))
+
+    def _prepare(self, X, y, sample_weight=None) -> Job:
+        """Check the data and learn names and classes."""
+        self._check_arguments()
+        X = self._table(X, reset=True)
+        if _is_table(y):
+            if self.costs is not None:
+                raise InputError("y holds the costs of every row already; leave the argument costs at None.")
+            losses, self.classes_ = reward_matrix(y, len(X), "costs")
+            self.cost_table_ = None
+        else:
+            labels = label_column(y, X)
+            self.classes_, losses = self._losses(labels)
+        X, losses, _, weight = weigh(X, losses, None, sample_weight)
+        return self._job(X, losses, losses, weight, self.classes_)
+
+    def _losses(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Classes that can be predicted, and what each costs in every row; learns ``cost_table_``."""
+        classes = sorted_labels(labels)
+        if self.costs is None:
+            self.cost_table_ = None
+            return classes, 1.0 - np.eye(len(classes))[label_codes(labels, classes)]
+        self.cost_table_ = self.costs
+        if not isinstance(self.costs, pd.DataFrame):
+            self.cost_table_ = cost_matrix_losses(classes, self.costs).set_axis(classes, axis=0)
+        frame = cost_matrix_losses(labels, self.cost_table_)
+        return frame.columns.to_numpy(), frame.to_numpy(dtype=np.float64)
+
+    def predict(self, X) -> np.ndarray:
+        """Return the class of every row, in the user's labels; shape (n,)."""
+        leaves = self.apply(X)
+        return self.classes_[self.tree_.action[leaves]]
+
+    def predict_cost(self, X) -> np.ndarray:
+        """Return the mean training cost of every class in the leaf of every row; shape (n, K)."""
+        leaves = self.apply(X)
+        return self.node_values_[leaves]
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """Minus the (weighted) mean cost of the predictions, so that larger is better.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n, p)
+        y : labels or costs, as for ``fit``
+        sample_weight : array-like of shape (n,), optional
+        """
+        check_is_fitted(self)
+        predicted = label_codes(self.predict(X), self.classes_)
+        if _is_table(y):
+            losses, columns = reward_matrix(y, len(predicted), "costs")
+            order = label_codes(self.classes_, columns)
+            if (order < 0).any():
+                raise InputError(f"costs lack the column of the class {self.classes_[order < 0][0]!s}; add it.")
+            losses = losses[:, order]
+        else:
+            labels = label_column(y, predicted)
+            if self.cost_table_ is None:  # a class not seen at fit is a mistake whatever is predicted
+                losses = (np.arange(len(self.classes_)) != label_codes(labels, self.classes_)[:, None]).astype(float)
+            else:
+                losses = cost_matrix_losses(labels, self.cost_table_).to_numpy(dtype=np.float64)
+        chosen = losses[np.arange(len(predicted)), predicted]
+        return -float(np.average(chosen, weights=sample_weight))
+
+
+def _is_table(y) -> bool:
+    """Whether y holds a column per class (one column alone is labels)."""
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
+    return len(shape) == 2 and shape[1] > 1

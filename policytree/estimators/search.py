@@ -1,0 +1,88 @@
+"""A fit as a problem: what is searched, by which solver, within which guesses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from policytree.exceptions import InputError
+from policytree.guesses import ReferenceGuesses, resolve_guesses, snap_thresholds
+from policytree.solvers import get_solver, solver_options
+from policytree.solvers.guessed import solve_with_guesses
+from policytree.types import Guesses, Problem, SearchLimits, Solution
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One fit, ready to be searched.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, p)
+        Encoded rows of positive weight.
+    problem : Problem
+        In summed losses.
+    total_weight : float
+        Sum of the weights: sums divided by it are means.
+    actions : tuple
+        The user's labels.
+    values : ndarray of shape (n, K)
+        What ``node_values_`` are the weighted means of.
+    weight : ndarray of shape (n,)
+    """
+
+    X: np.ndarray
+    problem: Problem
+    total_weight: float
+    actions: tuple
+    values: np.ndarray
+    weight: np.ndarray
+
+    def with_regularization(self, regularization: float) -> Job:
+        """The same with another price of a leaf, in the mean loss."""
+        return replace(self, problem=replace(self.problem, leaf_penalty=regularization * self.total_weight))
+
+
+def check_search_arguments(solver, options, guesses) -> None:
+    """Refuse an unknown solver, option or guess before anything is computed."""
+    if options is not None and not isinstance(options, Mapping):
+        raise InputError(f"solver_options must be a mapping of option names to values or None; got {options!r}.")
+    get_solver(solver, options)
+    resolve_guesses(guesses)
+
+
+def make_guesses(job: Job, guesses, random_state) -> tuple[Guesses | None, dict]:
+    """The guesses that an estimator's ``guesses=`` stands for, and what is to be reported of them."""
+    seed = 0 if guesses is None else _seed(random_state)
+    resolved = resolve_guesses(guesses, seed)
+    if isinstance(resolved, ReferenceGuesses):
+        return resolved.make(job.problem.data, job.problem.losses)
+    if resolved is not None and resolved.thresholds is not None:
+        features = job.problem.data.features
+        resolved = replace(resolved, thresholds=snap_thresholds(job.X, features, resolved.thresholds))
+    return resolved, {}
+
+
+def chosen_solver(solver: str, options, random_state):
+    """The solver as a function of problem and limits; a seed is drawn if it takes one and none is set."""
+    options = dict(options or {})
+    if "random_state" in solver_options(solver):
+        options.setdefault("random_state", _seed(random_state))
+    return get_solver(solver, options)
+
+
+def _seed(random_state) -> int:
+    if isinstance(random_state, (int, np.integer)) and random_state >= 0:
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def search(problem: Problem, solve, guesses: Guesses | None, report: dict, limits: SearchLimits) -> Solution:
+    """Solve, within guesses if there are any; the report joins the guarantees."""
+    if guesses is None:
+        return solve(problem, limits)
+    solution = solve_with_guesses(problem, guesses, limits, solve=solve)
+    return replace(solution, guarantees={**solution.guarantees, **report})
