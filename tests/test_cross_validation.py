@@ -375,7 +375,8 @@ def test_known_propensity_of_many_forms_gives_the_same_table(rng):
     tree = DRPolicyTree(LinearRegression(), max_depth=1, cv=2, random_state=0)
     reference = evaluate(tree, trial).to_frame()
     rowwise = pd.DataFrame(np.full((300, 2), 0.5), columns=[0, 1])
-    for propensity in (np.full(300, 0.5), {0: 0.5, 1: 0.5}, rowwise, rowwise.to_numpy().tolist()):
+    by_label = {0: np.full(300, 0.5), 1: np.full(300, 0.5)}
+    for propensity in (np.full(300, 0.5), {0: 0.5, 1: 0.5}, by_label, rowwise, rowwise.to_numpy().tolist()):
         pd.testing.assert_frame_equal(evaluate(tree, trial | {"propensity": propensity}).to_frame(), reference)
 
 

@@ -37,7 +37,8 @@ class RewardEstimator(BaseEstimator):
         P(T | X, W). "auto" is multinomial logistic regression on standardised covariates. Not used when ``propensity``
         is given to ``fit``. Classifiers whose probabilities are off (forests, boosting, naive Bayes) are calibrated by
         scikit-learn inside every fold: ``CalibratedClassifierCV(RandomForestClassifier(), method="isotonic")``; look at
-        :class:`policytree.CalibrationDisplay` before and after.
+        :class:`policytree.CalibrationDisplay` before and after. Its own inner folds (``cv=5``) need five rows of every
+        treatment in each training part.
     method : str or Scheme
         "doubly_robust" (see :class:`policytree.weighting.DoublyRobust`), another name in
         ``policytree.weighting.SCHEMES``, or an instance of a scheme.
