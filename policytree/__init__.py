@@ -8,14 +8,21 @@ from importlib import import_module as _import_module
 __version__ = "0.1.0"
 
 _ROOMS = {
-    "estimators": ("CostSensitiveTreeClassifier", "DRPolicyTree", "OptimalTreeClassifier", "PolicyTree"),
+    "estimators": (
+        "CostSensitiveTreeClassifier",
+        "DRPolicyTree",
+        "OptimalTreeClassifier",
+        "PolicyTree",
+        "TreePath",
+        "tree_path",
+    ),
     "weighting": ("MatchingRewards", "RewardEstimator", "cate_effects", "from_cate", "weighted_labels"),
     "calibration": ("calibration_table", "outcome_calibration_table", "outcome_fit_table"),
     "diagnostics": ("balance_table", "crump_trimming", "overlap_table"),
     "diagnostic_displays": ("CalibrationDisplay", "CovariateBalanceDisplay", "OutcomeFitDisplay", "OverlapDisplay"),
     "cross_validation": ("cross_val_policy_value",),
     "evaluation": ("leaf_summary", "policy_difference", "policy_value"),
-    "plotting": ("PolicyTreeDisplay", "plot_tree"),
+    "plotting": ("PolicyTreeDisplay", "PolicyValueDisplay", "plot_tree"),
     "datasets": ("load_dataset", "load_rand_hie"),
     "guesses": ("Guesses", "ReferenceGuesses"),
     "exceptions": ("BalanceWarning", "InputError", "OverlapWarning", "SearchWarning"),

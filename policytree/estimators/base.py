@@ -73,9 +73,16 @@ class TreeEstimator(BaseEstimator):
             solution = search(job.problem, solve, self.guesses_, report, limits)
         return self._keep(job, solution)
 
-    def _keep(self, job: Job, solution: Solution):
+    def _keep(self, job: Job, solution: Solution, *, warn: bool = True):
         """Store what a search found."""
         self._store(solution, job.total_weight, job.actions)
+        if warn and solution.status not in ASKED_FOR:
+            warnings.warn(
+                f"The search ended by {solution.status.value} after {solution.seconds:.1f} s; the tree is valid, its "
+                f"optimality gap is {self.optimality_gap_:.6g}.",
+                SearchWarning,
+                stacklevel=4,
+            )
         self.node_values_ = node_means(self.tree_, job.X, job.values, job.weight)
         return self
 
@@ -95,13 +102,6 @@ class TreeEstimator(BaseEstimator):
         self.objective_value_ = sign * solution.objective / total_weight
         self.objective_bound_ = sign * solution.lower_bound / total_weight
         self.optimality_gap_ = solution.gap / total_weight
-        if solution.status not in ASKED_FOR:
-            warnings.warn(
-                f"The search ended by {solution.status.value} after {solution.seconds:.1f} s; the tree is valid, its "
-                f"optimality gap is {self.optimality_gap_:.6g}.",
-                SearchWarning,
-                stacklevel=5,
-            )
 
     def apply(self, X) -> np.ndarray:
         """Node id of the leaf that every row reaches.

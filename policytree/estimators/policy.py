@@ -6,6 +6,7 @@ import numpy as np
 
 from policytree.estimators.base import TreeEstimator
 from policytree.estimators.inputs import check_number, reward_matrix, weigh
+from policytree.estimators.search import Job
 from policytree.exceptions import InputError
 from policytree.weighting.costs import treatment_costs
 from policytree.weighting.inputs import treatment_codes
@@ -136,6 +137,10 @@ class PolicyTree(TreeEstimator):
         InputError
             If an argument has the wrong shape, type or range; the message names it.
         """
+        return self._fit_job(self._prepare(X, rewards, T, sample_weight, sample_treatment_costs))
+
+    def _prepare(self, X, rewards, T=None, sample_weight=None, sample_treatment_costs=None) -> Job:
+        """Check the data and learn names and treatments."""
         self._check_arguments()
         X = self._table(X, reset=True)
         rewards, self.treatments_ = reward_matrix(rewards, len(X))
@@ -145,7 +150,7 @@ class PolicyTree(TreeEstimator):
         arms = self._arms(T, len(X))
         X, losses, arms, weight = weigh(X, losses, arms, sample_weight)
         values = losses if self.direction == "minimize" else -losses
-        return self._fit_job(self._job(X, losses, values, weight, self.treatments_, arms))
+        return self._job(X, losses, values, weight, self.treatments_, arms)
 
     def _check_arguments(self) -> None:
         super()._check_arguments()
