@@ -17,6 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 from policytree.evaluation import DIRECTIONS, Estimate, check_level, mean_estimate
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.folds import FoldPlan, make_folds
+from policytree.weighting.costs import treatment_costs
 from policytree.weighting.inputs import Observed, observe
 from policytree.weighting.propensities import is_constant
 
@@ -32,7 +33,7 @@ class PolicyValueTable:
     estimates : mapping of str to Estimate
         Value of every rule, in the outcome's unit: "policy tree", "always <treatment>" for every treatment, "status
         quo" (what people got: the mean outcome) and "plug-in rule" (no tree: everybody gets the treatment whose
-        predicted outcome is best).
+        predicted outcome is best), and the rivals by their names.
     differences : mapping of str to Estimate
         The policy tree's value minus each other rule's, paired on the same rows.
     direction : {"maximize", "minimize"}
@@ -41,8 +42,10 @@ class PolicyValueTable:
         Fold each row was held out in.
     policy, plug_in : ndarray of shape (n,)
         Treatment that each rule, learnt without the row's fold, recommends to the row.
+    rivals : mapping of str to ndarray of shape (n,)
+        The same for every rival; ``policy_difference(a, b, table.rewards)`` compares any two.
     rewards : DataFrame of shape (n, K)
-        Rewards of every row by nuisances that saw neither the row nor its cluster.
+        Rewards of every row, net of treatment costs, by nuisances that saw neither the row nor its cluster.
     trees : tuple
         The fitted tree of every fold (``policy_tree_`` of the estimator, or the estimator if it has none).
     """
@@ -53,6 +56,7 @@ class PolicyValueTable:
     folds: FoldPlan = field(repr=False)
     policy: np.ndarray = field(repr=False)
     plug_in: np.ndarray = field(repr=False)
+    rivals: Mapping[str, np.ndarray] = field(repr=False)
     rewards: pd.DataFrame = field(repr=False)
     trees: tuple[Any, ...] = field(repr=False)
 
@@ -121,6 +125,8 @@ def cross_val_policy_value(
     propensity=None,
     groups=None,
     sample_weight=None,
+    sample_treatment_costs=None,
+    rivals: Mapping[str, Any] | None = None,
     cv=5,
     level: float = 0.95,
     random_state=None,
@@ -155,6 +161,13 @@ def cross_val_policy_value(
         Clusters; never split between folds.
     sample_weight : array of shape (n,), optional
         Weights of the rows, in fitting and in the averages.
+    sample_treatment_costs : optional
+        What treatments cost, in the outcome's unit; forms as in :meth:`PolicyTree.fit`. All values are then net of
+        costs, the status quo's too.
+    rivals : mapping of str to estimator, optional
+        Further learners to compare, each with ``fit(X, rewards)`` and ``predict(X)`` (labels), such as a
+        :class:`PolicyTree` of another depth. Clones are fitted in every fold on the same rewards as the tree, net of
+        costs; those whose ``fit`` takes ``T`` or ``sample_weight`` are given them.
     cv : int, scikit-learn splitter, or array of shape (n,)
         Number of folds, balanced over treatments; or a splitter; or each row's fold.
     level : float
@@ -187,23 +200,28 @@ def cross_val_policy_value(
     check_level(level)  # before the work, not after
     direction = _direction(estimator)
     seen = observe(Y, T, sample_weight=sample_weight, groups=groups)
-    data = _Data(seen, _table(X, "X", seen.n), _table(W, "W", seen.n), propensity)
+    costs = None
+    if sample_treatment_costs is not None:
+        costs = seen.frame(treatment_costs(sample_treatment_costs, seen.n, seen.treatments))
+    data = _Data(seen, _table(X, "X", seen.n), _table(W, "W", seen.n), propensity, costs, direction)
     folds = make_folds(
         seen.n, cv, strata=seen.arm, stratum_names=seen.treatments, groups=seen.groups, random_state=random_state
     )
-    held_out = _HeldOut(seen.n, seen.n_arms)
+    rivals = _checked_rivals(rivals, seen.treatments)
+    held_out = _HeldOut(seen, rivals)
     trees, overlap_messages = [], []
     for done, (train, test) in enumerate(folds.splits(), start=1):
         with _overlap_warnings_into(overlap_messages):
             fitted = clone(estimator).fit(**data.fit_arguments(train))
-            held_out.fill(fitted, data, test, direction)
+            held_out.fill(fitted, data, test)
+            held_out.fill_rivals(rivals, fitted, data, train, test)
         trees.append(getattr(fitted, "policy_tree_", fitted))
         if progress is not None:
             progress(done, folds.n_folds)
     if overlap_messages:
         more = "" if len(overlap_messages) == 1 else f" ({len(overlap_messages) - 1} more such warnings in the folds)"
         warnings.warn(f"In cross-validation: {overlap_messages[0]}{more}", OverlapWarning, stacklevel=2)
-    estimates, differences = _estimates(held_out, seen, level)
+    estimates, differences = _estimates(held_out, data, level)
     return PolicyValueTable(
         estimates,
         differences,
@@ -211,6 +229,7 @@ def cross_val_policy_value(
         folds,
         seen.treatments[held_out.policy],
         seen.treatments[held_out.plug_in],
+        {name: seen.treatments[codes] for name, codes in held_out.rivals.items()},
         seen.frame(held_out.rewards),
         tuple(trees),
     )
@@ -262,8 +281,10 @@ def _rows(table, rows: np.ndarray):
 class _Data:
     """The user's data, sliced by row numbers into the arguments of estimators."""
 
-    def __init__(self, seen: Observed, X, W, propensity):
+    def __init__(self, seen: Observed, X, W, propensity, costs: pd.DataFrame | None, direction: str):
         self.seen = seen
+        self.direction = direction
+        self._costs = costs
         self._X = X
         self._W = W
         self._propensity = propensity
@@ -271,6 +292,16 @@ class _Data:
         if self._per_row:
             propensity = pd.DataFrame(propensity) if isinstance(propensity, Mapping) else propensity
             self._propensity = _table(propensity, "propensity", seen.n)
+
+    def net(self, rewards: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Rewards, shape (len(rows), K), after what the treatments cost these rows."""
+        costs = 0.0 if self._costs is None else self._costs.to_numpy()[rows]
+        return rewards - costs if self.direction == "maximize" else rewards + costs
+
+    def net_outcome(self) -> np.ndarray:
+        """Everybody's outcome after what the own treatment cost, shape (n,)."""
+        every = np.arange(self.seen.n)
+        return self.net(np.tile(self.seen.y[:, None], self.seen.n_arms), every)[every, self.seen.arm]
 
     def covariates(self, rows: np.ndarray) -> dict:
         """X and W of these rows."""
@@ -288,35 +319,59 @@ class _Data:
     def fit_arguments(self, rows: np.ndarray) -> dict:
         """All arguments of ``fit`` for these rows."""
         seen = self.seen
-        return {
-            **self.observations(rows),
-            "sample_weight": None if seen.sample_weight is None else seen.sample_weight[rows],
-            "groups": None if seen.groups is None else seen.groups[rows],
-        }
+        arguments = self.observations(rows)
+        arguments["sample_weight"] = None if seen.sample_weight is None else seen.sample_weight[rows]
+        arguments["groups"] = None if seen.groups is None else seen.groups[rows]
+        if self._costs is not None:
+            arguments["sample_treatment_costs"] = self._costs.iloc[rows]
+        return arguments
 
 
 class _HeldOut:
     """What models say about rows they have not seen, filled fold by fold."""
 
-    def __init__(self, n: int, n_arms: int):
-        self.rewards = np.full((n, n_arms), np.nan)
-        self.policy = np.full(n, -1, dtype=np.intp)
-        self.plug_in = np.full(n, -1, dtype=np.intp)
+    def __init__(self, seen: Observed, rivals: Mapping[str, Any]):
+        self._treatments = pd.Index(seen.treatments)
+        self.rewards = np.full((seen.n, seen.n_arms), np.nan)
+        self.policy, self.plug_in = np.full((2, seen.n), -1, dtype=np.intp)
+        self.rivals = {name: np.full(seen.n, -1, dtype=np.intp) for name in rivals}
 
-    def fill(self, fitted, data: _Data, rows: np.ndarray, direction: str) -> None:
+    def fill(self, fitted, data: _Data, rows: np.ndarray) -> None:
         """Score and treat the held-out ``rows`` with a model fitted on the other rows."""
-        treatments = pd.Index(data.seen.treatments)
         nuisances = fitted.reward_estimator_
         covariates = data.covariates(rows)
         rewards = nuisances.predict_rewards(**data.observations(rows))
         outcomes = nuisances.predict_outcomes(**covariates)
-        self.rewards[rows] = _by_treatment(rewards, treatments, "predict_rewards")
-        predicted = _by_treatment(outcomes, treatments, "predict_outcomes")
-        self.plug_in[rows] = predicted.argmax(axis=1) if direction == "maximize" else predicted.argmin(axis=1)
-        codes = treatments.get_indexer(pd.Index(fitted.predict(covariates["X"])))
+        self.rewards[rows] = data.net(_by_treatment(rewards, self._treatments, "predict_rewards"), rows)
+        predicted = data.net(_by_treatment(outcomes, self._treatments, "predict_outcomes"), rows)
+        self.plug_in[rows] = predicted.argmax(axis=1) if data.direction == "maximize" else predicted.argmin(axis=1)
+        self.policy[rows] = self._codes(fitted, covariates["X"])
+
+    def fill_rivals(self, rivals: Mapping[str, Any], fitted, data: _Data, train: np.ndarray, test: np.ndarray) -> None:
+        """Learn every rival from the rewards that the tree was learnt from, and treat the held-out rows."""
+        if not rivals:
+            return
+        arguments = data.fit_arguments(train)
+        gross, X = fitted.rewards_[list(self._treatments)], data.covariates(test)["X"]
+        rewards = pd.DataFrame(data.net(gross.to_numpy(), train), index=gross.index, columns=gross.columns)
+        for name, rival in rivals.items():
+            taken = {key: arguments[key] for key in ("T", "sample_weight") if has_fit_parameter(rival, key)}
+            self.rivals[name][test] = self._codes(clone(rival).fit(arguments["X"], rewards, **taken), X)
+
+    def _codes(self, rule, X) -> np.ndarray:
+        codes = self._treatments.get_indexer(pd.Index(rule.predict(X)))
         if (codes < 0).any():
-            raise InputError(f"{type(fitted).__name__}.predict returned a label that is not among T's treatments.")
-        self.policy[rows] = codes
+            raise InputError(f"{type(rule).__name__}.predict returned a label that is not among T's treatments.")
+        return codes
+
+
+def _checked_rivals(rivals: Mapping[str, Any] | None, treatments: np.ndarray) -> Mapping[str, Any]:
+    """Refuse names that a row of the table has already."""
+    taken = {POLICY, STATUS_QUO, PLUG_IN, *(f"always {label}" for label in treatments)}
+    for name in rivals or {}:
+        if name in taken:
+            raise InputError(f"rivals holds {name!r}, which is the name of another rule of the table; choose another.")
+    return rivals or {}
 
 
 def _by_treatment(frame: pd.DataFrame, treatments: pd.Index, method: str) -> np.ndarray:
@@ -327,12 +382,14 @@ def _by_treatment(frame: pd.DataFrame, treatments: pd.Index, method: str) -> np.
     return frame[list(treatments)].to_numpy(dtype=np.float64)
 
 
-def _estimates(held_out: _HeldOut, seen: Observed, level: float) -> tuple[dict[str, Estimate], dict[str, Estimate]]:
+def _estimates(held_out: _HeldOut, data: _Data, level: float) -> tuple[dict[str, Estimate], dict[str, Estimate]]:
     """Values of all rules on the pooled held-out rows, and the policy's paired differences."""
+    seen = data.seen
     every = np.arange(seen.n)
     scores = {POLICY: held_out.rewards[every, held_out.policy]}
     scores |= {f"always {label}": held_out.rewards[:, k] for k, label in enumerate(seen.treatments)}
-    scores |= {STATUS_QUO: seen.y, PLUG_IN: held_out.rewards[every, held_out.plug_in]}
+    scores |= {STATUS_QUO: data.net_outcome(), PLUG_IN: held_out.rewards[every, held_out.plug_in]}
+    scores |= {name: held_out.rewards[every, codes] for name, codes in held_out.rivals.items()}
     options = {"groups": seen.groups, "sample_weight": seen.sample_weight, "level": level}
     estimates = {rule: mean_estimate(values, **options) for rule, values in scores.items()}
     differences = {

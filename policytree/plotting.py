@@ -191,6 +191,63 @@ class PolicyTreeDisplay:
                 )  # fmt: skip
 
 
+class PolicyValueDisplay:
+    """Held-out values of a policy and of everything else one could do, with their intervals.
+
+    Parameters
+    ----------
+    table : PolicyValueTable or DataFrame
+        From :func:`policytree.cross_val_policy_value`, or its ``to_frame()``.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    ax_ : matplotlib Axes
+    """
+
+    def __init__(self, table):
+        self.frame = table.to_frame() if hasattr(table, "to_frame") else table
+
+    @classmethod
+    def from_table(cls, table, *, ax=None, **options) -> PolicyValueDisplay:
+        """Draw at once; options as in :meth:`plot`."""
+        return cls(table).plot(ax=ax, **options)
+
+    def plot(self, *, ax=None, differences=False, title=None, xlabel=None) -> PolicyValueDisplay:
+        """Draw one line per rule.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        differences : bool, default False
+            Draw the policy tree's value minus each other rule's (paired, so often more telling) instead of values.
+        title, xlabel : str, optional
+
+        Returns
+        -------
+        PolicyValueDisplay
+        """
+        prefix = "difference" if differences else "value"
+        lower, upper = ("difference_lower", "difference_upper") if differences else ("lower", "upper")
+        rows = self.frame[self.frame[prefix].notna()].iloc[::-1]
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            ax = plt.subplots(figsize=(6.4, 0.8 + 0.32 * len(rows)), layout="constrained")[1]
+        colors = [PALETTE[4] if rule == "policy tree" else "#666666" for rule in rows.index]
+        position = np.arange(len(rows))
+        ax.hlines(position, rows[lower], rows[upper], colors=colors, linewidth=2)
+        ax.scatter(rows[prefix], position, c=colors, s=28, zorder=3)
+        ax.set_yticks(position, [f"tree - {rule}" if differences else str(rule) for rule in rows.index])
+        reference = 0.0 if differences else self.frame["value"].iloc[0]
+        ax.axvline(reference, color="#AAAAAA", linewidth=0.8, linestyle="--", zorder=0)
+        ax.set_xlabel(xlabel or ("difference in held-out value" if differences else "held-out value"))
+        ax.set_title(title or "")
+        ax.spines[["top", "right"]].set_visible(False)
+        self.figure_, self.ax_ = ax.figure, ax
+        return self
+
+
 def plot_tree(tree_or_estimator, *, leaf_summary=None, ax=None, **options):
     """Draw a policy tree.
 

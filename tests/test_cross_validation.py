@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LinearRegression
 
-from policytree import DRPolicyTree
+from policytree import DRPolicyTree, PolicyTree
 from policytree.cross_validation import PLUG_IN, POLICY, STATUS_QUO, cross_val_policy_value
 from policytree.evaluation import policy_difference, policy_value
 from policytree.exceptions import InputError, OverlapWarning, SearchWarning
@@ -395,3 +395,53 @@ def test_held_out_intervals_cover_the_trees_true_values():
         hits.append([e.lower <= truth <= e.upper for e in estimates])
     coverage = np.mean(hits, axis=0)
     assert ((coverage >= 0.93) & (coverage <= 0.97)).all(), coverage
+
+
+# --- costs and rivals ---
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_costs_move_every_rule_and_every_value(rng, direction):
+    """Charging arm b for sure more than it brings: nobody gets b, and always-b is worth that much less."""
+    n = 400
+    X = rng.normal(size=(n, 2))
+    T = rng.choice(["a", "b"], size=n)
+    sign = 1.0 if direction == "maximize" else -1.0
+    Y = sign * (T == "b") * (X[:, 0] > 0) + 0.1 * rng.normal(size=n)
+    model = DRPolicyTree(LinearRegression(), max_depth=1, direction=direction, random_state=0)
+    options = {"X": X, "propensity": 0.5, "cv": 3, "random_state": 1}
+    free = cross_val_policy_value(model, Y, T, **options)
+    charged = cross_val_policy_value(model, Y, T, **options, sample_treatment_costs={"b": 5.0})
+    assert set(free.policy) == set(free.plug_in) == {"a", "b"}
+    assert set(charged.policy) == set(charged.plug_in) == {"a"}
+    for rule, share in {"always a": 0.0, "always b": 1.0, STATUS_QUO: np.mean(T == "b")}.items():
+        moved = charged.estimates[rule].value - free.estimates[rule].value
+        assert moved == pytest.approx(-sign * 5.0 * share)
+
+
+def test_rivals_are_learnt_from_the_same_rewards(rng):
+    """The main tree as its own rival ties with it, arm minimum included; a deeper one is judged on the same rows."""
+    n = 400
+    X = pd.DataFrame(rng.normal(size=(n, 2)), columns=["u", "v"])
+    T = rng.choice(["a", "b"], size=n)
+    Y = (T == "b") * np.sign(X["u"] * X["v"]) + 0.1 * rng.normal(size=n)
+    costs = np.column_stack([np.zeros(n), rng.uniform(0.0, 0.3, size=n)])
+    model = DRPolicyTree(LinearRegression(), max_depth=2, min_samples_per_treatment=20, random_state=0)
+    rivals = {
+        "same": PolicyTree(max_depth=2, min_samples_per_treatment=20),
+        "stump": PolicyTree(max_depth=1),
+    }
+    table = cross_val_policy_value(
+        model, Y, T, X=X, propensity=0.5, cv=3, random_state=1, sample_treatment_costs=costs, rivals=rivals
+    )
+    assert np.array_equal(table.rivals["same"], table.policy)
+    assert table.differences["same"].value == 0.0
+    stump = table.differences["stump"]
+    assert stump.value == pytest.approx(policy_difference(table.policy, table.rivals["stump"], table.rewards).value)
+    assert stump.lower > 0.0, "a stump cannot follow the sign of a product"
+    assert list(table.to_frame().index)[-2:] == ["same", "stump"]
+
+
+def test_rivals_that_cannot_be_shown_or_read_are_refused(trial):
+    with pytest.raises(InputError, match="'status quo', which is the name of another rule"):
+        evaluate(Fake(), trial, rivals={STATUS_QUO: PolicyTree()})

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import InputError, PolicyTree, leaf_summary, plot_tree
+from policytree import InputError, PolicyTree, PolicyValueDisplay, leaf_summary, plot_tree
 
 
 @pytest.fixture(autouse=True)
@@ -68,3 +68,17 @@ def test_an_unknown_arm_in_the_colours_is_named():
 def test_names_with_dollars_are_names_not_mathematics():
     _, _, model = _model(4, 2, names=("$\\bad$ name", "b$2$"))
     assert _extents(model.plot())
+
+
+@pytest.mark.parametrize("differences", [False, True])
+def test_values_are_drawn_with_their_intervals(differences):
+    columns = ["value", "lower", "upper", "difference", "difference_lower", "difference_upper"]
+    rows = [[3.0, 2.0, 4.0, np.nan, np.nan, np.nan], [1.0, 0.5, 1.5, 2.0, 1.2, 2.8]]
+    frame = pd.DataFrame(rows, index=["policy tree", "always a"], columns=columns)
+    display = PolicyValueDisplay.from_table(frame, differences=differences, title="T")
+    lines, points = display.ax_.collections[:2]
+    drawn = {tuple(segment[:, 0]) for segment in lines.get_segments()}
+    assert drawn == ({(1.2, 2.8)} if differences else {(2.0, 4.0), (0.5, 1.5)})
+    assert points.get_offsets()[-1, 0] == (2.0 if differences else 3.0)
+    labels = [tick.get_text() for tick in display.ax_.get_yticklabels()]
+    assert labels == (["tree - always a"] if differences else ["always a", "policy tree"])

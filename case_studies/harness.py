@@ -1,0 +1,65 @@
+"""What every case study needs: where its data are, progress, and numbers that are printed, kept and quotable."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import matplotlib as mpl
+
+mpl.use("Agg")  # pictures are files; no window, no display needed
+
+import matplotlib.pyplot as plt
+import pandas as pd
+
+
+class Study:
+    """One run of one study.
+
+    Parameters
+    ----------
+    data_dir : Path or None
+        Directory of data files, for studies whose data no package ships.
+    results : Path
+        Directory that receives CSV, PNG and ``output.txt``, all that was printed.
+    quick : bool
+        A small version for tests: fewer repetitions and settings, same code. Its numbers are not those of the README.
+    """
+
+    def __init__(self, data_dir: Path | None, results: Path, *, quick: bool = False):
+        self.data_dir, self.results, self.quick = data_dir, results, quick
+        self._start = time.perf_counter()
+        self._lines: list[str] = []
+        results.mkdir(parents=True, exist_ok=True)
+
+    def step(self, text: str) -> None:
+        """Say on standard error what begins now, and how long it has been."""
+        print(f"[{time.perf_counter() - self._start:4.0f} s] {text}", file=sys.stderr, flush=True)
+
+    def heading(self, text: str) -> None:
+        """Begin a section of the output."""
+        self.show(f"\n{text}\n{'-' * len(text)}")
+
+    def show(self, text: object = "") -> None:
+        """Print, and keep for ``output.txt``."""
+        print(text, flush=True)
+        self._lines.append(str(text))
+
+    def table(self, frame: pd.DataFrame, name: str, *, digits: int = 1, index: bool = True) -> None:
+        """Save a table as CSV in full precision, and show it rounded."""
+        frame.to_csv(self.results / f"{name}.csv", index=index, float_format="%.10g", lineterminator="\n")
+        self.show(frame.to_string(index=index, float_format=lambda v: f"{v:,.{digits}f}", na_rep=""))
+        self.show()
+
+    def figure(self, figure, name: str) -> None:
+        """Save a picture and forget it."""
+        figure.savefig(self.results / f"{name}.png", dpi=150, bbox_inches="tight", metadata={"Software": None})
+        plt.close(figure)
+
+    def close(self) -> None:
+        """Write ``output.txt`` and say how long it took."""
+        text = "\n".join("\n".join(self._lines).splitlines()).strip() + "\n"
+        text = "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
+        (self.results / "output.txt").write_text(text, encoding="utf-8")
+        self.step(f"done; results are in {self.results}")

@@ -1,0 +1,84 @@
+"""List the case studies, or run some of them.
+
+    python case_studies/run.py                      what there is
+    python case_studies/run.py rand_hie             run one; progress goes to standard error, results to its folder
+    python case_studies/run.py actg175 --data DIR   where its data file is (or set POLICYTREE_DATA)
+
+A study is a folder with a ``study.py``: the first line of its docstring is its title, and ``main(study)`` does the work
+with a :class:`harness.Study`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import os
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+DATA_DIRECTORY_VARIABLE = "POLICYTREE_DATA"
+BESIDE_CHECKOUT = HERE.parents[1] / "shared" / "data"
+
+
+def studies() -> dict[str, str]:
+    """Title of every study by the name of its folder."""
+    found = {}
+    for path in sorted(HERE.glob("*/study.py")):
+        docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        found[path.parent.name] = docstring.partition("\n")[0]
+    return found
+
+
+def data_directory(given: str | None) -> Path | None:
+    """``--data``, else the environment variable, else the directory beside a development checkout, else none."""
+    chosen = given or os.environ.get(DATA_DIRECTORY_VARIABLE)
+    if chosen:
+        return Path(chosen)
+    return BESIDE_CHECKOUT if BESIDE_CHECKOUT.is_dir() else None
+
+
+def run(name: str, data: Path | None, results: Path | None, quick: bool) -> None:
+    """Run one study."""
+    from harness import Study
+
+    study = Study(data, results or HERE / name / "results", quick=quick)
+    importlib.import_module(f"{name}.study").main(study)
+    study.close()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Command line; returns the exit code."""
+    parser = argparse.ArgumentParser(description="List the case studies, or run some of them.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="studies to run; none lists them")
+    parser.add_argument("--data", help=f"directory of data files (default: ${DATA_DIRECTORY_VARIABLE})")
+    parser.add_argument("--results", type=Path, help="where results go (default: the study's own folder results)")
+    parser.add_argument("--quick", action="store_true", help="a small version that only shows that everything runs")
+    options = parser.parse_args(arguments)
+    known = studies()
+    if not options.names:
+        for name, title in known.items():
+            print(f"{name:16s}{title}")
+        return 0
+    for name in options.names:
+        if name not in known:
+            parser.error(f"there is no study {name!r}; choose from {', '.join(known)}")
+    if options.quick and options.results is None:
+        parser.error("--quick needs --results, so that it does not overwrite the kept results")
+    if options.results is not None and len(options.names) > 1:
+        parser.error("--results takes one study at a time")
+    sys.path.insert(0, str(HERE))
+    from policytree import InputError
+
+    for name in options.names:
+        try:
+            run(name, data_directory(options.data), options.results, options.quick)
+        except InputError as error:
+            print(f"{name}: {error}", file=sys.stderr)
+            return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
