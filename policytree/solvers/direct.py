@@ -11,26 +11,15 @@ import numpy as np
 from policytree.solvers import search_kernels as kernels
 from policytree.solvers.clock import Clock
 from policytree.solvers.fixed_point import FixedPoint, to_fixed_point
-from policytree.solvers.node import Node, expand, grow_fully, prepare, refuse_memory
+from policytree.solvers.node import expand, grow_fully, prepare, refuse_memory
 from policytree.solvers.scoring import finish, leaf_only
+from policytree.solvers.workers import RootFeature, Stack, Sweeper, take_counters
 from policytree.types import Problem, Progress, SearchLimits, Solution, Status
 
-PROBES = 3  # root cuts tried in every feature before any feature is searched to the end
-LANES = 2  # independent searches with a cache each, whatever the number of threads: so it cannot change the tree
-CACHE_ROWS, POOL_ROWS = 2**17, 2**19
-
-
-@dataclass
-class _RootFeature:
-    """Bounds of one root feature's cuts, kept between rounds."""
-
-    left: np.ndarray
-    right: np.ndarray
-    hint: int
-    solved: bool = False
-
-    def lower_bound(self) -> int:
-        return int((self.left + self.right).min())
+LANES, SWEEP_LANES = (
+    2,
+    8,
+)  # independent searches with a cache each, whatever the number of threads: so it cannot change the tree
 
 
 def solve_direct(
@@ -104,8 +93,10 @@ class _Search:
         self.most_leaves = min([node.n_rows, *(totals // np.maximum(node.minima, 1))])
         self.final = False
         self.work = np.zeros(kernels.N_COUNTERS, dtype=np.int64)
-        self.features: dict[int, _RootFeature] = {}
+        self.features: dict[int, RootFeature] = {}
         self.lock = threading.Lock()
+        self.tables = None
+        self.shown = kernels.INF  # the best of all lanes so far; the incumbent moves only between rounds
 
     def _useful_depth(self) -> int:
         """Depth worth searching: a tree of h leaves costs at least ``floor + h * penalty``, its depth is below h."""
@@ -146,7 +137,7 @@ class _Search:
         node = self.node
         roots = np.empty(len(node.bins), np.int64)
         cuts = np.empty(len(node.bins), np.int64)
-        value, f, t, _ = kernels.depth_two(*node.arrays(), node.lam, kernels.INF, roots, cuts, self.clock.flag)
+        value, f, t, _ = kernels.depth_two(*node.arrays(), node.lam, roots, cuts, self.clock.flag)
         if self.clock.stopped:
             return
         self.work[kernels.C_TWO] += 1
@@ -174,46 +165,50 @@ class _Search:
         self.features = {}
         for f in np.argsort(roots, kind="stable"):
             low = np.full(node.bins[f] - 1, -kernels.INF, np.int64)
-            self.features[int(f)] = _RootFeature(low, low.copy(), int(cuts[f]))
+            self.features[int(f)] = RootFeature(low, low.copy(), int(cuts[f]))
         names = list(self.features)
-        useful = min(self.depth, self._useful_depth())
-        lanes = len(names) if useful <= 3 else LANES
+        self.useful = min(self.depth, self._useful_depth())
+        # Sweeps keep nothing from one root feature to the next: any free worker serves any lane.
+        lanes = SWEEP_LANES if self.useful <= 3 else LANES
         self.lanes = [_Lane(names[k::lanes]) for k in range(min(lanes, len(names)))]
-        self.stacks: list[_Stack] = []  # without a cache, any free stack serves any lane
-        self.useful = useful
-        self._round(PROBES)
-        self._round(np.iinfo(np.int64).max)
+        self.free: list[Sweeper] = []
+        if self.useful <= 3 and self.tables is None:
+            self.tables = kernels.make_tables(*node.arrays())
+        self._round(first=True)
+        self._round(first=False)
 
-    def _round(self, max_cuts: int) -> None:
+    def _round(self, first: bool) -> None:
         """Let every lane advance its open features, all from the incumbent that the round starts with."""
         budget = self.best
         with ThreadPoolExecutor(self.limits.n_jobs) as pool:
-            results = list(pool.map(lambda lane: self._run_lane(lane, budget, max_cuts), self.lanes))
+            results = list(pool.map(lambda lane: self._run_lane(lane, budget, first), self.lanes))
         for value, tree in results:  # in the order of lanes: ties go to the first
             if tree is not None and value < self.best:
                 self.best, self.tree = value, tree
         self._update_bound()
 
-    def _run_lane(self, lane: _Lane, budget: int, max_cuts: int):
+    def _run_lane(self, lane: _Lane, budget: int, first: bool):
         """Advance a lane's features one after the other; returns its best value below the budget and the tree."""
         tree = None
-        stack = lane.stack or self._free_stack()
+        worker = lane.worker or self._free_worker()
         for f in lane.features:
             if not self.features[f].solved and not self.clock.stopped:
-                value, found = self._advance(stack, f, budget, max_cuts)
+                value, found = self._advance(worker, f, budget, first)
                 if found is not None:
                     budget, tree = value, found
         if self.useful > 3:
-            lane.stack = stack
+            lane.worker = worker
         else:
-            self.stacks.append(stack)
+            self.free.append(worker)
         return budget, tree
 
-    def _free_stack(self) -> _Stack:
+    def _free_worker(self) -> Sweeper | Stack:
+        if self.useful > 3:
+            return Stack(self.node, self.useful)
         try:
-            return self.stacks.pop()  # atomic: two threads never get the same
+            return self.free.pop()  # atomic: two threads never get the same
         except IndexError:
-            return _Stack(self.node, self.useful)
+            return Sweeper(self.node, self.tables)
 
     def _update_bound(self) -> None:
         if not self.final:
@@ -221,17 +216,16 @@ class _Search:
         bounds = [state.lower_bound() for state in self.features.values()]
         self.bound = min(self.best, max(self.bound, min(bounds, default=self.best)))
 
-    def _advance(self, stack: _Stack, f: int, budget: int, max_cuts: int):
+    def _advance(self, worker: Sweeper | Stack, f: int, budget: int, first: bool):
         """Search one root feature; returns its best value below the budget and the tree, or (budget, None)."""
         state = self.features[f]
-        stack.set_root(f, self.depth, budget, state)
-        stack.advance(max_cuts, self.clock.flag)
+        value, tree = worker.advance(f, self.depth, budget, state, first, self.clock.flag)
         with self.lock:
-            self.work += stack.take_counters()
-            state.left, state.right, state.hint = stack.bounds()
-            state.solved = state.lower_bound() >= min(budget, stack.best)
+            self.work += take_counters(worker)
+            state.solved = state.lower_bound() >= min(budget, value)
+            self.shown = min(self.shown, value)
             self._report()
-        return stack.best, stack.best_tree()
+        return value, tree
 
     def _report(self) -> None:
         if self.limits.progress is None:
@@ -242,87 +236,17 @@ class _Search:
         self.limits.progress(
             Progress(
                 self.clock.seconds(),
-                self.base + self.fixed.to_float(self.best),
+                self.base + self.fixed.to_float(min(self.shown, self.best)),
                 self.base + self.fixed.to_float(self.bound),
                 closed,
-                int(self.work[kernels.C_NODES]),
+                int(self.work[kernels.C_NODES] + self.work[kernels.C_CUTS]),
             )
         )
 
 
 @dataclass
 class _Lane:
-    """Root features searched one after the other; a lane of a deep search keeps its stack, and so its cache."""
+    """Root features searched one after the other; a lane of a deep search keeps its worker, and so its cache."""
 
     features: list[int]
-    stack: _Stack | None = None
-
-
-class _Stack:
-    """The arrays of the search stack; one root feature at a time stands at level 0."""
-
-    def __init__(self, node: Node, useful: int):
-        self.node = node
-        levels = useful - 1  # a level per split above the last two
-        p, n = node.codes.shape
-        S, B = int(node.offset[-1]), int(node.bins.max(initial=1))
-        leaves = min(2 ** min(useful, 40), n)
-        self.ncodes, self.scodes = np.empty((2, levels, p, n), np.uint16)
-        self.nplanes, self.splanes = np.empty((2, levels, len(node.planes), n), np.int64)
-        self.nbins, self.ncol, self.order, self.roots, self.root_cuts = np.empty((5, levels, p), np.int64)
-        self.noffset = np.zeros((levels, p + 1), np.int64)
-        self.ncut = np.empty((levels, S), np.int64)
-        self.ends, self.least, self.most, self.left, self.right = np.empty((5, levels, B), np.int64)
-        self.reg = np.zeros((levels, kernels.N_REGISTERS), np.int64)
-        self.tree, self.ltree = np.empty((2, levels, 2 * leaves + 8, 2), np.int64)
-        self.counters = np.zeros(kernels.N_COUNTERS, np.int64)
-        deep = levels > 2  # with two levels, only depth two is below the root: nothing is met twice
-        self.cache = np.zeros((CACHE_ROWS if deep else 2, kernels.N_CACHE), np.int64)
-        self.pool = np.empty((POOL_ROWS if deep else 0, 2), np.int64)
-        self.ncodes[0], self.nplanes[0] = node.codes, node.planes
-        self.nbins[0], self.noffset[0], self.ncol[0] = node.bins, node.offset, np.arange(p)
-        self.ncut[0] = np.concatenate([np.arange(b) for b in node.bins])
-
-    def set_root(self, f: int, depth: int, budget: int, state: _RootFeature) -> None:
-        """Put a root feature, with what is known of its cuts, at level 0."""
-        self.f, r = f, self.reg[0]
-        p, n = self.node.codes.shape
-        self.order[0, 0], self.root_cuts[0, f] = f, state.hint
-        cuts = self.node.bins[f] - 1
-        self.left[0, :cuts], self.right[0, :cuts] = state.left, state.right
-        r[:] = 0
-        r[kernels.R_PHASE], r[kernels.R_M], r[kernels.R_P], r[kernels.R_DEPTH] = kernels.FEATURE, n, p, depth
-        r[kernels.R_BUDGET] = r[kernels.R_BEST] = budget
-        r[kernels.R_LAST], r[kernels.R_SPLITLB] = 1, kernels.INF
-
-    def advance(self, max_cuts: int, flag: np.ndarray) -> None:
-        """Run the kernel until the feature is done, ``max_cuts`` are solved, or the flag is set."""
-        node = self.node
-        kernels.advance(
-            0, self.ncodes, self.nplanes, self.scodes, self.splanes, self.nbins, self.noffset, self.ncol, self.ncut,
-            self.ends, self.least, self.most, self.left, self.right, self.reg, self.tree, self.ltree, self.order,
-            self.roots, self.root_cuts, node.n_actions - 1, node.minima, node.lam, 0, max_cuts, self.cache, self.pool,
-            self.counters, flag,
-        )  # fmt: skip
-
-    def take_counters(self) -> np.ndarray:
-        """Work since the last call."""
-        done = self.counters.copy()
-        done[kernels.C_POOL] = 0
-        self.counters -= done
-        return done
-
-    @property
-    def best(self) -> int:
-        """The best value found, or the budget."""
-        return int(self.reg[0, kernels.R_BEST])
-
-    def best_tree(self) -> list[tuple[int, int]] | None:
-        """The tree of the best value in preorder, None if nothing is below the budget."""
-        length = int(self.reg[0, kernels.R_NTREE])
-        return [tuple(map(int, row)) for row in self.tree[0, :length]] if length else None
-
-    def bounds(self) -> tuple[np.ndarray, np.ndarray, int]:
-        """Bounds of the root cuts, and the cut to try first next time (-1: none)."""
-        cuts = int(self.node.bins[self.f]) - 1
-        return self.left[0, :cuts].copy(), self.right[0, :cuts].copy(), int(self.root_cuts[0, self.f])
+    worker: Stack | None = None

@@ -32,7 +32,7 @@ class Node:
 
     def arrays(self) -> tuple:
         """Return the leading arguments of the kernels."""
-        return self.codes, self.planes, self.n_actions - 1, self.minima, 0, self.n_rows, self.bins, self.offset
+        return self.codes, self.planes, self.n_actions - 1, self.minima, self.n_rows, self.bins, self.offset
 
 
 def prepare(problem: Problem, fixed: FixedPoint, merge: bool) -> Node:
@@ -107,6 +107,8 @@ def expand(node: Node, tree: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
     def walk(rows: np.ndarray) -> None:
         column, cut = next(entries)
+        if column == kernels.OPEN:
+            column, cut = solve_two(_rows(node, rows))
         if column == -1:
             out.append((-1, 0))
             return
@@ -121,6 +123,21 @@ def expand(node: Node, tree: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
     walk(np.arange(node.n_rows))
     return out
+
+
+def solve_two(node: Node) -> tuple[int, int]:
+    """First split of the best tree of depth two as the kernels state it: (-2 - column, cut), or (-1, 0) for a leaf."""
+    occurring = [np.unique(codes, return_inverse=True) for codes in node.codes]  # a cut must leave rows on both sides
+    columns = [f for f, (values, _) in enumerate(occurring) if len(values) > 1]
+    if not columns:
+        return -1, 0
+    bins = np.array([len(occurring[f][0]) for f in columns], dtype=np.int64)
+    codes = np.array([occurring[f][1] for f in columns], dtype=np.uint16)
+    part = replace(node, codes=codes, bins=bins, offset=np.concatenate([[0], np.cumsum(bins)]).astype(np.int64))
+    roots, cuts = np.empty((2, len(columns)), np.int64)
+    switches = np.array([0, 1, 1, 1], dtype=np.int64)
+    _, f, t, _ = kernels.depth_two(*part.arrays(), node.lam, roots, cuts, switches)
+    return (-2 - columns[f], int(occurring[columns[f]][0][t])) if f >= 0 else (-1, 0)
 
 
 def refuse_memory(problem: Problem, limits: SearchLimits) -> None:

@@ -16,6 +16,11 @@ import numpy as np
 
 INF = 1 << 60  # value of a leaf that a minimum count forbids; two of them still fit
 FEASIBLE = 1 << 59  # values below are real
+FORBIDDEN = (1 << 30) - 1  # INF of the int32 tables: two of them fit, and no real leaf makes up for one
+LARGEST = (1 << 30) - 2  # bound of sums in int32 tables
+i4 = np.int32  # without it, numba computes in int64
+MOST_CUTS = 32  # cuts of a sweep
+OPEN = -(1 << 40)  # in trees: a subtree of depth two or less, to be solved
 UNLIMITED = 1 << 30  # depth without a limit: only the leaf penalty ends a path
 
 # Scalars of a level of the search stack.
@@ -58,139 +63,339 @@ def node_sums(planes, P, minima, a, b):
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _cumulate(T, rows, width):
-    """Sum a table over all smaller codes in both directions; four rows at once hide the latency of the chain."""
-    t = 0
-    while t + 4 <= rows:
-        s0 = 0
-        s1 = 0
-        s2 = 0
-        s3 = 0
-        for u in range(width):
-            s0 += T[t, u]
-            s1 += T[t + 1, u]
-            s2 += T[t + 2, u]
-            s3 += T[t + 3, u]
-            T[t, u] = s0
-            T[t + 1, u] = s1
-            T[t + 2, u] = s2
-            T[t + 3, u] = s3
-        t += 4
-    while t < rows:
-        s0 = 0
-        for u in range(width):
-            s0 += T[t, u]
-            T[t, u] = s0
-        t += 1
-    for t in range(1, rows):
-        for u in range(width):
-            T[t, u] += T[t - 1, u]
+def _cumulate(H, C, R, W):
+    """C[t, u] = sum of H[:t + 1, :u + 1]; four rows at once hide the latency of the running sums."""
+    zero = i4(0)
+    for k in range(R // 4):
+        t = 4 * k
+        h0 = H[t]
+        h1 = H[t + 1]
+        h2 = H[t + 2]
+        h3 = H[t + 3]
+        c0 = C[t]
+        c1 = C[t + 1]
+        c2 = C[t + 2]
+        c3 = C[t + 3]
+        s0 = zero
+        s1 = zero
+        s2 = zero
+        s3 = zero
+        if k == 0:
+            for u in range(W):
+                s0 = i4(s0 + h0[u])
+                s1 = i4(s1 + h1[u])
+                s2 = i4(s2 + h2[u])
+                s3 = i4(s3 + h3[u])
+                x = s0
+                c0[u] = x
+                x = i4(x + s1)
+                c1[u] = x
+                x = i4(x + s2)
+                c2[u] = x
+                c3[u] = i4(x + s3)
+        else:
+            p = C[t - 1]
+            for u in range(W):
+                s0 = i4(s0 + h0[u])
+                s1 = i4(s1 + h1[u])
+                s2 = i4(s2 + h2[u])
+                s3 = i4(s3 + h3[u])
+                x = i4(p[u] + s0)
+                c0[u] = x
+                x = i4(x + s1)
+                c1[u] = x
+                x = i4(x + s2)
+                c2[u] = x
+                c3[u] = i4(x + s3)
+    for t in range(R - R % 4, R):
+        h0 = H[t]
+        c0 = C[t]
+        s0 = zero
+        if t == 0:
+            for u in range(W):
+                s0 = i4(s0 + h0[u])
+                c0[u] = s0
+        else:
+            p = C[t - 1]
+            for u in range(W):
+                s0 = i4(s0 + h0[u])
+                c0[u] = i4(p[u] + s0)
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _scan_signed(T, rows, width, f_low, f_high, g_low, g_high):
-    """Two actions, no minimum counts: best split of g inside {f <= t} and {f > t} for every t, and the reverse."""
-    last = T[rows - 1]
-    total = last[width - 1]
-    for t in range(rows - 1):
-        row = T[t]
-        low = row[width - 1]
-        high = total - low
-        m_low = 0
-        m_high = 0
-        for u in range(width - 1):
+def _scan_signed(C, R, W, f_low, f_high, g_low, g_high, quad):
+    zero = i4(0)
+    last = C[R - 1]
+    total = last[W - 1]
+    q0 = quad[0]
+    q1 = quad[1]
+    q2 = quad[2]
+    q3 = quad[3]
+    for u in range(W):
+        q0[u] = zero
+        q1[u] = zero
+        q2[u] = zero
+        q3[u] = zero
+    for k in range((R - 1) // 2):
+        t = 2 * k
+        row = C[t]
+        sow = C[t + 1]
+        low = row[W - 1]
+        mow = sow[W - 1]
+        a0 = zero
+        a1 = zero
+        c0 = zero
+        c1 = zero
+        e0 = zero
+        e1 = zero
+        g0 = zero
+        g1 = zero
+        for u in range(W):
+            z = last[u]
             x = row[u]
-            y = last[u] - x
-            a0 = min(x, 0)
-            b0 = min(low - x, 0)
-            c0 = min(y, 0)
-            d0 = min(high - y, 0)
-            m_low = min(m_low, a0 + b0)
-            m_high = min(m_high, c0 + d0)
-            g_low[u] = min(g_low[u], a0 + c0)
-            g_high[u] = min(g_high[u], b0 + d0)
-        f_low[t] = min(f_low[t], m_low)
-        f_high[t] = min(f_high[t], m_high)
+            y = i4(z - x)
+            b = i4(low - x)
+            v = sow[u]
+            w = i4(z - v)
+            h = i4(mow - v)
+            a0 = min(a0, x)
+            a1 = max(a1, x)
+            c0 = min(c0, y)
+            c1 = max(c1, y)
+            e0 = min(e0, v)
+            e1 = max(e1, v)
+            g0 = min(g0, w)
+            g1 = max(g1, w)
+            q0[u] = min(q0[u], min(x, v))
+            q1[u] = max(q1[u], max(x, v))
+            q2[u] = min(q2[u], min(b, h))
+            q3[u] = max(q3[u], max(b, h))
+        f_low[t] = min(f_low[t], min(a0, i4(low - a1)))
+        f_high[t] = min(f_high[t], min(c0, i4(i4(total - low) - c1)))
+        f_low[t + 1] = min(f_low[t + 1], min(e0, i4(mow - e1)))
+        f_high[t + 1] = min(f_high[t + 1], min(g0, i4(i4(total - mow) - g1)))
+    if (R - 1) % 2 == 1:
+        t = R - 2
+        row = C[t]
+        low = row[W - 1]
+        a0 = zero
+        a1 = zero
+        c0 = zero
+        c1 = zero
+        for u in range(W):
+            x = row[u]
+            y = i4(last[u] - x)
+            b = i4(low - x)
+            a0 = min(a0, x)
+            a1 = max(a1, x)
+            c0 = min(c0, y)
+            c1 = max(c1, y)
+            q0[u] = min(q0[u], x)
+            q1[u] = max(q1[u], x)
+            q2[u] = min(q2[u], b)
+            q3[u] = max(q3[u], b)
+        f_low[t] = min(f_low[t], min(a0, i4(low - a1)))
+        f_high[t] = min(f_high[t], min(c0, i4(i4(total - low) - c1)))
+    for u in range(W):
+        g_low[u] = min(g_low[u], min(q0[u], i4(last[u] - q1[u])))
+        g_high[u] = min(g_high[u], min(q2[u], i4(i4(total - last[u]) - q3[u])))
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _scan_planes(T, rows, width, P, minima, quad, f_low, f_high, g_low, g_high):
-    """The same for any number of actions and minimum counts; T[k] is the cumulated table of plane k.
-
-    ``quad`` (4, >= width) holds the values of the four leaves of one row of thresholds.
-    """
+def _scan_planes(T, R, W, P, minima, quad, f_low, f_high, g_low, g_high):
+    zero = i4(0)
+    never = i4(FORBIDDEN)
     qa = quad[0]
     qb = quad[1]
     qc = quad[2]
     qd = quad[3]
-    for t in range(rows - 1):
-        for u in range(width - 1):
-            qa[u] = 0
-            qb[u] = 0
-            qc[u] = 0
-            qd[u] = 0
+    for t in range(R - 1):
+        for u in range(W - 1):
+            qa[u] = zero
+            qb[u] = zero
+            qc[u] = zero
+            qd[u] = zero
         for k in range(P + len(minima)):
             row = T[k, t]
-            last = T[k, rows - 1]
-            low = row[width - 1]
-            high = last[width - 1] - low
+            last = T[k, R - 1]
+            low = row[W - 1]
+            high = i4(last[W - 1] - low)
             if k < P:
-                for u in range(width - 1):
+                for u in range(W - 1):
                     x = row[u]
-                    y = last[u] - x
+                    y = i4(last[u] - x)
                     qa[u] = min(qa[u], x)
-                    qb[u] = min(qb[u], low - x)
+                    qb[u] = min(qb[u], i4(low - x))
                     qc[u] = min(qc[u], y)
-                    qd[u] = min(qd[u], high - y)
+                    qd[u] = min(qd[u], i4(high - y))
             else:
-                least = minima[k - P]
-                for u in range(width - 1):
+                least = i4(minima[k - P])
+                for u in range(W - 1):
                     x = row[u]
-                    y = last[u] - x
-                    qa[u] = INF if x < least else qa[u]
-                    qb[u] = INF if low - x < least else qb[u]
-                    qc[u] = INF if y < least else qc[u]
-                    qd[u] = INF if high - y < least else qd[u]
-        m_low = INF
-        m_high = INF
-        for u in range(width - 1):
-            m_low = min(m_low, qa[u] + qb[u])
-            m_high = min(m_high, qc[u] + qd[u])
-            g_low[u] = min(g_low[u], qa[u] + qc[u])
-            g_high[u] = min(g_high[u], qb[u] + qd[u])
+                    y = i4(last[u] - x)
+                    qa[u] = never if x < least else qa[u]
+                    qb[u] = never if i4(low - x) < least else qb[u]
+                    qc[u] = never if y < least else qc[u]
+                    qd[u] = never if i4(high - y) < least else qd[u]
+        m_low = i4(2 * FORBIDDEN)
+        m_high = i4(2 * FORBIDDEN)
+        for u in range(W - 1):
+            m_low = min(m_low, i4(qa[u] + qb[u]))
+            m_high = min(m_high, i4(qc[u] + qd[u]))
+            g_low[u] = min(g_low[u], i4(qa[u] + qc[u]))
+            g_high[u] = min(g_high[u], i4(qb[u] + qd[u]))
         f_low[t] = min(f_low[t], m_low)
         f_high[t] = min(f_high[t], m_high)
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _pair(x, rows, codes, g, width, planes, P, minima, a, b, buffer, quad, low, high, fo, go):
-    """Fill, cumulate and scan the tables of code row ``x`` (of rows a..b, < rows) and feature g (< width).
-
-    Best values go to ``low``, ``high`` from positions ``fo`` (cuts of x) and ``go`` (cuts of g) on.
-    """
-    K = P + len(minima)
-    T = buffer[: K * rows * width].reshape((K, rows, width))
-    T[:] = 0
-    y = codes[g, a:b]
-    for k in range(K):
-        Tk = T[k]
-        d = planes[k, a:b]
-        for i in range(b - a):
-            Tk[x[i], y[i]] += d[i]
-        _cumulate(Tk, rows, width)
-    f_low = low[fo : fo + rows]
-    f_high = high[fo : fo + rows]
-    g_low = low[go : go + width]
-    g_high = high[go : go + width]
+def _scan(C, R, W, P, minima, quad, f_low, f_high, g_low, g_high):
     if P == 1 and len(minima) == 0:
-        _scan_signed(T[0], rows, width, f_low, f_high, g_low, g_high)
+        _scan_signed(C[0], R, W, f_low, f_high, g_low, g_high, quad)
     else:
-        _scan_planes(T, rows, width, P, minima, quad, f_low, f_high, g_low, g_high)
+        _scan_planes(C, R, W, P, minima, quad, f_low, f_high, g_low, g_high)
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _prefix_sums(codes, planes, K, a, b, bins, offset):
-    """Cumulated sums of the first K planes over every feature's codes, shape (K, offset[-1])."""
+def _pair(x, rows, y, width, q, m, P, minima, buffer, quad, low, high, fo, go):
+    """Fill, cumulate and scan the tables of codes ``x`` (< rows) and ``y`` (< width).
+
+    Best values go to ``low``, ``high`` from positions ``fo`` (cuts of x) and ``go`` (cuts of y) on.
+    """
+    K = P + len(minima)
+    n = K * rows * width
+    H = buffer[0, :n].reshape((K, rows, width))
+    C = buffer[1, :n].reshape((K, rows, width))
+    H[:] = i4(0)
+    for k in range(K):
+        h = H[k]
+        d = q[k]
+        for i in range(m):
+            h[x[i], y[i]] = i4(h[x[i], y[i]] + d[i])
+        _cumulate(h, C[k], rows, width)
+    _scan(
+        C,
+        rows,
+        width,
+        P,
+        minima,
+        quad,
+        low[fo : fo + rows],
+        high[fo : fo + rows],
+        low[go : go + width],
+        high[go : go + width],
+    )
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _two_leaves(one, P, minima, at, end):
+    """Values of the leaves of the codes up to position ``at`` and of the others; INF if forbidden."""
+    x = 0
+    y = 0
+    for k in range(P + len(minima)):
+        s = np.int64(one[k, at])
+        z = np.int64(one[k, end]) - s
+        if k < P:
+            x = min(x, s)
+            y = min(y, z)
+        else:
+            x = INF if s < minima[k - P] else x
+            y = INF if z < minima[k - P] else y
+    return x, y
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _inside_all(one, P, minima, o, B, low, high, best):
+    """Best two leaves of one feature inside {code <= t} and {code > t} for every cut t, in O(B K).
+
+    ``one[k, o + t]``: cumulated sums. With m[u] the best leaf of the codes up to u, {code <= t} costs
+    min over u < t, b of m[u] + c_b[t] - c_b[u] = min_b (c_b[t] + min_u (m[u] - c_b[u])): a running minimum per action.
+    Counts only grow with u, so the u that leave the second leaf its minima are a prefix that grows with t.
+    """
+    n = len(minima)
+    for t in range(B - 1):
+        low[t] = INF
+        high[t] = INF
+    if B < 3:
+        return
+    e = o + B - 1
+    for side in range(2):
+        for b in range(P + 1):
+            best[b] = INF
+        u = 0 if side == 0 else B - 2
+        for step in range(B - 1):
+            t = step if side == 0 else B - 2 - step
+            while (u < t) if side == 0 else (u > t):
+                fits = True
+                for j in range(P, P + n):
+                    d = np.int64(one[j, o + t]) - np.int64(one[j, o + u])
+                    fits = fits and (d if side == 0 else -d) >= minima[j - P]
+                if not fits:
+                    break
+                leaf = 0
+                for k in range(P + n):
+                    c = np.int64(one[k, o + u]) if side == 0 else np.int64(one[k, e]) - np.int64(one[k, o + u])
+                    if k < P:
+                        leaf = min(leaf, c)
+                    elif c < minima[k - P]:
+                        leaf = INF
+                if leaf < FEASIBLE:
+                    best[P] = min(best[P], leaf)
+                    for b in range(P):
+                        c = np.int64(one[b, o + u])
+                        best[b] = min(best[b], leaf - c if side == 0 else leaf + c)
+                u += 1 if side == 0 else -1
+            v = best[P]
+            for b in range(P):
+                if best[b] < FEASIBLE:
+                    c = np.int64(one[b, o + t])
+                    v = min(v, best[b] + c if side == 0 else best[b] - c)
+            if side == 0:
+                low[t] = v
+            else:
+                high[t] = v
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _root_values(one, low, high, P, minima, p, bins, offset, lam, shift, in_low, in_high, best, W):
+    """W[o + t]: the value with first split t of each feature and at most one more on each side (INF: forbidden).
+
+    Table values count ``1 << shift``, penalties are exact. Returns the least, or the value of a leaf if that is less.
+    """
+    K = P + len(minima)
+    leaf = 0
+    for k in range(K):
+        s = np.int64(one[k, bins[0] - 1])
+        if k < P:
+            leaf = min(leaf, s)
+        elif s < minima[k - P]:
+            return INF
+    value = (leaf << shift) + lam
+    for f in range(p):
+        o = offset[f]
+        B = bins[f]
+        _inside_all(one, P, minima, o, B, in_low, in_high, best)
+        for t in range(B - 1):
+            x, y = _two_leaves(one, P, minima, o + t, o + B - 1)
+            W[o + t] = INF
+            if x > 0 or y > 0:
+                continue
+            u = min(in_low[t], np.int64(low[o + t]))
+            v = min(in_high[t], np.int64(high[o + t]))
+            x = (x << shift) + lam
+            y = (y << shift) + lam
+            if u <= 0:
+                x = min(x, (u << shift) + 2 * lam)
+            if v <= 0:
+                y = min(y, (v << shift) + 2 * lam)
+            W[o + t] = x + y
+            value = min(value, x + y)
+    return value
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _prefix_sums(codes, planes, K, m, bins, offset):
+    """Cumulated sums of the first K planes over every feature's codes, shape (K, offset[-1]), int64."""
     p = len(bins)
     one = np.zeros((K, offset[p]), np.int64)
     for k in range(K):
@@ -199,7 +404,7 @@ def _prefix_sums(codes, planes, K, a, b, bins, offset):
         for f in range(p):
             c = codes[f]
             o = offset[f]
-            for i in range(a, b):
+            for i in range(m):
                 h[o + np.int64(c[i])] += d[i]
             for t in range(o + 1, o + bins[f]):
                 h[t] += h[t - 1]
@@ -207,51 +412,35 @@ def _prefix_sums(codes, planes, K, a, b, bins, offset):
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _part(one, P, minima, hi, lo):
-    """Leaf value of the codes between prefix positions lo (excluded, -1: none) and hi (included) of one feature."""
-    value = 0
-    for k in range(P + len(minima)):
-        s = one[k, hi]
-        if lo >= 0:
-            s -= one[k, lo]
-        if k < P:
-            value = min(value, s)
-        elif s < minima[k - P]:
-            value = INF
-    return value
-
-
-@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _inside(one, P, minima, o, B, t):
-    """Best two leaves of feature f itself inside {f <= t} and {f > t}; o is its offset, B its bins."""
-    low = INF
-    high = INF
-    if P == 1 and len(minima) == 0:
-        c = one[0]
-        x = c[o + t]
-        z = c[o + B - 1]
-        for u in range(o, o + t):
-            low = min(low, min(0, c[u]) + min(0, x - c[u]))
-        for u in range(o + t + 1, o + B - 1):
-            high = min(high, min(0, c[u] - x) + min(0, z - c[u]))
-        return low, high
-    for u in range(o, o + B - 1):
-        if u == o + t:
-            continue
-        inner = -1 if u < o + t else o + t
-        outer = o + t if u < o + t else o + B - 1
-        v = _part(one, P, minima, u, inner) + _part(one, P, minima, outer, u)
-        if u < o + t:
-            low = min(low, v)
-        else:
-            high = min(high, v)
-    return low, high
+def _quantise(planes, P, n_counts, m, q):
+    """Loss planes rounded to 30-bit sums, counts as they are; returns shift and the largest error of a row."""
+    total = 0
+    bits = 0
+    for i in range(m):
+        x = 0
+        for k in range(P):
+            x = max(x, abs(planes[k, i]))
+            bits |= planes[k, i]
+        total += x
+    shift = 0
+    while (total >> shift) + m > LARGEST:
+        shift += 1
+    half = (1 << shift) >> 1
+    for k in range(P):
+        for i in range(m):
+            q[k, i] = i4((planes[k, i] + half) >> shift)
+    for k in range(P, P + n_counts):
+        for i in range(m):
+            q[k, i] = i4(planes[k, i])
+    if bits & ((1 << shift) - 1) == 0:
+        half = 0
+    return shift, half
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy")
-def best_one_split(codes, planes, P, minima, a, b, bins, offset):
-    """Best two leaves of rows a..b: value without penalties (INF if none), feature, cut. Ties: first feature, cut."""
-    one = _prefix_sums(codes, planes, P + len(minima), a, b, bins, offset)
+def best_one_split(codes, planes, P, minima, m, bins, offset):
+    """Best two leaves of rows 0..m: value without penalties (INF if none), feature, cut. Ties: first feature, cut."""
+    one = _prefix_sums(codes, planes, P + len(minima), m, bins, offset)
     best = INF
     best_f = -1
     best_t = -1
@@ -259,22 +448,146 @@ def best_one_split(codes, planes, P, minima, a, b, bins, offset):
         o = offset[f]
         last = o + bins[f] - 1
         for t in range(o, last):
-            v = _part(one, P, minima, t, -1) + _part(one, P, minima, last, t)
-            if v < best:
-                best = v
+            x, y = _two_leaves(one, P, minima, t, last)
+            if x + y < best:
+                best = x + y
                 best_f = f
                 best_t = t - o
     return best, best_f, best_t
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _row_bounds(codes, planes, P, a, b, f, B, least, most, o):
-    """Cumulated least and largest value of the rows with each code of f, into least, most from o on."""
+def _exact_value(codes, planes, P, minima, m, bins, offset, lam, f, t, one):
+    """Value with first split ``t`` of ``f`` and the best second splits, if any; one (2, K, S) is scratch."""
+    K = P + len(minima)
+    p = len(bins)
+    one[:] = 0
+    c = codes[f]
+    for g in range(p):
+        d = codes[g]
+        o = offset[g]
+        for i in range(m):
+            s = 0 if c[i] <= t else 1
+            for k in range(K):
+                one[s, k, o + np.int64(d[i])] += planes[k, i]
+        for s in range(2):
+            for k in range(K):
+                for u in range(o + 1, o + bins[g]):
+                    one[s, k, u] += one[s, k, u - 1]
+    value = 0
+    for s in range(2):
+        leaf = 0
+        for k in range(K):
+            x = one[s, k, bins[0] - 1]
+            if k < P:
+                leaf = min(leaf, x)
+            elif x < minima[k - P]:
+                return INF
+        side = leaf + lam
+        for g in range(p):
+            for u in range(offset[g], offset[g + 1] - 1):
+                x, y = _two_leaves(one[s], P, minima, u, offset[g + 1] - 1)
+                if x < FEASIBLE and y < FEASIBLE:
+                    side = min(side, x + y + 2 * lam)
+        value += side
+    return value
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _block_size(bins, m, K):
+    """How many two-valued features go through the binary block: none if they are few or their products large."""
+    n = 0
+    for f in range(len(bins)):
+        n += bins[f] == 2
+    return n if n >= 4 and K * m * n <= 1 << 26 else 0
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _fill_block(codes, q, K, m, bins, block, W, start, items):
+    """Rows as products with the binary features (of which block[j] says the code that is rare), and their rare ones."""
+    n = 0
+    for f in range(len(bins)):
+        if bins[f] != 2:
+            continue
+        ones = 0
+        for i in range(m):
+            ones += codes[f, i]
+        rare = 1 if 2 * ones <= m else 0
+        block[n, 0] = f
+        block[n, 1] = rare
+        n += 1
+    at = 0
+    for i in range(m):
+        start[i] = at
+        for j in range(n):
+            on = codes[block[j, 0], i] == block[j, 1]
+            if on:
+                items[at] = j
+                at += 1
+            for k in range(K):
+                W[k, i, j] = q[k, i] if on else i4(0)
+    start[m] = at
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _add_block(G, W, K, n, index, a, b, start, items):
+    for i in range(a, b):
+        r = index[i]
+        for s in range(start[r], start[r + 1]):
+            j = items[s]
+            for k in range(K):
+                g = G[k, j]
+                w = W[k, r]
+                for u in range(n):
+                    g[u] = i4(g[u] + w[u])
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _scan_block(G, all_sums, n, K, P, minima, block, offset, C2, quad, junk, low, high):
+    """Best second split among the binary features for each of them as the first; C2 (K, 2, n + 1) is scratch."""
+    for k in range(K):
+        for u in range(n):
+            C2[k, 1, u] = G[k, u, u]
+        C2[k, 1, n] = all_sums[k]
+    for j in range(n):
+        for k in range(K):
+            for u in range(n):
+                C2[k, 0, u] = G[k, j, u]
+            C2[k, 0, n] = G[k, j, j]
+        for s in range(2):
+            junk[s, 0] = i4(2 * FORBIDDEN)
+        _scan(C2, 2, n + 1, P, minima, quad, junk[0], junk[1], junk[2], junk[3])
+        o = offset[block[j, 0]]
+        rare, other = junk[0, 0], junk[1, 0]
+        if block[j, 1] == 0:
+            low[o] = min(low[o], rare)
+            high[o] = min(high[o], other)
+        else:
+            low[o] = min(low[o], other)
+            high[o] = min(high[o], rare)
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _make_block(codes, q, K, m, bins, n_block):
+    """The arrays of the binary block: block, W, start, items (see _fill_block) and the sums of all rows."""
+    block = np.empty((n_block, 2), np.int64)
+    W = np.empty((K, m if n_block > 0 else 0, n_block), np.int32)
+    start = np.zeros(m + 1, np.int32)
+    items = np.empty(m * n_block // 2 + n_block, np.int32)
+    G = np.zeros((K, n_block, n_block), np.int32)
+    if n_block > 0:
+        _fill_block(codes, q, K, m, bins, block, W, start, items)
+        _add_block(G, W, K, n_block, np.arange(m).astype(np.int32), 0, m, start, items)
+    return block, W, start, items, G
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _row_bounds(c, planes, P, m, B, least, most, o):
+    """Cumulated least and largest value of the rows with each code c, into least, most from o on."""
     for t in range(o, o + B):
         least[t] = 0
         most[t] = 0
-    c = codes[f]
-    for i in range(a, b):
+    for i in range(m):
         x = 0
         y = 0
         for k in range(P):
@@ -373,28 +686,30 @@ def _table_pays(rows, width, m):
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy")
-def depth_two(codes, planes, P, minima, a, b, bins, offset, lam, budget, roots, root_cuts, control):
-    """Best tree of at most two splits on a path over rows a..b, if it is below the budget.
+def depth_two(codes, planes, P, minima, m, bins, offset, lam, roots, root_cuts, control):
+    """Best tree of at most two splits on a path over rows 0..m.
 
-    Returns value, root feature (-1: a leaf is best), cut, and whether the value is exact; otherwise it is a lower
-    bound >= budget. ``roots[f]``, ``root_cuts[f]`` get the best value found with root feature f, and its cut.
+    Returns value, first feature (-1: a leaf is best), cut, and whether the value is exact (else the search was
+    stopped). ``roots[f]``, ``root_cuts[f]`` get the least bound of a tree with first feature f, and its cut.
 
     Work O(p^2 (m + B^2)) for features of few codes. A pair of long features is solved at chosen cuts only, and the cuts
-    between are refuted by bounds: 16 cuts a round, until none is live.
+    between are refuted by bounds: 16 cuts a round, until none is live. Tables hold 30-bit sums: what they cannot
+    refute is evaluated exactly.
     """
     p = len(bins)
     K = P + len(minima)
-    m = b - a
     limit = 16
     constrained = len(minima) > 0
     similar = control[S_SIMILAR] != 0
-    value, floor = node_sums(planes, P, minima, a, b)
+    value, floor = node_sums(planes, P, minima, 0, m)
     best = value + lam
     best_f = -1
     best_t = -1
     widest = 1
     size = 1
+    n_block = _block_size(bins, m, K)
     large = np.zeros(p, np.bool_)
+    any_large = False
     for f in range(p):
         roots[f] = INF
         root_cuts[f] = -1
@@ -405,110 +720,169 @@ def depth_two(codes, planes, P, minima, a, b, bins, offset, lam, budget, roots, 
             else:
                 large[f] = True
                 large[g] = True
-    any_large = False
-    for f in range(p):
-        any_large = any_large or large[f]
+                any_large = True
     if any_large:
         size = max(size, (limit + 1) * widest)
     S = offset[p]
-    one = _prefix_sums(codes, planes, K, a, b, bins, offset)
-    low = np.full(S + widest + limit + 1, INF, np.int64)  # behind the features: a scratch feature of chosen cuts
-    high = np.full(S + widest + limit + 1, INF, np.int64)
-    quad = np.empty((4, widest), np.int64)
-    buffer = np.empty(size * K, np.int64)
+    q = np.empty((K, m), np.int32)
+    shift, half = _quantise(planes, P, len(minima), m, q)
+    error = m * half
+    one = _prefix_sums(codes, q, K, m, bins, offset)
+    low = np.full(S + widest + limit + 1, 2 * FORBIDDEN, np.int32)  # behind the features: one of chosen cuts only
+    high = np.full(S + widest + limit + 1, 2 * FORBIDDEN, np.int32)
+    quad = np.empty((4, max(widest, n_block + 1)), np.int32)
+    buffer = np.empty((2, size * K), np.int32)
+    W = np.empty(S, np.int64)
+    exact = np.empty((2, K, S), np.int64)
+    in_low = np.empty(widest, np.int64)
+    in_high = np.empty(widest, np.int64)
+    bests = np.empty(P + 1, np.int64)
+    x = np.empty(m, np.uint16)
+    block, _, _, _, G = _make_block(codes, q, K, m, bins, n_block)
+    if n_block > 0:
+        junk = np.zeros((4, n_block + 1), np.int32)
+        _scan_block(
+            G,
+            one[:, bins[0] - 1],
+            n_block,
+            K,
+            P,
+            minima,
+            block,
+            offset,
+            np.empty((K, 2, n_block + 1), np.int32),
+            quad,
+            junk,
+            low,
+            high,
+        )
+    for f in range(p):
+        for g in range(p):
+            if control[S_STOP] != 0:
+                return floor + lam, -1, -1, False
+            B = bins[f]
+            if n_block > 0 and B == 2 and bins[g] == 2:
+                continue
+            if _table_pays(B, bins[g], m) and (bins[g] > B or (bins[g] == B and f < g)):
+                _pair(codes[f], B, codes[g], bins[g], q, m, P, minima, buffer, quad, low, high, offset[f], offset[g])
+    if any_large:
+        for f in range(p):
+            if large[f]:  # their second splits within themselves and by small tables are in _root_values already
+                for t in range(offset[f], offset[f + 1]):
+                    W[t] = INF
+    _root_values(one, low, high, P, minima, p, bins, offset, lam, shift, in_low, in_high, bests, W)
+    for f in range(p):
+        if large[f]:
+            continue
+        for t in range(offset[f], offset[f + 1] - 1):
+            if W[t] < FEASIBLE:
+                W[t] -= error
+            if W[t] < roots[f]:
+                roots[f] = W[t]
+                root_cuts[f] = t - offset[f]
+    # Evaluate the most promising first splits until no bound is below the best.
+    while True:
+        f = -1
+        for g in range(p):
+            if not large[g] and roots[g] < best and (f < 0 or roots[g] < roots[f]):
+                f = g
+        if f < 0:
+            break
+        t = root_cuts[f]
+        value = roots[f]
+        if half > 0:
+            value = _exact_value(codes, planes, P, minima, m, bins, offset, lam, f, t, exact)
+        if value < best:
+            best = value
+            best_f = f
+            best_t = t
+        if half == 0:
+            continue
+        W[offset[f] + t] = value
+        roots[f] = INF
+        for u in range(offset[f], offset[f + 1] - 1):
+            if W[u] < roots[f]:
+                roots[f] = W[u]
+                root_cuts[f] = u - offset[f]
+    if not any_large:
+        return best, best_f, best_t, True
     least = np.zeros(S, np.int64)
     most = np.zeros(S, np.int64)
-    left = np.zeros(S, np.int64)
-    right = np.zeros(S, np.int64)
+    left = np.full(S, -INF, np.int64)
+    right = np.full(S, -INF, np.int64)
     done = np.zeros(S, np.bool_)
-    chosen = np.empty(max(limit, widest), np.int64)
+    chosen = np.empty(limit, np.int64)
     segment = np.empty(widest, np.uint16)
-    x = np.empty(m, np.uint16)
-    bound = INF
-    # Round 0 fills the tables that pay and solves all cuts of features that are in no other pair.
-    rounds = 0
+    for f in range(p):
+        if large[f]:
+            o = offset[f]
+            B = bins[f]
+            _row_bounds(codes[f], planes, P, m, B, least, most, o)
+            for t in range(o, o + B):
+                left[t] = least[t] + lam
+                right[t] = least[o + B - 1] - least[t] + lam
     live = True
     while live:
         live = False
         for f in range(p):
+            if not large[f]:
+                continue
             B = bins[f]
             o = offset[f]
-            if control[S_STOP] != 0:
-                return floor + lam, -1, -1, False
-            n = 0
-            if rounds == 1 and large[f]:
-                _row_bounds(codes, planes, P, a, b, f, B, least, most, o)
-                for t in range(o, o + B):
-                    left[t] = least[t] + lam
-                    right[t] = least[o + B - 1] - least[t] + lam
-            if rounds == 0:
-                for i in range(m):
-                    x[i] = codes[f, a + i]
-            elif large[f]:
-                n = _choose_many(left, right, done, least, most, o, B - 1, min(budget, best), limit, chosen)
-                if n == 0:
-                    continue
-                live = True
-                j = 0
-                for c in range(B):
-                    while j < n and chosen[j] < c:
-                        j += 1
-                    segment[c] = j
-                for i in range(m):
-                    x[i] = segment[codes[f, a + i]]
-                for j in range(limit + 1):
-                    low[S + j] = INF
-                    high[S + j] = INF
-            elif rounds == 1:
-                n = B - 1
-                for t in range(n):
-                    chosen[t] = t
-            if rounds > 0 and n == 0:
+            n = _choose_many(left, right, done, least, most, o, B - 1, best, limit, chosen)
+            if n == 0:
                 continue
+            live = True
+            j = 0
+            for c in range(B):
+                while j < n and chosen[j] < c:
+                    j += 1
+                segment[c] = j
+            for i in range(m):
+                x[i] = segment[codes[f, i]]
+            for j in range(limit + 1):
+                low[S + j] = 2 * FORBIDDEN
+                high[S + j] = 2 * FORBIDDEN
             for g in range(p):
-                pays = _table_pays(B, bins[g], m)
-                if rounds == 0 and pays and (bins[g] > B or (bins[g] == B and f < g)):
-                    rows = B
-                    fo = o
-                    go = offset[g]
-                elif rounds > 0 and not pays and g != f:
-                    rows = n + 1
-                    fo = S
-                    go = S + limit + 1
-                else:
-                    continue
-                _pair(x, rows, codes, g, bins[g], planes, P, minima, a, b, buffer, quad, low, high, fo, go)
+                if control[S_STOP] != 0:
+                    return floor + lam, -1, -1, False
+                if g != f and not _table_pays(B, bins[g], m):
+                    _pair(x, n + 1, codes[g], bins[g], q, m, P, minima, buffer, quad, low, high, S, S + limit + 1)
+            _inside_all(one, P, minima, o, B, in_low, in_high, bests)
             for j in range(n):
                 t = chosen[j]
-                vl, vr = _inside(one, P, minima, o, B, t)
-                if large[f]:
-                    vl = min(vl, low[S + j])
-                    vr = min(vr, high[S + j])
-                vl = min(_part(one, P, minima, o + t, -1) + lam, min(vl, low[o + t]) + 2 * lam)
-                vr = min(_part(one, P, minima, o + B - 1, o + t) + lam, min(vr, high[o + t]) + 2 * lam)
-                if large[f]:
-                    done[o + t] = True
-                    _spread_bounds(left, right, least, most, o, B - 1, t, vl, vr, constrained, similar)
-                if vl + vr < roots[f]:
-                    roots[f] = vl + vr
+                done[o + t] = True
+                vl, vr = _two_leaves(one, P, minima, o + t, o + B - 1)
+                if vl < FEASIBLE:
+                    vl = (vl << shift) + lam
+                    v = min(in_low[t], np.int64(min(low[o + t], low[S + j])))
+                    if v <= 0:
+                        vl = min(vl, (v << shift) + 2 * lam)
+                    vl -= error
+                if vr < FEASIBLE:
+                    vr = (vr << shift) + lam
+                    v = min(in_high[t], np.int64(min(high[o + t], high[S + j])))
+                    if v <= 0:
+                        vr = min(vr, (v << shift) + 2 * lam)
+                    vr -= error
+                _spread_bounds(left, right, least, most, o, B - 1, t, vl, vr, constrained, similar)
+                v = vl + vr
+                if v < roots[f]:
+                    roots[f] = v
                     root_cuts[f] = t
-            if roots[f] < best:
-                best = roots[f]
-                best_f = f
-                best_t = root_cuts[f]
-        live = live or rounds == 0
-        rounds += 1
-    for f in range(p):
-        bound = min(bound, _least_bound(left, right, offset[f], bins[f] - 1) if large[f] else roots[f])
-    if best < budget or bound >= best:
-        return best, best_f, best_t, True
-    return bound, -1, -1, False
+                if v < best and half > 0:
+                    v = _exact_value(codes, planes, P, minima, m, bins, offset, lam, f, t, exact)
+                if v < best:
+                    best = v
+                    best_f = f
+                    best_t = t
+    return best, best_f, best_t, True
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
-def compress(codes, planes, a, b, bins, offset, col, cutmap, to_codes, to_planes, to_bins, to_offset, to_col,
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def compress(codes, planes, index, a, b, bins, offset, col, cutmap, to_codes, to_planes, to_bins, to_offset, to_col,
              to_cutmap):  # fmt: skip
-    """Copy rows a..b, dropping codes and features that do not occur there; returns the number of features kept."""
+    """Copy rows index[a..b], dropping codes and features that do not occur there; returns the number of features."""
     m = b - a
     p = 0
     widest = 1
@@ -518,10 +892,11 @@ def compress(codes, planes, a, b, bins, offset, col, cutmap, to_codes, to_planes
     to_offset[0] = 0
     for f in range(len(bins)):
         B = bins[f]
+        c = codes[f]
         for v in range(B):
             new[v] = -1
         for i in range(a, b):
-            new[codes[f, i]] = 0
+            new[c[index[i]]] = 0
         n = 0
         o = to_offset[p]
         for v in range(B):
@@ -532,69 +907,554 @@ def compress(codes, planes, a, b, bins, offset, col, cutmap, to_codes, to_planes
         if n < 2:
             continue
         for i in range(m):
-            to_codes[p, i] = new[codes[f, a + i]]
+            to_codes[p, i] = new[c[index[a + i]]]
         to_bins[p] = n
         to_offset[p + 1] = o + n
         to_col[p] = col[f]
         p += 1
-    for k in range(planes.shape[0]):
+    for k in range(to_planes.shape[0]):
         for i in range(m):
-            to_planes[k, i] = planes[k, a + i]
+            to_planes[k, i] = planes[k, index[a + i]]
     return p
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
-def sort_by(codes, planes, m, p, f, B, to_codes, to_planes, ends):
-    """Copy m rows in the order of feature f's codes; ends[t] = number of rows with code <= t."""
-    at = np.zeros(B + 1, np.int64)
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _order_rows(codes, f, B, m, index, ends):
+    """Rows in the order of feature f's codes; ends[t] = number of rows with code < t."""
+    for t in range(B + 1):
+        ends[t] = 0
+    c = codes[f]
     for i in range(m):
-        at[np.int64(codes[f, i]) + 1] += 1
+        ends[np.int64(c[i]) + 1] += 1
     for t in range(B):
-        at[t + 1] += at[t]
-        ends[t] = at[t + 1]
-    place = np.empty(m, np.int64)
+        ends[t + 1] += ends[t]
     for i in range(m):
-        place[i] = at[codes[f, i]]
-        at[codes[f, i]] += 1
-    for g in range(p):
-        for i in range(m):
-            to_codes[g, place[i]] = codes[g, i]
-    for k in range(planes.shape[0]):
-        for i in range(m):
-            to_planes[k, place[i]] = planes[k, i]
+        x = np.int64(c[i])
+        index[ends[x]] = i
+        ends[x] += 1
+    for t in range(B, 0, -1):
+        ends[t] = ends[t - 1]
+    ends[0] = 0
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _first_bounds(planes, P, minima, m, ends, least, left, right, cuts, lam, keep, look_ahead):
+def _first_bounds(c, planes, P, minima, m, B, least, left, right, lam, keep, look_ahead):
     """Bounds of every cut before any is solved: a side is a leaf, or pays for two leaves at least."""
-    run = np.zeros(P + len(minima), np.int64)
-    total = np.zeros(P + len(minima), np.int64)
-    for k in range(P + len(minima)):
+    K = P + len(minima)
+    sums = np.zeros((K, B), np.int64)
+    for k in range(K):
         for i in range(m):
-            total[k] += planes[k, i]
-    i = 0
-    for t in range(cuts):
-        while i < ends[t]:
-            for k in range(P + len(minima)):
-                run[k] += planes[k, i]
-            i += 1
-        x = 0
-        y = 0
-        for k in range(P + len(minima)):
-            if k < P:
-                x = min(x, run[k])
-                y = min(y, total[k] - run[k])
-            else:
-                x = INF if run[k] < minima[k - P] else x
-                y = INF if total[k] - run[k] < minima[k - P] else y
+            sums[k, c[i]] += planes[k, i]
+        for t in range(1, B):
+            sums[k, t] += sums[k, t - 1]
+    for t in range(B - 1):
+        x, y = _two_leaves(sums, P, minima, t, B - 1)
         # A forbidden side forbids the cut: none of its leaves could be larger.
         if x < FEASIBLE:
             x = min(x + lam, least[t] + 2 * lam) if look_ahead else least[t] + lam
         if y < FEASIBLE:
-            rest = least[cuts] - least[t]
+            rest = least[B - 1] - least[t]
             y = min(y + lam, rest + 2 * lam) if look_ahead else rest + lam
         left[t] = max(left[t], x) if keep else x
         right[t] = max(right[t], y) if keep else y
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _layout(bins, p, K, few, where):
+    """Offsets of the pair tables, f < g at where[f, g] (-1: both in the binary block); returns their size."""
+    size = 0
+    for f in range(p):
+        for g in range(f + 1, p):
+            where[f, g] = -1
+            if few and bins[f] == 2 and bins[g] == 2:
+                continue
+            where[f, g] = size
+            size += K * bins[f] * bins[g]
+    return size
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _fill(H, W, cf, cg, d, index, a, b):
+    for i in range(a, b):
+        r = index[i]
+        x = np.uint64(cf[r]) * np.uint64(W) + np.uint64(cg[r])
+        H[x] = i4(H[x] + d[r])
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _total_tables(codes, q, K, m, p, bins, offset, where, T, one_all):
+    """Cumulated tables of all rows: every pair's, and every feature's."""
+    index = np.arange(m).astype(np.int32)
+    for f0 in range(p):
+        o = offset[f0]
+        B = bins[f0]
+        for k in range(K):
+            h = one_all[k, o : o + B]
+            h[:] = i4(0)
+            for i in range(m):
+                x = codes[f0, i]
+                h[x] = i4(h[x] + q[k, i])
+            for t in range(1, B):
+                h[t] = i4(h[t] + h[t - 1])
+        for g0 in range(f0 + 1, p):
+            at = where[f0, g0]
+            if at < 0:
+                continue
+            f, g = f0, g0
+            if bins[f0] > bins[g0]:
+                f, g = g0, f0
+            R = bins[f]
+            B = bins[g]
+            h = np.zeros(R * B, np.int32)
+            for k in range(K):
+                h[:] = i4(0)
+                t2 = T[at + k * R * B : at + (k + 1) * R * B].reshape((R, B))
+                _fill(h, B, codes[f], codes[g], q[k], index, 0, m)
+                _cumulate(h.reshape((R, B)), t2, R, B)
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy")
+def make_tables(codes, planes, P, minima, m, bins, offset):
+    """What sweeps over one set of rows share: rounded planes, cumulated tables of all rows, and the binary block.
+
+    The last entry holds the size of the block, the rounding (shift, largest error of a row), whether sweeping pays at
+    all, and the cost in ns of filling the tables and of reading them for a cut (measured).
+    """
+    p = len(bins)
+    K = P + len(minima)
+    n_block = _block_size(bins, m, K)
+    where = np.empty((p, p), np.int64)
+    size = _layout(bins, p, K, n_block > 0, where)
+    pairs = (p * (p - 1) - n_block * (n_block - 1)) // 2
+    fill = (K * m * (pairs + p)) // 2
+    per_cut = (12 * size) // 10 + 200 * pairs + 5 * offset[p] + 2 * n_block * (n_block + 100) + 1
+    pays = size <= 8 * K * m * max(pairs, 1) and size <= 1 << 27
+    if not pays:
+        size = 0
+        n_block = 0
+    q = np.empty((K, m), np.int32)
+    shift, half = _quantise(planes, P, len(minima), m, q)
+    T = np.empty(size, np.int32)
+    one_all = np.empty((K, offset[p]), np.int32)
+    block, W, start, items, G = _make_block(codes, q, K, m, bins, n_block)
+    if pays:
+        _total_tables(codes, q, K, m, p, bins, offset, where, T, one_all)
+    return q, where, T, one_all, G, W, block, start, items, np.array([n_block, shift, half, pays, fill, per_cut])
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _subtract(T, C, D, n):
+    for i in range(n):
+        D[i] = i4(T[i] - C[i])
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _sweep_single(codes, q, K, p, bins, offset, one_all, index, ends, n_ends, side, one, h):
+    """Cumulated sums of single features, one[e, side, k, S], as _sweep_pairs does for pairs."""
+    h[:] = i4(0)
+    for e in range(n_ends):
+        a = min(ends[e], ends[e + 1])
+        b = max(ends[e], ends[e + 1])
+        for f in range(p):
+            o = offset[f]
+            c = codes[f]
+            for k in range(K):
+                hk = h[k]
+                d = q[k]
+                for i in range(a, b):
+                    r = index[i]
+                    x = o + np.int64(c[r])
+                    hk[x] = i4(hk[x] + d[r])
+                s = i4(0)
+                for t in range(o, o + bins[f]):
+                    s = i4(s + hk[t])
+                    one[e, side, k, t] = s
+                    one[e, 1 - side, k, t] = i4(one_all[k, t] - s)
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _sweep_pairs(codes, q, K, P, minima, p, bins, offset, where, T, index, ends, n_ends, side, low, high, H, C, D, quad,
+                 control):  # fmt: skip
+    """Tables of every pair for one side growing by rows index[ends[e]:ends[e + 1]]; the other side by difference."""
+    for f0 in range(p):
+        for g0 in range(f0 + 1, p):
+            if control[S_STOP] != 0:
+                return False
+            at = where[f0, g0]
+            if at < 0:
+                continue
+            f, g = f0, g0
+            if bins[f0] > bins[g0]:
+                f, g = g0, f0
+            R = bins[f]
+            B = bins[g]
+            n = K * R * B
+            h = H[:n]
+            c = C[:n]
+            d = D[:n]
+            total = T[at : at + n]
+            h[:] = i4(0)
+            cf = codes[f]
+            cg = codes[g]
+            h3 = h.reshape((K, R, B))
+            c3 = c.reshape((K, R, B))
+            d3 = d.reshape((K, R, B))
+            fo = offset[f]
+            go = offset[g]
+            for e in range(n_ends):
+                a = min(ends[e], ends[e + 1])
+                b = max(ends[e], ends[e + 1])
+                for k in range(K):
+                    _fill(h[k * R * B : (k + 1) * R * B], B, cf, cg, q[k], index, a, b)
+                    _cumulate(h3[k], c3[k], R, B)
+                _subtract(total, c, d, n)
+                s = side
+                _scan(
+                    c3,
+                    R,
+                    B,
+                    P,
+                    minima,
+                    quad,
+                    low[e, s, fo : fo + R],
+                    high[e, s, fo : fo + R],
+                    low[e, s, go : go + B],
+                    high[e, s, go : go + B],
+                )
+                s = 1 - side
+                _scan(
+                    d3,
+                    R,
+                    B,
+                    P,
+                    minima,
+                    quad,
+                    low[e, s, fo : fo + R],
+                    high[e, s, fo : fo + R],
+                    low[e, s, go : go + B],
+                    high[e, s, go : go + B],
+                )
+    return True
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _sweep(codes, P, minima, m, bins, offset, lam, tables, index, cuts, n_cuts, row_ends, vl, vr, control):
+    """Lower bounds (exact when rounding is) of depth two on both sides of ascending cuts; False if stopped."""
+    p = len(bins)
+    K = P + len(minima)
+    q, where, T, one_all, G_all, W, block, start, items, scalars = tables
+    n_block, shift, half = scalars[0], scalars[1], scalars[2]
+    S = offset[p]
+    widest = 1
+    pair = 1
+    for f in range(p):
+        widest = max(widest, bins[f])
+        for g in range(f + 1, p):
+            if where[f, g] >= 0:
+                pair = max(pair, K * bins[f] * bins[g])
+    quad = np.empty((4, max(widest, n_block + 1)), np.int32)
+    H = np.empty(pair, np.int32)
+    C = np.empty(pair, np.int32)
+    D = np.empty(pair, np.int32)
+    h = np.empty((K, S), np.int32)
+    low = np.empty((n_cuts, 2, S), np.int32)
+    high = np.empty((n_cuts, 2, S), np.int32)
+    one = np.empty((n_cuts, 2, K, S), np.int32)
+    G = np.empty((K, n_block, n_block), np.int32)
+    D2 = np.empty((K, n_block, n_block), np.int32)
+    C2 = np.empty((K, 2, n_block + 1), np.int32)
+    junk = np.empty((4, n_block + 1), np.int32)
+    sums = np.empty(K, np.int32)
+    in_low = np.empty(widest, np.int64)
+    in_high = np.empty(widest, np.int64)
+    best = np.empty(P + 1, np.int64)
+    values = np.empty(S, np.int64)
+    low[:] = i4(2 * FORBIDDEN)
+    high[:] = i4(2 * FORBIDDEN)
+    if n_block > 0:
+        for x in range(4):
+            for u in range(n_block + 1):
+                junk[x, u] = i4(0)
+    ends = np.empty(n_cuts + 1, np.int64)
+    middle = 0
+    while middle < n_cuts and 2 * row_ends[cuts[middle] + 1] <= m:
+        middle += 1
+    for side in range(2):
+        first = 0 if side == 0 else middle
+        n = middle if side == 0 else n_cuts - middle
+        if n == 0:
+            continue
+        ends[0] = 0 if side == 0 else m
+        for e in range(n):
+            c = first + e if side == 0 else n_cuts - 1 - e
+            ends[e + 1] = row_ends[cuts[c] + 1]
+        _sweep_single(codes, q, K, p, bins, offset, one_all, index, ends, n, side, one, h)
+        if not _sweep_pairs(codes, q, K, P, minima, p, bins, offset, where, T, index, ends, n, side, low, high, H, C, D,
+                            quad, control):  # fmt: skip
+            return False
+        if n_block > 0:
+            G[:] = i4(0)
+            for e in range(n):
+                _add_block(G, W, K, n_block, index, min(ends[e], ends[e + 1]), max(ends[e], ends[e + 1]), start, items)
+                for s in range(2):
+                    for k in range(K):
+                        sums[k] = one[e, side if s == 0 else 1 - side, k, bins[0] - 1]
+                        if s == 1:
+                            for j in range(n_block):
+                                for u in range(n_block):
+                                    D2[k, j, u] = i4(G_all[k, j, u] - G[k, j, u])
+                    z = side if s == 0 else 1 - side
+                    _scan_block(
+                        G if s == 0 else D2,
+                        sums,
+                        n_block,
+                        K,
+                        P,
+                        minima,
+                        block,
+                        offset,
+                        C2,
+                        quad,
+                        junk,
+                        low[e, z],
+                        high[e, z],
+                    )
+        for e in range(n):
+            c = first + e if side == 0 else n_cuts - 1 - e
+            rows = ends[e + 1]
+            vl[c] = _root_values(
+                one[e, 0], low[e, 0], high[e, 0], P, minima, p, bins, offset, lam, shift, in_low, in_high, best, values
+            )
+            vr[c] = _root_values(
+                one[e, 1], low[e, 1], high[e, 1], P, minima, p, bins, offset, lam, shift, in_low, in_high, best, values
+            )
+            if vl[c] < FEASIBLE:
+                vl[c] -= rows * half
+            if vr[c] < FEASIBLE:
+                vr[c] -= (m - rows) * half
+            for s in range(2):
+                for u in range(S):
+                    low[e, s, u] = i4(2 * FORBIDDEN)
+                    high[e, s, u] = i4(2 * FORBIDDEN)
+    return True
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _solve_side(codes, planes, P, minima, bins, offset, lam, index, a, b, control):
+    """Value of depth two of rows index[a..b], and whether it is exact (else the search was stopped)."""
+    p = len(bins)
+    S = offset[p]
+    to_codes = np.empty((p, b - a), np.uint16)
+    to_planes = np.empty((P + len(minima), b - a), np.int64)
+    to_bins = np.empty(p, np.int64)
+    to_offset = np.empty(p + 1, np.int64)
+    to_col = np.empty(p, np.int64)
+    to_cut = np.empty(S, np.int64)
+    cut = np.empty(S, np.int64)
+    for f in range(p):
+        for t in range(bins[f]):
+            cut[offset[f] + t] = t
+    q = compress(
+        codes,
+        planes,
+        index,
+        a,
+        b,
+        bins,
+        offset,
+        np.arange(p),
+        cut,
+        to_codes,
+        to_planes,
+        to_bins,
+        to_offset,
+        to_col,
+        to_cut,
+    )
+    roots = np.empty(q, np.int64)
+    cuts = np.empty(q, np.int64)
+    if q == 0:
+        value, _ = node_sums(to_planes, P, minima, 0, b - a)
+        return value + lam, True
+    value, _, _, exact = depth_two(
+        to_codes, to_planes, P, minima, b - a, to_bins[:q], to_offset[: q + 1], lam, roots, cuts, control
+    )
+    return value, exact
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _cuts_per_round(left, right, cuts, budget, fill, per_cut):
+    """How many cuts to sweep at once: one a live run, more where filling tables costs more than reading them."""
+    runs = 0
+    live = 0
+    before = False
+    for t in range(cuts):
+        now = left[t] + right[t] < budget
+        live += now
+        runs += now and not before
+        before = now
+    n = min(MOST_CUTS, max(3, runs, fill // per_cut))
+    return live if live <= min(MOST_CUTS, 2 * n) else n
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _insert(chosen, n, t):
+    """Put ``t`` into the ascending ``chosen[:n]``; returns how many there are."""
+    j = 0
+    while j < n and chosen[j] < t:
+        j += 1
+    if j < n and chosen[j] == t:
+        return n
+    for i in range(n, j, -1):
+        chosen[i] = chosen[i - 1]
+    chosen[j] = t
+    return n + 1
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy")
+def search_root(codes, planes, P, minima, m, bins, offset, lam, tables, f, index, ends, least, most, left, right,
+                keep, hint, budget, max_rounds, control, counters):  # fmt: skip
+    """Depth three with first feature ``f``: refute its cuts, or find the best below the budget.
+
+    ``left``, ``right`` get lower bounds of both sides of every cut (``keep``: they hold some already). Returns the best
+    value and its cut, and whether the search was not stopped; the value is the budget if nothing is below it.
+    """
+    B = bins[f]
+    _order_rows(codes, f, B, m, index, ends)
+    _row_bounds(codes[f], planes, P, m, B, least, most, 0)
+    _first_bounds(codes[f], planes, P, minima, m, B, least, left, right, lam, keep, control[S_LOOK_AHEAD] != 0)
+    constrained = len(minima) > 0
+    similar = control[S_SIMILAR] != 0
+    sweeps, fill, per_cut = tables[9][3], tables[9][4], tables[9][5]
+    chosen = np.empty(MOST_CUTS + 1, np.int64)
+    vl = np.empty(MOST_CUTS + 1, np.int64)
+    vr = np.empty(MOST_CUTS + 1, np.int64)
+    never = np.zeros(B, np.bool_)
+    exact_sweeps = sweeps != 0 and tables[9][2] == 0
+    best_t = -1
+    best = budget
+    rounds = 0
+    while rounds < max_rounds:
+        rounds += 1
+        n = 0
+        if sweeps != 0:
+            limit = _cuts_per_round(left, right, B - 1, best, fill, per_cut)
+            n = _choose_many(left, right, never, least, most, 0, B - 1, best, limit, chosen)
+            if hint >= 0 and left[hint] + right[hint] < best:
+                n = _insert(chosen, n, hint)
+        elif hint >= 0 and left[hint] + right[hint] < best:
+            chosen[0] = hint
+            n = 1
+        else:
+            chosen[0] = _choose_cut(left, right, least, most, B - 1, best)
+            n = 1 if chosen[0] >= 0 else 0
+        hint = -1
+        if n == 0:
+            break
+        counters[C_CUTS] += n
+        if sweeps != 0:
+            if not _sweep(codes, P, minima, m, bins, offset, lam, tables, index, chosen, n, ends, vl, vr, control):
+                return best, best_t, False
+            for j in range(n):
+                _spread_bounds(left, right, least, most, 0, B - 1, chosen[j], vl[j], vr[j], constrained, similar)
+        # Bounds below the best are made exact, the least first.
+        while True:
+            t = -1
+            for j in range(n):
+                u = chosen[j]
+                if left[u] + right[u] < best and (t < 0 or left[u] + right[u] < left[t] + right[t]):
+                    t = u
+            if t < 0:
+                break
+            if exact_sweeps:
+                best = left[t] + right[t]
+                best_t = t
+                break
+            counters[C_TWO] += 1
+            at = ends[t + 1]
+            v, exact = _solve_side(codes, planes, P, minima, bins, offset, lam, index, 0, at, control)
+            if not exact:
+                return best, best_t, False
+            _spread_bounds(left, right, least, most, 0, B - 1, t, v, -INF, constrained, similar)
+            if left[t] + right[t] >= best:
+                continue
+            counters[C_TWO] += 1
+            w, exact = _solve_side(codes, planes, P, minima, bins, offset, lam, index, at, m, control)
+            if not exact:
+                return best, best_t, False
+            _spread_bounds(left, right, least, most, 0, B - 1, t, -INF, w, constrained, similar)
+            if v + w < best:
+                best = v + w
+                best_t = t
+            elif left[t] + right[t] < best:  # cannot be: exact values are not below their bounds
+                left[t] = best - right[t]
+    return best, best_t, True
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy")
+def depth_three(codes, planes, P, minima, m, bins, offset, lam, budget, roots, root_cuts, control, counters, out):
+    """Best tree of depth three over rows 0..m, if it is below the budget.
+
+    Returns value (else a lower bound >= budget), whether it is exact with its tree in ``out``, and whether the search
+    was not stopped. ``out`` is (feature, cut, 1 if both sides are open or 0 if none is split twice).
+    """
+    p = len(bins)
+    value, f, t, exact = depth_two(codes, planes, P, minima, m, bins, offset, lam, roots, root_cuts, control)
+    if not exact:
+        return 0, False, False
+    counters[C_TWO] += 1
+    found = value < budget
+    best = min(value, budget)
+    out[0] = f
+    out[1] = t
+    out[2] = 0
+    bound = value
+    order = np.argsort(roots[:p])
+    tables = make_tables(codes, planes, P, minima, m, bins, offset)
+    widest = 2
+    for g in range(p):
+        widest = max(widest, bins[g])
+    index = np.empty(m, np.int32)
+    ends = np.empty(widest + 1, np.int64)
+    least = np.empty(widest, np.int64)
+    most = np.empty(widest, np.int64)
+    left = np.empty(widest, np.int64)
+    right = np.empty(widest, np.int64)
+    for g in order:
+        v, t, finished = search_root(
+            codes,
+            planes,
+            P,
+            minima,
+            m,
+            bins,
+            offset,
+            lam,
+            tables,
+            g,
+            index,
+            ends,
+            least,
+            most,
+            left,
+            right,
+            False,
+            root_cuts[g],
+            best,
+            1 << 60,
+            control,
+            counters,
+        )
+        if not finished:
+            return 0, False, False
+        if v < best:
+            best = v
+            found = True
+            out[0] = g
+            out[1] = t
+            out[2] = 1
+        bound = min(bound, _least_bound(left, right, 0, bins[g] - 1))
+    return (best, True, True) if found else (bound, False, True)
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -627,20 +1487,21 @@ def _remember(cache, pool, counters, key1, key2, depth, value, tree, length):
 
 @nb.njit(cache=True, nogil=True, error_model="numpy")
 def advance(
-    level, ncodes, nplanes, scodes, splanes, nbins, noffset, ncol, ncut, ends, least, most, left, right, reg, tree,
+    level, ncodes, nplanes, index, nbins, noffset, ncol, ncut, ends, least, most, left, right, reg, tree,
     ltree, order, roots, root_cuts, P, minima, lam, slack, max_cuts, cache, pool, counters, control,
 ):  # fmt: skip
     """Run the search stack until level 0 is done, ``max_cuts`` of its cuts are solved, or the stop flag is set.
 
-    Level 0 is set up by the caller. Every level holds a node: its rows (n...), the same rows in the order of the
-    feature being tried as root (s...), bounds of that feature's cuts (left, right) and the best tree so far. Returns
+    Level 0 is set up by the caller. Every level holds a node: its rows (n...), their order by the
+    feature being tried as root (index), bounds of that feature's cuts (left, right) and the best tree so far. Returns
     the level to resume from (level 0 and phase DONE: finished).
 
-    Trees are rows (column, cut) in preorder, column -1 for a leaf, and -2 - column for the root of a subtree of depth
-    two, whose lower splits are left to the caller.
+    Trees are rows (column, cut) in preorder, column -1 for a leaf, -2 - column for the root of a subtree of depth two,
+    whose lower splits are left to the caller, and OPEN for such a subtree of which nothing is stated.
     """
     constrained = len(minima) > 0
     cuts_solved = 0
+    out = np.empty(3, np.int64)
     while True:
         if control[S_STOP] != 0:
             return level
@@ -674,6 +1535,7 @@ def advance(
                 pool,
                 counters,
                 control,
+                out,
             )
         elif phase == FEATURE:
             if r[R_NEXT] == r[R_LAST]:
@@ -682,18 +1544,18 @@ def advance(
             f = order[level, r[R_NEXT]]
             r[R_FEATURE] = f
             B = nbins[level, f]
-            sort_by(ncodes[level], nplanes[level], m, p, f, B, scodes[level], splanes[level], ends[level])
-            _row_bounds(scodes[level], splanes[level], P, 0, m, f, B, least[level], most[level], 0)
+            _order_rows(ncodes[level], f, B, m, index[level], ends[level])
+            _row_bounds(ncodes[level, f], nplanes[level], P, m, B, least[level], most[level], 0)
             _first_bounds(
-                splanes[level],
+                ncodes[level, f],
+                nplanes[level],
                 P,
                 minima,
                 m,
-                ends[level],
+                B,
                 least[level],
                 left[level],
                 right[level],
-                B - 1,
                 lam,
                 level == 0,
                 control[S_LOOK_AHEAD] != 0,
@@ -769,12 +1631,13 @@ def advance(
             level -= 1
         if push >= 0:
             depth = r[R_DEPTH] if r[R_DEPTH] == UNLIMITED else r[R_DEPTH] - 1
-            a = 0 if push == 0 else ends[level, t]
-            b = ends[level, t] if push == 0 else m
+            a = 0 if push == 0 else ends[level, t + 1]
+            b = ends[level, t + 1] if push == 0 else m
             other = right[level, t] if push == 0 else r[R_VL]
             q = compress(
-                scodes[level],
-                splanes[level],
+                ncodes[level],
+                nplanes[level],
+                index[level],
                 a,
                 b,
                 nbins[level, :p],
@@ -798,8 +1661,25 @@ def advance(
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _write_three(out, tree, col, cut, offset):
+    """Write what depth_three found as rows (column, cut) in preorder; returns how many."""
+    f = out[0]
+    if out[2] == 0:
+        tree[0, 0] = -1
+        if f >= 0:
+            tree[0, 0] = -2 - col[f]
+            tree[0, 1] = cut[offset[f] + out[1]]
+        return 1
+    tree[0, 0] = col[f]
+    tree[0, 1] = cut[offset[f] + out[1]]
+    tree[1, 0] = OPEN
+    tree[2, 0] = OPEN
+    return 3
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _enter(level, ncodes, nplanes, nbins, noffset, ncol, ncut, reg, tree, order, roots, root_cuts, P, minima, lam,
-           cache, pool, counters, control):  # fmt: skip
+           cache, pool, counters, control, out):  # fmt: skip
     """Solve a node outright where cache, bounds or depth allow it, else order its features; returns the next phase.
 
     R_BEST, R_NTREE hold the result: an exact value and its tree, or a lower bound >= budget and no tree.
@@ -845,7 +1725,7 @@ def _enter(level, ncodes, nplanes, nbins, noffset, ncol, ncut, reg, tree, order,
     bins = nbins[level, :p]
     offset = noffset[level, : p + 1]
     if depth == 1:
-        v, f, t = best_one_split(ncodes[level], nplanes[level], P, minima, 0, m, bins, offset)
+        v, f, t = best_one_split(ncodes[level], nplanes[level], P, minima, m, bins, offset)
         if v + 2 * lam < leaf:
             r[R_BEST] = v + 2 * lam
             r[R_NTREE] = 3
@@ -853,6 +1733,27 @@ def _enter(level, ncodes, nplanes, nbins, noffset, ncol, ncut, reg, tree, order,
             tree[level, 0, 1] = ncut[level, offset[f] + t]
             tree[level, 1, 0] = -1
             tree[level, 2, 0] = -1
+    elif depth == 3:
+        v, has_tree, finished = depth_three(
+            ncodes[level],
+            nplanes[level],
+            P,
+            minima,
+            m,
+            bins,
+            offset,
+            lam,
+            budget,
+            roots[level],
+            root_cuts[level],
+            control,
+            counters,
+            out,
+        )
+        if not finished:
+            return ENTER
+        r[R_BEST] = v
+        r[R_NTREE] = _write_three(out, tree[level], ncol[level], ncut[level], offset) if has_tree else 0
     elif depth >= 2:
         counters[C_TWO] += 1
         v, f, t, exact = depth_two(
@@ -860,12 +1761,10 @@ def _enter(level, ncodes, nplanes, nbins, noffset, ncol, ncut, reg, tree, order,
             nplanes[level],
             P,
             minima,
-            0,
             m,
             bins,
             offset,
             lam,
-            INF,
             roots[level],
             root_cuts[level],
             control,
@@ -877,7 +1776,7 @@ def _enter(level, ncodes, nplanes, nbins, noffset, ncol, ncut, reg, tree, order,
             tree[level, 0, 0] = -2 - ncol[level, f]
             tree[level, 0, 1] = ncut[level, offset[f] + t]
     r[R_LAST] = 0
-    if depth <= 2:
+    if depth <= 3:
         if r[R_BEST] >= budget and r[R_TRUNC] < r[R_BEST]:
             r[R_BEST] = r[R_TRUNC]
             r[R_NTREE] = 0

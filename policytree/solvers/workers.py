@@ -1,0 +1,106 @@
+"""Workers of the search: each tries one root feature at a time and keeps the arrays that its kernel works in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from policytree.solvers import search_kernels as kernels
+from policytree.solvers.node import Node
+
+PROBES = 3  # root cuts tried in every feature before any feature is searched to the end
+CACHE_ROWS, POOL_ROWS = 2**17, 2**19
+NO_LIMIT = np.iinfo(np.int64).max
+
+
+@dataclass
+class RootFeature:
+    """Bounds of both sides of one root feature's cuts, kept between rounds, and the cut to try first (-1: none)."""
+
+    left: np.ndarray
+    right: np.ndarray
+    hint: int
+    solved: bool = False
+
+    def lower_bound(self) -> int:
+        """Bound of every tree with this feature at the root."""
+        return int((self.left + self.right).min())
+
+
+class Sweeper:
+    """Depth three: sweeps over the cuts of a root feature. The tables of all rows are shared by all workers."""
+
+    def __init__(self, node: Node, tables: tuple):
+        self.node, self.tables = node, tables
+        widest = int(node.bins.max())
+        self.index = np.empty(node.n_rows, np.int32)
+        self.ends, self.least, self.most = np.empty((3, widest + 1), np.int64)
+        self.counters = np.zeros(kernels.N_COUNTERS, np.int64)
+
+    def advance(self, f: int, depth: int, budget: int, state: RootFeature, first: bool, flag: np.ndarray):
+        """Try root feature f (``first``: a few cuts only); returns its best value and tree, or the budget and None."""
+        node = self.node
+        left, right = state.left.copy(), state.right.copy()
+        value, cut, _ = kernels.search_root(
+            *node.arrays(), node.lam, self.tables, f, self.index, self.ends, self.least, self.most, left, right, True,
+            state.hint, budget, 1 if first else NO_LIMIT, flag, self.counters,
+        )  # fmt: skip
+        state.left, state.right, state.hint = left, right, -1
+        return (value, [(f, int(cut)), (kernels.OPEN, 0), (kernels.OPEN, 0)]) if value < budget else (budget, None)
+
+
+class Stack:
+    """Deeper: the search stack; the root feature stands at level 0."""
+
+    def __init__(self, node: Node, useful: int):
+        self.node = node
+        levels = max(useful - 2, 1) + 1  # a level per split above the last three, and one for their rows
+        p, n = node.codes.shape
+        S, B = int(node.offset[-1]), int(node.bins.max(initial=1))
+        leaves = min(2 ** min(useful, 40), n)
+        self.ncodes = np.empty((levels, p, n), np.uint16)
+        self.nplanes = np.empty((levels, len(node.planes), n), np.int64)
+        self.index = np.empty((levels, n), np.int32)
+        self.nbins, self.ncol, self.order, self.roots, self.root_cuts = np.empty((5, levels, p), np.int64)
+        self.noffset = np.zeros((levels, p + 1), np.int64)
+        self.ncut = np.empty((levels, S), np.int64)
+        self.ends, self.least, self.most, self.left, self.right = np.empty((5, levels, B + 1), np.int64)
+        self.reg = np.zeros((levels, kernels.N_REGISTERS), np.int64)
+        self.tree, self.ltree = np.empty((2, levels, 2 * leaves + 8, 2), np.int64)
+        self.counters = np.zeros(kernels.N_COUNTERS, np.int64)
+        self.cache = np.zeros((CACHE_ROWS, kernels.N_CACHE), np.int64)
+        self.pool = np.empty((POOL_ROWS, 2), np.int64)
+        self.ncodes[0], self.nplanes[0] = node.codes, node.planes
+        self.nbins[0], self.noffset[0], self.ncol[0] = node.bins, node.offset, np.arange(p)
+        self.ncut[0] = np.concatenate([np.arange(b) for b in node.bins])
+
+    def advance(self, f: int, depth: int, budget: int, state: RootFeature, first: bool, flag: np.ndarray):
+        """Try root feature f (``first``: a few cuts only); returns its best value and tree, or the budget and None."""
+        node, r, cuts = self.node, self.reg[0], self.node.bins[f] - 1
+        p, n = node.codes.shape
+        self.order[0, 0], self.root_cuts[0, f] = f, state.hint
+        self.left[0, :cuts], self.right[0, :cuts] = state.left, state.right
+        r[:] = 0
+        r[kernels.R_PHASE], r[kernels.R_M], r[kernels.R_P], r[kernels.R_DEPTH] = kernels.FEATURE, n, p, depth
+        r[kernels.R_BUDGET] = r[kernels.R_BEST] = budget
+        r[kernels.R_LAST], r[kernels.R_SPLITLB] = 1, kernels.INF
+        kernels.advance(
+            0, self.ncodes, self.nplanes, self.index, self.nbins, self.noffset, self.ncol, self.ncut, self.ends,
+            self.least, self.most, self.left, self.right, self.reg, self.tree, self.ltree, self.order, self.roots,
+            self.root_cuts, node.n_actions - 1, node.minima, node.lam, 0, PROBES if first else NO_LIMIT, self.cache,
+            self.pool, self.counters, flag,
+        )  # fmt: skip
+        state.left, state.right = self.left[0, :cuts].copy(), self.right[0, :cuts].copy()
+        state.hint = int(self.root_cuts[0, f])
+        length = int(r[kernels.R_NTREE])
+        tree = [tuple(map(int, row)) for row in self.tree[0, :length]] if length else None
+        return int(r[kernels.R_BEST]), tree
+
+
+def take_counters(worker: Sweeper | Stack) -> np.ndarray:
+    """Work since the last call."""
+    done = worker.counters.copy()
+    done[kernels.C_POOL] = 0
+    worker.counters -= done
+    return done
