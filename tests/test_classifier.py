@@ -30,9 +30,7 @@ from tests import oracles
     [
         OptimalTreeClassifier(max_depth=2, objective="balanced_accuracy"),
         OptimalTreeClassifier(max_depth=2, solver="duplication", solver_options={"factor": 20}, random_state=0),
-        OptimalTreeClassifier(
-            max_depth=2, guesses=ReferenceGuesses(n_estimators=5, max_depth=2, lower_bounds=False), random_state=0
-        ),
+        OptimalTreeClassifier(max_depth=2, guesses=ReferenceGuesses(n_estimators=5, max_depth=2), random_state=0),
         CostSensitiveTreeClassifier(max_depth=2),
     ]
 )
@@ -246,7 +244,7 @@ def test_grid_search_and_pipeline(data):
 
 def test_guesses_are_named_and_kept(data):
     X, y, w = data
-    reference = ReferenceGuesses(n_estimators=20, max_depth=2)
+    reference = ReferenceGuesses(lower_bounds=True, n_estimators=20, max_depth=2)
     tree = OptimalTreeClassifier(0.005, 3, guesses=reference).fit(X, y, w)
     assert tree.status_ is Status.OPTIMAL_GIVEN_GUESSES
     said = tree.solution_.guarantees

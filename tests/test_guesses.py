@@ -13,13 +13,13 @@ from policytree.binning import bin_matrix
 from policytree.exceptions import InputError, SearchWarning
 from policytree.guesses import (
     ReferenceGuesses,
-    bounded_losses,
     guess_depth,
     kept_cuts,
     reference_losses,
     resolve_guesses,
     snap_thresholds,
 )
+from policytree.solvers.columns import equal_rows, group_sums
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.duplication import solve_duplication
 from policytree.solvers.guessed import solve_with_guesses
@@ -123,10 +123,23 @@ def test_a_reference_no_better_than_a_leaf_closes_the_search(rule_problem):
     assert solution.guarantees["theorem_1"] >= solution.objective - solve_direct(rule_problem).objective
 
 
-def test_bounded_losses_refuse_other_shapes():
-    for bad in (np.zeros(2), np.array([0.0, np.nan, 1.0])):
-        with pytest.raises(InputError, match="reference_losses must be 3 finite numbers"):
-            bounded_losses(np.zeros((3, 2)), bad)
+def test_references_of_other_shapes_are_refused(rule_problem):
+    for bad in (np.zeros(2), np.full(800, np.nan)):
+        with pytest.raises(InputError, match="reference_losses must be 800 finite numbers"):
+            solve_with_guesses(rule_problem, Guesses(reference_losses=bad))
+
+
+def test_the_best_reference_on_groups_takes_nothing_away(rng):
+    """A reference that takes the best action of rows that look alike leaves the proof whole."""
+    X = rng.integers(0, 4, (500, 2)).astype(float)
+    losses = rng.lognormal(size=(500, 3))
+    problem = Problem(bin_matrix(X), losses, 1.0, 3)
+    first, group = equal_rows(problem.data)
+    assert len(first) == 16 and (X[first][group] == X).all()
+    best = group_sums(losses, group, 16).argmin(axis=1)[group]
+    solution = solve_with_guesses(problem, Guesses(reference_losses=reference_losses(losses, best)))
+    assert solution.status is Status.OPTIMAL
+    assert solution.objective == pytest.approx(solve_direct(problem).objective, rel=1e-13)
 
 
 # --- thresholds ---
@@ -212,7 +225,7 @@ def test_rewards_of_three_arms(rng):
 
 
 def test_all_guesses_at_once(rule_problem):
-    made, report = ReferenceGuesses(depth=True, n_estimators=20, max_depth=2).make(
+    made, report = ReferenceGuesses(depth=True, lower_bounds=True, n_estimators=20, max_depth=2).make(
         rule_problem.data, rule_problem.losses
     )
     deep = replace(rule_problem, max_depth=None)
@@ -224,7 +237,7 @@ def test_all_guesses_at_once(rule_problem):
 
 
 def test_other_solvers_take_guesses_as_well(rule_problem):
-    made, _ = ReferenceGuesses(n_estimators=20).make(rule_problem.data, rule_problem.losses)
+    made, _ = ReferenceGuesses(n_estimators=20, lower_bounds=True).make(rule_problem.data, rule_problem.losses)
     solution = solve_with_guesses(rule_problem, made, solve=solve_duplication)
     assert solution.status is Status.HEURISTIC
     assert solution.guarantees["rounding_error"] > 0 and "thresholds" in solution.guarantees["guessed"]
@@ -258,7 +271,9 @@ def test_nothing_to_guess(losses, rng):
 
 def test_other_classifiers_give_lower_bounds_only(rule_problem):
     model = LogisticRegression(max_iter=5_000)
-    made, _ = ReferenceGuesses(thresholds=False, model=model).make(rule_problem.data, rule_problem.losses)
+    made, _ = ReferenceGuesses(thresholds=False, lower_bounds=True, model=model).make(
+        rule_problem.data, rule_problem.losses
+    )
     assert made.thresholds is None and made.reference_losses.shape == (800,)
     with pytest.raises(InputError, match="LogisticRegression"):
         ReferenceGuesses(model=model).make(rule_problem.data, rule_problem.losses)
@@ -281,8 +296,8 @@ def test_snapped_thresholds_split_alike(rng):
 
 def test_names_of_guesses():
     assert resolve_guesses(None) is None
-    assert resolve_guesses("all", 5) == ReferenceGuesses(depth=True, random_state=5)
-    assert resolve_guesses(["depth"]) == ReferenceGuesses(thresholds=False, depth=True, lower_bounds=False)
+    assert resolve_guesses("all", 5) == ReferenceGuesses(depth=True, lower_bounds=True, random_state=5)
+    assert resolve_guesses(["depth"]) == ReferenceGuesses(thresholds=False, depth=True)
     with pytest.raises(InputError, match="not known"):
         resolve_guesses("everything")
     with pytest.raises(InputError, match="model must be"):

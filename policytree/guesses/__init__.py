@@ -3,7 +3,7 @@
 from policytree.guesses.additive import additive_cuts
 from policytree.guesses.depth import guess_depth
 from policytree.guesses.elimination import eliminate_columns
-from policytree.guesses.lower_bounds import bounded_losses, leaf_and_reference_loss, reference_losses
+from policytree.guesses.lower_bounds import bounded_losses, check_reference, leaf_and_reference_loss, reference_losses
 from policytree.guesses.reference import ReferenceGuesses, resolve_guesses
 from policytree.guesses.thresholds import feature_thresholds, kept_cuts, snap_thresholds
 from policytree.types import Guesses
@@ -13,6 +13,7 @@ __all__ = [
     "ReferenceGuesses",
     "additive_cuts",
     "bounded_losses",
+    "check_reference",
     "eliminate_columns",
     "feature_thresholds",
     "guess_depth",

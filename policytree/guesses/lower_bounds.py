@@ -33,12 +33,26 @@ def reference_losses(losses: np.ndarray, actions) -> np.ndarray:
     return losses[np.arange(n), actions.astype(np.intp)].astype(np.float64)
 
 
+def check_reference(reference: np.ndarray, n: int) -> None:
+    """Refuse losses of a reference that are not one finite number a row."""
+    if reference.shape != (n,) or not np.isfinite(reference).all():
+        raise InputError(f"reference_losses must be {n} finite numbers, the reference's loss in every row.")
+
+
 def bounded_losses(losses: np.ndarray, reference: np.ndarray) -> np.ndarray:
     """Losses that are nowhere below the reference's, ``max(l_ik, r_i)``; shape (n, K).
 
     With them the guess "no subtree does better on its rows than the reference does, plus one leaf" is true of every set
     of rows, so that every bound of an exact search uses it, whatever the solver: subproblems close as soon as a leaf
     loses no more than the reference, up to the price of a leaf.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n, K)
+        Of rows; or, better, summed over groups of rows that no split can tell apart: where the reference takes a
+        group's best action nothing changes then, while row by row other actions would lose what both of them do.
+    reference : ndarray of shape (n,)
+        See :func:`reference_losses`.
 
     Notes
     -----
@@ -48,10 +62,6 @@ def bounded_losses(losses: np.ndarray, reference: np.ndarray) -> np.ndarray:
     Here the right-hand side is what is minimised, over all trees t: the theorem holds by construction, and the tree
     does not depend on the order of the search.
     """
-    n = len(losses)
-    reference = np.asarray(reference, dtype=np.float64)
-    if reference.shape != (n,) or not np.isfinite(reference).all():
-        raise InputError(f"reference_losses must be {n} finite numbers, the reference's loss in every row.")
     return np.maximum(losses, reference[:, None])
 
 

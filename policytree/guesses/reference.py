@@ -33,8 +33,9 @@ class ReferenceGuesses:
         Keep the thresholds that the model needs, by column elimination.
     depth : bool, default False
         Limit the depth to that of :func:`guess_depth`.
-    lower_bounds : bool, default True
-        Take the model's weighted loss plus one leaf penalty as a lower bound of every subproblem.
+    lower_bounds : bool, default False
+        Take the model's weighted loss plus one leaf penalty as a lower bound of every subproblem. Saves time, and costs
+        some of the objective: for searches that do not end without it.
     model : {"auto", "gradient_boosting", "hist_gradient_boosting", "additive"} or scikit-learn classifier
         "auto" is gradient boosting, on histograms where the table is large. "additive" takes thresholds at the jumps of
         interpret's explainable boosting machine, and everything else from boosting on these. A classifier of another
@@ -57,7 +58,7 @@ class ReferenceGuesses:
 
     thresholds: bool = True
     depth: bool = False
-    lower_bounds: bool = True
+    lower_bounds: bool = False
     model: Any = "auto"
     n_estimators: int = 40
     max_depth: int = 1

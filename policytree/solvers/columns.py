@@ -44,6 +44,29 @@ def keep_rows(data: BinnedData, rows: np.ndarray) -> BinnedData:
     return keep_cuts(part, cuts, exact=True)
 
 
+def equal_rows(data: BinnedData) -> tuple[np.ndarray, np.ndarray]:
+    """Groups of rows that no split can tell apart.
+
+    Returns
+    -------
+    first : ndarray of shape (n_groups,), int64
+        A row of every group.
+    group : ndarray of shape (n,), int64
+        The group of every row.
+    """
+    if not len(data.codes):
+        return np.zeros(1, dtype=np.int64), np.zeros(data.n_rows, dtype=np.int64)
+    rows = np.ascontiguousarray(data.codes.T)
+    keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()  # compared as plain memory
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    return first.astype(np.int64), group.reshape(-1).astype(np.int64)
+
+
+def group_sums(values: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
+    """Sums of the rows of ``values`` (n, K) over groups; shape (n_groups, K)."""
+    return np.stack([np.bincount(group, weights=column, minlength=n_groups) for column in values.T], axis=1)
+
+
 def preorder_splits(tree: Tree, data: BinnedData) -> list[tuple[int, int]]:
     """``(column, cut)`` of every node in preorder, ``(-1, 0)`` for leaves, in the columns of ``data``.
 

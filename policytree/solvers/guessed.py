@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from policytree.exceptions import InputError
-from policytree.guesses import bounded_losses, kept_cuts
-from policytree.solvers.columns import keep_cuts
+from policytree.guesses import bounded_losses, check_reference, kept_cuts
+from policytree.solvers.columns import equal_rows, group_sums, keep_cuts
 from policytree.solvers.direct import solve_direct
-from policytree.solvers.merge import merge_equal_rows
 from policytree.solvers.polish import polish
 from policytree.solvers.rescore import equivalent_points_bound
 from policytree.types import Guesses, Problem, SearchLimits, Solution, Status
@@ -48,9 +47,9 @@ def solve_with_guesses(
     Notes
     -----
     Theorem 1 of Behrouz et al. (2022) and McTavish et al. (AAAI 2022), for the tree t found and the optimum t*:
-    ``R(t) <= sum_i max(r_i, l_i(t*)) + penalty * leaves of t*``. Its right-hand side exceeds ``R(t*)`` by ``sum_i
-    max(r_i - l_i(t*), 0)``. t* is not known, but rows that no split tells apart get one action from any tree, so that
-    the largest such sum over actions, added up over groups of such rows, bounds it.
+    ``R(t) <= sum_i max(r_i, l_i(t*)) + penalty * leaves of t*``. Here i runs over groups of rows that no split tells
+    apart, which makes the right-hand side smaller than over rows. It exceeds ``R(t*)`` by ``sum_i max(r_i - l_i(t*),
+    0)``; t* is not known, but it gives every group one action: the sum of the largest such terms bounds it.
     """
     if guesses.upper_bound is not None:
         raise InputError("Guesses.upper_bound is not taken by any solver; leave it out.")
@@ -58,12 +57,11 @@ def solve_with_guesses(
     if guesses.reference_losses is None:
         solution = solve(inside, limits)
         return _named(solution, guessed)
-    bounded = bounded_losses(problem.losses, guesses.reference_losses)
+    bounded, slack = _bound(inside, np.asarray(guesses.reference_losses, dtype=np.float64))
     found = solve(replace(inside, losses=bounded), limits)
     if found.status is Status.INFEASIBLE:
         return found
     tree, objective = polish(inside, found.tree, time_limit=None if limits is None else limits.time_limit)
-    slack = _largest_excess(inside, guesses.reference_losses)
     bound = max(found.lower_bound - slack, equivalent_points_bound(inside))
     resolution = found.resolution + 1e-14 * float(np.abs(problem.losses).max(axis=1).sum())
     bound = min(objective, bound - resolution)
@@ -97,13 +95,12 @@ def _named(solution: Solution, guessed: list[str]) -> Solution:
     return replace(solution, status=status, guarantees={**solution.guarantees, "guessed": ", ".join(guessed)})
 
 
-def _largest_excess(problem: Problem, reference: np.ndarray) -> float:
-    """Most that the reference's losses can exceed those of a tree, summed over the rows where they do."""
-    excess = np.maximum(reference[:, None] - problem.losses, 0.0)
-    total = float(excess.max(axis=1).sum())
-    if total == 0:
-        return 0.0
-    scale = 2.0**50 / total
-    planes = np.ascontiguousarray(np.ceil(excess * scale).T).astype(np.int64)
-    _, planes = merge_equal_rows(np.ascontiguousarray(problem.data.codes, dtype=np.uint16), planes)
-    return float(planes.max(axis=0).sum()) / scale
+def _bound(problem: Problem, reference: np.ndarray) -> tuple[np.ndarray, float]:
+    """Bounded losses of the problem, and the most by which they can raise the objective of any tree."""
+    check_reference(reference, problem.data.n_rows)
+    first, group = equal_rows(problem.data)
+    sums = group_sums(problem.losses, group, len(first))
+    bounded = bounded_losses(sums, np.bincount(group, weights=reference, minlength=len(first)))
+    losses = np.zeros_like(problem.losses, dtype=np.float64)
+    losses[first] = bounded  # where in its group a loss stands makes no difference
+    return losses, float((bounded - sums).max(axis=1).sum())

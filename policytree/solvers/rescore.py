@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from policytree.solvers.columns import preorder_splits
-from policytree.solvers.fixed_point import to_fixed_point
-from policytree.solvers.merge import merge_equal_rows
+from policytree.solvers.columns import equal_rows, group_sums, preorder_splits
 from policytree.solvers.scoring import build_tree
 from policytree.tree import Tree
 from policytree.types import Problem
@@ -50,10 +48,7 @@ def equivalent_points_bound(problem: Problem) -> float:
 
     (The equivalent-points bound of Angelino et al., "Certifiably optimal rule lists", JMLR 2018, section 3.14.)
     """
-    fixed = to_fixed_point(problem.losses, problem.leaf_penalty, 1)
-    codes = np.ascontiguousarray(problem.data.codes, dtype=np.uint16)
-    _, planes = merge_equal_rows(codes, fixed.planes)
-    floor = sum(int(v) for v in planes.min(axis=0, initial=0))
-    losses = problem.losses
-    slack = fixed.resolution + 1e-15 * float(np.abs(losses).max(axis=1).sum())
-    return float(losses[:, 0].sum()) + fixed.to_float(floor) + problem.leaf_penalty - slack
+    first, group = equal_rows(problem.data)
+    floor = float(group_sums(problem.losses, group, len(first)).min(axis=1).sum())
+    rounding = 1e-14 * float(np.abs(problem.losses).max(axis=1).sum())
+    return floor + problem.leaf_penalty - rounding
