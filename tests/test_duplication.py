@@ -1,5 +1,7 @@
 """Weights as integer counts: the counts, what they promise, and the tree they lead to."""
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -146,6 +148,34 @@ def test_dl85_finds_the_same_on_repeated_rows(seed):
     wrong = full.tree.action[full.tree.apply(X)] != y
     assert made.counts[wrong].sum() == peer.error_
     assert w[wrong].sum() == pytest.approx(full.objective)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_gosdt_finds_the_same_on_repeated_rows(seed):
+    """An independent, unweighted solver with a leaf penalty, without a depth limit."""
+    gosdt = pytest.importorskip("gosdt")
+    rng = np.random.default_rng([seed, 34])
+    problem, X, y, w = labelled_problem(rng, n=120, n_values=4, p=3, penalty=0.02, max_depth=None)
+    made = integer_counts(w, 4)
+    rows = made.rows()
+    table = np.column_stack([X[:, j] <= v for j in range(X.shape[1]) for v in np.unique(X[:, j])[:-1]]).astype(bool)
+    peer = gosdt.GOSDTClassifier(regularization=0.02, time_limit=60)
+    peer.fit(table[rows], y[rows])
+    ours = solve_duplication(problem, factor=4)
+    wrong = ours.tree.action[ours.tree.apply(X)] != y
+    objective = made.counts[wrong].sum() / len(rows) + 0.02 * ours.tree.n_leaves
+    counted = solve_direct(Problem(problem.data, losses_of(y, made.counts), 0.02 * len(rows), None))
+    assert counted.objective / len(rows) == pytest.approx(peer.result_.model_loss + _leaves(peer) * 0.02, abs=1e-6)
+    assert objective >= counted.objective / len(rows) - 1e-12
+
+
+def _leaves(peer) -> int:
+    """Leaves of gosdt's first tree."""
+
+    def count(node) -> int:
+        return 1 if "prediction" in node else count(node["true"]) + count(node["false"])
+
+    return count(json.loads(peer.result_.model)[0])
 
 
 def test_scaled_weights_change_nothing(rng):

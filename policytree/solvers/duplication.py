@@ -24,12 +24,12 @@ class IntegerCounts:
     ----------
     counts : ndarray of shape (n,), int64, >= 0
         Without a common divisor.
-    per_weight : float
-        Copies per unit of weight, before rounding.
+    of_largest : float
+        Copies that stand for the largest weight: before rounding, the others' copies are in proportion.
     """
 
     counts: np.ndarray
-    per_weight: float
+    of_largest: float
 
     def rows(self) -> np.ndarray:
         """Row numbers of the physically duplicated data, for solvers that know no weights; shape (counts.sum(),)."""
@@ -50,6 +50,8 @@ def integer_counts(weight, factor: int = 100) -> IntegerCounts:
     Returns
     -------
     IntegerCounts
+        ``integer_counts(w).rows()`` are the row numbers of the duplicated data; of rewards, duplicate the rows of
+        :func:`policytree.weighting.weighted_labels`.
 
     Raises
     ------
@@ -67,15 +69,16 @@ def integer_counts(weight, factor: int = 100) -> IntegerCounts:
     weight = np.asarray(weight, dtype=np.float64)
     if weight.ndim != 1 or not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
         raise InputError("weight must be one column of finite numbers >= 0, not all of them zero.")
-    multiple = weight / weight[weight > 0].min()
-    whole = np.rint(multiple)
-    if whole.max() <= factor and (np.abs(multiple - whole) <= ROUNDING * multiple).all():
-        counts, per_weight = whole.astype(np.int64), 1.0 / float(weight[weight > 0].min())
-    else:
-        scaled = np.round(factor * (weight / weight.max()), 9)
-        counts, per_weight = np.floor(scaled + 0.5).astype(np.int64), factor / float(weight.max())
+    share = weight / weight.max()
+    of_largest = float(factor)
+    smallest = share[share > 0].min()
+    if smallest * factor >= 1 - ROUNDING:
+        multiple = share / smallest
+        if (np.abs(multiple - np.rint(multiple)) <= ROUNDING * multiple).all():
+            of_largest = float(np.rint(multiple.max()))
+    counts = np.floor(np.round(of_largest * share, 9) + 0.5).astype(np.int64)
     divisor = int(np.gcd.reduce(counts))
-    return IntegerCounts(counts // divisor, per_weight / divisor)
+    return IntegerCounts(counts // divisor, of_largest / divisor)
 
 
 def rounding_guarantee(weight: np.ndarray, counts: IntegerCounts) -> dict[str, float]:
@@ -102,7 +105,8 @@ def rounding_guarantee(weight: np.ndarray, counts: IntegerCounts) -> dict[str, f
     infinite, and the bound trivial. ``rounding_error`` does not suffer from that: the difference of two error rates is
     a sum of ``w_i / sum w - c_i / sum c`` over the misclassified rows, largest if these are the positive terms.
     """
-    c = counts.counts / counts.per_weight
+    weight = weight / weight.max()
+    c = counts.counts / counts.of_largest
     scale = min(weight.mean(), c.mean())
     w, c = weight / scale, c / scale
     epsilon = float(np.abs(w - c).max())
@@ -153,10 +157,10 @@ def solve_duplication(
     problem has the same ``lambda``.
     """
     limits = limits or SearchLimits()
-    labelled = LabelledRows.of(problem.losses)
-    if not len(labelled.weight):
+    labelled = LabelledRows.of(problem)
+    made = integer_counts(labelled.weight if len(labelled.weight) else np.ones(1), factor)
+    if not len(labelled.weight) or problem.leaf_penalty > 2 * labelled.total:  # no split can pay
         return solve(problem, limits)
-    made = integer_counts(labelled.weight, factor)
     guarantees = rounding_guarantee(labelled.weight, made)
     total, copies = labelled.total, int(made.counts.sum())
     slack = total * guarantees["rounding_error"]

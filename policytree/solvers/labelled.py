@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from policytree.solvers.columns import keep_rows
+from policytree.solvers.fixed_point import to_fixed_point
 from policytree.types import Problem, Progress, SearchLimits
 from policytree.weighting.classification import weighted_labels
 
@@ -36,8 +37,16 @@ class LabelledRows:
         return float(self.weight.sum())
 
     @classmethod
-    def of(cls, losses: np.ndarray) -> LabelledRows:
-        """Labelled rows of losses (n, K); none if K = 1 or no row prefers an action."""
+    def of(cls, problem: Problem) -> LabelledRows:
+        """Labelled rows of a problem's losses; none if K = 1 or no row prefers an action.
+
+        Raises
+        ------
+        InputError
+            If losses or penalty are not finite, or too large to be added up.
+        """
+        to_fixed_point(problem.losses, problem.leaf_penalty, 1)  # refuses them in the words of the direct solver
+        losses = problem.losses.astype(np.float64)
         least = float(losses.min(axis=1).sum())
         if losses.shape[1] == 1:
             none = np.empty(0, dtype=np.int64)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import numbers
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 
 import numpy as np
 
 from policytree.exceptions import InputError
+from policytree.solvers.clock import LOOK_EVERY
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.labelled import LabelledRows
 from policytree.solvers.rescore import equivalent_points_bound, rescore
@@ -95,8 +96,8 @@ def solve_sampling(
     """
     _check_options(amplification, n_draws, delta)
     limits = limits or SearchLimits()
-    labelled = LabelledRows.of(problem.losses)
-    if not len(labelled.weight):
+    labelled = LabelledRows.of(problem)
+    if not len(labelled.weight) or problem.leaf_penalty > 2 * labelled.total:  # no split can pay
         return solve(problem, limits)
     start = time.perf_counter()
     size = max(1, round(amplification * len(labelled.weight)))
@@ -176,8 +177,8 @@ class _Samples:
         with ThreadPoolExecutor(workers) as pool:
             futures = [pool.submit(self._one, k, limits, workers) for k in range(len(self.seeds))]
             try:
-                for future in futures:
-                    future.exception()
+                while wait(futures, timeout=LOOK_EVERY).not_done:  # short waits let Ctrl-C through
+                    pass
             except KeyboardInterrupt:
                 self.interrupted = True
                 pool.shutdown(wait=True, cancel_futures=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import _thread
+import threading
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from policytree.exceptions import InputError
 from policytree.solvers import APPROXIMATE_SOLVERS, SOLVERS, get_solver
 from policytree.solvers.auto import solve_auto
 from policytree.solvers.columns import keep_rows, preorder_splits
@@ -155,3 +158,65 @@ def test_auto_says_what_it_did():
     assert hurried.guarantees["solver"] in ("direct", "sampling")
     assert "both were tried" in hurried.guarantees["reason"]
     assert hurried.status is Status.TIME_LIMIT and hurried.lower_bound <= hurried.objective
+
+
+# --- extreme numbers, refusals, interrupts ---
+
+
+@each_solver
+@pytest.mark.parametrize("exponent", [-1_000, -300, 300, 900])
+def test_huge_and_tiny_totals(solver, exponent):
+    rng = np.random.default_rng(60)
+    case = strategies.planted_case(rng, 60, 3, 3, 5, max_depth=2, penalty=2.0)
+    problem, scaled = case.problem(), replace(case.problem(), leaf_penalty=float(np.ldexp(2.0, exponent)))
+    scaled = replace(scaled, losses=np.ldexp(problem.losses, exponent))
+    assert solver(scaled).objective == pytest.approx(np.ldexp(solver(problem).objective, exponent), rel=1e-12, abs=0)
+
+
+@each_solver
+def test_extreme_weight_ratios(solver):
+    rng = np.random.default_rng(61)
+    case = strategies.planted_case(rng, 60, 3, 2, 5, max_depth=2)
+    case = case.but(losses=case.losses * 10.0 ** rng.integers(-12, 13, (60, 1)))
+    optimum = SOLVERS["direct"](case.problem()).objective
+    solution = solver(case.problem())
+    checker.check_solution(case.problem(), case.X, solution)
+    assert solution.lower_bound <= optimum <= solution.objective + 1e-3
+
+
+@each_solver
+@pytest.mark.parametrize("penalty", [1e-300, 1e12, 1e300])
+def test_extreme_penalties(solver, penalty):
+    case = strategies.planted_case(np.random.default_rng(62), 60, 3, 3, 5, max_depth=2, penalty=penalty)
+    solution = solver(case.problem())
+    checker.check_solution(case.problem(), case.X, solution)
+    assert (solution.tree.n_leaves == 1) == (penalty > 1)
+
+
+@each_solver
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e308])
+def test_impossible_losses_are_refused(solver, bad):
+    case = strategies.planted_case(np.random.default_rng(63), 60, 3, 3, 5)
+    losses = case.losses.copy()
+    losses[:3, 0] = bad
+    with pytest.raises(InputError, match="losses"):
+        solver(case.but(losses=losses).problem())
+    with pytest.raises(InputError, match="penalty"):
+        solver(case.but(penalty=-1.0).problem())
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_interrupt_returns_the_best_tree(n_jobs):
+    rng = np.random.default_rng(64)
+    case = strategies.planted_case(rng, 3_000, 10, 3, 3_000, max_depth=4)
+    problem = case.problem()
+    solve_sampling(problem, Limits(time_limit=0.1))  # compile first
+    timer = threading.Timer(0.7, _thread.interrupt_main)
+    timer.start()
+    try:
+        solution = solve_sampling(problem, Limits(time_limit=40.0, n_jobs=n_jobs), n_draws=4)
+    finally:
+        timer.cancel()
+    checker.check_solution(problem, case.X, solution)
+    assert solution.status is Status.INTERRUPTED
+    assert solution.seconds < 8
