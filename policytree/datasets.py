@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -247,6 +248,40 @@ def _load_nsw() -> Dataset:
     )
 
 
+_LALONDE_SOURCE = "https://users.nber.org/~rdehejia/nswdata.html or github.com/jjchern/lalonde"
+_LALONDE_CONTROLS = {
+    "lalonde": ("the 425 men randomised to no training", None),
+    "lalonde-psid": (
+        "2,490 men of the Panel Study of Income Dynamics (PSID-1), not randomised",
+        "psid_controls.csv.gz",
+    ),
+    "lalonde-cps": ("15,992 men of the Current Population Survey (CPS-1), not randomised", "cps_controls.csv.gz"),
+}
+
+
+def _load_lalonde(data_dir: str | os.PathLike | None, name: str = "lalonde") -> Dataset:
+    """LaLonde's 297 trained men with the experiment's controls, or with men from a survey, from a data directory."""
+    told, file = _LALONDE_CONTROLS[name]
+    raw = pd.read_csv(_data_file("nsw_lalonde.csv.gz", _LALONDE_SOURCE, data_dir))
+    if file is not None:
+        survey = pd.read_csv(_data_file(file, _LALONDE_SOURCE, data_dir))
+        raw = pd.concat([raw[raw["treat"] == 1], survey[raw.columns]], ignore_index=True)
+    return Dataset(
+        name=name,
+        frame=raw.assign(treat=raw["treat"].map({0: "control", 1: "training"})),
+        treatment="treat",
+        outcomes={"re78": "earnings in 1978, dollars"},
+        direction="maximize",
+        covariates=("age", "education", "married", "nodegree", "re75"),
+        confounders=("black", "hispanic"),
+        description="National Supported Work Demonstration, randomised job training, 1975-77: LaLonde's 297 trained "
+        f"men and, as controls, {told}. Earnings of 1974 are known for part of them only (see nsw). The file has neither "
+        "site nor randomisation ratio: estimate the propensity. Race is for adjustment only.",
+        source="LaLonde (1986), AER 76(4), 604-620; R. Dehejia's page, https://users.nber.org/~rdehejia/nswdata.html",
+        licence="CC0 (jjchern/lalonde)",
+    )
+
+
 _ACTG_ARMS = (
     "zidovudine",
     "zidovudine + didanosine",
@@ -294,8 +329,9 @@ _LOADERS: dict[str, Callable[..., Dataset]] = {
     "rand-hie": load_rand_hie,
     "nsw": _load_nsw,
     "actg175": _load_actg175,
+    **{name: partial(_load_lalonde, name=name) for name in _LALONDE_CONTROLS},
 }
-_FROM_DIRECTORY = frozenset({"actg175"})
+_FROM_DIRECTORY = frozenset({"actg175", *_LALONDE_CONTROLS})
 DATASET_NAMES = tuple(_LOADERS)
 
 
@@ -304,10 +340,11 @@ def load_dataset(name: str, *, data_dir: str | os.PathLike | None = None) -> Dat
 
     Parameters
     ----------
-    name : {"rand-hie", "nsw", "actg175"}
+    name : {"rand-hie", "nsw", "actg175", "lalonde", "lalonde-psid", "lalonde-cps"}
     data_dir : path or None
-        Directory that holds the files of studies that no package ships ("actg175": ``actg175.csv.gz`` there or in
-        ``trials/``). None means the environment variable ``POLICYTREE_DATA``.
+        Directory that holds the files of studies that no package ships, or has them in ``trials/``: ``actg175.csv.gz``;
+        ``nsw_lalonde.csv.gz``, ``psid_controls.csv.gz`` and ``cps_controls.csv.gz`` for the last three. None means the
+        environment variable ``POLICYTREE_DATA``.
 
     Returns
     -------
