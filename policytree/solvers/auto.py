@@ -12,6 +12,8 @@ from policytree.types import Problem, SearchLimits, Solution
 PATIENCE = 600.0  # seconds, where no time limit is set
 SECONDS_PER_STEP = 2e-9  # measured: depth two costs about this per row and pair of columns
 FEWEST_ROWS = 1_000
+DRAWS = 4
+SAMPLING_SHARE = 0.25  # of the time
 
 
 def estimated_seconds(problem: Problem) -> float:
@@ -34,9 +36,9 @@ def estimated_seconds(problem: Problem) -> float:
 def solve_auto(problem: Problem, limits: SearchLimits | None = None, *, random_state=0) -> Solution:
     """Choose a solver by an estimate of the direct solver's time.
 
-    Direct, if that fits into the time limit (600 s where none is set): it takes real weights at the price of integers,
-    so duplication is never chosen here. Otherwise trees of samples whose size is cut by the factor that is lacking;
-    with a time limit they get half of it, and the direct solver the other half: the better tree is returned, with the
+    Direct alone, if that fits into the time limit (600 s where none is set): it takes real weights at the price of
+    integers, so duplication is never chosen here. Otherwise trees of samples, of a size cut by the factor that is
+    lacking, for a quarter of the time, and the direct solver for the rest: the better tree is returned, with the
     direct solver's certified bound.
 
     Parameters
@@ -49,33 +51,37 @@ def solve_auto(problem: Problem, limits: SearchLimits | None = None, *, random_s
     Returns
     -------
     Solution
-        ``guarantees["solver"]`` names what was used, ``guarantees["reason"]`` says why in one sentence.
+        ``guarantees["solver"]`` names whose tree it is, ``guarantees["reason"]`` says why in one sentence.
     """
     limits = limits or SearchLimits()
     budget = PATIENCE if limits.time_limit is None else limits.time_limit
     estimate = estimated_seconds(problem)
     if estimate <= budget:
-        reason = f"The direct solver should take about {estimate:.1g} s, within {budget:g} s: it proves the optimum."
+        reason = f"The direct solver should take about {estimate:.2g} s, within {budget:g} s: it proves the optimum."
         return _because(solve_direct(problem, limits), "direct", reason)
-    reason = f"The direct solver could take {estimate:.1g} s, more than {budget:g} s"
-    n = problem.data.n_rows
-    share = min(1.0, max(budget / estimate, FEWEST_ROWS / n))
-    options = {"amplification": share, "n_draws": 4, "random_state": random_state}
-    if limits.time_limit is None:
-        solution = solve_sampling(problem, limits, **options)
-        return _because(solution, "sampling", f"{reason}: trees of samples of {share:.2g} times the rows instead.")
-    half = replace(limits, time_limit=budget / 2)
-    sampled = solve_sampling(problem, half, **options)
+    share = min(1.0, max(SAMPLING_SHARE * budget / estimate, FEWEST_ROWS / problem.data.n_rows))
+    sampled = solve_sampling(
+        problem,
+        replace(limits, time_limit=SAMPLING_SHARE * budget),
+        amplification=share,
+        n_draws=DRAWS,
+        random_state=random_state,
+    )
     direct = solve_direct(problem, replace(limits, time_limit=max(0.0, budget - sampled.seconds)))
     seconds = sampled.seconds + direct.seconds
-    if sampled.objective < direct.objective:
-        bound = min(sampled.objective, max(direct.lower_bound, sampled.lower_bound))
-        best = replace(sampled, lower_bound=bound, seconds=seconds, status=direct.status, resolution=direct.resolution)
-        return _because(best, "sampling", f"{reason}: both were tried for half the time, a sample's tree was better.")
-    best = replace(direct, seconds=seconds)
-    return _because(
-        best, "direct", f"{reason}: both were tried for half the time, the direct solver's tree was better."
+    reason = f"The direct solver could take {estimate:.2g} s, more than {budget:g} s: samples of {share:.2g} times the "
+    reason += "rows were tried first, and "
+    if sampled.objective >= direct.objective:
+        best = replace(direct, seconds=seconds)
+        return _because(best, "direct", f"{reason}the direct solver's tree was no worse.")
+    best = replace(
+        sampled,
+        lower_bound=min(sampled.objective, max(direct.lower_bound, sampled.lower_bound)),
+        seconds=seconds,
+        status=direct.status,
+        resolution=direct.resolution,
     )
+    return _because(best, "sampling", f"{reason}had a better tree than the direct solver.")
 
 
 def _because(solution: Solution, solver: str, reason: str) -> Solution:
