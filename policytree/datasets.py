@@ -275,8 +275,8 @@ def _load_lalonde(data_dir: str | os.PathLike | None, name: str = "lalonde") -> 
         covariates=("age", "education", "married", "nodegree", "re75"),
         confounders=("black", "hispanic"),
         description="National Supported Work Demonstration, randomised job training, 1975-77: LaLonde's 297 trained "
-    XX
-        "site nor randomisation ratio: estimate the propensity. Race is for adjustment only.",
+        f"men and, as controls, {told}. Earnings of 1974 are known for part of them only (see nsw). The file has "
+        "neither site nor randomisation ratio: estimate the propensity. Race is for adjustment only.",
         source="LaLonde (1986), AER 76(4), 604-620; R. Dehejia's page, https://users.nber.org/~rdehejia/nswdata.html",
         licence="CC0 (jjchern/lalonde)",
     )
