@@ -11,9 +11,9 @@ import numpy as np
 from policytree.solvers import search_kernels as kernels
 from policytree.solvers.clock import Clock
 from policytree.solvers.fixed_point import FixedPoint, to_fixed_point
-from policytree.solvers.node import expand, grow_fully, prepare, refuse_memory
+from policytree.solvers.node import expand, grow_fully, prepare, refuse_memory, rows_of
 from policytree.solvers.scoring import finish, leaf_only
-from policytree.solvers.workers import RootFeature, Stack, Sweeper, take_counters
+from policytree.solvers.workers import RootFeature, Stack, take_counters
 from policytree.types import Problem, Progress, SearchLimits, Solution, Status
 
 LANES, SWEEP_LANES = (
@@ -95,7 +95,6 @@ class _Search:
         self.work = np.zeros(kernels.N_COUNTERS, dtype=np.int64)
         self.features: dict[int, RootFeature] = {}
         self.lock = threading.Lock()
-        self.tables = None
         self.shown = kernels.INF  # the best of all lanes so far; the incumbent moves only between rounds
 
     def _useful_depth(self) -> int:
@@ -171,9 +170,8 @@ class _Search:
         # Sweeps keep nothing from one root feature to the next: any free worker serves any lane.
         lanes = SWEEP_LANES if self.useful <= 3 else LANES
         self.lanes = [_Lane(names[k::lanes]) for k in range(min(lanes, len(names)))]
-        self.free: list[Sweeper] = []
-        if self.useful <= 3 and self.tables is None:
-            self.tables = kernels.make_tables(*node.arrays())
+        self.free: list[Stack] = []
+        self.tables = kernels.make_tables(*(node if self.useful <= 3 else rows_of(node, np.arange(1))).arrays())
         self._round(first=True)
         self._round(first=False)
 
@@ -202,13 +200,11 @@ class _Search:
             self.free.append(worker)
         return budget, tree
 
-    def _free_worker(self) -> Sweeper | Stack:
-        if self.useful > 3:
-            return Stack(self.node, self.useful)
+    def _free_worker(self) -> Stack:
         try:
             return self.free.pop()  # atomic: two threads never get the same
         except IndexError:
-            return Sweeper(self.node, self.tables)
+            return Stack(self.node, self.useful, self.tables)
 
     def _update_bound(self) -> None:
         if not self.final:
@@ -216,7 +212,7 @@ class _Search:
         bounds = [state.lower_bound() for state in self.features.values()]
         self.bound = min(self.best, max(self.bound, min(bounds, default=self.best)))
 
-    def _advance(self, worker: Sweeper | Stack, f: int, budget: int, first: bool):
+    def _advance(self, worker: Stack, f: int, budget: int, first: bool):
         """Search one root feature; returns its best value below the budget and the tree, or (budget, None)."""
         state = self.features[f]
         value, tree = worker.advance(f, self.depth, budget, state, first, self.clock.flag)

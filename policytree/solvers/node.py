@@ -62,7 +62,7 @@ def prepare(problem: Problem, fixed: FixedPoint, merge: bool) -> Node:
     )
 
 
-def _rows(node: Node, rows: np.ndarray) -> Node:
+def rows_of(node: Node, rows: np.ndarray) -> Node:
     """Return some rows of a node."""
     codes, planes = node.codes[:, rows], node.planes[:, rows]
     return replace(node, codes=np.ascontiguousarray(codes), planes=np.ascontiguousarray(planes))
@@ -78,7 +78,7 @@ def grow_fully(node: Node) -> tuple[int, list[tuple[int, int]]]:
     stack = [np.arange(node.n_rows)]
     while stack:
         rows = stack.pop()
-        part = _rows(node, rows)
+        part = rows_of(node, rows)
         leaf, floor = kernels.node_sums(part.planes, part.n_actions - 1, part.minima, 0, part.n_rows)
         differ = np.flatnonzero(part.codes.min(axis=1) < part.codes.max(axis=1))
         if leaf == floor or len(differ) == 0:
@@ -100,7 +100,7 @@ def expand(node: Node, tree: list[tuple[int, int]]) -> list[tuple[int, int]]:
     entries = iter(tree)
 
     def side(rows: np.ndarray) -> list[tuple[int, int]]:
-        part = _rows(node, rows)
+        part = rows_of(node, rows)
         leaf, _ = kernels.node_sums(part.planes, part.n_actions - 1, part.minima, 0, part.n_rows)
         value, f, t = kernels.best_one_split(*part.arrays())
         return [(int(f), int(t)), (-1, 0), (-1, 0)] if value + node.lam < leaf else [(-1, 0)]
@@ -108,7 +108,7 @@ def expand(node: Node, tree: list[tuple[int, int]]) -> list[tuple[int, int]]:
     def walk(rows: np.ndarray) -> None:
         column, cut = next(entries)
         if column == kernels.OPEN:
-            column, cut = solve_two(_rows(node, rows))
+            column, cut = solve_two(rows_of(node, rows))
         if column == -1:
             out.append((-1, 0))
             return

@@ -24,7 +24,7 @@ OPEN = -(1 << 40)  # in trees: a subtree of depth two or less, to be solved
 UNLIMITED = 1 << 30  # depth without a limit: only the leaf penalty ends a path
 
 # Scalars of a level of the search stack.
-R_PHASE, R_M, R_P, R_DEPTH, R_BUDGET, R_BEST, R_NTREE, R_VR = 0, 1, 2, 3, 4, 5, 6, 7
+R_PHASE, R_M, R_P, R_DEPTH, R_BUDGET, R_BEST, R_NTREE, R_USE = 0, 1, 2, 3, 4, 5, 6, 7
 R_LAST, R_NEXT, R_FEATURE, R_CUT, R_VL, R_NLEFT, R_SPLITLB, R_TRUNC = 8, 9, 10, 11, 12, 13, 14, 15
 R_KEY1, R_KEY2 = 16, 17
 N_REGISTERS = 18
@@ -248,7 +248,7 @@ def _scan_planes(T, R, W, P, minima, quad, f_low, f_high, g_low, g_high):
         f_high[t] = min(f_high[t], m_high)
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@nb.njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _scan(C, R, W, P, minima, quad, f_low, f_high, g_low, g_high):
     if P == 1 and len(minima) == 0:
         _scan_signed(C[0], R, W, f_low, f_high, g_low, g_high, quad)
@@ -567,7 +567,7 @@ def _scan_block(G, all_sums, n, K, P, minima, block, offset, C2, quad, junk, low
             high[o] = min(high[o], rare)
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@nb.njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _make_block(codes, q, K, m, bins, n_block):
     """The arrays of the binary block: block, W, start, items (see _fill_block) and the sums of all rows."""
     block = np.empty((n_block, 2), np.int64)
@@ -623,7 +623,7 @@ def _spread_bounds(left, right, least, most, o, cuts, at, vl, vr, constrained, s
             left[t] = max(left[t], vl + (least[t] - la))
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@nb.njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _choose_cut(left, right, least, most, cuts, budget):
     """The middle, by mass, of the heaviest run of cuts whose bound is below the budget; -1 if there is none."""
     best = -1
@@ -647,7 +647,7 @@ def _choose_cut(left, right, least, most, cuts, budget):
     return best
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@nb.njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _least_bound(left, right, o, cuts):
     low = INF
     for t in range(o, o + cuts):
@@ -1240,49 +1240,6 @@ def _sweep(codes, P, minima, m, bins, offset, lam, tables, index, cuts, n_cuts, 
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _solve_side(codes, planes, P, minima, bins, offset, lam, index, a, b, control):
-    """Value of depth two of rows index[a..b], and whether it is exact (else the search was stopped)."""
-    p = len(bins)
-    S = offset[p]
-    to_codes = np.empty((p, b - a), np.uint16)
-    to_planes = np.empty((P + len(minima), b - a), np.int64)
-    to_bins = np.empty(p, np.int64)
-    to_offset = np.empty(p + 1, np.int64)
-    to_col = np.empty(p, np.int64)
-    to_cut = np.empty(S, np.int64)
-    cut = np.empty(S, np.int64)
-    for f in range(p):
-        for t in range(bins[f]):
-            cut[offset[f] + t] = t
-    q = compress(
-        codes,
-        planes,
-        index,
-        a,
-        b,
-        bins,
-        offset,
-        np.arange(p),
-        cut,
-        to_codes,
-        to_planes,
-        to_bins,
-        to_offset,
-        to_col,
-        to_cut,
-    )
-    roots = np.empty(q, np.int64)
-    cuts = np.empty(q, np.int64)
-    if q == 0:
-        value, _ = node_sums(to_planes, P, minima, 0, b - a)
-        return value + lam, True
-    value, _, _, exact = depth_two(
-        to_codes, to_planes, P, minima, b - a, to_bins[:q], to_offset[: q + 1], lam, roots, cuts, control
-    )
-    return value, exact
-
-
-@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _cuts_per_round(left, right, cuts, budget, fill, per_cut):
     """How many cuts to sweep at once: one a live run, more where filling tables costs more than reading them."""
     runs = 0
@@ -1297,13 +1254,16 @@ def _cuts_per_round(left, right, cuts, budget, fill, per_cut):
     return live if live <= min(MOST_CUTS, 2 * n) else n
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _insert(chosen, n, t):
-    """Put ``t`` into the ascending ``chosen[:n]``; returns how many there are."""
+@nb.njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _include(chosen, n, t):
+    """Make ``t`` one of the ascending ``chosen[:n]``, in place of its neighbour if they are full; returns how many."""
     j = 0
     while j < n and chosen[j] < t:
         j += 1
     if j < n and chosen[j] == t:
+        return n
+    if n == len(chosen):
+        chosen[min(j, n - 1)] = t
         return n
     for i in range(n, j, -1):
         chosen[i] = chosen[i - 1]
@@ -1311,153 +1271,7 @@ def _insert(chosen, n, t):
     return n + 1
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
-def search_root(codes, planes, P, minima, m, bins, offset, lam, tables, f, index, ends, least, most, left, right,
-                keep, hint, budget, max_rounds, control, counters):  # fmt: skip
-    """Depth three with first feature ``f``: refute its cuts, or find the best below the budget.
-
-    ``left``, ``right`` get lower bounds of both sides of every cut (``keep``: they hold some already). Returns the best
-    value and its cut, and whether the search was not stopped; the value is the budget if nothing is below it.
-    """
-    B = bins[f]
-    _order_rows(codes, f, B, m, index, ends)
-    _row_bounds(codes[f], planes, P, m, B, least, most, 0)
-    _first_bounds(codes[f], planes, P, minima, m, B, least, left, right, lam, keep, control[S_LOOK_AHEAD] != 0)
-    constrained = len(minima) > 0
-    similar = control[S_SIMILAR] != 0
-    sweeps, fill, per_cut = tables[9][3], tables[9][4], tables[9][5]
-    chosen = np.empty(MOST_CUTS + 1, np.int64)
-    vl = np.empty(MOST_CUTS + 1, np.int64)
-    vr = np.empty(MOST_CUTS + 1, np.int64)
-    never = np.zeros(B, np.bool_)
-    exact_sweeps = sweeps != 0 and tables[9][2] == 0
-    best_t = -1
-    best = budget
-    rounds = 0
-    while rounds < max_rounds:
-        rounds += 1
-        n = 0
-        if sweeps != 0:
-            limit = _cuts_per_round(left, right, B - 1, best, fill, per_cut)
-            n = _choose_many(left, right, never, least, most, 0, B - 1, best, limit, chosen)
-            if hint >= 0 and left[hint] + right[hint] < best:
-                n = _insert(chosen, n, hint)
-        elif hint >= 0 and left[hint] + right[hint] < best:
-            chosen[0] = hint
-            n = 1
-        else:
-            chosen[0] = _choose_cut(left, right, least, most, B - 1, best)
-            n = 1 if chosen[0] >= 0 else 0
-        hint = -1
-        if n == 0:
-            break
-        counters[C_CUTS] += n
-        if sweeps != 0:
-            if not _sweep(codes, P, minima, m, bins, offset, lam, tables, index, chosen, n, ends, vl, vr, control):
-                return best, best_t, False
-            for j in range(n):
-                _spread_bounds(left, right, least, most, 0, B - 1, chosen[j], vl[j], vr[j], constrained, similar)
-        # Bounds below the best are made exact, the least first.
-        while True:
-            t = -1
-            for j in range(n):
-                u = chosen[j]
-                if left[u] + right[u] < best and (t < 0 or left[u] + right[u] < left[t] + right[t]):
-                    t = u
-            if t < 0:
-                break
-            if exact_sweeps:
-                best = left[t] + right[t]
-                best_t = t
-                break
-            counters[C_TWO] += 1
-            at = ends[t + 1]
-            v, exact = _solve_side(codes, planes, P, minima, bins, offset, lam, index, 0, at, control)
-            if not exact:
-                return best, best_t, False
-            _spread_bounds(left, right, least, most, 0, B - 1, t, v, -INF, constrained, similar)
-            if left[t] + right[t] >= best:
-                continue
-            counters[C_TWO] += 1
-            w, exact = _solve_side(codes, planes, P, minima, bins, offset, lam, index, at, m, control)
-            if not exact:
-                return best, best_t, False
-            _spread_bounds(left, right, least, most, 0, B - 1, t, -INF, w, constrained, similar)
-            if v + w < best:
-                best = v + w
-                best_t = t
-            elif left[t] + right[t] < best:  # cannot be: exact values are not below their bounds
-                left[t] = best - right[t]
-    return best, best_t, True
-
-
-@nb.njit(cache=True, nogil=True, error_model="numpy")
-def depth_three(codes, planes, P, minima, m, bins, offset, lam, budget, roots, root_cuts, control, counters, out):
-    """Best tree of depth three over rows 0..m, if it is below the budget.
-
-    Returns value (else a lower bound >= budget), whether it is exact with its tree in ``out``, and whether the search
-    was not stopped. ``out`` is (feature, cut, 1 if both sides are open or 0 if none is split twice).
-    """
-    p = len(bins)
-    value, f, t, exact = depth_two(codes, planes, P, minima, m, bins, offset, lam, roots, root_cuts, control)
-    if not exact:
-        return 0, False, False
-    counters[C_TWO] += 1
-    found = value < budget
-    best = min(value, budget)
-    out[0] = f
-    out[1] = t
-    out[2] = 0
-    bound = value
-    order = np.argsort(roots[:p])
-    tables = make_tables(codes, planes, P, minima, m, bins, offset)
-    widest = 2
-    for g in range(p):
-        widest = max(widest, bins[g])
-    index = np.empty(m, np.int32)
-    ends = np.empty(widest + 1, np.int64)
-    least = np.empty(widest, np.int64)
-    most = np.empty(widest, np.int64)
-    left = np.empty(widest, np.int64)
-    right = np.empty(widest, np.int64)
-    for g in order:
-        v, t, finished = search_root(
-            codes,
-            planes,
-            P,
-            minima,
-            m,
-            bins,
-            offset,
-            lam,
-            tables,
-            g,
-            index,
-            ends,
-            least,
-            most,
-            left,
-            right,
-            False,
-            root_cuts[g],
-            best,
-            1 << 60,
-            control,
-            counters,
-        )
-        if not finished:
-            return 0, False, False
-        if v < best:
-            best = v
-            found = True
-            out[0] = g
-            out[1] = t
-            out[2] = 1
-        bound = min(bound, _least_bound(left, right, 0, bins[g] - 1))
-    return (best, True, True) if found else (bound, False, True)
-
-
-@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@nb.njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _look_up(cache, key1, key2, depth):
     """Row of the cache for a set of rows and a depth; -1 if it is not there."""
     h = (key1 ^ (depth * 40503)) & (cache.shape[0] - 1)
@@ -1466,7 +1280,7 @@ def _look_up(cache, key1, key2, depth):
     return -1
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@nb.njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _remember(cache, pool, counters, key1, key2, depth, value, tree, length):
     """Store a lower bound (length 0) or an exact value with its tree, in place of whatever had that slot."""
     h = (key1 ^ (depth * 40503)) & (cache.shape[0] - 1)
@@ -1488,7 +1302,7 @@ def _remember(cache, pool, counters, key1, key2, depth, value, tree, length):
 @nb.njit(cache=True, nogil=True, error_model="numpy")
 def advance(
     level, ncodes, nplanes, index, nbins, noffset, ncol, ncut, ends, least, most, left, right, reg, tree,
-    ltree, order, roots, root_cuts, P, minima, lam, slack, max_cuts, cache, pool, counters, control,
+    ltree, order, roots, root_cuts, P, minima, lam, max_cuts, tables, cache, pool, counters, control,
 ):  # fmt: skip
     """Run the search stack until level 0 is done, ``max_cuts`` of its cuts are solved, or the stop flag is set.
 
@@ -1501,7 +1315,11 @@ def advance(
     """
     constrained = len(minima) > 0
     cuts_solved = 0
-    out = np.empty(3, np.int64)
+    batch = 0  # cuts of the last sweep, in chosen
+    chosen = np.empty(MOST_CUTS, np.int64)
+    swept_left = np.empty(MOST_CUTS, np.int64)
+    swept_right = np.empty(MOST_CUTS, np.int64)
+    never = np.zeros(left.shape[1], np.bool_)
     while True:
         if control[S_STOP] != 0:
             return level
@@ -1535,8 +1353,11 @@ def advance(
                 pool,
                 counters,
                 control,
-                out,
             )
+            if r[R_PHASE] == FEATURE and r[R_USE] == 3:
+                tables = make_tables(
+                    ncodes[level], nplanes[level], P, minima, m, nbins[level, : r[R_P]], noffset[level, : r[R_P] + 1]
+                )
         elif phase == FEATURE:
             if r[R_NEXT] == r[R_LAST]:
                 r[R_PHASE] = DONE
@@ -1561,22 +1382,75 @@ def advance(
                 control[S_LOOK_AHEAD] != 0,
             )
             r[R_PHASE] = CUT
+            batch = 0
         elif phase == CUT:
             cuts = nbins[level, f] - 1
             if level == 0 and cuts_solved >= max_cuts:
                 r[R_PHASE] = DONE
                 continue
-            t = root_cuts[level, f]
+            sweeps = r[R_USE] == 3 and tables[9][3] != 0
+            hint = root_cuts[level, f]
             root_cuts[level, f] = -1
-            if t < 0 or left[level, t] + right[level, t] >= budget:
-                t = _choose_cut(left[level], right[level], least[level], most[level], cuts, budget)
+            if hint >= 0 and left[level, hint] + right[level, hint] >= budget:
+                hint = -1
+            t = -1
+            for j in range(batch):  # of swept cuts, the least bound below the budget
+                u = chosen[j]
+                v = left[level, u] + right[level, u]
+                if v < budget and (t < 0 or v < left[level, t] + right[level, t]):
+                    t = u
+            if t < 0 and not sweeps:
+                t = hint
+                if t < 0:
+                    t = _choose_cut(left[level], right[level], least[level], most[level], cuts, budget)
+            elif t < 0:
+                batch = _cuts_per_round(left[level], right[level], cuts, budget, tables[9][4], tables[9][5])
+                batch = _choose_many(
+                    left[level], right[level], never, least[level], most[level], 0, cuts, budget, batch, chosen
+                )
+                if hint >= 0:
+                    batch = _include(chosen, batch, hint)
+                if batch > 0:
+                    bins = nbins[level, :p]
+                    offset = noffset[level, : p + 1]
+                    if not _sweep(
+                        ncodes[level], P, minima, m, bins, offset, lam, tables, index[level], chosen, batch,
+                        ends[level], swept_left, swept_right, control,
+                    ):  # fmt: skip
+                        return level
+                    counters[C_CUTS] += batch
+                    for j in range(batch):
+                        _spread_bounds(
+                            left[level],
+                            right[level],
+                            least[level],
+                            most[level],
+                            0,
+                            cuts,
+                            chosen[j],
+                            swept_left[j],
+                            swept_right[j],
+                            constrained,
+                            control[S_SIMILAR] != 0,
+                        )
+                    if level == 0:
+                        cuts_solved += 1
+                    continue
+            elif tables[9][2] == 0:  # swept bounds are exact: the sides need not be solved for their values
+                r[R_BEST] = left[level, t] + right[level, t]
+                r[R_NTREE] = 3
+                tree[level, 0, 0] = ncol[level, f]
+                tree[level, 0, 1] = ncut[level, noffset[level, f] + t]
+                tree[level, 1, 0] = OPEN
+                tree[level, 2, 0] = OPEN
+                continue
             if t < 0:
                 r[R_SPLITLB] = min(r[R_SPLITLB], _least_bound(left[level], right[level], 0, cuts))
                 r[R_NEXT] += 1
                 r[R_PHASE] = FEATURE
                 continue
             r[R_CUT] = t
-            counters[C_CUTS] += 1
+            counters[C_CUTS] += not sweeps
             r[R_PHASE] = LEFT
             push = 0
         elif phase in (LEFT, RIGHT):
@@ -1618,7 +1492,7 @@ def advance(
                     tree[level, 1 + k + i, 0] = tree[level + 1, i, 0]
                     tree[level, 1 + k + i, 1] = tree[level + 1, i, 1]
                 r[R_NTREE] = 1 + k + n
-            if push < 0 and level == 0:
+            if push < 0 and level == 0 and batch == 0:
                 cuts_solved += 1
         else:
             if level == 0:
@@ -1630,7 +1504,7 @@ def advance(
                 _remember(cache, pool, counters, r[R_KEY1], r[R_KEY2], r[R_DEPTH], r[R_BEST], tree[level], r[R_NTREE])
             level -= 1
         if push >= 0:
-            depth = r[R_DEPTH] if r[R_DEPTH] == UNLIMITED else r[R_DEPTH] - 1
+            depth = r[R_USE] if r[R_USE] == UNLIMITED else r[R_USE] - 1
             a = 0 if push == 0 else ends[level, t + 1]
             b = ends[level, t + 1] if push == 0 else m
             other = right[level, t] if push == 0 else r[R_VL]
@@ -1657,29 +1531,12 @@ def advance(
             r[R_M] = b - a
             r[R_P] = q
             r[R_DEPTH] = depth
-            r[R_BUDGET] = INF if depth <= 2 else budget - other + slack
+            r[R_BUDGET] = INF if depth <= 2 else budget - other
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _write_three(out, tree, col, cut, offset):
-    """Write what depth_three found as rows (column, cut) in preorder; returns how many."""
-    f = out[0]
-    if out[2] == 0:
-        tree[0, 0] = -1
-        if f >= 0:
-            tree[0, 0] = -2 - col[f]
-            tree[0, 1] = cut[offset[f] + out[1]]
-        return 1
-    tree[0, 0] = col[f]
-    tree[0, 1] = cut[offset[f] + out[1]]
-    tree[1, 0] = OPEN
-    tree[2, 0] = OPEN
-    return 3
-
-
-@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@nb.njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _enter(level, ncodes, nplanes, nbins, noffset, ncol, ncut, reg, tree, order, roots, root_cuts, P, minima, lam,
-           cache, pool, counters, control, out):  # fmt: skip
+           cache, pool, counters, control):  # fmt: skip
     """Solve a node outright where cache, bounds or depth allow it, else order its features; returns the next phase.
 
     R_BEST, R_NTREE hold the result: an exact value and its tree, or a lower bound >= budget and no tree.
@@ -1722,6 +1579,7 @@ def _enter(level, ncodes, nplanes, nbins, noffset, ncol, ncut, reg, tree, order,
         if leaves - 1 < depth:
             depth = max(leaves - 1, 0)
             r[R_TRUNC] = floor + (max(leaves, 1) + 1) * lam
+    r[R_USE] = depth if depth <= 3 else r[R_DEPTH]
     bins = nbins[level, :p]
     offset = noffset[level, : p + 1]
     if depth == 1:
@@ -1733,27 +1591,6 @@ def _enter(level, ncodes, nplanes, nbins, noffset, ncol, ncut, reg, tree, order,
             tree[level, 0, 1] = ncut[level, offset[f] + t]
             tree[level, 1, 0] = -1
             tree[level, 2, 0] = -1
-    elif depth == 3:
-        v, has_tree, finished = depth_three(
-            ncodes[level],
-            nplanes[level],
-            P,
-            minima,
-            m,
-            bins,
-            offset,
-            lam,
-            budget,
-            roots[level],
-            root_cuts[level],
-            control,
-            counters,
-            out,
-        )
-        if not finished:
-            return ENTER
-        r[R_BEST] = v
-        r[R_NTREE] = _write_three(out, tree[level], ncol[level], ncut[level], offset) if has_tree else 0
     elif depth >= 2:
         counters[C_TWO] += 1
         v, f, t, exact = depth_two(
@@ -1776,7 +1613,7 @@ def _enter(level, ncodes, nplanes, nbins, noffset, ncol, ncut, reg, tree, order,
             tree[level, 0, 0] = -2 - ncol[level, f]
             tree[level, 0, 1] = ncut[level, offset[f] + t]
     r[R_LAST] = 0
-    if depth <= 3:
+    if depth <= 2:
         if r[R_BEST] >= budget and r[R_TRUNC] < r[R_BEST]:
             r[R_BEST] = r[R_TRUNC]
             r[R_NTREE] = 0

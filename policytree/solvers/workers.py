@@ -9,7 +9,7 @@ import numpy as np
 from policytree.solvers import search_kernels as kernels
 from policytree.solvers.node import Node
 
-PROBES = 3  # root cuts tried in every feature before any feature is searched to the end
+PROBES = 2  # root cuts solved, or sweeps made, in every feature before any feature is searched to the end
 CACHE_ROWS, POOL_ROWS = 2**17, 2**19
 NO_LIMIT = np.iinfo(np.int64).max
 
@@ -28,34 +28,15 @@ class RootFeature:
         return int((self.left + self.right).min())
 
 
-class Sweeper:
-    """Depth three: sweeps over the cuts of a root feature. The tables of all rows are shared by all workers."""
-
-    def __init__(self, node: Node, tables: tuple):
-        self.node, self.tables = node, tables
-        widest = int(node.bins.max())
-        self.index = np.empty(node.n_rows, np.int32)
-        self.ends, self.least, self.most = np.empty((3, widest + 1), np.int64)
-        self.counters = np.zeros(kernels.N_COUNTERS, np.int64)
-
-    def advance(self, f: int, depth: int, budget: int, state: RootFeature, first: bool, flag: np.ndarray):
-        """Try root feature f (``first``: a few cuts only); returns its best value and tree, or the budget and None."""
-        node = self.node
-        left, right = state.left.copy(), state.right.copy()
-        value, cut, _ = kernels.search_root(
-            *node.arrays(), node.lam, self.tables, f, self.index, self.ends, self.least, self.most, left, right, True,
-            state.hint, budget, 1 if first else NO_LIMIT, flag, self.counters,
-        )  # fmt: skip
-        state.left, state.right, state.hint = left, right, -1
-        return (value, [(f, int(cut)), (kernels.OPEN, 0), (kernels.OPEN, 0)]) if value < budget else (budget, None)
-
-
 class Stack:
-    """Deeper: the search stack; the root feature stands at level 0."""
+    """The search stack; the root feature stands at level 0.
 
-    def __init__(self, node: Node, useful: int):
-        self.node = node
-        levels = max(useful - 2, 1) + 1  # a level per split above the last three, and one for their rows
+    ``tables``: what sweeps over all rows share, for searches of depth three (see :func:`search_kernels.make_tables`).
+    """
+
+    def __init__(self, node: Node, useful: int, tables: tuple):
+        self.node, self.tables = node, tables
+        levels = useful - 1  # a level per split above the last two
         p, n = node.codes.shape
         S, B = int(node.offset[-1]), int(node.bins.max(initial=1))
         leaves = min(2 ** min(useful, 40), n)
@@ -69,8 +50,9 @@ class Stack:
         self.reg = np.zeros((levels, kernels.N_REGISTERS), np.int64)
         self.tree, self.ltree = np.empty((2, levels, 2 * leaves + 8, 2), np.int64)
         self.counters = np.zeros(kernels.N_COUNTERS, np.int64)
-        self.cache = np.zeros((CACHE_ROWS, kernels.N_CACHE), np.int64)
-        self.pool = np.empty((POOL_ROWS, 2), np.int64)
+        deep = levels > 2  # with two levels, only depth two is below the root: nothing is met twice
+        self.cache = np.zeros((CACHE_ROWS if deep else 2, kernels.N_CACHE), np.int64)
+        self.pool = np.empty((POOL_ROWS if deep else 0, 2), np.int64)
         self.ncodes[0], self.nplanes[0] = node.codes, node.planes
         self.nbins[0], self.noffset[0], self.ncol[0] = node.bins, node.offset, np.arange(p)
         self.ncut[0] = np.concatenate([np.arange(b) for b in node.bins])
@@ -82,14 +64,15 @@ class Stack:
         self.order[0, 0], self.root_cuts[0, f] = f, state.hint
         self.left[0, :cuts], self.right[0, :cuts] = state.left, state.right
         r[:] = 0
-        r[kernels.R_PHASE], r[kernels.R_M], r[kernels.R_P], r[kernels.R_DEPTH] = kernels.FEATURE, n, p, depth
+        r[kernels.R_PHASE], r[kernels.R_M], r[kernels.R_P] = kernels.FEATURE, n, p
+        r[kernels.R_DEPTH] = r[kernels.R_USE] = depth
         r[kernels.R_BUDGET] = r[kernels.R_BEST] = budget
         r[kernels.R_LAST], r[kernels.R_SPLITLB] = 1, kernels.INF
         kernels.advance(
             0, self.ncodes, self.nplanes, self.index, self.nbins, self.noffset, self.ncol, self.ncut, self.ends,
             self.least, self.most, self.left, self.right, self.reg, self.tree, self.ltree, self.order, self.roots,
-            self.root_cuts, node.n_actions - 1, node.minima, node.lam, 0, PROBES if first else NO_LIMIT, self.cache,
-            self.pool, self.counters, flag,
+            self.root_cuts, node.n_actions - 1, node.minima, node.lam, PROBES if first else NO_LIMIT, self.tables,
+            self.cache, self.pool, self.counters, flag,
         )  # fmt: skip
         state.left, state.right = self.left[0, :cuts].copy(), self.right[0, :cuts].copy()
         state.hint = int(self.root_cuts[0, f])
@@ -98,7 +81,7 @@ class Stack:
         return int(r[kernels.R_BEST]), tree
 
 
-def take_counters(worker: Sweeper | Stack) -> np.ndarray:
+def take_counters(worker: Stack) -> np.ndarray:
     """Work since the last call."""
     done = worker.counters.copy()
     done[kernels.C_POOL] = 0
