@@ -150,7 +150,21 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """What a reference model suggests about the optimum. Everything unset means an exact search."""
+    """What a reference model suggests about the optimum. Everything unset means an exact search.
+
+    Attributes
+    ----------
+    max_depth : int or None
+        An upper limit beside the problem's.
+    thresholds : tuple of ndarray or None
+        Per feature the thresholds to keep: numbers (infinity: missing against the rest), or positions of categories
+        (-1: missing); None for all. Estimators take any numbers, and category values, and find the data's own beside
+        them.
+    reference_losses : ndarray of shape (n,) or None
+        What a reference loses in every row of the problem, weighted: no set of rows is expected to lose less.
+    upper_bound : float or None
+        An objective that is known to be reached. No solver takes it yet.
+    """
 
     max_depth: int | None = None
     thresholds: tuple[np.ndarray, ...] | None = None
@@ -210,8 +224,8 @@ class Solution:
     counters : dict
         Work done (subproblems solved, root cuts evaluated, merged rows, ...).
     guarantees : dict
-        What theorems say about this very solution, in numbers, and why a solver was chosen; empty for the direct solver,
-        whose guarantee is ``lower_bound``. Each solver documents its keys.
+        What theorems say about this very solution, in numbers, and why a solver was chosen; empty for the direct
+        solver, whose guarantee is ``lower_bound``. Each solver documents its keys.
     """
 
     tree: Tree

@@ -8,7 +8,7 @@ from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingCla
 
 from policytree.exceptions import InputError
 
-MANY = 2_000_000  # entries of the table beyond which histograms are faster
+MANY = 300_000  # entries of the table beyond which histograms are faster
 
 
 def make_model(kind, n_estimators: int, max_depth: int, learning_rate: float, random_state, size: int):
@@ -36,11 +36,12 @@ def used_cuts(model, n_columns: int) -> list[np.ndarray]:
     return [pairs[pairs[:, 0] == j, 1] for j in range(n_columns)]
 
 
-def importances(model, n_columns: int) -> np.ndarray:
-    """Total gain of every column in a fitted model; shape (n_columns,), zero for columns that are not used."""
-    out = np.zeros(n_columns)
-    for j, _, gain in _splits(model):
-        out[j] += gain
+def cut_gains(model, n_cuts: np.ndarray) -> np.ndarray:
+    """Total gain of every cut in a model fitted to codes with ``n_cuts[j]`` cuts in column j; shape (n_cuts.sum(),)."""
+    start = np.concatenate([[0], np.cumsum(n_cuts)])
+    out = np.zeros(start[-1])
+    for j, t, gain in _splits(model):
+        out[start[j] + int(np.floor(t))] += gain
     return out
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from policytree.guesses.boosting import importances
+from policytree.guesses.boosting import cut_gains
 
 BATCH = 0.25  # share of the columns tried to be dropped at once; halved whenever that is too many
 
@@ -17,7 +17,7 @@ def eliminate_columns(
     Parameters
     ----------
     model : classifier with ``fit`` and ``score``
-        Refitted in place to binary columns, one a cut.
+        Refitted in place.
     codes : ndarray of shape (n_columns, m)
     cuts : list of ndarray
         Cuts of every column to start from.
@@ -40,25 +40,38 @@ def eliminate_columns(
     """
     pairs = np.array([(j, b) for j, kept in enumerate(cuts) for b in kept], dtype=np.int64).reshape(-1, 2)
 
-    def binary(pairs: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        return (codes[pairs[:, 0]] <= pairs[:, 1:]).T.astype(np.float32)
-
     def fit(pairs: np.ndarray) -> float:
-        table = binary(pairs, codes)
+        table = _coded(pairs, codes)
         model.fit(table, label, sample_weight=weight)
         return float(model.score(table, label, sample_weight=weight))
 
+    def gains(pairs: np.ndarray) -> np.ndarray:
+        return cut_gains(model, np.unique(pairs[:, 0], return_counts=True)[1])
+
     least = fit(pairs) - tolerance - 1e-12  # sums of weights in another order differ by rounding
-    gain = importances(model, len(pairs))
+    gain = gains(pairs)
     batch = max(int((gain == 0).sum()), int(BATCH * len(pairs)), 1)
     while batch and len(pairs) > 1:
         batch = min(batch, len(pairs) - 1)
         kept = np.sort(np.argsort(gain, kind="stable")[batch:])
         if fit(pairs[kept]) >= least:
-            pairs, gain = pairs[kept], importances(model, len(kept))
+            pairs, gain = pairs[kept], gains(pairs[kept])
             batch = min(max(batch, int((gain == 0).sum())), len(pairs) - 1)
         else:
             batch //= 2
     fit(pairs)
     left = [pairs[pairs[:, 0] == j, 1] for j in range(len(cuts))]
-    return left, lambda codes: model.predict(binary(pairs, codes))
+    return left, lambda codes: model.predict(_coded(pairs, codes))
+
+
+def _coded(pairs: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Codes that tell apart only what cuts ``(column, cut)``, sorted, tell apart; shape (m, columns with a cut).
+
+    Trees on these split as trees on one binary column per cut do.
+    """
+    columns = np.unique(pairs[:, 0])
+    out = np.empty((codes.shape[1], len(columns)), dtype=np.float32)
+    for k, j in enumerate(columns):
+        cuts = pairs[pairs[:, 0] == j, 1]
+        out[:, k] = np.searchsorted(cuts, np.arange(int(codes[j].max()) + 1), side="left")[codes[j]]
+    return out

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from threadpoolctl import threadpool_limits
 
 from policytree.exceptions import InputError, SearchWarning
 from policytree.guesses.additive import additive_cuts
@@ -107,8 +108,10 @@ class ReferenceGuesses:
             cuts, actions = [np.empty(0, np.int64)] * len(data.codes), np.full(len(losses), label[0])
         else:
             weight = weight / weight.mean()  # boosting's stopping rules and priors are not free of scale
-            cuts, predict = self._fit(data.codes[:, labels.row], label, weight)
-            actions = predict(data.codes)
+            # Small trees leave threads little to share, and waiting for each other costs far more on a busy machine.
+            with threadpool_limits(1, user_api="openmp"):
+                cuts, predict = self._fit(data.codes[:, labels.row], label, weight)
+                actions = predict(data.codes)
         bounds = reference_losses(losses, actions)
         report = _report(losses, bounds, actions)
         if self.thresholds:
