@@ -64,7 +64,9 @@ class PolicyTreeDisplay:
             }
         return cls(estimator.tree_, values).plot(ax=ax, **options)
 
-    def plot(self, *, ax=None, title=None, treatment_colors=None, fontsize=9.0, unit="people") -> PolicyTreeDisplay:
+    def plot(
+        self, *, ax=None, title=None, treatment_colors=None, fontsize=9.0, unit="people", value_name="value"
+    ) -> PolicyTreeDisplay:
         """Draw.
 
         Parameters
@@ -78,6 +80,8 @@ class PolicyTreeDisplay:
             Points.
         unit : str, default "people"
             What a row is.
+        value_name : str, default "value"
+            What the number in the leaves is, such as "share" for a classifier.
 
         Returns
         -------
@@ -89,7 +93,7 @@ class PolicyTreeDisplay:
         colors = self._colors(treatment_colors)
         scratch = Figure(dpi=100)
         renderer = FigureCanvasAgg(scratch).get_renderer()
-        texts = [self._text(node, unit) for node in range(self.tree.node_count)]
+        texts = [self._text(node, unit, value_name) for node in range(self.tree.node_count)]
         while True:
             boxes = [_measure(scratch, renderer, text, fontsize) for text in texts]
             x, y, width, height = self._layout(boxes)
@@ -113,7 +117,7 @@ class PolicyTreeDisplay:
             raise InputError(f"treatment_colors names {unknown[0]!r}, which the tree does not have; it has {labels}.")
         return {label: (given or {}).get(label, PALETTE[k % len(PALETTE)]) for k, label in enumerate(labels)}
 
-    def _text(self, node: int, unit: str) -> str:
+    def _text(self, node: int, unit: str, value_name: str) -> str:
         tree = self.tree
         if not tree.is_leaf[node]:
             return _wrap(split_label(tree, node) + "?")
@@ -122,7 +126,7 @@ class PolicyTreeDisplay:
         if node in self.leaf_values:
             value, error = self.leaf_values[node]
             digits = self._digits()
-            lines.append(f"value {value:,.{digits}f}" + ("" if error is None else f" (SE {error:,.{digits}f})"))
+            lines.append(f"{value_name} {value:,.{digits}f}" + ("" if error is None else f" (SE {error:,.{digits}f})"))
         return "\n".join(lines)
 
     def _digits(self) -> int:
@@ -258,7 +262,7 @@ def plot_tree(tree_or_estimator, *, leaf_summary=None, ax=None, **options):
         From :func:`policytree.leaf_summary`: honest values and standard errors to show in the leaves.
     ax : matplotlib Axes, optional
     **options
-        ``title``, ``treatment_colors``, ``fontsize``, ``unit``; see :meth:`PolicyTreeDisplay.plot`.
+        ``title``, ``treatment_colors``, ``fontsize``, ``unit``, ``value_name``; see :meth:`PolicyTreeDisplay.plot`.
 
     Returns
     -------

@@ -59,6 +59,14 @@ def test_leaves_show_value_and_standard_error():
     assert display.ax_.get_title() == "A title"
 
 
+def test_the_number_in_a_leaf_can_be_named():
+    _, _, model = _model(2, 1)
+    texts = [box.get_text() for box in model.plot(value_name="share of weight", unit="trees").boxes_.values()]
+    leaves = [text for text in texts if "trees" in text]
+    assert len(leaves) == model.get_n_leaves()
+    assert all("\nshare of weight " in text and "value" not in text for text in leaves)
+
+
 def test_an_unknown_arm_in_the_colours_is_named():
     _, _, model = _model(3, 1)
     with pytest.raises(InputError, match="purple arm"):
