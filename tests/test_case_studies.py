@@ -1,0 +1,122 @@
+"""Case studies: they are listed, they run, and their READMEs quote nothing that their scripts did not print."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import policytree
+
+ROOT = Path(policytree.__file__).parents[1]
+STUDIES = ROOT / "case_studies"
+FOLDERS = sorted(path.parent for path in STUDIES.glob("*/study.py"))
+PRINTED = [folder for folder in FOLDERS if (folder / "results" / "output.txt").is_file()]
+
+
+@pytest.fixture(scope="module")
+def runner():
+    spec = importlib.util.spec_from_file_location("case_studies_run", STUDIES / "run.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def run_script(*arguments, **environment):
+    """Run the command as a user does; PYTHONPATH stands for an installed package."""
+    command = [sys.executable, str(STUDIES / "run.py"), *map(str, arguments)]
+    variables = os.environ | {"PYTHONPATH": str(ROOT)} | environment
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
+
+
+def data_directory(runner):
+    directory = runner.data_directory(None)
+    if directory is None:
+        pytest.skip("needs the trials' files: set POLICYTREE_DATA")
+    return directory
+
+
+def test_every_study_is_listed_with_its_title(runner, capsys):
+    assert runner.main([]) == 0
+    listed = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert set(listed) == {folder.name for folder in FOLDERS} >= {"actg175", "lalonde", "rand_hie"}
+    assert all(title.endswith(".") for title in listed.values())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere"], "there is no study 'nowhere'"),
+        (["rand_hie", "--quick"], "--quick needs --results"),
+        (["rand_hie", "actg175", "--results", "x"], "one study at a time"),
+    ],
+)
+def test_wrong_use_is_one_sentence(runner, capsys, arguments, message):
+    with pytest.raises(SystemExit) as stopped:
+        runner.main(arguments)
+    assert stopped.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_data_directory_is_the_argument_then_the_variable(runner, monkeypatch, tmp_path):
+    monkeypatch.setenv("POLICYTREE_DATA", str(tmp_path))
+    assert runner.data_directory("given") == Path("given")
+    assert runner.data_directory(None) == tmp_path
+
+
+@pytest.mark.parametrize(("study", "file"), [("actg175", "actg175.csv.gz"), ("lalonde", "nsw_lalonde.csv.gz")])
+def test_a_missing_file_is_one_sentence_with_its_source(tmp_path, study, file):
+    done = run_script(study, "--data", tmp_path, "--results", tmp_path / "results")
+    assert done.returncode == 2
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith(f"{study}: {file} is not in {tmp_path}") and "get it from" in last
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_the_small_version_runs(runner, tmp_path, folder):
+    data = data_directory(runner)
+    done = run_script(folder.name, "--quick", "--data", data, "--results", tmp_path, MPLBACKEND="Agg")
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr and "Warning" not in done.stderr
+    made = {path.name for path in tmp_path.iterdir()}
+    assert "output.txt" in made and {".csv", ".png"} <= {Path(name).suffix for name in made}
+
+
+@pytest.mark.parametrize("folder", PRINTED, ids=lambda folder: folder.name)
+def test_readme_blocks_are_printed_lines(folder):
+    printed = {line.rstrip() for line in (folder / "results" / "output.txt").read_text(encoding="utf-8").splitlines()}
+    blocks = re.findall(r"```text\n(.*?)```", (folder / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert blocks, "quote the output in blocks of ```text"
+    lines = {line.rstrip() for block in blocks for line in block.splitlines() if line.strip() not in ("", "...")}
+    assert lines - printed == set()
+
+
+@pytest.mark.parametrize("folder", PRINTED, ids=lambda folder: folder.name)
+def test_readme_numbers_are_printed_numbers(folder):
+    """Numbers with a decimal point or three digits; years, commands and the section on sources are not checked."""
+    text = (folder / "README.md").read_text(encoding="utf-8").partition("## Sources")[0]
+    text = re.sub(r"```.*?```|`[^`]*`|\]\([^)]*\)", " ", text, flags=re.DOTALL)
+    printed = set(numbers((folder / "results" / "output.txt").read_text(encoding="utf-8")))
+    checked = {n for n in numbers(text) if ("." in n or len(n) >= 3) and not re.fullmatch(r"19\d\d|20[0-3]\d", n)}
+    assert checked, "a README without numbers says nothing"
+    assert checked - printed == set()
+
+
+def numbers(text: str) -> list[str]:
+    return [n.replace(",", "").rstrip(".") for n in re.findall(r"\d[\d,]*(?:\.\d+)?", text)]
+
+
+@pytest.mark.parametrize("folder", PRINTED, ids=lambda folder: folder.name)
+def test_readme_links_lead_somewhere_and_pictures_are_shown(folder):
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    linked = {link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link}
+    assert [link for link in linked if not (folder / link).exists()] == []
+    pictures = {f"results/{path.name}" for path in (folder / "results").glob("*.png")}
+    named = set(re.findall(r"results/[\w.-]+\.(?:png|csv)", text))
+    tables = {f"results/{path.name}" for path in (folder / "results").glob("*.csv")}
+    assert pictures | tables == named
