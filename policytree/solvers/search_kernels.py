@@ -36,6 +36,7 @@ N_COUNTERS = 5
 # Columns of the cache of solved subsets.
 H_KEY1, H_KEY2, H_DEPTH, H_VALUE, H_START, H_LENGTH = 0, 1, 2, 3, 4, 5
 N_CACHE = 6
+SIDE_KEY1, SIDE_KEY2, SIDE_VALUE = 0, 1, 2  # columns of the bounds of swept sides
 # The control array: a flag that stops the search, and switches of what only saves work.
 S_STOP, S_SIMILAR, S_CACHE, S_LOOK_AHEAD = 0, 1, 2, 3
 N_CONTROL = 4
@@ -567,6 +568,46 @@ def _scan_block(G, all_sums, n, K, P, minima, block, offset, C2, quad, junk, low
             high[o] = min(high[o], rare)
 
 
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _single_block(G, sums, n, K, block, offset, one):
+    """Cumulated sums of the binary features themselves, from the diagonal."""
+    for j in range(n):
+        o = offset[block[j, 0]]
+        for k in range(K):
+            one[k, o] = G[k, j, j] if block[j, 1] == 0 else i4(sums[k] - G[k, j, j])
+            one[k, o + 1] = sums[k]
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _scan_block_signed(G, total, n, block, offset, low, high):
+    """_scan_block for two actions without minimum counts."""
+    diagonal = np.empty(n, np.int32)
+    for u in range(n):
+        diagonal[u] = G[u, u]
+    for j in range(n):
+        row = G[j]
+        a0 = i4(0)
+        a1 = i4(0)
+        c0 = i4(0)
+        c1 = i4(0)
+        for u in range(n):
+            x = row[u]
+            y = i4(diagonal[u] - x)
+            a0 = min(a0, x)
+            a1 = max(a1, x)
+            c0 = min(c0, y)
+            c1 = max(c1, y)
+        rare = min(a0, i4(diagonal[j] - a1))
+        other = min(c0, i4(i4(total - diagonal[j]) - c1))
+        o = offset[block[j, 0]]
+        if block[j, 1] == 0:
+            low[o] = min(low[o], rare)
+            high[o] = min(high[o], other)
+        else:
+            low[o] = min(low[o], other)
+            high[o] = min(high[o], rare)
+
+
 @nb.njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _make_block(codes, q, K, m, bins, n_block):
     """The arrays of the binary block: block, W, start, items (see _fill_block) and the sums of all rows."""
@@ -1049,13 +1090,15 @@ def _subtract(T, C, D, n):
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _sweep_single(codes, q, K, p, bins, offset, one_all, index, ends, n_ends, side, one, h):
-    """Cumulated sums of single features, one[e, side, k, S], as _sweep_pairs does for pairs."""
+def _sweep_single(codes, q, K, p, bins, offset, one_all, index, ends, n_ends, side, one, h, n_block):
+    """Cumulated sums of single features, one[e, side, k, S], as _sweep_pairs does for pairs; not of the block."""
     h[:] = i4(0)
     for e in range(n_ends):
         a = min(ends[e], ends[e + 1])
         b = max(ends[e], ends[e + 1])
         for f in range(p):
+            if n_block > 0 and bins[f] == 2:
+                continue
             o = offset[f]
             c = codes[f]
             for k in range(K):
@@ -1164,7 +1207,8 @@ def _sweep(codes, P, minima, m, bins, offset, lam, tables, index, cuts, n_cuts, 
     D2 = np.empty((K, n_block, n_block), np.int32)
     C2 = np.empty((K, 2, n_block + 1), np.int32)
     junk = np.empty((4, n_block + 1), np.int32)
-    sums = np.empty(K, np.int32)
+    sums = np.empty((2, K), np.int32)
+    signed = P == 1 and len(minima) == 0
     in_low = np.empty(widest, np.int64)
     in_high = np.empty(widest, np.int64)
     best = np.empty(P + 1, np.int64)
@@ -1188,37 +1232,34 @@ def _sweep(codes, P, minima, m, bins, offset, lam, tables, index, cuts, n_cuts, 
         for e in range(n):
             c = first + e if side == 0 else n_cuts - 1 - e
             ends[e + 1] = row_ends[cuts[c] + 1]
-        _sweep_single(codes, q, K, p, bins, offset, one_all, index, ends, n, side, one, h)
+        _sweep_single(codes, q, K, p, bins, offset, one_all, index, ends, n, side, one, h, n_block)
         if not _sweep_pairs(codes, q, K, P, minima, p, bins, offset, where, T, index, ends, n, side, low, high, H, C, D,
                             quad, control):  # fmt: skip
             return False
         if n_block > 0:
             G[:] = i4(0)
+            sums[:] = i4(0)
             for e in range(n):
-                _add_block(G, W, K, n_block, index, min(ends[e], ends[e + 1]), max(ends[e], ends[e + 1]), start, items)
+                a = min(ends[e], ends[e + 1])
+                b = max(ends[e], ends[e + 1])
+                _add_block(G, W, K, n_block, index, a, b, start, items)
+                for k in range(K):
+                    for i in range(a, b):
+                        sums[0, k] = i4(sums[0, k] + q[k, index[i]])
+                    sums[1, k] = i4(one_all[k, bins[0] - 1] - sums[0, k])
+                    for j in range(n_block):
+                        for u in range(n_block):
+                            D2[k, j, u] = i4(G_all[k, j, u] - G[k, j, u])
                 for s in range(2):
-                    for k in range(K):
-                        sums[k] = one[e, side if s == 0 else 1 - side, k, bins[0] - 1]
-                        if s == 1:
-                            for j in range(n_block):
-                                for u in range(n_block):
-                                    D2[k, j, u] = i4(G_all[k, j, u] - G[k, j, u])
                     z = side if s == 0 else 1 - side
-                    _scan_block(
-                        G if s == 0 else D2,
-                        sums,
-                        n_block,
-                        K,
-                        P,
-                        minima,
-                        block,
-                        offset,
-                        C2,
-                        quad,
-                        junk,
-                        low[e, z],
-                        high[e, z],
-                    )
+                    g = G if s == 0 else D2
+                    _single_block(g, sums[s], n_block, K, block, offset, one[e, z])
+                    if signed:
+                        _scan_block_signed(g[0], sums[s, 0], n_block, block, offset, low[e, z], high[e, z])
+                    else:
+                        _scan_block(
+                            g, sums[s], n_block, K, P, minima, block, offset, C2, quad, junk, low[e, z], high[e, z]
+                        )
         for e in range(n):
             c = first + e if side == 0 else n_cuts - 1 - e
             rows = ends[e + 1]
@@ -1280,6 +1321,44 @@ def _look_up(cache, key1, key2, depth):
     return -1
 
 
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _side_keys(c, planes, first_plane, m, B, keys):
+    """Key sums of the rows up to each code, keys[0] and keys[1], and of the others, keys[2] and keys[3]."""
+    for j in range(2):
+        d = planes[first_plane + j]
+        k = keys[j]
+        for t in range(B):
+            k[t] = 0
+        for i in range(m):
+            k[c[i]] += d[i]
+        for t in range(1, B):
+            k[t] += k[t - 1]
+        for t in range(B):
+            keys[2 + j, t] = k[B - 1] - k[t]
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _recall_sides(sides, keys, cuts, left, right):
+    """Raise the bounds of cuts whose sides were swept before, in another order of splits."""
+    for t in range(cuts):
+        for j in range(2):
+            key = keys[2 * j, t]
+            h = key & (sides.shape[0] - 1)
+            if sides[h, SIDE_KEY1] == key and sides[h, SIDE_KEY2] == keys[2 * j + 1, t]:
+                if j == 0:
+                    left[t] = max(left[t], sides[h, SIDE_VALUE])
+                else:
+                    right[t] = max(right[t], sides[h, SIDE_VALUE])
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _remember_side(sides, key1, key2, value):
+    h = key1 & (sides.shape[0] - 1)
+    sides[h, SIDE_KEY1] = key1
+    sides[h, SIDE_KEY2] = key2
+    sides[h, SIDE_VALUE] = value
+
+
 @nb.njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _remember(cache, pool, counters, key1, key2, depth, value, tree, length):
     """Store a lower bound (length 0) or an exact value with its tree, in place of whatever had that slot."""
@@ -1302,7 +1381,7 @@ def _remember(cache, pool, counters, key1, key2, depth, value, tree, length):
 @nb.njit(cache=True, nogil=True, error_model="numpy")
 def advance(
     level, ncodes, nplanes, index, nbins, noffset, ncol, ncut, ends, least, most, left, right, reg, tree,
-    ltree, order, roots, root_cuts, P, minima, lam, max_cuts, tables, cache, pool, counters, control,
+    ltree, order, roots, root_cuts, P, minima, lam, max_cuts, tables, cache, pool, sides, counters, control,
 ):  # fmt: skip
     """Run the search stack until level 0 is done, ``max_cuts`` of its cuts are solved, or the stop flag is set.
 
@@ -1320,6 +1399,8 @@ def advance(
     swept_left = np.empty(MOST_CUTS, np.int64)
     swept_right = np.empty(MOST_CUTS, np.int64)
     never = np.zeros(left.shape[1], np.bool_)
+    keys = np.empty((4, left.shape[1]), np.int64)
+    recall = False
     while True:
         if control[S_STOP] != 0:
             return level
@@ -1383,6 +1464,10 @@ def advance(
             )
             r[R_PHASE] = CUT
             batch = 0
+            recall = r[R_USE] == 3 and tables[9][3] != 0 and sides.shape[0] > 1 and control[S_CACHE] != 0
+            if recall:
+                _side_keys(ncodes[level, f], nplanes[level], P + len(minima), m, B, keys)
+                _recall_sides(sides, keys, B - 1, left[level], right[level])
         elif phase == CUT:
             cuts = nbins[level, f] - 1
             if level == 0 and cuts_solved >= max_cuts:
@@ -1420,6 +1505,9 @@ def advance(
                         return level
                     counters[C_CUTS] += batch
                     for j in range(batch):
+                        if recall:
+                            _remember_side(sides, keys[0, chosen[j]], keys[1, chosen[j]], swept_left[j])
+                            _remember_side(sides, keys[2, chosen[j]], keys[3, chosen[j]], swept_right[j])
                         _spread_bounds(
                             left[level],
                             right[level],

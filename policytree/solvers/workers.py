@@ -10,7 +10,7 @@ from policytree.solvers import search_kernels as kernels
 from policytree.solvers.node import Node
 
 PROBES = 2  # root cuts solved, or sweeps made, in every feature before any feature is searched to the end
-CACHE_ROWS, POOL_ROWS = 2**17, 2**19
+CACHE_ROWS, POOL_ROWS, SIDE_ROWS = 2**17, 2**19, 2**20
 NO_LIMIT = np.iinfo(np.int64).max
 
 
@@ -53,6 +53,7 @@ class Stack:
         deep = levels > 2  # with two levels, only depth two is below the root: nothing is met twice
         self.cache = np.zeros((CACHE_ROWS if deep else 2, kernels.N_CACHE), np.int64)
         self.pool = np.empty((POOL_ROWS if deep else 0, 2), np.int64)
+        self.sides = np.zeros((SIDE_ROWS if deep else 1, 3), np.int64)
         self.ncodes[0], self.nplanes[0] = node.codes, node.planes
         self.nbins[0], self.noffset[0], self.ncol[0] = node.bins, node.offset, np.arange(p)
         self.ncut[0] = np.concatenate([np.arange(b) for b in node.bins])
@@ -72,7 +73,7 @@ class Stack:
             0, self.ncodes, self.nplanes, self.index, self.nbins, self.noffset, self.ncol, self.ncut, self.ends,
             self.least, self.most, self.left, self.right, self.reg, self.tree, self.ltree, self.order, self.roots,
             self.root_cuts, node.n_actions - 1, node.minima, node.lam, PROBES if first else NO_LIMIT, self.tables,
-            self.cache, self.pool, self.counters, flag,
+            self.cache, self.pool, self.sides, self.counters, flag,
         )  # fmt: skip
         state.left, state.right = self.left[0, :cuts].copy(), self.right[0, :cuts].copy()
         state.hint = int(self.root_cuts[0, f])
