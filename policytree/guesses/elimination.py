@@ -38,10 +38,10 @@ def eliminate_columns(
     Columns the model does not use are dropped at once; beyond, several are tried in one refit, then fewer: the result
     may differ from dropping one by one, the criterion is the same.
     """
-    pairs = np.array([(j, b) for j, kept in enumerate(cuts) for b in kept], dtype=np.int64).reshape(-1, 2)
+    pairs = as_pairs(cuts)
 
     def fit(pairs: np.ndarray) -> float:
-        table = _coded(pairs, codes)
+        table = coded(pairs, codes)
         model.fit(table, label, sample_weight=weight)
         return float(model.score(table, label, sample_weight=weight))
 
@@ -61,10 +61,28 @@ def eliminate_columns(
             batch //= 2
     fit(pairs)
     left = [pairs[pairs[:, 0] == j, 1] for j in range(len(cuts))]
-    return left, lambda codes: model.predict(_coded(pairs, codes))
+    return left, lambda codes: model.predict(coded(pairs, codes))
 
 
-def _coded(pairs: np.ndarray, codes: np.ndarray) -> np.ndarray:
+def as_pairs(cuts: list[np.ndarray]) -> np.ndarray:
+    """Cuts of every column as sorted rows ``(column, cut)``; shape (n_cuts, 2)."""
+    return np.array([(j, b) for j, kept in enumerate(cuts) for b in kept], dtype=np.int64).reshape(-1, 2)
+
+
+def quantile_cuts(codes: np.ndarray, most: int) -> list[np.ndarray]:
+    """At most ``most`` cuts of every column of ``codes`` (n_columns, m), near quantiles where there are more."""
+    out = []
+    for column in codes:
+        top = int(column.max())
+        cuts = np.arange(top)
+        if top > most:
+            wanted = np.quantile(column, np.arange(1, most + 1) / (most + 1), method="inverted_cdf")
+            cuts = np.unique(np.minimum(wanted, top - 1)).astype(np.int64)
+        out.append(cuts)
+    return out
+
+
+def coded(pairs: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Codes that tell apart only what cuts ``(column, cut)``, sorted, tell apart; shape (m, columns with a cut).
 
     Trees on these split as trees on one binary column per cut do.

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
 from policytree.exceptions import InputError, SearchWarning
 from policytree.guesses.additive import additive_cuts
 from policytree.guesses.boosting import make_model, used_cuts
 from policytree.guesses.depth import guess_depth
-from policytree.guesses.elimination import eliminate_columns
+from policytree.guesses.elimination import as_pairs, coded, eliminate_columns, quantile_cuts
 from policytree.guesses.lower_bounds import leaf_and_reference_loss, reference_losses
 from policytree.guesses.thresholds import feature_thresholds
 from policytree.types import BinnedData, Guesses
@@ -130,15 +131,19 @@ class ReferenceGuesses:
         kind = "auto" if additive else self.model
         size = self.n_estimators, self.max_depth, self.learning_rate, self.random_state
         model = make_model(kind, *size, codes.size)
-        cuts = None
         if additive:
             cuts = additive_cuts(codes, label, weight, random_state=self.random_state)
         else:
-            model.fit(codes.T.astype(np.float64), label, sample_weight=weight)
-            if self.thresholds:
-                cuts = used_cuts(model, len(codes))
-        if cuts is None:
-            return [], lambda codes: model.predict(codes.T.astype(np.float64))
+            # Histograms have 255 bins; codes that fit are binned quickly, and no cut is lost in between.
+            histograms = isinstance(model, HistGradientBoostingClassifier)
+            first = as_pairs(quantile_cuts(codes, 254 if histograms else int(codes.max())))
+            model.fit(coded(first, codes), label, sample_weight=weight)
+            if not self.thresholds:
+                return [], lambda codes: model.predict(coded(first, codes))
+            columns, start = np.unique(first[:, 0], return_index=True)
+            used = used_cuts(model, len(columns))
+            found = dict(zip(columns, (first[k + cut, 1] for k, cut in zip(start, used, strict=True)), strict=True))
+            cuts = [found.get(j, np.empty(0, dtype=np.int64)) for j in range(len(codes))]
         if not sum(map(len, cuts)):
             best = int(np.argmax(np.bincount(label, weights=weight)))
             return cuts, lambda codes: np.full(codes.shape[1], best)
