@@ -133,7 +133,7 @@ def show_overlap(study, dataset, everywhere, rewards) -> None:
 
 def show_trees(study, frame, X, rewards) -> pd.DataFrame:
     """Shares of person-years per plan under the best tree at every price; pictures of some."""
-    study.heading("3. Who gets which plan as the worth of a visit moves")
+    study.heading(f"3. Who gets which plan as the worth of a visit moves (at least {MIN_LEAF} person-years a leaf)")
     rows = []
     for price in PRICES:
         study.step(f"best tree, a visit worth {price} dollars")
