@@ -1,0 +1,159 @@
+"""Figs. 2 and 3: accuracy against the number of leaves, and against seconds; three solvers and their rivals."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.model_selection import KFold
+from sklearn.tree import DecisionTreeClassifier
+from weighted_trees import peers
+from weighted_trees.data import binary, reference
+from weighted_trees.fitting import COLORS, proved, timed, weighted_accuracy
+
+from policytree import Guesses, OptimalTreeClassifier
+
+PENALTIES = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
+DEPTH = 5
+TIME_LIMIT = 5
+FACTOR = 100  # of duplication: rows of the largest weight stand that often
+AMPLIFICATION = 1.0  # of sampling
+SOLVERS = {
+    "direct": {},
+    "duplication": {"solver": "duplication", "solver_options": {"factor": FACTOR}},
+    "sampling": {"solver": "sampling", "solver_options": {"amplification": AMPLIFICATION}, "random_state": 0},
+}
+CART_LEAVES = (2, 3, 4, 6, 8, 12, 16, 32)
+DL85_DEPTHS = (1, 2, 3, 4)
+FOLDS = 3
+REFERENCE = (30, 2)  # trees, and their depth
+
+
+def show(study, sets) -> None:
+    """Fit everything on the same training parts, tables by data set and method, two pictures."""
+    study.heading(f"2. Figs. 2 and 3: leaves, seconds and weighted accuracy (means of {FOLDS} folds)")
+    study.show(
+        f"Our trees: depth {DEPTH}, thresholds guessed by 30 boosted trees of depth 2, a limit of {TIME_LIMIT} s; the\n"
+        f"setting is the price of a leaf. Duplication with p = {FACTOR}, sampling with r = {AMPLIFICATION:g}; DL8.5\n"
+        "on the duplicated rows and the same thresholds.\nSeconds of one fit, without guessing."
+    )
+    rows = []
+    for data in sets:
+        for k, (train, test) in enumerate(folds(data.y)[: 1 if study.quick else FOLDS]):
+            study.step(f"Figs. 2 and 3: {data.name}, fold {k + 1}")
+            rows += [{"data": data.name, "fold": k, **row} for row in one_fold(data, train, test)]
+    table = pd.DataFrame(rows)
+    table.to_csv(study.results / "fig2_fig3_folds.csv", index=False, float_format="%.8g", lineterminator="\n")
+    columns = ["leaves", "train", "test", "seconds", "proved"]
+    mean = table.groupby(["data", "method", "setting"], sort=False)[columns].mean().reset_index()
+    mean["folds"] = table.groupby(["data", "method", "setting"], sort=False).size().to_numpy()
+    study.table(mean, "fig2_fig3", digits=4, index=False)
+    show_best(study, mean)
+    draw(study, mean, "leaves", "fig2", "leaves")
+    draw(study, mean, "seconds", "fig3", "seconds of one fit")
+
+
+def folds(y) -> list:
+    """Folds with a fixed seed; not stratified, since a label of Lalonde's is too rare for that."""
+    return list(KFold(FOLDS, shuffle=True, random_state=0).split(y))
+
+
+def one_fold(data, train, test) -> list[dict]:
+    """Every method at every setting."""
+    X, y, w = data.X[train], data.y[train], data.weight[train]
+    guess = OptimalTreeClassifier(max_depth=1, guesses=reference(*REFERENCE))
+    guessing = timed(guess, X, y, sample_weight=w)
+    guesses = Guesses(thresholds=guess.guesses_.thresholds)
+    rows = [{"method": "guessing thresholds", "setting": "30 x depth 2", "seconds": guessing,
+             "leaves": float(sum(map(len, guesses.thresholds)))}]  # fmt: skip
+
+    def keep(method, setting, model, seconds, leaves, sure=None) -> None:
+        accuracy = [weighted_accuracy(model.predict(data.X[i]), data.y[i], data.weight[i]) for i in (train, test)]
+        rows.append({"method": method, "setting": setting, "seconds": seconds, "leaves": float(leaves),
+                     "train": accuracy[0], "test": accuracy[1], "proved": sure})  # fmt: skip
+
+    for penalty in PENALTIES:
+        for name, options in SOLVERS.items():
+            model = OptimalTreeClassifier(penalty, DEPTH, guesses=guesses, time_limit=TIME_LIMIT, **options)
+            seconds = timed(model, X, y, sample_weight=w)
+            sure = proved(model) if name == "direct" else None
+            keep(name, f"{penalty:g}", model, seconds, model.get_n_leaves(), sure)
+    for leaves in CART_LEAVES:
+        model = DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0)
+        seconds = timed(model, X, y, sample_weight=w)
+        keep("CART", f"{leaves} leaves", model, seconds, model.get_n_leaves())
+    boosted = GradientBoostingClassifier(random_state=0)
+    seconds = timed(boosted, X, y, sample_weight=w)
+    keep("GBDT", "100 trees", boosted, seconds, sum(tree.get_n_leaves() for tree in boosted.estimators_.ravel()))
+    return rows + dl85(data, train, test, guesses)
+
+
+def dl85(data, train, test, guesses) -> list[dict]:
+    """DL8.5 on physically duplicated rows (Algorithm 1, by the largest weight)."""
+    if not peers.installed("DL8.5"):
+        return []
+    w = data.weight[train]
+    copies = np.repeat(np.arange(len(train)), np.floor(FACTOR * w / w.max() + 0.5).astype(int))
+    X = binary(data.X, guesses.thresholds)
+    answers = peers.run([
+        peers.Fit("DL8.5", X[train], data.y[train], depth, TIME_LIMIT, rows=copies, X_test=X[test])
+        for depth in DL85_DEPTHS
+    ])  # fmt: skip
+    rows = []
+    for depth, answer in zip(DL85_DEPTHS, answers, strict=True):
+        row = {"method": "DL8.5", "setting": f"depth {depth}", "seconds": answer.seconds, "proved": answer.proved}
+        if answer.predicted is not None:
+            row |= {"leaves": float(answer.n_leaves), "train": weighted_accuracy(answer.predicted, data.y[train], w),
+                    "test": weighted_accuracy(answer.held_out, data.y[test], data.weight[test])}  # fmt: skip
+        rows.append(row)
+    return rows
+
+
+def show_best(study, mean: pd.DataFrame) -> None:
+    """Of every method, the setting with the best held-out accuracy."""
+    study.show("Every method at the setting of its best held-out accuracy (chosen with hindsight, alike for all):")
+    with_trees = mean[mean["test"].notna()]
+    best = with_trees.loc[with_trees.groupby(["data", "method"], sort=False)["test"].idxmax()]
+    study.table(best.drop(columns=["proved", "folds"]), "best_held_out", digits=4, index=False)
+    direct = mean[mean["method"] == "direct"].set_index(["data", "setting"])
+    rows = []
+    for name in ("duplication", "sampling"):
+        other = mean[mean["method"] == name].set_index(["data", "setting"])
+        both = direct.join(other, rsuffix="_other")
+        for data, part in both.groupby("data", sort=False):
+            rows.append({"data": data, "solver": name, "seconds / direct": (part.seconds_other / part.seconds).median(),
+                         "lost training accuracy, mean": (part.train - part.train_other).mean(),
+                         "most": (part.train - part.train_other).max(),
+                         "lost held-out accuracy, mean": (part.test - part.test_other).mean()})  # fmt: skip
+    study.show("Duplication and sampling against direct, at equal prices of a leaf:")
+    study.table(pd.DataFrame(rows), "against_direct", digits=4, index=False)
+    share = direct["proved"].astype(float).mean()
+    study.show(f"Direct: {share:.0%} of the fits proved within {TIME_LIMIT} s (given the guessed thresholds)\n")
+
+
+def draw(study, mean: pd.DataFrame, x: str, name: str, label: str) -> None:
+    """Training accuracy above, held-out accuracy below, one column per data set."""
+    sets = list(dict.fromkeys(mean["data"]))
+    figure, axes = plt.subplots(2, len(sets), figsize=(3.0 * len(sets), 5.6), layout="constrained", squeeze=False)
+    markers = {"direct": "o", "duplication": "s", "sampling": "^", "CART": "x", "DL8.5": "D", "GBDT": "*"}
+    for column, data in enumerate(sets):
+        for ax, what in zip(axes[:, column], ("train", "test"), strict=True):
+            for method, marker in markers.items():
+                part = mean[(mean["data"] == data) & (mean["method"] == method)].sort_values(x)
+                if method == "GBDT" and x == "leaves":
+                    ax.axhline(part[what].iloc[0], color=COLORS[method], linestyle=":", label="GBDT (hundreds)")
+                    continue
+                line = "none" if x == "seconds" else "-"
+                ax.plot(part[x], part[what], line, marker=marker, markersize=5, alpha=0.85, color=COLORS[method],
+                        label=method)  # fmt: skip
+            ax.set_xscale("log", base=2 if x == "leaves" else 10)
+            if x == "leaves":
+                ax.set_xticks([1, 2, 4, 8, 16, 32], ["1", "2", "4", "8", "16", "32"])
+        axes[0, column].set_title(data)
+        axes[1, column].set_xlabel(label)
+    axes[0, 0].set_ylabel("weighted accuracy, training")
+    axes[1, 0].set_ylabel("weighted accuracy, held out")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+    study.figure(figure, name)

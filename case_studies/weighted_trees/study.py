@@ -1,0 +1,22 @@
+"""Weighted sparse trees: three solvers, their guesses and their rivals, as in the papers.
+
+Public interface used: OptimalTreeClassifier and PolicyTree (solvers direct, duplication, sampling), Guesses,
+ReferenceGuesses, RewardEstimator, MatchingRewards, load_dataset, policytree.weighting. One module a figure or table:
+duplication_time.py (Fig. 1), sparsity.py (Figs. 2 and 3), guesses.py (Tables 4 and 6), sizes.py (large data).
+"""
+
+from __future__ import annotations
+
+from weighted_trees import data, duplication_time, guesses, peers, sizes, sparsity
+
+
+def main(study) -> None:
+    """Run the study."""
+    missing = [peers.PACKAGES[name] for name in peers.MODULES if not peers.installed(name)]
+    if missing:
+        study.show(f"Not installed, so not in the tables: {', '.join(missing)}\n")
+    sets = data.load(study)
+    duplication_time.show(study, sets)
+    sparsity.show(study, sets)
+    guesses.show(study)
+    sizes.show(study)
