@@ -14,7 +14,7 @@ from policytree import OptimalTreeClassifier
 SHARES = (0, 10, 25, 50, 75, 100)
 REAL = "log-normal"
 DEPTH = 3
-REPEATS = 3  # the fastest counts
+REPEATS = 9  # the fastest counts
 PEER_LIMIT = 20
 FACTOR = 100  # a row of the largest log-normal weight stands this often
 OURS = ("direct", "duplication", "direct, rows repeated")
@@ -105,7 +105,9 @@ def show_prices(study, wide: pd.DataFrame) -> None:
 def draw(study, wide: pd.DataFrame) -> None:
     """One panel per data set."""
     names = list(dict.fromkeys(wide.index.get_level_values("data")))
-    figure, axes = plt.subplots(1, len(names), figsize=(3.0 * len(names), 3.4), layout="constrained", squeeze=False)
+    figure, axes = plt.subplots(
+        1, len(names), figsize=(3.0 * len(names), 3.4), layout="constrained", squeeze=False, sharey=True
+    )
     styles = {OURS[0]: "-", OURS[1]: "-", OURS[2]: "--", PEER[0]: "-", PEER[1]: "--"}
     tones = {OURS[0]: "direct", OURS[1]: "duplication", OURS[2]: "duplication", PEER[0]: "DL8.5", PEER[1]: "DL8.5"}
     for ax, name in zip(axes[0], names, strict=True):
@@ -119,6 +121,7 @@ def draw(study, wide: pd.DataFrame) -> None:
         ax.axvline(112, color="#DDDDDD", linewidth=1)
         ax.set(yscale="log", xlabel="q, % of rows that weigh two", title=name)
         ax.set_xticks([0, 50, 100, 125], ["0", "50", "100", "real\nweights"])
+    axes[0, 0].yaxis.set_major_formatter("{x:g}")
     axes[0, 0].set_ylabel("seconds")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)

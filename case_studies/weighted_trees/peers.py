@@ -136,6 +136,7 @@ def fit_gosdt(fit: Fit) -> Answer:
     model.fit(fit.X, fit.y, y_ref=fit.reference)
     seconds = time.perf_counter() - start
     proved = model.result_.status == Status.CONVERGED
+    failure = "" if proved else "time limit" if model.result_.status == Status.TIMEOUT else "ended without proof"
     if not model.trees_:
         return Answer(seconds, False, failure="no tree within its time limit")
     predicted = np.zeros(len(fit.y), dtype=np.intp)
@@ -148,7 +149,7 @@ def fit_gosdt(fit: Fit) -> Answer:
             continue
         true = fit.X[rows, node.feature]
         todo += [(node.left_child, rows[true]), (node.right_child, rows[~true])]
-    return Answer(seconds, proved, leaves, predicted)
+    return Answer(seconds, proved, leaves, predicted, failure=failure)
 
 
 def few(fit: Fit) -> Fit:

@@ -16,7 +16,7 @@ from policytree import Guesses, OptimalTreeClassifier
 
 PENALTIES = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 DEPTH = 5
-TIME_LIMIT = 5
+TIME_LIMIT = 3
 FACTOR = 100  # of duplication: rows of the largest weight stand that often
 AMPLIFICATION = 1.0  # of sampling
 SOLVERS = {
@@ -144,12 +144,15 @@ def draw(study, mean: pd.DataFrame, x: str, name: str, label: str) -> None:
                 if method == "GBDT" and x == "leaves":
                     ax.axhline(part[what].iloc[0], color=COLORS[method], linestyle=":", label="GBDT (hundreds)")
                     continue
-                line = "none" if x == "seconds" else "-"
-                ax.plot(part[x], part[what], line, marker=marker, markersize=5, alpha=0.85, color=COLORS[method],
-                        label=method)  # fmt: skip
+                # Duplication often finds the direct solver's tree: that one's marker is larger and hollow.
+                size, face = (9, "none") if method == "direct" else (5, None)
+                ax.plot(part[x], part[what], linestyle="none" if x == "seconds" else "-", marker=marker,
+                        markersize=size, markerfacecolor=face, color=COLORS[method], label=method)  # fmt: skip
             ax.set_xscale("log", base=2 if x == "leaves" else 10)
             if x == "leaves":
                 ax.set_xticks([1, 2, 4, 8, 16, 32], ["1", "2", "4", "8", "16", "32"])
+            else:
+                ax.xaxis.set_major_formatter("{x:g}")
         axes[0, column].set_title(data)
         axes[1, column].set_xlabel(label)
     axes[0, 0].set_ylabel("weighted accuracy, training")
