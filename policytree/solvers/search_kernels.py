@@ -13,6 +13,10 @@ the long functions: they are what makes compilation slow.
 
 import numba as nb
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 INF = 1 << 60  # value of a leaf that a minimum count forbids; two of them still fit
 FEASIBLE = 1 << 59  # values below are real
@@ -734,12 +738,12 @@ def depth_two(codes, planes, P, minima, m, bins, offset, lam, roots, root_cuts, 
     stopped). ``roots[f]``, ``root_cuts[f]`` get the least bound of a tree with first feature f, and its cut.
 
     Work O(p^2 (m + B^2)) for features of few codes. A pair of long features is solved at chosen cuts only, and the cuts
-    between are refuted by bounds: 16 cuts a round, until none is live. Tables hold 30-bit sums: what they cannot
+    between are refuted by bounds: 8 cuts a round, until none is live. Tables hold 30-bit sums: what they cannot
     refute is evaluated exactly.
     """
     p = len(bins)
     K = P + len(minima)
-    limit = 16
+    limit = 8
     constrained = len(minima) > 0
     similar = control[S_SIMILAR] != 0
     value, floor = node_sums(planes, P, minima, 0, m)
@@ -1068,7 +1072,8 @@ def make_tables(codes, planes, P, minima, m, bins, offset):
     size = _layout(bins, p, K, n_block > 0, where)
     pairs = (p * (p - 1) - n_block * (n_block - 1)) // 2
     fill = (K * m * (pairs + p)) // 2
-    per_cut = (12 * size) // 10 + 200 * pairs + 5 * offset[p] + 2 * n_block * (n_block + 100) + 1
+    per_cell = 5 if P == 1 and len(minima) == 0 else 12  # tenths of ns
+    per_cut = per_cell * size // 10 + 200 * pairs + 5 * offset[p] + 2 * n_block * (n_block + 100) + 1
     pays = size <= 8 * K * m * max(pairs, 1) and size <= 1 << 27
     if not pays:
         size = 0
@@ -1115,9 +1120,243 @@ def _sweep_single(codes, q, K, p, bins, offset, one_all, index, ends, n_ends, si
                     one[e, 1 - side, k, t] = i4(one_all[k, t] - s)
 
 
+LANES = 8  # root cuts whose tables stand side by side
+LANE_ARGUMENTS = (
+    "H", "h_at", "run", "T", "t_at", "last_at", "one", "one_at", "low_at", "one_all", "all_at", "Q", "W", "low", "high",
+    "out_at", "out_other",
+)  # fmt: skip
+
+
+class _LaneCode:
+    """Emits one pass over ``rows`` rows of a pair's tables for eight root cuts at once; see :func:`_lane_rows`."""
+
+    def __init__(self, context, builder, signature, args, rows):
+        self.builder, self.rows = builder, rows
+        self.vector = ir.VectorType(ir.IntType(32), LANES)
+        self.zero = ir.Constant(self.vector, [0] * LANES)
+        self.data = {}
+        for name, ty, value in zip(LANE_ARGUMENTS, signature.args, args, strict=True):
+            is_array = isinstance(ty, types.Array)
+            self.data[name] = context.make_array(ty)(context, builder, value).data if is_array else value
+        self.width = builder.mul(self.data["W"], self.const(LANES))
+        self.lows = []
+        for r in range(rows):
+            left = self.load("one", self.plus("low_at", LANES * r))
+            self.lows.append((left, builder.sub(self.splat("one_all", self.plus("all_at", r)), left)))
+        self.extremes = [[self.slots(4), self.slots(4)] for _ in range(rows)]
+        self.sums = self.slots(rows)
+
+    @staticmethod
+    def const(k):
+        return ir.Constant(ir.IntType(64), k)
+
+    def plus(self, name, k):
+        return self.builder.add(self.data[name], self.const(k))
+
+    def slots(self, n):
+        """Return ``n`` vectors of zeros that live across the loop (LLVM makes registers of them)."""
+        slots = [cgutils.alloca_once_value(self.builder, self.zero) for _ in range(n)]
+        for slot in slots:
+            self.builder.store(self.zero, slot)
+        return slots
+
+    def pointer(self, name, index):
+        return self.builder.bitcast(self.builder.gep(self.data[name], [index]), self.vector.as_pointer())
+
+    def load(self, name, index):
+        return self.builder.load(self.pointer(name, index), align=4)
+
+    def store(self, name, index, value):
+        self.builder.store(value, self.pointer(name, index), align=4)
+
+    def splat(self, name, index):
+        undefined = ir.Constant(self.vector, ir.Undefined)
+        scalar = self.builder.load(self.builder.gep(self.data[name], [index]))
+        first = self.builder.insert_element(undefined, scalar, ir.Constant(ir.IntType(32), 0))
+        return self.builder.shuffle_vector(first, undefined, self.zero)
+
+    def least(self, a, b):
+        return self.builder.select(self.builder.icmp_signed("<", a, b), a, b)
+
+    def largest(self, a, b):
+        return self.builder.select(self.builder.icmp_signed(">", a, b), a, b)
+
+    def cell(self, r, u, u8, x):
+        """Cumulated left and right cells of row ``r``, given the left cell above."""
+        add = self.builder.add
+        at = add(add(self.data["h_at"], self.builder.mul(self.width, self.const(r))), u8)
+        h = self.load("H", at)
+        self.store("H", at, self.zero)
+        for shift in (1, 2, 4):  # cut e has the rows of all cuts before it as well
+            mask = [LANES if k < shift else k - shift for k in range(LANES)]
+            h = add(h, self.builder.shuffle_vector(h, self.zero, ir.Constant(self.vector, mask)))
+        total = add(self.builder.load(self.sums[r]), h)
+        self.builder.store(total, self.sums[r])
+        x = add(x, total)
+        t_at = add(add(self.data["t_at"], self.builder.mul(self.data["W"], self.const(r))), u)
+        return x, self.builder.sub(self.splat("T", t_at), x)
+
+    def column(self, u):
+        """All rows of column ``u``."""
+        sub, both = self.builder.sub, (self.least, self.largest)
+        u8 = self.builder.mul(u, self.const(LANES))
+        x = self.load("run", u8)
+        last = self.load("one", self.builder.add(self.data["one_at"], u8))
+        margins = (last, sub(self.splat("T", self.builder.add(self.data["last_at"], u)), last))
+        columns = [[[], [], [], []], [[], [], [], []]]
+        for r in range(self.rows):
+            cells = self.cell(r, u, u8, x)
+            x = cells[0]
+            for side, v in enumerate(cells):
+                y, b = sub(margins[side], v), sub(self.lows[r][side], v)
+                for slot, op, w in zip(self.extremes[r][side], both + both, (v, v, y, y), strict=True):
+                    self.builder.store(op(self.builder.load(slot), w), slot)
+                for values, w in zip(columns[side], (v, v, b, b), strict=True):
+                    values.append(w)
+        self.store("run", u8, x)
+        for j, (op, values) in enumerate(zip((both + both) * 2, columns[0] + columns[1], strict=True)):
+            q = self.builder.add(self.builder.mul(self.width, self.const(j)), u8)
+            w = self.load("Q", q)
+            for other in values:
+                w = op(w, other)
+            self.store("Q", q, w)
+
+    def finish(self):
+        """Best values of the rows themselves, from their extremes."""
+        sub, add = self.builder.sub, self.builder.add
+        end = self.load("one", add(self.data["one_at"], sub(self.width, self.const(LANES))))
+        end_at = add(self.data["last_at"], sub(self.data["W"], self.const(1)))
+        ends = ((end, self.data["out_at"]), (sub(self.splat("T", end_at), end), self.data["out_other"]))
+        for r in range(self.rows):
+            for side, (total, first) in enumerate(ends):
+                at, row = add(first, self.const(LANES * r)), self.lows[r][side]
+                k0, k1, k2, k3 = (self.builder.load(slot) for slot in self.extremes[r][side])
+                self.store("low", at, self.least(self.load("low", at), self.least(k0, sub(row, k1))))
+                rest = self.least(k2, sub(sub(total, row), k3))
+                self.store("high", at, self.least(self.load("high", at), rest))
+
+
+def _lane_rows(rows):
+    """Build the intrinsic that does ``rows`` rows of one pair's tables for eight root cuts at once.
+
+    Written in vectors by hand, because LLVM does not find them: lane e holds cut e. ``H`` (rows, W, 8) are the sums of
+    the rows between cuts e - 1 and e, left zeroed; ``run`` (W, 8) the cumulated row before. A cell x of the cumulated
+    table splits a pair into four leaves, x, low - x, last - x and the rest; for two actions the best split inside
+    {f <= t} is min(min_u x, low - max_u x), so that least and largest cells are all there is to keep: of rows here, of
+    columns in ``Q`` (8, W, 8). The other side of each cut is the total ``T`` less this one.
+    """
+
+    def typed(typingctx, H, h_at, run, T, t_at, last_at, one, one_at, low_at, one_all, all_at, Q, W, low, high, out_at,
+              out_other):  # fmt: skip
+        arrays = {0: H, 2: run, 3: T, 6: one, 9: one_all, 11: Q, 13: low, 14: high}
+        signature = types.void(*(arrays.get(i, types.int64) for i in range(len(LANE_ARGUMENTS))))
+
+        def codegen(context, builder, signature, args):
+            code = _LaneCode(context, builder, signature, args, rows)
+            with cgutils.for_range(builder, code.data["W"]) as loop:
+                code.column(loop.index)
+            code.finish()
+            return context.get_dummy_value()
+
+        return signature, codegen
+
+    return intrinsic(typed)
+
+
+_lane_one, _lane_two = _lane_rows(1), _lane_rows(2)
+
+
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _sweep_pairs(codes, q, K, P, minima, p, bins, offset, where, T, index, ends, n_ends, side, low, high, H, C, D, quad,
-                 control):  # fmt: skip
+def _lane_pair(H, run, T, base, one, fo, go, one_all, Q, R, W, low, high, own, other):
+    """Scan one pair's tables for eight root cuts; results of cut t of f go to low[(own + fo + t) * 8 ...] and so on."""
+    n = W * LANES
+    for i in range(n):
+        run[i] = i4(0)
+    for i in range(8 * n):
+        Q[i] = i4(0)
+    last = base + (R - 1) * W
+    for k in range(R // 2):
+        t = 2 * k
+        _lane_two(H, t * n, run, T, base + t * W, last, one, go * LANES, (fo + t) * LANES, one_all, fo + t, Q, W, low,
+                  high, (own + fo + t) * LANES, (other + fo + t) * LANES)  # fmt: skip
+    if R % 2 == 1:
+        t = R - 1
+        _lane_one(H, t * n, run, T, base + t * W, last, one, go * LANES, (fo + t) * LANES, one_all, fo + t, Q, W, low,
+                  high, (own + fo + t) * LANES, (other + fo + t) * LANES)  # fmt: skip
+    end = (go + W - 1) * LANES
+    for side in range(2):
+        to = ((own if side == 0 else other) + go) * LANES
+        for u in range(W):
+            for e in range(LANES):
+                i = u * LANES + e
+                margin = one[go * LANES + i]
+                total = one[end + e]
+                if side == 1:
+                    margin = i4(T[last + u] - margin)
+                    total = i4(T[last + W - 1] - total)
+                x = min(Q[4 * side * n + i], i4(margin - Q[(4 * side + 1) * n + i]))
+                low[to + i] = min(low[to + i], x)
+                y = min(Q[(4 * side + 2) * n + i], i4(i4(total - margin) - Q[(4 * side + 3) * n + i]))
+                high[to + i] = min(high[to + i], y)
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _sweep_lanes(codes, q, p, bins, offset, where, T, index, ends, first, n, side, one, one_all, low, high, control):
+    """_sweep_pairs for two actions without minimum counts: up to eight cuts first, first + 1, ... at once."""
+    S = offset[p]
+    widest = 1
+    pair = 1
+    for f in range(p):
+        widest = max(widest, bins[f])
+        for g in range(f + 1, p):
+            if where[f, g] >= 0:
+                pair = max(pair, bins[f] * bins[g])
+    H = np.zeros(pair * LANES, np.int32)
+    run = np.empty(widest * LANES, np.int32)
+    Q = np.empty(8 * widest * LANES, np.int32)
+    ones = np.empty(S * LANES, np.int32)
+    lows = np.empty(2 * S * LANES, np.int32)
+    highs = np.empty(2 * S * LANES, np.int32)
+    for t in range(S):
+        for e in range(LANES):
+            ones[t * LANES + e] = one[first + min(e, n - 1), side, 0, t]
+    for i in range(2 * S * LANES):
+        lows[i] = i4(2 * FORBIDDEN)
+        highs[i] = i4(2 * FORBIDDEN)
+    d = q[0]
+    for f0 in range(p):
+        for g0 in range(f0 + 1, p):
+            if control[S_STOP] != 0:
+                return False
+            if where[f0, g0] < 0:
+                continue
+            f, g = f0, g0
+            if bins[f0] > bins[g0]:
+                f, g = g0, f0
+            cf = codes[f]
+            cg = codes[g]
+            W = np.uint64(bins[g])
+            for e in range(n):
+                start = ends[0] if e == 0 else ends[first + e]
+                stop = ends[first + e + 1]
+                lane = np.uint64(e)
+                for i in range(min(start, stop), max(start, stop)):
+                    r = index[i]
+                    x = (np.uint64(cf[r]) * W + np.uint64(cg[r])) * np.uint64(LANES) + lane
+                    H[x] = i4(H[x] + d[r])
+            _lane_pair(H, run, T, where[f0, g0], ones, offset[f], offset[g], one_all[0], Q, bins[f], bins[g], lows,
+                       highs, side * S, (1 - side) * S)  # fmt: skip
+    for e in range(n):
+        for s in range(2):
+            for t in range(S):
+                low[first + e, s, t] = min(low[first + e, s, t], lows[(s * S + t) * LANES + e])
+                high[first + e, s, t] = min(high[first + e, s, t], highs[(s * S + t) * LANES + e])
+    return True
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _sweep_pairs(codes, q, K, P, minima, p, bins, offset, where, T, index, ends, first, n_ends, side, low, high, H, C,
+                 D, quad, control):  # fmt: skip
     """Tables of every pair for one side growing by rows index[ends[e]:ends[e + 1]]; the other side by difference."""
     for f0 in range(p):
         for g0 in range(f0 + 1, p):
@@ -1144,9 +1383,10 @@ def _sweep_pairs(codes, q, K, P, minima, p, bins, offset, where, T, index, ends,
             d3 = d.reshape((K, R, B))
             fo = offset[f]
             go = offset[g]
-            for e in range(n_ends):
-                a = min(ends[e], ends[e + 1])
-                b = max(ends[e], ends[e + 1])
+            for e in range(first, n_ends):
+                start = ends[0] if e == first else ends[e]
+                a = min(start, ends[e + 1])
+                b = max(start, ends[e + 1])
                 for k in range(K):
                     _fill(h[k * R * B : (k + 1) * R * B], B, cf, cg, q[k], index, a, b)
                     _cumulate(h3[k], c3[k], R, B)
@@ -1220,9 +1460,13 @@ def _sweep(codes, P, minima, m, bins, offset, lam, tables, index, cuts, n_cuts, 
             for u in range(n_block + 1):
                 junk[x, u] = i4(0)
     ends = np.empty(n_cuts + 1, np.int64)
-    middle = 0
+    middle = 0  # cuts below are reached from the left, the others from the right
     while middle < n_cuts and 2 * row_ends[cuts[middle] + 1] <= m:
         middle += 1
+    if signed and n_cuts <= LANES:
+        middle = n_cuts if row_ends[cuts[n_cuts - 1] + 1] <= m - row_ends[cuts[0] + 1] else 0
+    elif signed:
+        middle = min((middle + LANES // 2) // LANES * LANES, n_cuts)
     for side in range(2):
         first = 0 if side == 0 else middle
         n = middle if side == 0 else n_cuts - middle
@@ -1233,9 +1477,6 @@ def _sweep(codes, P, minima, m, bins, offset, lam, tables, index, cuts, n_cuts, 
             c = first + e if side == 0 else n_cuts - 1 - e
             ends[e + 1] = row_ends[cuts[c] + 1]
         _sweep_single(codes, q, K, p, bins, offset, one_all, index, ends, n, side, one, h, n_block)
-        if not _sweep_pairs(codes, q, K, P, minima, p, bins, offset, where, T, index, ends, n, side, low, high, H, C, D,
-                            quad, control):  # fmt: skip
-            return False
         if n_block > 0:
             G[:] = i4(0)
             sums[:] = i4(0)
@@ -1260,6 +1501,16 @@ def _sweep(codes, P, minima, m, bins, offset, lam, tables, index, cuts, n_cuts, 
                         _scan_block(
                             g, sums[s], n_block, K, P, minima, block, offset, C2, quad, junk, low[e, z], high[e, z]
                         )
+        e = 0
+        while signed and n - e >= 3:  # eight at once cost as much as three one by one
+            group = min(n - e, LANES)
+            if not _sweep_lanes(codes, q, p, bins, offset, where, T, index, ends, e, group, side, one, one_all, low,
+                                high, control):  # fmt: skip
+                return False
+            e += group
+        if e < n and not _sweep_pairs(codes, q, K, P, minima, p, bins, offset, where, T, index, ends, e, n, side, low,
+                                      high, H, C, D, quad, control):  # fmt: skip
+            return False
         for e in range(n):
             c = first + e if side == 0 else n_cuts - 1 - e
             rows = ends[e + 1]
@@ -1281,7 +1532,7 @@ def _sweep(codes, P, minima, m, bins, offset, lam, tables, index, cuts, n_cuts, 
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _cuts_per_round(left, right, cuts, budget, fill, per_cut):
+def _cuts_per_round(left, right, cuts, budget, fill, per_cut, lanes):
     """How many cuts to sweep at once: one a live run, more where filling tables costs more than reading them."""
     runs = 0
     live = 0
@@ -1291,7 +1542,10 @@ def _cuts_per_round(left, right, cuts, budget, fill, per_cut):
         live += now
         runs += now and not before
         before = now
-    n = min(MOST_CUTS, max(3, runs, fill // per_cut))
+    n = max(3, runs, fill // per_cut)
+    if lanes:
+        n = (n + LANES - 1) // LANES * LANES
+    n = min(MOST_CUTS, n)
     return live if live <= min(MOST_CUTS, 2 * n) else n
 
 
@@ -1393,6 +1647,7 @@ def advance(
     whose lower splits are left to the caller, and OPEN for such a subtree of which nothing is stated.
     """
     constrained = len(minima) > 0
+    lanes = P == 1 and not constrained
     cuts_solved = 0
     batch = 0  # cuts of the last sweep, in chosen
     chosen = np.empty(MOST_CUTS, np.int64)
@@ -1489,7 +1744,7 @@ def advance(
                 if t < 0:
                     t = _choose_cut(left[level], right[level], least[level], most[level], cuts, budget)
             elif t < 0:
-                batch = _cuts_per_round(left[level], right[level], cuts, budget, tables[9][4], tables[9][5])
+                batch = _cuts_per_round(left[level], right[level], cuts, budget, tables[9][4], tables[9][5], lanes)
                 batch = _choose_many(
                     left[level], right[level], never, least[level], most[level], 0, cuts, budget, batch, chosen
                 )
