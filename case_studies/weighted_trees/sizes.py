@@ -104,9 +104,10 @@ def draw(study, table: pd.DataFrame) -> None:
     ):
         ax.set(xscale="log", xlabel="seconds", title=title)
     for ax in axes:
-        ax.xaxis.set_major_formatter("{x:g}")
-        ax.xaxis.set_minor_formatter("{x:g}")
-    axes[0].set_ylabel("filled: " + " rows, open: ".join(f"{n:,}" for n in reversed(sizes)) + " rows")
+        ax.set_xticks([0.5, 1, 2], ["0.5", "1", "2"])
+        ax.xaxis.set_minor_formatter("")
+    rows = [f"{n:,} rows" for n in sizes]
+    figure.suptitle(f"filled: {rows[-1]}; open: {', '.join(rows[:-1]) or 'none'}", fontsize=10)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
     study.figure(figure, "sizes")

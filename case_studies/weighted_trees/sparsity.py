@@ -14,9 +14,9 @@ from weighted_trees.fitting import COLORS, proved, timed, weighted_accuracy
 
 from policytree import Guesses, OptimalTreeClassifier
 
-PENALTIES = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
+PENALTIES = (0.02, 0.01, 0.005, 0.002, 0.001)
 DEPTH = 5
-TIME_LIMIT = 3
+TIME_LIMIT = 2
 FACTOR = 100  # of duplication: rows of the largest weight stand that often
 AMPLIFICATION = 1.0  # of sampling
 SOLVERS = {
