@@ -102,6 +102,11 @@ class Status(Enum):
     HEURISTIC = "heuristic"
     INFEASIBLE = "infeasible"
 
+    @property
+    def proved(self) -> bool:
+        """Whether the search ended with a proof, if only for the thresholds or depth that were guessed."""
+        return self in (Status.OPTIMAL, Status.OPTIMAL_GIVEN_GUESSES)
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:

@@ -145,7 +145,7 @@ def certificate(result: Result) -> dict[str, str]:
     """What the search proved, in words."""
     study, estimator = result.study, result.estimator
     tree = estimator.policy_tree_
-    data = bin_matrix(tree.encoder_.encode(study.X), tree.encoder_.features)
+    data = bin_matrix(tree.encoder_.encode(study.X), tree.encoder_.features, max_bins=tree.max_bins)
     splits, features = int((data.n_bins - 1).sum()), len({column.feature for column in data.columns})
     among = f"{splits:,} possible splits of {features} covariates"
     if not data.exact:
@@ -153,6 +153,7 @@ def certificate(result: Result) -> dict[str, str]:
     allowed = f"of depth {estimator.max_depth} or less"
     words = {
         Status.OPTIMAL: f"optimal: no tree {allowed} is better, among {among}",
+        Status.OPTIMAL_GIVEN_GUESSES: f"optimal for these thresholds: no tree {allowed} is better, among {among}",
         Status.TIME_LIMIT: f"time limit: a better tree {allowed} may exist, but none beyond the bound; {among}",
     }
     price = f", less {estimator.regularization:g} per leaf" if estimator.regularization else ""

@@ -13,6 +13,7 @@ from policytree.binning import FeatureEncoder, bin_matrix
 from policytree.estimators.inputs import check_number, n_threads, node_means
 from policytree.estimators.search import Job, check_search_arguments, chosen_solver, make_guesses, search
 from policytree.exceptions import InputError, SearchWarning
+from policytree.solvers.estimate import LONG, estimated_seconds, in_words
 from policytree.types import Problem, SearchLimits, Solution, Status
 
 # Ends of a search that were asked for, by the choice of the solver or by guesses: no reason to warn.
@@ -42,6 +43,7 @@ class TreeEstimator(BaseEstimator):
         check_number("min_samples_leaf", self.min_samples_leaf, 1, integer=True)
         check_number("time_limit", self.time_limit, 0, none=True)
         check_number("memory_limit", self.memory_limit, 0, none=True)
+        check_number("max_bins", self.max_bins, 2, integer=True, none=True)
         check_search_arguments(self.solver, self.solver_options, self.guesses)
         n_threads(self.n_jobs)
 
@@ -49,7 +51,7 @@ class TreeEstimator(BaseEstimator):
         """Bin the encoded rows and weight their losses."""
         total = float(weight.sum())
         problem = Problem(
-            bin_matrix(X, self.encoder_.features),
+            bin_matrix(X, self.encoder_.features, max_bins=self.max_bins),
             losses * weight[:, None],
             self.regularization * total,
             self.max_depth,
@@ -63,6 +65,8 @@ class TreeEstimator(BaseEstimator):
         """Guess, search, and keep the tree; warns if the search was stopped before the proof."""
         self.guesses_, report = make_guesses(job, self.guesses, self.random_state)
         solve = chosen_solver(self.solver, self.solver_options, self.random_state)
+        if self.time_limit is None and self.solver == "direct" and self.guesses_ is None:
+            _warn_of_long_search(job.problem)
         limits = SearchLimits(self.time_limit, self.memory_limit, n_threads(self.n_jobs))
         if self.verbose:
             from policytree.progress import search_progress
@@ -173,3 +177,16 @@ class TreeEstimator(BaseEstimator):
         seeded = self.random_state is not None or (self.solver == "direct" and self.guesses is None)
         tags.non_deterministic = self.time_limit is not None or not seeded
         return tags
+
+
+def _warn_of_long_search(problem: Problem) -> None:
+    """Say so before, not after, when a search without a time limit looks long."""
+    seconds = estimated_seconds(problem)
+    if seconds > LONG:
+        rows, cuts = problem.data.n_rows, int((problem.data.n_bins - 1).sum())
+        warnings.warn(
+            f"The search may take about {in_words(seconds)} ({rows:,} rows, {cuts:,} possible splits); set time_limit "
+            "to get the best tree found by then and its gap, lower max_depth or max_bins, or pass guesses.",
+            SearchWarning,
+            stacklevel=5,
+        )

@@ -32,7 +32,7 @@ class OptimalTreeClassifier(ClassifierMixin, TreeEstimator):
         Smallest number of rows in a leaf (weights are not counted).
     objective : {"accuracy", "balanced_accuracy"}, default "accuracy"
         Whether every unit of weight counts alike, or every class (weights are then divided by their class's total).
-    solver, solver_options, guesses, time_limit, memory_limit, n_jobs, random_state, verbose
+    solver, solver_options, guesses, time_limit, memory_limit, max_bins, n_jobs, random_state, verbose
         As for :class:`PolicyTree`.
 
     Attributes
@@ -64,6 +64,7 @@ class OptimalTreeClassifier(ClassifierMixin, TreeEstimator):
         guesses=None,
         time_limit=None,
         memory_limit=None,
+        max_bins=None,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -77,6 +78,7 @@ class OptimalTreeClassifier(ClassifierMixin, TreeEstimator):
         self.guesses = guesses
         self.time_limit = time_limit
         self.memory_limit = memory_limit
+        self.max_bins = max_bins
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

@@ -31,7 +31,7 @@ class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
         Largest number of splits on a path; None means no limit (then set ``regularization``).
     min_samples_leaf : int, default 1
         Smallest number of rows in a leaf (weights are not counted).
-    solver, solver_options, guesses, time_limit, memory_limit, n_jobs, random_state, verbose
+    solver, solver_options, guesses, time_limit, memory_limit, max_bins, n_jobs, random_state, verbose
         As for :class:`PolicyTree`.
 
     Attributes
@@ -67,6 +67,7 @@ class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
         guesses=None,
         time_limit=None,
         memory_limit=None,
+        max_bins=None,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -80,6 +81,7 @@ class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
         self.guesses = guesses
         self.time_limit = time_limit
         self.memory_limit = memory_limit
+        self.max_bins = max_bins
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

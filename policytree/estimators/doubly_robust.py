@@ -10,7 +10,7 @@ from policytree.weighting import RewardEstimator
 
 _TREE_PARAMETERS = (
     "max_depth", "regularization", "min_samples_leaf", "min_samples_per_treatment", "direction", "solver",
-    "solver_options", "guesses", "time_limit", "memory_limit", "n_jobs", "random_state", "verbose",
+    "solver_options", "guesses", "time_limit", "memory_limit", "max_bins", "n_jobs", "random_state", "verbose",
 )  # fmt: skip
 
 
@@ -29,7 +29,7 @@ class DRPolicyTree(BaseEstimator):
         Folds of cross-fitting.
     max_depth, regularization, min_samples_leaf, min_samples_per_treatment, direction, solver
         As for :class:`PolicyTree`.
-    solver_options, guesses, time_limit, memory_limit, n_jobs, verbose
+    solver_options, guesses, time_limit, memory_limit, max_bins, n_jobs, verbose
         As for :class:`PolicyTree`.
     random_state : int, RandomState or None
         Seed of the folds, of learners that take one, and of the search where it needs one.
@@ -66,6 +66,7 @@ class DRPolicyTree(BaseEstimator):
         guesses=None,
         time_limit=None,
         memory_limit=None,
+        max_bins=None,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -84,6 +85,7 @@ class DRPolicyTree(BaseEstimator):
         self.guesses = guesses
         self.time_limit = time_limit
         self.memory_limit = memory_limit
+        self.max_bins = max_bins
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

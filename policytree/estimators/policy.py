@@ -40,6 +40,9 @@ class PolicyTree(TreeEstimator):
         Seconds of wall time; the best tree found and its gap are returned, with a :class:`SearchWarning`.
     memory_limit : float or None
         Bytes the search may use.
+    max_bins : int or None
+        Most distinct values a covariate keeps, 2 to 65,536: longer ones keep the thresholds nearest to their quantiles,
+        and ``status_`` is then OPTIMAL_GIVEN_GUESSES. None keeps every threshold (up to 65,535).
     n_jobs : int or None
         Threads. None means 1, -1 all cores. The tree does not depend on it.
     random_state : int, RandomState or None
@@ -92,6 +95,7 @@ class PolicyTree(TreeEstimator):
         guesses=None,
         time_limit=None,
         memory_limit=None,
+        max_bins=None,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -106,6 +110,7 @@ class PolicyTree(TreeEstimator):
         self.guesses = guesses
         self.time_limit = time_limit
         self.memory_limit = memory_limit
+        self.max_bins = max_bins
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 from policytree.solvers.direct import solve_direct
+from policytree.solvers.estimate import LONG, estimated_seconds
 from policytree.solvers.sampling import solve_sampling
 from policytree.types import Problem, SearchLimits, Solution
 
-PATIENCE = 600.0  # seconds, where no time limit is set
-SECONDS_PER_STEP = 2e-9  # measured: depth two costs about this per row and pair of columns
 FEWEST_ROWS = 1_000
 DRAWS = 4
 SAMPLING_SHARE = 0.25  # of the time
-
-
-def estimated_seconds(problem: Problem) -> float:
-    """Rough time of the direct solver, in seconds: right within a factor of about ten.
-
-    Depth two costs steps in proportion to rows and pairs of columns; every further level solves it for both sides of
-    every cut, on half the rows.
-    """
-    p, n = problem.data.codes.shape
-    cuts = float((problem.data.n_bins - 1).sum())
-    depth = min(math.inf if problem.max_depth is None else problem.max_depth, n - 1, 60)
-    if problem.max_depth is None and problem.leaf_penalty > 0:
-        spread = float((problem.losses.max(axis=1) - problem.losses.min(axis=1)).sum())
-        depth = min(depth, max(0.0, spread / problem.leaf_penalty - 1))
-    levels = max(0.0, depth - 2)
-    with_levels = math.log(SECONDS_PER_STEP * p * p * n + 1e-12) + levels * math.log(max(cuts, 1.0))
-    return math.exp(min(with_levels, 700.0))
 
 
 def solve_auto(problem: Problem, limits: SearchLimits | None = None, *, random_state=0) -> Solution:
@@ -54,7 +35,7 @@ def solve_auto(problem: Problem, limits: SearchLimits | None = None, *, random_s
         ``guarantees["solver"]`` names whose tree it is, ``guarantees["reason"]`` says why in one sentence.
     """
     limits = limits or SearchLimits()
-    budget = PATIENCE if limits.time_limit is None else limits.time_limit
+    budget = LONG if limits.time_limit is None else limits.time_limit
     estimate = estimated_seconds(problem)
     if estimate <= budget:
         reason = f"The direct solver should take about {estimate:.2g} s, within {budget:g} s: it proves the optimum."

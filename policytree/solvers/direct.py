@@ -44,7 +44,8 @@ def solve_direct(
     Returns
     -------
     Solution
-        ``status`` is OPTIMAL, or says which limit ended the search; the tree and the lower bound are valid either way.
+        ``status`` is OPTIMAL (OPTIMAL_GIVEN_GUESSES if thresholds were thinned), or says which limit ended the
+        search; the tree and the lower bound are valid either way.
 
     Notes
     -----
@@ -67,7 +68,9 @@ def solve_direct(
     search = _Search(node, depth, int(leaf), int(floor), limits, clock, fixed, float(problem.losses[:, 0].sum()))
     search.run()
     counters = {"merged_rows": node.n_rows, **search.counters()}
-    status = clock.status if clock.stopped and search.bound < search.best else Status.OPTIMAL
+    status = Status.OPTIMAL if problem.data.exact else Status.OPTIMAL_GIVEN_GUESSES
+    if clock.stopped and search.bound < search.best:
+        status = clock.status
     gap = fixed.to_float(search.best - search.bound)
     return finish(problem, fixed, expand(node, search.tree), gap, status, clock.seconds(), counters)
 

@@ -174,9 +174,9 @@ def solve_duplication(
     noise = 1e-14 * (float(np.abs(problem.losses).max(axis=1).sum()) + problem.leaf_penalty * tree.n_leaves)
     bound = min(objective, max(bound - noise, equivalent_points_bound(problem)))
     resolution = total / copies * inner.resolution + 2 * noise
-    status = inner.status if inner.status is not Status.OPTIMAL else Status.HEURISTIC
-    if inner.status is Status.OPTIMAL and objective - bound <= resolution:
-        status = Status.OPTIMAL
+    status = Status.HEURISTIC if inner.status.proved else inner.status
+    if inner.status.proved and objective - bound <= resolution:
+        status = inner.status
     guarantees["dropped_weight"] = float(labelled.weight[made.counts == 0].sum() / total)
     guarantees["duplicated_rows"] = float(copies)
     return replace(

@@ -12,8 +12,6 @@ from policytree.solvers.direct import solve_direct
 from policytree.solvers.rescore import equivalent_points_bound
 from policytree.types import Problem, SearchLimits, Solution, Status
 
-PROVED = (Status.OPTIMAL, Status.OPTIMAL_GIVEN_GUESSES)
-
 
 @dataclass(frozen=True, slots=True)
 class PathStep:
@@ -106,7 +104,7 @@ def _stated(step: PathStep, envelope: _Envelope, floor: float) -> Solution:
     bound, status = objective, Status.OPTIMAL_GIVEN_GUESSES if envelope.guessed else Status.OPTIMAL
     if not envelope.proved:
         bound = min(objective, floor + penalty)
-        status = Status.HEURISTIC if step.solution.status in PROVED else step.solution.status
+        status = Status.HEURISTIC if step.solution.status.proved else step.solution.status
     return replace(step.solution, objective=objective, lower_bound=bound, status=status)
 
 
@@ -164,7 +162,7 @@ class _Envelope:
         solution = self.solve(replace(self.problem, leaf_penalty=penalty, max_depth=depth), limits)
         if solution.status is Status.INFEASIBLE:
             return None
-        self.proved &= solution.status in PROVED and solution.gap <= solution.resolution
+        self.proved &= solution.status.proved and solution.gap <= solution.resolution
         self.guessed |= solution.status is Status.OPTIMAL_GIVEN_GUESSES
         tree = solution.tree
         return _Line(tree.n_leaves, float(tree.value[tree.is_leaf].min(axis=1).sum()), solution)

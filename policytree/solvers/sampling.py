@@ -120,7 +120,7 @@ def solve_sampling(
         "delta": delta,
         "probable_lower_bound": min(objective, max(certain, mean_bound - fall)),
     }
-    limited = [s.status for s in inner if s.status is not Status.OPTIMAL]
+    limited = [s.status for s in inner if not s.status.proved]
     limited += [Status.TIME_LIMIT] * (len(inner) < n_draws)
     return Solution(
         tree,

@@ -21,9 +21,10 @@ from numba.extending import intrinsic
 INF = 1 << 60  # value of a leaf that a minimum count forbids; two of them still fit
 FEASIBLE = 1 << 59  # values below are real
 FORBIDDEN = (1 << 30) - 1  # INF of the int32 tables: two of them fit, and no real leaf makes up for one
-LARGEST = (1 << 30) - 2  # bound of sums in int32 tables
+LARGEST = (1 << 30) - 2  # bound of sums in int32 tables beside FORBIDDEN; twice that without
 i4 = np.int32  # without it, numba computes in int64
 MOST_CUTS = 32  # cuts of a sweep
+SORT_FROM = 1 << 15  # rows
 OPEN = -(1 << 40)  # in trees: a subtree of depth two or less, to be solved
 UNLIMITED = 1 << 30  # depth without a limit: only the leaf penalty ends a path
 
@@ -417,29 +418,40 @@ def _prefix_sums(codes, planes, K, m, bins, offset):
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _quantise(planes, P, n_counts, m, q):
-    """Loss planes rounded to 30-bit sums, counts as they are; returns shift and the largest error of a row."""
-    total = 0
-    bits = 0
+def _quantise(planes, P, n_counts, m, q, errors):
+    """Loss planes rounded so that int32 holds their sums, counts as they are; returns shift and the sum of errors.
+
+    Row i's rounding makes no leaf look dearer than it is by more than ``errors[i]``: table values less the errors of
+    their rows are lower bounds.
+    """
+    below = 0
+    above = 0
     for i in range(m):
         x = 0
+        y = 0
         for k in range(P):
-            x = max(x, abs(planes[k, i]))
-            bits |= planes[k, i]
-        total += x
+            x = min(x, planes[k, i])
+            y = max(y, planes[k, i])
+        below -= x
+        above += y
+    limit = LARGEST if n_counts > 0 else 2 * LARGEST
     shift = 0
-    while (total >> shift) + m > LARGEST:
+    while (max(below, above) >> shift) + m > limit:
         shift += 1
     half = (1 << shift) >> 1
-    for k in range(P):
-        for i in range(m):
-            q[k, i] = i4((planes[k, i] + half) >> shift)
+    total = 0
+    for i in range(m):
+        worst = 0
+        for k in range(P):
+            x = (planes[k, i] + half) >> shift
+            q[k, i] = i4(x)
+            worst = max(worst, (x << shift) - planes[k, i])
+        errors[i] = worst
+        total += worst
     for k in range(P, P + n_counts):
         for i in range(m):
             q[k, i] = i4(planes[k, i])
-    if bits & ((1 << shift) - 1) == 0:
-        half = 0
-    return shift, half
+    return shift, total
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy")
@@ -770,8 +782,8 @@ def depth_two(codes, planes, P, minima, m, bins, offset, lam, roots, root_cuts, 
         size = max(size, (limit + 1) * widest)
     S = offset[p]
     q = np.empty((K, m), np.int32)
-    shift, half = _quantise(planes, P, len(minima), m, q)
-    error = m * half
+    errors = np.empty(m, np.int64)
+    shift, error = _quantise(planes, P, len(minima), m, q, errors)
     one = _prefix_sums(codes, q, K, m, bins, offset)
     low = np.full(S + widest + limit + 1, 2 * FORBIDDEN, np.int32)  # behind the features: one of chosen cuts only
     high = np.full(S + widest + limit + 1, 2 * FORBIDDEN, np.int32)
@@ -835,13 +847,13 @@ def depth_two(codes, planes, P, minima, m, bins, offset, lam, roots, root_cuts, 
             break
         t = root_cuts[f]
         value = roots[f]
-        if half > 0:
+        if error > 0:
             value = _exact_value(codes, planes, P, minima, m, bins, offset, lam, f, t, exact)
         if value < best:
             best = value
             best_f = f
             best_t = t
-        if half == 0:
+        if error == 0:
             continue
         W[offset[f] + t] = value
         roots[f] = INF
@@ -915,7 +927,7 @@ def depth_two(codes, planes, P, minima, m, bins, offset, lam, roots, root_cuts, 
                 if v < roots[f]:
                     roots[f] = v
                     root_cuts[f] = t
-                if v < best and half > 0:
+                if v < best and error > 0:
                     v = _exact_value(codes, planes, P, minima, m, bins, offset, lam, f, t, exact)
                 if v < best:
                     best = v
@@ -1062,7 +1074,7 @@ def _total_tables(codes, q, K, m, p, bins, offset, where, T, one_all):
 def make_tables(codes, planes, P, minima, m, bins, offset):
     """What sweeps over one set of rows share: rounded planes, cumulated tables of all rows, and the binary block.
 
-    The last entry holds the size of the block, the rounding (shift, largest error of a row), whether sweeping pays at
+    The last but one entry holds the size of the block, the rounding (shift, sum of errors), whether sweeping pays at
     all, and the cost in ns of filling the tables and of reading them for a cut (measured).
     """
     p = len(bins)
@@ -1079,13 +1091,26 @@ def make_tables(codes, planes, P, minima, m, bins, offset):
         size = 0
         n_block = 0
     q = np.empty((K, m), np.int32)
-    shift, half = _quantise(planes, P, len(minima), m, q)
+    errors = np.empty(m, np.int64)
+    shift, error = _quantise(planes, P, len(minima), m, q, errors)
     T = np.empty(size, np.int32)
     one_all = np.empty((K, offset[p]), np.int32)
     block, W, start, items, G = _make_block(codes, q, K, m, bins, n_block)
     if pays:
         _total_tables(codes, q, K, m, p, bins, offset, where, T, one_all)
-    return q, where, T, one_all, G, W, block, start, items, np.array([n_block, shift, half, pays, fill, per_cut])
+    return (
+        q,
+        where,
+        T,
+        one_all,
+        G,
+        W,
+        block,
+        start,
+        items,
+        np.array([n_block, shift, error, pays, fill, per_cut]),
+        errors,
+    )
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -1425,8 +1450,23 @@ def _sweep(codes, P, minima, m, bins, offset, lam, tables, index, cuts, n_cuts, 
     """Lower bounds (exact when rounding is) of depth two on both sides of ascending cuts; False if stopped."""
     p = len(bins)
     K = P + len(minima)
-    q, where, T, one_all, G_all, W, block, start, items, scalars = tables
-    n_block, shift, half = scalars[0], scalars[1], scalars[2]
+    q, where, T, one_all, G_all, W, block, start, items, scalars, errors = tables
+    n_block, shift, error = scalars[0], scalars[1], scalars[2]
+    rows = index  # of the block, which stays where it is
+    if m > SORT_FROM:  # gathering rows from all over the memory costs more than putting them in order once
+        ordered = np.empty((p, m), np.uint16)
+        for f in range(p):
+            for i in range(m):
+                ordered[f, i] = codes[f, index[i]]
+        planes = np.empty((K, m), np.int32)
+        for k in range(K):
+            for i in range(m):
+                planes[k, i] = q[k, index[i]]
+        codes = ordered
+        q = planes
+        index = np.empty(m, np.int32)
+        for i in range(m):
+            index[i] = i
     S = offset[p]
     widest = 1
     pair = 1
@@ -1467,6 +1507,11 @@ def _sweep(codes, P, minima, m, bins, offset, lam, tables, index, cuts, n_cuts, 
         middle = n_cuts if row_ends[cuts[n_cuts - 1] + 1] <= m - row_ends[cuts[0] + 1] else 0
     elif signed:
         middle = min((middle + LANES // 2) // LANES * LANES, n_cuts)
+    wrong = np.empty(m + 1 if error > 0 else 1, np.int64)
+    wrong[0] = 0
+    if error > 0:
+        for i in range(m):
+            wrong[i + 1] = wrong[i] + errors[rows[i]]
     for side in range(2):
         first = 0 if side == 0 else middle
         n = middle if side == 0 else n_cuts - middle
@@ -1483,7 +1528,7 @@ def _sweep(codes, P, minima, m, bins, offset, lam, tables, index, cuts, n_cuts, 
             for e in range(n):
                 a = min(ends[e], ends[e + 1])
                 b = max(ends[e], ends[e + 1])
-                _add_block(G, W, K, n_block, index, a, b, start, items)
+                _add_block(G, W, K, n_block, rows, a, b, start, items)
                 for k in range(K):
                     for i in range(a, b):
                         sums[0, k] = i4(sums[0, k] + q[k, index[i]])
@@ -1513,7 +1558,7 @@ def _sweep(codes, P, minima, m, bins, offset, lam, tables, index, cuts, n_cuts, 
             return False
         for e in range(n):
             c = first + e if side == 0 else n_cuts - 1 - e
-            rows = ends[e + 1]
+            at = ends[e + 1]
             vl[c] = _root_values(
                 one[e, 0], low[e, 0], high[e, 0], P, minima, p, bins, offset, lam, shift, in_low, in_high, best, values
             )
@@ -1521,9 +1566,9 @@ def _sweep(codes, P, minima, m, bins, offset, lam, tables, index, cuts, n_cuts, 
                 one[e, 1], low[e, 1], high[e, 1], P, minima, p, bins, offset, lam, shift, in_low, in_high, best, values
             )
             if vl[c] < FEASIBLE:
-                vl[c] -= rows * half
+                vl[c] -= wrong[at] if error > 0 else 0
             if vr[c] < FEASIBLE:
-                vr[c] -= (m - rows) * half
+                vr[c] -= error - wrong[at] if error > 0 else 0
             for s in range(2):
                 for u in range(S):
                     low[e, s, u] = i4(2 * FORBIDDEN)
@@ -1955,6 +2000,12 @@ def _enter(level, ncodes, nplanes, nbins, noffset, ncol, ncut, reg, tree, order,
         if f >= 0:
             tree[level, 0, 0] = -2 - ncol[level, f]
             tree[level, 0, 1] = ncut[level, offset[f] + t]
+        if lam > 0 and depth > 2:  # the same with what depth two costs: three leaves need no more than that
+            leaves = (min(budget, v) - floor + lam - 1) // lam - 1
+            if leaves - 1 < depth:
+                depth = max(leaves - 1, 2)
+                r[R_TRUNC] = min(r[R_TRUNC], floor + (max(leaves, 3) + 1) * lam)
+                r[R_USE] = depth if depth <= 3 else r[R_DEPTH]
     r[R_LAST] = 0
     if depth <= 2:
         if r[R_BEST] >= budget and r[R_TRUNC] < r[R_BEST]:
