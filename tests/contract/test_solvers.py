@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import _thread
-import threading
-import time
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from policytree.solvers import SOLVERS, get_solver
-from policytree.types import Progress, SearchLimits, Status
+from policytree.types import SearchLimits, Status
 from tests import checker, oracles, strategies
+from tests.contract.solving import PATIENCE, solve
 from tests.strategies import Case
 
 pytestmark = pytest.mark.parametrize("solver", list(SOLVERS.values()), ids=list(SOLVERS))
-
-
-PATIENCE = SearchLimits(time_limit=20.0)  # a search that should take milliseconds must fail a test, not hang it
-
-
-def solve(solver, case: Case, limits: SearchLimits = PATIENCE, **switches):
-    """Solve, and check all that can be checked without the optimum."""
-    problem = case.problem()
-    solution = solver(problem, limits, **switches)
-    checker.check_solution(problem, case.X, solution)
-    return solution
 
 
 def assert_optimal(solver, case: Case, **switches):
@@ -40,14 +27,6 @@ def assert_optimal(solver, case: Case, **switches):
         assert solution.status is Status.OPTIMAL, case
         assert Fraction(solution.objective) == optimum, f"{solution.objective} is not {float(optimum)}: {case!r}"
     return solution
-
-
-def assert_same_tree(one, other):
-    """Every array of two trees is identical."""
-    for name in ("children_left", "children_right", "feature", "threshold", "missing_go_to_left", "action"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
-    np.testing.assert_array_equal(one.value, other.value)
-    np.testing.assert_array_equal(one.n_node_samples, other.n_node_samples)
 
 
 def test_registry(solver):
@@ -253,217 +232,3 @@ def test_every_combination_of_switches_keeps_the_optimum_of_larger_problems(solv
     optimum = _fast_optimum(case)
     for switches in _all_settings(solver):
         assert solve(solver, case, **switches).objective == optimum, switches
-
-
-# --- what must change nothing, or change it by a known amount ---
-
-
-@pytest.fixture(params=["tiny", "tiny constrained", "larger", "larger penalised", "deep"])
-def some_case(request):
-    rng = np.random.default_rng(7)
-    if request.param.startswith("tiny"):
-        case = strategies.random_case(rng).but(max_depth=3)
-        return case.but(min_leaf=2) if "constrained" in request.param else case
-    if request.param == "deep":
-        return strategies.planted_case(rng, 60, 3, 3, 4, max_depth=4, min_leaf=3)
-    penalty = 25.0 if "penalised" in request.param else 0.0
-    return strategies.planted_case(rng, 150, 5, 3, 12, max_depth=3, penalty=penalty)
-
-
-def test_shifting_a_row_moves_the_objective_by_the_shift(solver, some_case, rng):
-    before = solve(solver, some_case).objective
-    shift = rng.integers(-1_000, 1_000, len(some_case.X))
-    after = solve(solver, some_case.but(losses=some_case.losses + shift[:, None])).objective
-    assert after == before + shift.sum()
-
-
-@pytest.mark.parametrize("factor", [2.0**-30, 0.125, 3.0, 1024.0])
-def test_scaling_losses_and_penalty_scales_the_objective(solver, some_case, factor):
-    before = solve(solver, some_case).objective
-    scaled = some_case.but(losses=some_case.losses * factor, penalty=some_case.penalty * factor)
-    assert solve(solver, scaled).objective == before * factor
-
-
-def test_permuting_rows_columns_and_actions_keeps_the_objective(solver, some_case, rng):
-    before = solve(solver, some_case).objective
-    rows, actions = rng.permutation(len(some_case.X)), rng.permutation(some_case.losses.shape[1])
-    columns = rng.permutation(some_case.X.shape[1])
-    permuted = some_case.but(
-        X=some_case.X[rows][:, columns],
-        losses=some_case.losses[rows][:, actions],
-        arms=None if some_case.arms is None else np.argsort(actions)[some_case.arms[rows]],
-        categorical=tuple(j for j, c in enumerate(columns) if c in some_case.categorical),
-    )
-    assert solve(solver, permuted).objective == before
-
-
-def test_monotone_transforms_keep_the_objective(solver, some_case, rng):
-    before = solve(solver, some_case).objective
-    X = some_case.X.copy()
-    for j in range(X.shape[1]):
-        if j not in some_case.categorical:
-            values, codes = np.unique(X[:, j], return_inverse=True)
-            new = np.unique(rng.normal(scale=1e6, size=2 * len(values) + 5))[: len(values)]
-            X[:, j] = np.where(np.isnan(X[:, j]), np.nan, new[codes])
-    assert solve(solver, some_case.but(X=X)).objective == before
-
-
-def test_mirrored_features_keep_the_objective(solver, some_case):
-    mirrored = some_case.X.copy()
-    numeric = [j for j in range(mirrored.shape[1]) if j not in some_case.categorical]
-    mirrored[:, numeric] *= -1
-    assert solve(solver, some_case.but(X=mirrored)).objective == solve(solver, some_case).objective
-
-
-def test_repeating_rows_doubles_the_losses(solver, some_case):
-    doubled = some_case.but(losses=2 * some_case.losses)
-    arms = None if some_case.arms is None else np.tile(some_case.arms, 2)
-    repeated = some_case.but(
-        X=np.tile(some_case.X, (2, 1)),
-        losses=np.tile(some_case.losses, (2, 1)),
-        min_leaf=2 * some_case.min_leaf,
-        arms=arms,
-        min_leaf_per_arm=2 * some_case.min_leaf_per_arm,
-    )
-    assert solve(solver, repeated).objective == solve(solver, doubled).objective
-
-
-def test_useless_columns_and_rows_keep_the_objective(solver, some_case):
-    before = solve(solver, some_case).objective
-    n = len(some_case.X)
-    wider = some_case.but(X=np.column_stack([some_case.X, np.full(n, 3.0), some_case.X[:, 0], np.full(n, np.nan)]))
-    assert solve(solver, wider.but(categorical=())).objective <= before
-    if 0 not in some_case.categorical:
-        assert solve(solver, wider).objective == before
-
-
-def test_deeper_is_never_worse(solver, some_case):
-    tiny = len(some_case.X) < 20
-    depths = [0, 1, 2, 3, 4, 5, len(some_case.X), None] if tiny else [0, 1, 2, 3]
-    objectives = [solve(solver, some_case.but(max_depth=depth)).objective for depth in depths]
-    assert objectives == sorted(objectives, reverse=True)
-    assert not tiny or objectives[-1] == objectives[-2]
-
-
-def test_a_dearer_leaf_means_fewer_leaves(solver, some_case):
-    penalties = [0.0, 0.5, 4.0, 12.0, 20.0, 28.0, 1e6]
-    solutions = [solve(solver, some_case.but(penalty=penalty)) for penalty in penalties]
-    leaves = [s.tree.n_leaves for s in solutions[1:]]  # without a penalty, useless leaves cost nothing
-    assert leaves == sorted(leaves, reverse=True)
-    assert leaves[-1] == 1
-    # The optimum is a smallest line among lines in the penalty: rising and concave.
-    objectives = [s.objective for s in solutions]
-    slopes = np.diff(objectives) / np.diff(penalties)
-    assert (slopes >= 1).all() and (np.diff(slopes) <= 1e-9).all()
-
-
-def test_minimum_leaf_sizes_only_cost(solver, some_case):
-    objectives = [solve(solver, some_case.but(min_leaf=size)).objective for size in (1, 2, 5, 10_000)]
-    assert objectives == sorted(objectives)
-    assert solve(solver, some_case.but(min_leaf=10_000)).status is Status.INFEASIBLE
-
-
-# --- determinism and manners ---
-
-
-@pytest.mark.parametrize("max_depth", [1, 2, 3])
-def test_one_thread_or_two_give_the_same_tree(solver, max_depth):
-    rng = np.random.default_rng(8)
-    case = strategies.planted_case(rng, 700, 6, 3, 25, max_depth=max_depth)
-    case = case.but(losses=case.losses * rng.lognormal(size=(700, 1)))
-    one = solve(solver, case, SearchLimits(n_jobs=1))
-    two = solve(solver, case, SearchLimits(n_jobs=2))
-    assert_same_tree(one.tree, two.tree)
-    assert (one.objective, one.lower_bound, one.status) == (two.objective, two.lower_bound, two.status)
-    assert_same_tree(one.tree, solve(solver, case, SearchLimits(n_jobs=1)).tree)
-
-
-def test_inputs_are_left_alone_and_may_have_any_layout(solver):
-    rng = np.random.default_rng(9)
-    case = strategies.planted_case(rng, 80, 4, 3, 9, max_depth=2)
-    expected = solve(solver, case)
-    losses = np.asfortranarray(case.losses)
-    losses.flags.writeable = False
-    problem = case.but(X=np.asfortranarray(case.X), losses=losses).problem()
-    for array in (problem.data.codes, problem.data.n_bins):
-        array.flags.writeable = False
-    solution = solver(problem, SearchLimits())
-    checker.check_solution(problem, case.X, solution)
-    assert_same_tree(solution.tree, expected.tree)
-    wide = np.repeat(case.losses, 2, axis=1)[:, ::2]  # strided view
-    assert_same_tree(solve(solver, case.but(losses=wide)).tree, expected.tree)
-    assert_same_tree(solve(solver, case.but(losses=case.losses.astype(np.float32))).tree, expected.tree)
-
-
-# --- limits ---
-
-
-@pytest.fixture(scope="module")
-def hard_case():
-    """Continuous features and mostly noise: nobody proves depth four of this in seconds."""
-    rng = np.random.default_rng(10)
-    X = rng.normal(size=(3_000, 10))
-    losses = rng.normal(size=(3_000, 3))
-    losses[:, 0] -= X[:, 0] * X[:, 1] > 0
-    return Case(X, losses, max_depth=4)
-
-
-def _check_stopped(solution, easier):
-    assert solution.objective <= oracles.best_leaf(easier.losses.tolist(), range(len(easier.X)))[0] + 1e-6
-    assert np.isfinite(solution.lower_bound)
-
-
-@pytest.mark.parametrize("time_limit", [0.0, 1e-9, 0.02, 0.3])
-def test_time_limit_gives_a_valid_tree_and_bound(solver, hard_case, time_limit):
-    solve(solver, hard_case.but(X=hard_case.X[:50], losses=hard_case.losses[:50], max_depth=3))  # compile first
-    start = time.perf_counter()
-    problem = hard_case.problem()
-    binned = time.perf_counter()
-    solution = solver(problem, SearchLimits(time_limit=time_limit))
-    seconds = time.perf_counter() - binned
-    checker.check_solution(problem, hard_case.X, solution)
-    assert solution.status in (Status.TIME_LIMIT, Status.OPTIMAL)
-    assert seconds <= 1.05 * time_limit + 0.2 + (binned - start), f"{seconds:.2f} s with a limit of {time_limit} s"
-    _check_stopped(solution, hard_case)
-
-
-def test_bound_of_a_stopped_search_holds(solver, hard_case):
-    """The bound at any stop is at most the optimum, which the unlimited search proves."""
-    case = hard_case.but(X=hard_case.X[:600, :4], losses=hard_case.losses[:600], max_depth=3)
-    optimum = solve(solver, case)
-    assert optimum.status is Status.OPTIMAL
-    for time_limit in (0.0, 0.01, 0.05, 0.2):
-        stopped = solve(solver, case, SearchLimits(time_limit=time_limit))
-        assert stopped.lower_bound <= optimum.objective + optimum.resolution
-        assert stopped.objective >= optimum.objective - optimum.resolution
-
-
-def test_progress_is_reported_and_consistent(solver, hard_case):
-    reports: list[Progress] = []
-    solution = solve(solver, hard_case, SearchLimits(time_limit=1.5, progress=reports.append))
-    assert reports, "a search of 1.5 s says nothing"
-    for report in reports:
-        assert report.lower_bound <= report.objective
-        assert 0 <= report.share_closed <= 1
-        assert report.subproblems >= 0
-    for earlier, later in pairwise(reports):
-        assert earlier.seconds <= later.seconds
-        assert earlier.objective >= later.objective
-        assert earlier.lower_bound <= later.lower_bound
-    assert solution.objective <= reports[-1].objective + solution.resolution
-    assert solution.lower_bound >= reports[-1].lower_bound
-
-
-def test_interrupt_returns_the_best_tree(solver, hard_case):
-    solve(solver, hard_case, SearchLimits(time_limit=0.1))  # compile first
-    timer = threading.Timer(0.5, _thread.interrupt_main)
-    problem = hard_case.problem()
-    timer.start()
-    try:
-        solution = solver(problem, SearchLimits(time_limit=20.0))
-    finally:
-        timer.cancel()
-    checker.check_solution(problem, hard_case.X, solution)
-    assert solution.status is Status.INTERRUPTED
-    assert solution.seconds < 5
-    _check_stopped(solution, hard_case)

@@ -1,0 +1,234 @@
+"""What ``policytree design`` prints and writes, and what its options mean."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from policytree import DRPolicyTree
+from policytree.cli.study import Roles, study_from_dataset, study_from_file
+from policytree.serialization import from_json
+from tests.cli.running import FILES, design, process, trial
+
+# What a whole run prints and writes
+
+
+def test_design_writes_every_file_and_names_it(designed):
+    folder, out, _ = designed
+    assert {path.name for path in (folder / "out").iterdir()} == FILES
+    for name in FILES:
+        assert name in out
+
+
+def test_design_prints_data_certificate_and_progress(designed):
+    _, out, err = designed
+    data = trial()
+    assert f"240 in {data['clinic'].nunique()} clusters (clinic)" in out
+    assert "covariates  age, income, region" in out
+    assert "known: 0.5 for drug" in out
+    for arm in ("None", "drug"):
+        assert f"{data.loc[data['arm'] == arm, 'y'].mean():.3f}" in out.split("Policy tree")[0]
+    assert "optimal: no tree of depth 1 or less is better" in out
+    assert "2 of 2" in err
+
+
+def test_designed_tree_is_the_known_rule(designed):
+    folder, _, _ = designed
+    tree = from_json((folder / "out" / "tree.json").read_text())
+    ages = trial()["age"]
+    assert tree.features[tree.feature[0]].name == "age"
+    assert ages[ages < 40].max() <= tree.threshold[0] < ages[ages >= 40].min()
+    assert [tree.actions[k] for k in tree.action[1:]] == ["drug", "None"]
+
+
+def test_value_table_finds_the_known_values(designed):
+    folder, out, _ = designed
+    values = pd.read_csv(folder / "out" / "values.csv", index_col="rule")
+    data = trial()
+    truth = {
+        "policy tree": 4.0 * (data["age"] < 40).mean(),
+        "always drug": np.where(data["age"] < 40, 4.0, -4.0).mean(),
+        "always None": 0.0,
+    }
+    assert set(values.index) == {*truth, "status quo", "plug-in rule"}
+    for rule, value in truth.items():
+        assert abs(values.loc[rule, "value"] - value) < 4 * values.loc[rule, "standard_error"]
+    # From some 48 rows an arm the outcome model is a straight line, which meets the step at 40 only about.
+    plug_in = values.loc["plug-in rule"]
+    assert truth["always None"] < plug_in["value"] < truth["policy tree"] + 4 * plug_in["standard_error"]
+    assert values.loc["status quo", "value"] == pytest.approx(data["y"].mean())
+    difference = values.loc["policy tree", "value"] - values.loc["always drug", "value"]
+    assert values.loc["always drug", "difference"] == pytest.approx(difference)
+    for rule in values.index:
+        assert rule in out.split("Value, held out")[1]
+
+
+def test_report_and_picture_and_leaves(designed):
+    folder, out, _ = designed
+    report = (folder / "out" / "report.txt").read_text()
+    assert "age ≤" in report
+    assert report.count("always drug") == 1
+    assert (folder / "out" / "tree.png").read_bytes().startswith(b"\x89PNG")
+    assert (folder / "out" / "tree.pdf").read_bytes().startswith(b"%PDF")
+    leaves = pd.read_csv(folder / "out" / "leaves.csv")
+    assert leaves["n"].sum() == 240
+    assert list(leaves["arm"]) == ["drug", "None"] or leaves["arm"].isna().any()  # pandas reads None as missing
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_tree_file_says_how_it_came_about(designed):
+    folder, _, _ = designed
+    saved = json.loads((folder / "out" / "tree.json").read_text())
+    assert saved["certificate"]["status"] == "optimal"
+    assert saved["certificate"]["gap"] == 0.0
+    assert saved["design"]["covariates"] == ["age", "income", "region"]
+    assert saved["design"]["options"]["max_depth"] == 1
+
+
+def test_same_numbers_as_the_library(designed):
+    folder, _, _ = designed
+    data = trial()
+    estimator = DRPolicyTree(max_depth=1, cv=2, random_state=0).fit(
+        data["y"], data["arm"], X=data[["age", "income", "region"]], propensity=0.5, groups=data["clinic"]
+    )
+    saved = json.loads((folder / "out" / "tree.json").read_text())
+    assert saved["certificate"]["objective"] == pytest.approx(estimator.objective_value_, rel=1e-12)
+
+
+def test_second_run_replaces_files_and_drops_the_table_it_has_not(csv, tmp_path):
+    folder = tmp_path / "deep" / "out"
+    folder.mkdir(parents=True)
+    for name in ("values.csv", "tree.json", "mine.txt"):
+        (folder / name).write_text("old")
+    code, out, err = design(csv, folder, "--no-value", "--max-depth", "1", "--cv", "2", "--propensity", "0.5")
+    assert code == 0, err
+    assert {path.name for path in folder.iterdir()} == (FILES - {"values.csv"}) | {"mine.txt"}
+    assert from_json((folder / "tree.json").read_text()).n_leaves == 2
+    assert "Not computed (--no-value)" in out
+
+
+def test_minimize_is_maximize_of_the_negative(tmp_path):
+    trees = []
+    for sign, direction in ((1, "maximize"), (-1, "minimize")):
+        data = trial()
+        data["y"] *= sign
+        data.to_csv(tmp_path / "trial.csv", index=False)
+        code, out, err = design(
+            tmp_path / "trial.csv", tmp_path / "out", "--direction", direction, "--no-value", "--cv", "2",
+            "--max-depth", "1", "--propensity", "None=0.5,drug=0.5",
+        )  # fmt: skip
+        assert code == 0, err
+        assert ("higher" if sign == 1 else "lower") + " is better" in out
+        trees.append(json.loads((tmp_path / "out" / "tree.json").read_text()))
+    assert trees[0]["threshold"] == trees[1]["threshold"]
+    assert trees[0]["action"] == trees[1]["action"]
+    assert trees[0]["certificate"]["objective"] == pytest.approx(-trees[1]["certificate"]["objective"], rel=1e-6)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv.gz", "semicolon.csv"])
+def test_other_files_give_the_same_study(tmp_path, csv, ending):
+    path = tmp_path / f"other.{ending}"
+    if ending == "parquet":
+        trial().to_parquet(path)
+    else:
+        trial().to_csv(path, index=False, sep=";" if "semicolon" in ending else ",")
+    first, second = (study_from_file(str(p), Roles("arm", "y")) for p in (csv, path))
+    pd.testing.assert_frame_equal(first.frame, second.frame, check_dtype=False)
+    assert first.covariates == second.covariates == ("age", "income", "region", "clinic")
+
+
+# What the options mean
+
+
+def test_none_is_an_arm_but_no_number(tmp_path):
+    data = trial()
+    data["income"] = data["income"].astype(str)
+    data.loc[3, "income"] = "None"
+    data.to_csv(tmp_path / "trial.csv", index=False)
+    study = study_from_file(str(tmp_path / "trial.csv"), Roles("arm", "y"))
+    assert list(study.observed.treatments) == ["None", "drug"]
+    assert study.frame["income"].dtype == np.float64
+    assert np.flatnonzero(study.frame["income"].isna()).tolist() == [3]
+
+
+def test_default_covariates_leave_out_roles_and_names(tmp_path):
+    data = trial().assign(name=[f"person {i}" for i in range(240)], p=0.5, w=1.0, row=range(240))
+    data.to_csv(tmp_path / "trial.csv", index=False)
+    roles = Roles("arm", "y", confounders="region", propensity="p", cluster="clinic", weights="w")
+    study = study_from_file(str(tmp_path / "trial.csv"), roles)
+    assert study.covariates == ("age", "income", "row")
+    assert study.confounders == ("region",)
+    assert any("'name'" in note for note in study.notes)
+    assert any("'row' numbers the rows" in note for note in study.notes)
+
+
+def test_propensity_forms(tmp_path):
+    data = trial().assign(p=0.3, q=0.7)
+    data.to_csv(tmp_path / "trial.csv", index=False)
+
+    def propensity(text):
+        return study_from_file(str(tmp_path / "trial.csv"), Roles("arm", "y", propensity=text)).propensity
+
+    assert propensity("0.3") == 0.3
+    assert propensity("drug=0.3, None=0.7") == {"drug": 0.3, "None": 0.7}
+    assert (propensity("p") == 0.3).all()
+    table = propensity("drug=p,None=q")
+    assert table[["drug", "None"]].iloc[0].tolist() == [0.3, 0.7]
+    assert propensity(None) is None
+
+
+def test_every_role_reaches_the_fit(tmp_path):
+    data = trial().assign(p=0.3, w=np.arange(1.0, 241.0))
+    data.to_csv(tmp_path / "trial.csv", index=False)
+    roles = Roles("arm", "y", "age, income", "region", "p", "clinic", "w", "minimize")
+    study = study_from_file(str(tmp_path / "trial.csv"), roles)
+    arguments = study.fit_arguments()
+    assert study.direction == "minimize"
+    for name, column in {"Y": "y", "T": "arm", "propensity": "p", "sample_weight": "w", "groups": "clinic"}.items():
+        assert arguments[name].tolist() == study.frame[column].tolist()
+    assert list(arguments["X"]) == ["age", "income"]
+    assert list(arguments["W"]) == ["region"]
+
+
+def test_options_come_before_what_a_built_in_study_says():
+    study = study_from_dataset("rand-hie", None, Roles())
+    assert (study.treatment, study.outcome, study.direction) == ("plan", "visits", "minimize")
+    assert (study.cluster, study.confounders) == ("person", ("site", "black"))
+    roles = Roles(treatment="coinsurance", outcome="spending", covariates="age,site", cluster="household")
+    other = study_from_dataset("rand-hie", None, roles)
+    assert list(other.observed.treatments) == [0, 25, 50, 95, 100]
+    assert (other.outcome, other.cluster) == ("spending", "household")
+    assert (other.covariates, other.confounders) == (("age", "site"), ("black",))
+    assert "dollars" in other.unit
+
+
+def test_time_limit_keeps_a_tree_and_says_so(csv, tmp_path):
+    code, out, err = design(
+        csv, tmp_path / "out", "--time-limit", "0", "--max-depth", "4", "--no-value", "--cv", "2", "--propensity", "0.5"
+    )
+    assert code == 0, err
+    assert "time limit: a better tree of depth 4 or less may exist" in out
+    assert "Warnings" in out
+    certificate = json.loads((tmp_path / "out" / "tree.json").read_text())["certificate"]
+    assert certificate["status"] == "time limit"
+    assert certificate["bound"] >= certificate["objective"]
+
+
+@pytest.mark.slow
+def test_rand_health_insurance_experiment(tmp_path):
+    running = process("design", "--dataset", "rand-hie", "-o", "out", cwd=tmp_path)
+    out, err = running.communicate(timeout=600)
+    assert running.returncode == 0, err
+    assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
+    assert "20,190 in 5,912 clusters (person)" in out
+    assert "optimal: no tree of depth 2 or less is better" in out
+    values = pd.read_csv(tmp_path / "out" / "values.csv", index_col="rule")
+    arms = {f"always {arm}" for arm in ("25%", "50%", "95%", "deductible", "free")}
+    assert set(values.index) == {"policy tree", "status quo", "plug-in rule"} | arms
+    # free care raises use (Manning et al. 1987); the tree, which seeks few visits, must beat it clearly
+    assert values.loc["always free", "difference_upper"] < 0
+    assert values.loc["status quo", "difference_upper"] < 0
+    assert max(map(len, out.splitlines())) <= 80

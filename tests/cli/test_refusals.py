@@ -1,0 +1,127 @@
+"""What the command line refuses: one sentence that names the remedy, exit code 2, and nothing written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from policytree import DRPolicyTree
+from tests.cli.running import design, refused, run, trial
+
+
+def change(tmp_path, **columns) -> Path:
+    path = tmp_path / "trial.csv"
+    trial().assign(**columns).to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b"", ["is empty"]), (b"a,b\n", ["no rows"]), (b"\x89PNG\r\n\x1a\n\x00\xff\xfe", ["not a CSV file"]),
+     (b"a,a,y\n1,2,3\n", ["more than one column 'a'"]), (b"a,b\n1,2\n1,2,3,4\n", ["cannot be read as CSV"])],
+)  # fmt: skip
+def test_bad_files(tmp_path, content, words):
+    path = tmp_path / "bad.csv"
+    path.write_bytes(content)
+    refused(design(path, tmp_path / "out"), "bad.csv", *words)
+    assert not (tmp_path / "out").exists()
+
+
+def test_missing_file_suggests_its_neighbour(csv, tmp_path):
+    refused(design(tmp_path / "trail.csv", tmp_path / "out"), "There is no file", "did you mean 'trial.csv'?")
+    refused(design(tmp_path, tmp_path / "out"), "is a folder")
+
+
+def test_bad_parquet(tmp_path):
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1 but no more")
+    refused(design(tmp_path / "bad.parquet", tmp_path / "out"), "cannot be read as Parquet")
+
+
+def test_missing_column_suggests_close_names(csv, tmp_path):
+    refused(run("design", csv, "--treatment", "Arm", "--outcome", "y"), "'Arm' (--treatment)", "did you mean 'arm'?")
+    refused(design(csv, tmp_path / "out", "--covariates", "age,incme"), "'incme'", "did you mean 'income'")
+    refused(design(csv, tmp_path / "out", "--cluster", "zzz"), "the columns are age, income")
+    refused(run("design", csv, "--treatment", "arm"), "--outcome is missing")
+
+
+BAD_COLUMNS = {
+    "missing treatment": ({"arm": ["None", None] * 120}, ["'arm'", "missing value"]),
+    "missing outcome": ({"y": [1.0, np.nan] * 120}, ["'y'", "missing value"]),
+    "one arm": ({"arm": "drug"}, ["'arm'", "only one treatment"]),
+    "text outcome": ({"y": ["good", "bad"] * 120}, ["'y'", "not numbers"]),
+    "infinite outcome": ({"y": [1.0, np.inf] * 120}, ["'y'", "infinite"]),
+    "infinite covariate": ({"income": [1.0, np.inf] * 120}, ["'income'", "infinite"]),
+    "rare arm": ({"arm": ["drug"] * 234 + ["None"] * 6}, ["None of column 'arm' has 6 rows", "--cv 5 needs 7"]),
+}
+
+
+@pytest.mark.parametrize("case", BAD_COLUMNS)
+def test_bad_columns(tmp_path, case):
+    columns, words = BAD_COLUMNS[case]
+    refused(design(change(tmp_path, **columns), tmp_path / "out"), *words)
+    assert not (tmp_path / "out").exists()
+
+
+BAD_OPTIONS = {
+    "propensity above one": (["--propensity", "1.5"], ["--propensity is 1.5", "between 0 and 1"]),
+    "propensity of zero": (["--propensity", "drug=0,None=1"], ["--propensity of drug", "between 0 and 1"]),
+    "propensities that sum to more": (["--propensity", "drug=0.6,None=0.6"], ["sum to 1.2"]),
+    "propensity of an unknown arm": (["--propensity", "drug=0.5,placebo=0.5"], ["'placebo'", "None, drug"]),
+    "propensity of one arm only": (["--propensity", "drug=0.5"], ["no probability for treatment None"]),
+    "propensity column": (["--propensity", "age"], ["'age' (--propensity)", "between 0 and 1"]),
+    "direction": (["--direction", "up"], ["--direction", "'up'"]),
+    "depth": (["--max-depth", "-1"], ["--max-depth"]),
+    "leaf": (["--min-samples-leaf", "500"], ["min_samples_leaf"]),
+    "folds": (["--cv", "1"], ["--cv"]),
+    "level": (["--level", "95"], ["level must lie between 0 and 1"]),
+    "no number": (["--max-depth", "two"], ["--max-depth"]),
+    "unknown option": (["--depth", "2"], ["--depth"]),
+    "outcome as covariate": (["--covariates", "age,y"], ["'y'", "is the outcome"]),
+    "treatment as confounder": (["--confounders", "arm"], ["'arm'", "is the treatment"]),
+    "jobs": (["--jobs", "0"], ["n_jobs"]),
+    "data twice": (["--dataset", "nsw"], ["not both"]),
+    "data directory alone": (["--data-dir", "x"], ["--data-dir"]),
+    "weights": (["--weights", "region"], ["'region'", "not numbers"]),
+}
+
+
+@pytest.mark.parametrize("case", BAD_OPTIONS)
+def test_bad_options(csv, tmp_path, case):
+    options, words = BAD_OPTIONS[case]
+    refused(design(csv, tmp_path / "out", *options), *words)
+    assert not (tmp_path / "out").exists()
+
+
+def test_smallest_arm_that_folds_inside_folds_can_use(tmp_path):
+    data = trial(60)
+    data["arm"] = ["rare"] * 4 + ["drug", "None"] * 28
+    data.to_csv(tmp_path / "trial.csv", index=False)
+    code, _, err = design(tmp_path / "trial.csv", tmp_path / "out", "--cv", "2", "--max-depth", "1")
+    assert code == 0, err
+    data["arm"] = ["rare"] * 3 + ["drug"] + ["drug", "None"] * 28
+    data.to_csv(tmp_path / "trial.csv", index=False)
+    refused(design(tmp_path / "trial.csv", tmp_path / "out", "--cv", "2"), "has 3 rows", "needs 4")
+
+
+def test_unknown_dataset():
+    refused(run("design", "--dataset", "rand"), "'rand'", "rand-hie")
+
+
+def test_output_that_cannot_be_written_is_refused_before_the_work(csv, tmp_path, monkeypatch):
+    def no_work(*_args, **_kwargs):
+        raise AssertionError("the computation began")
+
+    monkeypatch.setattr(DRPolicyTree, "fit", no_work)
+    (tmp_path / "file").write_text("mine")
+    refused(design(csv, tmp_path / "file" / "out"), "Cannot write", "is a file", "--output")
+    (tmp_path / "out" / "tree.json").mkdir(parents=True)
+    refused(design(csv, tmp_path / "out"), "tree.json", "is a folder")
+    if os.geteuid() != 0:  # root may write anywhere
+        locked = tmp_path / "locked"
+        locked.mkdir(mode=0o500)
+        refused(design(csv, locked), "Cannot write")
+    elif os.path.isdir("/proc"):
+        refused(design(csv, "/proc/policytree"), "Cannot write")

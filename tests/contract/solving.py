@@ -1,0 +1,34 @@
+"""What the contract's tests share: solve and check, compare trees."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from policytree.types import SearchLimits, Status
+from tests import checker
+from tests.strategies import Case
+
+PATIENCE = SearchLimits(time_limit=20.0)  # a search that should take milliseconds must fail a test, not hang it
+
+
+def solve(solver, case: Case, limits: SearchLimits = PATIENCE, **switches):
+    """Solve, and check all that can be checked without the optimum."""
+    problem = case.problem()
+    solution = solver(problem, limits, **switches)
+    checker.check_solution(problem, case.X, solution)
+    return solution
+
+
+def assert_same_tree(one, other):
+    """Every array of two trees is identical."""
+    for name in ("children_left", "children_right", "feature", "threshold", "missing_go_to_left", "action"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+    np.testing.assert_array_equal(one.value, other.value)
+    np.testing.assert_array_equal(one.n_node_samples, other.n_node_samples)
+
+
+def prove(solver, case: Case):
+    """Solve to the end and check the solution."""
+    solution = solve(solver, case, SearchLimits(time_limit=60.0))
+    assert solution.status is Status.OPTIMAL
+    return solution
