@@ -14,11 +14,11 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from policytree.evaluation import DIRECTIONS, Estimate, check_level, mean_estimate
+from policytree.evaluation import DIRECTIONS, Estimate, mean_estimate
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.folds import FoldPlan, make_folds
 from policytree.weighting.costs import treatment_costs
-from policytree.weighting.inputs import Observed, observe
+from policytree.weighting.inputs import Observed, check_level, observe
 from policytree.weighting.propensities import is_constant
 
 POLICY, STATUS_QUO, PLUG_IN = "policy tree", "status quo", "plug-in rule"

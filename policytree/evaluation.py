@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.stats import t as student_t
 
 from policytree.exceptions import InputError
-from policytree.weighting.inputs import as_series, group_codes, weights
+from policytree.weighting.inputs import as_series, check_level, group_codes, weights
 
 DIRECTIONS = ("maximize", "minimize")
 SUM_TOLERANCE = 1e-6
@@ -58,12 +58,6 @@ class Estimate:
             f"{100 * self.level:g}% interval [{self.lower:.6g}, {self.upper:.6g}], n={self.n}, "
             f"n_clusters={self.n_clusters})"
         )
-
-
-def check_level(level: float) -> None:
-    """Refuse a coverage that is none."""
-    if not 0.0 < level < 1.0:
-        raise InputError(f"level must lie between 0 and 1, for example 0.95; got {level!r}.")
 
 
 def mean_estimate(scores, *, groups=None, sample_weight=None, level: float = 0.95) -> Estimate:

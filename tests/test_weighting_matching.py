@@ -183,3 +183,12 @@ def test_gaps_are_refused(rng):
     X[3, 2] = np.nan
     with pytest.raises(InputError, match="Column 'x2' of X has missing values"):
         MatchingRewards().fit(Y, T, X=X)
+
+
+def test_gaps_in_new_rows_are_refused_by_name(rng):
+    X, T, Y, _ = trial(rng, 50)
+    fitted = MatchingRewards(n_neighbors=3, random_state=0).fit(Y, T, X=X)
+    new = X[:4].copy()
+    new[1, 2] = np.nan
+    with pytest.raises(InputError, match="Column 'x2' of X has missing values"):
+        fitted.predict_outcomes(X=new)

@@ -60,9 +60,16 @@ def design(
     ] = None,
     weights: Annotated[str | None, _option("Column of sampling weights.", _COLUMNS, metavar="COLUMN")] = None,
     dataset: Annotated[
-        str | None, _option("A built-in study instead of a file: rand-hie, nsw or actg175.", _COLUMNS, metavar="NAME")
+        str | None,
+        _option(
+            "A built-in study instead of a file: rand-hie, nsw, actg175, lalonde, lalonde-psid or lalonde-cps.",
+            _COLUMNS,
+            metavar="NAME",
+        ),
     ] = None,
-    data_dir: Annotated[str | None, _option("Folder of the files of actg175.", _COLUMNS, metavar="DIR")] = None,
+    data_dir: Annotated[
+        str | None, _option("Folder of the files of actg175 and the three of lalonde.", _COLUMNS, metavar="DIR")
+    ] = None,
     direction: Annotated[
         str | None,
         _option("maximize or minimize the outcome. Default: maximize, or the study's.", _TREE, metavar="WAY"),

@@ -18,9 +18,10 @@ from policytree.cli.files import check_folder, result_files, write_files
 from policytree.cli.study import Roles, Study, study_from_dataset, study_from_file
 from policytree.cross_validation import PolicyValueTable, cross_val_policy_value
 from policytree.estimators import DRPolicyTree
-from policytree.evaluation import check_level, leaf_summary
+from policytree.evaluation import leaf_summary
 from policytree.exceptions import InputError
 from policytree.progress import StageDisplay, stage_progress
+from policytree.weighting.inputs import check_level
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.ensemble import HistGradientBoostingClassifier
-from threadpoolctl import threadpool_limits
 
 from policytree.exceptions import InputError, SearchWarning
 from policytree.guesses.additive import additive_cuts
@@ -20,6 +19,7 @@ from policytree.guesses.lower_bounds import leaf_and_reference_loss, reference_l
 from policytree.guesses.thresholds import feature_thresholds
 from policytree.types import BinnedData, Guesses
 from policytree.weighting.classification import weighted_labels
+from policytree.weighting.learners import one_thread
 
 MODELS = ("auto", "gradient_boosting", "hist_gradient_boosting", "additive")
 POOR = 0.99  # a reference that loses more than this share of what a single leaf loses has nothing to say
@@ -109,8 +109,7 @@ class ReferenceGuesses:
             cuts, actions = [np.empty(0, np.int64)] * len(data.codes), np.full(len(losses), label[0])
         else:
             weight = weight / weight.mean()  # boosting's stopping rules and priors are not free of scale
-            # Small trees leave threads little to share, and waiting for each other costs far more on a busy machine.
-            with threadpool_limits(1, user_api="openmp"):
+            with one_thread():
                 cuts, predict = self._fit(data.codes[:, labels.row], label, weight)
                 actions = predict(data.codes)
         bounds = reference_losses(losses, actions)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from policytree.exceptions import InputError
 from policytree.weighting.costs import subtract_costs
-from policytree.weighting.inputs import sorted_labels
+from policytree.weighting.inputs import check_level, sorted_labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,7 @@ def cate_effects(estimator, X, *, level: float = 0.95) -> CateEffects:
     InputError
         If the estimator is no effect estimator, or was not fitted with discrete treatments and one outcome.
     """
-    if not 0.0 < level < 1.0:
-        raise InputError(f"level must lie between 0 and 1; got {level!r}.")
+    check_level(level)
     categories = _categories(estimator)
     n, index = len(X), getattr(X, "index", None)
 

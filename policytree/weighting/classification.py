@@ -9,7 +9,7 @@ import numpy as np
 from policytree.binning import as_pandas
 from policytree.exceptions import InputError
 from policytree.weighting.by_label import as_numbers
-from policytree.weighting.inputs import weights
+from policytree.weighting.inputs import refuse_nonfinite, weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,7 @@ def _reward_values(rewards) -> tuple[np.ndarray, np.ndarray]:
     values = as_numbers(rewards if frame is None else frame, "rewards")
     if values.ndim != 2 or values.shape[1] < 2:
         raise InputError(f"rewards must have one column per treatment, at least two; got shape {values.shape}.")
-    if not np.isfinite(values).all():
-        row = np.flatnonzero(~np.isfinite(values).all(axis=1))[0]
-        raise InputError(f"rewards has missing or infinite values, the first in row {row}; leave these rows out.")
+    refuse_nonfinite(values, "rewards")
     with np.errstate(over="ignore"):  # refused below
         span = np.ptp(values, axis=1)
     if not np.isfinite(span).all():

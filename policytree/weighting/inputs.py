@@ -10,6 +10,7 @@ import pandas as pd
 
 from policytree.binning import as_pandas
 from policytree.exceptions import InputError
+from policytree.folds import FoldPlan, make_folds
 from policytree.weighting.by_label import as_numbers, by_label
 
 FEW_TREATMENTS = 20  # so many may be rare; more, in most of the rows, are doses or names of persons
@@ -50,6 +51,17 @@ class Observed:
     def n_arms(self) -> int:
         """Number of treatments."""
         return len(self.treatments)
+
+    def folds(self, cv, random_state) -> FoldPlan:
+        """Folds balanced over treatments that split no cluster; see :func:`policytree.folds.make_folds`."""
+        return make_folds(
+            self.n,
+            cv,
+            strata=self.arm,
+            stratum_names=self.treatments,
+            groups=self.groups,
+            random_state=random_state,
+        )
 
     def frame(self, values: np.ndarray) -> pd.DataFrame:
         """(n, K) values with the user's rows and one column per treatment."""
@@ -202,6 +214,19 @@ def refuse_weightless(arm: np.ndarray, labels: np.ndarray, w: np.ndarray | None,
         )
 
 
+def check_level(level: float) -> None:
+    """Refuse a coverage that is none."""
+    if not 0.0 < level < 1.0:
+        raise InputError(f"level must lie between 0 and 1, for example 0.95; got {level!r}.")
+
+
+def refuse_nonfinite(values: np.ndarray, argument: str, remedy: str = "leave these rows out.") -> None:
+    """One sentence that names the first row of an (n, K) matrix with a missing or infinite value."""
+    bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
+    if len(bad):
+        raise InputError(f"{argument} has missing or infinite values, the first in row {bad[0]}; {remedy}")
+
+
 def observe(Y, T, *, sample_weight=None, groups=None, treatments: np.ndarray | None = None) -> Observed:
     """Check and encode what was observed; see :class:`Observed`.
 
@@ -239,9 +264,7 @@ def outcome_matrix(regression, n: int, treatments: np.ndarray) -> np.ndarray:
             f"regression has shape {values.shape}; it must be ({n}, {len(treatments)}): a row per "
             "person, a column per treatment."
         )
-    if not np.isfinite(values).all():
-        row = np.flatnonzero(~np.isfinite(values).all(axis=1))[0]
-        raise InputError(f"regression has missing or infinite values, the first in row {row}; give finite numbers.")
+    refuse_nonfinite(values, "regression", "give finite numbers.")
     return np.array(values)
 
 
@@ -265,9 +288,7 @@ def per_treatment(table, T, argument: str = "propensity") -> tuple[np.ndarray, n
         labels = np.array([text.get(name, name) for name in labels], dtype=object)
     arm, labels = treatment_codes(T, len(frame), labels)
     values = as_numbers(frame, argument)
-    if not np.isfinite(values).all():
-        row = np.flatnonzero(~np.isfinite(values).all(axis=1))[0]
-        raise InputError(f"{argument} has missing or infinite values, the first in row {row}; leave these rows out.")
+    refuse_nonfinite(values, argument)
     return values, arm, labels
 
 

@@ -27,14 +27,15 @@ BOOSTING = {"learning_rate": 0.1, "max_leaf_nodes": 8, "min_samples_leaf": 20, "
 
 def imputed(learner):
     """``learner`` after median imputation with missingness indicators, unless it takes missing values itself."""
-    return learner if get_tags(learner).input_tags.allow_nan else make_pipeline(_imputer(), learner)
+    return learner if get_tags(learner).input_tags.allow_nan else make_pipeline(imputer(), learner)
 
 
-def _imputer() -> SimpleImputer:
+def imputer() -> SimpleImputer:
+    """Medians in place of missing values, with an indicator column for every column that had some."""
     return SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
 
 
-def _one_thread() -> threadpool_limits:
+def one_thread() -> threadpool_limits:
     """A context in which boosting uses one thread.
 
     Trees of eight leaves leave little to share, and threads that wait for each other on a busy machine cost far more
@@ -51,7 +52,7 @@ def _checked_weight(sample_weight, X):
 
 def propensity_learner():
     """Multinomial logistic regression on imputed, standardised covariates (L2 penalty, C = 1: slight)."""
-    return make_pipeline(_imputer(), StandardScaler(), LogisticRegression(C=1.0, max_iter=1_000))
+    return make_pipeline(imputer(), StandardScaler(), LogisticRegression(C=1.0, max_iter=1_000))
 
 
 class Coarsen(TransformerMixin, BaseEstimator):
@@ -139,7 +140,7 @@ class _LinearAndBoosted(BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, ensure_all_finite="allow-nan")
         share, out = self.boosted_share_, 0.0
-        with _one_thread():
+        with one_thread():
             if self.linear_ is not None:
                 out = out + (1.0 - share) * self._mean(self.linear_, X)
             if self.boosted_ is not None:
@@ -204,7 +205,7 @@ class OutcomeRegressor(RegressorMixin, _LinearAndBoosted):
     _classifies = False
 
     def _linear(self, n):
-        return make_pipeline(_imputer(), StandardScaler(), RidgeCV(alphas=RIDGE_PENALTIES * n))
+        return make_pipeline(imputer(), StandardScaler(), RidgeCV(alphas=RIDGE_PENALTIES * n))
 
     def _boosted(self, rounds):
         return HistGradientBoostingRegressor(
@@ -234,7 +235,7 @@ class OutcomeRegressor(RegressorMixin, _LinearAndBoosted):
             self.boosted_share_, self.n_rounds_, self.boosted_ = 0.0, 0, None
             self.linear_ = DummyRegressor().fit(X, y, sample_weight)
             return self
-        with _one_thread():
+        with one_thread():
             return self._fit_blend(X, y, y, sample_weight, groups)
 
     def predict(self, X):
@@ -252,7 +253,7 @@ class OutcomeClassifier(ClassifierMixin, _LinearAndBoosted):
     _classifies = True
 
     def _linear(self, n):
-        return make_pipeline(_imputer(), StandardScaler(), LogisticRegression(C=1.0, max_iter=1_000))
+        return make_pipeline(imputer(), StandardScaler(), LogisticRegression(C=1.0, max_iter=1_000))
 
     def _boosted(self, rounds):
         return HistGradientBoostingClassifier(
@@ -290,7 +291,7 @@ class OutcomeClassifier(ClassifierMixin, _LinearAndBoosted):
             self.boosted_share_, self.n_rounds_, self.boosted_ = 0.0, 0, None
             self.linear_ = DummyClassifier(strategy="prior").fit(X, codes, sample_weight)
             return self
-        with _one_thread():
+        with one_thread():
             return self._fit_blend(X, codes, codes.astype(np.float64), sample_weight, groups)
 
     def predict_proba(self, X):

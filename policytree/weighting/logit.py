@@ -7,14 +7,15 @@ import warnings
 import numpy as np
 import pandas as pd
 from scipy.linalg import qr
+from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.impute import SimpleImputer
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from policytree.exceptions import InputError
 from policytree.weighting.covariates import Covariates
-from policytree.weighting.inputs import treatment_codes, weights
+from policytree.weighting.inputs import check_level, treatment_codes, weights
+from policytree.weighting.learners import imputer
 
 COLLINEAR = 1e-9  # a column whose part outside the others is smaller than this share of it carries nothing new
 
@@ -120,15 +121,14 @@ def propensity_table(T, *, X=None, W=None, sample_weight=None, level: float = 0.
     InputError
         If there are no covariates, or they predict a treatment perfectly.
     """
-    if not 0.0 < level < 1.0:
-        raise InputError(f"level must lie between 0 and 1; got {level!r}.")
+    check_level(level)
     if X is None and W is None:
         raise InputError("A propensity table needs covariates; pass X or W.")
     arm, treatments = treatment_codes(T)
     covariates = Covariates.fit(X, W)
     Z = covariates.matrix(X, W, len(arm))
-    imputer = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
-    Z, terms = imputer.fit_transform(Z), imputer.get_feature_names_out(covariates.names())
+    filler = imputer()
+    Z, terms = filler.fit_transform(Z), filler.get_feature_names_out(covariates.names())
     model = LogitPropensity().fit(Z, arm, weights(sample_weight, len(arm)))
     results, q = model.results_, len(model.columns_) + 1
     contrasts = treatments[1:]
@@ -137,8 +137,6 @@ def propensity_table(T, *, X=None, W=None, sample_weight=None, level: float = 0.
         return np.asarray(values).reshape(q, len(contrasts)).T.ravel()
 
     params, errors = stacked(results.params), stacked(results.bse)
-    from scipy.stats import norm
-
     z = params / errors
     half = norm.ppf(0.5 + level / 2) * errors
     index = pd.MultiIndex.from_product([contrasts, ["intercept", *terms[model.columns_]]], names=["treatment", "term"])

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from policytree.binning import FeatureEncoder
 from policytree.exceptions import InputError
-from policytree.folds import FoldPlan, make_folds
+from policytree.folds import FoldPlan
 from policytree.types import CATEGORICAL
 from policytree.weighting.inputs import Observed, observe
 from policytree.weighting.stretch import learn_stretch, metric_columns
@@ -222,14 +222,7 @@ class MatchingRewards(BaseEstimator):
         self.treatments_ = observed.treatments
         columns = self._fit_columns(X, observed.n)
         random_state = check_random_state(self.random_state)
-        plan = make_folds(
-            observed.n,
-            self.n_splits,
-            strata=observed.arm,
-            stratum_names=observed.treatments,
-            groups=observed.groups,
-            random_state=random_state.randint(2**31 - 1),
-        )
+        plan = observed.folds(self.n_splits, random_state.randint(2**31 - 1))
         self._splits = self._learn(columns, observed, plan, random_state)
         self.stretch_ = pd.DataFrame(np.sqrt([s.stretch for s in self._splits]), columns=self._names)
         estimates, diameters = self._estimate_training(columns.Z, observed)
@@ -302,21 +295,23 @@ class MatchingRewards(BaseEstimator):
         encoded = self._encoder.encode(X)
         if len(encoded) != n:
             raise InputError(f"X has {len(encoded)} rows, but Y has {n}; give one row per row.")
-        gaps = np.flatnonzero(np.isnan(encoded).any(axis=0))
-        if len(gaps):
-            raise InputError(
-                f"Column {self._names[gaps[0]]!r} of X has missing values, which cannot be matched on; fill "
-                "or drop them."
-            )
+        self._refuse_gaps(encoded, np.ones(len(features), dtype=bool))
         deviation = encoded.std(axis=0)
         self._scale = np.where(deviation > 0.0, deviation, 1.0)
         return self._columns(encoded, encoded=True)
 
     def _columns(self, X, *, encoded: bool = False):
         matrix = X if encoded else self._encoder.encode(X)
-        if np.isnan(matrix[:, ~self._categorical]).any():
-            raise InputError("X has missing values, which cannot be matched on; fill or drop them.")
+        self._refuse_gaps(matrix, ~self._categorical)  # an unknown category is far from all, and no gap
         return metric_columns(matrix, self._categorical, self._scale, self._n_values)
+
+    def _refuse_gaps(self, matrix: np.ndarray, looked_at: np.ndarray) -> None:
+        gaps = np.flatnonzero(np.isnan(matrix).any(axis=0) & looked_at)
+        if len(gaps):
+            raise InputError(
+                f"Column {self._names[gaps[0]]!r} of X has missing values, which cannot be matched on; fill or drop "
+                "them."
+            )
 
     def _exact_mask(self) -> np.ndarray:
         if isinstance(self.exact, str):

@@ -142,18 +142,18 @@ class CrossFitted:
             None if self.propensity is None else self.propensity.predictions,
         )
 
-    def predict_new(self, Z: np.ndarray, fold_of_cluster: np.ndarray | None) -> Nuisances:
+    def predict_new(self, Z: np.ndarray, row_of_cluster: np.ndarray | None) -> Nuisances:
         """For other rows: averages over the fold models, or the one model that did not see the row's cluster.
 
         Parameters
         ----------
         Z : ndarray of shape (n, q)
-        fold_of_cluster : ndarray of shape (n,), int, or None
+        row_of_cluster : ndarray of shape (n,), int, or None
             A row of the fit with the same cluster; -1 for rows of new clusters.
         """
         held_out_of = None
-        if fold_of_cluster is not None:
-            held_out_of = np.where(fold_of_cluster < 0, -1, self.folds.fold[fold_of_cluster])
+        if row_of_cluster is not None:
+            held_out_of = np.where(row_of_cluster < 0, -1, self.folds.fold[row_of_cluster])
         return Nuisances(
             None if self.regression is None else self.regression.predict_new(Z, held_out_of),
             None if self.propensity is None else predict_new(self.propensity.models, Z, held_out_of),

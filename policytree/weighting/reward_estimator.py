@@ -11,7 +11,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.exceptions import InputError
-from policytree.folds import make_folds
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.inputs import Observed, as_series, observe, outcome_matrix
 from policytree.weighting.nuisances import cross_fit, median_of_repeats, resolve_propensity, resolve_regression
@@ -289,17 +288,7 @@ class RewardEstimator(BaseEstimator):
             propensity = resolve_propensity(self.model_propensity, has_covariates)
         if regression is None and propensity is None:
             return ()
-        plans = [
-            make_folds(
-                observed.n,
-                self.cv,
-                strata=observed.arm,
-                stratum_names=observed.treatments,
-                groups=observed.groups,
-                random_state=random_state.randint(2**31 - 1),
-            )
-            for _ in range(self.n_repeats)
-        ]
+        plans = [observed.folds(self.cv, random_state.randint(2**31 - 1)) for _ in range(self.n_repeats)]
         return tuple(cross_fit(Z, observed, plan, regression, propensity) for plan in plans)
 
     def _all_models(self, nuisance: str) -> tuple | None:

@@ -10,6 +10,7 @@ import time
 
 from policytree import DRPolicyTree
 from policytree.cli import main
+from policytree.datasets import DATASET_NAMES
 from tests.cli.running import ROOT, design, process, refused, run, trial
 
 # Other commands
@@ -75,6 +76,8 @@ def test_help_and_version():
     assert code == 0
     for option in ("--treatment", "--min-samples-per-treatment", "--time-limit", "--no-value"):
         assert option in out
+    words = out.replace(",", " ").split()
+    assert set(DATASET_NAMES) <= {word.rstrip(".") for word in words}
     code, out, _ = run("--version")
     assert (code, out.split()[0]) == (0, "policytree")
 
