@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
+from policytree.binning import bin_matrix
 from policytree.solvers import search_kernels as kernels
 from policytree.solvers.clock import Clock
 from policytree.solvers.fixed_point import FixedPoint, to_fixed_point
@@ -16,10 +18,8 @@ from policytree.solvers.scoring import finish, leaf_only
 from policytree.solvers.workers import RootFeature, Stack, take_counters
 from policytree.types import Problem, Progress, SearchLimits, Solution, Status
 
-LANES, SWEEP_LANES = (
-    2,
-    8,
-)  # independent searches with a cache each, whatever the number of threads: so it cannot change the tree
+# Independent searches, whatever the number of threads, so that it cannot change the tree; deep ones have a cache each.
+LANES, SWEEP_LANES = 2, 8
 
 
 def solve_direct(
@@ -54,8 +54,25 @@ def solve_direct(
     root cuts are refuted by similar-support bounds (Angelino et al., CORELS, JMLR 2018; Brita et al., ConTree, AAAI
     2025), and a branch ends when the leaf penalty of its next split exceeds what is left to gain.
     """
-    limits = limits or SearchLimits()
-    clock = Clock(limits.time_limit, np.array([0, similar_support, cache, look_ahead], dtype=np.int64))
+    _load_kernels(problem.max_depth is None or problem.max_depth > 2)
+    switches = np.array([0, similar_support, cache, look_ahead], dtype=np.int64)
+    return _solve(problem, limits or SearchLimits(), switches, merge)
+
+
+solve_direct.switches = ("similar_support", "cache", "look_ahead", "merge")
+
+
+@functools.cache
+def _load_kernels(deep: bool) -> None:
+    """Compile the kernels, or load them from numba's cache, before the clock of the first search starts."""
+    i = np.arange(25)
+    data = bin_matrix(np.column_stack([i % 5, i // 5]))
+    losses = np.column_stack([(i + i // 5) % 2, (i + i // 5 + 1) % 2]).astype(float)  # a chessboard needs every level
+    _solve(Problem(data, losses, 0.0, 4 if deep else 2), SearchLimits(), np.array([0, 1, 1, 1]), merge=True)
+
+
+def _solve(problem: Problem, limits: SearchLimits, switches: np.ndarray, merge: bool) -> Solution:
+    clock = Clock(limits.time_limit, switches)
     n = problem.data.n_rows
     most_leaves = n if problem.max_depth is None else min(n, 2 ** min(problem.max_depth, 60))
     fixed = to_fixed_point(problem.losses, problem.leaf_penalty, most_leaves)
@@ -73,9 +90,6 @@ def solve_direct(
         status = clock.status
     gap = fixed.to_float(search.best - search.bound)
     return finish(problem, fixed, expand(node, search.tree), gap, status, clock.seconds(), counters)
-
-
-solve_direct.switches = ("similar_support", "cache", "look_ahead", "merge")
 
 
 class _Search:
@@ -112,7 +126,7 @@ class _Search:
 
     def counters(self) -> dict[str, int]:
         """Work done so far."""
-        names = ("nodes", "cuts", "depth_two_solves", "cache_hits")
+        names = ("nodes", "cuts", "depth_two_solves", "cache_hits", "sweeps")
         return dict(zip(names, map(int, self.work), strict=False))
 
     def run(self) -> None:

@@ -36,8 +36,8 @@ N_REGISTERS = 18
 # Phases of a level.
 ENTER, FEATURE, CUT, LEFT, RIGHT, DONE = 0, 1, 2, 3, 4, 5
 # Counters of work.
-C_NODES, C_CUTS, C_TWO, C_HITS, C_POOL = 0, 1, 2, 3, 4
-N_COUNTERS = 5
+C_NODES, C_CUTS, C_TWO, C_HITS, C_SWEEPS, C_POOL = 0, 1, 2, 3, 4, 5
+N_COUNTERS = 6
 # Columns of the cache of solved subsets.
 H_KEY1, H_KEY2, H_DEPTH, H_VALUE, H_START, H_LENGTH = 0, 1, 2, 3, 4, 5
 N_CACHE = 6
@@ -1075,7 +1075,8 @@ def make_tables(codes, planes, P, minima, m, bins, offset):
     """What sweeps over one set of rows share: rounded planes, cumulated tables of all rows, and the binary block.
 
     The last but one entry holds the size of the block, the rounding (shift, sum of errors), whether sweeping pays at
-    all, and the cost in ns of filling the tables and of reading them for a cut (measured).
+    all, the cost in ns of filling the tables and of reading them for a cut (measured), the largest table, and how many
+    pairs have one.
     """
     p = len(bins)
     K = P + len(minima)
@@ -1083,6 +1084,11 @@ def make_tables(codes, planes, P, minima, m, bins, offset):
     where = np.empty((p, p), np.int64)
     size = _layout(bins, p, K, n_block > 0, where)
     pairs = (p * (p - 1) - n_block * (n_block - 1)) // 2
+    largest = 1
+    for f in range(p):
+        for g in range(f + 1, p):
+            if where[f, g] >= 0:
+                largest = max(largest, K * bins[f] * bins[g])
     fill = (K * m * (pairs + p)) // 2
     per_cell = 5 if P == 1 and len(minima) == 0 else 12  # tenths of ns
     per_cut = per_cell * size // 10 + 200 * pairs + 5 * offset[p] + 2 * n_block * (n_block + 100) + 1
@@ -1108,7 +1114,7 @@ def make_tables(codes, planes, P, minima, m, bins, offset):
         block,
         start,
         items,
-        np.array([n_block, shift, error, pays, fill, per_cut]),
+        np.array([n_block, shift, error, pays, fill, per_cut, largest, pairs]),
         errors,
     )
 
@@ -1326,16 +1332,13 @@ def _lane_pair(H, run, T, base, one, fo, go, one_all, Q, R, W, low, high, own, o
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _sweep_lanes(codes, q, p, bins, offset, where, T, index, ends, first, n, side, one, one_all, low, high, control):
+def _sweep_lanes(codes, q, p, bins, offset, where, T, index, ends, first, n, side, one, one_all, low, high, pair,
+                 control):  # fmt: skip
     """_sweep_pairs for two actions without minimum counts: up to eight cuts first, first + 1, ... at once."""
     S = offset[p]
     widest = 1
-    pair = 1
     for f in range(p):
         widest = max(widest, bins[f])
-        for g in range(f + 1, p):
-            if where[f, g] >= 0:
-                pair = max(pair, bins[f] * bins[g])
     H = np.zeros(pair * LANES, np.int32)
     run = np.empty(widest * LANES, np.int32)
     Q = np.empty(8 * widest * LANES, np.int32)
@@ -1468,13 +1471,10 @@ def _sweep(codes, P, minima, m, bins, offset, lam, tables, index, cuts, n_cuts, 
         for i in range(m):
             index[i] = i
     S = offset[p]
+    pair = scalars[6]
     widest = 1
-    pair = 1
     for f in range(p):
         widest = max(widest, bins[f])
-        for g in range(f + 1, p):
-            if where[f, g] >= 0:
-                pair = max(pair, K * bins[f] * bins[g])
     quad = np.empty((4, max(widest, n_block + 1)), np.int32)
     H = np.empty(pair, np.int32)
     C = np.empty(pair, np.int32)
@@ -1546,11 +1546,11 @@ def _sweep(codes, P, minima, m, bins, offset, lam, tables, index, cuts, n_cuts, 
                         _scan_block(
                             g, sums[s], n_block, K, P, minima, block, offset, C2, quad, junk, low[e, z], high[e, z]
                         )
-        e = 0
+        e = 0 if scalars[7] > 0 else n  # the block may be all there is
         while signed and n - e >= 3:  # eight at once cost as much as three one by one
             group = min(n - e, LANES)
             if not _sweep_lanes(codes, q, p, bins, offset, where, T, index, ends, e, group, side, one, one_all, low,
-                                high, control):  # fmt: skip
+                                high, pair, control):  # fmt: skip
                 return False
             e += group
         if e < n and not _sweep_pairs(codes, q, K, P, minima, p, bins, offset, where, T, index, ends, e, n, side, low,
@@ -1804,6 +1804,7 @@ def advance(
                     ):  # fmt: skip
                         return level
                     counters[C_CUTS] += batch
+                    counters[C_SWEEPS] += 1
                     for j in range(batch):
                         if recall:
                             _remember_side(sides, keys[0, chosen[j]], keys[1, chosen[j]], swept_left[j])
