@@ -115,6 +115,11 @@ class DRPolicyTree(BaseEstimator):
         -------
         DRPolicyTree
             This estimator, fitted.
+
+        Raises
+        ------
+        InputError
+            If an argument cannot be used; the message names it and the remedy.
         """
         tree = PolicyTree(**{name: getattr(self, name) for name in _TREE_PARAMETERS})
         tree._check_arguments()  # before minutes of nuisance fits
@@ -139,7 +144,19 @@ class DRPolicyTree(BaseEstimator):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def score(self, Y, T, *, X, W=None, propensity=None, sample_weight=None) -> float:
-        """Doubly robust value of the policy on new rows (its negative when ``direction="minimize"``)."""
+        """Doubly robust value of the policy on new rows (its negative when ``direction="minimize"``).
+
+        Parameters
+        ----------
+        Y, T, X, W, propensity
+            As for :meth:`RewardEstimator.predict_rewards`.
+        sample_weight : array-like of shape (n,), optional
+
+        Raises
+        ------
+        InputError
+            If a treatment is unknown, or an argument given at fit is missing.
+        """
         check_is_fitted(self, "policy_tree_")
         rewards = self.reward_estimator_.predict_rewards(Y, T, X=X, W=W, propensity=propensity)
         return self.policy_tree_.score(X, rewards, sample_weight)

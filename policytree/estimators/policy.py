@@ -185,7 +185,20 @@ class PolicyTree(TreeEstimator):
         return self.node_values_[leaves]
 
     def score(self, X, rewards, sample_weight=None) -> float:
-        """Mean reward of the tree's choices on new rows (its negative when ``direction="minimize"``)."""
+        """Mean reward of the tree's choices on new rows (its negative when ``direction="minimize"``).
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n, p)
+        rewards : DataFrame or array-like of shape (n, K)
+            As for ``fit``, columns in any order.
+        sample_weight : array-like of shape (n,), optional
+
+        Raises
+        ------
+        InputError
+            If a treatment's column is lacking, or rewards cannot be read.
+        """
         leaves = self.apply(X)
         rewards, labels = reward_matrix(rewards, len(leaves))
         position = {label: k for k, label in enumerate(labels.tolist())}

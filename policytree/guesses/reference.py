@@ -174,6 +174,11 @@ def resolve_guesses(guesses, random_state: int = 0) -> Guesses | ReferenceGuesse
         one; or the guesses themselves.
     random_state : int
         Seed of a default reference model.
+
+    Raises
+    ------
+    InputError
+        If a name is unknown, or there is none.
     """
     if guesses is None or isinstance(guesses, (Guesses, ReferenceGuesses)):
         return guesses

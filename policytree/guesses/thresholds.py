@@ -66,6 +66,11 @@ def snap_thresholds(X: np.ndarray, features: tuple[Feature, ...], thresholds) ->
     -------
     tuple of ndarray or None
         Thresholds that split no rows are left out.
+
+    Raises
+    ------
+    InputError
+        If there is not one entry per feature, a category is unknown, or a threshold is no number.
     """
     if len(thresholds) != len(features):
         raise InputError(f"thresholds must have one entry per feature, {len(features)}; got {len(thresholds)}.")

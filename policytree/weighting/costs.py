@@ -72,6 +72,11 @@ def subtract_costs(rewards, costs) -> pd.DataFrame:
     Returns
     -------
     DataFrame of shape (n, K)
+
+    Raises
+    ------
+    InputError
+        If ``rewards`` is no frame, or as in :func:`treatment_costs`.
     """
     frame = as_pandas(rewards)
     if frame is None:

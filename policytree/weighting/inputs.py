@@ -72,6 +72,11 @@ def as_series(values, argument: str) -> pd.Series:
     """One column of the user's data as a pandas Series; its name, for messages, is the column's or the argument's.
 
     Accepts lists, arrays of shape (n,) or (n, 1), pandas and polars Series, and frames with one column.
+
+    Raises
+    ------
+    InputError
+        If ``values`` is more than one column.
     """
     native = nw.from_native(values, allow_series=True, eager_only=True, pass_through=True)
     if isinstance(native, nw.DataFrame):
@@ -194,7 +199,13 @@ def group_codes(groups, n: int) -> np.ndarray | None:
 
 
 def weights(sample_weight, n: int, of: str = "Y") -> np.ndarray | None:
-    """Row weights, shape (n,), float64 >= 0 and not all zero, or None."""
+    """Row weights, shape (n,), float64 >= 0 and not all zero, or None.
+
+    Raises
+    ------
+    InputError
+        If there are not n of them, one is missing, infinite or negative, or all are zero.
+    """
     if sample_weight is None:
         return None
     out = numbers(sample_weight, "sample_weight", n, "give every row a weight.", of).to_numpy()
@@ -257,6 +268,11 @@ def outcome_matrix(regression, n: int, treatments: np.ndarray) -> np.ndarray:
     ----------
     regression : array, frame or mapping
         Of shape (n, K) with columns in sorted order of the labels; or with labels, as columns or keys, in any order.
+
+    Raises
+    ------
+    InputError
+        If the shape differs, a label is unknown or lacking, or a value is missing or infinite.
     """
     values = by_label(regression, n, treatments, argument="regression", what="expected outcome")
     if values.shape != (n, len(treatments)):
@@ -293,7 +309,13 @@ def per_treatment(table, T, argument: str = "propensity") -> tuple[np.ndarray, n
 
 
 def observed_propensity(propensity, T) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """As :func:`per_treatment`, for probabilities that are to be divided by where the treatment was received."""
+    """As :func:`per_treatment`, for probabilities that are to be divided by where the treatment was received.
+
+    Raises
+    ------
+    InputError
+        Also if a probability lies outside 0 to 1, or is zero for a treatment that was received.
+    """
     p, arm, labels = per_treatment(propensity, T)
     bad = np.argwhere((p < 0.0) | (p > 1.0))
     if len(bad):

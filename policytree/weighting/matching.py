@@ -257,6 +257,11 @@ class MatchingRewards(BaseEstimator):
         -------
         DataFrame
             One row per match: treatment, row number, distance, outcome; nearest first within a treatment.
+
+        Raises
+        ------
+        InputError
+            If there is no such row, or the split's metric was learnt on it.
         """
         check_is_fitted(self, "rewards_")
         if not 0 <= position < len(self._training_Z):
