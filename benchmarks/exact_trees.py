@@ -267,8 +267,10 @@ def main() -> None:
     for k, case in enumerate(cases, 1):
         found = all_found[case.name] = {}
         for name in peers:
-            console.print(f"[dim]{k}/{len(cases)} {case.name}: {name}[/dim]", highlight=False)
-            if versions[name] == "not installed":
+            absent = versions[name] == "not installed"
+            what = f"{name}, not installed" if absent else name
+            console.print(f"[dim]{k}/{len(cases)} {case.name}: {what}[/dim]", highlight=False)
+            if absent:
                 found[name] = {"skipped": "not installed"}
                 continue
             found[name] = summarize(*run_process(case, name, options))
