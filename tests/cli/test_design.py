@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ import pytest
 from policytree import DRPolicyTree
 from policytree.cli.study import Roles, study_from_dataset, study_from_file
 from policytree.serialization import from_json
-from tests.cli.running import FILES, design, process, trial
+from tests.cli.running import FILES, ROOT, design, process, trial
 
 # What a whole run prints and writes
 
@@ -218,17 +219,25 @@ def test_time_limit_keeps_a_tree_and_says_so(csv, tmp_path):
 
 
 @pytest.mark.slow
-def test_rand_health_insurance_experiment(tmp_path):
-    running = process("design", "--dataset", "rand-hie", "-o", "out", cwd=tmp_path)
+def test_the_readme_shows_what_its_command_prints(tmp_path):
+    """Figures within half a standard error: other machines round otherwise, other versions must not tell otherwise."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    command = re.search(r"&& policytree (design .*)", readme)[1].split()
+    running = process(*command, "-o", "out", cwd=tmp_path)
     out, err = running.communicate(timeout=600)
     assert running.returncode == 0, err
     assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
     assert "20,190 in 5,912 clusters (person)" in out
-    assert "optimal: no tree of depth 2 or less is better" in out
+    assert "optimal: no tree of depth 3 or less is better" in out
     values = pd.read_csv(tmp_path / "out" / "values.csv", index_col="rule")
     arms = {f"always {arm}" for arm in ("25%", "50%", "95%", "deductible", "free")}
     assert set(values.index) == {"policy tree", "status quo", "plug-in rule"} | arms
-    # free care raises use (Manning et al. 1987); the tree, which seeks few visits, must beat it clearly
+    for rule in values.index:
+        shown = float(re.search(rf"^ +{rule} +(\d\.\d+) ", readme, re.MULTILINE)[1])
+        assert abs(shown - values.loc[rule, "value"]) < 0.5 * values.loc[rule, "standard_error"], rule
+    flattered = float(re.search(r"objective +(\d\.\d+)", readme)[1])
+    assert flattered == pytest.approx(float(re.search(r"objective +(\d\.\d+)", out)[1]), abs=0.02)
+    # Free care raises use (Manning et al. 1987); the tree, which seeks few visits, must beat it clearly.
     assert values.loc["always free", "difference_upper"] < 0
     assert values.loc["status quo", "difference_upper"] < 0
     assert max(map(len, out.splitlines())) <= 80
