@@ -108,7 +108,7 @@ def kernel_options(tree):
     aliases = import_aliases(tree)
     for function in functions(tree):
         found = numba_decorator(function, aliases)
-        if found is None or found[0] == "intrinsic":
+        if found is None or found[0].split(".")[-1] == "intrinsic":
             continue
         kind, node = found
         options = {k.arg: getattr(k.value, "value", None) for k in node.keywords} if isinstance(node, ast.Call) else {}

@@ -24,6 +24,7 @@ FORBIDDEN = (1 << 30) - 1  # INF of the int32 tables: two of them fit, and no re
 LARGEST = (1 << 30) - 2  # bound of sums in int32 tables beside FORBIDDEN; twice that without
 i4 = np.int32  # without it, numba computes in int64
 MOST_CUTS = 32  # cuts of a sweep
+LANES = 8  # numbers in a vector: root cuts whose tables stand side by side
 SORT_FROM = 1 << 15  # rows
 OPEN = -(1 << 40)  # in trees: a subtree of depth two or less, to be solved
 UNLIMITED = 1 << 30  # depth without a limit: only the leaf penalty ends a path
@@ -546,17 +547,39 @@ def _fill_block(codes, q, K, m, bins, block, W, start, items):
     start[m] = at
 
 
+@intrinsic
+def _add_vectors(typingctx, to, to_at, what, what_at, n):
+    """Add ``n`` vectors of eight from ``what[what_at:]`` to ``to[to_at:]``: LLVM leaves too much of short rows over."""
+
+    def codegen(context, builder, signature, args):
+        vector = ir.VectorType(ir.IntType(32), LANES)
+        arrays = [context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2)]
+        with cgutils.for_range(builder, args[4]) as loop:
+            at = builder.mul(loop.index, ir.Constant(ir.IntType(64), LANES))
+            pointers = [
+                builder.bitcast(builder.gep(array, [builder.add(first, at)]), vector.as_pointer())
+                for array, first in zip(arrays, (args[1], args[3]), strict=True)
+            ]
+            x, y = (builder.load(pointer, align=4) for pointer in pointers)
+            builder.store(builder.add(x, y), pointers[0], align=4)
+        return context.get_dummy_value()
+
+    return types.void(to, types.int64, what, types.int64, types.int64), codegen
+
+
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _add_block(G, W, K, n, index, a, b, start, items):
+    """Add the products of rows index[a:b]; rows of G and W are padded to whole vectors."""
+    width = G.shape[2]
+    g = G.reshape(G.size)
+    w = W.reshape(W.size)
+    m = W.shape[1]
     for i in range(a, b):
-        r = index[i]
+        r = np.int64(index[i])
         for s in range(start[r], start[r + 1]):
-            j = items[s]
+            j = np.int64(items[s])
             for k in range(K):
-                g = G[k, j]
-                w = W[k, r]
-                for u in range(n):
-                    g[u] = i4(g[u] + w[u])
+                _add_vectors(g, (k * n + j) * width, w, (k * m + r) * width, width // LANES)
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -597,7 +620,8 @@ def _single_block(G, sums, n, K, block, offset, one):
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _scan_block_signed(G, total, n, block, offset, low, high):
     """_scan_block for two actions without minimum counts."""
-    diagonal = np.empty(n, np.int32)
+    width = G.shape[1]
+    diagonal = np.zeros(width, np.int32)
     for u in range(n):
         diagonal[u] = G[u, u]
     for j in range(n):
@@ -606,7 +630,7 @@ def _scan_block_signed(G, total, n, block, offset, low, high):
         a1 = i4(0)
         c0 = i4(0)
         c1 = i4(0)
-        for u in range(n):
+        for u in range(width):
             x = row[u]
             y = i4(diagonal[u] - x)
             a0 = min(a0, x)
@@ -628,10 +652,11 @@ def _scan_block_signed(G, total, n, block, offset, low, high):
 def _make_block(codes, q, K, m, bins, n_block):
     """The arrays of the binary block: block, W, start, items (see _fill_block) and the sums of all rows."""
     block = np.empty((n_block, 2), np.int64)
-    W = np.empty((K, m if n_block > 0 else 0, n_block), np.int32)
+    width = (n_block + LANES - 1) // LANES * LANES
+    W = np.zeros((K, m if n_block > 0 else 0, width), np.int32)
     start = np.zeros(m + 1, np.int32)
     items = np.empty(m * n_block // 2 + n_block, np.int32)
-    G = np.zeros((K, n_block, n_block), np.int32)
+    G = np.zeros((K, n_block, width), np.int32)
     if n_block > 0:
         _fill_block(codes, q, K, m, bins, block, W, start, items)
         _add_block(G, W, K, n_block, np.arange(m).astype(np.int32), 0, m, start, items)
@@ -1151,7 +1176,6 @@ def _sweep_single(codes, q, K, p, bins, offset, one_all, index, ends, n_ends, si
                     one[e, 1 - side, k, t] = i4(one_all[k, t] - s)
 
 
-LANES = 8  # root cuts whose tables stand side by side
 LANE_ARGUMENTS = (
     "H", "h_at", "run", "T", "t_at", "last_at", "one", "one_at", "low_at", "one_all", "all_at", "Q", "W", "low", "high",
     "out_at", "out_other",
@@ -1483,8 +1507,8 @@ def _sweep(codes, P, minima, m, bins, offset, lam, tables, index, cuts, n_cuts, 
     low = np.empty((n_cuts, 2, S), np.int32)
     high = np.empty((n_cuts, 2, S), np.int32)
     one = np.empty((n_cuts, 2, K, S), np.int32)
-    G = np.empty((K, n_block, n_block), np.int32)
-    D2 = np.empty((K, n_block, n_block), np.int32)
+    G = np.empty(G_all.shape, np.int32)
+    D2 = np.empty(G_all.shape, np.int32)
     C2 = np.empty((K, 2, n_block + 1), np.int32)
     junk = np.empty((4, n_block + 1), np.int32)
     sums = np.empty((2, K), np.int32)
@@ -1534,7 +1558,7 @@ def _sweep(codes, P, minima, m, bins, offset, lam, tables, index, cuts, n_cuts, 
                         sums[0, k] = i4(sums[0, k] + q[k, index[i]])
                     sums[1, k] = i4(one_all[k, bins[0] - 1] - sums[0, k])
                     for j in range(n_block):
-                        for u in range(n_block):
+                        for u in range(G.shape[2]):
                             D2[k, j, u] = i4(G_all[k, j, u] - G[k, j, u])
                 for s in range(2):
                     z = side if s == 0 else 1 - side
