@@ -368,6 +368,8 @@ class _HeldOut:
 def _checked_rivals(rivals: Mapping[str, Any] | None, treatments: np.ndarray) -> Mapping[str, Any]:
     """Refuse names that a row of the table has already."""
     taken = {POLICY, STATUS_QUO, PLUG_IN, *(f"always {label}" for label in treatments)}
+    if rivals is not None and not isinstance(rivals, Mapping):
+        raise InputError(f"rivals must be a mapping of names to estimators or None; got {rivals!r}.")
     for name in rivals or {}:
         if name in taken:
             raise InputError(f"rivals holds {name!r}, which is the name of another rule of the table; choose another.")

@@ -319,3 +319,18 @@ def test_polishing_never_harms(seed):
     checker.check_tree_arrays(tree, case.X, case.losses)
     checker.check_constraints(problem, tree, case.X)
     assert optimum <= after < before
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"learning_rate": -1}, {"learning_rate": "a"}, {"tolerance": "a"}, {"random_state": "a"}, {"random_state": -1}],
+)
+def test_a_reference_refuses_its_options_before_the_fit(options):
+    with pytest.raises(InputError, match=f"{next(iter(options))} must be"):
+        ReferenceGuesses(**options)
+
+
+def test_a_reference_refuses_losses_that_cannot_be_added():
+    losses = np.array([[0.0, 1.7e308], [1.7e308, 0.0]] * 10)
+    with pytest.raises(InputError, match="too large to be added up"):
+        ReferenceGuesses().make(bin_matrix(np.arange(20.0)[:, None]), losses)

@@ -165,7 +165,7 @@ def test_weight_zero_is_absent_and_clusters_are_kept_apart(rng):
     [
         ({"estimate": "median"}, "estimate must be"),
         ({"n_neighbors": 0}, "n_neighbors must be at least 1"),
-        ({"penalty": -1.0}, "penalty must be zero or larger"),
+        ({"penalty": -1.0}, "penalty must be a finite number >= 0"),
         ({"exact": "all"}, "exact must be 'none'"),
         ({"exact": ["x9"]}, "exact names column 'x9'"),
         ({"n_neighbors": 40}, "fewer than n_neighbors=40"),

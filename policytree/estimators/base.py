@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from policytree.binning import FeatureEncoder, bin_matrix
-from policytree.estimators.inputs import check_number, n_threads, node_means
+from policytree.estimators.inputs import check_number, check_seed, n_threads, node_means
 from policytree.estimators.search import Job, check_search_arguments, chosen_solver, make_guesses, search
 from policytree.exceptions import InputError, SearchWarning
 from policytree.solvers.estimate import LONG, estimated_seconds, in_words
@@ -26,9 +26,10 @@ class TreeEstimator(BaseEstimator):
     def _table(self, X, *, reset: bool) -> np.ndarray:
         """Numbers of ``X`` by scikit-learn's rules; frames may hold text columns and missing values."""
         if hasattr(X, "columns"):
+            encoder = FeatureEncoder.fit(X) if reset else None  # refuses tables in its own words
             validate_data(self, X, skip_check_array=True, reset=reset)
             if reset:
-                self.encoder_ = FeatureEncoder.fit(X)
+                self.encoder_ = encoder
             if len(X) == 0:
                 raise InputError("X has no rows; pass at least one.")
             return self.encoder_.encode(X)
@@ -46,6 +47,7 @@ class TreeEstimator(BaseEstimator):
         check_number("max_bins", self.max_bins, 2, integer=True, none=True)
         check_search_arguments(self.solver, self.solver_options, self.guesses)
         n_threads(self.n_jobs)
+        check_seed(self.random_state)
 
     def _job(self, X: np.ndarray, losses: np.ndarray, values, weight, actions, arms=None) -> Job:
         """Bin the encoded rows and weight their losses."""
@@ -55,9 +57,9 @@ class TreeEstimator(BaseEstimator):
             losses * weight[:, None],
             self.regularization * total,
             self.max_depth,
-            self.min_samples_leaf,
+            min(self.min_samples_leaf, len(X) + 1),
             arms,
-            getattr(self, "min_samples_per_treatment", 0),
+            min(getattr(self, "min_samples_per_treatment", 0), len(X) + 1),
         )
         return Job(X, problem, total, tuple(actions), values, weight)
 

@@ -12,7 +12,7 @@ from policytree.estimators.base import TreeEstimator
 from policytree.estimators.inputs import weigh
 from policytree.estimators.search import Job
 from policytree.exceptions import InputError
-from policytree.weighting.inputs import sorted_labels
+from policytree.weighting.inputs import sorted_labels, weights
 from policytree.weighting.label_weights import class_balanced_weights
 
 OBJECTIVES = ("accuracy", "balanced_accuracy")
@@ -136,17 +136,27 @@ class OptimalTreeClassifier(ClassifierMixin, TreeEstimator):
         """Return the (weighted) share of rows whose class is predicted; labels of any type."""
         predicted = label_codes(self.predict(X), self.classes_)
         hit = label_codes(label_column(y, predicted), self.classes_) == predicted
-        return float(np.average(hit, weights=sample_weight))
+        return float(np.average(hit, weights=weights(sample_weight, len(hit), "X")))
 
 
 def label_column(y, X: np.ndarray) -> np.ndarray:
     """Labels of any type as one column, none missing, as many as X has rows."""
-    y = column_or_1d(y, warn=True)
+    y = column_or_1d(_labels_as_given(y), warn=True)
     if pd.isna(y).any() or (y.dtype.kind == "f" and np.isinf(y).any()):
         raise InputError("Input y contains NaN or infinity; drop the rows without a class.")
     check_consistent_length(X, y)
     if y.dtype.kind == "f":  # of other types, every value is a label
         check_classification_targets(y)
+    return y
+
+
+def _labels_as_given(y):
+    """Labels without a detour over numpy's common type, which turns ``[1, "a"]`` into text and integers into floats."""
+    if isinstance(y, (list, tuple)):
+        array = np.asarray(y, dtype=object) if len({type(value) for value in y}) > 1 else np.asarray(y)
+        return array if array.ndim == 1 else np.asarray(y)
+    if isinstance(getattr(y, "dtype", None), pd.api.extensions.ExtensionDtype) and not pd.isna(y).any():
+        return np.array(pd.Series(y).tolist())
     return y
 
 

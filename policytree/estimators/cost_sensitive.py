@@ -12,7 +12,7 @@ from policytree.estimators.classifier import label_codes, label_column
 from policytree.estimators.inputs import reward_matrix, weigh
 from policytree.estimators.search import Job
 from policytree.exceptions import InputError
-from policytree.weighting.inputs import sorted_labels
+from policytree.weighting.inputs import sorted_labels, weights
 from policytree.weighting.label_weights import cost_matrix_losses
 
 
@@ -171,7 +171,7 @@ class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
             else:
                 losses = cost_matrix_losses(labels, self.cost_table_).to_numpy(dtype=np.float64)
         chosen = losses[np.arange(len(predicted)), predicted]
-        return -float(np.average(chosen, weights=sample_weight))
+        return -float(np.average(chosen, weights=weights(sample_weight, len(chosen), "X")))
 
 
 def _is_table(y) -> bool:

@@ -23,6 +23,13 @@ def check_number(name: str, value, low: float, *, integer: bool = False, none: b
         raise InputError(f"{name} must be {what} >= {low}{' or None' if none else ''}; got {value!r}.")
 
 
+def check_seed(random_state, name: str = "random_state") -> None:
+    """Refuse what cannot seed anything, whether or not this search draws something."""
+    fits = isinstance(random_state, numbers.Integral) and 0 <= random_state < 2**32
+    if not (random_state is None or fits or isinstance(random_state, np.random.RandomState)):
+        raise InputError(f"{name} must be an integer from 0 to 2**32 - 1, a RandomState or None; got {random_state!r}.")
+
+
 def n_threads(n_jobs: int | None) -> int:
     """Threads as in joblib: None is one, -1 is all, -2 all but one."""
     if n_jobs is None:
@@ -58,7 +65,7 @@ def reward_matrix(rewards, n: int, argument: str = "rewards") -> tuple[np.ndarra
 
 def weigh(X: np.ndarray, values: np.ndarray, arms: np.ndarray | None, sample_weight):
     """Drop rows of weight 0 (they count as absent); returns X, values, arms and the weights."""
-    weight = weights(sample_weight, len(X))
+    weight = weights(sample_weight, len(X), "X")
     if weight is None:
         return X, values, arms, np.ones(len(X))
     kept = weight > 0

@@ -118,7 +118,7 @@ def tree_path(estimator: TreeEstimator, X, y, *, min_regularization: float = 0.0
         np.array([step.high * unit for step in steps]),
         np.array([step.solution.tree.n_leaves for step in steps], dtype=np.int64),
         np.array([first._sign() * step.loss * unit for step in steps]),
-        proved,
+        bool(proved),
     )
 
 

@@ -9,7 +9,7 @@ from policytree.estimators.inputs import check_number, reward_matrix, weigh
 from policytree.estimators.search import Job
 from policytree.exceptions import InputError
 from policytree.weighting.costs import treatment_costs
-from policytree.weighting.inputs import treatment_codes
+from policytree.weighting.inputs import treatment_codes, weights
 
 
 class PolicyTree(TreeEstimator):
@@ -207,7 +207,7 @@ class PolicyTree(TreeEstimator):
             raise InputError(f"rewards lack the column(s) of the treatment(s) {lacking}; add them.")
         columns = np.array([position[label] for label in self.treatments_.tolist()])
         chosen = rewards[np.arange(len(leaves)), columns[self.tree_.action[leaves]]]
-        value = float(np.average(chosen, weights=sample_weight))
+        value = float(np.average(chosen, weights=weights(sample_weight, len(chosen), "X")))
         return value if self.direction == "maximize" else -value
 
     def __sklearn_tags__(self):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -74,8 +76,13 @@ class ReferenceGuesses:
             names = ", ".join(map(repr, MODELS))
             raise InputError(f"model must be one of {names} or a classifier; got {self.model!r}.")
         guess_depth(self.n_estimators, self.max_depth)
-        if not self.tolerance >= 0:
-            raise InputError(f"tolerance must be a number >= 0; got {self.tolerance!r}.")
+        for name in ("tolerance", "learning_rate"):
+            value = getattr(self, name)
+            if not isinstance(value, Real) or not 0 <= value < np.inf:
+                raise InputError(f"{name} must be a number >= 0; got {value!r}.")
+        seed = self.random_state
+        if seed is not None and not (isinstance(seed, Integral) and 0 <= seed < 2**32):
+            raise InputError(f"random_state must be an integer from 0 to 2**32 - 1 or None; got {seed!r}.")
 
     def make(self, data: BinnedData, losses: np.ndarray) -> tuple[Guesses, dict[str, float | str]]:
         """Fit the reference and take the guesses.
@@ -100,6 +107,9 @@ class ReferenceGuesses:
             If the reference is hardly better than a single leaf.
         """
         depth = guess_depth(self.n_estimators, self.max_depth) if self.depth else None
+        with np.errstate(over="ignore"):
+            if not np.isfinite(np.ptp(losses, axis=1).sum()):
+                raise InputError("losses are too large to be added up; divide them by a constant.")
         if losses.shape[1] == 1 or not (losses.max(axis=1) > losses.min(axis=1)).any() or not len(data.codes):
             report = "There is nothing to guess: every action, or every row, is like the others."
             return Guesses(max_depth=depth), {"reference": report}
@@ -183,7 +193,10 @@ def resolve_guesses(guesses, random_state: int = 0) -> Guesses | ReferenceGuesse
     if guesses is None or isinstance(guesses, (Guesses, ReferenceGuesses)):
         return guesses
     names = ("thresholds", "depth", "lower_bounds")
-    wanted = names if guesses == "all" else (guesses,) if isinstance(guesses, str) else tuple(guesses)
+    if isinstance(guesses, str):
+        wanted = names if guesses == "all" else (guesses,)
+    else:
+        wanted = tuple(guesses) if isinstance(guesses, Iterable) and not isinstance(guesses, type) else ()
     unknown = [name for name in wanted if name not in names]
     if unknown or not wanted:
         raise InputError(

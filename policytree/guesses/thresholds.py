@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from policytree.binning import midpoints
@@ -72,6 +74,8 @@ def snap_thresholds(X: np.ndarray, features: tuple[Feature, ...], thresholds) ->
     InputError
         If there is not one entry per feature, a category is unknown, or a threshold is no number.
     """
+    if not isinstance(thresholds, Sequence) or isinstance(thresholds, str):
+        raise InputError(f"thresholds must be a list with one entry per feature, {len(features)}; got {thresholds!r}.")
     if len(thresholds) != len(features):
         raise InputError(f"thresholds must have one entry per feature, {len(features)}; got {len(thresholds)}.")
     return tuple(
@@ -82,6 +86,7 @@ def snap_thresholds(X: np.ndarray, features: tuple[Feature, ...], thresholds) ->
 
 def _snap(x: np.ndarray, feature: Feature, wanted) -> np.ndarray:
     if feature.kind == CATEGORICAL:
+        wanted = [wanted] if isinstance(wanted, str) else wanted
         position = {value: float(k) for k, value in enumerate(feature.categories)}
         unknown = [value for value in wanted if value not in position]
         if unknown:
@@ -91,6 +96,8 @@ def _snap(x: np.ndarray, feature: Feature, wanted) -> np.ndarray:
         wanted = np.asarray(wanted, dtype=np.float64).ravel()
     except (TypeError, ValueError) as error:
         raise InputError(f"thresholds of {feature.name!r} must be numbers.") from error
+    if np.isnan(wanted).any():
+        raise InputError(f"thresholds of {feature.name!r} must be numbers, infinity for missing values; got NaN.")
     missing = np.isnan(x)
     values = np.unique(x[~missing])
     at = np.searchsorted(values, wanted[np.isfinite(wanted)], side="right")

@@ -41,6 +41,8 @@ def get_solver(name: str, options: Mapping | None = None):
         raise InputError(
             f"solver_options holds {unknown[0]!r}, which solver={name!r} does not know; it knows {', '.join(allowed)}."
         )
+    if not callable(options.get("solve", known[name])):
+        raise InputError(f"solve must be a solver, a function of problem and limits; got {options['solve']!r}.")
     return partial(known[name], **options)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from policytree.solvers.direct import solve_direct
 from policytree.solvers.polish import polish
 from policytree.solvers.rescore import equivalent_points_bound
 from policytree.types import Guesses, Problem, SearchLimits, Solution, Status
+from policytree.weighting.by_label import as_numbers
 
 
 def solve_with_guesses(
@@ -57,7 +59,7 @@ def solve_with_guesses(
     if guesses.reference_losses is None:
         solution = solve(inside, limits)
         return _named(solution, guessed)
-    bounded, slack = _bound(inside, np.asarray(guesses.reference_losses, dtype=np.float64))
+    bounded, slack = _bound(inside, as_numbers(guesses.reference_losses, "reference_losses"))
     found = solve(replace(inside, losses=bounded), limits)
     if found.status is Status.INFEASIBLE:
         return found
@@ -81,6 +83,8 @@ def _restrict(problem: Problem, guesses: Guesses) -> tuple[list[str], Problem]:
             guessed.append("thresholds")
             changes["data"] = keep_cuts(problem.data, cuts, exact=False)
     depth = guesses.max_depth
+    if depth is not None and (not isinstance(depth, numbers.Integral) or depth < 0):
+        raise InputError(f"max_depth of Guesses must be an integer >= 0 or None; got {depth!r}.")
     if depth is not None and (problem.max_depth is None or depth < problem.max_depth):
         guessed.append("depth")
         changes["max_depth"] = depth

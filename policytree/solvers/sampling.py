@@ -17,6 +17,8 @@ from policytree.solvers.labelled import LabelledRows
 from policytree.solvers.rescore import equivalent_points_bound, rescore
 from policytree.types import Problem, SearchLimits, Solution, Status
 
+MOST_DRAWS = 100_000  # every draw has a seed of its own, made beforehand
+
 
 def sampling_radius(size: int, delta: float = 0.05, n_draws: int = 1) -> float:
     """Confidence radius of a tree's error rate in a weighted sample (Theorem 3).
@@ -94,7 +96,7 @@ def solve_sampling(
     sample is at least the sample's optimum, and the mean of its error rate over D samples of S rows exceeds the
     weighted error rate by ``sqrt(log(1 / delta) / (2 D S))`` with probability delta at most (one-sided Hoeffding).
     """
-    _check_options(amplification, n_draws, delta)
+    _check_options(amplification, n_draws, delta, random_state)
     limits = limits or SearchLimits()
     labelled = LabelledRows.of(problem)
     if not len(labelled.weight) or problem.leaf_penalty > 2 * labelled.total:  # no split can pay
@@ -134,13 +136,15 @@ def solve_sampling(
     )
 
 
-def _check_options(amplification, n_draws, delta) -> None:
+def _check_options(amplification, n_draws, delta, random_state) -> None:
     if not isinstance(amplification, numbers.Real) or not 0 < amplification < math.inf:
         raise InputError(f"amplification must be a number > 0; got {amplification!r}.")
-    if not isinstance(n_draws, numbers.Integral) or isinstance(n_draws, bool) or n_draws < 1:
-        raise InputError(f"n_draws must be an integer >= 1; got {n_draws!r}.")
+    if not isinstance(n_draws, numbers.Integral) or isinstance(n_draws, bool) or not 1 <= n_draws <= MOST_DRAWS:
+        raise InputError(f"n_draws must be an integer from 1 to {MOST_DRAWS:,}; got {n_draws!r}.")
     if not isinstance(delta, numbers.Real) or not 0 < delta < 1:
         raise InputError(f"delta must lie between 0 and 1; got {delta!r}.")
+    if random_state is not None and (not isinstance(random_state, numbers.Integral) or random_state < 0):
+        raise InputError(f"random_state must be an integer >= 0 or None; got {random_state!r}.")
 
 
 class _Stopped(Exception):

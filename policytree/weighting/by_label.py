@@ -45,7 +45,7 @@ def by_label(
         given, missing = {name: frame[name] for name in frame.columns}, None
     elif isinstance(values, Mapping):
         given = dict(values)
-    elif isinstance(values, pd.Series) and len(values) == len(treatments) and set(values.index) == set(treatments):
+    elif isinstance(values, pd.Series) and _has_labels(values, n, treatments):
         given = values.to_dict()
     if given is None:
         return as_numbers(values, argument)
@@ -59,6 +59,13 @@ def by_label(
             )
         columns.append(np.broadcast_to(column, (n,)))
     return np.column_stack(columns)
+
+
+def _has_labels(values: pd.Series, n: int, treatments) -> bool:
+    """Whether the index of a Series names treatments; of n values it numbers the rows unless it names them all."""
+    if set(values.index) == set(treatments) and len(values) == len(treatments):
+        return True
+    return len(values) != n and not isinstance(values.index, pd.RangeIndex)
 
 
 def _names(given: dict, treatments: list, argument: str, what: str, all_needed: bool) -> list[tuple]:

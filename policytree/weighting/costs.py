@@ -9,7 +9,7 @@ import pandas as pd
 
 from policytree.binning import as_pandas
 from policytree.exceptions import InputError
-from policytree.weighting.by_label import by_label
+from policytree.weighting.by_label import as_numbers, by_label
 
 
 def treatment_costs(costs, n: int, treatments) -> np.ndarray:
@@ -110,13 +110,15 @@ def row_costs(table, per_label: Mapping, *, scale: tuple[float, float] | None = 
     frame = as_pandas(table)
     if frame is None:
         raise InputError("Costs computed from columns need a table with named columns, such as a DataFrame.")
+    if not isinstance(per_label, Mapping):
+        raise InputError(f"Costs must be a mapping from label to number, column name or function; got {per_label!r}.")
     if not per_label:
         raise InputError("No cost is given; name at least one label and what it costs.")
     rules = {label: _values(frame, label, rule) for label, rule in per_label.items()}
     out = pd.DataFrame(index=frame.index, columns=list(per_label), dtype=np.float64)
     values = treatment_costs(rules, len(out), out.columns)
     if scale is not None:
-        if len(scale) != 2:
+        if np.shape(scale) != (2,) or not np.isfinite(as_numbers(scale, "scale")).all():
             raise InputError(f"scale must be two numbers, low and high; got {scale!r}.")
         low, high = values.min(), values.max()
         if not (low < high and scale[0] < scale[1]):

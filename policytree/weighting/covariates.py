@@ -10,9 +10,9 @@ from sklearn.preprocessing import OneHotEncoder
 from policytree.binning import FeatureEncoder
 from policytree.exceptions import InputError
 from policytree.types import CATEGORICAL
+from policytree.weighting.inputs import LARGEST
 
 MAX_LEVELS = 32  # indicator columns per category; rarer values are pooled, so that an id column cannot fill the memory
-LARGEST = 1e100  # squares of larger covariates, summed over rows, overflow
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -13,6 +14,9 @@ from policytree.exceptions import InputError
 from policytree.folds import FoldPlan, make_folds
 from policytree.weighting.by_label import as_numbers, by_label
 
+LARGEST = 1e100  # squares of larger numbers, summed over rows, overflow
+LARGEST_OUTCOME = 1e151  # squares can still be added up over a million rows
+WEIGHT_RANGE = 1e-200, 1e200  # of the largest weight: products with losses keep their digits, sums stay finite
 FEW_TREATMENTS = 20  # so many may be rare; more, in most of the rows, are doses or names of persons
 
 
@@ -120,6 +124,8 @@ def numbers(
     _check_length(series, n, of)
     _refuse_missing(series, remedy)
     try:
+        if series.dtype.kind == "c":
+            raise TypeError
         out = series.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{series.name} holds values that are not numbers; convert them to numbers.") from error
@@ -211,8 +217,14 @@ def weights(sample_weight, n: int, of: str = "Y") -> np.ndarray | None:
     out = numbers(sample_weight, "sample_weight", n, "give every row a weight.", of).to_numpy()
     if (out < 0).any():
         raise InputError(f"sample_weight has {(out < 0).sum()} negative values; weights must be zero or larger.")
-    if not out.any():
+    largest = float(out.max(initial=0.0))
+    if largest == 0:
         raise InputError("sample_weight is zero in all rows; give at least some rows weight.")
+    if not WEIGHT_RANGE[0] <= largest <= WEIGHT_RANGE[1]:
+        raise InputError(
+            f"sample_weight has a largest value of {largest:g}, beyond what can be computed with; multiply all weights "
+            "by a constant, which changes no tree."
+        )
     return out
 
 
@@ -227,7 +239,7 @@ def refuse_weightless(arm: np.ndarray, labels: np.ndarray, w: np.ndarray | None,
 
 def check_level(level: float) -> None:
     """Refuse a coverage that is none."""
-    if not 0.0 < level < 1.0:
+    if not isinstance(level, Real) or not 0.0 < level < 1.0:
         raise InputError(f"level must lie between 0 and 1, for example 0.95; got {level!r}.")
 
 
@@ -249,6 +261,8 @@ def observe(Y, T, *, sample_weight=None, groups=None, treatments: np.ndarray | N
     y = numbers(Y, "Y")
     if not len(y):
         raise InputError("Y has no rows; pass data with at least a few rows per treatment.")
+    if np.abs(y.to_numpy()).max() > LARGEST_OUTCOME:
+        raise InputError(f"Y holds values beyond {LARGEST_OUTCOME:g}, too large to compute with; rescale it.")
     arm, labels = treatment_codes(T, len(y), treatments)
     if treatments is None and len(labels) > max(FEW_TREATMENTS, len(y) / 2):
         raise InputError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ def feature_propensity_weights(
     """
     if X is None:
         raise InputError("X is missing; pass the other features, from which the feature is to be predicted.")
-    if not 0.0 <= min_propensity < 1.0:
+    if not isinstance(min_propensity, Real) or not 0.0 <= min_propensity < 1.0:
         raise InputError(f"min_propensity must lie in [0, 1); got {min_propensity!r}.")
     codes, values = treatment_codes(feature, argument="feature", what="value")
     w = weights(sample_weight, len(codes))
@@ -148,5 +149,8 @@ def _cost_table_of_pairs(costs: Mapping, labels: np.ndarray) -> pd.DataFrame:
         unknown = [str(k) for k in pair if k not in set(labels)]
         if unknown:
             raise InputError(f"costs names the class {unknown[0]}, which does not occur in y.")
-        table.loc[pair] = float(as_numbers(cost, "costs"))
+        value = as_numbers(cost, "costs")
+        if value.ndim:
+            raise InputError(f"costs must give one number for the pair {pair!r}; got {cost!r}.")
+        table.loc[pair] = float(value)
     return table

@@ -17,7 +17,7 @@ from policytree.binning import FeatureEncoder
 from policytree.exceptions import InputError
 from policytree.folds import FoldPlan
 from policytree.types import CATEGORICAL
-from policytree.weighting.inputs import Observed, observe
+from policytree.weighting.inputs import LARGEST, Observed, observe
 from policytree.weighting.stretch import learn_stretch, metric_columns
 
 CHUNK = 20_000  # rows whose local regressions are solved at once
@@ -239,6 +239,8 @@ class MatchingRewards(BaseEstimator):
         """Potential outcomes of new rows, averaged over the splits; DataFrame of shape (n, K)."""
         check_is_fitted(self, "rewards_")
         Z = self._columns(X).Z
+        if not len(Z):
+            raise InputError("X has no rows; pass at least one.")
         nobody = np.full(len(Z), -1, dtype=np.int64)
         values = np.mean([self._estimate(Z, nobody, split)[0] for split in self._splits], axis=0)
         return pd.DataFrame(values, index=getattr(X, "index", None), columns=self.treatments_)
@@ -264,8 +266,8 @@ class MatchingRewards(BaseEstimator):
             If there is no such row, or the split's metric was learnt on it.
         """
         check_is_fitted(self, "rewards_")
-        if not 0 <= position < len(self._training_Z):
-            raise InputError(f"There is no row {position}; the fit had {len(self._training_Z)} rows, counted from 0.")
+        if not isinstance(position, Integral) or not 0 <= position < len(self._training_Z):
+            raise InputError(f"There is no row {position!r}; the fit had {len(self._training_Z)} rows, counted from 0.")
         possible = [s for s, part in enumerate(self._splits) if part.estimation[position]]
         if split is not None and split not in possible:
             raise InputError(f"Row {position} was used to learn the metric of split {split}; use one of {possible}.")
@@ -284,10 +286,10 @@ class MatchingRewards(BaseEstimator):
             raise InputError(f"estimate must be 'mean' or 'linear'; got {self.estimate!r}.")
         for name in ("n_neighbors", "max_learning_rows"):
             value = getattr(self, name)
-            if not isinstance(value, Integral) or value < 1:
+            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
                 raise InputError(f"{name} must be at least 1 and whole; got {value!r}.")
-        if not isinstance(self.penalty, Real) or not self.penalty >= 0.0:
-            raise InputError(f"penalty must be zero or larger; got {self.penalty!r}.")
+        if not isinstance(self.penalty, Real) or not 0.0 <= self.penalty <= LARGEST:
+            raise InputError(f"penalty must be a finite number >= 0; got {self.penalty!r}.")
 
     def _fit_columns(self, X, n: int):
         self._encoder = FeatureEncoder.fit(X)
@@ -301,6 +303,9 @@ class MatchingRewards(BaseEstimator):
         if len(encoded) != n:
             raise InputError(f"X has {len(encoded)} rows, but Y has {n}; give one row per row.")
         self._refuse_gaps(encoded, np.ones(len(features), dtype=bool))
+        large = np.flatnonzero((np.abs(encoded) > LARGEST).any(axis=0))
+        if len(large):
+            raise InputError(f"Column {self._names[large[0]]!r} of X holds values beyond {LARGEST:g}; rescale it.")
         deviation = encoded.std(axis=0)
         self._scale = np.where(deviation > 0.0, deviation, 1.0)
         return self._columns(encoded, encoded=True)

@@ -51,6 +51,8 @@ def _resolve(learner, auto, argument: str, has_covariates: bool, intercept):
         return auto if has_covariates else intercept
     if not has_covariates:
         raise InputError(f"{argument} needs covariates; pass X or W, or leave {argument}='auto' for arm averages.")
+    if isinstance(learner, type):
+        raise InputError(f"{argument} must be an instance; write {learner.__name__}() instead of {learner.__name__}.")
     if not hasattr(learner, "fit"):
         raise InputError(f"{argument} must be 'auto' or a scikit-learn estimator; got {type(learner).__name__}.")
     return imputed(learner)

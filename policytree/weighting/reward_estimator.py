@@ -218,6 +218,8 @@ class RewardEstimator(BaseEstimator):
         if self.models_regression_ is None:
             raise InputError("No outcome model was fitted (given, or not needed by the method), so none can predict.")
         Z = self.covariates_.matrix(X, W)
+        if not len(Z):
+            raise InputError("X has no rows; pass at least one.")
         cluster = self._row_of_cluster(groups, len(Z))
         values = median_of_repeats([r.predict_new(Z, cluster) for r in self.repeats_]).regression
         table = X if X is not None else W
