@@ -7,7 +7,7 @@ from dataclasses import replace
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.estimate import LONG, estimated_seconds
 from policytree.solvers.sampling import solve_sampling
-from policytree.types import Problem, SearchLimits, Solution
+from policytree.types import Problem, SearchLimits, Solution, Status
 
 FEWEST_ROWS = 1_000
 DRAWS = 4
@@ -48,7 +48,11 @@ def solve_auto(problem: Problem, limits: SearchLimits | None = None, *, random_s
         n_draws=DRAWS,
         random_state=random_state,
     )
-    direct = solve_direct(problem, replace(limits, time_limit=max(0.0, budget - sampled.seconds)))
+    interrupted = sampled.status is Status.INTERRUPTED  # Ctrl-C ends everything, not just the first half
+    left = 0.0 if interrupted else max(0.0, budget - sampled.seconds)
+    direct = solve_direct(problem, replace(limits, time_limit=left))
+    if interrupted:
+        direct = replace(direct, status=Status.INTERRUPTED)
     seconds = sampled.seconds + direct.seconds
     reason = f"The direct solver could take {estimate:.2g} s, more than {budget:g} s: samples of {share:.2g} times the "
     reason += "rows were tried first, and "

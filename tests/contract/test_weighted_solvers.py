@@ -221,3 +221,18 @@ def test_an_interrupt_returns_the_best_tree(n_jobs):
     checker.check_solution(problem, case.X, solution)
     assert solution.status is Status.INTERRUPTED
     assert solution.seconds < 8
+
+
+def test_an_interrupt_ends_both_halves_of_auto():
+    case = strategies.planted_case(np.random.default_rng(64), 3_000, 10, 3, 3_000, max_depth=4)
+    problem = case.problem()
+    solve_sampling(problem, Limits(time_limit=0.1))  # compile first
+    timer = threading.Timer(0.7, _thread.interrupt_main)
+    timer.start()
+    try:
+        solution = solve_auto(problem, Limits(time_limit=40.0))  # samples until second 10, the direct solver afterwards
+    finally:
+        timer.cancel()
+    checker.check_solution(problem, case.X, solution)
+    assert solution.status is Status.INTERRUPTED
+    assert solution.seconds < 5
