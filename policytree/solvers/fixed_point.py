@@ -55,7 +55,6 @@ def to_fixed_point(losses: np.ndarray, leaf_penalty: float, most_leaves: int) ->
         raise InputError("losses are too large to be added up; divide them by a constant.")
     penalty = min(float(leaf_penalty), 2.0 * total)
     exponent = HEADROOM_BITS - 1 - int(np.ceil(np.log2(total))) if total > 0 else 0
-    exponent = min(exponent, 1000)
     scaled = np.rint(np.ldexp(relative, exponent))
     error = float(np.abs(np.ldexp(relative, exponent) - scaled).max(axis=1, initial=0.0).sum())
     scaled_penalty = round(float(np.ldexp(penalty, exponent)))
