@@ -131,7 +131,7 @@ def test_identical_columns(solver, rng):
 @each_solver
 @pytest.mark.parametrize(
     ("K", "max_depth", "n"),
-    [(2, 1, 65_535), (3, 1, 65_535), (2, 2, 65_535), pytest.param(3, 2, 16_384, marks=pytest.mark.slow)],
+    [(2, 1, 65_535), (3, 1, 65_535), (2, 2, 65_535), (3, 2, 65_535)],
 )
 def test_many_distinct_values(solver, K, max_depth, n, rng):
     x, losses = rng.permutation(n).astype(float), rng.integers(-9, 10, (n, K))
