@@ -16,9 +16,6 @@ from policytree.exceptions import InputError, SearchWarning
 from policytree.solvers.estimate import LONG, estimated_seconds, in_words
 from policytree.types import Problem, SearchLimits, Solution, Status
 
-# Ends of a search that were asked for, by the choice of the solver or by guesses: no reason to warn.
-ASKED_FOR = (Status.OPTIMAL, Status.OPTIMAL_GIVEN_GUESSES, Status.HEURISTIC)
-
 
 class TreeEstimator(BaseEstimator):
     """What all estimators of one tree share: tables in, the search, the fitted tree's views."""
@@ -82,7 +79,8 @@ class TreeEstimator(BaseEstimator):
     def _keep(self, job: Job, solution: Solution, *, warn: bool = True):
         """Store what a search found."""
         self._store(solution, job.total_weight, job.actions)
-        if warn and solution.status not in ASKED_FOR:
+        # A heuristic was asked for by the choice of the solver: no reason to warn.
+        if warn and not solution.status.proved and solution.status is not Status.HEURISTIC:
             warnings.warn(
                 f"The search ended by {solution.status.value} after {solution.seconds:.1f} s; the tree is valid, its "
                 f"optimality gap is {self.optimality_gap_:.6g}.",

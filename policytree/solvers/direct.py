@@ -15,7 +15,7 @@ from policytree.solvers.clock import Clock
 from policytree.solvers.fixed_point import FixedPoint, to_fixed_point
 from policytree.solvers.node import expand, grow_fully, prepare, refuse_memory, rows_of
 from policytree.solvers.scoring import finish, leaf_only
-from policytree.solvers.workers import RootFeature, Stack, take_counters
+from policytree.solvers.workers import RootFeature, Stack
 from policytree.types import Problem, Progress, SearchLimits, Solution, Status
 
 # Independent searches, whatever the number of threads, so that it cannot change the tree; deep ones have a cache each.
@@ -234,7 +234,7 @@ class _Search:
         state = self.features[f]
         value, tree = worker.advance(f, self.depth, budget, state, first, self.clock.flag)
         with self.lock:
-            self.work += take_counters(worker)
+            self.work += worker.take_counters()
             state.solved = state.lower_bound() >= min(budget, value)
             self.shown = min(self.shown, value)
             self._report()

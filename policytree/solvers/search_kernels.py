@@ -43,6 +43,9 @@ N_COUNTERS = 6
 H_KEY1, H_KEY2, H_DEPTH, H_VALUE, H_START, H_LENGTH = 0, 1, 2, 3, 4, 5
 N_CACHE = 6
 SIDE_KEY1, SIDE_KEY2, SIDE_VALUE = 0, 1, 2  # columns of the bounds of swept sides
+# Entries of what make_tables returns: the scalars' place, and the scalars.
+SCALARS = 9
+X_BLOCK, X_SHIFT, X_ERROR, X_PAYS, X_FILL, X_PER_CUT, X_LARGEST, X_PAIRS = 0, 1, 2, 3, 4, 5, 6, 7
 # The control array: a flag that stops the search, and switches of what only saves work.
 S_STOP, S_SIMILAR, S_CACHE, S_LOOK_AHEAD = 0, 1, 2, 3
 N_CONTROL = 4
@@ -847,11 +850,6 @@ def depth_two(codes, planes, P, minima, m, bins, offset, lam, roots, root_cuts, 
                 continue
             if _table_pays(B, bins[g], m) and (bins[g] > B or (bins[g] == B and f < g)):
                 _pair(codes[f], B, codes[g], bins[g], q, m, P, minima, buffer, quad, low, high, offset[f], offset[g])
-    if any_large:
-        for f in range(p):
-            if large[f]:  # their second splits within themselves and by small tables are in _root_values already
-                for t in range(offset[f], offset[f + 1]):
-                    W[t] = INF
     _root_values(one, low, high, P, minima, p, bins, offset, lam, shift, in_low, in_high, bests, W)
     for f in range(p):
         if large[f]:
@@ -1043,16 +1041,30 @@ def _first_bounds(c, planes, P, minima, m, B, least, left, right, lam, keep, loo
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _layout(bins, p, K, few, where):
-    """Offsets of the pair tables, f < g at where[f, g] (-1: both in the binary block); returns their size."""
+    """Offsets of the pair tables, f < g at where[f, g] (-1: both in the binary block).
+
+    Returns the size of all, of the largest, and how many there are.
+    """
     size = 0
+    largest = 1
+    pairs = 0
     for f in range(p):
         for g in range(f + 1, p):
             where[f, g] = -1
             if few and bins[f] == 2 and bins[g] == 2:
                 continue
             where[f, g] = size
-            size += K * bins[f] * bins[g]
-    return size
+            cells = K * bins[f] * bins[g]
+            size += cells
+            largest = max(largest, cells)
+            pairs += 1
+    return size, largest, pairs
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _rows_first(bins, f, g):
+    """Put the feature of a pair that gives the rows of its table first: the shorter one, so that rows are long."""
+    return (g, f) if bins[f] > bins[g] else (f, g)
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -1064,27 +1076,15 @@ def _fill(H, W, cf, cg, d, index, a, b):
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _total_tables(codes, q, K, m, p, bins, offset, where, T, one_all):
-    """Cumulated tables of all rows: every pair's, and every feature's."""
+def _total_tables(codes, q, K, m, p, bins, where, T):
+    """Cumulated tables of all rows, of every pair."""
     index = np.arange(m).astype(np.int32)
     for f0 in range(p):
-        o = offset[f0]
-        B = bins[f0]
-        for k in range(K):
-            h = one_all[k, o : o + B]
-            h[:] = i4(0)
-            for i in range(m):
-                x = codes[f0, i]
-                h[x] = i4(h[x] + q[k, i])
-            for t in range(1, B):
-                h[t] = i4(h[t] + h[t - 1])
         for g0 in range(f0 + 1, p):
             at = where[f0, g0]
             if at < 0:
                 continue
-            f, g = f0, g0
-            if bins[f0] > bins[g0]:
-                f, g = g0, f0
+            f, g = _rows_first(bins, f0, g0)
             R = bins[f]
             B = bins[g]
             h = np.zeros(R * B, np.int32)
@@ -1107,13 +1107,7 @@ def make_tables(codes, planes, P, minima, m, bins, offset):
     K = P + len(minima)
     n_block = _block_size(bins, m, K)
     where = np.empty((p, p), np.int64)
-    size = _layout(bins, p, K, n_block > 0, where)
-    pairs = (p * (p - 1) - n_block * (n_block - 1)) // 2
-    largest = 1
-    for f in range(p):
-        for g in range(f + 1, p):
-            if where[f, g] >= 0:
-                largest = max(largest, K * bins[f] * bins[g])
+    size, largest, pairs = _layout(bins, p, K, n_block > 0, where)
     fill = (K * m * (pairs + p)) // 2
     per_cell = 5 if P == 1 and len(minima) == 0 else 12  # tenths of ns
     per_cut = per_cell * size // 10 + 200 * pairs + 5 * offset[p] + 2 * n_block * (n_block + 100) + 1
@@ -1125,10 +1119,10 @@ def make_tables(codes, planes, P, minima, m, bins, offset):
     errors = np.empty(m, np.int64)
     shift, error = _quantise(planes, P, len(minima), m, q, errors)
     T = np.empty(size, np.int32)
-    one_all = np.empty((K, offset[p]), np.int32)
+    one_all = _prefix_sums(codes, q, K, m, bins, offset).astype(np.int32)
     block, W, start, items, G = _make_block(codes, q, K, m, bins, n_block)
     if pays:
-        _total_tables(codes, q, K, m, p, bins, offset, where, T, one_all)
+        _total_tables(codes, q, K, m, p, bins, where, T)
     return (
         q,
         where,
@@ -1382,9 +1376,7 @@ def _sweep_lanes(codes, q, p, bins, offset, where, T, index, ends, first, n, sid
                 return False
             if where[f0, g0] < 0:
                 continue
-            f, g = f0, g0
-            if bins[f0] > bins[g0]:
-                f, g = g0, f0
+            f, g = _rows_first(bins, f0, g0)
             cf = codes[f]
             cg = codes[g]
             W = np.uint64(bins[g])
@@ -1417,9 +1409,7 @@ def _sweep_pairs(codes, q, K, P, minima, p, bins, offset, where, T, index, ends,
             at = where[f0, g0]
             if at < 0:
                 continue
-            f, g = f0, g0
-            if bins[f0] > bins[g0]:
-                f, g = g0, f0
+            f, g = _rows_first(bins, f0, g0)
             R = bins[f]
             B = bins[g]
             n = K * R * B
@@ -1443,32 +1433,20 @@ def _sweep_pairs(codes, q, K, P, minima, p, bins, offset, where, T, index, ends,
                     _fill(h[k * R * B : (k + 1) * R * B], B, cf, cg, q[k], index, a, b)
                     _cumulate(h3[k], c3[k], R, B)
                 _subtract(total, c, d, n)
-                s = side
-                _scan(
-                    c3,
-                    R,
-                    B,
-                    P,
-                    minima,
-                    quad,
-                    low[e, s, fo : fo + R],
-                    high[e, s, fo : fo + R],
-                    low[e, s, go : go + B],
-                    high[e, s, go : go + B],
-                )
-                s = 1 - side
-                _scan(
-                    d3,
-                    R,
-                    B,
-                    P,
-                    minima,
-                    quad,
-                    low[e, s, fo : fo + R],
-                    high[e, s, fo : fo + R],
-                    low[e, s, go : go + B],
-                    high[e, s, go : go + B],
-                )
+                for z in range(2):
+                    s = side if z == 0 else 1 - side
+                    _scan(
+                        c3 if z == 0 else d3,
+                        R,
+                        B,
+                        P,
+                        minima,
+                        quad,
+                        low[e, s, fo : fo + R],
+                        high[e, s, fo : fo + R],
+                        low[e, s, go : go + B],
+                        high[e, s, go : go + B],
+                    )
     return True
 
 
@@ -1478,7 +1456,7 @@ def _sweep(codes, P, minima, m, bins, offset, lam, tables, index, cuts, n_cuts, 
     p = len(bins)
     K = P + len(minima)
     q, where, T, one_all, G_all, W, block, start, items, scalars, errors = tables
-    n_block, shift, error = scalars[0], scalars[1], scalars[2]
+    n_block, shift, error = scalars[X_BLOCK], scalars[X_SHIFT], scalars[X_ERROR]
     rows = index  # of the block, which stays where it is
     if m > SORT_FROM:  # gathering rows from all over the memory costs more than putting them in order once
         ordered = np.empty((p, m), np.uint16)
@@ -1495,7 +1473,7 @@ def _sweep(codes, P, minima, m, bins, offset, lam, tables, index, cuts, n_cuts, 
         for i in range(m):
             index[i] = i
     S = offset[p]
-    pair = scalars[6]
+    pair = scalars[X_LARGEST]
     widest = 1
     for f in range(p):
         widest = max(widest, bins[f])
@@ -1517,8 +1495,6 @@ def _sweep(codes, P, minima, m, bins, offset, lam, tables, index, cuts, n_cuts, 
     in_high = np.empty(widest, np.int64)
     best = np.empty(P + 1, np.int64)
     values = np.empty(S, np.int64)
-    low[:] = i4(2 * FORBIDDEN)
-    high[:] = i4(2 * FORBIDDEN)
     if n_block > 0:
         for x in range(4):
             for u in range(n_block + 1):
@@ -1541,6 +1517,8 @@ def _sweep(codes, P, minima, m, bins, offset, lam, tables, index, cuts, n_cuts, 
         n = middle if side == 0 else n_cuts - middle
         if n == 0:
             continue
+        low[:n] = i4(2 * FORBIDDEN)
+        high[:n] = i4(2 * FORBIDDEN)
         ends[0] = 0 if side == 0 else m
         for e in range(n):
             c = first + e if side == 0 else n_cuts - 1 - e
@@ -1570,7 +1548,7 @@ def _sweep(codes, P, minima, m, bins, offset, lam, tables, index, cuts, n_cuts, 
                         _scan_block(
                             g, sums[s], n_block, K, P, minima, block, offset, C2, quad, junk, low[e, z], high[e, z]
                         )
-        e = 0 if scalars[7] > 0 else n  # the block may be all there is
+        e = 0 if scalars[X_PAIRS] > 0 else n  # the block may be all there is
         while signed and n - e >= 3:  # eight at once cost as much as three one by one
             group = min(n - e, LANES)
             if not _sweep_lanes(codes, q, p, bins, offset, where, T, index, ends, e, group, side, one, one_all, low,
@@ -1583,20 +1561,15 @@ def _sweep(codes, P, minima, m, bins, offset, lam, tables, index, cuts, n_cuts, 
         for e in range(n):
             c = first + e if side == 0 else n_cuts - 1 - e
             at = ends[e + 1]
-            vl[c] = _root_values(
-                one[e, 0], low[e, 0], high[e, 0], P, minima, p, bins, offset, lam, shift, in_low, in_high, best, values
-            )
-            vr[c] = _root_values(
-                one[e, 1], low[e, 1], high[e, 1], P, minima, p, bins, offset, lam, shift, in_low, in_high, best, values
-            )
-            if vl[c] < FEASIBLE:
-                vl[c] -= wrong[at] if error > 0 else 0
-            if vr[c] < FEASIBLE:
-                vr[c] -= error - wrong[at] if error > 0 else 0
             for s in range(2):
-                for u in range(S):
-                    low[e, s, u] = i4(2 * FORBIDDEN)
-                    high[e, s, u] = i4(2 * FORBIDDEN)
+                v = _root_values(one[e, s], low[e, s], high[e, s], P, minima, p, bins, offset, lam, shift, in_low,
+                                 in_high, best, values)  # fmt: skip
+                if v < FEASIBLE and error > 0:
+                    v -= wrong[at] if s == 0 else error - wrong[at]
+                if s == 0:
+                    vl[c] = v
+                else:
+                    vr[c] = v
     return True
 
 
@@ -1788,7 +1761,7 @@ def advance(
             )
             r[R_PHASE] = CUT
             batch = 0
-            recall = r[R_USE] == 3 and tables[9][3] != 0 and sides.shape[0] > 1 and control[S_CACHE] != 0
+            recall = r[R_USE] == 3 and tables[SCALARS][X_PAYS] != 0 and sides.shape[0] > 1 and control[S_CACHE] != 0
             if recall:
                 _side_keys(ncodes[level, f], nplanes[level], P + len(minima), m, B, keys)
                 _recall_sides(sides, keys, B - 1, left[level], right[level])
@@ -1797,7 +1770,7 @@ def advance(
             if level == 0 and cuts_solved >= max_cuts:
                 r[R_PHASE] = DONE
                 continue
-            sweeps = r[R_USE] == 3 and tables[9][3] != 0
+            sweeps = r[R_USE] == 3 and tables[SCALARS][X_PAYS] != 0
             hint = root_cuts[level, f]
             root_cuts[level, f] = -1
             if hint >= 0 and left[level, hint] + right[level, hint] >= budget:
@@ -1813,7 +1786,9 @@ def advance(
                 if t < 0:
                     t = _choose_cut(left[level], right[level], least[level], most[level], cuts, budget)
             elif t < 0:
-                batch = _cuts_per_round(left[level], right[level], cuts, budget, tables[9][4], tables[9][5], lanes)
+                batch = _cuts_per_round(
+                    left[level], right[level], cuts, budget, tables[SCALARS][X_FILL], tables[SCALARS][X_PER_CUT], lanes
+                )
                 batch = _choose_many(
                     left[level], right[level], never, least[level], most[level], 0, cuts, budget, batch, chosen
                 )
@@ -1849,7 +1824,7 @@ def advance(
                     if level == 0:
                         cuts_solved += 1
                     continue
-            elif tables[9][2] == 0:  # swept bounds are exact: the sides need not be solved for their values
+            elif tables[SCALARS][X_ERROR] == 0:  # swept bounds are exact: the sides need not be solved for their values
                 r[R_BEST] = left[level, t] + right[level, t]
                 r[R_NTREE] = 3
                 tree[level, 0, 0] = ncol[level, f]

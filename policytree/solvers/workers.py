@@ -81,10 +81,9 @@ class Stack:
         tree = [tuple(map(int, row)) for row in self.tree[0, :length]] if length else None
         return int(r[kernels.R_BEST]), tree
 
-
-def take_counters(worker: Stack) -> np.ndarray:
-    """Work since the last call."""
-    done = worker.counters.copy()
-    done[kernels.C_POOL] = 0
-    worker.counters -= done
-    return done
+    def take_counters(self) -> np.ndarray:
+        """Work since the last call."""
+        done = self.counters.copy()
+        done[kernels.C_POOL] = 0
+        self.counters -= done
+        return done
