@@ -1,5 +1,6 @@
 """Guesses: depth, thresholds and lower bounds from a reference, and what they promise."""
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -25,7 +26,7 @@ from policytree.solvers.duplication import solve_duplication
 from policytree.solvers.guessed import solve_with_guesses
 from policytree.solvers.polish import polish
 from policytree.solvers.rescore import rescore
-from policytree.types import CATEGORICAL, Feature, Guesses, Problem, Status
+from policytree.types import CATEGORICAL, Feature, Guesses, Problem, SearchLimits, Status
 from tests import checker, oracles, strategies
 
 
@@ -319,6 +320,20 @@ def test_polishing_never_harms(seed):
     checker.check_tree_arrays(tree, case.X, case.losses)
     checker.check_constraints(problem, tree, case.X)
     assert optimum <= after < before
+
+
+def test_polishing_keeps_to_its_time(rng):
+    case = strategies.planted_case(rng, 3_000, 8, 3, 3_000, max_depth=3)
+    problem = case.problem()
+    start = solve_direct(problem, SearchLimits(time_limit=0.2)).tree
+    begun = time.perf_counter()
+    tree, objective = polish(problem, start, time_limit=0.0)
+    assert time.perf_counter() - begun < 0.5
+    assert (tree.n_leaves, objective) == (start.n_leaves, rescore(problem, start)[1])
+    reference = reference_losses(problem.losses, problem.losses.argmin(axis=1))
+    solution = solve_with_guesses(problem, Guesses(reference_losses=reference), SearchLimits(time_limit=1.0))
+    assert solution.status is Status.TIME_LIMIT
+    assert solution.seconds < 1.3
 
 
 @pytest.mark.parametrize(

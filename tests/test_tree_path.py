@@ -1,5 +1,7 @@
 """The regularization path against brute force at many prices of a leaf."""
 
+import _thread
+import threading
 import time
 from dataclasses import replace
 from fractions import Fraction
@@ -176,6 +178,22 @@ def test_path_obeys_the_time_limit():
     assert not path.proved
     assert path.estimators[0].get_n_leaves() == 1
     assert all(tree.optimality_gap_ >= 0 for tree in path.estimators)
+
+
+def test_an_interrupt_ends_the_whole_path():
+    rng = np.random.default_rng(78)
+    X, y = rng.normal(size=(3_000, 12)), rng.integers(0, 3, 3_000)
+    OptimalTreeClassifier(max_depth=3, time_limit=0.1).fit(X[:50], y[:50])  # compile first
+    timer = threading.Timer(0.7, _thread.interrupt_main)
+    timer.start()
+    start = time.perf_counter()
+    try:
+        with pytest.warns(SearchWarning, match="without a proof"):
+            path = tree_path(OptimalTreeClassifier(max_depth=4, time_limit=30.0), X, y)
+    finally:
+        timer.cancel()
+    assert time.perf_counter() - start < 3.0
+    assert not path.proved and len(path) >= 1
 
 
 def test_what_has_no_path(data):

@@ -4,13 +4,29 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import numpy as np
 
 from policytree.types import Status
 
 LOOK_EVERY = 0.1  # seconds between looks at the clock and for Ctrl-C
+_ASKED: ContextVar[threading.Event | None] = ContextVar("policytree_stop", default=None)
+
+
+@contextmanager
+def stopped_by(event: threading.Event) -> Iterator[None]:
+    """Searches started inside, in this thread, stop as by Ctrl-C once the event is set.
+
+    Ctrl-C reaches the main thread alone: whoever runs searches in other threads passes it on this way.
+    """
+    token = _ASKED.set(event)
+    try:
+        yield
+    finally:
+        _ASKED.reset(token)
 
 
 class Clock:
@@ -29,6 +45,7 @@ class Clock:
         self.time_limit = time_limit
         self.flag = np.zeros(1, dtype=np.int64) if flag is None else flag
         self.status = Status.OPTIMAL
+        self._asked = _ASKED.get()
 
     @property
     def stopped(self) -> bool:
@@ -64,6 +81,9 @@ class Clock:
             while not finished.wait(self._next_look()):  # short waits: a simulated Ctrl-C does not end a long one
                 if self.time_limit is not None and self.seconds() >= self.time_limit:
                     self.stop(Status.TIME_LIMIT)
+                    break
+                if self._asked is not None and self._asked.is_set():
+                    self.stop(Status.INTERRUPTED)
                     break
         except KeyboardInterrupt:
             self.stop(Status.INTERRUPTED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,8 @@ from policytree.solvers.polish import polish
 from policytree.solvers.rescore import equivalent_points_bound
 from policytree.types import Guesses, Problem, SearchLimits, Solution, Status
 from policytree.weighting.by_label import as_numbers
+
+OVERRUN = 0.04  # share of a time limit
 
 
 def solve_with_guesses(
@@ -63,7 +66,9 @@ def solve_with_guesses(
     found = solve(replace(inside, losses=bounded), limits)
     if found.status is Status.INFEASIBLE:
         return found
-    tree, objective = polish(inside, found.tree, time_limit=None if limits is None else limits.time_limit)
+    start = time.perf_counter()
+    tree, objective = polish(inside, found.tree, time_limit=_time_to_polish(found, limits))
+    found = replace(found, seconds=found.seconds + time.perf_counter() - start)
     bound = max(found.lower_bound - slack, equivalent_points_bound(inside))
     resolution = found.resolution + 1e-14 * float(np.abs(problem.losses).max(axis=1).sum())
     bound = min(objective, bound - resolution)
@@ -72,6 +77,15 @@ def solve_with_guesses(
         guessed.append("lower bounds")
     solution = _named(solution, guessed)
     return replace(solution, guarantees={**solution.guarantees, "theorem_1": float(solution.gap)})
+
+
+def _time_to_polish(found: Solution, limits: SearchLimits | None) -> float | None:
+    """What the search left of its time, or the little that a limit may be overrun by; none after Ctrl-C."""
+    if found.status is Status.INTERRUPTED:
+        return 0.0
+    if limits is None or limits.time_limit is None:
+        return None
+    return max(limits.time_limit - found.seconds, OVERRUN * limits.time_limit)
 
 
 def _restrict(problem: Problem, guesses: Guesses) -> tuple[list[str], Problem]:

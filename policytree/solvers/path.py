@@ -114,7 +114,7 @@ class _Envelope:
     def __init__(self, problem: Problem, limits: SearchLimits, min_penalty: float, solve):
         self.problem, self.limits, self.min_penalty, self.solve = problem, limits, min_penalty, solve
         self.start = time.perf_counter()
-        self.proved, self.guessed = True, False
+        self.proved, self.guessed, self.interrupted = True, False, False
         self.solves = 0
         # Losses are sums of floats: lines closer than this cannot be told apart.
         self.tolerance = 1e-13 * float(np.abs(problem.losses).max(axis=1).sum())
@@ -149,19 +149,23 @@ class _Envelope:
             return []
         return [*self._between(line, small), line, *self._between(large, line)]
 
+    def _time_left(self) -> float | None:
+        if self.interrupted or self.limits.time_limit is None:
+            return 0.0 if self.interrupted else None
+        return max(0.0, self.limits.time_limit - (time.perf_counter() - self.start))
+
     def _line(self, penalty: float, depth: int | None) -> _Line | None:
-        """Solve at one penalty; None if no tree is allowed, or no time is left."""
-        limits = self.limits
-        if limits.time_limit is not None:
-            left = limits.time_limit - (time.perf_counter() - self.start)
-            if left <= 0 and self.solves >= 2:
-                self.proved = False
-                return None
-            limits = replace(limits, time_limit=max(0.0, left))
+        """Solve at one penalty; None if no tree is allowed, no time is left, or the user interrupted."""
+        left = self._time_left()
+        if left == 0.0 and self.solves >= 2:
+            self.proved = False
+            return None
+        limits = replace(self.limits, time_limit=left)
         self.solves += 1
         solution = self.solve(replace(self.problem, leaf_penalty=penalty, max_depth=depth), limits)
         if solution.status is Status.INFEASIBLE:
             return None
+        self.interrupted |= solution.status is Status.INTERRUPTED
         self.proved &= solution.status.proved and solution.gap <= solution.resolution
         self.guessed |= solution.status is Status.OPTIMAL_GIVEN_GUESSES
         tree = solution.tree

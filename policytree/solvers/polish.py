@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -24,7 +25,7 @@ def polish(problem: Problem, tree: Tree, depth: int = 2, time_limit: float | Non
     depth : int
         Depth of the subtrees that are solved anew, where the depth limit leaves room for it.
     time_limit : float or None
-        Seconds for each of them.
+        Seconds for all of them; subtrees that are not reached by then stay as they are.
 
     Returns
     -------
@@ -34,7 +35,7 @@ def polish(problem: Problem, tree: Tree, depth: int = 2, time_limit: float | Non
         Its objective, in float64.
     """
     entries = iter(preorder_splits(tree, problem.data))
-    limits = SearchLimits(time_limit)
+    end = None if time_limit is None else time.perf_counter() + time_limit
 
     def walk(rows: np.ndarray, level: int) -> tuple[float, list[tuple[int, int]]]:
         column, cut = next(entries)
@@ -45,6 +46,9 @@ def polish(problem: Problem, tree: Tree, depth: int = 2, time_limit: float | Non
             other, second = walk(rows[~left], level + 1)
             if one + other < cost:
                 cost, splits = one + other, [(column, cut), *first, *second]
+        left = None if end is None else end - time.perf_counter()
+        if left is not None and left <= 0:
+            return cost, splits
         room = depth if problem.max_depth is None else min(depth, problem.max_depth - level)
         part = replace(
             problem,
@@ -53,7 +57,7 @@ def polish(problem: Problem, tree: Tree, depth: int = 2, time_limit: float | Non
             max_depth=room,
             arms=None if problem.arms is None else problem.arms[rows],
         )
-        found = solve_direct(part, limits)
+        found = solve_direct(part, SearchLimits(left))
         if found.status is not Status.INFEASIBLE and found.objective < cost:
             cost, splits = found.objective, preorder_splits(found.tree, problem.data)
         return cost, splits

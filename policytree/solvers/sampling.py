@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import numbers
+import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 
 import numpy as np
 
 from policytree.exceptions import InputError
-from policytree.solvers.clock import LOOK_EVERY
+from policytree.solvers.clock import LOOK_EVERY, stopped_by
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.labelled import LabelledRows
 from policytree.solvers.rescore import equivalent_points_bound, rescore
@@ -147,10 +148,6 @@ def _check_options(amplification, n_draws, delta, random_state) -> None:
         raise InputError(f"random_state must be an integer >= 0 or None; got {random_state!r}.")
 
 
-class _Stopped(Exception):
-    """Raised inside a draw's progress report after the user interrupted."""
-
-
 class _Samples:
     """Draws samples, each from a seed of its own, and solves them one after the other or side by side."""
 
@@ -159,7 +156,7 @@ class _Samples:
         self.limits = limits
         self.seeds = np.random.SeedSequence(random_state).spawn(int(n_draws))
         self.start = time.perf_counter()
-        self.interrupted = False
+        self.stop = threading.Event()
 
     def run(self) -> list[Solution]:
         """Solutions of the samples in the order of their seeds; those that a limit left out are missing."""
@@ -176,31 +173,19 @@ class _Samples:
         return out
 
     def _side_by_side(self, workers: int) -> list[Solution]:
+        """Draws in threads of their own, which do not see Ctrl-C: the event passes it on to their searches."""
         limits = replace(self.limits, n_jobs=max(1, self.limits.n_jobs // workers))
-        limits = replace(limits, progress=self._watch)
         with ThreadPoolExecutor(workers) as pool:
             futures = [pool.submit(self._one, k, limits, workers) for k in range(len(self.seeds))]
             try:
                 while wait(futures, timeout=LOOK_EVERY).not_done:  # short waits let Ctrl-C through
                     pass
             except KeyboardInterrupt:
-                self.interrupted = True
+                self.stop.set()
                 pool.shutdown(wait=True, cancel_futures=True)
-        found = [solution for future in futures if (solution := self._result(future)) is not None]
-        return [replace(s, status=Status.INTERRUPTED) for s in found] if self.interrupted else found
-
-    def _result(self, future: Future) -> Solution | None:
-        """A finished draw; None for one that was cancelled or stopped by the user."""
-        if future.cancelled() or isinstance(future.exception(), _Stopped):
-            return None
-        return future.result()
-
-    def _watch(self, progress) -> None:
-        """The kernels' threads do not see Ctrl-C: what they report here lets them be stopped."""
-        if self.interrupted:
-            raise _Stopped
-        if self.limits.progress is not None:
-            self.limits.progress(progress)
+        done = [future.result() for future in futures if not future.cancelled()]
+        found = [solution for solution in done if solution is not None]
+        return [replace(s, status=Status.INTERRUPTED) for s in found] if self.stop.is_set() else found
 
     def _one(self, k: int, limits: SearchLimits, workers: int = 1) -> Solution | None:
         """Solve draw k in its share of the time left; None if no time is left and an earlier draw has an answer."""
@@ -213,7 +198,8 @@ class _Samples:
         rng = np.random.default_rng(self.seeds[k])
         counts = rng.multinomial(self.size, self.labelled.weight / self.labelled.total)
         # A sample's bound certifies nothing about the problem: the report shows none.
-        return self.solve(
-            self.labelled.count_problem(self.problem, counts),
-            self.labelled.limits(limits, counts, math.inf, seconds),
-        )
+        with stopped_by(self.stop):
+            return self.solve(
+                self.labelled.count_problem(self.problem, counts),
+                self.labelled.limits(limits, counts, math.inf, seconds),
+            )

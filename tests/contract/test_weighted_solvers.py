@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import threading
+import time
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -215,12 +216,15 @@ def test_an_interrupt_returns_the_best_tree(n_jobs):
     timer = threading.Timer(0.7, _thread.interrupt_main)
     timer.start()
     try:
+        start = time.perf_counter()
         solution = solve_sampling(problem, Limits(time_limit=40.0, n_jobs=n_jobs), n_draws=4)
+        seconds = time.perf_counter() - start
     finally:
         timer.cancel()
     checker.check_solution(problem, case.X, solution)
     assert solution.status is Status.INTERRUPTED
-    assert solution.seconds < 8
+    assert solution.tree.n_leaves > 1  # what was found by then is kept
+    assert seconds < 3  # each of four draws has ten seconds or more
 
 
 def test_an_interrupt_ends_both_halves_of_auto():
