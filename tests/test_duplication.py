@@ -10,9 +10,15 @@ from hypothesis import strategies as st
 from policytree.binning import bin_matrix
 from policytree.exceptions import InputError
 from policytree.solvers.direct import solve_direct
-from policytree.solvers.duplication import integer_counts, rounding_guarantee, solve_duplication
+from policytree.solvers.duplication import (
+    integer_counts,
+    rounding_guarantee,
+    solve_duplication,
+    tree_rounding_error,
+)
+from policytree.solvers.labelled import LabelledRows
 from policytree.types import Problem, Status
-from tests import strategies
+from tests import oracles, strategies
 
 
 def labelled_problem(rng, n=200, n_values=8, p=4, weight=None, penalty=0.01, max_depth=2):
@@ -69,6 +75,44 @@ def test_no_error_rate_leaves_the_bounds_of_theorem_2(weight, factor, mask):
     assert promise["rounding_error"] <= promise["theorem_2"] + 1e-12
 
 
+@settings(max_examples=200)
+@given(
+    case=strategies.cases(max_rows=7, max_features=2, constraints=False),
+    factor=st.sampled_from([1, 2, 3, 10]),
+    seed=st.integers(0, 2**31),
+)
+def test_no_tree_leaves_the_bounds_of_its_rounding(case, factor, seed):
+    """Every tree of depth one, with its errors counted from the definition; and the tree that comes out."""
+    case = case.but(max_depth=1, losses=case.losses * np.random.default_rng(seed).lognormal(size=(len(case.X), 1)))
+    problem = case.problem()
+    labelled = LabelledRows.of(problem)
+    if not len(labelled.weight):
+        return
+    made = integer_counts(labelled.weight, factor)
+    above, below = tree_rounding_error(problem, labelled, made)
+    assert max(above, below) <= rounding_guarantee(labelled.weight, made)["rounding_error"] + 1e-12
+    best = np.inf
+    for rule in oracles.enumerate_trees(oracles.all_splits(case.X, case.categorical), case.losses.shape[1], 1):
+        actions = np.array([oracles.leaf_of(rule, row)[1] for row in case.X.tolist()])
+        wrong = actions[labelled.row] != labelled.label
+        weighted = labelled.weight @ wrong / labelled.total
+        counted = made.counts @ wrong / made.counts.sum()
+        assert counted - above - 1e-12 <= weighted <= counted + below + 1e-12
+        best = min(best, labelled.constant + labelled.total * weighted + case.penalty * oracles.count_leaves(rule))
+    solution = solve_duplication(problem, factor=factor)
+    assert best <= solution.objective + 1e-9
+    assert solution.lower_bound <= best + 1e-9
+    assert solution.gap <= (above + below) * labelled.total + 1e-9
+
+
+def test_rows_that_repeat_round_to_nothing():
+    """Two kinds of rows, each with many weights: what is rounded up and down in a kind makes up for one another."""
+    rng = np.random.default_rng(35)
+    problem, *_ = labelled_problem(rng, n=20_000, n_values=2, p=2)
+    said = solve_duplication(problem, factor=10).guarantees
+    assert said["tree_rounding_error"] < 0.1 * said["rounding_error"]
+
+
 def test_the_rounding_error_is_reached():
     w = np.array([3.3, 1.0, 2.7])
     made = integer_counts(w, 5)
@@ -100,7 +144,9 @@ def test_bounds_enclose_the_optimum(seed):
         assert solution.lower_bound <= optimum + 1e-9
         assert solution.objective >= optimum - 1e-9
         total = (problem.losses.max(axis=1, keepdims=True) - problem.losses).sum()
-        assert solution.objective - optimum <= 2 * solution.guarantees["rounding_error"] * total + 1e-9
+        said = solution.guarantees
+        assert said["tree_rounding_error"] <= said["rounding_error"] + 1e-12 <= said["theorem_2"] + 2e-12
+        assert solution.gap <= 2 * said["tree_rounding_error"] * total + 1e-9
     assert solution.objective == pytest.approx(optimum, rel=1e-3)
 
 

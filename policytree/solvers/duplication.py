@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from policytree.exceptions import InputError
+from policytree.solvers.columns import equal_rows, group_sums
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.labelled import LabelledRows
 from policytree.solvers.rescore import equivalent_points_bound, rescore
@@ -99,11 +100,12 @@ def rounding_guarantee(weight: np.ndarray, counts: IntegerCounts) -> dict[str, f
 
     Notes
     -----
-    Behrouz et al. (2022), Theorem 2, with what it takes to hold: both sets of weights are put on one scale, on which
-    neither has a mean below 1 (``epsilon`` is divided by a mean weight in the proof); ``zeta - 1`` and ``eta - 1``
-    count as 0 where negative (all weights rounded to one side); a row that rounds to zero makes ``eta`` and ``psi``
-    infinite, and the bound trivial. ``rounding_error`` does not suffer from that: the difference of two error rates is
-    a sum of ``w_i / sum w - c_i / sum c`` over the misclassified rows, largest if these are the positive terms.
+    Behrouz et al. (2022), Theorem 2; the definitions of the four are from memory of the paper, so look there before
+    citing them. With what it takes to hold: both sets of weights are put on one scale, on which neither has a mean
+    below 1 (``epsilon`` is divided by a mean weight in the proof); ``zeta - 1`` and ``eta - 1`` count as 0 where
+    negative (all weights rounded to one side); a row that rounds to zero makes ``eta`` and ``psi`` infinite, and the
+    bound trivial. ``rounding_error`` does not suffer from that: the difference of two error rates is a sum of ``w_i /
+    sum w - c_i / sum c`` over the misclassified rows, largest if these are the positive terms.
     """
     weight = weight / weight.max()
     c = counts.counts / counts.of_largest
@@ -127,6 +129,34 @@ def rounding_guarantee(weight: np.ndarray, counts: IntegerCounts) -> dict[str, f
     }
 
 
+def tree_rounding_error(problem: Problem, labelled: LabelledRows, counts: IntegerCounts) -> tuple[float, float]:
+    """How far the error rate in counts can be above, and below, the weighted one, for every tree on the data.
+
+    Rows that no split tells apart take one action, so that their rounding errors make up for one another: neither
+    number is larger than ``rounding_error`` of :func:`rounding_guarantee`, and both are far smaller where rows repeat.
+
+    Parameters
+    ----------
+    problem : Problem
+    labelled : LabelledRows
+        Of the problem.
+    counts : IntegerCounts
+        In place of their weights.
+
+    Returns
+    -------
+    above, below : float
+        ``error rate in counts - above <= weighted error rate <= error rate in counts + below``.
+    """
+    share = labelled.weight / labelled.total - counts.counts / counts.counts.sum()
+    right = np.zeros(problem.losses.shape)
+    np.add.at(right, (labelled.row, labelled.label), share)
+    first, group = equal_rows(problem.data)
+    right = group_sums(right, group, len(first))
+    wrong = right.sum(axis=1, keepdims=True) - right  # what a group adds to the difference if it takes an action
+    return float(-wrong.min(axis=1).sum()), float(wrong.max(axis=1).sum())
+
+
 def solve_duplication(
     problem: Problem, limits: SearchLimits | None = None, *, factor: int = 100, solve=solve_direct
 ) -> Solution:
@@ -146,10 +176,12 @@ def solve_duplication(
     -------
     Solution
         ``objective`` is that of the problem's own losses, ``lower_bound`` holds for them as well: the integer problem's
-        bound less the rounding error, or the equivalent-points bound. ``status`` is HEURISTIC, or OPTIMAL where counts
-        stand for the weights exactly. ``guarantees`` holds what :func:`rounding_guarantee` returns (for the labelled
-        rows, error rates being shares of their total weight), ``dropped_weight``, the share of weight in rows that
-        round to zero, and ``duplicated_rows``.
+        bound less what rounding can have added to it, or the equivalent-points bound. ``status`` is HEURISTIC, or
+        OPTIMAL where counts stand for the weights exactly. ``guarantees`` holds what :func:`rounding_guarantee` returns
+        (for the labelled rows, error rates being shares of their total weight); ``tree_rounding_error``, the larger
+        number of :func:`tree_rounding_error`: if the integer problem was solved, the tree loses at most twice this
+        share of the total weight against the optimum, and ``gap`` says how much less; ``dropped_weight``, the share of
+        weight in rows that round to zero; and ``duplicated_rows``.
 
     Notes
     -----
@@ -161,24 +193,34 @@ def solve_duplication(
     made = integer_counts(labelled.weight if len(labelled.weight) else np.ones(1), factor)
     if not len(labelled.weight) or problem.leaf_penalty > 2 * labelled.total:  # no split can pay
         return solve(problem, limits)
-    guarantees = rounding_guarantee(labelled.weight, made)
-    total, copies = labelled.total, int(made.counts.sum())
-    slack = total * guarantees["rounding_error"]
+    above, below = tree_rounding_error(problem, labelled, made)
+    slack = above * labelled.total
     inner = solve(
         labelled.count_problem(problem, made.counts), labelled.limits(limits, made.counts, slack, limits.time_limit)
     )
     if inner.status is Status.INFEASIBLE:
         return solve(problem, limits)
+    guarantees = {
+        **rounding_guarantee(labelled.weight, made),
+        "tree_rounding_error": max(above, below),
+        "dropped_weight": float(labelled.weight[made.counts == 0].sum() / labelled.total),
+        "duplicated_rows": float(made.counts.sum()),
+    }
+    return _judged(problem, labelled, inner, labelled.total / made.counts.sum(), slack, guarantees)
+
+
+def _judged(
+    problem: Problem, labelled: LabelledRows, inner: Solution, unit: float, slack: float, guarantees: dict
+) -> Solution:
+    """A solution in counts, of which one stands for ``unit`` of weight, as one of the problem itself."""
     tree, objective = rescore(problem, inner.tree)
-    bound = labelled.constant + total / copies * (inner.lower_bound - inner.resolution) - slack
+    bound = labelled.constant + unit * (inner.lower_bound - inner.resolution) - slack
     noise = 1e-14 * (float(np.abs(problem.losses).max(axis=1).sum()) + problem.leaf_penalty * tree.n_leaves)
     bound = min(objective, max(bound - noise, equivalent_points_bound(problem)))
-    resolution = total / copies * inner.resolution + 2 * noise
+    resolution = unit * inner.resolution + 2 * noise
     status = Status.HEURISTIC if inner.status.proved else inner.status
     if inner.status.proved and objective - bound <= resolution:
         status = inner.status
-    guarantees["dropped_weight"] = float(labelled.weight[made.counts == 0].sum() / total)
-    guarantees["duplicated_rows"] = float(copies)
     return replace(
         inner,
         tree=tree,
