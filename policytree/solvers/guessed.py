@@ -17,7 +17,7 @@ from policytree.solvers.rescore import equivalent_points_bound
 from policytree.types import Guesses, Problem, SearchLimits, Solution, Status
 from policytree.weighting.by_label import as_numbers
 
-OVERRUN = 0.04  # share of a time limit
+OVERRUN = 0.02  # share of a time limit
 
 
 def solve_with_guesses(

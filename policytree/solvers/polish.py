@@ -9,12 +9,15 @@ import numpy as np
 
 from policytree.solvers.columns import keep_rows, preorder_splits
 from policytree.solvers.direct import solve_direct
+from policytree.solvers.estimate import estimated_seconds
 from policytree.solvers.scoring import build_tree
 from policytree.tree import Tree
 from policytree.types import Problem, SearchLimits, Status
 
+LONG_SUBTREE = 0.5  # seconds, by an estimate that does not depend on the machine's load: trees must not, either
 
-def polish(problem: Problem, tree: Tree, depth: int = 2, time_limit: float | None = None) -> tuple[Tree, float]:
+
+def polish(problem: Problem, tree: Tree, depth: int = 4, time_limit: float | None = None) -> tuple[Tree, float]:
     """Replace subtrees, from the leaves up, by the best ones of some depth where these cost less.
 
     Parameters
@@ -23,7 +26,8 @@ def polish(problem: Problem, tree: Tree, depth: int = 2, time_limit: float | Non
     tree : Tree
         Its thresholds must be cuts of ``problem.data``; it must keep the problem's leaf sizes and depth.
     depth : int
-        Depth of the subtrees that are solved anew, where the depth limit leaves room for it.
+        Depth of the subtrees that are solved anew, where the depth limit leaves room for it; less, down to two, where
+        that looks long.
     time_limit : float or None
         Seconds for all of them; subtrees that are not reached by then stay as they are.
 
@@ -57,6 +61,8 @@ def polish(problem: Problem, tree: Tree, depth: int = 2, time_limit: float | Non
             max_depth=room,
             arms=None if problem.arms is None else problem.arms[rows],
         )
+        while part.max_depth > 2 and estimated_seconds(part) > LONG_SUBTREE:
+            part = replace(part, max_depth=part.max_depth - 1)
         found = solve_direct(part, SearchLimits(left))
         if found.status is not Status.INFEASIBLE and found.objective < cost:
             cost, splits = found.objective, preorder_splits(found.tree, problem.data)
