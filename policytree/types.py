@@ -110,7 +110,7 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Minimise ``sum of leaf losses + leaf_penalty * leaves`` over trees on ``data``.
+    """Minimise ``sum of leaf losses + leaf_penalty * leaves + test costs`` over trees on ``data``.
 
     Attributes
     ----------
@@ -127,6 +127,14 @@ class Problem:
         The arm (0 .. K - 1) each row was observed in; needed only for ``min_leaf_per_arm``.
     min_leaf_per_arm : int
         Smallest number of rows of each of the K arms in a leaf.
+    max_leaf_nodes : int or None
+        Largest number of leaves.
+    feature_costs : ndarray of shape (n_features,) or None
+        What a split on each feature costs for every person who reaches it, in the unit of a loss; finite and >= 0.
+    weights : ndarray of shape (n,) or None
+        How many persons a row stands for, for ``feature_costs``; one if None. Finite and >= 0.
+    root_features : tuple of int or None
+        The features that the first split may be on; any if None.
     """
 
     data: BinnedData
@@ -136,6 +144,10 @@ class Problem:
     min_leaf: int = 1
     arms: np.ndarray | None = None
     min_leaf_per_arm: int = 0
+    max_leaf_nodes: int | None = None
+    feature_costs: np.ndarray | None = None
+    weights: np.ndarray | None = None
+    root_features: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.losses.ndim != 2 or len(self.losses) != self.data.n_rows:
@@ -151,6 +163,17 @@ class Problem:
             arms = self.arms
             if arms is None or arms.shape != (n,) or arms.min() < 0 or arms.max() >= K:
                 raise InputError(f"min_leaf_per_arm needs the arm of every row, {n} integers from 0 to {K - 1}.")
+        if self.max_leaf_nodes is not None and self.max_leaf_nodes < 1:
+            raise InputError(f"max_leaf_nodes must be >= 1 or None; got {self.max_leaf_nodes}.")
+        self._check_costs(n)
+
+    def _check_costs(self, n: int) -> None:
+        p = len(self.data.features)
+        for name, values, size in (("feature_costs", self.feature_costs, p), ("weights", self.weights, n)):
+            if values is not None and (values.shape != (size,) or not (np.isfinite(values) & (values >= 0)).all()):
+                raise InputError(f"{name} must be {size} finite numbers >= 0, or None.")
+        if self.root_features is not None and not set(self.root_features) <= set(range(p)):
+            raise InputError(f"root_features must be numbers of features, from 0 to {p - 1}; got {self.root_features}.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import numpy as np
 from policytree.binning import bin_matrix
 from policytree.solvers import search_kernels as kernels
 from policytree.solvers.clock import Clock
-from policytree.solvers.fixed_point import FixedPoint, to_fixed_point
+from policytree.solvers.fixed_point import MOST_PRICED, FixedPoint, to_fixed_point
 from policytree.solvers.node import expand, grow_fully, prepare, refuse_memory, rows_of
 from policytree.solvers.scoring import finish, leaf_only
 from policytree.solvers.workers import RootFeature, Stack
@@ -75,14 +75,14 @@ def _solve(problem: Problem, limits: SearchLimits, switches: np.ndarray, merge: 
     clock = Clock(limits.time_limit, switches)
     n = problem.data.n_rows
     most_leaves = n if problem.max_depth is None else min(n, 2 ** min(problem.max_depth, 60))
-    fixed = to_fixed_point(problem.losses, problem.leaf_penalty, most_leaves)
+    most_leaves = min(most_leaves, problem.max_leaf_nodes or n)
+    fixed = to_fixed_point(problem.losses, problem.leaf_penalty, most_leaves, problem.feature_costs, problem.weights)
     refuse_memory(problem, limits)
     node = prepare(problem, fixed, merge)
     leaf, floor = kernels.node_sums(node.planes, node.n_actions - 1, node.minima, 0, node.n_rows)
     if leaf >= kernels.FEASIBLE:
         return leaf_only(problem, fixed, Status.INFEASIBLE, clock.seconds())
-    depth = kernels.UNLIMITED if problem.max_depth is None else min(problem.max_depth, node.n_rows - 1)
-    search = _Search(node, depth, int(leaf), int(floor), limits, clock, fixed, float(problem.losses[:, 0].sum()))
+    search = _Search(problem, node, int(leaf), int(floor), limits, clock, fixed)
     search.run()
     counters = {"merged_rows": node.n_rows, **search.counters()}
     status = Status.OPTIMAL if problem.data.exact else Status.OPTIMAL_GIVEN_GUESSES
@@ -95,8 +95,8 @@ def _solve(problem: Problem, limits: SearchLimits, switches: np.ndarray, merge: 
 class _Search:
     """Rounds over root features; the kernels do the work, this class owns incumbent, bounds, threads and clock."""
 
-    def __init__(self, node, depth, leaf, floor, limits: SearchLimits, clock: Clock, fixed: FixedPoint, base: float):
-        self.base = base
+    def __init__(self, problem: Problem, node, leaf, floor, limits: SearchLimits, clock: Clock, fixed: FixedPoint):
+        self.base = float(problem.losses[:, 0].sum())
         self.node = node
         self.limits = limits
         self.clock = clock
@@ -105,9 +105,15 @@ class _Search:
         self.floor = floor
         self.tree = [(-1, 0)]
         self.bound = min(self.best, floor + 2 * node.lam)
+        depth = kernels.UNLIMITED if problem.max_depth is None else min(problem.max_depth, node.n_rows - 1)
         self.problem_depth = self.depth = depth
-        totals = node.planes[node.n_actions - 1 : -2].sum(axis=1)
-        self.most_leaves = min([node.n_rows, *(totals // np.maximum(node.minima, 1))])
+        roots = problem.root_features
+        columns = problem.data.columns
+        self.roots = [j for j, c in enumerate(columns) if roots is None or c.feature in roots]
+        first = node.n_actions - 1
+        totals = node.planes[first : first + len(node.minima)].sum(axis=1)
+        self.leaf_limit = kernels.UNLIMITED if problem.max_leaf_nodes is None else problem.max_leaf_nodes
+        self.most_leaves = min([node.n_rows, self.leaf_limit, *(totals // node.minima)])
         self.final = False
         self.work = np.zeros(kernels.N_COUNTERS, dtype=np.int64)
         self.features: dict[int, RootFeature] = {}
@@ -117,7 +123,7 @@ class _Search:
     def _useful_depth(self) -> int:
         """Depth worth searching: a tree of h leaves costs at least ``floor + h * penalty``, its depth is below h."""
         lam = self.node.lam
-        if self.best <= self.floor + 2 * lam or len(self.node.bins) == 0:
+        if self.best <= self.floor + 2 * lam or not self.roots:
             return 0
         most = self.most_leaves - 1
         if lam > 0:
@@ -133,13 +139,20 @@ class _Search:
         """Search until the bound meets the incumbent or a limit strikes."""
         if self._useful_depth() == 0:
             self.bound = self.best
-        elif self.problem_depth == kernels.UNLIMITED and self.node.lam == 0 and len(self.node.minima) == 0:
+        elif self._splits_are_free():
             self.best, self.tree = grow_fully(self.node)
             self.bound = self.best
-        elif self._useful_depth() == 1:
+        elif self._useful_depth() == 1 and self._any_root():
             self._one_split()
         else:
             self.clock.watch(self._deep)
+
+    def _splits_are_free(self) -> bool:
+        free = self.node.lam == 0 and len(self.node.minima) == 0 and self.node.price[-1] == 0
+        return free and self.problem_depth == self.leaf_limit == kernels.UNLIMITED and self._any_root()
+
+    def _any_root(self) -> bool:
+        return len(self.roots) == len(self.node.bins)
 
     def _one_split(self) -> None:
         value, f, t = kernels.best_one_split(*self.node.arrays())
@@ -153,18 +166,24 @@ class _Search:
         node = self.node
         roots = np.empty(len(node.bins), np.int64)
         cuts = np.empty(len(node.bins), np.int64)
-        value, f, t, _ = kernels.depth_two(*node.arrays(), node.lam, roots, cuts, self.clock.flag)
+        value, f, t, _ = kernels.depth_two(
+            *node.arrays(), node.lam, min(self.leaf_limit, 4), roots, cuts, self.clock.flag
+        )
         if self.clock.stopped:
             return
         self.work[kernels.C_TWO] += 1
-        self.best, self.tree = int(value), [(-2 - int(f), int(t)) if f >= 0 else (-1, 0)]
-        if self._useful_depth() <= 2:
+        first = 3
+        if self._any_root():
+            self.best, self.tree = int(value), [self._two_splits(int(f), int(t))]
+        else:  # the search below starts at every root feature that is allowed
+            first = min(self._useful_depth(), 2)
+        if self._useful_depth() < first:
             self.bound = self.best
             return
         target = self._useful_depth()
         # Shallower problems first: cheap beside the last one, and each leaves an incumbent behind. Their bounds do not
         # hold for deeper trees.
-        for depth in range(3, target + 1):
+        for depth in range(first, target + 1):
             self.final = depth == target
             by_price = self.problem_depth == kernels.UNLIMITED and target < self.most_leaves - 1
             self.depth = kernels.UNLIMITED if self.final and by_price else depth
@@ -175,22 +194,35 @@ class _Search:
                 self.bound = self.best
                 return
 
+    def _two_splits(self, f: int, t: int) -> tuple[int, int]:
+        """The incumbent of depth two as :func:`expand` reads it."""
+        return (-1, 0) if f < 0 else (-2 - f, -1 - t if self.leaf_limit == 3 else t)
+
     def _all_rounds(self, roots: np.ndarray, cuts: np.ndarray) -> None:
         """Search every root feature at the present depth: a few cuts of each, then to the end."""
         node = self.node
         self.features = {}
         for f in np.argsort(roots, kind="stable"):
-            low = np.full(node.bins[f] - 1, -kernels.INF, np.int64)
-            self.features[int(f)] = RootFeature(low, low.copy(), int(cuts[f]))
+            if f in self.roots:
+                low = np.full(node.bins[f] - 1, -kernels.INF, np.int64)
+                self.features[int(f)] = RootFeature(low, low.copy(), int(cuts[f]), self._paid(int(f)))
         names = list(self.features)
         self.useful = min(self.depth, self._useful_depth())
         # Sweeps keep nothing from one root feature to the next: any free worker serves any lane.
         lanes = SWEEP_LANES if self.useful <= 3 else LANES
         self.lanes = [_Lane(names[k::lanes]) for k in range(min(lanes, len(names)))]
         self.free: list[Stack] = []
-        self.tables = kernels.make_tables(*(node if self.useful <= 3 else rows_of(node, np.arange(1))).arrays())
+        part = node if self.useful == 3 else rows_of(node, np.arange(1))
+        self.tables = kernels.make_tables(*part.rows(), node.price)
+        if node.price[-1] > 0 and self.useful > MOST_PRICED:
+            self.clock.flag[kernels.S_SIMILAR] = 0  # a bound for moved rows would have to price longer paths
         self._round(first=True)
         self._round(first=False)
+
+    def _paid(self, f: int) -> int:
+        """What a first split on a column costs."""
+        mass = self.node.planes[-3].sum() if self.node.price[-1] > 0 else 0
+        return int(self.node.price[self.node.groups[f]] * mass)
 
     def _round(self, first: bool) -> None:
         """Let every lane advance its open features, all from the incumbent that the round starts with."""
@@ -221,7 +253,7 @@ class _Search:
         try:
             return self.free.pop()  # atomic: two threads never get the same
         except IndexError:
-            return Stack(self.node, self.useful, self.tables)
+            return Stack(self.node, self.useful, self.leaf_limit, self.tables)
 
     def _update_bound(self) -> None:
         if not self.final:

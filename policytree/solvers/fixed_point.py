@@ -9,6 +9,8 @@ import numpy as np
 from policytree.exceptions import InputError
 
 HEADROOM_BITS = 56  # every sum of losses stays below 2**56; "forbidden" is 2**60
+MASS_BITS = 28  # the mass of all rows stays below 2**28: tables hold int32
+MOST_PRICED = 20  # splits on a path whose price at most enters a bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,20 +26,27 @@ class FixedPoint:
     exponent : int
     resolution : float
         The largest difference, in the losses' unit, that rounding can make to any tree's objective.
+    prices : ndarray of shape (n_features,), int64, or None
+        What a split costs for every unit of ``mass`` that reaches it; None if splits are free.
+    mass : ndarray of shape (n,), int64, or None
     """
 
     planes: np.ndarray
     leaf_penalty: int
     exponent: int
     resolution: float
+    prices: np.ndarray | None = None
+    mass: np.ndarray | None = None
 
     def to_float(self, value: int) -> float:
         """A scaled number in the losses' unit."""
         return float(np.ldexp(float(value), -self.exponent))
 
 
-def to_fixed_point(losses: np.ndarray, leaf_penalty: float, most_leaves: int) -> FixedPoint:
+def to_fixed_point(losses: np.ndarray, leaf_penalty: float, most_leaves: int, costs=None, weights=None) -> FixedPoint:
     """Scale losses (n, K) and the leaf penalty to integers, for trees of up to ``most_leaves`` leaves.
+
+    ``costs`` (n_features,): what a split on each feature costs for every unit of the rows' ``weights`` (n,).
 
     Raises
     ------
@@ -54,12 +63,43 @@ def to_fixed_point(losses: np.ndarray, leaf_penalty: float, most_leaves: int) ->
     if not np.isfinite(total):
         raise InputError("losses are too large to be added up; divide them by a constant.")
     penalty = min(float(leaf_penalty), 2.0 * total)
-    exponent = HEADROOM_BITS - 1 - int(np.ceil(np.log2(total))) if total > 0 else 0
+    costs, weights = _useful_costs(relative, costs, weights)
+    largest = total + MOST_PRICED * float(costs.max(initial=0.0) * weights.sum())
+    exponent = HEADROOM_BITS - 1 - int(np.ceil(np.log2(largest))) if largest > 0 else 0
     scaled = np.rint(np.ldexp(relative, exponent))
     error = float(np.abs(np.ldexp(relative, exponent) - scaled).max(axis=1, initial=0.0).sum())
     scaled_penalty = round(float(np.ldexp(penalty, exponent)))
     # Rounding moves two trees' objectives apart by at most twice its sum, and a leaf by the penalty's own rounding.
     error = 2.0 * error + most_leaves * abs(float(np.ldexp(penalty, exponent)) - scaled_penalty)
-    resolution = float(np.ldexp(error, -exponent)) if error else 0.0
     planes = np.ascontiguousarray(scaled.T, dtype=np.int64)
-    return FixedPoint(planes, scaled_penalty, exponent, resolution)
+    prices = mass = None
+    if costs.any():
+        prices, mass, more = _scaled_costs(costs, weights, exponent)
+        error += 2.0 * min(most_leaves - 1, MOST_PRICED) * more
+    resolution = float(np.ldexp(error, -exponent)) if error else 0.0
+    return FixedPoint(planes, scaled_penalty, exponent, resolution, prices, mass)
+
+
+def _useful_costs(relative: np.ndarray, costs, weights) -> tuple[np.ndarray, np.ndarray]:
+    """Costs and weights as float64, costs cut down to what surely forbids a split: more than it can ever save."""
+    if costs is None or not len(costs) or relative.shape[1] == 0:
+        return np.zeros(1), np.zeros(1)
+    weights = np.ones(len(relative)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if not weights.any():
+        return np.zeros(1), weights
+    range_ = np.maximum(relative.max(axis=1), 0.0) - np.minimum(relative.min(axis=1), 0.0)
+    if (range_[weights == 0] > 0).any():
+        return np.asarray(costs, dtype=np.float64), weights
+    most = float((range_[weights > 0] / weights[weights > 0]).max(initial=0.0))
+    return np.minimum(costs, 2.0 * most), weights
+
+
+def _scaled_costs(costs: np.ndarray, weights: np.ndarray, exponent: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """Integer prices and masses whose products are scaled costs, and the largest error of one level of splits."""
+    whole = bool((weights == np.rint(weights)).all())
+    shift = 0 if whole and weights.sum() < 2**MASS_BITS else MASS_BITS - 1 - int(np.ceil(np.log2(weights.sum())))
+    mass = np.rint(np.ldexp(weights, shift))
+    prices = np.rint(np.ldexp(costs, exponent - shift))
+    wrong_mass = float(np.abs(np.ldexp(weights, shift) - mass).sum()) * float(np.ldexp(costs.max(), exponent - shift))
+    wrong_price = float(np.abs(np.ldexp(costs, exponent - shift) - prices).max() * mass.sum())
+    return prices.astype(np.int64), mass.astype(np.int64), wrong_mass + wrong_price

@@ -23,6 +23,8 @@ class Node:
     minima: np.ndarray
     bins: np.ndarray
     offset: np.ndarray
+    groups: np.ndarray
+    price: np.ndarray
     lam: int
 
     @property
@@ -30,9 +32,13 @@ class Node:
         """Number of distinct rows."""
         return self.codes.shape[1]
 
-    def arrays(self) -> tuple:
-        """Return the leading arguments of the kernels."""
+    def rows(self) -> tuple:
+        """Return the leading arguments of all kernels."""
         return self.codes, self.planes, self.n_actions - 1, self.minima, self.n_rows, self.bins, self.offset
+
+    def arrays(self) -> tuple:
+        """Return the leading arguments of kernels that price splits."""
+        return (*self.rows(), self.groups, self.price)
 
 
 def prepare(problem: Problem, fixed: FixedPoint, merge: bool) -> Node:
@@ -47,6 +53,11 @@ def prepare(problem: Problem, fixed: FixedPoint, merge: bool) -> Node:
         for arm in range(problem.losses.shape[1]):
             rows.append((problem.arms == arm).astype(np.int64))
             minima.append(problem.min_leaf_per_arm)
+    prices, groups = np.zeros(1, np.int64), np.zeros(len(codes), np.int64)
+    if fixed.prices is not None:
+        rows.append(fixed.mass)
+        prices, groups = np.unique(fixed.prices[[c.feature for c in data.columns]], return_inverse=True)
+        groups = groups.astype(np.int64)
     values = np.vstack([fixed.planes, *rows]) if rows else fixed.planes
     codes, planes = merge_equal_rows(codes, values) if merge else (codes, values)
     keys = np.random.default_rng(0).integers(-(2**62), 2**62, size=(2, codes.shape[1]))  # name the rows in the cache
@@ -58,6 +69,8 @@ def prepare(problem: Problem, fixed: FixedPoint, merge: bool) -> Node:
         np.array(minima, dtype=np.int64),
         data.n_bins,
         offset,
+        groups,
+        prices,
         fixed.leaf_penalty,
     )
 
@@ -99,45 +112,59 @@ def expand(node: Node, tree: list[tuple[int, int]]) -> list[tuple[int, int]]:
     out: list[tuple[int, int]] = []
     entries = iter(tree)
 
-    def side(rows: np.ndarray) -> list[tuple[int, int]]:
-        part = rows_of(node, rows)
-        leaf, _ = kernels.node_sums(part.planes, part.n_actions - 1, part.minima, 0, part.n_rows)
-        value, f, t = kernels.best_one_split(*part.arrays())
-        return [(int(f), int(t)), (-1, 0), (-1, 0)] if value + node.lam < leaf else [(-1, 0)]
-
     def walk(rows: np.ndarray) -> None:
         column, cut = next(entries)
-        if column == kernels.OPEN:
-            column, cut = solve_two(rows_of(node, rows))
+        if column < kernels.OPEN:
+            part, leaves = rows_of(node, rows), kernels.OPEN - column
+            if leaves <= 2:
+                out.extend(_one_split(part)[1] if leaves == 2 else [(-1, 0)])
+                return
+            column, cut = _solve_two(part, leaves)
         if column == -1:
             out.append((-1, 0))
             return
         c = column if column >= 0 else -2 - column
-        left = node.codes[c, rows] <= cut
-        out.append((c, cut))
-        for part in (rows[left], rows[~left]):
-            if column >= 0:
+        left = node.codes[c, rows] <= (cut if cut >= 0 else -1 - cut)
+        parts = rows[left], rows[~left]
+        out.append((c, cut if cut >= 0 else -1 - cut))
+        if column >= 0:
+            for part in parts:
                 walk(part)
-            else:
-                out.extend(side(part))
+            return
+        saved, sides = zip(*(_one_split(rows_of(node, part)) for part in parts), strict=True)
+        if cut < 0:  # three leaves: the side that saves more may split
+            sides = (sides[0], [(-1, 0)]) if saved[0] >= saved[1] else ([(-1, 0)], sides[1])
+        out.extend(sides[0] + sides[1])
 
     walk(np.arange(node.n_rows))
     return out
 
 
-def solve_two(node: Node) -> tuple[int, int]:
-    """First split of the best tree of depth two as the kernels state it: (-2 - column, cut), or (-1, 0) for a leaf."""
+def _one_split(node: Node) -> tuple[int, list[tuple[int, int]]]:
+    """What at most one split saves, and the splits."""
+    leaf, _ = kernels.node_sums(node.planes, node.n_actions - 1, node.minima, 0, node.n_rows)
+    value, f, t = kernels.best_one_split(*node.arrays())
+    saved = int(leaf - value) - node.lam
+    return (saved, [(int(f), int(t)), (-1, 0), (-1, 0)]) if saved > 0 else (0, [(-1, 0)])
+
+
+def _solve_two(node: Node, leaves: int) -> tuple[int, int]:
+    """First split of the best tree of depth two and 3 or 4 leaves as the kernels state it; (-1, 0) for a leaf."""
     occurring = [np.unique(codes, return_inverse=True) for codes in node.codes]  # a cut must leave rows on both sides
     columns = [f for f, (values, _) in enumerate(occurring) if len(values) > 1]
     if not columns:
         return -1, 0
     bins = np.array([len(occurring[f][0]) for f in columns], dtype=np.int64)
     codes = np.array([occurring[f][1] for f in columns], dtype=np.uint16)
-    part = replace(node, codes=codes, bins=bins, offset=np.concatenate([[0], np.cumsum(bins)]).astype(np.int64))
+    offset = np.concatenate([[0], np.cumsum(bins)]).astype(np.int64)
+    part = replace(node, codes=codes, bins=bins, offset=offset, groups=node.groups[columns])
     roots, cuts = np.empty((2, len(columns)), np.int64)
     switches = np.array([0, 1, 1, 1], dtype=np.int64)
-    _, f, t, _ = kernels.depth_two(*part.arrays(), node.lam, roots, cuts, switches)
-    return (-2 - columns[f], int(occurring[columns[f]][0][t])) if f >= 0 else (-1, 0)
+    _, f, t, _ = kernels.depth_two(*part.arrays(), node.lam, leaves, roots, cuts, switches)
+    if f < 0:
+        return -1, 0
+    t = int(occurring[columns[f]][0][t])
+    return -2 - columns[f], t if leaves > 3 else -1 - t
 
 
 def refuse_memory(problem: Problem, limits: SearchLimits) -> None:
@@ -145,9 +172,8 @@ def refuse_memory(problem: Problem, limits: SearchLimits) -> None:
     if limits.memory_limit is None:
         return
     p, n = problem.data.codes.shape
-    planes = (
-        problem.losses.shape[1] + 2 + (problem.min_leaf > 1) + problem.losses.shape[1] * (problem.min_leaf_per_arm > 0)
-    )
+    K = problem.losses.shape[1]
+    planes = K + 2 + (problem.min_leaf > 1) + K * (problem.min_leaf_per_arm > 0) + (problem.feature_costs is not None)
     levels = 0 if (problem.max_depth or 3) < 3 else 2 * ((problem.max_depth or 8) - 1) * limits.n_jobs
     need = n * (2 * p + 8 * planes) * (2 + levels)
     if need > limits.memory_limit:

@@ -168,5 +168,5 @@ class _Envelope:
         self.interrupted |= solution.status is Status.INTERRUPTED
         self.proved &= solution.status.proved and solution.gap <= solution.resolution
         self.guessed |= solution.status is Status.OPTIMAL_GIVEN_GUESSES
-        tree = solution.tree
-        return _Line(tree.n_leaves, float(tree.value[tree.is_leaf].min(axis=1).sum()), solution)
+        leaves = solution.tree.n_leaves
+        return _Line(leaves, solution.objective - penalty * leaves, solution)

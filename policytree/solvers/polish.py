@@ -10,7 +10,7 @@ import numpy as np
 from policytree.solvers.columns import keep_rows, preorder_splits
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.estimate import estimated_seconds
-from policytree.solvers.scoring import build_tree
+from policytree.solvers.scoring import scored_tree, split_cost
 from policytree.tree import Tree
 from policytree.types import Problem, SearchLimits, Status
 
@@ -43,15 +43,17 @@ def polish(problem: Problem, tree: Tree, depth: int = 4, time_limit: float | Non
 
     def walk(rows: np.ndarray, level: int) -> tuple[float, list[tuple[int, int]]]:
         column, cut = next(entries)
-        cost, splits = float(problem.losses[rows].sum(axis=0).min()) + problem.leaf_penalty, [(-1, 0)]
+        cost, splits, leaves = float(problem.losses[rows].sum(axis=0).min()) + problem.leaf_penalty, [(-1, 0)], 1
         if column >= 0:
             left = problem.data.codes[column, rows] <= cut
             one, first = walk(rows[left], level + 1)
             other, second = walk(rows[~left], level + 1)
-            if one + other < cost:
-                cost, splits = one + other, [(column, cut), *first, *second]
-        left = None if end is None else end - time.perf_counter()
-        if left is not None and left <= 0:
+            both = one + other + split_cost(problem, column, rows)
+            leaves = sum(c < 0 for c, _ in first + second)
+            if both < cost:
+                cost, splits = both, [(column, cut), *first, *second]
+        seconds = None if end is None else end - time.perf_counter()
+        if seconds is not None and seconds <= 0:
             return cost, splits
         room = depth if problem.max_depth is None else min(depth, problem.max_depth - level)
         part = replace(
@@ -60,13 +62,15 @@ def polish(problem: Problem, tree: Tree, depth: int = 4, time_limit: float | Non
             losses=problem.losses[rows],
             max_depth=room,
             arms=None if problem.arms is None else problem.arms[rows],
+            weights=None if problem.weights is None else problem.weights[rows],
+            max_leaf_nodes=None if problem.max_leaf_nodes is None else leaves,
+            root_features=None if level > 0 else problem.root_features,
         )
         while part.max_depth > 2 and estimated_seconds(part) > LONG_SUBTREE:
             part = replace(part, max_depth=part.max_depth - 1)
-        found = solve_direct(part, SearchLimits(left))
+        found = solve_direct(part, SearchLimits(seconds))
         if found.status is not Status.INFEASIBLE and found.objective < cost:
             cost, splits = found.objective, preorder_splits(found.tree, problem.data)
         return cost, splits
 
-    tree = build_tree(problem, walk(np.arange(problem.data.n_rows), 0)[1])
-    return tree, float(tree.value[tree.is_leaf].min(axis=1).sum()) + problem.leaf_penalty * tree.n_leaves
+    return scored_tree(problem, walk(np.arange(problem.data.n_rows), 0)[1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from policytree.solvers.columns import equal_rows, group_sums, preorder_splits
-from policytree.solvers.scoring import build_tree
+from policytree.solvers.scoring import scored_tree, split_cost
 from policytree.tree import Tree
 from policytree.types import Problem
 
@@ -21,8 +21,7 @@ def rescore(problem: Problem, tree: Tree) -> tuple[Tree, float]:
     tree : Tree
         Its thresholds must be cuts of ``problem.data``; its losses and actions do not matter.
     """
-    tree = build_tree(problem, _prune(problem, preorder_splits(tree, problem.data)))
-    return tree, float(tree.value[tree.is_leaf].min(axis=1).sum()) + problem.leaf_penalty * tree.n_leaves
+    return scored_tree(problem, _prune(problem, preorder_splits(tree, problem.data)))
 
 
 def _prune(problem: Problem, splits: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -36,9 +35,10 @@ def _prune(problem: Problem, splits: list[tuple[int, int]]) -> list[tuple[int, i
         left = problem.data.codes[column, rows] <= cut
         one, first = walk(rows[left])
         other, second = walk(rows[~left])
-        if leaf <= one + other:
+        both = one + other + split_cost(problem, column, rows)
+        if leaf <= both:
             return leaf, [(-1, 0)]
-        return one + other, [(column, cut), *first, *second]
+        return both, [(column, cut), *first, *second]
 
     return walk(np.arange(problem.data.n_rows))[1]
 

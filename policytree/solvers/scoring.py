@@ -16,18 +16,19 @@ def leaf_only(problem: Problem, fixed: FixedPoint, status: Status, seconds: floa
 
 def finish(problem: Problem, fixed: FixedPoint, splits, gap: float, status: Status, seconds, counters) -> Solution:
     """Build the tree of preorder ``splits``, merge sibling leaves with the same action, and score it in float64."""
-    tree = build_tree(problem, splits)
-    leaves = tree.is_leaf
-    objective = float(tree.value[leaves].min(axis=1).sum()) + problem.leaf_penalty * tree.n_leaves
+    tree, objective = scored_tree(problem, splits)
     return Solution(tree, objective, objective - gap, status, seconds, fixed.resolution, counters)
 
 
-def build_tree(problem: Problem, splits: list[tuple[int, int]]) -> Tree:
-    """Tree of ``(column, cut)`` pairs in preorder, ``column`` -1 for a leaf; rows are followed by their codes."""
+def scored_tree(problem: Problem, splits: list[tuple[int, int]]) -> tuple[Tree, float]:
+    """Tree of ``(column, cut)`` pairs in preorder, ``column`` -1 for a leaf, and its objective in float64.
+
+    Rows are followed by their codes.
+    """
     builder = _Builder(problem, splits)
     builder.add(np.arange(problem.data.n_rows))
     columns = list(zip(*builder.nodes, strict=True))
-    return Tree(
+    tree = Tree(
         children_left=np.array(columns[0], dtype=np.int32),
         children_right=np.array(columns[1], dtype=np.int32),
         feature=np.array(columns[2], dtype=np.int32),
@@ -39,10 +40,20 @@ def build_tree(problem: Problem, splits: list[tuple[int, int]]) -> Tree:
         features=problem.data.features,
         actions=tuple(range(problem.losses.shape[1])),
     )
+    loss = float(tree.value[tree.is_leaf].min(axis=1).sum())
+    return tree, loss + problem.leaf_penalty * tree.n_leaves + float(np.sum(columns[8]))
+
+
+def split_cost(problem: Problem, column: int, rows: np.ndarray) -> float:
+    """What a split of these rows on a column costs."""
+    if problem.feature_costs is None:
+        return 0.0
+    mass = len(rows) if problem.weights is None else float(problem.weights[rows].sum())
+    return float(problem.feature_costs[problem.data.columns[column].feature]) * mass
 
 
 class _Builder:
-    """Consumes preorder splits and appends nodes in preorder."""
+    """Consumes preorder splits and appends nodes in preorder; the last entry of a node is what its split costs."""
 
     def __init__(self, problem: Problem, splits):
         self.problem = problem
@@ -54,7 +65,7 @@ class _Builder:
         column, cut = next(self.splits)
         value = self.problem.losses[rows].sum(axis=0)
         node = len(self.nodes)
-        entry = [TREE_LEAF, TREE_LEAF, TREE_UNDEFINED, np.nan, False, int(np.argmin(value)), len(rows), value]
+        entry = [TREE_LEAF, TREE_LEAF, TREE_UNDEFINED, np.nan, False, int(np.argmin(value)), len(rows), value, 0.0]
         self.nodes.append(entry)
         if column < 0:
             return node
@@ -67,6 +78,7 @@ class _Builder:
             entry[:2] = [TREE_LEAF, TREE_LEAF]
             return node
         split = data.columns[column]
+        entry[8] = split_cost(self.problem, column, rows)
         entry[2], entry[3] = split.feature, float(split.thresholds[cut])
         entry[4] = self._missing_left(split, left)
         return node

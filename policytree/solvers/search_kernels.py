@@ -2,10 +2,13 @@
 
 Everything is int64 and relative to "action 0 for every row": ``planes[k, i]``, k < P, is what row ``i`` costs more
 under action ``k + 1`` than under action 0, so a leaf of the rows S costs ``min(0, min_k sum_S planes[k])`` plus the
-leaf penalty ``lam``. The planes after them are row counts, each with a minimum per leaf (``minima``); deep searches
-append two planes of random keys, whose sums identify a set of rows in the cache. Rows of a node lie side by side in
-``codes[:, a:b]``; a feature's codes below ``bins[f]`` are ``offset[f] .. offset[f + 1]`` in arrays that hold one
-number per (feature, code).
+leaf penalty ``lam``. The planes after them are row counts, each with a minimum per leaf (``minima``), the rows' mass if
+splits have a price, and two planes of random keys, whose sums identify a set of rows in the cache. Rows of a node lie
+side by side in ``codes[:, a:b]``; a feature's codes below ``bins[f]`` are ``offset[f] .. offset[f + 1]`` in arrays that
+hold one number per (feature, code).
+
+A split on a column of group j costs ``price[j]`` for every unit of mass that reaches it; ``price`` ascends, and is
+(0,) if splits are free. Tables keep the best second split of every group apart: what it costs depends on the rows.
 
 A kernel names only what this file defines (see CONTRIBUTING: numba's disk cache). Slices and reshapes are kept out of
 the long functions: they are what makes compilation slow.
@@ -26,21 +29,21 @@ i4 = np.int32  # without it, numba computes in int64
 MOST_CUTS = 32  # cuts of a sweep
 LANES = 8  # numbers in a vector: root cuts whose tables stand side by side
 SORT_FROM = 1 << 15  # rows
-OPEN = -(1 << 40)  # in trees: a subtree of depth two or less, to be solved
-UNLIMITED = 1 << 30  # depth without a limit: only the leaf penalty ends a path
+OPEN = -(1 << 40)  # in trees: OPEN - h is a subtree of at most h leaves and of depth two or less, to be solved
+UNLIMITED = 1 << 30  # depth without a limit: only the leaf penalty ends a path; leaves without a limit
 
 # Scalars of a level of the search stack.
 R_PHASE, R_M, R_P, R_DEPTH, R_BUDGET, R_BEST, R_NTREE, R_USE = 0, 1, 2, 3, 4, 5, 6, 7
 R_LAST, R_NEXT, R_FEATURE, R_CUT, R_VL, R_NLEFT, R_SPLITLB, R_TRUNC = 8, 9, 10, 11, 12, 13, 14, 15
-R_KEY1, R_KEY2 = 16, 17
-N_REGISTERS = 18
+R_KEY1, R_KEY2, R_LEAVES, R_SHARE, R_FIRST, R_PRICE = 16, 17, 18, 19, 20, 21
+N_REGISTERS = 22
 # Phases of a level.
 ENTER, FEATURE, CUT, LEFT, RIGHT, DONE = 0, 1, 2, 3, 4, 5
 # Counters of work.
 C_NODES, C_CUTS, C_TWO, C_HITS, C_SWEEPS, C_POOL = 0, 1, 2, 3, 4, 5
 N_COUNTERS = 6
 # Columns of the cache of solved subsets.
-H_KEY1, H_KEY2, H_DEPTH, H_VALUE, H_START, H_LENGTH = 0, 1, 2, 3, 4, 5
+H_KEY1, H_KEY2, H_SIZE, H_VALUE, H_START, H_LENGTH = 0, 1, 2, 3, 4, 5
 N_CACHE = 6
 SIDE_KEY1, SIDE_KEY2, SIDE_VALUE = 0, 1, 2  # columns of the bounds of swept sides
 # Entries of what make_tables returns: the scalars' place, and the scalars.
@@ -366,41 +369,75 @@ def _inside_all(one, P, minima, o, B, low, high, best):
                 high[t] = v
 
 
+@nb.njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _second_split(inner, table, at, stride, price, own, mass, shift):
+    """Least value of a side that splits once more, without leaf penalties (INF: none).
+
+    ``inner``: by the feature of the first split; table[at + j * stride]: by features of group j.
+    """
+    value = INF
+    if inner <= 0:
+        value = (inner << shift) + own * mass
+    for j in range(len(price)):
+        x = np.int64(table[at + j * stride])
+        if x <= 0:
+            value = min(value, (x << shift) + price[j] * mass)
+    return value
+
+
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _root_values(one, low, high, P, minima, p, bins, offset, lam, shift, in_low, in_high, best, W):
+def _root_values(one, low, high, P, minima, p, bins, offset, groups, price, lam, shift, leaves, in_low, in_high, best,
+                 W, by_leaves):  # fmt: skip
     """W[o + t]: the value with first split t of each feature and at most one more on each side (INF: forbidden).
 
-    Table values count ``1 << shift``, penalties are exact. Returns the least, or the value of a leaf if that is less.
+    Table values count ``1 << shift``, penalties and prices are exact. ``leaves`` of 3 allows a second split on one side
+    only. by_leaves[h - 1] becomes the least value of a tree of at most h leaves, h = 1 .. 4.
     """
     K = P + len(minima)
+    S = offset[p]
+    costly = price[len(price) - 1] > 0
     leaf = 0
     for k in range(K):
         s = np.int64(one[k, bins[0] - 1])
         if k < P:
             leaf = min(leaf, s)
         elif s < minima[k - P]:
-            return INF
-    value = (leaf << shift) + lam
+            for h in range(4):
+                by_leaves[h] = INF
+            return
+    two = INF
+    three = INF
+    four = INF
+    mass = np.int64(one[K, bins[0] - 1]) if costly else 0
     for f in range(p):
         o = offset[f]
         B = bins[f]
+        own = price[groups[f]]
+        paid = own * mass
         _inside_all(one, P, minima, o, B, in_low, in_high, best)
         for t in range(B - 1):
             x, y = _two_leaves(one, P, minima, o + t, o + B - 1)
             W[o + t] = INF
             if x > 0 or y > 0:
                 continue
-            u = min(in_low[t], np.int64(low[o + t]))
-            v = min(in_high[t], np.int64(high[o + t]))
+            m_low = np.int64(one[K, o + t]) if costly else 0
+            u = _second_split(in_low[t], low, o + t, S, price, own, m_low, shift) + 2 * lam
+            v = _second_split(in_high[t], high, o + t, S, price, own, mass - m_low, shift) + 2 * lam
             x = (x << shift) + lam
             y = (y << shift) + lam
-            if u <= 0:
-                x = min(x, (u << shift) + 2 * lam)
-            if v <= 0:
-                y = min(y, (v << shift) + 2 * lam)
-            W[o + t] = x + y
-            value = min(value, x + y)
-    return value
+            two = min(two, x + y + paid)
+            u = min(u, x)
+            v = min(v, y)
+            w = min(u + y, x + v) + paid
+            three = min(three, w)
+            if leaves != 3:
+                w = u + v + paid
+                four = min(four, w)
+            W[o + t] = w
+    by_leaves[0] = (leaf << shift) + lam
+    by_leaves[1] = min(by_leaves[0], two)
+    by_leaves[2] = min(by_leaves[1], three)
+    by_leaves[3] = min(by_leaves[2], four)
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -422,8 +459,8 @@ def _prefix_sums(codes, planes, K, m, bins, offset):
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _quantise(planes, P, n_counts, m, q, errors):
-    """Loss planes rounded so that int32 holds their sums, counts as they are; returns shift and the sum of errors.
+def _quantise(planes, P, n_counts, n_mass, m, q, errors):
+    """Loss planes rounded so that int32 holds their sums, the others as they are; returns shift and the sum of errors.
 
     Row i's rounding makes no leaf look dearer than it is by more than ``errors[i]``: table values less the errors of
     their rows are lower bounds.
@@ -452,35 +489,42 @@ def _quantise(planes, P, n_counts, m, q, errors):
             worst = max(worst, (x << shift) - planes[k, i])
         errors[i] = worst
         total += worst
-    for k in range(P, P + n_counts):
+    for k in range(P, P + n_counts + n_mass):
         for i in range(m):
             q[k, i] = i4(planes[k, i])
     return shift, total
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy")
-def best_one_split(codes, planes, P, minima, m, bins, offset):
+def best_one_split(codes, planes, P, minima, m, bins, offset, groups, price):
     """Best two leaves of rows 0..m: value without penalties (INF if none), feature, cut. Ties: first feature, cut."""
-    one = _prefix_sums(codes, planes, P + len(minima), m, bins, offset)
+    K = P + len(minima)
+    costly = price[len(price) - 1] > 0
+    one = _prefix_sums(codes, planes, K + costly, m, bins, offset)
     best = INF
     best_f = -1
     best_t = -1
     for f in range(len(bins)):
         o = offset[f]
         last = o + bins[f] - 1
+        paid = price[groups[f]] * one[K, last] if costly else 0
         for t in range(o, last):
             x, y = _two_leaves(one, P, minima, t, last)
-            if x + y < best:
-                best = x + y
+            if x + y + paid < best:
+                best = x + y + paid
                 best_f = f
                 best_t = t - o
     return best, best_f, best_t
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _exact_value(codes, planes, P, minima, m, bins, offset, lam, f, t, one):
-    """Value with first split ``t`` of ``f`` and the best second splits, if any; one (2, K, S) is scratch."""
+def _exact_value(codes, planes, P, minima, m, bins, offset, groups, price, lam, leaves, f, t, one):
+    """Value with first split ``t`` of ``f`` and the best second splits, if any; one (2, K (+ 1: mass), S) is scratch.
+
+    ``leaves`` of 3 allows a second split on one side only.
+    """
     K = P + len(minima)
+    costly = price[len(price) - 1] > 0
     p = len(bins)
     one[:] = 0
     c = codes[f]
@@ -489,13 +533,14 @@ def _exact_value(codes, planes, P, minima, m, bins, offset, lam, f, t, one):
         o = offset[g]
         for i in range(m):
             s = 0 if c[i] <= t else 1
-            for k in range(K):
+            for k in range(K + costly):
                 one[s, k, o + np.int64(d[i])] += planes[k, i]
         for s in range(2):
-            for k in range(K):
+            for k in range(K + costly):
                 for u in range(o + 1, o + bins[g]):
                     one[s, k, u] += one[s, k, u - 1]
     value = 0
+    least = INF
     for s in range(2):
         leaf = 0
         for k in range(K):
@@ -504,23 +549,28 @@ def _exact_value(codes, planes, P, minima, m, bins, offset, lam, f, t, one):
                 leaf = min(leaf, x)
             elif x < minima[k - P]:
                 return INF
-        side = leaf + lam
+        leaf += lam
+        side = leaf
+        mass = one[s, K, bins[0] - 1] if costly else 0
+        value += mass * price[groups[f]]
         for g in range(p):
+            more = mass * price[groups[g]] + 2 * lam
             for u in range(offset[g], offset[g + 1] - 1):
                 x, y = _two_leaves(one[s], P, minima, u, offset[g + 1] - 1)
                 if x < FEASIBLE and y < FEASIBLE:
-                    side = min(side, x + y + 2 * lam)
+                    side = min(side, x + y + more)
         value += side
-    return value
+        least = min(least, leaf - side)
+    return value + least if leaves == 3 else value
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _block_size(bins, m, K):
-    """How many two-valued features go through the binary block: none if they are few or their products large."""
+def _block_size(bins, m, K, price):
+    """How many two-valued features go through the binary block: none if they are few, costly or the products large."""
     n = 0
     for f in range(len(bins)):
         n += bins[f] == 2
-    return n if n >= 4 and K * m * n <= 1 << 26 else 0
+    return n if n >= 4 and price[len(price) - 1] == 0 and K * m * n <= 1 << 26 else 0
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -667,8 +717,11 @@ def _make_block(codes, q, K, m, bins, n_block):
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _row_bounds(c, planes, P, m, B, least, most, o):
-    """Cumulated least and largest value of the rows with each code c, into least, most from o on."""
+def _row_bounds(c, planes, P, n_counts, m, B, dearest, least, most, o):
+    """Cumulated least and largest value of the rows with each code c, into least, most from o on.
+
+    ``dearest``: the largest sum of prices on a path below, which rows may have to pay as well.
+    """
     for t in range(o, o + B):
         least[t] = 0
         most[t] = 0
@@ -678,6 +731,8 @@ def _row_bounds(c, planes, P, m, B, least, most, o):
         for k in range(P):
             x = min(x, planes[k, i])
             y = max(y, planes[k, i])
+        if dearest > 0:
+            y += dearest * planes[P + n_counts, i]
         least[o + np.int64(c[i])] += x
         most[o + np.int64(c[i])] += y
     for t in range(o + 1, o + B):
@@ -771,8 +826,8 @@ def _table_pays(rows, width, m):
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy")
-def depth_two(codes, planes, P, minima, m, bins, offset, lam, roots, root_cuts, control):
-    """Best tree of at most two splits on a path over rows 0..m.
+def depth_two(codes, planes, P, minima, m, bins, offset, groups, price, lam, leaves, roots, root_cuts, control):
+    """Best tree of at most two splits on a path over rows 0..m; of at most three leaves, if ``leaves`` is 3.
 
     Returns value, first feature (-1: a leaf is best), cut, and whether the value is exact (else the search was
     stopped). ``roots[f]``, ``root_cuts[f]`` get the least bound of a tree with first feature f, and its cut.
@@ -792,7 +847,9 @@ def depth_two(codes, planes, P, minima, m, bins, offset, lam, roots, root_cuts, 
     best_t = -1
     widest = 1
     size = 1
-    n_block = _block_size(bins, m, K)
+    J = len(price)
+    costly = price[J - 1] > 0
+    n_block = _block_size(bins, m, K, price)
     large = np.zeros(p, np.bool_)
     any_large = False
     for f in range(p):
@@ -809,16 +866,19 @@ def depth_two(codes, planes, P, minima, m, bins, offset, lam, roots, root_cuts, 
     if any_large:
         size = max(size, (limit + 1) * widest)
     S = offset[p]
-    q = np.empty((K, m), np.int32)
+    q = np.empty((K + costly, m), np.int32)
     errors = np.empty(m, np.int64)
-    shift, error = _quantise(planes, P, len(minima), m, q, errors)
-    one = _prefix_sums(codes, q, K, m, bins, offset)
-    low = np.full(S + widest + limit + 1, 2 * FORBIDDEN, np.int32)  # behind the features: one of chosen cuts only
-    high = np.full(S + widest + limit + 1, 2 * FORBIDDEN, np.int32)
+    shift, error = _quantise(planes, P, len(minima), costly, m, q, errors)
+    one = _prefix_sums(codes, q, K + costly, m, bins, offset)
+    few = J * S  # behind the features: one of chosen cuts only, and a place for what is not read
+    junk_at = few + J * (limit + 1)
+    low = np.full(junk_at + widest, 2 * FORBIDDEN, np.int32)
+    high = np.full(junk_at + widest, 2 * FORBIDDEN, np.int32)
     quad = np.empty((4, max(widest, n_block + 1)), np.int32)
     buffer = np.empty((2, size * K), np.int32)
     W = np.empty(S, np.int64)
-    exact = np.empty((2, K, S), np.int64)
+    exact = np.empty((2, K + costly, S), np.int64)
+    by_leaves = np.empty(4, np.int64)
     in_low = np.empty(widest, np.int64)
     in_high = np.empty(widest, np.int64)
     bests = np.empty(P + 1, np.int64)
@@ -849,8 +909,10 @@ def depth_two(codes, planes, P, minima, m, bins, offset, lam, roots, root_cuts, 
             if n_block > 0 and B == 2 and bins[g] == 2:
                 continue
             if _table_pays(B, bins[g], m) and (bins[g] > B or (bins[g] == B and f < g)):
-                _pair(codes[f], B, codes[g], bins[g], q, m, P, minima, buffer, quad, low, high, offset[f], offset[g])
-    _root_values(one, low, high, P, minima, p, bins, offset, lam, shift, in_low, in_high, bests, W)
+                _pair(codes[f], B, codes[g], bins[g], q, m, P, minima, buffer, quad, low, high,
+                      groups[g] * S + offset[f], groups[f] * S + offset[g])  # fmt: skip
+    _root_values(one, low, high, P, minima, p, bins, offset, groups, price, lam, shift, leaves, in_low, in_high, bests,
+                 W, by_leaves)  # fmt: skip
     for f in range(p):
         if large[f]:
             continue
@@ -871,7 +933,7 @@ def depth_two(codes, planes, P, minima, m, bins, offset, lam, roots, root_cuts, 
         t = root_cuts[f]
         value = roots[f]
         if error > 0:
-            value = _exact_value(codes, planes, P, minima, m, bins, offset, lam, f, t, exact)
+            value = _exact_value(codes, planes, P, minima, m, bins, offset, groups, price, lam, leaves, f, t, exact)
         if value < best:
             best = value
             best_f = f
@@ -897,7 +959,7 @@ def depth_two(codes, planes, P, minima, m, bins, offset, lam, roots, root_cuts, 
         if large[f]:
             o = offset[f]
             B = bins[f]
-            _row_bounds(codes[f], planes, P, m, B, least, most, o)
+            _row_bounds(codes[f], planes, P, len(minima), m, B, price[J - 1], least, most, o)
             for t in range(o, o + B):
                 left[t] = least[t] + lam
                 right[t] = least[o + B - 1] - least[t] + lam
@@ -909,7 +971,10 @@ def depth_two(codes, planes, P, minima, m, bins, offset, lam, roots, root_cuts, 
                 continue
             B = bins[f]
             o = offset[f]
-            n = _choose_many(left, right, done, least, most, o, B - 1, best, limit, chosen)
+            own = price[groups[f]]
+            mass = one[K, o + B - 1] if costly else 0
+            paid = own * mass
+            n = _choose_many(left, right, done, least, most, o, B - 1, best - paid, limit, chosen)
             if n == 0:
                 continue
             live = True
@@ -920,38 +985,41 @@ def depth_two(codes, planes, P, minima, m, bins, offset, lam, roots, root_cuts, 
                 segment[c] = j
             for i in range(m):
                 x[i] = segment[codes[f, i]]
-            for j in range(limit + 1):
-                low[S + j] = 2 * FORBIDDEN
-                high[S + j] = 2 * FORBIDDEN
+            for j in range(few, junk_at):
+                low[j] = 2 * FORBIDDEN
+                high[j] = 2 * FORBIDDEN
             for g in range(p):
                 if control[S_STOP] != 0:
                     return floor + lam, -1, -1, False
                 if g != f and not _table_pays(B, bins[g], m):
-                    _pair(x, n + 1, codes[g], bins[g], q, m, P, minima, buffer, quad, low, high, S, S + limit + 1)
+                    _pair(x, n + 1, codes[g], bins[g], q, m, P, minima, buffer, quad, low, high,
+                          few + groups[g] * (limit + 1), junk_at)  # fmt: skip
             _inside_all(one, P, minima, o, B, in_low, in_high, bests)
             for j in range(n):
                 t = chosen[j]
                 done[o + t] = True
-                vl, vr = _two_leaves(one, P, minima, o + t, o + B - 1)
-                if vl < FEASIBLE:
-                    vl = (vl << shift) + lam
-                    v = min(in_low[t], np.int64(min(low[o + t], low[S + j])))
-                    if v <= 0:
-                        vl = min(vl, (v << shift) + 2 * lam)
-                    vl -= error
-                if vr < FEASIBLE:
-                    vr = (vr << shift) + lam
-                    v = min(in_high[t], np.int64(min(high[o + t], high[S + j])))
-                    if v <= 0:
-                        vr = min(vr, (v << shift) + 2 * lam)
-                    vr -= error
+                x_leaf, y_leaf = _two_leaves(one, P, minima, o + t, o + B - 1)
+                m_low = one[K, o + t] if costly else 0
+                vl = INF
+                vr = INF
+                if x_leaf < FEASIBLE:
+                    x_leaf = (x_leaf << shift) + lam - error
+                    v = min(_second_split(in_low[t], low, o + t, S, price, own, m_low, shift),
+                            _second_split(1, low, few + j, limit + 1, price, own, m_low, shift))  # fmt: skip
+                    vl = min(x_leaf, v + 2 * lam - error)
+                if y_leaf < FEASIBLE:
+                    y_leaf = (y_leaf << shift) + lam - error
+                    v = min(_second_split(in_high[t], high, o + t, S, price, own, mass - m_low, shift),
+                            _second_split(1, high, few + j, limit + 1, price, own, mass - m_low, shift))  # fmt: skip
+                    vr = min(y_leaf, v + 2 * lam - error)
                 _spread_bounds(left, right, least, most, o, B - 1, t, vl, vr, constrained, similar)
-                v = vl + vr
+                v = (min(vl + y_leaf, x_leaf + vr) if leaves == 3 else vl + vr) + paid
                 if v < roots[f]:
                     roots[f] = v
                     root_cuts[f] = t
                 if v < best and error > 0:
-                    v = _exact_value(codes, planes, P, minima, m, bins, offset, lam, f, t, exact)
+                    v = _exact_value(codes, planes, P, minima, m, bins, offset, groups, price, lam, leaves, f, t,
+                                     exact)  # fmt: skip
                 if v < best:
                     best = v
                     best_f = f
@@ -960,8 +1028,8 @@ def depth_two(codes, planes, P, minima, m, bins, offset, lam, roots, root_cuts, 
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def compress(codes, planes, index, a, b, bins, offset, col, cutmap, to_codes, to_planes, to_bins, to_offset, to_col,
-             to_cutmap):  # fmt: skip
+def compress(codes, planes, index, a, b, bins, offset, col, groups, cutmap, to_codes, to_planes, to_bins, to_offset,
+             to_col, to_groups, to_cutmap):  # fmt: skip
     """Copy rows index[a..b], dropping codes and features that do not occur there; returns the number of features."""
     m = b - a
     p = 0
@@ -991,6 +1059,7 @@ def compress(codes, planes, index, a, b, bins, offset, col, cutmap, to_codes, to
         to_bins[p] = n
         to_offset[p + 1] = o + n
         to_col[p] = col[f]
+        to_groups[p] = groups[f]
         p += 1
     for k in range(to_planes.shape[0]):
         for i in range(m):
@@ -1096,7 +1165,7 @@ def _total_tables(codes, q, K, m, p, bins, where, T):
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy")
-def make_tables(codes, planes, P, minima, m, bins, offset):
+def make_tables(codes, planes, P, minima, m, bins, offset, price):
     """What sweeps over one set of rows share: rounded planes, cumulated tables of all rows, and the binary block.
 
     The last but one entry holds the size of the block, the rounding (shift, sum of errors), whether sweeping pays at
@@ -1105,7 +1174,8 @@ def make_tables(codes, planes, P, minima, m, bins, offset):
     """
     p = len(bins)
     K = P + len(minima)
-    n_block = _block_size(bins, m, K)
+    costly = price[len(price) - 1] > 0
+    n_block = _block_size(bins, m, K, price)
     where = np.empty((p, p), np.int64)
     size, largest, pairs = _layout(bins, p, K, n_block > 0, where)
     fill = (K * m * (pairs + p)) // 2
@@ -1115,11 +1185,11 @@ def make_tables(codes, planes, P, minima, m, bins, offset):
     if not pays:
         size = 0
         n_block = 0
-    q = np.empty((K, m), np.int32)
+    q = np.empty((K + costly, m), np.int32)
     errors = np.empty(m, np.int64)
-    shift, error = _quantise(planes, P, len(minima), m, q, errors)
+    shift, error = _quantise(planes, P, len(minima), costly, m, q, errors)
     T = np.empty(size, np.int32)
-    one_all = _prefix_sums(codes, q, K, m, bins, offset).astype(np.int32)
+    one_all = _prefix_sums(codes, q, K + costly, m, bins, offset).astype(np.int32)
     block, W, start, items, G = _make_block(codes, q, K, m, bins, n_block)
     if pays:
         _total_tables(codes, q, K, m, p, bins, where, T)
@@ -1316,8 +1386,8 @@ _lane_one, _lane_two = _lane_rows(1), _lane_rows(2)
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _lane_pair(H, run, T, base, one, fo, go, one_all, Q, R, W, low, high, own, other):
-    """Scan one pair's tables for eight root cuts; results of cut t of f go to low[(own + fo + t) * 8 ...] and so on."""
+def _lane_pair(H, run, T, base, one, fo, go, one_all, Q, R, W, low, high, f_own, f_other, g_own, g_other):
+    """Scan one pair's tables for eight root cuts; results of cut t of f go to low[(f_own + t) * 8 ...] and so on."""
     n = W * LANES
     for i in range(n):
         run[i] = i4(0)
@@ -1327,14 +1397,14 @@ def _lane_pair(H, run, T, base, one, fo, go, one_all, Q, R, W, low, high, own, o
     for k in range(R // 2):
         t = 2 * k
         _lane_two(H, t * n, run, T, base + t * W, last, one, go * LANES, (fo + t) * LANES, one_all, fo + t, Q, W, low,
-                  high, (own + fo + t) * LANES, (other + fo + t) * LANES)  # fmt: skip
+                  high, (f_own + t) * LANES, (f_other + t) * LANES)  # fmt: skip
     if R % 2 == 1:
         t = R - 1
         _lane_one(H, t * n, run, T, base + t * W, last, one, go * LANES, (fo + t) * LANES, one_all, fo + t, Q, W, low,
-                  high, (own + fo + t) * LANES, (other + fo + t) * LANES)  # fmt: skip
+                  high, (f_own + t) * LANES, (f_other + t) * LANES)  # fmt: skip
     end = (go + W - 1) * LANES
     for side in range(2):
-        to = ((own if side == 0 else other) + go) * LANES
+        to = (g_own if side == 0 else g_other) * LANES
         for u in range(W):
             for e in range(LANES):
                 i = u * LANES + e
@@ -1350,10 +1420,11 @@ def _lane_pair(H, run, T, base, one, fo, go, one_all, Q, R, W, low, high, own, o
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _sweep_lanes(codes, q, p, bins, offset, where, T, index, ends, first, n, side, one, one_all, low, high, pair,
-                 control):  # fmt: skip
+def _sweep_lanes(codes, q, p, bins, offset, groups, where, T, index, ends, first, n, side, one, one_all, low, high,
+                 pair, control):  # fmt: skip
     """_sweep_pairs for two actions without minimum counts: up to eight cuts first, first + 1, ... at once."""
     S = offset[p]
+    places = low.shape[2]
     widest = 1
     for f in range(p):
         widest = max(widest, bins[f])
@@ -1361,12 +1432,12 @@ def _sweep_lanes(codes, q, p, bins, offset, where, T, index, ends, first, n, sid
     run = np.empty(widest * LANES, np.int32)
     Q = np.empty(8 * widest * LANES, np.int32)
     ones = np.empty(S * LANES, np.int32)
-    lows = np.empty(2 * S * LANES, np.int32)
-    highs = np.empty(2 * S * LANES, np.int32)
+    lows = np.empty(2 * places * LANES, np.int32)
+    highs = np.empty(2 * places * LANES, np.int32)
     for t in range(S):
         for e in range(LANES):
             ones[t * LANES + e] = one[first + min(e, n - 1), side, 0, t]
-    for i in range(2 * S * LANES):
+    for i in range(2 * places * LANES):
         lows[i] = i4(2 * FORBIDDEN)
         highs[i] = i4(2 * FORBIDDEN)
     d = q[0]
@@ -1388,19 +1459,23 @@ def _sweep_lanes(codes, q, p, bins, offset, where, T, index, ends, first, n, sid
                     r = index[i]
                     x = (np.uint64(cf[r]) * W + np.uint64(cg[r])) * np.uint64(LANES) + lane
                     H[x] = i4(H[x] + d[r])
+            f_at = groups[g] * S + offset[f]
+            g_at = groups[f] * S + offset[g]
+            own = side * places
+            other = places - own
             _lane_pair(H, run, T, where[f0, g0], ones, offset[f], offset[g], one_all[0], Q, bins[f], bins[g], lows,
-                       highs, side * S, (1 - side) * S)  # fmt: skip
+                       highs, own + f_at, other + f_at, own + g_at, other + g_at)  # fmt: skip
     for e in range(n):
         for s in range(2):
-            for t in range(S):
-                low[first + e, s, t] = min(low[first + e, s, t], lows[(s * S + t) * LANES + e])
-                high[first + e, s, t] = min(high[first + e, s, t], highs[(s * S + t) * LANES + e])
+            for t in range(places):
+                low[first + e, s, t] = min(low[first + e, s, t], lows[(s * places + t) * LANES + e])
+                high[first + e, s, t] = min(high[first + e, s, t], highs[(s * places + t) * LANES + e])
     return True
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _sweep_pairs(codes, q, K, P, minima, p, bins, offset, where, T, index, ends, first, n_ends, side, low, high, H, C,
-                 D, quad, control):  # fmt: skip
+def _sweep_pairs(codes, q, K, P, minima, p, bins, offset, groups, where, T, index, ends, first, n_ends, side, low, high,
+                 H, C, D, quad, control):  # fmt: skip
     """Tables of every pair for one side growing by rows index[ends[e]:ends[e + 1]]; the other side by difference."""
     for f0 in range(p):
         for g0 in range(f0 + 1, p):
@@ -1423,8 +1498,8 @@ def _sweep_pairs(codes, q, K, P, minima, p, bins, offset, where, T, index, ends,
             h3 = h.reshape((K, R, B))
             c3 = c.reshape((K, R, B))
             d3 = d.reshape((K, R, B))
-            fo = offset[f]
-            go = offset[g]
+            fo = groups[g] * offset[p] + offset[f]
+            go = groups[f] * offset[p] + offset[g]
             for e in range(first, n_ends):
                 start = ends[0] if e == first else ends[e]
                 a = min(start, ends[e + 1])
@@ -1451,10 +1526,15 @@ def _sweep_pairs(codes, q, K, P, minima, p, bins, offset, where, T, index, ends,
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _sweep(codes, P, minima, m, bins, offset, lam, tables, index, cuts, n_cuts, row_ends, vl, vr, control):
-    """Lower bounds (exact when rounding is) of depth two on both sides of ascending cuts; False if stopped."""
+def _sweep(codes, P, minima, m, bins, offset, groups, price, lam, tables, index, cuts, n_cuts, row_ends, vl, vr,
+           control):  # fmt: skip
+    """Lower bounds (exact when rounding is) of depth two on both sides of ascending cuts; False if stopped.
+
+    vl[c, h - 1], vr[c, h - 1]: of the sides of cut c, with at most h leaves.
+    """
     p = len(bins)
     K = P + len(minima)
+    costly = price[len(price) - 1] > 0
     q, where, T, one_all, G_all, W, block, start, items, scalars, errors = tables
     n_block, shift, error = scalars[X_BLOCK], scalars[X_SHIFT], scalars[X_ERROR]
     rows = index  # of the block, which stays where it is
@@ -1463,8 +1543,8 @@ def _sweep(codes, P, minima, m, bins, offset, lam, tables, index, cuts, n_cuts, 
         for f in range(p):
             for i in range(m):
                 ordered[f, i] = codes[f, index[i]]
-        planes = np.empty((K, m), np.int32)
-        for k in range(K):
+        planes = np.empty((K + costly, m), np.int32)
+        for k in range(K + costly):
             for i in range(m):
                 planes[k, i] = q[k, index[i]]
         codes = ordered
@@ -1481,10 +1561,10 @@ def _sweep(codes, P, minima, m, bins, offset, lam, tables, index, cuts, n_cuts, 
     H = np.empty(pair, np.int32)
     C = np.empty(pair, np.int32)
     D = np.empty(pair, np.int32)
-    h = np.empty((K, S), np.int32)
-    low = np.empty((n_cuts, 2, S), np.int32)
-    high = np.empty((n_cuts, 2, S), np.int32)
-    one = np.empty((n_cuts, 2, K, S), np.int32)
+    h = np.empty((K + costly, S), np.int32)
+    low = np.empty((n_cuts, 2, len(price) * S), np.int32)
+    high = np.empty((n_cuts, 2, len(price) * S), np.int32)
+    one = np.empty((n_cuts, 2, K + costly, S), np.int32)
     G = np.empty(G_all.shape, np.int32)
     D2 = np.empty(G_all.shape, np.int32)
     C2 = np.empty((K, 2, n_block + 1), np.int32)
@@ -1523,7 +1603,7 @@ def _sweep(codes, P, minima, m, bins, offset, lam, tables, index, cuts, n_cuts, 
         for e in range(n):
             c = first + e if side == 0 else n_cuts - 1 - e
             ends[e + 1] = row_ends[cuts[c] + 1]
-        _sweep_single(codes, q, K, p, bins, offset, one_all, index, ends, n, side, one, h, n_block)
+        _sweep_single(codes, q, K + costly, p, bins, offset, one_all, index, ends, n, side, one, h, n_block)
         if n_block > 0:
             G[:] = i4(0)
             sums[:] = i4(0)
@@ -1551,25 +1631,24 @@ def _sweep(codes, P, minima, m, bins, offset, lam, tables, index, cuts, n_cuts, 
         e = 0 if scalars[X_PAIRS] > 0 else n  # the block may be all there is
         while signed and n - e >= 3:  # eight at once cost as much as three one by one
             group = min(n - e, LANES)
-            if not _sweep_lanes(codes, q, p, bins, offset, where, T, index, ends, e, group, side, one, one_all, low,
-                                high, pair, control):  # fmt: skip
+            if not _sweep_lanes(codes, q, p, bins, offset, groups, where, T, index, ends, e, group, side, one, one_all,
+                                low, high, pair, control):  # fmt: skip
                 return False
             e += group
-        if e < n and not _sweep_pairs(codes, q, K, P, minima, p, bins, offset, where, T, index, ends, e, n, side, low,
-                                      high, H, C, D, quad, control):  # fmt: skip
+        if e < n and not _sweep_pairs(codes, q, K, P, minima, p, bins, offset, groups, where, T, index, ends, e, n,
+                                      side, low, high, H, C, D, quad, control):  # fmt: skip
             return False
         for e in range(n):
             c = first + e if side == 0 else n_cuts - 1 - e
             at = ends[e + 1]
             for s in range(2):
-                v = _root_values(one[e, s], low[e, s], high[e, s], P, minima, p, bins, offset, lam, shift, in_low,
-                                 in_high, best, values)  # fmt: skip
-                if v < FEASIBLE and error > 0:
-                    v -= wrong[at] if s == 0 else error - wrong[at]
-                if s == 0:
-                    vl[c] = v
-                else:
-                    vr[c] = v
+                to = vl[c] if s == 0 else vr[c]
+                _root_values(one[e, s], low[e, s], high[e, s], P, minima, p, bins, offset, groups, price, lam, shift,
+                             4, in_low, in_high, best, values, to)  # fmt: skip
+                if error > 0:
+                    for k in range(4):
+                        if to[k] < FEASIBLE:
+                            to[k] -= wrong[at] if s == 0 else error - wrong[at]
     return True
 
 
@@ -1609,10 +1688,16 @@ def _include(chosen, n, t):
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def _look_up(cache, key1, key2, depth):
-    """Row of the cache for a set of rows and a depth; -1 if it is not there."""
-    h = (key1 ^ (depth * 40503)) & (cache.shape[0] - 1)
-    if cache[h, H_DEPTH] == depth and cache[h, H_KEY1] == key1 and cache[h, H_KEY2] == key2:
+def _size_key(depth, leaves):
+    """Name of the trees of a depth and number of leaves in the cache."""
+    return depth + (leaves << 31)
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _look_up(cache, key1, key2, size):
+    """Row of the cache for a set of rows and a size of trees; -1 if it is not there."""
+    h = (key1 ^ (size * 40503)) & (cache.shape[0] - 1)
+    if cache[h, H_SIZE] == size and cache[h, H_KEY1] == key1 and cache[h, H_KEY2] == key2:
         return h
     return -1
 
@@ -1656,9 +1741,9 @@ def _remember_side(sides, key1, key2, value):
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def _remember(cache, pool, counters, key1, key2, depth, value, tree, length):
+def _remember(cache, pool, counters, key1, key2, size, value, tree, length):
     """Store a lower bound (length 0) or an exact value with its tree, in place of whatever had that slot."""
-    h = (key1 ^ (depth * 40503)) & (cache.shape[0] - 1)
+    h = (key1 ^ (size * 40503)) & (cache.shape[0] - 1)
     start = counters[C_POOL]
     if start + length > pool.shape[0]:
         length = 0  # the pool is full: what is exact is a lower bound as well
@@ -1668,16 +1753,30 @@ def _remember(cache, pool, counters, key1, key2, depth, value, tree, length):
     counters[C_POOL] += length
     cache[h, H_KEY1] = key1
     cache[h, H_KEY2] = key2
-    cache[h, H_DEPTH] = depth
+    cache[h, H_SIZE] = size
     cache[h, H_VALUE] = value
     cache[h, H_START] = start
     cache[h, H_LENGTH] = length
 
 
+@nb.njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _best_share(left, right, leaves):
+    """Least value of both sides of a cut, and the left side's leaves, if together they may have ``leaves`` (>= 4)."""
+    best = 4 * INF
+    share = 0
+    for h in range(1, min(leaves, 5)):
+        if leaves - h <= 4 or h == 4:
+            v = left[h - 1] + right[min(leaves - h, 4) - 1]
+            if v < best:
+                best = v
+                share = h
+    return best, share
+
+
 @nb.njit(cache=True, nogil=True, error_model="numpy")
 def advance(
-    level, ncodes, nplanes, index, nbins, noffset, ncol, ncut, ends, least, most, left, right, reg, tree,
-    ltree, order, roots, root_cuts, P, minima, lam, max_cuts, tables, cache, pool, sides, counters, control,
+    level, ncodes, nplanes, index, nbins, noffset, ncol, ngroups, ncut, ends, least, most, left, right, reg, tree,
+    ltree, order, roots, root_cuts, P, minima, price, lam, max_cuts, tables, cache, pool, sides, counters, control,
 ):  # fmt: skip
     """Run the search stack until level 0 is done, ``max_cuts`` of its cuts are solved, or the stop flag is set.
 
@@ -1686,15 +1785,21 @@ def advance(
     the level to resume from (level 0 and phase DONE: finished).
 
     Trees are rows (column, cut) in preorder, column -1 for a leaf, -2 - column for the root of a subtree of depth two,
-    whose lower splits are left to the caller, and OPEN for such a subtree of which nothing is stated.
+    whose lower splits are left to the caller (cut -1 - t: only one side may have one), and OPEN - h for such a subtree
+    of which only the largest number h of leaves is stated.
+
+    With a limit L of leaves that binds (R_LEAVES), bounds of a cut's sides are those of at most L - 1 leaves. A cut is
+    solved share by share (R_SHARE: leaves of its left side), the smaller side first, and then closed: its bounds add up
+    to the budget.
     """
     constrained = len(minima) > 0
     lanes = P == 1 and not constrained
     cuts_solved = 0
     batch = 0  # cuts of the last sweep, in chosen
     chosen = np.empty(MOST_CUTS, np.int64)
-    swept_left = np.empty(MOST_CUTS, np.int64)
-    swept_right = np.empty(MOST_CUTS, np.int64)
+    swept_left = np.empty((MOST_CUTS, 4), np.int64)
+    swept_right = np.empty((MOST_CUTS, 4), np.int64)
+    joint = np.empty(MOST_CUTS, np.int64)  # bounds of both sides of swept cuts together
     never = np.zeros(left.shape[1], np.bool_)
     keys = np.empty((4, left.shape[1]), np.int64)
     recall = False
@@ -1707,7 +1812,9 @@ def advance(
         phase = r[R_PHASE]
         f = r[R_FEATURE]
         t = r[R_CUT]
-        budget = min(r[R_BUDGET], r[R_BEST])
+        budget = min(r[R_BUDGET], r[R_BEST]) - r[R_PRICE]
+        leaves = r[R_LEAVES]
+        limited = leaves != UNLIMITED
         push = -1
         if phase == ENTER:
             counters[C_NODES] += 1
@@ -1718,6 +1825,7 @@ def advance(
                 nbins,
                 noffset,
                 ncol,
+                ngroups,
                 ncut,
                 reg,
                 tree,
@@ -1726,6 +1834,7 @@ def advance(
                 root_cuts,
                 P,
                 minima,
+                price,
                 lam,
                 cache,
                 pool,
@@ -1733,9 +1842,8 @@ def advance(
                 control,
             )
             if r[R_PHASE] == FEATURE and r[R_USE] == 3:
-                tables = make_tables(
-                    ncodes[level], nplanes[level], P, minima, m, nbins[level, : r[R_P]], noffset[level, : r[R_P] + 1]
-                )
+                tables = make_tables(ncodes[level], nplanes[level], P, minima, m, nbins[level, : r[R_P]],
+                                     noffset[level, : r[R_P] + 1], price)  # fmt: skip
         elif phase == FEATURE:
             if r[R_NEXT] == r[R_LAST]:
                 r[R_PHASE] = DONE
@@ -1744,7 +1852,14 @@ def advance(
             r[R_FEATURE] = f
             B = nbins[level, f]
             _order_rows(ncodes[level], f, B, m, index[level], ends[level])
-            _row_bounds(ncodes[level, f], nplanes[level], P, m, B, least[level], most[level], 0)
+            below = ncodes.shape[0] - level + 2 if r[R_USE] == UNLIMITED else r[R_USE] - 1
+            dearest = price[len(price) - 1] * below
+            _row_bounds(ncodes[level, f], nplanes[level], P, len(minima), m, B, dearest, least[level], most[level], 0)
+            r[R_PRICE] = 0
+            if price[len(price) - 1] > 0:
+                for i in range(m):
+                    r[R_PRICE] += nplanes[level, P + len(minima), i]
+                r[R_PRICE] *= price[ngroups[level, f]]
             _first_bounds(
                 ncodes[level, f],
                 nplanes[level],
@@ -1763,124 +1878,132 @@ def advance(
             batch = 0
             recall = r[R_USE] == 3 and tables[SCALARS][X_PAYS] != 0 and sides.shape[0] > 1 and control[S_CACHE] != 0
             if recall:
-                _side_keys(ncodes[level, f], nplanes[level], P + len(minima), m, B, keys)
+                _side_keys(ncodes[level, f], nplanes[level], nplanes.shape[1] - 2, m, B, keys)
                 _recall_sides(sides, keys, B - 1, left[level], right[level])
         elif phase == CUT:
             cuts = nbins[level, f] - 1
-            if level == 0 and cuts_solved >= max_cuts:
-                r[R_PHASE] = DONE
-                continue
-            sweeps = r[R_USE] == 3 and tables[SCALARS][X_PAYS] != 0
-            hint = root_cuts[level, f]
-            root_cuts[level, f] = -1
-            if hint >= 0 and left[level, hint] + right[level, hint] >= budget:
-                hint = -1
-            t = -1
-            for j in range(batch):  # of swept cuts, the least bound below the budget
-                u = chosen[j]
-                v = left[level, u] + right[level, u]
-                if v < budget and (t < 0 or v < left[level, t] + right[level, t]):
-                    t = u
-            if t < 0 and not sweeps:
-                t = hint
-                if t < 0:
-                    t = _choose_cut(left[level], right[level], least[level], most[level], cuts, budget)
-            elif t < 0:
-                batch = _cuts_per_round(
-                    left[level], right[level], cuts, budget, tables[SCALARS][X_FILL], tables[SCALARS][X_PER_CUT], lanes
-                )
-                batch = _choose_many(
-                    left[level], right[level], never, least[level], most[level], 0, cuts, budget, batch, chosen
-                )
-                if hint >= 0:
-                    batch = _include(chosen, batch, hint)
-                if batch > 0:
-                    bins = nbins[level, :p]
-                    offset = noffset[level, : p + 1]
-                    if not _sweep(
-                        ncodes[level], P, minima, m, bins, offset, lam, tables, index[level], chosen, batch,
-                        ends[level], swept_left, swept_right, control,
-                    ):  # fmt: skip
-                        return level
-                    counters[C_CUTS] += batch
-                    counters[C_SWEEPS] += 1
-                    for j in range(batch):
-                        if recall:
-                            _remember_side(sides, keys[0, chosen[j]], keys[1, chosen[j]], swept_left[j])
-                            _remember_side(sides, keys[2, chosen[j]], keys[3, chosen[j]], swept_right[j])
-                        _spread_bounds(
-                            left[level],
-                            right[level],
-                            least[level],
-                            most[level],
-                            0,
-                            cuts,
-                            chosen[j],
-                            swept_left[j],
-                            swept_right[j],
-                            constrained,
-                            control[S_SIMILAR] != 0,
-                        )
-                    if level == 0:
-                        cuts_solved += 1
+            if r[R_SHARE] == leaves:  # all shares were tried
+                right[level, t] = max(right[level, t], budget - left[level, t])
+                r[R_SHARE] = 0
+                cuts_solved += level == 0 and batch == 0
+            if r[R_SHARE] == 0:
+                if level == 0 and cuts_solved >= max_cuts:
+                    r[R_PHASE] = DONE
                     continue
-            elif tables[SCALARS][X_ERROR] == 0:  # swept bounds are exact: the sides need not be solved for their values
-                r[R_BEST] = left[level, t] + right[level, t]
-                r[R_NTREE] = 3
-                tree[level, 0, 0] = ncol[level, f]
-                tree[level, 0, 1] = ncut[level, noffset[level, f] + t]
-                tree[level, 1, 0] = OPEN
-                tree[level, 2, 0] = OPEN
-                continue
-            if t < 0:
-                r[R_SPLITLB] = min(r[R_SPLITLB], _least_bound(left[level], right[level], 0, cuts))
-                r[R_NEXT] += 1
-                r[R_PHASE] = FEATURE
-                continue
-            r[R_CUT] = t
-            counters[C_CUTS] += not sweeps
+                sweeps = r[R_USE] == 3 and tables[SCALARS][X_PAYS] != 0
+                hint = root_cuts[level, f]
+                root_cuts[level, f] = -1
+                if hint >= 0 and left[level, hint] + right[level, hint] >= budget:
+                    hint = -1
+                t = -1
+                which = -1
+                for j in range(batch):  # of swept cuts, the least bound below the budget
+                    u = chosen[j]
+                    v = max(left[level, u] + right[level, u], joint[j])
+                    if v >= budget:
+                        right[level, u] = max(right[level, u], budget - left[level, u])
+                    elif which < 0 or v < max(left[level, t] + right[level, t], joint[which]):
+                        t = u
+                        which = j
+                if t < 0 and not sweeps:
+                    t = hint
+                    if t < 0:
+                        t = _choose_cut(left[level], right[level], least[level], most[level], cuts, budget)
+                elif t < 0:
+                    batch = _cuts_per_round(
+                        left[level], right[level], cuts, budget, tables[SCALARS][X_FILL], tables[SCALARS][X_PER_CUT],
+                        lanes,
+                    )  # fmt: skip
+                    batch = _choose_many(
+                        left[level], right[level], never, least[level], most[level], 0, cuts, budget, batch, chosen
+                    )
+                    if hint >= 0:
+                        batch = _include(chosen, batch, hint)
+                    if batch > 0:
+                        bins = nbins[level, :p]
+                        offset = noffset[level, : p + 1]
+                        if not _sweep(
+                            ncodes[level], P, minima, m, bins, offset, ngroups[level], price, lam, tables, index[level],
+                            chosen, batch, ends[level], swept_left, swept_right, control,
+                        ):  # fmt: skip
+                            return level
+                        counters[C_CUTS] += batch
+                        counters[C_SWEEPS] += 1
+                        most_leaves = min(leaves - 1, 4)
+                        for j in range(batch):
+                            vl = swept_left[j, most_leaves - 1]
+                            vr = swept_right[j, most_leaves - 1]
+                            joint[j] = vl + vr
+                            if limited:
+                                joint[j] = _best_share(swept_left[j], swept_right[j], leaves)[0]
+                            if recall:
+                                _remember_side(sides, keys[0, chosen[j]], keys[1, chosen[j]], swept_left[j, 3])
+                                _remember_side(sides, keys[2, chosen[j]], keys[3, chosen[j]], swept_right[j, 3])
+                            _spread_bounds(left[level], right[level], least[level], most[level], 0, cuts, chosen[j], vl,
+                                           vr, constrained, control[S_SIMILAR] != 0)  # fmt: skip
+                        if level == 0:
+                            cuts_solved += 1
+                        continue
+                elif tables[SCALARS][X_ERROR] == 0:  # swept bounds are exact: the sides need no search for their values
+                    share = 4
+                    if limited:
+                        share = _best_share(swept_left[which], swept_right[which], leaves)[1]
+                    r[R_BEST] = joint[which] + r[R_PRICE]
+                    r[R_NTREE] = 3
+                    tree[level, 0, 0] = ncol[level, f]
+                    tree[level, 0, 1] = ncut[level, noffset[level, f] + t]
+                    tree[level, 1, 0] = OPEN - share
+                    tree[level, 2, 0] = OPEN - min(leaves - share, 4)
+                    continue
+                if t < 0:
+                    low = _least_bound(left[level], right[level], 0, cuts)
+                    r[R_SPLITLB] = min(r[R_SPLITLB], low + r[R_PRICE])
+                    r[R_NEXT] += 1
+                    r[R_PHASE] = FEATURE
+                    continue
+                r[R_CUT] = t
+                r[R_SHARE] = 1 if limited else 0
+                counters[C_CUTS] += not sweeps
+            r[R_FIRST] = 1 if limited and 2 * r[R_SHARE] > leaves else 0
             r[R_PHASE] = LEFT
-            push = 0
+            push = r[R_FIRST]
         elif phase in (LEFT, RIGHT):
             child = reg[level + 1]
             n = child[R_NTREE]
             v = child[R_BEST]
+            on_left = (phase == LEFT) == (r[R_FIRST] == 0)
             if phase == LEFT:
                 r[R_VL] = v
                 r[R_NLEFT] = n
                 for i in range(n):
                     ltree[level, i, 0] = tree[level + 1, i, 0]
                     ltree[level, i, 1] = tree[level + 1, i, 1]
-            _spread_bounds(
-                left[level],
-                right[level],
-                least[level],
-                most[level],
-                0,
-                nbins[level, f] - 1,
-                t,
-                v if phase == LEFT else -INF,
-                v if phase == RIGHT else -INF,
-                constrained,
-                control[S_SIMILAR] != 0,
-            )
+            if not limited or (r[R_SHARE] if on_left else leaves - r[R_SHARE]) == leaves - 1:
+                _spread_bounds(left[level], right[level], least[level], most[level], 0, nbins[level, f] - 1, t,
+                               v if on_left else -INF, -INF if on_left else v, constrained,
+                               control[S_SIMILAR] != 0)  # fmt: skip
             r[R_PHASE] = CUT
-            if phase == LEFT and left[level, t] + right[level, t] < budget:
+            own = max(v, left[level, t] if on_left else right[level, t])
+            if phase == LEFT and own + (right[level, t] if on_left else left[level, t]) < budget:
                 r[R_PHASE] = RIGHT
-                push = 1
+                push = 1 - r[R_FIRST]
             elif phase == RIGHT and n > 0 and r[R_VL] + v < budget:
-                r[R_BEST] = r[R_VL] + v
+                r[R_BEST] = r[R_VL] + v + r[R_PRICE]
                 k = r[R_NLEFT]
                 tree[level, 0, 0] = ncol[level, f]
                 tree[level, 0, 1] = ncut[level, noffset[level, f] + t]
+                a = 1 if r[R_FIRST] == 0 else 1 + n
                 for i in range(k):
-                    tree[level, 1 + i, 0] = ltree[level, i, 0]
-                    tree[level, 1 + i, 1] = ltree[level, i, 1]
+                    tree[level, a + i, 0] = ltree[level, i, 0]
+                    tree[level, a + i, 1] = ltree[level, i, 1]
+                a = 1 if r[R_FIRST] == 1 else 1 + k
                 for i in range(n):
-                    tree[level, 1 + k + i, 0] = tree[level + 1, i, 0]
-                    tree[level, 1 + k + i, 1] = tree[level + 1, i, 1]
+                    tree[level, a + i, 0] = tree[level + 1, i, 0]
+                    tree[level, a + i, 1] = tree[level + 1, i, 1]
                 r[R_NTREE] = 1 + k + n
-            if push < 0 and level == 0 and batch == 0:
+            if push < 0 and limited:
+                r[R_SHARE] += 1
+            elif push < 0 and level == 0 and batch == 0:
                 cuts_solved += 1
         else:
             if level == 0:
@@ -1889,13 +2012,16 @@ def advance(
                 r[R_BEST] = min(r[R_BEST], r[R_SPLITLB], r[R_TRUNC])
                 r[R_NTREE] = 0
             if r[R_LAST] != -1 and m > 1:  # -1: it came from the cache
-                _remember(cache, pool, counters, r[R_KEY1], r[R_KEY2], r[R_DEPTH], r[R_BEST], tree[level], r[R_NTREE])
+                size = _size_key(r[R_DEPTH], leaves)
+                _remember(cache, pool, counters, r[R_KEY1], r[R_KEY2], size, r[R_BEST], tree[level], r[R_NTREE])
             level -= 1
         if push >= 0:
             depth = r[R_USE] if r[R_USE] == UNLIMITED else r[R_USE] - 1
             a = 0 if push == 0 else ends[level, t + 1]
             b = ends[level, t + 1] if push == 0 else m
-            other = right[level, t] if push == 0 else r[R_VL]
+            other = right[level, t] if push == 0 else left[level, t]
+            if phase == LEFT:
+                other = r[R_VL]
             q = compress(
                 ncodes[level],
                 nplanes[level],
@@ -1905,26 +2031,33 @@ def advance(
                 nbins[level, :p],
                 noffset[level],
                 ncol[level],
+                ngroups[level],
                 ncut[level],
                 ncodes[level + 1],
                 nplanes[level + 1],
                 nbins[level + 1],
                 noffset[level + 1],
                 ncol[level + 1],
+                ngroups[level + 1],
                 ncut[level + 1],
             )
+            if limited:
+                leaves = r[R_SHARE] if push == 0 else leaves - r[R_SHARE]
             level += 1
             r = reg[level]
+            r[R_LEAVES] = leaves
+            r[R_SHARE] = 0
+            r[R_PRICE] = 0
             r[R_PHASE] = ENTER
             r[R_M] = b - a
             r[R_P] = q
             r[R_DEPTH] = depth
-            r[R_BUDGET] = INF if depth <= 2 else budget - other
+            r[R_BUDGET] = INF if min(depth, leaves - 1) <= 2 else budget - other
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def _enter(level, ncodes, nplanes, nbins, noffset, ncol, ncut, reg, tree, order, roots, root_cuts, P, minima, lam,
-           cache, pool, counters, control):  # fmt: skip
+def _enter(level, ncodes, nplanes, nbins, noffset, ncol, ngroups, ncut, reg, tree, order, roots, root_cuts, P, minima,
+           price, lam, cache, pool, counters, control):  # fmt: skip
     """Solve a node outright where cache, bounds or depth allow it, else order its features; returns the next phase.
 
     R_BEST, R_NTREE hold the result: an exact value and its tree, or a lower bound >= budget and no tree.
@@ -1933,7 +2066,10 @@ def _enter(level, ncodes, nplanes, nbins, noffset, ncol, ncut, reg, tree, order,
     p = r[R_P]
     m = r[R_M]
     budget = r[R_BUDGET]
-    depth = r[R_DEPTH]
+    depth = min(r[R_DEPTH], r[R_LEAVES] - 1)
+    if depth < 30 and r[R_LEAVES] >= 1 << depth:
+        r[R_LEAVES] = UNLIMITED
+    r[R_DEPTH] = depth
     leaf, floor = node_sums(nplanes[level], P, minima, 0, m)
     leaf += lam
     r[R_BEST] = leaf
@@ -1947,13 +2083,13 @@ def _enter(level, ncodes, nplanes, nbins, noffset, ncol, ncut, reg, tree, order,
         return DONE
     key1 = 0
     key2 = 0
-    K = P + len(minima)
+    keys = nplanes.shape[1] - 2
     for i in range(m):
-        key1 += nplanes[level, K, i]
-        key2 += nplanes[level, K + 1, i]
+        key1 += nplanes[level, keys, i]
+        key2 += nplanes[level, keys + 1, i]
     r[R_KEY1] = key1
     r[R_KEY2] = key2
-    h = _look_up(cache, key1, key2, depth) if control[S_CACHE] != 0 else -1
+    h = _look_up(cache, key1, key2, _size_key(depth, r[R_LEAVES])) if control[S_CACHE] != 0 else -1
     if h >= 0 and (cache[h, H_LENGTH] > 0 or cache[h, H_VALUE] >= budget):
         counters[C_HITS] += 1
         r[R_BEST] = cache[h, H_VALUE]
@@ -1971,7 +2107,7 @@ def _enter(level, ncodes, nplanes, nbins, noffset, ncol, ncut, reg, tree, order,
     bins = nbins[level, :p]
     offset = noffset[level, : p + 1]
     if depth == 1:
-        v, f, t = best_one_split(ncodes[level], nplanes[level], P, minima, m, bins, offset)
+        v, f, t = best_one_split(ncodes[level], nplanes[level], P, minima, m, bins, offset, ngroups[level], price)
         if v + 2 * lam < leaf:
             r[R_BEST] = v + 2 * lam
             r[R_NTREE] = 3
@@ -1989,7 +2125,10 @@ def _enter(level, ncodes, nplanes, nbins, noffset, ncol, ncut, reg, tree, order,
             m,
             bins,
             offset,
+            ngroups[level],
+            price,
             lam,
+            r[R_LEAVES],
             roots[level],
             root_cuts[level],
             control,
@@ -2000,6 +2139,8 @@ def _enter(level, ncodes, nplanes, nbins, noffset, ncol, ncut, reg, tree, order,
         if f >= 0:
             tree[level, 0, 0] = -2 - ncol[level, f]
             tree[level, 0, 1] = ncut[level, offset[f] + t]
+            if r[R_LEAVES] == 3:
+                tree[level, 0, 1] = -1 - tree[level, 0, 1]
         if lam > 0 and depth > 2:  # the same with what depth two costs: three leaves need no more than that
             leaves = (min(budget, v) - floor + lam - 1) // lam - 1
             if leaves - 1 < depth:

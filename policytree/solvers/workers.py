@@ -16,16 +16,20 @@ NO_LIMIT = np.iinfo(np.int64).max
 
 @dataclass
 class RootFeature:
-    """Bounds of both sides of one root feature's cuts, kept between rounds, and the cut to try first (-1: none)."""
+    """Bounds of both sides of one root feature's cuts, kept between rounds.
+
+    ``hint``: the cut to try first (-1: none); ``paid``: what the split itself costs.
+    """
 
     left: np.ndarray
     right: np.ndarray
     hint: int
+    paid: int
     solved: bool = False
 
     def lower_bound(self) -> int:
         """Bound of every tree with this feature at the root."""
-        return int((self.left + self.right).min())
+        return int((self.left + self.right).min()) + self.paid
 
 
 class Stack:
@@ -34,16 +38,17 @@ class Stack:
     ``tables``: what sweeps over all rows share, for searches of depth three (see :func:`search_kernels.make_tables`).
     """
 
-    def __init__(self, node: Node, useful: int, tables: tuple):
-        self.node, self.tables = node, tables
-        levels = useful - 1  # a level per split above the last two
+    def __init__(self, node: Node, useful: int, leaf_limit: int, tables: tuple):
+        self.node, self.leaf_limit, self.tables = node, leaf_limit, tables
+        levels = max(useful - 1, 2)  # a level per split above the last two
         p, n = node.codes.shape
         S, B = int(node.offset[-1]), int(node.bins.max(initial=1))
         leaves = min(2 ** min(useful, 40), n)
         self.ncodes = np.empty((levels, p, n), np.uint16)
         self.nplanes = np.empty((levels, len(node.planes), n), np.int64)
         self.index = np.empty((levels, n), np.int32)
-        self.nbins, self.ncol, self.order, self.roots, self.root_cuts = np.empty((5, levels, p), np.int64)
+        self.nbins, self.ncol, self.ngroups, self.order = np.empty((4, levels, p), np.int64)
+        self.roots, self.root_cuts = np.empty((2, levels, p), np.int64)
         self.noffset = np.zeros((levels, p + 1), np.int64)
         self.ncut = np.empty((levels, S), np.int64)
         self.ends, self.least, self.most, self.left, self.right = np.empty((5, levels, B + 1), np.int64)
@@ -56,6 +61,7 @@ class Stack:
         self.sides = np.zeros((SIDE_ROWS if deep else 1, 3), np.int64)
         self.ncodes[0], self.nplanes[0] = node.codes, node.planes
         self.nbins[0], self.noffset[0], self.ncol[0] = node.bins, node.offset, np.arange(p)
+        self.ngroups[0] = node.groups
         self.ncut[0] = np.concatenate([np.arange(b) for b in node.bins])
 
     def advance(self, f: int, depth: int, budget: int, state: RootFeature, first: bool, flag: np.ndarray):
@@ -67,13 +73,14 @@ class Stack:
         r[:] = 0
         r[kernels.R_PHASE], r[kernels.R_M], r[kernels.R_P] = kernels.FEATURE, n, p
         r[kernels.R_DEPTH] = r[kernels.R_USE] = depth
+        r[kernels.R_LEAVES] = self.leaf_limit if self.leaf_limit < 2 ** min(depth, 40) else kernels.UNLIMITED
         r[kernels.R_BUDGET] = r[kernels.R_BEST] = budget
         r[kernels.R_LAST], r[kernels.R_SPLITLB] = 1, kernels.INF
         kernels.advance(
-            0, self.ncodes, self.nplanes, self.index, self.nbins, self.noffset, self.ncol, self.ncut, self.ends,
-            self.least, self.most, self.left, self.right, self.reg, self.tree, self.ltree, self.order, self.roots,
-            self.root_cuts, node.n_actions - 1, node.minima, node.lam, PROBES if first else NO_LIMIT, self.tables,
-            self.cache, self.pool, self.sides, self.counters, flag,
+            0, self.ncodes, self.nplanes, self.index, self.nbins, self.noffset, self.ncol, self.ngroups, self.ncut,
+            self.ends, self.least, self.most, self.left, self.right, self.reg, self.tree, self.ltree, self.order,
+            self.roots, self.root_cuts, node.n_actions - 1, node.minima, node.price, node.lam,
+            PROBES if first else NO_LIMIT, self.tables, self.cache, self.pool, self.sides, self.counters, flag,
         )  # fmt: skip
         state.left, state.right = self.left[0, :cuts].copy(), self.right[0, :cuts].copy()
         state.hint = int(self.root_cuts[0, f])
