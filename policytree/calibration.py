@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Integral
 
 import numpy as np
 import pandas as pd
 
+from policytree.exceptions import InputError
 from policytree.weighting.inputs import numbers, per_treatment, weights
 
 LARGE_MISCALIBRATION = 0.2  # of the propensity: inverse weights are then off by a fifth
@@ -31,6 +33,11 @@ def calibration_table(propensity: pd.DataFrame, T, *, n_bins: int = 10) -> pd.Da
         rows, predicted (mean propensity), observed (share that got it), standard_error (of observed, if
         predicted is true).
 
+    Raises
+    ------
+    InputError
+        If ``propensity`` or ``T`` cannot be used, or ``n_bins`` is no integer >= 1.
+
     Warns
     -----
     UserWarning
@@ -51,6 +58,9 @@ def calibration_table(propensity: pd.DataFrame, T, *, n_bins: int = 10) -> pd.Da
 
 def _equal_bins(values: np.ndarray, n_bins: int) -> np.ndarray:
     """Numbers 0, 1, ... of bins of nearly equal size in ascending order; equal values share one."""
+    if not isinstance(n_bins, Integral) or isinstance(n_bins, bool) or n_bins < 1:
+        raise InputError(f"n_bins must be an integer >= 1; got {n_bins!r}.")
+    n_bins = min(n_bins, len(values))
     edges = np.unique(np.quantile(values, np.arange(1, n_bins) / n_bins))
     return np.unique(np.searchsorted(edges, values), return_inverse=True)[1]
 
@@ -158,6 +168,11 @@ def outcome_calibration_table(Y, T, regression, *, n_bins: int = 10) -> pd.DataF
     -------
     DataFrame with index (treatment, bin)
         rows, predicted and observed (means, in the outcome's unit), standard_error (of observed).
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used; the message names it.
     """
     m, arm, labels = per_treatment(regression, T, "regression")
     y = numbers(Y, "Y", len(m)).to_numpy()

@@ -8,6 +8,8 @@ import pandas as pd
 from policytree.tree import Tree
 from policytree.types import CATEGORICAL
 
+SINGULAR = {"people": "person", "men": "man", "women": "woman", "children": "child"}  # others lose their s
+
 
 def format_threshold(value: float) -> str:
     """Show a threshold with six significant digits, or all where whole numbers would fall on its other side."""
@@ -47,6 +49,11 @@ def split_label(tree: Tree, node: int, *, missing: bool = False) -> str:
     return text
 
 
+def counted(n: int, unit: str = "rows") -> str:
+    """A number of rows in words: "1,204 people", "1 person"."""
+    return f"{n:,} {SINGULAR.get(unit, unit.removesuffix('s')) if n == 1 else unit}"
+
+
 def export_text(tree: Tree, *, missing: bool = False) -> str:
     """Write the tree as indented text, one line per question and leaf.
 
@@ -66,8 +73,7 @@ def export_text(tree: Tree, *, missing: bool = False) -> str:
     def lines(node: int, first: str, rest: str) -> list[str]:
         if tree.is_leaf[node]:
             n = int(tree.n_node_samples[node])
-            people = f"{n:,} rows" if n != 1 else "1 row"
-            return [f"{first}{tree.actions[tree.action[node]]}  ({people}, {n / total:.1%})"]
+            return [f"{first}{tree.actions[tree.action[node]]}  ({counted(n)}, {n / total:.1%})"]
         out = [f"{first}{split_label(tree, node, missing=missing)}?"]
         out += lines(int(tree.children_left[node]), f"{rest}├─ yes: ", f"{rest}│       ")
         out += lines(int(tree.children_right[node]), f"{rest}└─ no:  ", f"{rest}        ")
@@ -98,7 +104,7 @@ def export_graphviz(tree: Tree, *, missing: bool = False) -> str:
     for node in range(tree.node_count):
         n = int(tree.n_node_samples[node])
         if tree.is_leaf[node]:
-            label = f"{tree.actions[tree.action[node]]}\n{n:,} rows, {n / total:.1%}"
+            label = f"{tree.actions[tree.action[node]]}\n{counted(n)}, {n / total:.1%}"
             out.append(f"  {node} [label={_dot_string(label)}, style=rounded];")
             continue
         out.append(f"  {node} [label={_dot_string(split_label(tree, node, missing=missing) + '?')}];")

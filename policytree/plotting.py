@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from policytree.exceptions import InputError
-from policytree.export import split_label
+from policytree.export import counted, split_label
 from policytree.tree import Tree
 
 # Okabe and Ito (2008), readable with every kind of colour vision; repeated beyond eight arms.
@@ -79,7 +79,7 @@ class PolicyTreeDisplay:
         fontsize : float, default 9
             Points.
         unit : str, default "people"
-            What a row is.
+            What the rows are, in the plural.
         value_name : str, default "value"
             What the number in the leaves is, such as "share" for a classifier.
 
@@ -122,7 +122,7 @@ class PolicyTreeDisplay:
         if not tree.is_leaf[node]:
             return _wrap(split_label(tree, node) + "?")
         n = int(tree.n_node_samples[node])
-        lines = [_wrap(str(tree.actions[tree.action[node]])), f"{n:,} {unit} ({n / tree.n_node_samples[0]:.0%})"]
+        lines = [_wrap(str(tree.actions[tree.action[node]])), f"{counted(n, unit)} ({n / tree.n_node_samples[0]:.0%})"]
         if node in self.leaf_values:
             value, error = self.leaf_values[node]
             digits = self._digits()

@@ -65,6 +65,11 @@ class Tree:
         """Number of leaves."""
         return int(self.is_leaf.sum())
 
+    @property
+    def used_features(self) -> np.ndarray:
+        """Positions in ``features`` of those that the tree splits on, ascending; int64."""
+        return np.unique(self.feature[~self.is_leaf]).astype(np.int64)
+
     def node_depths(self) -> np.ndarray:
         """Depth of every node, the root at 0; shape (node_count,), int64."""
         depths = np.zeros(self.node_count, dtype=np.int64)

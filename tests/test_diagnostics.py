@@ -136,6 +136,22 @@ def test_calibration_of_true_propensities(rng):
     assert np.abs((wrong["observed"] - wrong["predicted"]) / wrong["standard_error"]).max() > 10
 
 
+@pytest.mark.parametrize("n_bins", [0, -1, 1.5, "ten", True])
+def test_numbers_of_bins_are_checked(n_bins):
+    half = pd.DataFrame({"a": np.full(8, 0.5), "b": np.full(8, 0.5)})
+    with pytest.raises(InputError, match="n_bins must be an integer >= 1"):
+        calibration_table(half, ["a", "b"] * 4, n_bins=n_bins)
+    with pytest.raises(InputError, match="n_bins must be an integer >= 1"):
+        outcome_calibration_table(np.arange(8.0), ["a", "b"] * 4, half, n_bins=n_bins)
+
+
+def test_more_bins_than_rows_are_as_many_as_rows():
+    p = pd.DataFrame({"a": np.linspace(0.2, 0.8, 7)})
+    p["b"] = 1 - p["a"]
+    table = calibration_table(p, list("abababa"), n_bins=10**9)
+    assert table["rows"].tolist() == [1] * 14
+
+
 def test_constant_propensities_make_one_bin():
     table = calibration_table(pd.DataFrame({"a": [0.5] * 4, "b": [0.5] * 4}), list("abab"))
     assert table["rows"].tolist() == [4, 4]

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, InputError, Status, cross_val_policy_value
@@ -61,6 +62,17 @@ def test_clone_parameters_and_bad_arguments_before_the_nuisances(trial):
         DRPolicyTree(max_depth=-1).fit(Y, T, X=X, propensity=propensity)
     with pytest.raises(AttributeError):
         _ = model.tree_
+
+
+def test_score_judges_clusters_of_the_fit_by_models_that_missed_them(trial):
+    X, T, Y, propensity = trial
+    groups = np.arange(len(Y)) // 3
+    forest = ExtraTreesRegressor(n_estimators=20, random_state=0)  # knows the rows it was fitted to by heart
+    model = DRPolicyTree(forest, max_depth=1, random_state=0).fit(Y, T, X=X, propensity=propensity, groups=groups)
+    held_out = model.score(Y, T, X=X, groups=groups)
+    assert held_out == pytest.approx(model.policy_tree_.score(X, model.rewards_))
+    assert model.score(Y, T, X=X) != pytest.approx(held_out, abs=1e-6)
+    assert model.get_used_features() == ["x0"]
 
 
 def test_cross_validated_value_refits_everything(trial):

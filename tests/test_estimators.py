@@ -61,6 +61,14 @@ def test_labels_names_and_values_survive(trial):
     assert tree.predict_value(X).shape == (len(X), 2)
 
 
+def test_used_features_are_those_of_the_splits(trial):
+    X, rewards = trial
+    tree = PolicyTree(max_depth=2).fit(X, rewards)
+    assert tree.get_used_features() == ["age", "region"]
+    assert tree.tree_.used_features.tolist() == [0, 1]
+    assert PolicyTree(max_depth=0).fit(X, rewards).get_used_features() == []
+
+
 def test_minimising_is_maximising_the_negative(trial):
     X, rewards = trial
     up = PolicyTree(max_depth=2).fit(X, rewards)

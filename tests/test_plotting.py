@@ -67,6 +67,18 @@ def test_the_number_in_a_leaf_can_be_named():
     assert all("\nshare of weight " in text and "value" not in text for text in leaves)
 
 
+@pytest.mark.parametrize(
+    ("unit", "one"),
+    [("people", "1 person"), ("men", "1 man"), ("person-years", "1 person-year"), ("sheep", "1 sheep")],
+)
+def test_one_is_not_many(unit, one):
+    X = np.array([[0.0], [1.0], [1.0]])
+    tree = PolicyTree(max_depth=1).fit(X, np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]))
+    text = " ".join(box.get_text() for box in tree.plot(unit=unit).boxes_.values())
+    assert f"{one} (33%)" in text and f"2 {unit} (67%)" in text
+    assert "1 row, 33.3%" in tree.export_graphviz() and "2 rows, 66.7%" in tree.export_graphviz()
+
+
 def test_an_unknown_arm_in_the_colours_is_named():
     _, _, model = _model(3, 1)
     with pytest.raises(InputError, match="purple arm"):

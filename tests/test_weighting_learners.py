@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from policytree.weighting import RewardEstimator
 from policytree.weighting.learners import (
     Coarsen,
     OutcomeClassifier,
@@ -98,6 +100,19 @@ def test_coarsening_keeps_order_gaps_and_few_values(rng):
     order = np.argsort(x[:-1])
     assert (np.diff(codes[order, 0]) >= 0).all()
     assert (codes[:, 1] == X[:, 1]).all()
+
+
+def test_columns_without_a_value_are_learnt_nothing_from(rng):
+    """All missing, or missing in some fold's training rows: boosting itself ends in an error there."""
+    n = 300
+    X = pd.DataFrame({"nothing": np.full(n, np.nan), "rare": np.where(np.arange(n) == 7, 1.0, np.nan)})
+    T = rng.integers(0, 2, n)
+    Y = T + rng.normal(size=n)
+    for table in (X, X.assign(x=rng.normal(size=n)), X[["nothing"]]):
+        rewards = RewardEstimator(random_state=0).fit_predict(Y, T, X=table, propensity=0.5)
+        assert rewards.mean()[1] - rewards.mean()[0] == pytest.approx(1.0, abs=0.4)
+    codes = Coarsen().fit(X.to_numpy()).transform(np.array([[np.nan, np.nan], [3.0, 2.0]]))
+    assert codes[:, 0].tolist() == [0.0, 0.0] and np.isnan(codes[0, 1]) and codes[1, 1] == 1.0
 
 
 def test_only_learners_that_need_it_are_imputed():

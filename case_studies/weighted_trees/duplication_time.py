@@ -14,8 +14,8 @@ from policytree import OptimalTreeClassifier
 SHARES = (0, 10, 25, 50, 75, 100)
 REAL = "log-normal"
 DEPTH = 3
-REPEATS = 9  # the fastest counts
-PEER_LIMIT = 20
+REPEATS = 5  # the fastest counts
+PEER_LIMIT = 8
 FACTOR = 100  # a row of the largest log-normal weight stands this often
 OURS = ("direct", "duplication", "direct, rows repeated")
 PEER = ("DL8.5, weights", "DL8.5, rows repeated")

@@ -13,7 +13,7 @@ SIZES = (20_000, 100_000)
 DEPTH = 3
 FEATURES, VALUES = 10, 100
 NEW_PEOPLE = 200_000
-REPEATS = 3  # the fastest counts
+REPEATS = 2  # the fastest counts
 ABOUT = f"""A simulated trial: two treatments, chances of one half, outcomes with multiplicative noise; rewards by
 RewardEstimator(method='inverse_propensity'), so that weights are real numbers. objective: mean reward of the rows;
 test value: mean outcome of {NEW_PEOPLE:,} new people, whose outcomes under both treatments are known. error bound: on

@@ -25,7 +25,7 @@ def with_policy(tree: Tree, path: str, column: str) -> pd.DataFrame:
     if column in frame.columns:
         raise InputError(f"'{path}' already has a column {column!r}; choose another name with --column.")
     encoded = np.full((len(frame), len(tree.features)), np.nan)
-    used = np.unique(tree.feature[~tree.is_leaf])
+    used = tree.used_features
     features = tuple(tree.features[j] for j in used)
     for feature in features:
         require_column(feature.name, "which the tree splits on", frame)

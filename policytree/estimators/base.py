@@ -136,6 +136,11 @@ class TreeEstimator(BaseEstimator):
         check_is_fitted(self)
         return self.tree_.n_leaves
 
+    def get_used_features(self) -> list[str]:
+        """Return the names of the features that the fitted tree splits on, in the order of the columns."""
+        check_is_fitted(self)
+        return [self.tree_.features[j].name for j in self.tree_.used_features]
+
     def export_text(self, **options) -> str:
         """Return the tree as indented text; options as in :func:`policytree.export.export_text`."""
         from policytree.export import export_text

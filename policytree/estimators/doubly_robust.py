@@ -143,13 +143,14 @@ class DRPolicyTree(BaseEstimator):
             return getattr(self.policy_tree_, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def score(self, Y, T, *, X, W=None, propensity=None, sample_weight=None) -> float:
+    def score(self, Y, T, *, X, W=None, propensity=None, sample_weight=None, groups=None) -> float:
         """Doubly robust value of the policy on new rows (its negative when ``direction="minimize"``).
 
         Parameters
         ----------
-        Y, T, X, W, propensity
-            As for :meth:`RewardEstimator.predict_rewards`.
+        Y, T, X, W, propensity, groups
+            As for :meth:`RewardEstimator.predict_rewards`: rows of clusters that were in the fit are judged only by
+            nuisance models that did not see them; the tree did.
         sample_weight : array-like of shape (n,), optional
 
         Raises
@@ -158,7 +159,7 @@ class DRPolicyTree(BaseEstimator):
             If a treatment is unknown, or an argument given at fit is missing.
         """
         check_is_fitted(self, "policy_tree_")
-        rewards = self.reward_estimator_.predict_rewards(Y, T, X=X, W=W, propensity=propensity)
+        rewards = self.reward_estimator_.predict_rewards(Y, T, X=X, W=W, propensity=propensity, groups=groups)
         return self.policy_tree_.score(X, rewards, sample_weight)
 
 
@@ -175,7 +176,7 @@ def _delegate(name: str):
 
 
 for _name in (
-    "predict", "predict_value", "apply", "decision_path", "get_depth", "get_n_leaves", "export_text", "export_graphviz",
-    "to_dict", "to_json", "plot",
+    "predict", "predict_value", "apply", "decision_path", "get_depth", "get_n_leaves", "get_used_features",
+    "export_text", "export_graphviz", "to_dict", "to_json", "plot",
 ):  # fmt: skip
     setattr(DRPolicyTree, _name, _delegate(_name))

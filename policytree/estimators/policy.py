@@ -124,7 +124,8 @@ class PolicyTree(TreeEstimator):
             What the tree may split on. Text and categorical columns are split one against the rest; missing values
             go to the side that is better.
         rewards : DataFrame or array-like of shape (n, K)
-            Reward of every arm for every row; column names are the arms' labels.
+            Reward of every arm for every row; column names are the arms' labels. Rows belong to those of ``X`` by their
+            position: pandas indexes are not aligned.
         T : array-like of shape (n,), optional
             The arm each row received; used by ``min_samples_per_treatment`` only.
         sample_weight : array-like of shape (n,), optional

@@ -170,6 +170,12 @@ class MatchingRewards(BaseEstimator):
     stretch_ : DataFrame of shape (n_splits, p)
         Learnt stretches, per standard deviation of a number or per mismatch of a category.
 
+    Notes
+    -----
+    Where several people are equally far away, which of them is the last match follows from the order of rows and, by
+    rounding, of columns: with few distinct covariates, another order may change some people's estimates by as much as
+    two outcomes differ, divided by ``n_neighbors``.
+
     References
     ----------
     Parikh, Rudin & Volfovsky (2022), MALTS: Matching After Learning to Stretch, JMLR 23(240).

@@ -71,6 +71,9 @@ class RewardEstimator(BaseEstimator):
 
     Notes
     -----
+    Rows belong together by their position, as in scikit-learn: pandas indexes of Y, T, X and the rest are not aligned,
+    and that of Y becomes the rewards'.
+
     Without X and W the nuisances are the treatments' average outcomes and shares: right for a trial in which everybody
     had the same chances, and for nothing else.
 
