@@ -2,6 +2,7 @@
 
     python case_studies/run.py                      what there is
     python case_studies/run.py rand_hie             run one; progress goes to standard error, results to its folder
+    python case_studies/run.py all                  run every one
     python case_studies/run.py actg175 --data DIR   where its data file is (or set POLICYTREE_DATA)
 
 A study is a folder with a ``study.py``: the first line of its docstring is its title, and ``main(study)`` does the work
@@ -51,7 +52,7 @@ def run(name: str, data: Path | None, results: Path | None, quick: bool) -> None
 def main(arguments: list[str] | None = None) -> int:
     """Command line; returns the exit code."""
     parser = argparse.ArgumentParser(description="List the case studies, or run some of them.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="studies to run; none lists them")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="studies to run, or 'all'; none lists them")
     parser.add_argument("--data", help=f"directory of data files (default: ${DATA_DIRECTORY_VARIABLE})")
     parser.add_argument("--results", type=Path, help="where results go (default: the study's own folder results)")
     parser.add_argument("--quick", action="store_true", help="a small version that only shows that everything runs")
@@ -61,17 +62,18 @@ def main(arguments: list[str] | None = None) -> int:
         for name, title in known.items():
             print(f"{name:16s}{title}")
         return 0
-    for name in options.names:
+    names = list(known) if options.names == ["all"] else options.names
+    for name in names:
         if name not in known:
-            parser.error(f"there is no study {name!r}; choose from {', '.join(known)}")
+            parser.error(f"there is no study {name!r}; choose from {', '.join(known)} or all")
     if options.quick and options.results is None:
         parser.error("--quick needs --results, so that it does not overwrite the kept results")
-    if options.results is not None and len(options.names) > 1:
+    if options.results is not None and len(names) > 1:
         parser.error("--results takes one study at a time")
     sys.path.insert(0, str(HERE))
     from policytree import InputError
 
-    for name in options.names:
+    for name in names:
         try:
             run(name, data_directory(options.data), options.results, options.quick)
         except InputError as error:

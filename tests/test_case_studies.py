@@ -61,6 +61,15 @@ def test_wrong_use_is_one_sentence(runner, capsys, arguments, message):
     assert message in capsys.readouterr().err
 
 
+def test_all_runs_every_study(runner, monkeypatch, tmp_path):
+    ran = []
+    monkeypatch.setattr(runner, "run", lambda name, *_: ran.append(name))
+    assert runner.main(["all", "--data", str(tmp_path)]) == 0
+    assert ran == [folder.name for folder in FOLDERS]
+    with pytest.raises(SystemExit):
+        runner.main(["all", "--results", "x"])
+
+
 def test_data_directory_is_the_argument_then_the_variable(runner, monkeypatch, tmp_path):
     monkeypatch.setenv("POLICYTREE_DATA", str(tmp_path))
     assert runner.data_directory("given") == Path("given")

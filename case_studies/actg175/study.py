@@ -212,7 +212,7 @@ def show_seeds(study, data) -> None:
                 tree = PolicyTree(max_depth=depth, min_samples_per_treatment=SMALLEST, n_jobs=2)
                 tree.fit(data["X"], rewards, data["T"], sample_treatment_costs=arm_costs())
                 arms[repeats, depth, seed] = tree.predict(data["X"])
-                splits = sorted({tree.tree_.features[f].name for f in tree.tree_.feature[~tree.tree_.is_leaf]})
+                splits = sorted(tree.get_used_features())
                 rows.append({"cross-fitted": repeats, "depth": depth, "seed": seed, "objective": tree.objective_value_,
                              "splits on": ", ".join(splits)})  # fmt: skip
     study.table(pd.DataFrame(rows), "seeds", index=False)

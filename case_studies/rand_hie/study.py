@@ -30,7 +30,8 @@ OUTCOMES = ("visits", "spending")
 MIN_LEAF = 800  # person-years, one in twenty
 LEAF_PRICE = 10.0  # dollars a person-year that a leaf must bring; not tuned
 COLORS = {"free": "#E69F00", "25%": "#F0E442", "50%": "#009E73", "95%": "#0072B2", "deductible": "#56B4E9"}
-# Manning et al. (1987), table 2: mean visits a person-year, and total spending in June 1984 dollars.
+# Manning et al. (1987), table 2: mean visits a person-year, and total spending in June 1984 dollars. From memory: look
+# them up before you cite them.
 PUBLISHED = {"free": (4.55, 749), "25%": (3.33, 634), "50%": (3.03, 674), "95%": (2.73, 518), "deductible": (3.02, 608)}
 
 
