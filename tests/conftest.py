@@ -23,3 +23,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 def rng() -> np.random.Generator:
     """A generator that starts at the same place in every test."""
     return np.random.default_rng(20_240_611)
+
+
+@pytest.fixture
+def labelled_rows(rng):
+    """Weighted, noisy labels of a rule on two of four features."""
+    X = rng.integers(0, 12, (240, 4)).astype(float)
+    y = np.where(((X[:, 0] > 5) & (X[:, 2] > 3)) ^ (rng.random(240) < 0.15), "yes", "no")
+    return X, y, rng.lognormal(size=240)
