@@ -102,7 +102,6 @@ def solve_sampling(
     labelled = LabelledRows.of(problem)
     if not len(labelled.weight) or problem.leaf_penalty > 2 * labelled.total:  # no split can pay
         return solve(problem, limits)
-    start = time.perf_counter()
     size = max(1, round(amplification * len(labelled.weight)))
     samples = _Samples(problem, labelled, size, n_draws, random_state, limits, solve)
     inner = samples.run()
@@ -110,6 +109,16 @@ def solve_sampling(
         return replace(solve(problem, replace(limits, time_limit=0.0)), status=Status.INTERRUPTED)
     if inner[0].status is Status.INFEASIBLE:  # leaf sizes are counted on all rows, so it is the problem that is so
         return solve(problem, limits)
+    limited = [s.status for s in inner if not s.status.proved]
+    limited += [Status.TIME_LIMIT] * (len(inner) < n_draws)
+    best = _best_of(problem, labelled, inner, size, delta)
+    return replace(
+        best, status=limited[0] if limited else Status.HEURISTIC, seconds=time.perf_counter() - samples.start
+    )
+
+
+def _best_of(problem: Problem, labelled: LabelledRows, inner: list[Solution], size: int, delta: float) -> Solution:
+    """The draw whose tree has the least full weighted objective, with what all draws say about the optimum."""
     judged = [rescore(problem, s.tree) for s in inner]
     best = min(range(len(judged)), key=lambda k: judged[k][1])  # the first of equals
     tree, objective = judged[best]
@@ -117,23 +126,19 @@ def solve_sampling(
     mean_bound = labelled.constant + unit * float(np.mean([s.lower_bound - s.resolution for s in inner]))
     fall = labelled.total * math.sqrt(math.log(1.0 / delta) / (2.0 * len(inner) * size))
     certain = min(objective, equivalent_points_bound(problem))
-    guarantees = {
-        "sample_size": float(size),
-        "theorem_3": sampling_radius(size, delta, len(inner)),
-        "delta": delta,
-        "probable_lower_bound": min(objective, max(certain, mean_bound - fall)),
-    }
-    limited = [s.status for s in inner if not s.status.proved]
-    limited += [Status.TIME_LIMIT] * (len(inner) < n_draws)
-    return Solution(
-        tree,
-        objective,
-        certain,
-        limited[0] if limited else Status.HEURISTIC,
-        time.perf_counter() - start,
-        unit * inner[best].resolution,
-        {"draws": len(inner), "best_draw": best, **inner[best].counters},
-        guarantees,
+    return replace(
+        inner[best],
+        tree=tree,
+        objective=objective,
+        lower_bound=certain,
+        resolution=unit * inner[best].resolution,
+        counters={"draws": len(inner), "best_draw": best, **inner[best].counters},
+        guarantees={
+            "sample_size": float(size),
+            "theorem_3": sampling_radius(size, delta, len(inner)),
+            "delta": delta,
+            "probable_lower_bound": min(objective, max(certain, mean_bound - fall)),
+        },
     )
 
 
