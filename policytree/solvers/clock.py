@@ -1,12 +1,14 @@
-"""Wall time, time limits and Ctrl-C for searches that run inside kernels."""
+"""Wall time, limits of time and memory, and Ctrl-C for searches that run inside kernels."""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 
 import numpy as np
 
@@ -30,7 +32,7 @@ def stopped_by(event: threading.Event) -> Iterator[None]:
 
 
 class Clock:
-    """Runs a search in a thread, and raises the flag that its kernels poll when time is up or the user interrupts.
+    """Runs a search in a thread, and raises the flag that its kernels poll when a limit strikes or the user interrupts.
 
     Attributes
     ----------
@@ -40,9 +42,10 @@ class Clock:
         Why the flag was raised.
     """
 
-    def __init__(self, time_limit: float | None, flag: np.ndarray | None = None):
+    def __init__(self, time_limit: float | None, flag: np.ndarray | None = None, memory_limit: float | None = None):
         self.start = time.perf_counter()
-        self.time_limit = time_limit
+        self.time_limit, self.memory_limit = time_limit, memory_limit
+        self.memory_before = 0 if memory_limit is None else resident_bytes()
         self.flag = np.zeros(1, dtype=np.int64) if flag is None else flag
         self.status = Status.OPTIMAL
         self._asked = _ASKED.get()
@@ -61,6 +64,10 @@ class Clock:
         if not self.stopped:
             self.status = status
             self.flag[0] = 1
+
+    def fits_memory(self, more: float) -> bool:
+        """Whether what the process has grown by since the start, and ``more`` bytes, are within the limit."""
+        return self.memory_limit is None or resident_bytes() - self.memory_before + more <= self.memory_limit
 
     def watch(self, search: Callable[[], None]) -> None:
         """Run ``search`` to its end, or until the limit or Ctrl-C stops it; its exceptions are raised here."""
@@ -82,6 +89,9 @@ class Clock:
                 if self.time_limit is not None and self.seconds() >= self.time_limit:
                     self.stop(Status.TIME_LIMIT)
                     break
+                if not self.fits_memory(0):
+                    self.stop(Status.MEMORY_LIMIT)
+                    break
                 if self._asked is not None and self._asked.is_set():
                     self.stop(Status.INTERRUPTED)
                     break
@@ -94,3 +104,12 @@ class Clock:
     def _next_look(self) -> float:
         left = LOOK_EVERY if self.time_limit is None else self.time_limit - self.seconds()
         return max(0.0, min(LOOK_EVERY, left))
+
+
+def resident_bytes() -> int:
+    """Memory that the process holds now; 0 where the system does not tell, so that a limit is not watched there."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -72,7 +72,7 @@ def _load_kernels(deep: bool) -> None:
 
 
 def _solve(problem: Problem, limits: SearchLimits, switches: np.ndarray, merge: bool) -> Solution:
-    clock = Clock(limits.time_limit, switches)
+    clock = Clock(limits.time_limit, switches, limits.memory_limit)
     n = problem.data.n_rows
     most_leaves = n if problem.max_depth is None else min(n, 2 ** min(problem.max_depth, 60))
     most_leaves = min(most_leaves, problem.max_leaf_nodes or n)
@@ -212,6 +212,10 @@ class _Search:
         lanes = SWEEP_LANES if self.useful <= 3 else LANES
         self.lanes = [_Lane(names[k::lanes]) for k in range(min(lanes, len(names)))]
         self.free: list[Stack] = []
+        lanes_at_once = min(self.limits.n_jobs, SWEEP_LANES) if self.useful <= 3 else LANES
+        if not self.clock.fits_memory(Stack.bytes(node, self.useful) * min(lanes_at_once, len(names))):
+            self.clock.stop(Status.MEMORY_LIMIT)
+            return
         part = node if self.useful == 3 else rows_of(node, np.arange(1))
         self.tables = kernels.make_tables(*part.rows(), node.price)
         if node.price[-1] > 0 and self.useful > MOST_PRICED:

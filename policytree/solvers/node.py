@@ -168,16 +168,15 @@ def _solve_two(node: Node, leaves: int) -> tuple[int, int]:
 
 
 def refuse_memory(problem: Problem, limits: SearchLimits) -> None:
-    """Refuse a search whose arrays alone exceed the memory limit, before they are made."""
+    """Refuse a search whose merged rows alone exceed the memory limit, before they are made."""
     if limits.memory_limit is None:
         return
     p, n = problem.data.codes.shape
     K = problem.losses.shape[1]
     planes = K + 2 + (problem.min_leaf > 1) + K * (problem.min_leaf_per_arm > 0) + (problem.feature_costs is not None)
-    levels = 0 if (problem.max_depth or 3) < 3 else 2 * ((problem.max_depth or 8) - 1) * limits.n_jobs
-    need = n * (2 * p + 8 * planes) * (2 + levels)
+    need = 2 * n * (2 * p + 8 * planes)
     if need > limits.memory_limit:
         raise InputError(
-            f"memory_limit is {limits.memory_limit:.3g} bytes, but the search needs about {need:.3g}; raise the limit, "
-            "lower max_depth or n_jobs, or use fewer rows."
+            f"memory_limit is {limits.memory_limit:.3g} bytes, but rows and columns alone take about {need:.3g}; raise "
+            "the limit, or use fewer rows."
         )

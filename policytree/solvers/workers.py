@@ -64,6 +64,13 @@ class Stack:
         self.ngroups[0] = node.groups
         self.ncut[0] = np.concatenate([np.arange(b) for b in node.bins])
 
+    @staticmethod
+    def bytes(node: Node, useful: int) -> int:
+        """Roughly what a stack takes."""
+        p, n = node.codes.shape
+        deep = 8 * (CACHE_ROWS * kernels.N_CACHE + 2 * POOL_ROWS + 3 * SIDE_ROWS) if useful > 3 else 0
+        return max(useful - 1, 2) * n * (2 * p + 8 * len(node.planes) + 4) + deep
+
     def advance(self, f: int, depth: int, budget: int, state: RootFeature, first: bool, flag: np.ndarray):
         """Try root feature f (``first``: a few cuts only); returns its best value and tree, or the budget and None."""
         node, r, cuts = self.node, self.reg[0], self.node.bins[f] - 1

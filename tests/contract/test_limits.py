@@ -69,6 +69,18 @@ def _check_stopped(solution, easier):
     assert np.isfinite(solution.lower_bound)
 
 
+def test_a_memory_limit_ends_a_search_with_its_best_tree(solver):
+    """Ten megabytes hold the rows and depth two, but not what depth four keeps."""
+    rng = np.random.default_rng(12)
+    case = strategies.planted_case(rng, 5_000, 8, 2, 60, max_depth=4)
+    problem = case.problem()
+    solution = solver(problem, SearchLimits(memory_limit=1e7))
+    checker.check_solution(problem, case.X, solution)
+    assert solution.status is Status.MEMORY_LIMIT
+    assert solution.gap > 0
+    assert solution.objective < min(case.losses.sum(axis=0))
+
+
 @pytest.mark.parametrize("time_limit", [0.0, 1e-9, 0.02, 0.3])
 def test_time_limit_gives_a_valid_tree_and_bound(solver, hard_case, time_limit):
     solve(solver, hard_case.but(X=hard_case.X[:50], losses=hard_case.losses[:50], max_depth=3))  # compile first
