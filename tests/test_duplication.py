@@ -1,6 +1,7 @@
 """Weights as integer counts: the counts, what they promise, and the tree they lead to."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from policytree.solvers.duplication import (
     tree_rounding_error,
 )
 from policytree.solvers.labelled import LabelledRows
+from policytree.solvers.sampling import solve_sampling
 from policytree.types import Problem, Status
 from tests import oracles, strategies
 
@@ -241,6 +243,25 @@ def test_leaf_sizes_count_the_rows_of_the_data(rng):
     assert np.bincount(tree.apply(X))[tree.is_leaf].min() >= 35
     impossible = Problem(problem.data, problem.losses, 0.0, 2, min_leaf=201)
     assert solve_duplication(impossible).status is Status.INFEASIBLE
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_costs_of_tests_are_those_of_all_rows(seed):
+    """Counted in persons, whatever their weights, and kept in proportion to the losses."""
+    rng = np.random.default_rng([seed, 36])
+    problem, *_ = labelled_problem(rng, weight=rng.integers(0, 4, 200).astype(float), penalty=0.005)
+    costs = problem.losses.sum() / 200 * np.array([0.1, 0.0, 0.3, 0.02])
+    persons = rng.integers(1, 3, 200).astype(float)
+    for weights in (None, persons):
+        priced = replace(problem, feature_costs=costs, weights=weights)
+        best = solve_direct(priced)
+        solution = solve_duplication(priced, factor=10)
+        assert solution.status is Status.OPTIMAL
+        assert solution.objective == pytest.approx(best.objective, rel=1e-12)
+        rounded = solve_duplication(replace(priced, losses=problem.losses * rng.uniform(0.8, 1.2, (200, 1))), factor=5)
+        assert rounded.lower_bound <= rounded.objective
+        sampled = solve_sampling(priced, n_draws=3)
+        assert sampled.lower_bound <= best.objective <= sampled.objective + 1e-9
 
 
 def test_nothing_to_lose(rng):

@@ -57,18 +57,22 @@ class LabelledRows:
     def count_problem(self, problem: Problem, counts: np.ndarray) -> Problem:
         """The problem in which labelled row j counts ``counts[j]`` times, one error a copy.
 
-        The leaf penalty keeps its ratio to the total: ``penalty * sum of counts / sum of weights``. Rows without a copy
-        are left out, unless leaf sizes are constrained: then they stay, without a loss.
+        Leaf penalty and test costs keep their ratio to the total: ``penalty * sum of counts / sum of weights``. Rows
+        without a copy are left out, unless leaf sizes are constrained or tests cost something for everybody: then they
+        stay, without a loss.
         """
         K = problem.losses.shape[1]
         copies = np.zeros((problem.data.n_rows, K))
         copies[self.row, self.label] = counts
         per_row = copies.sum(axis=1)
+        unit = counts.sum() / self.total
+        costs = problem.feature_costs
         changes = {
             "losses": per_row[:, None] - copies,
-            "leaf_penalty": problem.leaf_penalty * counts.sum() / self.total,
+            "leaf_penalty": problem.leaf_penalty * unit,
+            "feature_costs": None if costs is None else costs * unit,
         }
-        if problem.min_leaf == 1 and problem.min_leaf_per_arm == 0:
+        if problem.min_leaf == 1 and problem.min_leaf_per_arm == 0 and costs is None:
             rows = np.flatnonzero(per_row)
             changes |= {"losses": changes["losses"][rows], "data": keep_rows(problem.data, rows), "arms": None}
         return replace(problem, **changes)
