@@ -25,6 +25,14 @@ def runner():
     return module
 
 
+@pytest.fixture(scope="module")
+def requote():
+    spec = importlib.util.spec_from_file_location("case_studies_requote", STUDIES / "requote.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def run_script(*arguments, **environment):
     """Run the command as a user does; PYTHONPATH stands for an installed package."""
     command = [sys.executable, str(STUDIES / "run.py"), *map(str, arguments)]
@@ -106,18 +114,24 @@ def test_readme_blocks_are_printed_lines(folder):
 
 
 @pytest.mark.parametrize("folder", PRINTED, ids=lambda folder: folder.name)
-def test_readme_numbers_are_printed_numbers(folder):
+def test_readme_numbers_are_printed_numbers(requote, folder):
     """Numbers with a decimal point or three digits; years, commands and the section on sources are not checked."""
-    text = (folder / "README.md").read_text(encoding="utf-8").partition("## Sources")[0]
-    text = re.sub(r"```.*?```|`[^`]*`|\]\([^)]*\)", " ", text, flags=re.DOTALL)
-    printed = {float(n) for n in numbers((folder / "results" / "output.txt").read_text(encoding="utf-8"))}
-    checked = {n for n in numbers(text) if ("." in n or len(n) >= 3) and not re.fullmatch(r"19\d\d|20[0-3]\d", n)}
-    assert checked, "a README without numbers says nothing"
-    assert {n for n in checked if float(n) not in printed} == set()
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    assert list(requote.unprinted(text, "")), "a README without numbers says nothing"
+    assert list(requote.unprinted(text, (folder / "results" / "output.txt").read_text(encoding="utf-8"))) == []
 
 
-def numbers(text: str) -> list[str]:
-    return [n.replace(",", "").rstrip(".") for n in re.findall(r"\d[\d,]*(?:\.\d+)?", text)]
+def test_blocks_are_quoted_anew(requote):
+    readme = (
+        "It is 3.25.\n```text\nrule     value\ntree 2   3.25\ntree 3   4.50\n...\n```\nand 7 of 1999 [1](a/4.5) `9.75`"
+    )
+    output = "rule     value\ntree 1   3.25\ntree 2   1.75\ntree 3   2.00"
+    renewed = requote.requoted(readme, output)
+    assert renewed == readme.replace("tree 2   3.25", "tree 2   1.75").replace("tree 3   4.50", "tree 3   2.00")
+    assert list(requote.unprinted(renewed, output)) == []
+    assert list(requote.unprinted("It is 4.50, 1,204 and 12.", output)) == [
+        (number, "It is 4.50, 1,204 and 12.") for number in ("4.50", "1204")
+    ]
 
 
 @pytest.mark.parametrize("folder", PRINTED, ids=lambda folder: folder.name)

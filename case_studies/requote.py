@@ -1,0 +1,79 @@
+"""After a rerun: put the new lines of output.txt into a README's blocks, and list the numbers in its prose to mend.
+
+    python case_studies/requote.py rand_hie actg175     # or: all
+
+A quoted line that the study no longer prints is replaced by the printed line most like it; words are left to people.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+BLOCK = re.compile(r"```text\n(.*?)```", re.DOTALL)
+VALUE = re.compile(r"[-+]?\d[\d,]*\.\d+[*!]?|\*")  # whole numbers may be what a line is about, decimals are results
+
+
+def requoted(readme: str, output: str) -> str:
+    """The README with lines of ``output`` in its blocks."""
+    printed = [line.rstrip() for line in output.splitlines()]
+
+    def renewed(line: str) -> str:
+        if line.strip() in ("", "...") or line.rstrip() in printed:
+            return line
+        return max(printed, key=lambda new: likeness(line, new))
+
+    def block(found: re.Match) -> str:
+        return "```text\n" + "".join(f"{renewed(line)}\n" for line in found.group(1).splitlines()) + "```"
+
+    return BLOCK.sub(block, readme)
+
+
+def likeness(old: str, new: str) -> float:
+    """Same first words count most, then the same shape, then the same numbers."""
+    a, b = (VALUE.sub("#", line).split() for line in (old, new))
+    same = next((k for k, pair in enumerate(zip(a, b, strict=False)) if pair[0] != pair[1]), min(len(a), len(b)))
+    return same + 5 * SequenceMatcher(None, a, b).ratio() + SequenceMatcher(None, old, new).ratio()
+
+
+def unprinted(readme: str, output: str) -> Iterator[tuple[str, str]]:
+    """Numbers in the prose that are not in ``output``, each with its line.
+
+    Those with a decimal point or three digits; years, commands and the section on sources do not count.
+    """
+    prose = re.sub(r"```.*?```|`[^`]*`|\]\([^)]*\)", " ", readme.partition("## Sources")[0], flags=re.DOTALL)
+    known = {float(number) for number in numbers(output)}
+    for line in prose.splitlines():
+        for number in numbers(line):
+            counts = ("." in number or len(number) >= 3) and not re.fullmatch(r"19\d\d|20[0-3]\d", number)
+            if counts and float(number) not in known:
+                yield number, line.strip()
+
+
+def numbers(text: str) -> list[str]:
+    """All numbers of a text, without signs and thousands separators."""
+    return [n.replace(",", "").rstrip(".") for n in re.findall(r"\d[\d,]*(?:\.\d+)?", text)]
+
+
+def main(names: list[str]) -> int:
+    """Rewrite the READMEs of these studies; returns the number of numbers left to mend."""
+    left = 0
+    folders = sorted(path.parent.parent for path in HERE.glob("*/results/output.txt"))
+    for folder in folders:
+        if names != ["all"] and folder.name not in names:
+            continue
+        path, output = folder / "README.md", (folder / "results" / "output.txt").read_text(encoding="utf-8")
+        text = requoted(path.read_text(encoding="utf-8"), output)
+        path.write_text(text, encoding="utf-8")
+        for number, line in unprinted(text, output):
+            print(f"{folder.name}: {number} was not printed: {line}")
+            left += 1
+    return left
+
+
+if __name__ == "__main__":
+    sys.exit(min(main(sys.argv[1:]), 1))
