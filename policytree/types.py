@@ -190,14 +190,11 @@ class Guesses:
         them.
     reference_losses : ndarray of shape (n,) or None
         What a reference loses in every row of the problem, weighted: no set of rows is expected to lose less.
-    upper_bound : float or None
-        An objective that is known to be reached. No solver takes it yet.
     """
 
     max_depth: int | None = None
     thresholds: tuple[np.ndarray, ...] | None = None
     reference_losses: np.ndarray | None = None
-    upper_bound: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

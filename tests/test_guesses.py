@@ -303,8 +303,6 @@ def test_names_of_guesses():
         resolve_guesses("everything")
     with pytest.raises(InputError, match="model must be"):
         ReferenceGuesses(model="forest")
-    with pytest.raises(InputError, match="upper_bound is not taken"):
-        solve_with_guesses(strategies.random_case(np.random.default_rng(1)).problem(), Guesses(upper_bound=1.0))
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -47,7 +47,7 @@ def solve_with_guesses(
     Raises
     ------
     InputError
-        If guesses do not fit the problem, or hold an upper bound, which no solver takes.
+        If guesses do not fit the problem.
 
     Notes
     -----
@@ -56,8 +56,6 @@ def solve_with_guesses(
     apart, which makes the right-hand side smaller than over rows. It exceeds ``R(t*)`` by ``sum_i max(r_i - l_i(t*),
     0)``; t* is not known, but it gives every group one action: the sum of the largest such terms bounds it.
     """
-    if guesses.upper_bound is not None:
-        raise InputError("Guesses.upper_bound is not taken by any solver; leave it out.")
     guessed, inside = _restrict(problem, guesses)
     if guesses.reference_losses is None:
         solution = solve(inside, limits)
