@@ -143,7 +143,8 @@ class _Search:
             self.best, self.tree = grow_fully(self.node)
             self.bound = self.best
         elif self._useful_depth() == 1 and self._any_root():
-            self._one_split()
+            self._try_one_split()
+            self.bound = self.best
         else:
             self.clock.watch(self._deep)
 
@@ -154,12 +155,11 @@ class _Search:
     def _any_root(self) -> bool:
         return len(self.roots) == len(self.node.bins)
 
-    def _one_split(self) -> None:
+    def _try_one_split(self) -> None:
         value, f, t = kernels.best_one_split(*self.node.arrays())
         value += 2 * self.node.lam
         if f >= 0 and value < self.best:
             self.best, self.tree = int(value), [(int(f), int(t)), (-1, 0), (-1, 0)]
-        self.bound = self.best
 
     def _deep(self) -> None:
         """Depth two outright; beyond, use it as the first incumbent and to order the root features."""
@@ -169,14 +169,16 @@ class _Search:
         value, f, t, _ = kernels.depth_two(
             *node.arrays(), node.lam, min(self.leaf_limit, 4), roots, cuts, self.clock.flag
         )
-        if self.clock.stopped:
-            return
-        self.work[kernels.C_TWO] += 1
         first = 3
         if self._any_root():
             self.best, self.tree = int(value), [self._two_splits(int(f), int(t))]
         else:  # the search below starts at every root feature that is allowed
             first = min(self._useful_depth(), 2)
+        if self.clock.stopped:
+            if self._any_root():
+                self._try_one_split()  # takes no time, and may be more than two splits have come to
+            return
+        self.work[kernels.C_TWO] += 1
         if self._useful_depth() < first:
             self.bound = self.best
             return

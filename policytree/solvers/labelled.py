@@ -58,8 +58,8 @@ class LabelledRows:
         """The problem in which labelled row j counts ``counts[j]`` times, one error a copy.
 
         Leaf penalty and test costs keep their ratio to the total: ``penalty * sum of counts / sum of weights``. Rows
-        without a copy are left out, unless leaf sizes are constrained or tests cost something for everybody: then they
-        stay, without a loss.
+        without a copy are left out, unless leaf sizes are constrained, tests cost something for everybody, or the first
+        split is (among the other rows alone, a tree may begin with its second): then they stay, without a loss.
         """
         K = problem.losses.shape[1]
         copies = np.zeros((problem.data.n_rows, K))
@@ -72,9 +72,11 @@ class LabelledRows:
             "leaf_penalty": problem.leaf_penalty * unit,
             "feature_costs": None if costs is None else costs * unit,
         }
-        if problem.min_leaf == 1 and problem.min_leaf_per_arm == 0 and costs is None:
+        free = costs is None and problem.root_features is None
+        if problem.min_leaf == 1 and problem.min_leaf_per_arm == 0 and free:
             rows = np.flatnonzero(per_row)
-            changes |= {"losses": changes["losses"][rows], "data": keep_rows(problem.data, rows), "arms": None}
+            changes |= {"losses": changes["losses"][rows], "data": keep_rows(problem.data, rows)}
+            changes |= {"arms": None, "weights": None}
         return replace(problem, **changes)
 
     def limits(self, limits: SearchLimits, counts: np.ndarray, slack: float, seconds: float | None) -> SearchLimits:

@@ -830,7 +830,7 @@ def depth_two(codes, planes, P, minima, m, bins, offset, groups, price, lam, lea
     """Best tree of at most two splits on a path over rows 0..m; of at most three leaves, if ``leaves`` is 3.
 
     Returns value, first feature (-1: a leaf is best), cut, and whether the value is exact (else the search was
-    stopped). ``roots[f]``, ``root_cuts[f]`` get the least bound of a tree with first feature f, and its cut.
+    stopped: it is the best so far). ``roots[f]``, ``root_cuts[f]`` get the least bound of a tree with first feature f, and its cut.
 
     Work O(p^2 (m + B^2)) for features of few codes. A pair of long features is solved at chosen cuts only, and the cuts
     between are refuted by bounds: 8 cuts a round, until none is live. Tables hold 30-bit sums: what they cannot
@@ -841,7 +841,7 @@ def depth_two(codes, planes, P, minima, m, bins, offset, groups, price, lam, lea
     limit = 8
     constrained = len(minima) > 0
     similar = control[S_SIMILAR] != 0
-    value, floor = node_sums(planes, P, minima, 0, m)
+    value, _ = node_sums(planes, P, minima, 0, m)
     best = value + lam
     best_f = -1
     best_t = -1
@@ -904,7 +904,7 @@ def depth_two(codes, planes, P, minima, m, bins, offset, groups, price, lam, lea
     for f in range(p):
         for g in range(p):
             if control[S_STOP] != 0:
-                return floor + lam, -1, -1, False
+                return best, best_f, best_t, False
             B = bins[f]
             if n_block > 0 and B == 2 and bins[g] == 2:
                 continue
@@ -990,7 +990,7 @@ def depth_two(codes, planes, P, minima, m, bins, offset, groups, price, lam, lea
                 high[j] = 2 * FORBIDDEN
             for g in range(p):
                 if control[S_STOP] != 0:
-                    return floor + lam, -1, -1, False
+                    return best, best_f, best_t, False
                 if g != f and not _table_pays(B, bins[g], m):
                     _pair(x, n + 1, codes[g], bins[g], q, m, P, minima, buffer, quad, low, high,
                           few + groups[g] * (limit + 1), junk_at)  # fmt: skip

@@ -69,6 +69,12 @@ def _check_stopped(solution, easier):
     assert np.isfinite(solution.lower_bound)
 
 
+def test_no_time_at_all_still_gives_one_split(solver, hard_case):
+    """Depth two is stopped before it has a tree, but the best single split costs next to nothing."""
+    solution = solve(solver, hard_case, SearchLimits(time_limit=0.0))
+    assert solution.objective <= solve(solver, hard_case.but(max_depth=1)).objective
+
+
 def test_a_memory_limit_ends_a_search_with_its_best_tree(solver):
     """Ten megabytes hold the rows and depth two, but not what depth four keeps."""
     rng = np.random.default_rng(12)
