@@ -122,7 +122,7 @@ class PolicyTreeDisplay:
         if not tree.is_leaf[node]:
             return _wrap(split_label(tree, node) + "?")
         n = int(tree.n_node_samples[node])
-        lines = [_wrap(str(tree.actions[tree.action[node]])), f"{counted(n, unit)} ({n / tree.n_node_samples[0]:.0%})"]
+        lines = [_wrap(str(tree.actions[tree.action[node]])), f"{counted(n, unit)} ({_share(n, tree)})"]
         if node in self.leaf_values:
             value, error = self.leaf_values[node]
             digits = self._digits()
@@ -284,6 +284,13 @@ def _leaf_values(tree: Tree, summary) -> dict:
             row = summary.loc[leaf]
             out[int(leaf)] = (float(row[("value", arm)]), float(row[("standard_error", arm)]))
     return out
+
+
+def _share(n: int, tree: Tree) -> str:
+    """A leaf's share of all rows; some are not nobody, and most are not all."""
+    total = int(tree.n_node_samples[0])
+    rounded = f"{n / total:.0%}"
+    return {"0%": "<1%", "100%": ">99%"}.get(rounded, rounded) if n < total else rounded
 
 
 def _wrap(text: str) -> str:

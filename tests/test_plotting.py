@@ -79,6 +79,13 @@ def test_one_is_not_many(unit, one):
     assert "1 row, 33.3%" in tree.export_graphviz() and "2 rows, 66.7%" in tree.export_graphviz()
 
 
+def test_a_small_share_is_not_nothing():
+    X = np.arange(1_000.0)[:, None]
+    tree = PolicyTree(max_depth=1).fit(X, np.column_stack([X[:, 0] < 4.0, X[:, 0] >= 4.0]).astype(float))
+    texts = [box.get_text() for box in tree.plot().boxes_.values()]
+    assert "0\n4 people (<1%)\nvalue 1.00" in texts and "1\n996 people (>99%)\nvalue 1.00" in texts
+
+
 def test_an_unknown_arm_in_the_colours_is_named():
     _, _, model = _model(3, 1)
     with pytest.raises(InputError, match="purple arm"):
