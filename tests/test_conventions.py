@@ -31,6 +31,7 @@ ORDER = [
     ("solvers",),
     ("estimators",),
     ("evaluation", "datasets"),
+    ("policy_values",),
     ("calibration", "cross_validation", "diagnostics"),
     ("plotting",),
     ("diagnostic_displays",),

@@ -5,8 +5,9 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import BaseEstimator
+from sklearn.linear_model import LinearRegression
 
-from policytree import PolicyTree
+from policytree import DRPolicyTree, PolicyTree, Status
 from policytree.cross_validation import PLUG_IN, POLICY, STATUS_QUO, cross_val_policy_value
 from policytree.evaluation import policy_difference, policy_value
 from policytree.exceptions import InputError, OverlapWarning, SearchWarning
@@ -76,6 +77,28 @@ def trial(rng):
 def evaluate(estimator, trial, **options):
     options = {"cv": 4, "random_state": 3, **trial, **options}
     return cross_val_policy_value(estimator, options.pop("Y"), options.pop("T"), **options)
+
+
+def test_an_interrupted_search_ends_all_folds(trial):
+    """Searches answer Ctrl-C by keeping their best tree: here nobody would hear of it."""
+
+    class Interrupted(Fake):
+        status_ = Status.INTERRUPTED
+
+    log = []
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(Interrupted(log=log), trial)
+    assert len(log) == 1
+
+    class Rival(PolicyTree):
+        def fit(self, X, rewards):
+            super().fit(X, rewards)
+            self.status_ = Status.INTERRUPTED
+            return self
+
+    with pytest.raises(KeyboardInterrupt):
+        model = DRPolicyTree(LinearRegression(), max_depth=0, cv=2)
+        evaluate(model, trial, rivals={"another": Rival(max_depth=0)})
 
 
 def test_values_are_those_of_the_held_out_rewards(trial):

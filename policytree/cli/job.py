@@ -16,10 +16,11 @@ from rich.console import Console
 from policytree.cli import report
 from policytree.cli.files import check_folder, result_files, write_files
 from policytree.cli.study import Roles, Study, study_from_dataset, study_from_file
-from policytree.cross_validation import PolicyValueTable, cross_val_policy_value
+from policytree.cross_validation import cross_val_policy_value
 from policytree.estimators import DRPolicyTree
 from policytree.evaluation import leaf_summary
 from policytree.exceptions import InputError
+from policytree.policy_values import PolicyValueTable
 from policytree.progress import StageDisplay, stage_progress
 from policytree.weighting.inputs import check_level
 

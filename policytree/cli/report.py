@@ -14,8 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from policytree.binning import bin_matrix
-from policytree.cross_validation import POLICY, PolicyValueTable
 from policytree.evaluation import mean_estimate
+from policytree.policy_values import POLICY, PolicyValueTable
 from policytree.types import Status
 
 if TYPE_CHECKING:
