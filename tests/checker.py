@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tests.oracles import Split, exact_losses, leaf_allowed
+from tests.oracles import Split, exact_losses, leaf_allowed, split_charges
 
 
 def rows_of_nodes(tree, X) -> list[list[int]]:
@@ -44,17 +44,28 @@ def tree_depth(tree, node=0) -> int:
     return 1 + max(tree_depth(tree, int(tree.children_left[node])), tree_depth(tree, int(tree.children_right[node])))
 
 
-def score_tree(tree, X, losses, penalty=0.0) -> Fraction:
-    """Exact ``sum of leaf losses + penalty * leaves`` of a tree, row by row."""
+def score_tree(tree, X, losses, penalty=0.0, feature_costs=None, weights=None) -> Fraction:
+    """Exact ``sum of leaf losses + penalty * leaves + test costs`` of a tree, row by row."""
     losses, price, d = exact_losses(losses, penalty)
     rows = rows_of_nodes(tree, X)
     leaves = leaf_ids(tree)
-    return Fraction(sum(losses[i][int(tree.action[v])] for v in leaves for i in rows[v]) + price * len(leaves), d)
+    total = Fraction(sum(losses[i][int(tree.action[v])] for v in leaves for i in rows[v]) + price * len(leaves), d)
+    charges = split_charges(len(tree.features), len(rows[0]), feature_costs, weights)
+    splits = set(range(len(tree.feature))) - set(leaves)
+    return total + sum(charges[int(tree.feature[node])][i] for node in splits for i in rows[node])
 
 
 def absolute_total(losses, penalty=0.0, n_leaves=1) -> float:
     """Sum of absolute losses and penalties: the yardstick of rounding errors."""
     return math.fsum(np.abs(np.asarray(losses, dtype=np.float64)).max(axis=1).tolist()) + abs(penalty) * n_leaves
+
+
+def dearest_level(problem) -> float:
+    """What it costs to test every row once, on the dearest feature."""
+    costs, weights = problem.feature_costs, problem.weights
+    if costs is None or not len(costs):
+        return 0.0
+    return float(costs.max()) * (problem.data.n_rows if weights is None else math.fsum(weights.tolist()))
 
 
 def check_tree_arrays(tree, X, losses) -> None:
@@ -86,11 +97,15 @@ def check_tree_arrays(tree, X, losses) -> None:
 
 
 def check_constraints(problem, tree, X) -> None:
-    """Depth and leaf sizes are those the problem asks for; no split between two leaves of one action."""
+    """Depth, leaves and first split are those the problem asks for; no split between two leaves of one action."""
     if problem.max_depth is not None:
         assert tree_depth(tree) <= problem.max_depth, f"depth {tree_depth(tree)} > {problem.max_depth}"
     rows = rows_of_nodes(tree, X)
     leaves = leaf_ids(tree)
+    if problem.max_leaf_nodes is not None:
+        assert len(leaves) <= problem.max_leaf_nodes, f"{len(leaves)} leaves > {problem.max_leaf_nodes}"
+    if problem.root_features is not None and len(leaves) > 1:
+        assert tree.feature[0] in problem.root_features, f"the first split is on feature {tree.feature[0]}"
     for leaf in leaves:
         allowed = leaf_allowed(
             rows[leaf], problem.min_leaf, problem.arms, problem.min_leaf_per_arm, problem.losses.shape[1]
@@ -109,13 +124,17 @@ def check_solution(problem, X, solution) -> None:
     """
     tree, status = solution.tree, solution.status.name
     check_tree_arrays(tree, X, problem.losses)
-    scale = absolute_total(problem.losses, problem.leaf_penalty, len(leaf_ids(tree)))
-    rescored = score_tree(tree, X, problem.losses, problem.leaf_penalty)
+    tests = dearest_level(problem)
+    scale = absolute_total(problem.losses, problem.leaf_penalty, len(leaf_ids(tree))) + tests * tree_depth(tree)
+    rescored = score_tree(tree, X, problem.losses, problem.leaf_penalty, problem.feature_costs, problem.weights)
     assert abs(Fraction(solution.objective) - rescored) <= Fraction(1e-14 * scale), (
         f"objective {solution.objective!r}, but the tree scores {float(rescored)!r}"
     )
     # Sums below the smallest normal float64 have no relative precision to lose.
     coarsest = max(1e-12 * scale, np.finfo(np.float64).tiny)
+    if problem.weights is not None and (problem.weights != np.rint(problem.weights)).any():
+        # The persons of a row, and what a test costs each, are rounded to what products of int64 can hold.
+        coarsest += 2.0**-21 * problem.data.n_rows * tests + 2.0**-22 * scale * (tests > 0)
     assert 0 <= solution.resolution <= coarsest, f"resolution {solution.resolution} is coarse or negative"
     assert solution.lower_bound <= solution.objective, f"bound {solution.lower_bound} > {solution.objective}"
     assert solution.seconds >= 0

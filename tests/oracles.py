@@ -68,9 +68,9 @@ def all_splits(X, categorical=()) -> list[Split]:
         values = sorted({x for x in X[:, j].tolist() if not math.isnan(x)})
         splits += [Split(j, v, j in categorical, side) for v in values for side in (False, True)]
         splits.append(Split(j, -math.inf, j in categorical, missing_left=True))
-    # Of questions that all rows answer alike, one is enough.
-    different = {tuple(s.goes_left(row) for row in X.tolist()): s for s in splits}
-    return [s for answers, s in different.items() if len(set(answers)) == 2]
+    # Of questions about one feature that all rows answer alike, one is enough.
+    different = {(s.feature, *(s.goes_left(row) for row in X.tolist())): s for s in splits}
+    return [s for (_, *answers), s in different.items() if len(set(answers)) == 2]
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -92,36 +92,76 @@ def leaf_allowed(rows, min_leaf=1, arms=None, min_leaf_per_arm=0, n_arms=0) -> b
     return all(sum(1 for i in rows if arms[i] == a) >= min_leaf_per_arm for a in range(n_arms))
 
 
-def best_tree(X, losses, penalty=0.0, max_depth=2, min_leaf=1, arms=None, min_leaf_per_arm=0, categorical=()):
-    """The smallest ``sum of leaf losses + penalty * leaves``, exactly, and the leaves (sets of rows) that reach it.
+def split_charges(n_features: int, n: int, feature_costs=None, weights=None) -> list[list[Fraction]]:
+    """What a split on a feature costs for a row that reaches it: ``feature_costs[j] * weights[i]``, exactly."""
+    costs = [0.0] * n_features if feature_costs is None else np.asarray(feature_costs, dtype=np.float64).tolist()
+    masses = [1.0] * n if weights is None else np.asarray(weights, dtype=np.float64).tolist()
+    return [[Fraction(c) * Fraction(w) for w in masses] for c in costs]
+
+
+def best_tree(
+    X,
+    losses,
+    penalty=0.0,
+    max_depth=2,
+    min_leaf=1,
+    arms=None,
+    min_leaf_per_arm=0,
+    categorical=(),
+    max_leaf_nodes=None,
+    feature_costs=None,
+    weights=None,
+    root_features=None,
+):
+    """The smallest ``sum of leaf losses + penalty * leaves + test costs``, and the leaves (sets of rows) that reach it.
 
     Returns ``(Fraction, list of (rows, action))``, or ``(None, [])`` if not even all rows together may form a leaf.
-    ``max_depth=None`` means no limit.
+    ``max_depth=None`` means no limit, nor does ``max_leaf_nodes=None``. A split on feature j costs ``feature_costs[j]``
+    times the weights of the rows that reach it; the first split must be on one of ``root_features``.
     """
-    integers, price, d = exact_losses(losses, penalty)
-    n, n_arms = len(integers), len(integers[0])
-    rows_of_X = np.asarray(X, dtype=np.float64).reshape(n, -1).tolist()
-    splits = all_splits(np.asarray(X, dtype=np.float64).reshape(n, -1), categorical)
-    lefts = {frozenset(i for i in range(n) if s.goes_left(rows_of_X[i])) for s in splits}
+    losses = np.asarray(losses, dtype=np.float64)
+    n, n_arms = losses.shape
+    X = np.asarray(X, dtype=np.float64).reshape(n, -1)
+    charges = split_charges(X.shape[1], n, feature_costs, weights)
+    whole, d = exact_integers(penalty, *losses.ravel(), *(c for row in charges for c in row))
+    price, whole = whole[0], whole[1:]
+    integers = [whole[i * n_arms : (i + 1) * n_arms] for i in range(n)]
+    charges = [whole[n_arms * n + j * n : n_arms * n + (j + 1) * n] for j in range(X.shape[1])]
+    questions = {
+        (
+            frozenset(i for i in range(n) if s.goes_left(X[i].tolist())),
+            tuple(charges[s.feature]),
+            root_features is None or s.feature in root_features,
+        )
+        for s in all_splits(X, categorical)
+    }
 
     @cache
-    def solve(rows: frozenset, depth: int):
+    def solve(rows: frozenset, depth: int, most: int, first: bool):
         if not leaf_allowed(rows, min_leaf, arms, min_leaf_per_arm, n_arms):
             return None
         loss, action = best_leaf(integers, rows)
         best, leaves = loss + price, [(rows, action)]
-        if depth == 0:
+        if depth == 0 or most == 1:
             return best, leaves
-        for left in lefts:
-            if not 0 < len(rows & left) < len(rows):
+        for left, charge, may_be_first in questions:
+            if not 0 < len(rows & left) < len(rows) or (first and not may_be_first):
                 continue
-            one, other = solve(rows & left, depth - 1), solve(rows - left, depth - 1)
-            if one is not None and other is not None and one[0] + other[0] < best:
-                best, leaves = one[0] + other[0], one[1] + other[1]
+            paid = sum(charge[i] for i in rows)
+            for here, there in shares(rows & left, rows - left, depth, most):
+                one, other = solve(rows & left, depth - 1, here, False), solve(rows - left, depth - 1, there, False)
+                if one is not None and other is not None and one[0] + other[0] + paid < best:
+                    best, leaves = one[0] + other[0] + paid, one[1] + other[1]
         return best, leaves
 
+    def shares(left, right, depth, most):
+        """Numbers of leaves for the two sides; one pair if each side may have as many as it can use."""
+        a, b = (min(len(side), 2 ** (depth - 1), most - 1) for side in (left, right))
+        return [(a, b)] if a + b <= most else [(k, min(b, most - k)) for k in range(1, a + 1)]
+
     # No path can hold more than n - 1 splits that all separate rows.
-    answer = solve(frozenset(range(n)), n - 1 if max_depth is None else min(max_depth, n - 1))
+    depth = n - 1 if max_depth is None else min(max_depth, n - 1)
+    answer = solve(frozenset(range(n)), depth, n if max_leaf_nodes is None else min(max_leaf_nodes, n), True)
     if answer is None:
         return None, []
     return Fraction(answer[0], d), answer[1]
@@ -155,20 +195,48 @@ def count_leaves(rule) -> int:
     return 1 if isinstance(rule, int) else count_leaves(rule[1]) + count_leaves(rule[2])
 
 
-def score_rule(rule, X, losses, penalty=0.0, min_leaf=1, arms=None, min_leaf_per_arm=0) -> Fraction | None:
-    """Loss plus penalties of one rule, row by row; None if a leaf is empty or too small."""
+def score_rule(
+    rule,
+    X,
+    losses,
+    penalty=0.0,
+    min_leaf=1,
+    arms=None,
+    min_leaf_per_arm=0,
+    max_leaf_nodes=None,
+    feature_costs=None,
+    weights=None,
+    root_features=None,
+) -> Fraction | None:
+    """Loss, penalties and test costs of one rule, row by row; None if it is not allowed."""
     losses = np.asarray(losses, dtype=np.float64)
+    X = np.asarray(X, dtype=np.float64)
+    if max_leaf_nodes is not None and count_leaves(rule) > max_leaf_nodes:
+        return None
+    if root_features is not None and not isinstance(rule, int) and rule[0].feature not in root_features:
+        return None
+    charges = split_charges(X.shape[1], len(X), feature_costs, weights)
     reached: dict[tuple, list[int]] = {}
     total = Fraction(float(penalty)) * count_leaves(rule)
-    for i, row in enumerate(np.asarray(X, dtype=np.float64).tolist()):
+    for i, row in enumerate(X.tolist()):
         path, action = leaf_of(rule, row)
         reached.setdefault(path, []).append(i)
-        total += Fraction(float(losses[i, action]))
+        total += Fraction(float(losses[i, action])) + sum(charges[j][i] for j in tested_features(rule, path))
     if len(reached) < count_leaves(rule):
         return None
     if not all(leaf_allowed(rows, min_leaf, arms, min_leaf_per_arm, losses.shape[1]) for rows in reached.values()):
         return None
     return total
+
+
+def tested_features(rule, turns) -> list[int]:
+    """The features that a row is asked about which takes these turns, with repetitions."""
+    found = []
+    for left in turns:
+        split, one, other = rule
+        found.append(split.feature)
+        rule = one if left else other
+    return found
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -177,30 +245,55 @@ def score_rule(rule, X, losses, penalty=0.0, min_leaf=1, arms=None, min_leaf_per
 
 def code_columns(X, categorical=()) -> np.ndarray:
     """Integer codes (n, columns): the splits ``code <= b`` are those of :func:`all_splits`."""
+    columns = [column for found in _columns_by_feature(X, categorical) for column in found]
+    return np.stack(columns, axis=1) if columns else np.zeros((len(X), 0), dtype=np.int64)
+
+
+def column_features(X, categorical=()) -> list[int]:
+    """The feature of every column of :func:`code_columns`."""
+    return [j for j, found in enumerate(_columns_by_feature(X, categorical)) for _ in found]
+
+
+def _columns_by_feature(X, categorical) -> list[list[np.ndarray]]:
     X = np.asarray(X, dtype=np.float64)
-    columns = []
+    out = []
     for j in range(X.shape[1]):
         missing = np.isnan(X[:, j])
         values = np.unique(X[~missing, j])
         if j in categorical:
-            columns += [(X[:, j] != v).astype(np.int64) for v in values]
+            columns = [(X[:, j] != v).astype(np.int64) for v in values]
             columns += [((X[:, j] != v) & ~missing).astype(np.int64) for v in values]
-            columns.append((~missing).astype(np.int64))
+            out.append([*columns, (~missing).astype(np.int64)])
             continue
         codes = np.searchsorted(values, X[:, j])  # NaN sorts last: missing goes right
-        columns.append(np.where(missing, len(values), codes))
-        columns.append(np.where(missing, 0, codes))
-    return np.stack(columns, axis=1) if columns else np.zeros((len(X), 0), dtype=np.int64)
+        out.append([np.where(missing, len(values), codes), np.where(missing, 0, codes)])
+    return out
 
 
-def best_objective_fast(codes, losses, penalty=0, max_depth=2, min_leaf=1, arms=None, min_leaf_per_arm=0):
+def best_objective_fast(
+    codes,
+    losses,
+    penalty=0,
+    max_depth=2,
+    min_leaf=1,
+    arms=None,
+    min_leaf_per_arm=0,
+    max_leaf_nodes=None,
+    column_costs=None,
+    weights=None,
+    root_columns=None,
+):
     """The optimum over splits ``codes[:, j] <= b`` for integer losses (any numpy integer dtype); None if infeasible.
 
-    Row sets met before are not solved again; the last split is found from histograms.
+    Row sets met before are not solved again; the last split is found from histograms. ``column_costs`` (columns,) and
+    ``weights`` (n,) are integers too; ``root_columns`` lists those that the first split may be on.
     """
     codes, losses = np.asarray(codes), np.asarray(losses)
     assert np.issubdtype(losses.dtype, np.integer), "this oracle is exact for integers only"
-    n, K = losses.shape
+    (n, K), p = losses.shape, codes.shape[1]
+    weights = np.ones(n, dtype=np.int64) if weights is None else np.asarray(weights)
+    costs = np.zeros(p, dtype=np.int64) if column_costs is None else np.asarray(column_costs)
+    assert np.issubdtype(weights.dtype, np.integer) and np.issubdtype(costs.dtype, np.integer)
     planes = [losses, np.ones((n, 1), dtype=losses.dtype)]
     floors = [max(1, min_leaf)]
     if min_leaf_per_arm:
@@ -208,39 +301,47 @@ def best_objective_fast(codes, losses, penalty=0, max_depth=2, min_leaf=1, arms=
         floors += [min_leaf_per_arm] * K
     planes = np.concatenate(planes, axis=1)  # (n, K + 1 [+ K]): losses, row counts, counts of every arm
     big = np.iinfo(np.int64).max // 4
-    known: dict[tuple[bytes, int], int] = {}
+    known: dict[tuple[bytes, int, int], int] = {}
 
     def leaf_cost(sums):
         allowed = (sums[..., K:] >= floors).all(axis=-1)
         return np.where(allowed, sums[..., :K].min(axis=-1) + penalty, big)
 
-    def one_split(rows):
-        best = int(leaf_cost(planes[rows].sum(axis=0)))
-        for j in range(codes.shape[1]):
+    def one_split(rows, columns):
+        best, mass = int(leaf_cost(planes[rows].sum(axis=0))), int(weights[rows].sum())
+        for j in columns:
             table = np.zeros((codes[:, j].max() + 1, planes.shape[1]), dtype=losses.dtype)
             np.add.at(table, codes[rows, j], planes[rows])
             left = table.cumsum(axis=0)[:-1]
             if len(left):
                 cost = leaf_cost(left) + leaf_cost(table.sum(axis=0) - left)
-                best = min(best, int(cost.min()))
+                best = min(best, int(cost.min()) + int(costs[j]) * mass)
         return best
 
-    def solve(rows, depth):
-        key = rows.tobytes(), depth
-        if key in known:
+    def solve(rows, depth, most, columns=range(p)):
+        key = rows.tobytes(), depth, most
+        if columns == range(p) and key in known:
             return known[key]
-        if depth <= 1:
-            best = one_split(rows) if depth else int(leaf_cost(planes[rows].sum(axis=0)))
-        else:
-            best = int(leaf_cost(planes[rows].sum(axis=0)))
-            for j in range(codes.shape[1]):
+        best = int(leaf_cost(planes[rows].sum(axis=0)))
+        if depth == 1 or most == 2:
+            best = one_split(rows, columns) if depth and most > 1 else best
+        elif depth and most > 1:
+            paid = costs * int(weights[rows].sum())
+            for j in columns:
                 for b in np.unique(codes[rows, j])[:-1]:
                     left = codes[rows, j] <= b
-                    best = min(best, solve(rows[left], depth - 1) + solve(rows[~left], depth - 1))
-        known[key] = best
+                    best = min(best, both(rows[left], rows[~left], depth - 1, most) + int(paid[j]))
+        if columns == range(p):
+            known[key] = best
         return best
 
-    answer = solve(np.arange(n), n if max_depth is None else max_depth)
+    def both(left, right, depth, most):
+        a, b = (min(len(side), 2**depth, most - 1) for side in (left, right))
+        shares = [(a, b)] if a + b <= most else [(k, min(b, most - k)) for k in range(1, a + 1)]
+        return min(solve(left, depth, here) + solve(right, depth, there) for here, there in shares)
+
+    columns = range(p) if root_columns is None else list(root_columns)
+    answer = solve(np.arange(n), n if max_depth is None else max_depth, min(max_leaf_nodes or n, n), columns)
     return None if answer >= big else answer
 
 

@@ -30,6 +30,10 @@ class Case:
     arms: np.ndarray | None = None
     min_leaf_per_arm: int = 0
     categorical: tuple[int, ...] = ()
+    max_leaf_nodes: int | None = None
+    feature_costs: np.ndarray | None = None
+    weights: np.ndarray | None = None
+    root_features: tuple[int, ...] | None = None
 
     @property
     def features(self) -> tuple[Feature, ...]:
@@ -49,6 +53,10 @@ class Case:
             min_leaf=self.min_leaf,
             arms=self.arms,
             min_leaf_per_arm=self.min_leaf_per_arm,
+            max_leaf_nodes=self.max_leaf_nodes,
+            feature_costs=self.feature_costs,
+            weights=self.weights,
+            root_features=self.root_features,
         )
 
     def optimum(self) -> Fraction | None:
@@ -62,7 +70,35 @@ class Case:
             self.arms,
             self.min_leaf_per_arm,
             self.categorical,
+            self.max_leaf_nodes,
+            self.feature_costs,
+            self.weights,
+            self.root_features,
         )[0]
+
+    def fast_optimum(self, unit: int = 1) -> int | None:
+        """``unit`` times the optimum, by the numpy recursion; ``unit`` times losses, penalty and costs are whole."""
+
+        def whole(values):
+            times = np.rint(np.asarray(values) * unit).astype(np.int64)
+            assert (times == np.asarray(values) * unit).all()
+            return times
+
+        features = np.array(oracles.column_features(self.X, self.categorical), dtype=np.intp)
+        roots = self.root_features
+        return oracles.best_objective_fast(
+            oracles.code_columns(self.X, self.categorical),
+            whole(self.losses),
+            int(whole(self.penalty)),
+            self.max_depth,
+            self.min_leaf,
+            self.arms,
+            self.min_leaf_per_arm,
+            self.max_leaf_nodes,
+            None if self.feature_costs is None else whole(self.feature_costs)[features],
+            None if self.weights is None else self.weights.astype(np.int64),
+            None if roots is None else [c for c, f in enumerate(features) if f in roots],
+        )
 
     def but(self, **changes) -> Case:
         """The same case with some fields changed."""
@@ -77,12 +113,14 @@ class Case:
         return (
             f"Case(X={show(self.X)}.reshape{self.X.shape}, losses={show(self.losses)}, penalty={self.penalty!r}, "
             f"max_depth={self.max_depth!r}, min_leaf={self.min_leaf!r}, arms={show(self.arms)}, "
-            f"min_leaf_per_arm={self.min_leaf_per_arm!r}, categorical={self.categorical!r})"
+            f"min_leaf_per_arm={self.min_leaf_per_arm!r}, categorical={self.categorical!r}, "
+            f"max_leaf_nodes={self.max_leaf_nodes!r}, feature_costs={show(self.feature_costs)}, "
+            f"weights={show(self.weights)}, root_features={self.root_features!r})"
         )
 
 
 @st.composite
-def cases(draw, max_rows=8, max_features=3, max_actions=4, missing=True, categories=True, constraints=True):
+def cases(draw, max_rows=8, max_features=3, max_actions=4, missing=True, categories=True, constraints=True, costs=True):
     """Tiny cases: ties, duplicate rows, constant columns, negative and zero and fractional losses, and so on."""
     n = draw(st.integers(1, max_rows))
     p = draw(st.integers(0, max_features))
@@ -109,10 +147,20 @@ def cases(draw, max_rows=8, max_features=3, max_actions=4, missing=True, categor
     if constraints and draw(st.booleans()):
         arms = np.array(draw(st.lists(st.integers(0, K - 1), min_size=n, max_size=n)), dtype=np.intp)
         case = case.but(min_leaf=draw(st.integers(1, 4)), arms=arms, min_leaf_per_arm=draw(st.integers(0, 2)))
+    if constraints and draw(st.booleans()):
+        case = case.but(max_leaf_nodes=draw(st.sampled_from([None, 1, 2, 3, 4, 5, 6, 20])))
+        if p and draw(st.booleans()):
+            case = case.but(root_features=tuple(draw(st.sets(st.integers(0, p - 1)))))
+    if costs and draw(st.booleans()):
+        eighths = st.integers(0, 8).map(lambda v: v * unit / 8)
+        case = case.but(feature_costs=np.array(draw(st.lists(eighths, min_size=p, max_size=p)), dtype=np.float64))
+        if draw(st.booleans()):
+            whole = st.integers(0, 4).map(float)
+            case = case.but(weights=np.array(draw(st.lists(whole, min_size=n, max_size=n))))
     return case
 
 
-def random_case(rng: np.random.Generator, max_rows: int = 11, max_features: int = 3) -> Case:
+def random_case(rng: np.random.Generator, max_rows: int = 11, max_features: int = 3, costs: bool = True) -> Case:
     """A case drawn by a seeded generator: the same variety as :func:`cases`, with fuller sizes."""
     # The larger of two draws: small cases have trivial answers, a few of them are enough.
     n = int(rng.integers(1, max_rows + 1, 2).max())
@@ -145,6 +193,21 @@ def random_case(rng: np.random.Generator, max_rows: int = 11, max_features: int 
     if rng.random() < 0.15:
         arms = rng.permutation(np.arange(n) % K) if rng.random() < 0.8 else rng.integers(0, K, n)
         case = case.but(arms=arms.astype(np.intp), min_leaf_per_arm=int(rng.integers(1, 3)))
+    return _with_scope(rng, case, costs)
+
+
+def _with_scope(rng: np.random.Generator, case: Case, costs: bool) -> Case:
+    """Sometimes a largest number of leaves, a first split from some features, and test costs of eighths."""
+    (n, p), size = case.X.shape, float(np.abs(case.losses).max())
+    if rng.random() < 0.3:
+        case = case.but(max_leaf_nodes=int(rng.integers(1, 8)))
+    if p and rng.random() < 0.2:
+        case = case.but(root_features=tuple(np.flatnonzero(rng.random(p) < 0.5).tolist()))
+    if costs and rng.random() < 0.35:
+        unit = 2.0 ** np.ceil(np.log2(max(size, 1.0))) / 64
+        case = case.but(feature_costs=rng.integers(0, [1, 2, 9, 40][rng.integers(4)], p) * unit)
+        if rng.random() < 0.6:
+            case = case.but(weights=rng.integers(0, 5, n).astype(np.float64))
     return case
 
 

@@ -226,7 +226,8 @@ def test_the_resolution_covers_the_rounding_of_the_penalty(solver, penalty, rng)
         optimum = case.optimum()
         if optimum is not None:
             solution = prove(solver, case)
-            excess = checker.score_tree(solution.tree, case.X, case.losses, penalty) - optimum
+            costs = case.feature_costs, case.weights
+            excess = checker.score_tree(solution.tree, case.X, case.losses, penalty, *costs) - optimum
             assert excess <= Fraction(solution.resolution), f"{float(excess)} > {solution.resolution}: {case!r}"
 
 

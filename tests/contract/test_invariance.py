@@ -13,12 +13,17 @@ from tests.contract.solving import solve
 pytestmark = pytest.mark.parametrize("solver", list(SOLVERS.values()), ids=list(SOLVERS))
 
 
-@pytest.fixture(params=["tiny", "tiny constrained", "larger", "larger penalised", "deep"])
+@pytest.fixture(params=["tiny", "tiny constrained", "larger", "larger penalised", "few leaves", "dear tests", "deep"])
 def some_case(request):
     rng = np.random.default_rng(7)
     if request.param.startswith("tiny"):
         case = strategies.random_case(rng).but(max_depth=3)
         return case.but(min_leaf=2) if "constrained" in request.param else case
+    if request.param == "few leaves":
+        return strategies.planted_case(rng, 100, 4, 3, 6, max_depth=4, max_leaf_nodes=5, root_features=(1, 3))
+    if request.param == "dear tests":
+        case = strategies.planted_case(rng, 150, 5, 3, 12, max_depth=3, penalty=8.0)
+        return case.but(feature_costs=rng.integers(0, 9, 5) / 8, weights=rng.integers(0, 4, 150).astype(float))
     if request.param == "deep":
         return strategies.planted_case(rng, 60, 3, 3, 4, max_depth=4, min_leaf=3)
     penalty = 25.0 if "penalised" in request.param else 0.0
@@ -35,7 +40,8 @@ def test_shifting_a_row_moves_the_objective_by_the_shift(solver, some_case, rng)
 @pytest.mark.parametrize("factor", [2.0**-30, 0.125, 3.0, 1024.0])
 def test_scaling_losses_and_penalty_scales_the_objective(solver, some_case, factor):
     before = solve(solver, some_case).objective
-    scaled = some_case.but(losses=some_case.losses * factor, penalty=some_case.penalty * factor)
+    costs = None if some_case.feature_costs is None else some_case.feature_costs * factor
+    scaled = some_case.but(losses=some_case.losses * factor, penalty=some_case.penalty * factor, feature_costs=costs)
     assert solve(solver, scaled).objective == before * factor
 
 
@@ -48,8 +54,19 @@ def test_permuting_rows_columns_and_actions_keeps_the_objective(solver, some_cas
         losses=some_case.losses[rows][:, actions],
         arms=None if some_case.arms is None else np.argsort(actions)[some_case.arms[rows]],
         categorical=tuple(j for j, c in enumerate(columns) if c in some_case.categorical),
+        **_scope(some_case, columns, rows),
     )
     assert solve(solver, permuted).objective == before
+
+
+def _scope(case, columns, rows):
+    """Costs, weights and first features of a case with other columns (places in the old ones) and rows."""
+    costs, weights, roots = case.feature_costs, case.weights, case.root_features
+    return {
+        "feature_costs": None if costs is None else costs[columns],
+        "weights": None if weights is None else weights[rows],
+        "root_features": None if roots is None else tuple(j for j, c in enumerate(columns) if c in roots),
+    }
 
 
 def test_monotone_transforms_keep_the_objective(solver, some_case, rng):
@@ -71,7 +88,8 @@ def test_mirrored_features_keep_the_objective(solver, some_case):
 
 
 def test_repeating_rows_doubles_the_losses(solver, some_case):
-    doubled = some_case.but(losses=2 * some_case.losses)
+    costs = None if some_case.feature_costs is None else 2 * some_case.feature_costs
+    doubled = some_case.but(losses=2 * some_case.losses, feature_costs=costs)
     arms = None if some_case.arms is None else np.tile(some_case.arms, 2)
     repeated = some_case.but(
         X=np.tile(some_case.X, (2, 1)),
@@ -79,6 +97,7 @@ def test_repeating_rows_doubles_the_losses(solver, some_case):
         min_leaf=2 * some_case.min_leaf,
         arms=arms,
         min_leaf_per_arm=2 * some_case.min_leaf_per_arm,
+        weights=None if some_case.weights is None else np.tile(some_case.weights, 2),
     )
     assert solve(solver, repeated).objective == solve(solver, doubled).objective
 
@@ -86,7 +105,9 @@ def test_repeating_rows_doubles_the_losses(solver, some_case):
 def test_useless_columns_and_rows_keep_the_objective(solver, some_case):
     before = solve(solver, some_case).objective
     n = len(some_case.X)
-    wider = some_case.but(X=np.column_stack([some_case.X, np.full(n, 3.0), some_case.X[:, 0], np.full(n, np.nan)]))
+    X = np.column_stack([some_case.X, some_case.X[:, 0], np.full(n, 3.0), np.full(n, np.nan)])
+    columns = [*range(some_case.X.shape[1]), 0, 0, 0]
+    wider = some_case.but(X=X, **_scope(some_case, columns, np.arange(n)))
     assert solve(solver, wider.but(categorical=())).objective <= before
     if 0 not in some_case.categorical:
         assert solve(solver, wider).objective == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -20,8 +21,9 @@ def test_recursion_agrees_with_writing_down_every_tree(case):
     splits = oracles.all_splits(case.X, case.categorical)[:5]
     depth = min(case.max_depth if case.max_depth is not None else 2, 2)
     fields = (case.penalty, case.min_leaf, case.arms, case.min_leaf_per_arm)
+    scope = (case.max_leaf_nodes, case.feature_costs, case.weights, case.root_features)
     scores = [
-        oracles.score_rule(rule, case.X, case.losses, *fields)
+        oracles.score_rule(rule, case.X, case.losses, *fields, *scope)
         for rule in oracles.enumerate_trees(splits, case.losses.shape[1], depth)
     ]
     best = min((s for s in scores if s is not None), default=None)
@@ -36,17 +38,8 @@ def test_recursion_agrees_with_the_numpy_recursion(seed):
     rng = np.random.default_rng(seed)
     for _ in range(60):
         case = strategies.random_case(rng, max_rows=9)
-        whole = (case.losses * 8).astype(np.int64)
-        fast = oracles.best_objective_fast(
-            oracles.code_columns(case.X, case.categorical),
-            whole,
-            int(case.penalty * 8),
-            case.max_depth,
-            case.min_leaf,
-            case.arms,
-            case.min_leaf_per_arm,
-        )
-        assert case.optimum() == (None if fast is None else Fraction(fast, 8)), case
+        fast = case.fast_optimum(unit=2**10)
+        assert case.optimum() == (None if fast is None else Fraction(fast, 2**10)), case
 
 
 def test_recursion_agrees_with_intervals_on_one_feature(rng):
@@ -86,6 +79,19 @@ def test_known_optima_by_hand():
     assert halves.but(arms=np.array([0, 0, 0, 0])).optimum() is None
 
 
+def test_known_optima_with_few_leaves_and_test_costs_by_hand():
+    X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0]])
+    losses = np.array([[0, 4], [4, 0], [0, 4], [4, 0]], dtype=float)
+    assert [Case(X[:, :1], losses, max_leaf_nodes=h).optimum() for h in (1, 2, 3, 4)] == [8, 4, 4, 0]
+    assert Case(X[:, :1], losses, max_depth=3, max_leaf_nodes=3).optimum() == 4
+    dear = Case(X, losses, feature_costs=np.array([0.25, 1.5]))
+    # The second column tells all apart for 4 * 1.5; the first needs two levels of 4 * 0.25.
+    assert [dear.but(max_depth=d).optimum() for d in (1, 2)] == [5, 2]
+    assert dear.but(max_depth=1, weights=np.array([1.0, 0, 0, 1])).optimum() == 3
+    assert dear.but(max_depth=1, root_features=(1,)).optimum() == 6
+    assert dear.but(max_depth=1, root_features=()).optimum() == 8
+
+
 def test_missing_values_go_to_the_better_side_and_can_be_split_off():
     losses = np.array([[0, 1], [1, 0], [0, 1]], dtype=float)
     with_low = Case(np.array([[0.0], [1.0], [NAN]]), losses, max_depth=1)
@@ -119,6 +125,16 @@ def test_score_tree_by_hand():
     missing_left = _stump(missing_go_to_left=np.array([True, False, False]))
     assert checker.score_tree(missing_left, X_STUMP, LOSSES_STUMP) == 2
     checker.check_tree_arrays(_stump(), X_STUMP, LOSSES_STUMP)
+    assert checker.score_tree(_stump(), X_STUMP, LOSSES_STUMP, 0.5, [0.25]) == 2.75
+    assert checker.score_tree(_stump(), X_STUMP, LOSSES_STUMP, 0.5, [0.25], [1.0, 0.0, 3.0]) == 3
+
+
+def test_the_checker_sees_trees_beyond_the_scope():
+    problem = Case(X_STUMP, LOSSES_STUMP, max_leaf_nodes=2, root_features=(0,)).problem()
+    checker.check_constraints(problem, _stump(), X_STUMP)
+    for changes in ({"max_leaf_nodes": 1}, {"root_features": ()}):
+        with pytest.raises(AssertionError):
+            checker.check_constraints(replace(problem, **changes), _stump(), X_STUMP)
 
 
 @pytest.mark.parametrize(

@@ -125,20 +125,6 @@ def _larger_case(rng):
     return case
 
 
-def _fast_optimum(case, unit=1):
-    whole = np.rint(case.losses * unit).astype(np.int64)
-    assert (whole == case.losses * unit).all()
-    return oracles.best_objective_fast(
-        oracles.code_columns(case.X, case.categorical),
-        whole,
-        int(case.penalty * unit),
-        case.max_depth,
-        case.min_leaf,
-        case.arms,
-        case.min_leaf_per_arm,
-    )
-
-
 @pytest.mark.parametrize("seed", range(10))
 def test_equals_the_numpy_oracle_on_larger_problems(solver, seed):
     rng = np.random.default_rng([seed, 2])
@@ -146,7 +132,7 @@ def test_equals_the_numpy_oracle_on_larger_problems(solver, seed):
         case = _larger_case(rng)
         solution = solve(solver, case)
         assert solution.status is Status.OPTIMAL
-        assert solution.objective == _fast_optimum(case), case
+        assert solution.objective == case.fast_optimum(), case
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -156,7 +142,7 @@ def test_equals_the_numpy_oracle_with_missing_values_and_categories(solver, seed
     X = case.X.copy()
     X[rng.random(X.shape) < 0.15] = np.nan
     case = case.but(X=X, categorical=(1, 3))
-    assert solve(solver, case).objective == _fast_optimum(case)
+    assert solve(solver, case).objective == case.fast_optimum()
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -169,7 +155,7 @@ def test_real_valued_losses(solver, seed):
     case = case.but(losses=losses)
     solution = solve(solver, case)
     assert solution.status is Status.OPTIMAL
-    error = abs(Fraction(solution.objective) - Fraction(_fast_optimum(case, unit), unit))
+    error = abs(Fraction(solution.objective) - Fraction(case.fast_optimum(unit), unit))
     assert error <= Fraction(solution.resolution) + Fraction(1e-14 * checker.absolute_total(losses))
 
 
@@ -229,6 +215,6 @@ def test_each_switch_keeps_the_optimum_of_penalised_problems(solver):
 def test_every_combination_of_switches_keeps_the_optimum_of_larger_problems(solver, seed):
     rng = np.random.default_rng([seed, 6])
     case = strategies.planted_case(rng, 120, 4, 2 + seed % 2, 6, max_depth=3, penalty=[0.0, 30.0, 0.0][seed])
-    optimum = _fast_optimum(case)
+    optimum = case.fast_optimum()
     for switches in _all_settings(solver):
         assert solve(solver, case, **switches).objective == optimum, switches

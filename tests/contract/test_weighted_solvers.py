@@ -114,7 +114,8 @@ def test_trees_are_found_again_in_the_columns_they_came_from(seed):
     assert tree.n_leaves <= solution.tree.n_leaves
     assert equivalent_points_bound(problem) <= objective
     rows = np.sort(rng.choice(len(case.X), size=(len(case.X) + 1) // 2, replace=False))
-    part = replace(problem, data=keep_rows(problem.data, rows), losses=problem.losses[rows])
+    weights = None if problem.weights is None else problem.weights[rows]
+    part = replace(problem, data=keep_rows(problem.data, rows), losses=problem.losses[rows], weights=weights)
     few = SOLVERS["direct"](part)
     assert all(data.min() == 0 and data.max() == bins - 1 for data, bins in zip(*_codes(part), strict=True))
     preorder_splits(few.tree, problem.data)  # every threshold is one of the whole data's
