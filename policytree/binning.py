@@ -212,7 +212,9 @@ def _categorical_columns(j: int, x: np.ndarray) -> list:
     return [(column, code) for column, code in found if code.any()]
 
 
-def bin_matrix(X, features: tuple[Feature, ...] | None = None, *, max_bins: int | None = None) -> BinnedData:
+def bin_matrix(
+    X, features: tuple[Feature, ...] | None = None, *, max_bins: int | None = None, split_on=None
+) -> BinnedData:
     """Integer codes of an encoded matrix, with thresholds midway between neighbouring distinct values.
 
     Parameters
@@ -224,11 +226,13 @@ def bin_matrix(X, features: tuple[Feature, ...] | None = None, *, max_bins: int 
     max_bins : int, optional
         Most codes a feature may have, 2 to 65,536 (also the default); features with more distinct values keep the
         thresholds nearest to quantiles, and ``exact`` is False.
+    split_on : collection of int, optional
+        Positions of the features that get cuts; all by default.
 
     Returns
     -------
     BinnedData
-        Constant columns have no cut and are left out of ``codes``.
+        Constant columns have no cut and are left out of ``codes``, as are those that are not split on.
     """
     X = np.ascontiguousarray(X, dtype=np.float64)
     features = features or tuple(Feature(f"x{j}") for j in range(X.shape[1]))
@@ -237,6 +241,8 @@ def bin_matrix(X, features: tuple[Feature, ...] | None = None, *, max_bins: int 
         raise InputError(f"max_bins must lie between 2 and {MAX_BINS}; got {max_bins}.")
     found, exact = [], True
     for j, feature in enumerate(features):
+        if split_on is not None and j not in split_on:
+            continue
         if feature.kind == CATEGORICAL:
             found += _categorical_columns(j, X[:, j])
         else:

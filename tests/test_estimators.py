@@ -24,7 +24,12 @@ def _named_rewards(estimator):
 
 
 @parametrize_with_checks(
-    [PolicyTree(), PolicyTree(direction="minimize"), OptimalTreeClassifier(max_depth=2)],
+    [
+        PolicyTree(),
+        PolicyTree(direction="minimize"),
+        OptimalTreeClassifier(max_depth=2),
+        OptimalTreeClassifier(0.0, max_leaf_nodes=5, feature_costs={0: 0.0001}, root_feature=[0]),
+    ],
     expected_failed_checks=_named_rewards,
 )
 def test_scikit_learn_estimator_checks(estimator, check):

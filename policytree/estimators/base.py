@@ -10,11 +10,19 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from policytree.binning import FeatureEncoder, bin_matrix
-from policytree.estimators.inputs import check_number, check_seed, n_threads, node_means
+from policytree.estimators.inputs import (
+    check_number,
+    check_seed,
+    column_costs,
+    column_numbers,
+    expected_cost,
+    n_threads,
+    node_means,
+)
 from policytree.estimators.search import Job, check_search_arguments, chosen_solver, make_guesses, search
 from policytree.exceptions import InputError, SearchWarning
 from policytree.solvers.estimate import LONG, estimated_seconds, in_words
-from policytree.types import Problem, SearchLimits, Solution, Status
+from policytree.types import BinnedData, Problem, SearchLimits, Solution, Status
 
 
 class TreeEstimator(BaseEstimator):
@@ -39,6 +47,7 @@ class TreeEstimator(BaseEstimator):
         check_number("max_depth", self.max_depth, 0, integer=True, none=True)
         check_number("regularization", self.regularization, 0)
         check_number("min_samples_leaf", self.min_samples_leaf, 1, integer=True)
+        check_number("max_leaf_nodes", self.max_leaf_nodes, 1, integer=True, none=True)
         check_number("time_limit", self.time_limit, 0, none=True)
         check_number("memory_limit", self.memory_limit, 0, none=True)
         check_number("max_bins", self.max_bins, 2, integer=True, none=True)
@@ -46,17 +55,40 @@ class TreeEstimator(BaseEstimator):
         n_threads(self.n_jobs)
         check_seed(self.random_state)
 
+    def _column_arguments(self, features) -> tuple:
+        """Test costs (p,), columns to split on and columns to begin with, by position; None where free or all."""
+        costs = column_costs("feature_costs", self.feature_costs, features)
+        splits = column_numbers("split_features", self.split_features, features)
+        roots = column_numbers("root_feature", self.root_feature, features)
+        for j in roots or ():
+            if splits is not None and j not in splits:
+                raise InputError(
+                    f"root_feature names {features[j].name!r}, which split_features leaves out; name it there as well."
+                )
+        return costs, splits, roots
+
+    def _binned(self, X: np.ndarray) -> BinnedData:
+        """Codes of encoded rows, for the columns that may be split on."""
+        features = self.encoder_.features
+        _, splits, _ = self._column_arguments(features)
+        return bin_matrix(X, features, max_bins=self.max_bins, split_on=splits)
+
     def _job(self, X: np.ndarray, losses: np.ndarray, values, weight, actions, arms=None) -> Job:
         """Bin the encoded rows and weight their losses."""
         total = float(weight.sum())
+        costs, _, roots = self._column_arguments(self.encoder_.features)
         problem = Problem(
-            bin_matrix(X, self.encoder_.features, max_bins=self.max_bins),
+            self._binned(X),
             losses * weight[:, None],
             self.regularization * total,
             self.max_depth,
             min(self.min_samples_leaf, len(X) + 1),
             arms,
             min(getattr(self, "min_samples_per_treatment", 0), len(X) + 1),
+            max_leaf_nodes=self.max_leaf_nodes,
+            feature_costs=costs,
+            weights=None if costs is None else weight,
+            root_features=roots,
         )
         return Job(X, problem, total, tuple(actions), values, weight)
 
@@ -88,6 +120,7 @@ class TreeEstimator(BaseEstimator):
                 stacklevel=4,
             )
         self.node_values_ = node_means(self.tree_, job.X, job.values, job.weight)
+        self.expected_cost_ = expected_cost(self.tree_, job.X, job.problem.feature_costs, job.weight)
         return self
 
     def _sign(self) -> float:

@@ -34,13 +34,16 @@ class OptimalTreeClassifier(ClassifierMixin, TreeEstimator):
         Whether every unit of weight counts alike, or every class (weights are then divided by their class's total).
     solver, solver_options, guesses, time_limit, memory_limit, max_bins, n_jobs, random_state, verbose
         As for :class:`PolicyTree`.
+    max_leaf_nodes, feature_costs, split_features, root_feature
+        As for :class:`PolicyTree`; costs of tests are in errors per person, by the weights that the objective counts.
 
     Attributes
     ----------
     classes_ : ndarray of shape (K,)
         The labels, sorted.
-    tree_, objective_value_, objective_bound_, optimality_gap_, status_, solution_, guesses_
-        As for :class:`PolicyTree`; the objective is the weighted error rate plus the price of the leaves.
+    tree_, objective_value_, objective_bound_, optimality_gap_, status_, solution_, guesses_, expected_cost_
+        As for :class:`PolicyTree`; the objective is the weighted error rate plus the price of the leaves and
+        the expected cost of tests.
     node_values_ : ndarray of shape (node_count, K)
         Share of every class in every node, by the weights that the objective counts.
 
@@ -68,6 +71,11 @@ class OptimalTreeClassifier(ClassifierMixin, TreeEstimator):
         n_jobs=None,
         random_state=None,
         verbose=0,
+        *,
+        max_leaf_nodes=None,
+        feature_costs=None,
+        split_features=None,
+        root_feature=None,
     ):
         self.regularization = regularization
         self.max_depth = max_depth
@@ -82,6 +90,10 @@ class OptimalTreeClassifier(ClassifierMixin, TreeEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.max_leaf_nodes = max_leaf_nodes
+        self.feature_costs = feature_costs
+        self.split_features = split_features
+        self.root_feature = root_feature
 
     def fit(self, X, y, sample_weight=None):
         """Find the tree.

@@ -33,6 +33,8 @@ class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
         Smallest number of rows in a leaf (weights are not counted).
     solver, solver_options, guesses, time_limit, memory_limit, max_bins, n_jobs, random_state, verbose
         As for :class:`PolicyTree`.
+    max_leaf_nodes, feature_costs, split_features, root_feature
+        As for :class:`PolicyTree`; costs of tests are in the unit of the other costs.
 
     Attributes
     ----------
@@ -41,8 +43,9 @@ class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
         ``fit``.
     cost_table_ : DataFrame or None
         ``costs`` with labels, true classes as index.
-    tree_, objective_value_, objective_bound_, optimality_gap_, status_, solution_, guesses_
-        As for :class:`PolicyTree`; the objective is the weighted mean cost plus the price of the leaves.
+    tree_, objective_value_, objective_bound_, optimality_gap_, status_, solution_, guesses_, expected_cost_
+        As for :class:`PolicyTree`; the objective is the weighted mean cost plus the price of the leaves and
+        the expected cost of tests.
     node_values_ : ndarray of shape (node_count, K)
         Weighted mean cost of predicting every class in every node.
 
@@ -71,6 +74,11 @@ class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
         n_jobs=None,
         random_state=None,
         verbose=0,
+        *,
+        max_leaf_nodes=None,
+        feature_costs=None,
+        split_features=None,
+        root_feature=None,
     ):
         self.costs = costs
         self.regularization = regularization
@@ -85,6 +93,10 @@ class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.max_leaf_nodes = max_leaf_nodes
+        self.feature_costs = feature_costs
+        self.split_features = split_features
+        self.root_feature = root_feature
 
     def fit(self, X, y, sample_weight=None):
         """Find the tree.

@@ -5,12 +5,14 @@ from __future__ import annotations
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from policytree.binning import FeatureEncoder
 from policytree.estimators.policy import PolicyTree
 from policytree.weighting import RewardEstimator
 
 _TREE_PARAMETERS = (
     "max_depth", "regularization", "min_samples_leaf", "min_samples_per_treatment", "direction", "solver",
     "solver_options", "guesses", "time_limit", "memory_limit", "max_bins", "n_jobs", "random_state", "verbose",
+    "max_leaf_nodes", "feature_costs", "split_features", "root_feature",
 )  # fmt: skip
 
 
@@ -31,6 +33,8 @@ class DRPolicyTree(BaseEstimator):
         As for :class:`PolicyTree`.
     solver_options, guesses, time_limit, memory_limit, max_bins, n_jobs, verbose
         As for :class:`PolicyTree`.
+    max_leaf_nodes, feature_costs, split_features, root_feature
+        As for :class:`PolicyTree`. The nuisance models see every column of ``X``.
     random_state : int, RandomState or None
         Seed of the folds, of learners that take one, and of the search where it needs one.
 
@@ -40,7 +44,7 @@ class DRPolicyTree(BaseEstimator):
     rewards_ : DataFrame of shape (n, K)
     policy_tree_ : PolicyTree
         Its ``tree_``, ``treatments_``, ``objective_value_``, ``objective_bound_``, ``optimality_gap_``, ``status_``,
-        ``solution_`` and ``node_values_`` are attributes of this estimator too.
+        ``solution_``, ``node_values_`` and ``expected_cost_`` are attributes of this estimator too.
 
     Notes
     -----
@@ -70,6 +74,10 @@ class DRPolicyTree(BaseEstimator):
         n_jobs=None,
         random_state=None,
         verbose=0,
+        max_leaf_nodes=None,
+        feature_costs=None,
+        split_features=None,
+        root_feature=None,
     ):
         self.model_regression = model_regression
         self.model_propensity = model_propensity
@@ -89,6 +97,10 @@ class DRPolicyTree(BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.max_leaf_nodes = max_leaf_nodes
+        self.feature_costs = feature_costs
+        self.split_features = split_features
+        self.root_feature = root_feature
 
     def fit(self, Y, T, *, X, W=None, propensity=None, sample_weight=None, groups=None, sample_treatment_costs=None):
         """Estimate rewards and find the tree.
@@ -123,6 +135,7 @@ class DRPolicyTree(BaseEstimator):
         """
         tree = PolicyTree(**{name: getattr(self, name) for name in _TREE_PARAMETERS})
         tree._check_arguments()  # before minutes of nuisance fits
+        tree._column_arguments(FeatureEncoder.fit(X).features)
         rewards = RewardEstimator(
             self.model_regression,
             self.model_propensity,

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import numbers
 import os
+from collections.abc import Iterable, Mapping
 
 import numpy as np
+import pandas as pd
 
 from policytree.binning import as_pandas
 from policytree.exceptions import InputError
 from policytree.tree import Tree
+from policytree.types import Feature
 from policytree.weighting.inputs import weights
+
+NAMES_SHOWN = 10
 
 
 def check_number(name: str, value, low: float, *, integer: bool = False, none: bool = False) -> None:
@@ -37,6 +42,61 @@ def n_threads(n_jobs: int | None) -> int:
     if not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
         raise InputError(f"n_jobs must be a nonzero integer or None; got {n_jobs!r}.")
     return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
+
+
+def column_numbers(argument: str, columns, features: tuple[Feature, ...]) -> tuple[int, ...] | None:
+    """Positions of columns given by name or position, one or a list of them; ascending. None stays None."""
+    if columns is None:
+        return None
+    if isinstance(columns, (str, numbers.Integral)) or not isinstance(columns, Iterable):
+        columns = [columns]
+    found = tuple(sorted({_column_number(argument, column, features) for column in columns}))
+    if not found:
+        raise InputError(f"{argument} names no column; name at least one, or leave it at None.")
+    return found
+
+
+def _column_number(argument: str, column, features: tuple[Feature, ...]) -> int:
+    """A name comes before a position: integers may be names."""
+    names = [feature.name for feature in features]
+    position = isinstance(column, numbers.Integral) and not isinstance(column, bool)
+    if (position or isinstance(column, str)) and str(column) in names:
+        return names.index(str(column))
+    if position and 0 <= column < len(names):
+        return int(column)
+    shown = ", ".join(names[:NAMES_SHOWN]) + (", ..." if len(names) > NAMES_SHOWN else "")
+    raise InputError(
+        f"{argument} names the column {column!r}, which X does not have; give names ({shown}) or positions from 0 to "
+        f"{len(names) - 1}."
+    )
+
+
+def column_costs(argument: str, costs, features: tuple[Feature, ...]) -> np.ndarray | None:
+    """A cost for every column from a mapping (columns left out: 0) or an array of shape (p,); None if all are zero."""
+    if costs is None:
+        return None
+    if isinstance(costs, pd.Series):
+        costs = costs.tolist() if isinstance(costs.index, pd.RangeIndex) else costs.to_dict()
+    if isinstance(costs, Mapping):
+        given = [(_column_number(argument, column, features), cost) for column, cost in costs.items()]
+        if len({j for j, _ in given}) < len(given):
+            raise InputError(f"{argument} names a column twice, by name and by position; keep one of the two.")
+    else:
+        values = list(costs) if isinstance(costs, Iterable) and not isinstance(costs, str) else None
+        if values is None or len(values) != len(features):
+            raise InputError(
+                f"{argument} must be a mapping from column to cost, or {len(features)} numbers, one a column of X; got "
+                f"{repr(costs) if values is None else len(values)}."
+            )
+        given = list(enumerate(values))
+    out = np.zeros(len(features))
+    for j, cost in given:
+        if not isinstance(cost, numbers.Real) or isinstance(cost, (bool, np.bool_)) or not 0 <= cost < np.inf:
+            raise InputError(
+                f"{argument} says that column {features[j].name!r} costs {cost!r}; give a finite number >= 0."
+            )
+        out[j] = cost
+    return out if out.any() else None
 
 
 def reward_matrix(rewards, n: int, argument: str = "rewards") -> tuple[np.ndarray, np.ndarray]:
@@ -76,3 +136,12 @@ def node_means(tree: Tree, X: np.ndarray, values: np.ndarray, weight: np.ndarray
     """Weighted mean of ``values`` (n, K) over the training rows of every node; shape (node_count, K)."""
     path = tree.decision_path(X).T.astype(np.float64)
     return (path @ (values * weight[:, None])) / (path @ weight)[:, None]
+
+
+def expected_cost(tree: Tree, X: np.ndarray, costs: np.ndarray | None, weight: np.ndarray) -> float:
+    """Weighted mean over rows of what the splits on their way cost; ``costs`` (p,)."""
+    if costs is None:
+        return 0.0
+    mass = tree.decision_path(X).T.astype(np.float64) @ weight
+    splits = ~tree.is_leaf
+    return float(costs[tree.feature[splits]] @ mass[splits] / weight.sum())

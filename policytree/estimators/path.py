@@ -30,7 +30,8 @@ class TreePath:
         The range of regularization over which each tree is the best one; ``high[0]`` is infinite.
     n_leaves : ndarray of shape (n_trees,), int64
     values : ndarray of shape (n_trees,)
-        Mean loss without the price of the leaves (error rate, mean cost), or mean reward.
+        Mean loss without the price of the leaves (error rate, mean cost), or mean reward; costs of tests included
+        (an estimator's ``expected_cost_`` says how much they are).
     proved : bool
         Whether all searches ended with a proof: then every tree is optimal on its range, and none is lacking.
     """
@@ -63,8 +64,8 @@ def tree_path(estimator: TreeEstimator, X, y, *, min_regularization: float = 0.0
     X, y : as for ``estimator.fit``
         For :class:`PolicyTree`, ``y`` are the rewards.
     min_regularization : float
-        Where the path ends; with 0 its last tree has the least loss within ``max_depth``. Small values may need long
-        searches.
+        Where the path ends; with 0 its last tree has the least loss within ``max_depth`` and ``max_leaf_nodes``. Small
+        values may need long searches.
     **fit_params
         Passed to ``fit``: ``sample_weight``, ``T``, ...
 

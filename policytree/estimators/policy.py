@@ -49,6 +49,16 @@ class PolicyTree(TreeEstimator):
         Seed of sampling and of reference models; the direct solver is deterministic.
     verbose : int, default 0
         1 shows the progress of the search.
+    max_leaf_nodes : int or None
+        Largest number of leaves.
+    feature_costs : mapping of column name or position to cost, or array-like of shape (p,), optional
+        What it costs to know a column, such as a test, in the reward's unit: every split on it is charged for every
+        person (unit of ``sample_weight``) who reaches it, again where a path splits on it again. Columns that a mapping
+        leaves out are free.
+    split_features : list of column names or positions, optional
+        The columns that the tree may split on. ``predict`` takes the same table as ``fit`` all the same.
+    root_feature : column name or position, or list of these, optional
+        What the first split must be on, if there is one: a single leaf stays allowed.
 
     Attributes
     ----------
@@ -56,7 +66,10 @@ class PolicyTree(TreeEstimator):
         The arms' labels: the columns of ``rewards``, or 0 .. K - 1.
     tree_ : Tree
     objective_value_ : float
-        Mean reward of the training rows under the tree, less (plus, if minimised) the price of its leaves.
+        Mean reward of the training rows under the tree, less (plus, if minimised) the price of its leaves and
+        ``expected_cost_``.
+    expected_cost_ : float
+        What the tree's tests cost a person on average, by ``feature_costs``; 0 without.
     objective_bound_ : float
         No allowed tree is better than this.
     optimality_gap_ : float
@@ -99,6 +112,11 @@ class PolicyTree(TreeEstimator):
         n_jobs=None,
         random_state=None,
         verbose=0,
+        *,
+        max_leaf_nodes=None,
+        feature_costs=None,
+        split_features=None,
+        root_feature=None,
     ):
         self.max_depth = max_depth
         self.regularization = regularization
@@ -114,6 +132,10 @@ class PolicyTree(TreeEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.max_leaf_nodes = max_leaf_nodes
+        self.feature_costs = feature_costs
+        self.split_features = split_features
+        self.root_feature = root_feature
 
     def fit(self, X, rewards, T=None, sample_weight=None, sample_treatment_costs=None):
         """Find the tree.

@@ -59,11 +59,20 @@ def make_guesses(job: Job, guesses, random_state) -> tuple[Guesses | None, dict]
     seed = 0 if guesses is None else _seed(random_state)
     resolved = resolve_guesses(guesses, seed)
     if isinstance(resolved, ReferenceGuesses):
-        return resolved.make(job.problem.data, job.problem.losses)
+        made, report = resolved.make(job.problem.data, job.problem.losses)
+        return _with_roots(made, job.problem.root_features), report
     if resolved is not None and resolved.thresholds is not None:
         features = job.problem.data.features
         resolved = replace(resolved, thresholds=snap_thresholds(job.X, features, resolved.thresholds))
     return resolved, {}
+
+
+def _with_roots(guesses: Guesses, roots: tuple[int, ...] | None) -> Guesses:
+    """A first split needs its features even where a reference model does without: these keep all their thresholds."""
+    if roots is None or guesses.thresholds is None:
+        return guesses
+    kept = tuple(None if j in roots and not len(t) else t for j, t in enumerate(guesses.thresholds))
+    return replace(guesses, thresholds=kept)
 
 
 def chosen_solver(solver: str, options, random_state):

@@ -20,7 +20,7 @@ def solve_auto(problem: Problem, limits: SearchLimits | None = None, *, random_s
     Direct alone, if that fits into the time limit (600 s where none is set): it takes real weights at the price of
     integers, so duplication is never chosen here. Otherwise trees of samples, of a size cut by the factor that is
     lacking, for a quarter of the time, and the direct solver for the rest: the better tree is returned, with the
-    direct solver's certified bound.
+    direct solver's certified bound. Where tests cost something, samples would keep all rows: direct alone, again.
 
     Parameters
     ----------
@@ -40,6 +40,12 @@ def solve_auto(problem: Problem, limits: SearchLimits | None = None, *, random_s
     if estimate <= budget:
         reason = f"The direct solver should take about {estimate:.2g} s, within {budget:g} s: it proves the optimum."
         return _because(solve_direct(problem, limits), "direct", reason)
+    if problem.feature_costs is not None:
+        reason = (
+            f"The direct solver could take {estimate:.2g} s, more than {budget:g} s, but samples would have as many "
+        )
+        reason += "rows: everybody's tests cost something."
+        return _because(solve_direct(problem, replace(limits, time_limit=budget)), "direct", reason)
     share = min(1.0, max(SAMPLING_SHARE * budget / estimate, FEWEST_ROWS / problem.data.n_rows))
     sampled = solve_sampling(
         problem,

@@ -22,13 +22,16 @@ def estimated_seconds(problem: Problem) -> float:
     """Rough time of the direct solver on one core, in seconds: right within a factor of about ten.
 
     Depth two fills a table of every pair of columns and reads its cells, or those of a few chosen cuts where that is
-    less; depth three does so for a share of all cuts, and every further level multiplies by a share of the cuts.
+    less; depth three does so for a share of all cuts, and every further level multiplies by a share of the cuts. The
+    first split of deeper trees may be held to some features: then only their cuts count there.
     """
     n_actions = problem.losses.shape[1]
     bins = np.sort(problem.data.n_bins.astype(float))
     p, n = len(bins), problem.data.n_rows
     cuts = float((bins - 1).sum())
     depth = min(math.inf if problem.max_depth is None else problem.max_depth, n - 1, 60)
+    if problem.max_leaf_nodes is not None:
+        depth = min(depth, problem.max_leaf_nodes - 1)
     if problem.max_depth is None and problem.leaf_penalty > 0:
         spread = float((problem.losses.max(axis=1) - problem.losses.min(axis=1)).sum())
         depth = min(depth, max(0.0, spread / problem.leaf_penalty - 1))
@@ -44,8 +47,16 @@ def estimated_seconds(problem: Problem) -> float:
         return fill + read
     rounds = float(np.where(bins <= FEW, 1, 4).sum())
     solved = float(np.minimum(SOLVED * (bins - 1), MOST_SOLVED).sum())
-    three = fill * rounds + read * solved
-    return math.exp(min(math.log(three) + (depth - 3) * math.log(max(SOLVED_BELOW * cuts, 1.0)), 700.0))
+    three = (fill * rounds + read * solved) * _share_of_roots(problem, cuts)
+    return math.exp(min(math.log(max(three, 1e-9)) + (depth - 3) * math.log(max(SOLVED_BELOW * cuts, 1.0)), 700.0))
+
+
+def _share_of_roots(problem: Problem, cuts: float) -> float:
+    """Which part of the cuts the first split may be on."""
+    if problem.root_features is None:
+        return 1.0
+    columns = zip(problem.data.columns, problem.data.n_bins, strict=True)
+    return sum(float(bins) - 1 for column, bins in columns if column.feature in problem.root_features) / cuts
 
 
 def in_words(seconds: float) -> str:

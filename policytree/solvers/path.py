@@ -10,6 +10,7 @@ import numpy as np
 
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.rescore import equivalent_points_bound
+from policytree.solvers.scoring import dearest_level
 from policytree.types import Problem, SearchLimits, Solution, Status
 
 
@@ -22,7 +23,7 @@ class PathStep:
     low, high : float
         The tree is optimal for leaf penalties from ``low`` to ``high``, in the unit of the summed losses.
     loss : float
-        Its summed loss, without the penalty.
+        Its summed loss and test costs, without the penalty.
     solution : Solution
         At the penalty ``(low + high) / 2``, or ``2 low`` for the single leaf.
     """
@@ -66,7 +67,8 @@ def solution_path(
     The objective of a tree is a line in the penalty, with its loss as intercept and its leaves as slope; the path is
     the lower envelope. Where two known lines cross, one solve tells whether a third runs below. What is known narrows
     it: a third has a number of leaves strictly between the two (none if they are neighbours), so that it cannot be
-    deeper than the larger number less two. (Parametric search as in Eisner and Severance, J. ACM 1976.)
+    deeper than the larger number less two. (Parametric search as in Eisner and Severance, J. ACM 1976.) Test costs
+    belong to a tree's loss; ``max_leaf_nodes`` ends the path at that many leaves.
     """
     envelope = _Envelope(problem, limits or SearchLimits(), min_penalty, solve)
     lines = envelope.run()
@@ -117,7 +119,7 @@ class _Envelope:
         self.proved, self.guessed, self.interrupted = True, False, False
         self.solves = 0
         # Losses are sums of floats: lines closer than this cannot be told apart.
-        self.tolerance = 1e-13 * float(np.abs(problem.losses).max(axis=1).sum())
+        self.tolerance = 1e-13 * (float(np.abs(problem.losses).max(axis=1).sum()) + dearest_level(problem))
 
     def run(self) -> list[_Line]:
         """Lines of the envelope, from the smallest tree to the largest."""

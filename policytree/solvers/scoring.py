@@ -52,6 +52,14 @@ def split_cost(problem: Problem, column: int, rows: np.ndarray) -> float:
     return float(problem.feature_costs[problem.data.columns[column].feature]) * mass
 
 
+def dearest_level(problem: Problem) -> float:
+    """What it costs to split all rows once, on the dearest feature."""
+    if problem.feature_costs is None:
+        return 0.0
+    mass = problem.data.n_rows if problem.weights is None else float(problem.weights.sum())
+    return float(problem.feature_costs.max(initial=0.0)) * mass
+
+
 class _Builder:
     """Consumes preorder splits and appends nodes in preorder; the last entry of a node is what its split costs."""
 

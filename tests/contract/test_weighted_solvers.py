@@ -163,6 +163,15 @@ def test_auto_says_what_it_did():
     assert hurried.status is Status.TIME_LIMIT and hurried.lower_bound <= hurried.objective
 
 
+def test_auto_leaves_out_samples_that_would_be_no_smaller():
+    case = strategies.planted_case(np.random.default_rng(65), 3_000, 10, 3, 3_000, max_depth=4, max_leaf_nodes=9)
+    case = case.but(feature_costs=np.full(10, 0.5))
+    solution = solve_auto(case.problem(), Limits(time_limit=0.5))
+    checker.check_solution(case.problem(), case.X, solution)
+    assert solution.status is Status.TIME_LIMIT and solution.guarantees["solver"] == "direct"
+    assert "tests cost something" in solution.guarantees["reason"]
+
+
 # --- extreme numbers, refusals, interrupts ---
 
 
