@@ -10,7 +10,7 @@ from policytree.solvers import search_kernels as kernels
 from policytree.solvers.node import Node
 
 PROBES = 2  # root cuts solved, or sweeps made, in every feature before any feature is searched to the end
-CACHE_ROWS, POOL_ROWS, SIDE_ROWS = 2**17, 2**19, 2**20
+CACHE_ROWS, SIDE_ROWS = 2**17, 2**20  # at most
 NO_LIMIT = np.iinfo(np.int64).max
 
 
@@ -55,10 +55,10 @@ class Stack:
         self.reg = np.zeros((levels, kernels.N_REGISTERS), np.int64)
         self.tree, self.ltree = np.empty((2, levels, 2 * leaves + 8, 2), np.int64)
         self.counters = np.zeros(kernels.N_COUNTERS, np.int64)
-        deep = levels > 2  # with two levels, only depth two is below the root: nothing is met twice
-        self.cache = np.zeros((CACHE_ROWS if deep else 2, kernels.N_CACHE), np.int64)
-        self.pool = np.empty((POOL_ROWS if deep else 0, 2), np.int64)
-        self.sides = np.zeros((SIDE_ROWS if deep else 1, 3), np.int64)
+        cached, sides = self._rows_kept(node, useful)
+        self.cache = np.zeros((cached, kernels.N_CACHE), np.int64)
+        self.pool = np.empty((4 * cached if useful > 3 else 0, 2), np.int64)
+        self.sides = np.zeros((sides, 3), np.int64)
         self.ncodes[0], self.nplanes[0] = node.codes, node.planes
         self.nbins[0], self.noffset[0], self.ncol[0] = node.bins, node.offset, np.arange(p)
         self.ngroups[0] = node.groups
@@ -68,8 +68,22 @@ class Stack:
     def bytes(node: Node, useful: int) -> int:
         """Roughly what a stack takes."""
         p, n = node.codes.shape
-        deep = 8 * (CACHE_ROWS * kernels.N_CACHE + 2 * POOL_ROWS + 3 * SIDE_ROWS) if useful > 3 else 0
+        cached, sides = Stack._rows_kept(node, useful)
+        deep = 8 * (cached * (kernels.N_CACHE + 8) + 3 * sides)
         return max(useful - 1, 2) * n * (2 * p + 8 * len(node.planes) + 4) + deep
+
+    @staticmethod
+    def _rows_kept(node: Node, useful: int) -> tuple[int, int]:
+        """Rows of the cache and of the bounds of swept sides: a power of two, as many as a search can make use of.
+
+        Memory that a small search never fills would still cost it time, page by page. Four places for each keep most apart.
+        """
+        if useful <= 3:  # only depth two is below the root: nothing is met twice
+            return 2, 1
+        sides = 2 * int((node.bins - 1).sum())  # of one split; every level multiplies
+        made = [4 * sides ** min(useful - level, 8) for level in (3, 2)]
+        most = (CACHE_ROWS, SIDE_ROWS)
+        return tuple(2 ** (min(max(k, 256), limit) - 1).bit_length() for k, limit in zip(made, most, strict=True))
 
     def advance(self, f: int, depth: int, budget: int, state: RootFeature, first: bool, flag: np.ndarray):
         """Try root feature f (``first``: a few cuts only); returns its best value and tree, or the budget and None."""
