@@ -82,6 +82,18 @@ def design(
     min_samples_per_treatment: Annotated[
         int, _option("Fewest rows of every treatment in a leaf.", _TREE, min=0, show=True, metavar="N")
     ] = 0,
+    max_leaf_nodes: Annotated[int | None, _option("Most leaves.", _TREE, min=1, metavar="N")] = None,
+    feature_cost: Annotated[
+        list[str] | None,
+        _option(
+            "What it costs to ask a row about a covariate, in the outcome's unit; once for each such covariate.",
+            _TREE,
+            metavar="COLUMN=X",
+        ),
+    ] = None,
+    root_feature: Annotated[
+        str | None, _option("What the first question must be about: a,b,c.", _TREE, metavar="COLUMNS")
+    ] = None,
     time_limit: Annotated[
         float | None,
         _option("Seconds for each search; the best tree by then is kept.", _TREE, min=0.0, metavar="S"),
@@ -114,6 +126,9 @@ def design(
         "regularization": regularization,
         "min_samples_leaf": min_samples_leaf,
         "min_samples_per_treatment": min_samples_per_treatment,
+        "max_leaf_nodes": max_leaf_nodes,
+        "feature_costs": feature_cost,
+        "root_feature": root_feature,
         "time_limit": time_limit,
         "n_jobs": jobs,
     }

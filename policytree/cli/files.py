@@ -104,6 +104,7 @@ def _json(job: Job, result: Result) -> bytes:
         "objective": float(estimator.objective_value_),
         "bound": float(estimator.objective_bound_),
         "gap": float(estimator.optimality_gap_),
+        "expected_cost": estimator.expected_cost_,
         "seconds": round(estimator.solution_.seconds, 3),
     }
     data["leaf_values"] = {  # of the rows the tree was chosen on: value and standard error of the leaf's treatment

@@ -7,7 +7,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from rich.console import Console
 
 from policytree.cli import report
 from policytree.cli.files import check_folder, result_files, write_files
-from policytree.cli.study import Roles, Study, study_from_dataset, study_from_file
+from policytree.cli.study import Roles, Study, study_from_dataset, study_from_file, tree_options
 from policytree.cross_validation import cross_val_policy_value
 from policytree.estimators import DRPolicyTree
 from policytree.evaluation import leaf_summary
@@ -80,6 +80,7 @@ def run(job: Job) -> None:
         raise InputError("--data-dir goes with --dataset; leave it out.")
     folder = check_folder(job.output)
     study = _study(job)
+    job = replace(job, tree=tree_options(job.tree, study))
     _refuse_small_arms(job, study)
     printer = report.Printer(Console(highlight=False))
     printer.add(*report.data_section(study))

@@ -150,23 +150,35 @@ def certificate(result: Result) -> dict[str, str]:
     among = f"{splits:,} possible splits of {features} covariates"
     if not data.exact:
         among += " (thinned to the quantiles of very long columns)"
-    allowed = f"of depth {estimator.max_depth} or less"
+    allowed = _allowed(estimator)
     words = {
         Status.OPTIMAL: f"optimal: no tree {allowed} is better, among {among}",
         Status.OPTIMAL_GIVEN_GUESSES: f"optimal for these thresholds: no tree {allowed} is better, among {among}",
         Status.TIME_LIMIT: f"time limit: a better tree {allowed} may exist, but none beyond the bound; {among}",
     }
-    price = f", less {estimator.regularization:g} per leaf" if estimator.regularization else ""
-    if study.direction == "minimize":
-        price = price.replace("less", "plus")
-    return {
+    prices = [f"{estimator.regularization:g} per leaf"] * bool(estimator.regularization)
+    prices += ["what its questions cost"] * bool(estimator.feature_costs)
+    price = (", plus " if study.direction == "minimize" else ", less ") + " and ".join(prices) if prices else ""
+    facts = {
         "status": words.get(estimator.status_, estimator.status_.value),
         "objective": f"{number(estimator.objective_value_)} (mean {study.outcome} on the rows that chose the "
         f"tree{price}: flattered)",
         "bound": number(estimator.objective_bound_),
         "gap": number(estimator.optimality_gap_, 3),
-        "search": f"{estimator.solution_.seconds:.2g} s",
     }
+    if estimator.feature_costs:
+        facts["questions"] = f"cost {number(estimator.expected_cost_)} a row on average; held-out values leave it out"
+    return {**facts, "search": f"{estimator.solution_.seconds:.2g} s"}
+
+
+def _allowed(estimator) -> str:
+    """The trees that were searched, in words."""
+    words = f"of depth {estimator.max_depth} or less"
+    if estimator.max_leaf_nodes is not None:
+        words += f" and at most {estimator.max_leaf_nodes} leaves"
+    if estimator.root_feature:
+        words += f" that begins with {' or '.join(estimator.root_feature)}"
+    return words
 
 
 def _values(result: Result) -> RenderableType:

@@ -125,6 +125,29 @@ def study_from_dataset(name: str, data_dir: str | None, roles: Roles) -> Study:
     return _build(name, dataset.frame, merged, roles.direction or dataset.direction, dataset, known)
 
 
+def tree_options(options: dict, study: Study) -> dict:
+    """The tree's options as its estimator takes them: what names covariates is read and checked.
+
+    Raises
+    ------
+    InputError
+        If a name is no covariate, or a cost no number >= 0.
+    """
+    costs: dict[str, float] = {}
+    for text in options["feature_costs"] or ():
+        name, _, value = (piece.strip() for piece in text.rpartition("="))
+        require_column(name, "--feature-cost", study.X)
+        cost = _number(value)
+        if cost is None or not 0 <= cost < np.inf or name in costs:
+            wrong = "twice" if name in costs else f"as {value!r}"
+            raise InputError(
+                f"--feature-cost gives the cost of {name!r} {wrong}; give one number >= 0, as in {name}=2."
+            )
+        costs[name] = cost
+    roots = column_names(options["root_feature"], "--root-feature", study.X)
+    return {**options, "feature_costs": costs or None, "root_feature": roots or None}
+
+
 def _joined(names: tuple[str, ...]) -> str | None:
     return ",".join(names) or None
 

@@ -241,3 +241,22 @@ def test_the_readme_shows_what_its_command_prints(tmp_path):
     assert values.loc["always free", "difference_upper"] < 0
     assert values.loc["status quo", "difference_upper"] < 0
     assert max(map(len, out.splitlines())) <= 80
+
+
+def test_leaves_costs_of_questions_and_the_first_one(csv, tmp_path):
+    code, out, err = design(
+        csv, tmp_path / "out", "--no-value", "--cv", "2", "--propensity", "0.5", "--regularization", "0.01",
+        "--max-leaf-nodes", "3", "--feature-cost", "age=0.25", "--feature-cost", "income = 0.5",
+        "--root-feature", "income, region",
+    )  # fmt: skip
+    assert code == 0, err
+    words = " ".join(out.split())
+    assert "no tree of depth 2 or less and at most 3 leaves that begins with income or region is better" in words
+    assert "less 0.01 per leaf and what its questions cost: flattered" in words
+    saved = json.loads((tmp_path / "out" / "tree.json").read_text())
+    options, tree = saved["design"]["options"], from_json((tmp_path / "out" / "tree.json").read_text())
+    assert options["feature_costs"] == {"age": 0.25, "income": 0.5} and options["root_feature"] == ["income", "region"]
+    assert tree.n_leaves == 3 and tree.features[tree.feature[0]].name == "region"
+    asked = tree.n_node_samples[tree.feature == 0].sum() / tree.n_node_samples[0]
+    assert saved["certificate"]["expected_cost"] == pytest.approx(0.25 * asked)
+    assert f"cost {0.25 * asked:.4f}"[:10] in words and "held-out values leave it out" in words
