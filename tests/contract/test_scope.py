@@ -11,7 +11,8 @@ import pytest
 
 from policytree.exceptions import InputError
 from policytree.solvers import SOLVERS
-from policytree.types import SearchLimits, Status
+from policytree.solvers.guessed import solve_with_guesses
+from policytree.types import Guesses, SearchLimits, Status
 from tests import checker, oracles, strategies
 from tests.contract.solving import PATIENCE, assert_same_tree, prove, solve
 from tests.strategies import Case
@@ -171,6 +172,23 @@ def test_a_search_cut_short_keeps_the_scope(solver, time_limit):
     case = Case(X, losses, 1.0, 4, max_leaf_nodes=9, feature_costs=rng.random(8) / 50, root_features=(3, 5))
     solution = solve(solver, case, SearchLimits(time_limit))
     assert solution.status is Status.TIME_LIMIT and solution.gap > 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_guessed_lower_bounds_hold_and_keep_the_scope(seed):
+    rng = np.random.default_rng([seed, 91])
+    for draw in range(60):
+        case = scoped_case(rng) if draw % 2 else strategies.random_case(rng, max_rows=9)
+        problem, optimum = case.problem(), case.optimum()
+        chosen = rng.integers(0, case.losses.shape[1], len(case.X))
+        reference = case.losses[np.arange(len(case.X)), chosen]
+        solution = solve_with_guesses(problem, Guesses(reference_losses=reference))
+        assert (optimum is None) == (solution.status is Status.INFEASIBLE)
+        if optimum is not None:
+            checker.check_solution(problem, case.X, solution)
+            error = 1e-12 * (1 + checker.absolute_total(case.losses))
+            assert solution.lower_bound - error <= optimum <= solution.objective + error, case
+            assert solution.objective - optimum <= solution.guarantees["theorem_1"] + error, case
 
 
 def test_what_problems_refuse():
