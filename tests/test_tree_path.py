@@ -192,7 +192,7 @@ def test_an_interrupt_ends_the_whole_path():
             path = tree_path(OptimalTreeClassifier(max_depth=4, time_limit=30.0), X, y)
     finally:
         timer.cancel()
-    assert time.perf_counter() - start < 3.0
+    assert time.perf_counter() - start < 6.0
     assert not path.proved and len(path) >= 1
 
 

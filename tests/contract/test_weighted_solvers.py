@@ -234,7 +234,7 @@ def test_an_interrupt_returns_the_best_tree(n_jobs):
     checker.check_solution(problem, case.X, solution)
     assert solution.status is Status.INTERRUPTED
     assert solution.tree.n_leaves > 1  # what was found by then is kept
-    assert seconds < 3  # each of four draws has ten seconds or more
+    assert seconds < 6  # each of four draws has ten seconds or more
 
 
 def test_an_interrupt_ends_both_halves_of_auto():
