@@ -264,6 +264,8 @@ BAD = {
     "cost in words": ({"feature_costs": {"age": "dear"}}, "costs 'dear'"),
     "too few costs": ({"feature_costs": [1.0, 2.0]}, "or 4 numbers, one a column of X; got 2"),
     "one cost": ({"feature_costs": 0.5}, "or 4 numbers, one a column of X; got 0.5"),
+    "one cost in an array": ({"feature_costs": np.array(0.5)}, "or 4 numbers, one a column of X"),
+    "split on a number in an array": ({"split_features": np.array(1)}, "split_features names the column"),
     "cost twice": ({"feature_costs": {"age": 1, 0: 2}}, "names a column twice"),
     "split on an unknown": ({"split_features": ["age", "weight"]}, "split_features names the column 'weight'"),
     "split on nothing": ({"split_features": []}, "split_features names no column"),

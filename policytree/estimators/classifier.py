@@ -27,7 +27,8 @@ class OptimalTreeClassifier(ClassifierMixin, TreeEstimator):
         The price of a leaf as a share of the total weight: the tree minimises ``error rate + regularization * leaves``
         (Hu, Rudin and Seltzer, "Optimal sparse decision trees", NeurIPS 2019, eq. 1).
     max_depth : int or None, default 3
-        Largest number of splits on a path. None leaves it to ``regularization`` alone; proofs then take much longer.
+        Largest number of splits on a path. None leaves it to ``regularization`` and
+        ``max_leaf_nodes``; proofs then take much longer.
     min_samples_leaf : int, default 1
         Smallest number of rows in a leaf (weights are not counted).
     objective : {"accuracy", "balanced_accuracy"}, default "accuracy"

@@ -28,7 +28,8 @@ class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
     regularization : float, default 0
         The price of a leaf, in the unit of the mean cost: the tree minimises ``mean cost + regularization * leaves``.
     max_depth : int or None, default 3
-        Largest number of splits on a path; None means no limit (then set ``regularization``).
+        Largest number of splits on a path; None means no limit (then set ``regularization``, or
+        ``max_leaf_nodes``).
     min_samples_leaf : int, default 1
         Smallest number of rows in a leaf (weights are not counted).
     solver, solver_options, guesses, time_limit, memory_limit, max_bins, n_jobs, random_state, verbose

@@ -48,12 +48,17 @@ def column_numbers(argument: str, columns, features: tuple[Feature, ...]) -> tup
     """Positions of columns given by name or position, one or a list of them; ascending. None stays None."""
     if columns is None:
         return None
-    if isinstance(columns, (str, numbers.Integral)) or not isinstance(columns, Iterable):
+    if isinstance(columns, str) or not _is_list(columns):
         columns = [columns]
     found = tuple(sorted({_column_number(argument, column, features) for column in columns}))
     if not found:
         raise InputError(f"{argument} names no column; name at least one, or leave it at None.")
     return found
+
+
+def _is_list(values) -> bool:
+    """Arrays without a dimension look as if one could go through them."""
+    return isinstance(values, Iterable) and getattr(values, "ndim", 1) > 0
 
 
 def _column_number(argument: str, column, features: tuple[Feature, ...]) -> int:
@@ -82,7 +87,7 @@ def column_costs(argument: str, costs, features: tuple[Feature, ...]) -> np.ndar
         if len({j for j, _ in given}) < len(given):
             raise InputError(f"{argument} names a column twice, by name and by position; keep one of the two.")
     else:
-        values = list(costs) if isinstance(costs, Iterable) and not isinstance(costs, str) else None
+        values = list(costs) if _is_list(costs) and not isinstance(costs, str) else None
         if values is None or len(values) != len(features):
             raise InputError(
                 f"{argument} must be a mapping from column to cost, or {len(features)} numbers, one a column of X; got "

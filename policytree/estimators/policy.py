@@ -18,7 +18,8 @@ class PolicyTree(TreeEstimator):
     Parameters
     ----------
     max_depth : int or None, default 2
-        Largest number of splits on a path; None means no limit (then set ``regularization``).
+        Largest number of splits on a path; None means no limit (then set ``regularization``, or
+        ``max_leaf_nodes``).
     regularization : float, default 0
         The price of a leaf, in mean reward per person: the tree minimises ``mean loss + regularization * leaves``.
     min_samples_leaf : int, default 1
