@@ -34,13 +34,18 @@ def keep_cuts(data: BinnedData, cuts: list[np.ndarray], *, exact: bool) -> Binne
 def keep_rows(data: BinnedData, rows: np.ndarray) -> BinnedData:
     """Some rows of the data, with those cuts that still tell rows apart.
 
-    Of cuts that the remaining rows cannot tell apart, the middle one is kept.
+    Of cuts that the remaining rows cannot tell apart, the middle one is kept; but "missing against the rest" (threshold
+    infinity) for rows with and without a value, from which alone one sees where missing values go.
     """
     part = replace(data, codes=np.ascontiguousarray(data.codes[:, rows]))
     cuts = []
-    for codes in part.codes:
+    for codes, column in zip(part.codes, data.columns, strict=True):
         present = np.unique(codes).astype(np.int64)
-        cuts.append((present[:-1] + present[1:] - 1) // 2)
+        kept = (present[:-1] + present[1:] - 1) // 2
+        last = len(column.thresholds)
+        if len(kept) and present[-1] == last and np.isposinf(column.thresholds[-1]):
+            kept[-1] = last - 1
+        cuts.append(kept)
     return keep_cuts(part, cuts, exact=True)
 
 

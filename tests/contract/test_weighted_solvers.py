@@ -117,10 +117,24 @@ def test_trees_are_found_again_in_the_columns_they_came_from(seed):
     weights = None if problem.weights is None else problem.weights[rows]
     part = replace(problem, data=keep_rows(problem.data, rows), losses=problem.losses[rows], weights=weights)
     few = SOLVERS["direct"](part)
+    checker.check_tree_arrays(few.tree, case.X[rows], part.losses)  # missing values go where they were in the search
     assert all(data.min() == 0 and data.max() == bins - 1 for data, bins in zip(*_codes(part), strict=True))
     preorder_splits(few.tree, problem.data)  # every threshold is one of the whole data's
     whole, _ = rescore(problem, few.tree)
     checker.check_tree_arrays(whole, case.X, problem.losses)
+
+
+def test_rows_that_miss_a_value_keep_their_side_among_few_rows():
+    """Of some rows with one value and others without, a split that says "missing goes left" would tell nobody apart."""
+    X = np.array([[0.0], [0.0], [np.nan], [1.0], [2.0], [3.0]])
+    losses = np.array([[0, 5], [0, 5], [5, 0], [0, 1], [0, 1], [0, 1.0]])
+    problem, rows = strategies.Case(X, losses).problem(), np.array([0, 1, 2])
+    part = replace(problem, data=keep_rows(problem.data, rows), losses=losses[rows])
+    few = SOLVERS["direct"](part)
+    assert few.objective == 0
+    checker.check_tree_arrays(few.tree, X[rows], losses[rows])
+    whole = replace(problem, losses=np.where(np.isin(np.arange(6), rows)[:, None], losses, 0.0))
+    assert rescore(whole, few.tree)[1] == 0
 
 
 def _codes(problem):
