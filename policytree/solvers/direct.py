@@ -13,13 +13,15 @@ from policytree.binning import bin_matrix
 from policytree.solvers import search_kernels as kernels
 from policytree.solvers.clock import Clock
 from policytree.solvers.fixed_point import MOST_PRICED, FixedPoint, to_fixed_point
-from policytree.solvers.node import expand, grow_fully, prepare, refuse_memory, rows_of
+from policytree.solvers.look_ahead import look_ahead
+from policytree.solvers.node import Splits, expand, grow_fully, prepare, refuse_memory, rows_of
 from policytree.solvers.scoring import finish, leaf_only
 from policytree.solvers.workers import RootFeature, Stack
 from policytree.types import Problem, Progress, SearchLimits, Solution, Status
 
 # Independent searches, whatever the number of threads, so that it cannot change the tree; deep ones have a cache each.
 LANES, SWEEP_LANES = 2, 8
+MOST_GROWN = 12  # levels of trees made by looking two ahead
 
 
 def solve_direct(
@@ -79,10 +81,10 @@ def _solve(problem: Problem, limits: SearchLimits, switches: np.ndarray, merge: 
     fixed = to_fixed_point(problem.losses, problem.leaf_penalty, most_leaves, problem.feature_costs, problem.weights)
     refuse_memory(problem, limits)
     node = prepare(problem, fixed, merge)
-    leaf, floor = kernels.node_sums(node.planes, node.n_actions - 1, node.minima, 0, node.n_rows)
+    leaf, floor = node.leaf()
     if leaf >= kernels.FEASIBLE:
         return leaf_only(problem, fixed, Status.INFEASIBLE, clock.seconds())
-    search = _Search(problem, node, int(leaf), int(floor), limits, clock, fixed)
+    search = _Search(problem, node, leaf, floor, limits, clock, fixed)
     search.run()
     counters = {"merged_rows": node.n_rows, **search.counters()}
     status = Status.OPTIMAL if problem.data.exact else Status.OPTIMAL_GIVEN_GUESSES
@@ -183,18 +185,32 @@ class _Search:
             self.bound = self.best
             return
         target = self._useful_depth()
+        if target > 3:
+            self._grow([(-1, 0)], target)
         # Shallower problems first: cheap beside the last one, and each leaves an incumbent behind. Their bounds do not
         # hold for deeper trees.
         for depth in range(first, target + 1):
+            if depth > 3:
+                self._grow(expand(node, self.tree), target)
+            if self._useful_depth() < depth:  # an incumbent so good that deeper trees cannot pay
+                break
             self.final = depth == target
             by_price = self.problem_depth == kernels.UNLIMITED and target < self.most_leaves - 1
             self.depth = kernels.UNLIMITED if self.final and by_price else depth
             self._all_rounds(roots, cuts)
             if self.clock.stopped:
                 return
-            if self._useful_depth() <= depth:  # an incumbent so good that deeper trees cannot pay
-                self.bound = self.best
-                return
+        if self._useful_depth() <= depth:
+            self.bound = self.best
+
+    def _grow(self, splits: Splits, depth: int) -> None:
+        """Make a deeper tree of one that is good, for an incumbent."""
+        if self._any_root() and self.leaf_limit == kernels.UNLIMITED:
+            value, tree = look_ahead(self.node, splits, min(depth, MOST_GROWN), self.clock.flag)
+            if value < self.best:
+                self.best, self.tree = value, tree
+                if self.features:
+                    self._report()
 
     def _two_splits(self, f: int, t: int) -> tuple[int, int]:
         """The incumbent of depth two as :func:`expand` reads it."""
@@ -207,7 +223,7 @@ class _Search:
         for f in np.argsort(roots, kind="stable"):
             if f in self.roots:
                 low = np.full(node.bins[f] - 1, -kernels.INF, np.int64)
-                self.features[int(f)] = RootFeature(low, low.copy(), int(cuts[f]), self._paid(int(f)))
+                self.features[int(f)] = RootFeature(low, low.copy(), int(cuts[f]), node.paid(int(f)))
         names = list(self.features)
         self.useful = min(self.depth, self._useful_depth())
         # Sweeps keep nothing from one root feature to the next: any free worker serves any lane.
@@ -224,11 +240,6 @@ class _Search:
             self.clock.flag[kernels.S_SIMILAR] = 0  # a bound for moved rows would have to price longer paths
         self._round(first=True)
         self._round(first=False)
-
-    def _paid(self, f: int) -> int:
-        """What a first split on a column costs."""
-        mass = self.node.planes[-3].sum() if self.node.price[-1] > 0 else 0
-        return int(self.node.price[self.node.groups[f]] * mass)
 
     def _round(self, first: bool) -> None:
         """Let every lane advance its open features, all from the incumbent that the round starts with."""

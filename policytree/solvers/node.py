@@ -12,6 +12,8 @@ from policytree.solvers.fixed_point import FixedPoint
 from policytree.solvers.merge import merge_equal_rows
 from policytree.types import Problem, SearchLimits
 
+Splits = list[tuple[int, int]]  # (column, cut) in preorder, (-1, 0) for a leaf
+
 
 @dataclass
 class Node:
@@ -39,6 +41,17 @@ class Node:
     def arrays(self) -> tuple:
         """Return the leading arguments of kernels that price splits."""
         return (*self.rows(), self.groups, self.price)
+
+    def leaf(self) -> tuple[int, int]:
+        """Value of all rows as one leaf, without its penalty, and what no tree can go below."""
+        value, floor = kernels.node_sums(self.planes, self.n_actions - 1, self.minima, 0, self.n_rows)
+        return int(value), int(floor)
+
+    def paid(self, column: int) -> int:
+        """What a split of all rows on a column costs."""
+        if self.price[-1] == 0:
+            return 0
+        return int(self.price[self.groups[column]] * self.planes[self.n_actions - 1 + len(self.minima)].sum())
 
 
 def prepare(problem: Problem, fixed: FixedPoint, merge: bool) -> Node:
@@ -81,18 +94,18 @@ def rows_of(node: Node, rows: np.ndarray) -> Node:
     return replace(node, codes=np.ascontiguousarray(codes), planes=np.ascontiguousarray(planes))
 
 
-def grow_fully(node: Node) -> tuple[int, list[tuple[int, int]]]:
+def grow_fully(node: Node) -> tuple[int, Splits]:
     """Split until the rows of a leaf agree on the best action or cannot be told apart: no tree costs less.
 
     Returns the value and the tree. Only for free leaves without a limit of depth or size.
     """
     total = 0
-    out: list[tuple[int, int]] = []
+    out: Splits = []
     stack = [np.arange(node.n_rows)]
     while stack:
         rows = stack.pop()
         part = rows_of(node, rows)
-        leaf, floor = kernels.node_sums(part.planes, part.n_actions - 1, part.minima, 0, part.n_rows)
+        leaf, floor = part.leaf()
         differ = np.flatnonzero(part.codes.min(axis=1) < part.codes.max(axis=1))
         if leaf == floor or len(differ) == 0:
             total += int(leaf)
@@ -107,9 +120,9 @@ def grow_fully(node: Node) -> tuple[int, list[tuple[int, int]]]:
     return total, out
 
 
-def expand(node: Node, tree: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def expand(node: Node, tree: Splits) -> Splits:
     """Write out the lower splits that the kernels leave implicit (see :func:`search_kernels.advance`)."""
-    out: list[tuple[int, int]] = []
+    out: Splits = []
     entries = iter(tree)
 
     def walk(rows: np.ndarray) -> None:
@@ -117,9 +130,9 @@ def expand(node: Node, tree: list[tuple[int, int]]) -> list[tuple[int, int]]:
         if column < kernels.OPEN:
             part, leaves = rows_of(node, rows), kernels.OPEN - column
             if leaves <= 2:
-                out.extend(_one_split(part)[1] if leaves == 2 else [(-1, 0)])
+                out.extend(one_split(part)[1] if leaves == 2 else [(-1, 0)])
                 return
-            column, cut = _solve_two(part, leaves)
+            _, column, cut = two_splits(part, leaves)
         if column == -1:
             out.append((-1, 0))
             return
@@ -131,7 +144,7 @@ def expand(node: Node, tree: list[tuple[int, int]]) -> list[tuple[int, int]]:
             for part in parts:
                 walk(part)
             return
-        saved, sides = zip(*(_one_split(rows_of(node, part)) for part in parts), strict=True)
+        saved, sides = zip(*(one_split(rows_of(node, part)) for part in parts), strict=True)
         if cut < 0:  # three leaves: the side that saves more may split
             sides = (sides[0], [(-1, 0)]) if saved[0] >= saved[1] else ([(-1, 0)], sides[1])
         out.extend(sides[0] + sides[1])
@@ -140,31 +153,41 @@ def expand(node: Node, tree: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return out
 
 
-def _one_split(node: Node) -> tuple[int, list[tuple[int, int]]]:
+def one_split(node: Node) -> tuple[int, Splits]:
     """What at most one split saves, and the splits."""
-    leaf, _ = kernels.node_sums(node.planes, node.n_actions - 1, node.minima, 0, node.n_rows)
     value, f, t = kernels.best_one_split(*node.arrays())
-    saved = int(leaf - value) - node.lam
+    saved = node.leaf()[0] - int(value) - node.lam
     return (saved, [(int(f), int(t)), (-1, 0), (-1, 0)]) if saved > 0 else (0, [(-1, 0)])
 
 
-def _solve_two(node: Node, leaves: int) -> tuple[int, int]:
-    """First split of the best tree of depth two and 3 or 4 leaves as the kernels state it; (-1, 0) for a leaf."""
-    occurring = [np.unique(codes, return_inverse=True) for codes in node.codes]  # a cut must leave rows on both sides
-    columns = [f for f, (values, _) in enumerate(occurring) if len(values) > 1]
-    if not columns:
-        return -1, 0
-    bins = np.array([len(occurring[f][0]) for f in columns], dtype=np.int64)
-    codes = np.array([occurring[f][1] for f in columns], dtype=np.uint16)
-    offset = np.concatenate([[0], np.cumsum(bins)]).astype(np.int64)
-    part = replace(node, codes=codes, bins=bins, offset=offset, groups=node.groups[columns])
+def two_splits(node: Node, leaves: int, flag: np.ndarray | None = None) -> tuple[int, int, int]:
+    """The best tree of depth two and 3 or 4 leaves: value, and first split as kernels state it, -1, 0 for a leaf."""
+    part, columns, codes = _occurring(node)  # a cut must leave rows on both sides
+    if not len(columns):
+        return node.leaf()[0] + node.lam, -1, 0
     roots, cuts = np.empty((2, len(columns)), np.int64)
-    switches = np.array([0, 1, 1, 1], dtype=np.int64)
-    _, f, t, _ = kernels.depth_two(*part.arrays(), node.lam, leaves, roots, cuts, switches)
+    flag = np.array([0, 1, 1, 1], dtype=np.int64) if flag is None else flag
+    value, f, t, _ = kernels.depth_two(*part.arrays(), node.lam, leaves, roots, cuts, flag)
     if f < 0:
-        return -1, 0
-    t = int(occurring[columns[f]][0][t])
-    return -2 - columns[f], t if leaves > 3 else -1 - t
+        return int(value), -1, 0
+    t = int(codes[part.offset[f] + t])
+    return int(value), -2 - int(columns[f]), t if leaves > 3 else -1 - t
+
+
+def _occurring(node: Node) -> tuple[Node, np.ndarray, np.ndarray]:
+    """The node without columns and codes that its rows lack, its columns, and its codes, as they were before."""
+    p, n = node.codes.shape
+    S = int(node.offset[-1])
+    codes, planes = np.empty((p, n), np.uint16), np.empty((len(node.planes), n), np.int64)
+    bins, columns, groups = np.empty((3, p), np.int64)
+    offset, names = np.empty(p + 1, np.int64), np.concatenate([np.arange(b) for b in node.bins])
+    kept = np.empty(S, np.int64)
+    q = kernels.compress(
+        node.codes, node.planes, np.arange(n, dtype=np.int32), 0, n, node.bins, node.offset, np.arange(p), node.groups,
+        names, codes, planes, bins, offset, columns, groups, kept,
+    )  # fmt: skip
+    part = replace(node, codes=codes[:q], planes=planes, bins=bins[:q], offset=offset[: q + 1], groups=groups[:q])
+    return part, columns[:q], kept
 
 
 def refuse_memory(problem: Problem, limits: SearchLimits) -> None:

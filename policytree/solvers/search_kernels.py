@@ -37,6 +37,7 @@ R_PHASE, R_M, R_P, R_DEPTH, R_BUDGET, R_BEST, R_NTREE, R_USE = 0, 1, 2, 3, 4, 5,
 R_LAST, R_NEXT, R_FEATURE, R_CUT, R_VL, R_NLEFT, R_SPLITLB, R_TRUNC = 8, 9, 10, 11, 12, 13, 14, 15
 R_KEY1, R_KEY2, R_LEAVES, R_SHARE, R_FIRST, R_PRICE = 16, 17, 18, 19, 20, 21
 N_REGISTERS = 22
+BOTH = -1  # as R_SHARE: either side may have all leaves but one
 # Phases of a level.
 ENTER, FEATURE, CUT, LEFT, RIGHT, DONE = 0, 1, 2, 3, 4, 5
 # Counters of work.
@@ -1027,7 +1028,7 @@ def depth_two(codes, planes, P, minima, m, bins, offset, groups, price, lam, lea
     return best, best_f, best_t, True
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@nb.njit(cache=True, nogil=True, error_model="numpy")
 def compress(codes, planes, index, a, b, bins, offset, col, groups, cutmap, to_codes, to_planes, to_bins, to_offset,
              to_col, to_groups, to_cutmap):  # fmt: skip
     """Copy rows index[a..b], dropping codes and features that do not occur there; returns the number of features."""
@@ -1788,9 +1789,9 @@ def advance(
     whose lower splits are left to the caller (cut -1 - t: only one side may have one), and OPEN - h for such a subtree
     of which only the largest number h of leaves is stated.
 
-    With a limit L of leaves that binds (R_LEAVES), bounds of a cut's sides are those of at most L - 1 leaves. A cut is
-    solved share by share (R_SHARE: leaves of its left side), the smaller side first, and then closed: its bounds add up
-    to the budget.
+    With a limit L of leaves that binds (R_LEAVES), bounds of a cut's sides are those of at most L - 1 leaves each: they
+    come first (R_SHARE: BOTH). Where they do not refute a cut, it is solved share by share (R_SHARE: leaves of its left
+    side), the smaller side first, and then closed: its bounds add up to the budget.
     """
     constrained = len(minima) > 0
     lanes = P == 1 and not constrained
@@ -1882,7 +1883,10 @@ def advance(
                 _recall_sides(sides, keys, B - 1, left[level], right[level])
         elif phase == CUT:
             cuts = nbins[level, f] - 1
-            if r[R_SHARE] == leaves:  # all shares were tried
+            widest_side = leaves - 1
+            if r[R_USE] < 30:
+                widest_side = min(widest_side, 1 << (r[R_USE] - 1))
+            if r[R_SHARE] > widest_side:  # all shares were tried
                 right[level, t] = max(right[level, t], budget - left[level, t])
                 r[R_SHARE] = 0
                 cuts_solved += level == 0 and batch == 0
@@ -1962,9 +1966,10 @@ def advance(
                     r[R_PHASE] = FEATURE
                     continue
                 r[R_CUT] = t
-                r[R_SHARE] = 1 if limited else 0
+                if limited:
+                    r[R_SHARE] = leaves - widest_side if sweeps else BOTH
                 counters[C_CUTS] += not sweeps
-            r[R_FIRST] = 1 if limited and 2 * r[R_SHARE] > leaves else 0
+            r[R_FIRST] = 1 if 2 * r[R_SHARE] > leaves else 0
             r[R_PHASE] = LEFT
             push = r[R_FIRST]
         elif phase in (LEFT, RIGHT):
@@ -1978,7 +1983,8 @@ def advance(
                 for i in range(n):
                     ltree[level, i, 0] = tree[level + 1, i, 0]
                     ltree[level, i, 1] = tree[level + 1, i, 1]
-            if not limited or (r[R_SHARE] if on_left else leaves - r[R_SHARE]) == leaves - 1:
+            both = not limited or r[R_SHARE] == BOTH
+            if both or (r[R_SHARE] if on_left else leaves - r[R_SHARE]) == leaves - 1:
                 _spread_bounds(left[level], right[level], least[level], most[level], 0, nbins[level, f] - 1, t,
                                v if on_left else -INF, -INF if on_left else v, constrained,
                                control[S_SIMILAR] != 0)  # fmt: skip
@@ -1987,7 +1993,7 @@ def advance(
             if phase == LEFT and own + (right[level, t] if on_left else left[level, t]) < budget:
                 r[R_PHASE] = RIGHT
                 push = 1 - r[R_FIRST]
-            elif phase == RIGHT and n > 0 and r[R_VL] + v < budget:
+            elif phase == RIGHT and r[R_SHARE] != BOTH and n > 0 and r[R_VL] + v < budget:
                 r[R_BEST] = r[R_VL] + v + r[R_PRICE]
                 k = r[R_NLEFT]
                 tree[level, 0, 0] = ncol[level, f]
@@ -2001,8 +2007,13 @@ def advance(
                     tree[level, a + i, 0] = tree[level + 1, i, 0]
                     tree[level, a + i, 1] = tree[level + 1, i, 1]
                 r[R_NTREE] = 1 + k + n
-            if push < 0 and limited:
+            if push < 0 and r[R_SHARE] > 0:
                 r[R_SHARE] += 1
+            elif push < 0 and limited and left[level, t] + right[level, t] < budget:
+                r[R_SHARE] = max(1, leaves - (1 << (r[R_USE] - 1))) if r[R_USE] < 30 else 1
+            elif push < 0 and limited:
+                r[R_SHARE] = 0
+                cuts_solved += level == 0
             elif push < 0 and level == 0 and batch == 0:
                 cuts_solved += 1
         else:
@@ -2041,7 +2052,9 @@ def advance(
                 ngroups[level + 1],
                 ncut[level + 1],
             )
-            if limited:
+            if limited and r[R_SHARE] == BOTH:
+                leaves -= 1
+            elif limited:
                 leaves = r[R_SHARE] if push == 0 else leaves - r[R_SHARE]
             level += 1
             r = reg[level]

@@ -74,9 +74,10 @@ class Stack:
 
     @staticmethod
     def _rows_kept(node: Node, useful: int) -> tuple[int, int]:
-        """Rows of the cache and of the bounds of swept sides: a power of two, as many as a search can make use of.
+        """Rows of the cache and of the bounds of swept sides: powers of two, as many as a search can make use of.
 
-        Memory that a small search never fills would still cost it time, page by page. Four places for each keep most apart.
+        Memory that a small search never fills would still cost it time, page by page. With four places for each, few
+        drive out one another.
         """
         if useful <= 3:  # only depth two is below the root: nothing is met twice
             return 2, 1
