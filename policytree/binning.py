@@ -175,16 +175,33 @@ def _thin(thresholds: np.ndarray, x: np.ndarray, max_bins: int) -> np.ndarray:
     return thresholds[np.unique(at[at < len(thresholds)])]
 
 
+def _distinct(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sorted distinct values, and the place of every number among them; whole steps in a small range are counted."""
+    low = x.min(initial=np.inf)
+    if x.max(initial=-np.inf) - low <= 4 * len(x):
+        steps = (x - low).astype(np.int64)
+        if (low + steps == x).all():
+            seen = np.bincount(steps) > 0
+            return low + np.flatnonzero(seen), (np.cumsum(seen) - 1)[steps]
+    order = np.argsort(x)
+    ascending = x[order]
+    new = np.concatenate([[True], ascending[1:] != ascending[:-1]])[: len(x)]
+    place = np.empty(len(x), dtype=np.int64)
+    place[order] = np.cumsum(new) - 1
+    return ascending[new], place
+
+
 def _numeric_columns(j: int, x: np.ndarray, max_bins: int) -> tuple[list, bool]:
     """Split columns and codes of one numeric feature, and whether every threshold was kept."""
     missing = np.isnan(x)
-    present = x[~missing]
-    values = np.unique(present)
+    present = x[~missing] if missing.any() else x
+    values, place = _distinct(present)
     thresholds = midpoints(values)
     exact = len(thresholds) < max_bins - missing.any()
     if not exact:
         thresholds = _thin(thresholds, present, max_bins - int(missing.any()))
-    codes = np.searchsorted(thresholds, x, side="left")
+    codes = np.zeros(len(x), dtype=np.int64)
+    codes[~missing if missing.any() else slice(None)] = np.searchsorted(thresholds, values, side="left")[place]
     out = []
     if missing.any() and len(values):
         right = np.where(missing, len(thresholds) + 1, codes)
@@ -234,8 +251,9 @@ def bin_matrix(
     BinnedData
         Constant columns have no cut and are left out of ``codes``, as are those that are not split on.
     """
-    X = np.ascontiguousarray(X, dtype=np.float64)
+    X = np.asarray(X, dtype=np.float64)
     features = features or tuple(Feature(f"x{j}") for j in range(X.shape[1]))
+    X = np.asfortranarray(X)  # columns are read one by one
     limit = MAX_BINS if max_bins is None else max_bins
     if not 2 <= limit <= MAX_BINS:
         raise InputError(f"max_bins must lie between 2 and {MAX_BINS}; got {max_bins}.")
