@@ -11,6 +11,7 @@ import numpy as np
 
 from policytree.binning import bin_matrix
 from policytree.solvers import search_kernels as kernels
+from policytree.solvers.binary import BinaryRoot, BinaryStack, blocks_for
 from policytree.solvers.clock import Clock
 from policytree.solvers.fixed_point import MOST_PRICED, FixedPoint, to_fixed_point
 from policytree.solvers.look_ahead import look_ahead
@@ -56,7 +57,10 @@ def solve_direct(
     root cuts are refuted by similar-support bounds (Angelino et al., CORELS, JMLR 2018; Brita et al., ConTree, AAAI
     2025), and a branch ends when the leaf penalty of its next split exceeds what is left to gain.
     """
-    _load_kernels(problem.max_depth is None or problem.max_depth > 2)
+    blocks = blocks_for(problem)
+    _load_kernels(blocks is None and (problem.max_depth is None or problem.max_depth > 2))
+    if blocks is not None:
+        _load_blocks(blocks)
     switches = np.array([0, similar_support, cache, look_ahead], dtype=np.int64)
     return _solve(problem, limits or SearchLimits(), switches, merge)
 
@@ -71,6 +75,21 @@ def _load_kernels(deep: bool) -> None:
     data = bin_matrix(np.column_stack([i % 5, i // 5]))
     losses = np.column_stack([(i + i // 5) % 2, (i + i // 5 + 1) % 2]).astype(float)  # a chessboard needs every level
     _solve(Problem(data, losses, 0.0, 4 if deep else 2), SearchLimits(), np.array([0, 1, 1, 1]), merge=True)
+
+
+@functools.cache
+def _load_blocks(kind: np.dtype) -> None:
+    """Do the same for two-valued columns and sums of one type."""
+    rows = np.arange(32)
+    data = bin_matrix(np.column_stack([rows >> j & 1 for j in range(5)]))
+    scale = {np.dtype(np.int16): 1.0, np.dtype(np.int32): 30_001.0, np.dtype(np.int64): np.pi}[kind]
+    parity = np.bitwise_count(rows) % 2
+    _solve(
+        Problem(data, scale * np.column_stack([parity, 1 - parity]), 0.0, 4),
+        SearchLimits(),
+        np.array([0, 1, 1, 1]),
+        True,
+    )
 
 
 def _solve(problem: Problem, limits: SearchLimits, switches: np.ndarray, merge: bool) -> Solution:
@@ -117,6 +136,8 @@ class _Search:
         self.leaf_limit = kernels.UNLIMITED if problem.max_leaf_nodes is None else problem.max_leaf_nodes
         self.most_leaves = min([node.n_rows, self.leaf_limit, *(totals // node.minima)])
         self.final = False
+        self.kind = blocks_for(problem)
+        self.blocks: BinaryRoot | None = None
         self.work = np.zeros(kernels.N_COUNTERS, dtype=np.int64)
         self.features: dict[int, RootFeature] = {}
         self.lock = threading.Lock()
@@ -168,9 +189,12 @@ class _Search:
         node = self.node
         roots = np.empty(len(node.bins), np.int64)
         cuts = np.empty(len(node.bins), np.int64)
-        value, f, t, _ = kernels.depth_two(
-            *node.arrays(), node.lam, min(self.leaf_limit, 4), roots, cuts, self.clock.flag
-        )
+        if self.kind is not None:
+            value, f, t = self._make_blocks(roots, cuts)
+        else:
+            value, f, t, _ = kernels.depth_two(
+                *node.arrays(), node.lam, min(self.leaf_limit, 4), roots, cuts, self.clock.flag
+            )
         first = 3
         if self._any_root():
             self.best, self.tree = int(value), [self._two_splits(int(f), int(t))]
@@ -212,6 +236,17 @@ class _Search:
                 if self.features:
                     self._report()
 
+    def _make_blocks(self, roots: np.ndarray, cuts: np.ndarray) -> tuple[int, int, int]:
+        """Depth two by blocks of two-valued columns, which the search beyond goes on with."""
+        if not self.clock.fits_memory(BinaryRoot.bytes(self.node, self.kind, self._useful_depth())):
+            self.clock.stop(Status.MEMORY_LIMIT)
+            return self.best, -1, 0
+        self.blocks = BinaryRoot(self.node, self.kind, self.clock.flag)
+        self.work += self.blocks.counters
+        roots[:], cuts[:] = self.blocks.first, 0
+        f = int(np.argmin(roots))
+        return (int(roots[f]), f, 0) if roots[f] < self.best else (self.best, -1, 0)
+
     def _two_splits(self, f: int, t: int) -> tuple[int, int]:
         """The incumbent of depth two as :func:`expand` reads it."""
         return (-1, 0) if f < 0 else (-2 - f, -1 - t if self.leaf_limit == 3 else t)
@@ -230,16 +265,26 @@ class _Search:
         lanes = SWEEP_LANES if self.useful <= 3 else LANES
         self.lanes = [_Lane(names[k::lanes]) for k in range(min(lanes, len(names)))]
         self.free: list[Stack] = []
+        if self.blocks is not None:
+            self.blocks.share(self.useful)
+        else:
+            self._make_tables(len(names))
+        if self.clock.stopped:
+            return
+        self._round(first=True)
+        self._round(first=False)
+
+    def _make_tables(self, n_roots: int) -> None:
+        """Allocate what stacks share, unless memory is short."""
+        node = self.node
         lanes_at_once = min(self.limits.n_jobs, SWEEP_LANES) if self.useful <= 3 else LANES
-        if not self.clock.fits_memory(Stack.bytes(node, self.useful) * min(lanes_at_once, len(names))):
+        if not self.clock.fits_memory(Stack.bytes(node, self.useful) * min(lanes_at_once, n_roots)):
             self.clock.stop(Status.MEMORY_LIMIT)
             return
         part = node if self.useful == 3 else rows_of(node, np.arange(1))
         self.tables = kernels.make_tables(*part.rows(), node.price)
         if node.price[-1] > 0 and self.useful > MOST_PRICED:
             self.clock.flag[kernels.S_SIMILAR] = 0  # a bound for moved rows would have to price longer paths
-        self._round(first=True)
-        self._round(first=False)
 
     def _round(self, first: bool) -> None:
         """Let every lane advance its open features, all from the incumbent that the round starts with."""
@@ -270,6 +315,8 @@ class _Search:
         try:
             return self.free.pop()  # atomic: two threads never get the same
         except IndexError:
+            if self.blocks is not None:
+                return BinaryStack(self.blocks, self.useful)
             return Stack(self.node, self.useful, self.leaf_limit, self.tables)
 
     def _update_bound(self) -> None:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from policytree.solvers.binary import blocks_for
 from policytree.types import Problem
 
 LONG = 600.0  # seconds: a search beyond is worth a warning, or another solver
@@ -15,6 +16,8 @@ SOLVED = 0.4  # share of the root's cuts that bounds leave to solve, measured on
 MOST_SOLVED = 100  # of one feature's
 FEW = 9  # values of a feature whose cuts are all swept at once
 IN_BLOCK = 0.04  # what a pair of two-valued features costs beside other pairs
+PER_SCAN = 1e-10  # seconds to read an entry of a block of pair sums, measured
+PER_SUM = 4e-11  # seconds to add to one
 SOLVED_BELOW = 0.25  # the same on deeper levels, whose nodes have fewer rows
 
 
@@ -37,6 +40,8 @@ def estimated_seconds(problem: Problem) -> float:
         depth = min(depth, max(0.0, spread / problem.leaf_penalty - 1))
     if depth < 2 or p == 0:
         return PER_ROW * p * n * n_actions
+    if blocks_for(problem) is not None:
+        return _seconds_of_blocks(problem)
     # A long feature is solved at some 200 chosen cuts instead of all; two-valued ones share one block of products.
     larger = np.concatenate([np.cumsum(bins[::-1])[::-1][1:], [0.0]])
     cells = float((np.minimum(bins, 200.0) * larger).sum())
@@ -49,6 +54,17 @@ def estimated_seconds(problem: Problem) -> float:
     solved = float(np.minimum(SOLVED * (bins - 1), MOST_SOLVED).sum())
     three = (fill * rounds + read * solved) * _share_of_roots(problem, cuts)
     return math.exp(min(math.log(max(three, 1e-9)) + (depth - 3) * math.log(max(SOLVED_BELOW * cuts, 1.0)), 700.0))
+
+
+def _seconds_of_blocks(problem: Problem) -> float:
+    """Rough time where all columns have two values: a scan for every set of ``depth - 2`` literals, and the sums."""
+    p, depth = len(problem.data.n_bins), problem.max_depth
+    n = min(problem.data.n_rows, 2**p)
+    share = problem.data.codes.mean(axis=1)
+    on = float(np.minimum(share, 1.0 - share).sum())  # columns of a row that are on
+    scans = math.comb(p, depth - 2) * 2.0 ** (depth - 2) * p**2
+    sums = n * on**2 * p if depth == 3 else n * on**3 / 2 * p ** (depth - 3)
+    return PER_SCAN * scans + PER_SUM * sums
 
 
 def _share_of_roots(problem: Problem, cuts: float) -> float:

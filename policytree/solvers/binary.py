@@ -1,0 +1,293 @@
+"""Searches of depth three or more where there are two actions and every column has two values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from policytree.solvers import binary_kernels as kernels
+from policytree.solvers.fixed_point import to_fixed_point
+from policytree.solvers.node import Node
+from policytree.solvers.search_kernels import N_COUNTERS, OPEN
+from policytree.types import Problem
+
+Tree = list[tuple[int, int]]
+
+OPEN_FOUR = OPEN - 4  # in trees: a subtree of depth two, to be solved
+MOST_DEPTH = 6  # beyond, nodes are many and small: the other search has less to do for each
+CACHE_ROWS, SIDE_ROWS = 2**17, 2**17
+MOST_BYTES = 1 << 26  # of the blocks of one worker
+MOST_SHARED = 1 << 26
+MOST_PRODUCTS = 1 << 26
+
+
+def blocks_for(problem: Problem) -> np.dtype | None:
+    """Type of the blocks' sums: the smallest that holds every sum exactly; None if blocks do not apply.
+
+    They apply to depths from three to six, two actions, and columns that all have two values, unless leaves are limited
+    in number or have a minimum, splits cost something or the first is restricted, or the blocks would be large.
+    """
+    bins, n_rows, depth = problem.data.n_bins, problem.data.n_rows, problem.max_depth
+    n = len(bins)
+    if depth is None or not 3 <= depth <= MOST_DEPTH or problem.losses.shape[1] != 2 or n < 2 or (bins != 2).any():
+        return None
+    if problem.min_leaf > 1 or problem.min_leaf_per_arm > 0 or n * min(n_rows, 2 ** min(n, 60)) > MOST_PRODUCTS:
+        return None
+    if not (problem.max_leaf_nodes is problem.feature_costs is problem.root_features is None):
+        return None
+    losses = to_fixed_point(problem.losses, 0.0, 1).planes[0]
+    total = int(np.abs(losses).sum()) >> _common_zeros(losses)
+    fits = [kind for kind in (np.int16, np.int32) if total <= np.iinfo(kind).max // 2]
+    kind = np.dtype(fits[0] if fits else np.int64)
+    return kind if 2 * n**3 * kind.itemsize <= MOST_BYTES else None
+
+
+def _common_zeros(losses: np.ndarray) -> int:
+    """How many of the last bits are zero in all losses."""
+    bits = int(np.bitwise_or.reduce(losses))
+    return max((bits & -bits).bit_length() - 1, 0)
+
+
+def _aligned(shape: Iterable[int], kind: np.dtype) -> np.ndarray:
+    """Zeros that start where a vector may."""
+    size = int(np.prod(tuple(shape)))
+    raw = np.zeros(size * kind.itemsize + kernels.BYTES, np.uint8)
+    first = -raw.ctypes.data % kernels.BYTES
+    return raw[first : first + size * kind.itemsize].view(kind)
+
+
+class BinaryRoot:
+    """What all searches of one problem share: products of rows and columns, and the root's blocks."""
+
+    def __init__(self, node: Node, kind: np.dtype, flag: np.ndarray):
+        n, m = node.codes.shape
+        shift = _common_zeros(node.planes[0]) if kind != np.int64 else 0
+        self.kind = kind
+        lanes = kernels.BYTES // kind.itemsize
+        width = -(-n // lanes) * lanes
+        self.size = kernels.Size(n, width, shift, int(node.lam))
+        self.rare = np.where(2 * (node.codes == 1).sum(axis=1) <= m, 1, 0)
+        losses = node.planes[0] >> shift
+        products, floors = _aligned((m, width), self.kind), _aligned((m, width), self.kind)
+        start = np.empty(m + 1, np.int32)
+        count = np.count_nonzero(node.codes == self.rare[:, None])
+        items = np.empty(count, np.int32)
+        on = np.empty((n, m), np.uint8)
+        kernels.fill_products(node.codes, losses, self.rare, products.reshape(m, width), start, items, on)
+        np.minimum(products, 0, out=floors)
+        self.data = kernels.Rows(products, floors, items, start, losses, on, np.ascontiguousarray(node.planes[-2:]))
+        self.rows = np.arange(m, dtype=np.int32)
+        self.cube: np.ndarray | None = None
+        self.node = self.new_node()
+        self.counters = np.zeros(N_COUNTERS, np.int64)
+        work = self.new_work()
+        shared = self.rows, m, self.data, self.node, work, self.size, self.counters
+        two = kernels.open_two(*shared)
+        self.first = work.junk.copy()  # the value of depth two with each column as the first split
+        self.three = min(two, kernels.open_three(*shared, flag)[0])
+
+    @staticmethod
+    def bytes(node: Node, kind: np.dtype, useful: int) -> int:
+        """Roughly what the root and two workers take."""
+        n, m = node.codes.shape
+        shared = 8 * (2 * n) ** 3 if useful > 4 and 8 * (2 * n) ** 3 <= MOST_SHARED else 0
+        return 5 * kind.itemsize * n**3 + 3 * (2 * n) ** 2 * 8 + n * m * (2 * kind.itemsize + 9) + shared
+
+    def new_node(self) -> kernels.Blocks:
+        """Blocks of one node."""
+        n, width = self.size.n, self.size.width
+        shapes = (n, width), (n, width), (n, n, width), (width,), (width,)
+        G, F, J, one, low = (_aligned(shape, self.kind) for shape in shapes)
+        V2, V3, root3 = np.empty((3, 2 * n), np.int64)
+        totals, K, R, P = (np.empty(shape, np.int64) for shape in (4, (2, n), 2 * n * n, 4 * n * n))
+        first, listed = np.empty(n + 1, np.int64), np.empty(len(self.data.items), np.int32)
+        own, unshared = kernels.Upper(G, F, one, low, totals, P), np.empty(0, np.int64)
+        return kernels.Blocks(G, F, J, one, low, totals, K, V2, R, V3, root3, P, first, listed, unshared, -1, own)
+
+    def share(self, useful: int) -> None:
+        """For depth five and more: let the searches below all first splits share their values of depth two."""
+        size = (2 * self.size.n) ** 3
+        if useful > 4 and self.cube is None and 8 * size <= MOST_SHARED:
+            self.cube = np.full(size, kernels.UNKNOWN)
+
+    def below(self, node: kernels.Blocks, literal: int) -> kernels.Blocks:
+        """Return the node's blocks for the rows of one literal, with the values that all searches share."""
+        if self.cube is None or literal < 0:
+            return node
+        n2 = (2 * self.size.n) ** 2
+        P = self.cube[literal * n2 : (literal + 1) * n2]
+        return node._replace(P=P, cube=self.cube, literal=literal, upper=self.node.upper)
+
+    def new_work(self) -> kernels.Scratch:
+        """Scratch of one worker."""
+        n, width = self.size.n, self.size.width
+        T, complement, diagonal = (_aligned(shape, self.kind) for shape in ((n, n, width), (n, width), (width,)))
+        out = _aligned((4, width), self.kind).reshape(4, width)
+        junk, first, state = np.empty(n, np.int64), np.empty(n + 1, np.int64), np.full(n + 1, -1, np.int64)
+        listed = np.empty(len(self.data.items), np.int32)
+        return kernels.Scratch(T, complement, diagonal, out, junk, first, listed, state)
+
+
+class _View:
+    """Order of a node's columns, and bounds of its literals' rows (column, and n + column where it is on)."""
+
+    def __init__(self, node: kernels.Blocks, size: kernels.Size):
+        n = size.n
+        on = node.low[:n].astype(np.int64)
+        floors = np.concatenate([node.totals[1] - on, on]) << size.shift
+        self.V = np.minimum(node.V2, floors + 4 * size.lam)  # a tree deeper than two has four leaves
+        self.order = np.argsort(node.V2[:n] + node.V2[n:], kind="stable")
+        self.node = node._replace(**{name: getattr(node, name).copy() for name in ("G", "F", "one", "low", "totals")})
+        self.size = size
+
+    def tighten(self, k: int) -> None:
+        """Bounds of column k's sides from all others."""
+        for s in range(2):
+            side = s * self.size.n + k
+            self.V[side] = max(self.V[side], kernels.bound_across(k, s, self.V, self.node, self.size))
+
+
+class BinaryStack:
+    """A worker as :class:`policytree.solvers.workers.Stack`, for problems of two-valued columns.
+
+    Depth four is a kernel's work; what is above it is searched here.
+    """
+
+    def __init__(self, root: BinaryRoot, useful: int):
+        self.root, self.useful = root, useful
+        self.counters = np.zeros(N_COUNTERS, np.int64)
+        self.work = root.new_work()
+        self.sides = np.zeros((SIDE_ROWS if useful > 4 else 1, kernels.N_CACHE), np.int64)
+        self.solved: dict[tuple[int, int, int], tuple[int, Tree | None]] = {}
+        if useful > 4:
+            self.node, self.view = root.new_node(), _View(root.node, root.size)
+
+    def advance(self, f: int, depth: int, budget: int, state, first: bool, flag: np.ndarray):
+        """Search root column f, to the end even if ``first``: returns value and tree, or the budget and None."""
+        self.flag = flag
+        root, n = self.root, self.root.size.n
+        V2, V3, root3 = root.node.V2, root.node.V3, root.node.root3
+        if self.useful <= 3:
+            off, on = int(V2[f]), int(V2[n + f])
+            tree = self._splits(f) if on + off < budget else None
+            value = on + off
+        elif self.useful == 4:
+            value, found, _ = self._four(np.array([f]), root.three, budget, root.node)
+            off, on = int(V3[f]), int(V3[n + f])
+            tree = self._splits(f, root3) if found >= 0 else None
+        else:
+            value, tree = self._column(f, self.view, root.rows, depth, budget)
+            off, on = int(self.view.V[f]), int(self.view.V[n + f])
+        left, right = (off, on) if root.rare[f] else (on, off)
+        state.left[0], state.right[0] = max(state.left[0], left), max(state.right[0], right)
+        return (int(value), tree) if tree is not None else (budget, None)
+
+    def take_counters(self) -> np.ndarray:
+        """Work since the last call."""
+        done = self.counters.copy()
+        self.counters -= done
+        return done
+
+    def _stopped(self) -> bool:
+        return self.flag[kernels.S_STOP] != 0
+
+    def _four(self, columns: np.ndarray, three: int, budget: int, node: kernels.Blocks):
+        root = self.root
+        return kernels.solve_four(
+            columns, three, budget, root.data, node, self.work, root.size, self.sides, self.counters, self.flag
+        )
+
+    def _splits(self, k: int, second: np.ndarray | None = None) -> Tree:
+        """Tree with root k and the second splits of its sides (-1: none stated)."""
+        roots = (-1, -1) if second is None else (int(second[k]), int(second[self.root.size.n + k]))
+        return self._join(k, *([(OPEN_FOUR, 0)] if j < 0 else [(j, 0), (OPEN_FOUR, 0), (OPEN_FOUR, 0)] for j in roots))
+
+    def _column(self, k: int, view: _View, rows: np.ndarray, depth: int, budget: int):
+        """Solve both sides of a split: its value and tree if they are below the budget, else a bound and None."""
+        n, V = self.root.size.n, view.V
+        trees: list = [None, None]
+        if self.flag[kernels.S_SIMILAR] != 0:
+            view.tighten(k)
+        on = self.root.data.on[k, rows] != 0
+        for s in (1, 0):  # the smaller side first
+            rest = int(V[(1 - s) * n + k])
+            if int(V[s * n + k]) + rest >= budget or self._stopped():
+                break
+            part = rows[on] if s == 1 else rows[~on]
+            literal = s * n + k if view is self.view else -1
+            value, trees[s] = self._solve(part, depth - 1, budget - rest, literal)
+            V[s * n + k] = max(value, int(V[s * n + k]))
+        value = int(V[k] + V[n + k])
+        if value < budget and trees[0] is not None and trees[1] is not None:
+            return value, self._join(k, *trees)
+        return value, None
+
+    def _join(self, k: int, off: Tree, on: Tree) -> Tree:
+        """Tree with root k; its left side has code 0."""
+        return [(k, 0), *off, *on] if self.root.rare[k] else [(k, 0), *on, *off]
+
+    def _solve(self, rows: np.ndarray, depth: int, budget: int, literal: int) -> tuple[int, Tree | None]:
+        """Solve a node: an exact value below the budget and its tree, or a lower bound and None.
+
+        ``literal``: the one whose rows these are, -1 after more than one split.
+        """
+        losses, keys = self.root.data.losses, self.root.data.keys
+        shift, lam = self.root.size.shift, self.root.size.lam
+        self.counters[kernels.C_NODES] += 1
+        total, floor = int(losses[rows].sum()) << shift, int(np.minimum(losses[rows], 0).sum()) << shift
+        best, tree = min(0, total) + lam, [(-1, 0)]
+        if best <= floor + 2 * lam:
+            return best, tree
+        key = (int(keys[0, rows].sum()), int(keys[1, rows].sum()), depth)
+        if self.flag[kernels.S_CACHE] != 0 and key in self.solved:
+            value, known = self.solved[key]
+            if known is not None or value >= budget:
+                self.counters[kernels.C_HITS] += 1
+                return value, known
+        value, tree = self._open(rows, depth, budget, best, tree, floor, literal)
+        if self._stopped():  # nothing was proved
+            return floor + lam, None
+        if len(self.solved) >= CACHE_ROWS:
+            self.solved.clear()
+        self.solved[key] = value, tree
+        return value, tree
+
+    def _open(self, rows, depth, budget, best, tree, floor, literal):
+        """Solve a node that is no leaf and was not met before, by depth two, three and so on."""
+        root, lam = self.root, self.root.size.lam
+        node = root.below(self.node, literal)
+        shared = root.data, node, self.work, root.size, self.counters
+        value = int(kernels.open_two(rows, len(rows), *shared))
+        if value < best:
+            best, tree = value, [(OPEN_FOUR, 0)]
+        useful, rest = _capped(min(budget, best), floor, depth, lam)
+        if useful >= 3:
+            three, k = kernels.open_three(rows, len(rows), *shared, self.flag)
+            if not self._stopped() and three < best:
+                best, tree = int(three), self._splits(int(k))
+            three = best
+            useful, rest = _capped(min(budget, best), floor, depth, lam)
+        if not self._stopped() and useful > 3:
+            view = _View(node, root.size)
+            if useful == 4:
+                value, k, bound = self._four(view.order, three, min(budget, best), node)
+                if not self._stopped() and k >= 0:
+                    best, tree = int(value), self._splits(int(k), node.root3)
+                rest = min(rest, int(bound))
+            else:
+                for k in map(int, view.order):
+                    value, found = self._column(k, view, rows, depth, min(budget, best))
+                    best, tree, rest = (value, found, rest) if found is not None else (best, tree, min(rest, value))
+        return (best, tree) if best < budget else (min(best, rest), None)
+
+
+def _capped(top: int, floor: int, depth: int, lam: int) -> tuple[int, int]:
+    """Depth that can pay, and the least cost of what is cut off.
+
+    A tree of h leaves costs at least ``floor + h * lam``, and has depth at most h - 1.
+    """
+    leaves = depth if lam == 0 else max(-(-(top - floor) // lam) - 1, 1)
+    if leaves - 1 < depth and lam > 0:
+        return leaves - 1, floor + (leaves + 1) * lam
+    return depth, kernels.INF
