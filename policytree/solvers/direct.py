@@ -229,6 +229,8 @@ class _Search:
 
     def _grow(self, splits: Splits, depth: int) -> None:
         """Make a deeper tree of one that is good, for an incumbent."""
+        if self.blocks is not None and depth <= 5:
+            return  # blocks find what is better in the same time
         if self._any_root() and self.leaf_limit == kernels.UNLIMITED:
             value, tree = look_ahead(self.node, splits, min(depth, MOST_GROWN), self.clock.flag)
             if value < self.best:
