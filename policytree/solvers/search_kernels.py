@@ -28,6 +28,9 @@ LARGEST = (1 << 30) - 2  # bound of sums in int32 tables beside FORBIDDEN; twice
 i4 = np.int32  # without it, numba computes in int64
 MOST_CUTS = 32  # cuts of a sweep
 LANES = 8  # numbers in a vector: root cuts whose tables stand side by side
+CHOSEN = 8  # cuts of a long feature in one table
+STRIP = 32  # the same without tables, for two actions without minimum counts
+FEW_WEIGHTS = 4  # different weights that strips have tables for
 SORT_FROM = 1 << 15  # rows
 OPEN = -(1 << 40)  # in trees: OPEN - h is a subtree of at most h leaves and of depth two or less, to be solved
 UNLIMITED = 1 << 30  # depth without a limit: only the leaf penalty ends a path; leaves without a limit
@@ -388,11 +391,12 @@ def _second_split(inner, table, at, stride, price, own, mass, shift):
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _root_values(one, low, high, P, minima, p, bins, offset, groups, price, lam, shift, leaves, in_low, in_high, best,
-                 W, by_leaves):  # fmt: skip
+                 skip, W, by_leaves):  # fmt: skip
     """W[o + t]: the value with first split t of each feature and at most one more on each side (INF: forbidden).
 
     Table values count ``1 << shift``, penalties and prices are exact. ``leaves`` of 3 allows a second split on one side
-    only. by_leaves[h - 1] becomes the least value of a tree of at most h leaves, h = 1 .. 4.
+    only. by_leaves[h - 1] becomes the least value of a tree of at most h leaves, h = 1 .. 4. Features to ``skip`` are
+    left out.
     """
     K = P + len(minima)
     S = offset[p]
@@ -411,6 +415,8 @@ def _root_values(one, low, high, P, minima, p, bins, offset, groups, price, lam,
     four = INF
     mass = np.int64(one[K, bins[0] - 1]) if costly else 0
     for f in range(p):
+        if skip[f]:
+            continue
         o = offset[f]
         B = bins[f]
         own = price[groups[f]]
@@ -826,22 +832,426 @@ def _table_pays(rows, width, m):
     return rows * width <= 3 * m + 40 * (rows + width)
 
 
+class _StripCode:
+    """Emits the pass of :func:`_strip`."""
+
+    def __init__(self, context, builder, signature, args):
+        self.builder = builder
+        names = ("order", "weights", "at", "starts", "B", "m", "x", "table", "out", "out_at")
+        self.data = {}
+        for name, ty, value in zip(names, signature.args, args, strict=True):
+            is_array = isinstance(ty, types.Array)
+            self.data[name] = context.make_array(ty)(context, builder, value).data if is_array else value
+        number = ir.IntType(signature.args[-2].dtype.bitwidth)
+        self.tables = number.width == 16
+        self.vector = ir.VectorType(number, STRIP)
+        self.zero = ir.Constant(self.vector, [0] * STRIP)
+        self.left, self.right, *self.extremes = (cgutils.alloca_once_value(builder, self.zero) for _ in range(6))
+        for slot in (self.left, self.right, *self.extremes):
+            builder.store(self.zero, slot)
+
+    def load(self, name, index):
+        return self.builder.load(self.builder.gep(self.data[name], [index]))
+
+    def pointer(self, name, index):
+        """Where vector ``index`` of an array is."""
+        at = self.builder.mul(index, ir.Constant(ir.IntType(64), STRIP))
+        return self.builder.bitcast(self.builder.gep(self.data[name], [at]), self.vector.as_pointer())
+
+    def parts(self, at, x):
+        """What the row at ``at`` adds on the left and on the right of every cut."""
+        builder, two = self.builder, ir.Constant(ir.IntType(64), 2)
+        if self.tables:
+            first = builder.mul(x, two)
+            places = (first, builder.add(first, ir.Constant(ir.IntType(64), 1)))
+            return [builder.load(self.pointer("table", place), align=4) for place in places]
+        undefined = ir.Constant(self.vector, ir.Undefined)
+        weight = builder.insert_element(undefined, self.load("weights", at), ir.Constant(ir.IntType(32), 0))
+        weight = builder.shuffle_vector(weight, undefined, self.zero)
+        mask = builder.load(self.pointer("table", x), align=4)
+        return builder.and_(mask, weight), builder.and_(builder.not_(mask), weight)
+
+    def add_row(self, k):
+        at = self.builder.add(self.data["at"], k)
+        row = self.builder.zext(self.load("order", at), ir.IntType(64))
+        x = self.builder.zext(self.load("x", row), ir.IntType(64))
+        for slot, part in zip((self.left, self.right), self.parts(at, x), strict=True):
+            self.builder.store(self.builder.add(self.builder.load(slot), part), slot)
+
+    def update(self, slot, sign, value):
+        old = self.builder.load(slot, align=4)
+        self.builder.store(self.builder.select(self.builder.icmp_signed(sign, old, value), old, value), slot, align=4)
+
+    def compare(self):
+        """Extremes of the sums so far: the second split may stand here."""
+        for slot, sign, side in zip(self.extremes, "<><>", (self.left, self.left, self.right, self.right), strict=True):
+            self.update(slot, sign, self.builder.load(side))
+
+    def run(self):
+        """All rows, code by code; without the inner loop if every code has one row."""
+        builder, one = self.builder, ir.Constant(ir.IntType(64), 1)
+        with builder.if_else(builder.icmp_signed("==", self.data["B"], self.data["m"])) as (distinct, tied):
+            with distinct, cgutils.for_range(builder, self.data["m"]) as loop:
+                self.add_row(loop.index)
+                self.compare()
+            with tied, cgutils.for_range(builder, self.data["B"]) as loop:
+                ends = (self.load("starts", c) for c in (loop.index, builder.add(loop.index, one)))
+                first, end = (builder.zext(c, ir.IntType(64)) for c in ends)
+                with cgutils.for_range_slice(builder, first, end, one) as (k, _):
+                    self.add_row(k)
+                self.compare()
+        for side, total in enumerate((self.left, self.right)):
+            least, largest = (builder.load(slot) for slot in self.extremes[2 * side : 2 * side + 2])
+            at = self.pointer("out", builder.add(self.data["out_at"], ir.Constant(ir.IntType(64), side)))
+            for value in (least, builder.sub(builder.load(total), largest)):
+                self.update(at, "<", value)
+
+
+@intrinsic
+def _strip(typingctx, order, weights, at, starts, B, m, x, table, out, out_at):
+    """Best split by one feature on both sides of each of STRIP chosen cuts of another: out[out_at], out[out_at + 1].
+
+    ``order[at:]`` are the m rows in the order of the feature's B codes, of which c begins at ``starts[c]``. Row i is on
+    the left of cut e where ``table[x[i], e]``, and weighs ``weights`` at its place in the order; int16 tables hold what
+    a row adds on the left, ``table[x[i], 0, e]``, and on the right. For two actions the best split of rows with sums
+    c_u is min(min_u c_u, total - max_u c_u).
+    """
+    signature = types.void(order, weights, types.int64, starts, types.int64, types.int64, x, table, out, types.int64)
+
+    def codegen(context, builder, signature, args):
+        _StripCode(context, builder, signature, args).run()
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _order_long(codes, q, m, bins, offset, large, order, weights, starts):
+    """Rows and their weights in the order of every long feature, at f * m; its codes begin at starts[offset[f] + f]."""
+    for f in range(len(bins)):
+        if not large[f]:
+            continue
+        c = codes[f]
+        B = bins[f]
+        o = offset[f] + f
+        to = order[f * m : (f + 1) * m]
+        if m == B:  # every code once
+            for i in range(m):
+                to[np.int64(c[i])] = i
+        else:
+            for t in range(o, o + B + 1):
+                starts[t] = 0
+            for i in range(m):
+                starts[o + 1 + np.int64(c[i])] += 1
+            for t in range(o + 1, o + B + 1):
+                starts[t] += starts[t - 1]
+            for i in range(m):
+                at = starts[o + np.int64(c[i])]
+                starts[o + np.int64(c[i])] = at + 1
+                to[at] = i
+            for t in range(o + B, o, -1):
+                starts[t] = starts[t - 1]
+            starts[o] = 0
+        if len(weights) > 0:
+            for i in range(m):
+                weights[f * m + i] = q[0, to[i]]
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _few_weights(q, m):
+    """Least weight and how many there may be up to the largest, if strips may have int16 tables of them; else 0, 0."""
+    least = np.int64(q[0, 0])
+    most = least
+    below = 0
+    above = 0
+    for i in range(m):
+        x = np.int64(q[0, i])
+        least = min(least, x)
+        most = max(most, x)
+        below -= min(x, 0)
+        above += max(x, 0)
+    if most - least < FEW_WEIGHTS and max(below, above) < 1 << 15:
+        return least, most - least + 1
+    return 0, 0
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _choose_first(least, most, o, cuts, limit, chosen):
+    """Up to ``limit`` cuts of a feature, spread by mass, ascending; returns how many."""
+    n = min(cuts, limit)
+    total = most[o + cuts] - least[o + cuts]
+    t = 0
+    for j in range(n):
+        while t < cuts - n + j and (most[o + t] - least[o + t]) * (n + 1.0) < total * (j + 1.0):
+            t += 1
+        chosen[j] = t
+        t += 1
+    return n
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _first_live(live, left, right, o, cuts, least, most, lam, chosen, n, vl, vr, budget, constrained, similar):
+    """List the cuts that the bounds of the n chosen ones (similar support: see :func:`_spread_bounds`) do not refute.
+
+    live[o:], with bounds left[o:], right[o:] of both sides; returns how many they are.
+    """
+    alive = 0
+    j = 0  # the next chosen cut
+    la, ra = -INF, -INF
+    for t in range(cuts):
+        if j < n and t == chosen[j]:
+            j += 1
+            la, ra = vl[j - 1], vr[j - 1]
+            continue
+        x = least[o + t] + lam
+        y = least[o + cuts] - least[o + t] + lam
+        if similar:
+            if j > 0:
+                s = o + chosen[j - 1]
+                y = max(y, ra - (most[o + t] - most[s]))
+                if not constrained:
+                    x = max(x, la + least[o + t] - least[s])
+            if j < n:
+                s = o + chosen[j]
+                x = max(x, vl[j] - (most[s] - most[o + t]))
+                if not constrained:
+                    y = max(y, vr[j] + least[s] - least[o + t])
+        live[o + alive] = t
+        left[o + alive] = x
+        right[o + alive] = y
+        alive += x + y < budget
+    return alive
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _choose_live(live, left, right, o, n, least, most, budget, limit, chosen, at):
+    """Keep in the list live[o : o + n] what no bound refutes, and choose up to ``limit`` of it, spread by mass.
+
+    ``at`` gets the places of the chosen cuts in the list. Returns how many are chosen and how many are live.
+    """
+    alive = o
+    mass = 0
+    for j in range(o, o + n):
+        t = o + np.int64(live[j])
+        x, y = left[j], right[j]
+        live[alive] = live[j]
+        left[alive] = x
+        right[alive] = y
+        if x + y < budget:
+            alive += 1
+            w = most[t] - least[t]
+            if t > o:
+                w -= most[t - 1] - least[t - 1]
+            mass += max(w, 1)
+    n = 0
+    seen = 0
+    for j in range(o, alive):
+        t = o + np.int64(live[j])
+        w = most[t] - least[t]
+        if t > o:
+            w -= most[t - 1] - least[t - 1]
+        seen += max(w, 1)
+        if n < limit and (alive - o <= limit or seen * (limit + 1.0) >= mass * (n + 1.0)):
+            chosen[n] = live[j]
+            at[n] = j
+            n += 1
+    return n, alive - o
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _spread_live(live, left, right, o, n, least, most, constrained):
+    """Similar support from every cut of the list live[o : o + n] to every other."""
+    for j in range(o + 1, o + n):
+        s = o + np.int64(live[j - 1])
+        t = o + np.int64(live[j])
+        right[j] = max(right[j], right[j - 1] - (most[t] - most[s]))
+        if not constrained:
+            left[j] = max(left[j], left[j - 1] + (least[t] - least[s]))
+    for j in range(o + n - 2, o - 1, -1):
+        s = o + np.int64(live[j + 1])
+        t = o + np.int64(live[j])
+        left[j] = max(left[j], left[j + 1] - (most[s] - most[t]))
+        if not constrained:
+            right[j] = max(right[j], right[j + 1] + (least[s] - least[t]))
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _long_pairs(codes, planes, q, P, minima, m, bins, offset, groups, price, lam, leaves, shift, error, one, low, high,
+                large, buffer, quad, exact, roots, root_cuts, best, best_f, best_t, control):  # fmt: skip
+    """First splits by features that are long: cuts chosen among those that no bound refutes, until there is none.
+
+    Arguments and results are as in :func:`depth_two`, ``best`` what it has found so far; ``low``, ``high`` hold what
+    its tables say of the pairs that are short.
+    """
+    p = len(bins)
+    K = P + len(minima)
+    J = len(price)
+    S = offset[p]
+    costly = price[J - 1] > 0
+    constrained = len(minima) > 0
+    similar = control[S_SIMILAR] != 0
+    signed = P == 1 and not constrained
+    limit = STRIP if signed else CHOSEN
+    few = J * S  # where values of chosen cuts stand
+    junk_at = few + J * STRIP
+    widest = 1
+    least = np.zeros(S, np.int64)
+    most = np.zeros(S, np.int64)
+    left = np.empty(S, np.int64)
+    right = np.empty(S, np.int64)
+    live = np.empty(S, np.int32)
+    n_live = np.full(p, -1, np.int64)  # -1: all, and none chosen yet
+    for f in range(p):
+        widest = max(widest, bins[f])
+        if large[f]:
+            _row_bounds(codes[f], planes, P, len(minima), m, bins[f], price[J - 1], least, most, offset[f])
+    chosen = np.empty(limit, np.int64)
+    at = np.empty(limit, np.int64)
+    values = np.empty(limit, np.int64)
+    vl = np.empty(limit, np.int64)
+    vr = np.empty(limit, np.int64)
+    segment = np.empty(widest, np.uint8)
+    kind = np.zeros(m, np.uint8)
+    x = np.empty(m, np.uint8)
+    in_low = np.full(widest, INF, np.int64)
+    in_high = np.full(widest, INF, np.int64)
+    bests = np.empty(P + 1, np.int64)
+    lightest, kinds = _few_weights(q, m) if signed else (0, 0)
+    order = np.empty(p * m if signed else 0, np.int32)
+    weights = np.empty(p * m if signed and kinds == 0 else 0, np.int32)
+    starts = np.empty(S + p, np.int32)
+    masks = np.zeros((STRIP + 1, STRIP), np.int32)
+    tables = np.zeros(((STRIP + 1) * max(kinds, 1), 2, STRIP), np.int16)
+    out = np.empty((2 * J, STRIP), np.int32)
+    out16 = np.empty((2 * J, STRIP), np.int16)
+    step = max(kinds, 1)
+    if signed:
+        _order_long(codes, q, m, bins, offset, large, order, weights, starts)
+        for j in range(STRIP + 1):
+            masks[j, j:] = i4(-1)
+            for k in range(kinds):
+                tables[j * kinds + k, 0, j:] = np.int16(lightest + k)
+                tables[j * kinds + k, 1, :j] = np.int16(lightest + k)
+    if kinds > 0:
+        for i in range(m):
+            kind[i] = q[0, i] - lightest
+    again = True
+    while again:
+        again = False
+        for f in range(p):
+            if not large[f]:
+                continue
+            B = bins[f]
+            o = offset[f]
+            own = price[groups[f]]
+            mass = one[K, o + B - 1] if costly else 0
+            paid = own * mass
+            first = n_live[f] < 0
+            if first:
+                n = _choose_first(least, most, o, B - 1, limit, chosen)
+            else:
+                n, n_live[f] = _choose_live(
+                    live, left, right, o, n_live[f], least, most, best - paid, limit, chosen, at
+                )
+            if n == 0:
+                continue
+            again = True
+            j = 0
+            for c in range(B):
+                while j < n and chosen[j] < c:
+                    j += 1
+                segment[c] = j * step
+            for i in range(m):
+                x[i] = segment[codes[f, i]] + kind[i]
+            for j in range(few, junk_at):
+                low[j] = 2 * FORBIDDEN
+                high[j] = 2 * FORBIDDEN
+            out[:] = i4(0)
+            out16[:] = np.int16(0)
+            for g in range(p):
+                if control[S_STOP] != 0:
+                    return best, best_f, best_t, False
+                if g != f and _table_pays(B, bins[g], m):
+                    continue
+                to = 2 * groups[g]
+                if kinds > 0:
+                    _strip(order, weights, g * m, starts[offset[g] + g :], bins[g], m, x, tables, out16, to)
+                elif signed:
+                    _strip(order, weights, g * m, starts[offset[g] + g :], bins[g], m, x, masks, out, to)
+                elif g != f:
+                    _pair(x, n + 1, codes[g], bins[g], q, m, P, minima, buffer, quad, low, high,
+                          few + groups[g] * STRIP, junk_at)  # fmt: skip
+            if signed:
+                for j in range(J):
+                    for e in range(n):
+                        low[few + j * STRIP + e] = min(out[2 * j, e], i4(out16[2 * j, e]))
+                        high[few + j * STRIP + e] = min(out[2 * j + 1, e], i4(out16[2 * j + 1, e]))
+            else:
+                _inside_all(one, P, minima, o, B, in_low, in_high, bests)
+            for j in range(n):
+                t = chosen[j]
+                x_leaf, y_leaf = _two_leaves(one, P, minima, o + t, o + B - 1)
+                m_low = one[K, o + t] if costly else 0
+                vl[j] = INF
+                vr[j] = INF
+                if x_leaf < FEASIBLE:
+                    x_leaf = (x_leaf << shift) + lam - error
+                    v = min(_second_split(in_low[t], low, o + t, S, price, own, m_low, shift),
+                            _second_split(1, low, few + j, STRIP, price, own, m_low, shift))  # fmt: skip
+                    vl[j] = min(x_leaf, v + 2 * lam - error)
+                if y_leaf < FEASIBLE:
+                    y_leaf = (y_leaf << shift) + lam - error
+                    v = min(_second_split(in_high[t], high, o + t, S, price, own, mass - m_low, shift),
+                            _second_split(1, high, few + j, STRIP, price, own, mass - m_low, shift))  # fmt: skip
+                    vr[j] = min(y_leaf, v + 2 * lam - error)
+                values[j] = (min(vl[j] + y_leaf, x_leaf + vr[j]) if leaves == 3 else vl[j] + vr[j]) + paid
+                if values[j] < roots[f]:
+                    roots[f] = values[j]
+                    root_cuts[f] = t
+            while True:  # the most promising first: what is exact saves the evaluation of others
+                j = 0
+                for e in range(1, n):
+                    j = e if values[e] < values[j] else j
+                v = values[j]
+                if v >= best:
+                    break
+                values[j] = INF
+                t = chosen[j]
+                if error > 0:
+                    v = _exact_value(codes, planes, P, minima, m, bins, offset, groups, price, lam, leaves, f, t,
+                                     exact)  # fmt: skip
+                if v < best:
+                    best = v
+                    best_f = f
+                    best_t = t
+            if first:
+                n_live[f] = _first_live(live, left, right, o, B - 1, least, most, lam, chosen, n, vl, vr, best - paid,
+                                        constrained, similar)  # fmt: skip
+                continue
+            for j in range(n):
+                left[at[j]] = max(left[at[j]], vl[j])
+                right[at[j]] = max(right[at[j]], vr[j])
+            if similar:
+                _spread_live(live, left, right, o, n_live[f], least, most, constrained)
+            for j in range(n):  # solved, whatever the bounds say
+                left[at[j]] = INF
+    return best, best_f, best_t, True
+
+
 @nb.njit(cache=True, nogil=True, error_model="numpy")
 def depth_two(codes, planes, P, minima, m, bins, offset, groups, price, lam, leaves, roots, root_cuts, control):
     """Best tree of at most two splits on a path over rows 0..m; of at most three leaves, if ``leaves`` is 3.
 
     Returns value, first feature (-1: a leaf is best), cut, and whether the value is exact (else the search was
-    stopped: it is the best so far). ``roots[f]``, ``root_cuts[f]`` get the least bound of a tree with first feature f, and its cut.
+    stopped: it is the best so far). ``roots[f]``, ``root_cuts[f]`` get the least bound of a tree with first feature f,
+    and its cut.
 
     Work O(p^2 (m + B^2)) for features of few codes. A pair of long features is solved at chosen cuts only, and the cuts
-    between are refuted by bounds: 8 cuts a round, until none is live. Tables hold 30-bit sums: what they cannot
-    refute is evaluated exactly.
+    between are refuted by bounds (see :func:`_long_pairs`). Tables hold 30-bit sums: what they cannot refute is
+    evaluated exactly.
     """
     p = len(bins)
     K = P + len(minima)
-    limit = 8
-    constrained = len(minima) > 0
-    similar = control[S_SIMILAR] != 0
     value, _ = node_sums(planes, P, minima, 0, m)
     best = value + lam
     best_f = -1
@@ -865,16 +1275,15 @@ def depth_two(codes, planes, P, minima, m, bins, offset, groups, price, lam, lea
                 large[g] = True
                 any_large = True
     if any_large:
-        size = max(size, (limit + 1) * widest)
+        size = max(size, (CHOSEN + 1) * widest)
     S = offset[p]
     q = np.empty((K + costly, m), np.int32)
     errors = np.empty(m, np.int64)
     shift, error = _quantise(planes, P, len(minima), costly, m, q, errors)
     one = _prefix_sums(codes, q, K + costly, m, bins, offset)
-    few = J * S  # behind the features: one of chosen cuts only, and a place for what is not read
-    junk_at = few + J * (limit + 1)
-    low = np.full(junk_at + widest, 2 * FORBIDDEN, np.int32)
-    high = np.full(junk_at + widest, 2 * FORBIDDEN, np.int32)
+    end = J * (S + STRIP) + widest  # behind the features: one of chosen cuts only, and a place for what is not read
+    low = np.full(end, 2 * FORBIDDEN, np.int32)
+    high = np.full(end, 2 * FORBIDDEN, np.int32)
     quad = np.empty((4, max(widest, n_block + 1)), np.int32)
     buffer = np.empty((2, size * K), np.int32)
     W = np.empty(S, np.int64)
@@ -883,7 +1292,6 @@ def depth_two(codes, planes, P, minima, m, bins, offset, groups, price, lam, lea
     in_low = np.empty(widest, np.int64)
     in_high = np.empty(widest, np.int64)
     bests = np.empty(P + 1, np.int64)
-    x = np.empty(m, np.uint16)
     block, _, _, _, G = _make_block(codes, q, K, m, bins, n_block)
     if n_block > 0:
         junk = np.zeros((4, n_block + 1), np.int32)
@@ -913,7 +1321,7 @@ def depth_two(codes, planes, P, minima, m, bins, offset, groups, price, lam, lea
                 _pair(codes[f], B, codes[g], bins[g], q, m, P, minima, buffer, quad, low, high,
                       groups[g] * S + offset[f], groups[f] * S + offset[g])  # fmt: skip
     _root_values(one, low, high, P, minima, p, bins, offset, groups, price, lam, shift, leaves, in_low, in_high, bests,
-                 W, by_leaves)  # fmt: skip
+                 large, W, by_leaves)  # fmt: skip
     for f in range(p):
         if large[f]:
             continue
@@ -949,83 +1357,8 @@ def depth_two(codes, planes, P, minima, m, bins, offset, groups, price, lam, lea
                 root_cuts[f] = u - offset[f]
     if not any_large:
         return best, best_f, best_t, True
-    least = np.zeros(S, np.int64)
-    most = np.zeros(S, np.int64)
-    left = np.full(S, -INF, np.int64)
-    right = np.full(S, -INF, np.int64)
-    done = np.zeros(S, np.bool_)
-    chosen = np.empty(limit, np.int64)
-    segment = np.empty(widest, np.uint16)
-    for f in range(p):
-        if large[f]:
-            o = offset[f]
-            B = bins[f]
-            _row_bounds(codes[f], planes, P, len(minima), m, B, price[J - 1], least, most, o)
-            for t in range(o, o + B):
-                left[t] = least[t] + lam
-                right[t] = least[o + B - 1] - least[t] + lam
-    live = True
-    while live:
-        live = False
-        for f in range(p):
-            if not large[f]:
-                continue
-            B = bins[f]
-            o = offset[f]
-            own = price[groups[f]]
-            mass = one[K, o + B - 1] if costly else 0
-            paid = own * mass
-            n = _choose_many(left, right, done, least, most, o, B - 1, best - paid, limit, chosen)
-            if n == 0:
-                continue
-            live = True
-            j = 0
-            for c in range(B):
-                while j < n and chosen[j] < c:
-                    j += 1
-                segment[c] = j
-            for i in range(m):
-                x[i] = segment[codes[f, i]]
-            for j in range(few, junk_at):
-                low[j] = 2 * FORBIDDEN
-                high[j] = 2 * FORBIDDEN
-            for g in range(p):
-                if control[S_STOP] != 0:
-                    return best, best_f, best_t, False
-                if g != f and not _table_pays(B, bins[g], m):
-                    _pair(x, n + 1, codes[g], bins[g], q, m, P, minima, buffer, quad, low, high,
-                          few + groups[g] * (limit + 1), junk_at)  # fmt: skip
-            _inside_all(one, P, minima, o, B, in_low, in_high, bests)
-            for j in range(n):
-                t = chosen[j]
-                done[o + t] = True
-                x_leaf, y_leaf = _two_leaves(one, P, minima, o + t, o + B - 1)
-                m_low = one[K, o + t] if costly else 0
-                vl = INF
-                vr = INF
-                if x_leaf < FEASIBLE:
-                    x_leaf = (x_leaf << shift) + lam - error
-                    v = min(_second_split(in_low[t], low, o + t, S, price, own, m_low, shift),
-                            _second_split(1, low, few + j, limit + 1, price, own, m_low, shift))  # fmt: skip
-                    vl = min(x_leaf, v + 2 * lam - error)
-                if y_leaf < FEASIBLE:
-                    y_leaf = (y_leaf << shift) + lam - error
-                    v = min(_second_split(in_high[t], high, o + t, S, price, own, mass - m_low, shift),
-                            _second_split(1, high, few + j, limit + 1, price, own, mass - m_low, shift))  # fmt: skip
-                    vr = min(y_leaf, v + 2 * lam - error)
-                _spread_bounds(left, right, least, most, o, B - 1, t, vl, vr, constrained, similar)
-                v = (min(vl + y_leaf, x_leaf + vr) if leaves == 3 else vl + vr) + paid
-                if v < roots[f]:
-                    roots[f] = v
-                    root_cuts[f] = t
-                if v < best and error > 0:
-                    v = _exact_value(codes, planes, P, minima, m, bins, offset, groups, price, lam, leaves, f, t,
-                                     exact)  # fmt: skip
-                if v < best:
-                    best = v
-                    best_f = f
-                    best_t = t
-    return best, best_f, best_t, True
+    return _long_pairs(codes, planes, q, P, minima, m, bins, offset, groups, price, lam, leaves, shift, error, one, low,
+                       high, large, buffer, quad, exact, roots, root_cuts, best, best_f, best_t, control)  # fmt: skip
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy")
@@ -1576,6 +1909,7 @@ def _sweep(codes, P, minima, m, bins, offset, groups, price, lam, tables, index,
     in_high = np.empty(widest, np.int64)
     best = np.empty(P + 1, np.int64)
     values = np.empty(S, np.int64)
+    nothing = np.zeros(p, np.bool_)
     if n_block > 0:
         for x in range(4):
             for u in range(n_block + 1):
@@ -1645,7 +1979,7 @@ def _sweep(codes, P, minima, m, bins, offset, groups, price, lam, tables, index,
             for s in range(2):
                 to = vl[c] if s == 0 else vr[c]
                 _root_values(one[e, s], low[e, s], high[e, s], P, minima, p, bins, offset, groups, price, lam, shift,
-                             4, in_low, in_high, best, values, to)  # fmt: skip
+                             4, in_low, in_high, best, nothing, values, to)  # fmt: skip
                 if error > 0:
                     for k in range(4):
                         if to[k] < FEASIBLE:
