@@ -837,7 +837,7 @@ class _StripCode:
 
     def __init__(self, context, builder, signature, args):
         self.builder = builder
-        names = ("order", "weights", "at", "starts", "B", "m", "x", "table", "out", "out_at")
+        names = ("order", "weights", "at", "starts", "c", "B", "m", "x", "table", "out", "out_at")
         self.data = {}
         for name, ty, value in zip(names, signature.args, args, strict=True):
             is_array = isinstance(ty, types.Array)
@@ -895,7 +895,8 @@ class _StripCode:
                 self.add_row(loop.index)
                 self.compare()
             with tied, cgutils.for_range(builder, self.data["B"]) as loop:
-                ends = (self.load("starts", c) for c in (loop.index, builder.add(loop.index, one)))
+                c = builder.add(self.data["c"], loop.index)
+                ends = (self.load("starts", c) for c in (c, builder.add(c, one)))
                 first, end = (builder.zext(c, ir.IntType(64)) for c in ends)
                 with cgutils.for_range_slice(builder, first, end, one) as (k, _):
                     self.add_row(k)
@@ -908,15 +909,16 @@ class _StripCode:
 
 
 @intrinsic
-def _strip(typingctx, order, weights, at, starts, B, m, x, table, out, out_at):
+def _strip(typingctx, order, weights, at, starts, c, B, m, x, table, out, out_at):
     """Best split by one feature on both sides of each of STRIP chosen cuts of another: out[out_at], out[out_at + 1].
 
-    ``order[at:]`` are the m rows in the order of the feature's B codes, of which c begins at ``starts[c]``. Row i is on
-    the left of cut e where ``table[x[i], e]``, and weighs ``weights`` at its place in the order; int16 tables hold what
-    a row adds on the left, ``table[x[i], 0, e]``, and on the right. For two actions the best split of rows with sums
-    c_u is min(min_u c_u, total - max_u c_u).
+    ``order[at:]`` are the m rows in the order of the feature's B codes, which begin at ``starts[c:]``. Row i is on the
+    left of cut e where ``table[x[i], e]``, and weighs ``weights`` at its place in the order; int16 tables hold what a
+    row adds on the left, ``table[x[i], 0, e]``, and on the right. For two actions the best split of rows with sums s_u
+    is min(min_u s_u, total - max_u s_u).
     """
-    signature = types.void(order, weights, types.int64, starts, types.int64, types.int64, x, table, out, types.int64)
+    i8 = types.int64
+    signature = types.void(order, weights, i8, starts, i8, i8, i8, x, table, out, i8)
 
     def codegen(context, builder, signature, args):
         _StripCode(context, builder, signature, args).run()
@@ -934,10 +936,9 @@ def _order_long(codes, q, m, bins, offset, large, order, weights, starts):
         c = codes[f]
         B = bins[f]
         o = offset[f] + f
-        to = order[f * m : (f + 1) * m]
         if m == B:  # every code once
             for i in range(m):
-                to[np.int64(c[i])] = i
+                order[f * m + np.int64(c[i])] = i
         else:
             for t in range(o, o + B + 1):
                 starts[t] = 0
@@ -948,13 +949,13 @@ def _order_long(codes, q, m, bins, offset, large, order, weights, starts):
             for i in range(m):
                 at = starts[o + np.int64(c[i])]
                 starts[o + np.int64(c[i])] = at + 1
-                to[at] = i
+                order[f * m + at] = i
             for t in range(o + B, o, -1):
                 starts[t] = starts[t - 1]
             starts[o] = 0
         if len(weights) > 0:
-            for i in range(m):
-                weights[f * m + i] = q[0, to[i]]
+            for i in range(f * m, (f + 1) * m):
+                weights[i] = q[0, order[i]]
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -973,6 +974,39 @@ def _few_weights(q, m):
     if most - least < FEW_WEIGHTS and max(below, above) < 1 << 15:
         return least, most - least + 1
     return 0, 0
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _strip_tables(lightest, kinds, masks, tables):
+    """Fill the tables of :func:`_strip`; of weights lightest, lightest + 1, ... if those are few."""
+    for j in range(STRIP + 1):
+        for e in range(STRIP):
+            masks[j, e] = i4(-1) if e >= j else i4(0)
+            for k in range(kinds):
+                w = np.int16(lightest + k)
+                tables[j * kinds + k, 0, e] = w if e >= j else np.int16(0)
+                tables[j * kinds + k, 1, e] = np.int16(0) if e >= j else w
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _strips(f, m, bins, offset, groups, J, order, weights, starts, kinds, x, masks, tables, out, out16, low, high, at):
+    """Best second splits by long features for all chosen cuts of f at once, from low[at], high[at] on by group."""
+    for j in range(2 * J):
+        for e in range(STRIP):
+            out[j, e] = i4(0)
+            out16[j, e] = np.int16(0)
+    for g in range(len(bins)):
+        if g != f and _table_pays(bins[f], bins[g], m):
+            continue
+        c = offset[g] + g
+        if kinds > 0:
+            _strip(order, weights, g * m, starts, c, bins[g], m, x, tables, out16, 2 * groups[g])
+        else:
+            _strip(order, weights, g * m, starts, c, bins[g], m, x, masks, out, 2 * groups[g])
+    for j in range(J):
+        for e in range(STRIP):
+            low[at + j * STRIP + e] = min(out[2 * j, e], i4(out16[2 * j, e]))
+            high[at + j * STRIP + e] = min(out[2 * j + 1, e], i4(out16[2 * j + 1, e]))
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -1075,7 +1109,7 @@ def _spread_live(live, left, right, o, n, least, most, constrained):
             right[j] = max(right[j], right[j + 1] + (least[s] - least[t]))
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@nb.njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _long_pairs(codes, planes, q, P, minima, m, bins, offset, groups, price, lam, leaves, shift, error, one, low, high,
                 large, buffer, quad, exact, roots, root_cuts, best, best_f, best_t, control):  # fmt: skip
     """First splits by features that are long: cuts chosen among those that no bound refutes, until there is none.
@@ -1120,18 +1154,14 @@ def _long_pairs(codes, planes, q, P, minima, m, bins, offset, groups, price, lam
     order = np.empty(p * m if signed else 0, np.int32)
     weights = np.empty(p * m if signed and kinds == 0 else 0, np.int32)
     starts = np.empty(S + p, np.int32)
-    masks = np.zeros((STRIP + 1, STRIP), np.int32)
-    tables = np.zeros(((STRIP + 1) * max(kinds, 1), 2, STRIP), np.int16)
+    masks = np.empty((STRIP + 1, STRIP), np.int32)
+    step = max(kinds, 1)
+    tables = np.empty(((STRIP + 1) * step, 2, STRIP), np.int16)
     out = np.empty((2 * J, STRIP), np.int32)
     out16 = np.empty((2 * J, STRIP), np.int16)
-    step = max(kinds, 1)
     if signed:
         _order_long(codes, q, m, bins, offset, large, order, weights, starts)
-        for j in range(STRIP + 1):
-            masks[j, j:] = i4(-1)
-            for k in range(kinds):
-                tables[j * kinds + k, 0, j:] = np.int16(lightest + k)
-                tables[j * kinds + k, 1, :j] = np.int16(lightest + k)
+        _strip_tables(lightest, kinds, masks, tables)
     if kinds > 0:
         for i in range(m):
             kind[i] = q[0, i] - lightest
@@ -1163,30 +1193,21 @@ def _long_pairs(codes, planes, q, P, minima, m, bins, offset, groups, price, lam
                 segment[c] = j * step
             for i in range(m):
                 x[i] = segment[codes[f, i]] + kind[i]
-            for j in range(few, junk_at):
-                low[j] = 2 * FORBIDDEN
-                high[j] = 2 * FORBIDDEN
-            out[:] = i4(0)
-            out16[:] = np.int16(0)
-            for g in range(p):
-                if control[S_STOP] != 0:
-                    return best, best_f, best_t, False
-                if g != f and _table_pays(B, bins[g], m):
-                    continue
-                to = 2 * groups[g]
-                if kinds > 0:
-                    _strip(order, weights, g * m, starts[offset[g] + g :], bins[g], m, x, tables, out16, to)
-                elif signed:
-                    _strip(order, weights, g * m, starts[offset[g] + g :], bins[g], m, x, masks, out, to)
-                elif g != f:
-                    _pair(x, n + 1, codes[g], bins[g], q, m, P, minima, buffer, quad, low, high,
-                          few + groups[g] * STRIP, junk_at)  # fmt: skip
+            if control[S_STOP] != 0:
+                return best, best_f, best_t, False
             if signed:
-                for j in range(J):
-                    for e in range(n):
-                        low[few + j * STRIP + e] = min(out[2 * j, e], i4(out16[2 * j, e]))
-                        high[few + j * STRIP + e] = min(out[2 * j + 1, e], i4(out16[2 * j + 1, e]))
+                _strips(f, m, bins, offset, groups, J, order, weights, starts, kinds, x, masks, tables, out, out16, low,
+                        high, few)  # fmt: skip
             else:
+                for j in range(few, junk_at):
+                    low[j] = 2 * FORBIDDEN
+                    high[j] = 2 * FORBIDDEN
+                for g in range(p):
+                    if control[S_STOP] != 0:
+                        return best, best_f, best_t, False
+                    if g != f and not _table_pays(B, bins[g], m):
+                        _pair(x, n + 1, codes[g], bins[g], q, m, P, minima, buffer, quad, low, high,
+                              few + groups[g] * STRIP, junk_at)  # fmt: skip
                 _inside_all(one, P, minima, o, B, in_low, in_high, bests)
             for j in range(n):
                 t = chosen[j]
