@@ -474,16 +474,20 @@ def _quantise(planes, P, n_counts, n_mass, m, q, errors):
     """
     below = 0
     above = 0
+    bits = 0
     for i in range(m):
         x = 0
         y = 0
         for k in range(P):
             x = min(x, planes[k, i])
             y = max(y, planes[k, i])
+            bits |= planes[k, i]
         below -= x
         above += y
     limit = LARGEST if n_counts > 0 else 2 * LARGEST
     shift = 0
+    while bits != 0 and (bits >> shift) & 1 == 0:  # a common power of two: small numbers, and nothing lost
+        shift += 1
     while (max(below, above) >> shift) + m > limit:
         shift += 1
     half = (1 << shift) >> 1
