@@ -27,7 +27,7 @@ FORBIDDEN = (1 << 30) - 1  # INF of the int32 tables: two of them fit, and no re
 LARGEST = (1 << 30) - 2  # bound of sums in int32 tables beside FORBIDDEN; twice that without
 i4 = np.int32  # without it, numba computes in int64
 MOST_CUTS = 32  # cuts of a sweep
-LANES = 8  # numbers in a vector: root cuts whose tables stand side by side
+LANES = 8  # numbers in a vector: root cuts whose tables stand side by side; twice that if sums fit int16
 CHOSEN = 8  # cuts of a long feature in one table
 STRIP = 32  # the same without tables, for two actions without minimum counts
 FEW_WEIGHTS = 4  # different weights that strips have tables for
@@ -52,7 +52,7 @@ N_CACHE = 6
 SIDE_KEY1, SIDE_KEY2, SIDE_VALUE = 0, 1, 2  # columns of the bounds of swept sides
 # Entries of what make_tables returns: the scalars' place, and the scalars.
 SCALARS = 9
-X_BLOCK, X_SHIFT, X_ERROR, X_PAYS, X_FILL, X_PER_CUT, X_LARGEST, X_PAIRS = 0, 1, 2, 3, 4, 5, 6, 7
+X_BLOCK, X_SHIFT, X_ERROR, X_PAYS, X_FILL, X_PER_CUT, X_LARGEST, X_PAIRS, X_LANES = 0, 1, 2, 3, 4, 5, 6, 7, 8
 # The control array: a flag that stops the search, and switches of what only saves work.
 S_STOP, S_SIMILAR, S_CACHE, S_LOOK_AHEAD = 0, 1, 2, 3
 N_CONTROL = 4
@@ -1528,8 +1528,8 @@ def make_tables(codes, planes, P, minima, m, bins, offset, price):
     """What sweeps over one set of rows share: rounded planes, cumulated tables of all rows, and the binary block.
 
     The last but one entry holds the size of the block, the rounding (shift, sum of errors), whether sweeping pays at
-    all, the cost in ns of filling the tables and of reading them for a cut (measured), the largest table, and how many
-    pairs have one.
+    all, the cost in ns of filling the tables and of reading them for a cut (measured), the largest table, how many
+    pairs have one, and how many cuts go side by side (0: one by one).
     """
     p = len(bins)
     K = P + len(minima)
@@ -1547,6 +1547,14 @@ def make_tables(codes, planes, P, minima, m, bins, offset, price):
     q = np.empty((K + costly, m), np.int32)
     errors = np.empty(m, np.int64)
     shift, error = _quantise(planes, P, len(minima), costly, m, q, errors)
+    below = 0
+    above = 0
+    for i in range(m):
+        below -= min(0, np.int64(q[0, i]))
+        above += max(0, np.int64(q[0, i]))
+    lanes = 0
+    if P == 1 and len(minima) == 0:
+        lanes = 2 * LANES if max(below, above) < 1 << 15 else LANES
     T = np.empty(size, np.int32)
     one_all = _prefix_sums(codes, q, K + costly, m, bins, offset).astype(np.int32)
     block, W, start, items, G = _make_block(codes, q, K, m, bins, n_block)
@@ -1562,7 +1570,7 @@ def make_tables(codes, planes, P, minima, m, bins, offset, price):
         block,
         start,
         items,
-        np.array([n_block, shift, error, pays, fill, per_cut, largest, pairs]),
+        np.array([n_block, shift, error, pays, fill, per_cut, largest, pairs, lanes]),
         errors,
     )
 
@@ -1606,20 +1614,23 @@ LANE_ARGUMENTS = (
 
 
 class _LaneCode:
-    """Emits one pass over ``rows`` rows of a pair's tables for eight root cuts at once; see :func:`_lane_rows`."""
+    """Emits one pass over ``rows`` rows of a pair's tables for all root cuts at once; see :func:`_lane_rows`."""
 
     def __init__(self, context, builder, signature, args, rows):
         self.builder, self.rows = builder, rows
-        self.vector = ir.VectorType(ir.IntType(32), LANES)
-        self.zero = ir.Constant(self.vector, [0] * LANES)
+        self.number = ir.IntType(signature.args[0].dtype.bitwidth)
+        self.lanes = LANES * 32 // self.number.width
+        self.vector = ir.VectorType(self.number, self.lanes)
+        self.places = ir.VectorType(ir.IntType(32), self.lanes)
+        self.zero = ir.Constant(self.vector, [0] * self.lanes)
         self.data = {}
         for name, ty, value in zip(LANE_ARGUMENTS, signature.args, args, strict=True):
             is_array = isinstance(ty, types.Array)
             self.data[name] = context.make_array(ty)(context, builder, value).data if is_array else value
-        self.width = builder.mul(self.data["W"], self.const(LANES))
+        self.width = builder.mul(self.data["W"], self.const(self.lanes))
         self.lows = []
         for r in range(rows):
-            left = self.load("one", self.plus("low_at", LANES * r))
+            left = self.load("one", self.plus("low_at", self.lanes * r))
             self.lows.append((left, builder.sub(self.splat("one_all", self.plus("all_at", r)), left)))
         self.extremes = [[self.slots(4), self.slots(4)] for _ in range(rows)]
         self.sums = self.slots(rows)
@@ -1650,8 +1661,9 @@ class _LaneCode:
     def splat(self, name, index):
         undefined = ir.Constant(self.vector, ir.Undefined)
         scalar = self.builder.load(self.builder.gep(self.data[name], [index]))
+        scalar = self.builder.trunc(scalar, self.number)
         first = self.builder.insert_element(undefined, scalar, ir.Constant(ir.IntType(32), 0))
-        return self.builder.shuffle_vector(first, undefined, self.zero)
+        return self.builder.shuffle_vector(first, undefined, ir.Constant(self.places, [0] * self.lanes))
 
     def least(self, a, b):
         return self.builder.select(self.builder.icmp_signed("<", a, b), a, b)
@@ -1665,9 +1677,9 @@ class _LaneCode:
         at = add(add(self.data["h_at"], self.builder.mul(self.width, self.const(r))), u8)
         h = self.load("H", at)
         self.store("H", at, self.zero)
-        for shift in (1, 2, 4):  # cut e has the rows of all cuts before it as well
+        for shift in (1, 2, 4) if self.lanes == LANES else ():  # cut e has the rows of all cuts before it as well
             mask = [LANES if k < shift else k - shift for k in range(LANES)]
-            h = add(h, self.builder.shuffle_vector(h, self.zero, ir.Constant(self.vector, mask)))
+            h = add(h, self.builder.shuffle_vector(h, self.zero, ir.Constant(self.places, mask)))
         total = add(self.builder.load(self.sums[r]), h)
         self.builder.store(total, self.sums[r])
         x = add(x, total)
@@ -1677,7 +1689,7 @@ class _LaneCode:
     def column(self, u):
         """All rows of column ``u``."""
         sub, both = self.builder.sub, (self.least, self.largest)
-        u8 = self.builder.mul(u, self.const(LANES))
+        u8 = self.builder.mul(u, self.const(self.lanes))
         x = self.load("run", u8)
         last = self.load("one", self.builder.add(self.data["one_at"], u8))
         margins = (last, sub(self.splat("T", self.builder.add(self.data["last_at"], u)), last))
@@ -1702,12 +1714,12 @@ class _LaneCode:
     def finish(self):
         """Best values of the rows themselves, from their extremes."""
         sub, add = self.builder.sub, self.builder.add
-        end = self.load("one", add(self.data["one_at"], sub(self.width, self.const(LANES))))
+        end = self.load("one", add(self.data["one_at"], sub(self.width, self.const(self.lanes))))
         end_at = add(self.data["last_at"], sub(self.data["W"], self.const(1)))
         ends = ((end, self.data["out_at"]), (sub(self.splat("T", end_at), end), self.data["out_other"]))
         for r in range(self.rows):
             for side, (total, first) in enumerate(ends):
-                at, row = add(first, self.const(LANES * r)), self.lows[r][side]
+                at, row = add(first, self.const(self.lanes * r)), self.lows[r][side]
                 k0, k1, k2, k3 = (self.builder.load(slot) for slot in self.extremes[r][side])
                 self.store("low", at, self.least(self.load("low", at), self.least(k0, sub(row, k1))))
                 rest = self.least(k2, sub(sub(total, row), k3))
@@ -1715,13 +1727,14 @@ class _LaneCode:
 
 
 def _lane_rows(rows):
-    """Build the intrinsic that does ``rows`` rows of one pair's tables for eight root cuts at once.
+    """Build the intrinsic that does ``rows`` rows of one pair's tables for all root cuts at once.
 
-    Written in vectors by hand, because LLVM does not find them: lane e holds cut e. ``H`` (rows, W, 8) are the sums of
-    the rows between cuts e - 1 and e, left zeroed; ``run`` (W, 8) the cumulated row before. A cell x of the cumulated
-    table splits a pair into four leaves, x, low - x, last - x and the rest; for two actions the best split inside
-    {f <= t} is min(min_u x, low - max_u x), so that least and largest cells are all there is to keep: of rows here, of
-    columns in ``Q`` (8, W, 8). The other side of each cut is the total ``T`` less this one.
+    Written in vectors by hand, because LLVM does not find them: lane e holds cut e, of eight, or of sixteen if H is
+    int16. ``H`` (rows, W, lanes) are the sums of the rows between cuts e - 1 and e (of eight) or of all rows up to cut
+    e (of sixteen), left zeroed; ``run`` (W, lanes) the cumulated row before. A cell x of the cumulated table splits a
+    pair into four leaves, x, low - x, last - x and the rest; for two actions the best split inside {f <= t} is
+    min(min_u x, low - max_u x), so that least and largest cells are all there is to keep: of rows here, of columns in
+    ``Q`` (8, W, lanes). The other side of each cut is the total ``T`` less this one.
     """
 
     def typed(typingctx, H, h_at, run, T, t_at, last_at, one, one_at, low_at, one_all, all_at, Q, W, low, high, out_at,
@@ -1741,33 +1754,58 @@ def _lane_rows(rows):
     return intrinsic(typed)
 
 
+@intrinsic
+def _add_lanes(typingctx, H, cell, weight, masks, e):
+    """Add a row of this weight to vector ``cell`` of H, in the lanes that vector ``e`` of ``masks`` has set."""
+
+    def codegen(context, builder, signature, args):
+        number = ir.IntType(signature.args[0].dtype.bitwidth)
+        lanes = LANES * 32 // number.width
+        vector = ir.VectorType(number, lanes)
+        places = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
+        pointers = []
+        for k in (0, 3):
+            array = context.make_array(signature.args[k])(context, builder, args[k]).data
+            at = builder.mul(args[k + 1], ir.Constant(ir.IntType(64), lanes))
+            pointers.append(builder.bitcast(builder.gep(array, [at]), vector.as_pointer()))
+        undefined = ir.Constant(vector, ir.Undefined)
+        weight = args[2] if number.width == 32 else builder.trunc(args[2], number)
+        weight = builder.insert_element(undefined, weight, ir.Constant(ir.IntType(32), 0))
+        weight = builder.shuffle_vector(weight, undefined, places)
+        part = builder.and_(builder.load(pointers[1], align=4), weight)
+        builder.store(builder.add(builder.load(pointers[0], align=4), part), pointers[0], align=4)
+        return context.get_dummy_value()
+
+    return types.void(H, types.uint64, types.int32, masks, types.int64), codegen
+
+
 _lane_one, _lane_two = _lane_rows(1), _lane_rows(2)
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _lane_pair(H, run, T, base, one, fo, go, one_all, Q, R, W, low, high, f_own, f_other, g_own, g_other):
-    """Scan one pair's tables for eight root cuts; results of cut t of f go to low[(f_own + t) * 8 ...] and so on."""
-    n = W * LANES
+def _lane_pair(lanes, H, run, T, base, one, fo, go, one_all, Q, R, W, low, high, f_own, f_other, g_own, g_other):
+    """Scan one pair's tables for all root cuts; results of cut t of f go to low[(f_own + t) * lanes ...] and so on."""
+    n = W * lanes
     for i in range(n):
-        run[i] = i4(0)
+        run[i] = 0
     for i in range(8 * n):
-        Q[i] = i4(0)
+        Q[i] = 0
     last = base + (R - 1) * W
     for k in range(R // 2):
         t = 2 * k
-        _lane_two(H, t * n, run, T, base + t * W, last, one, go * LANES, (fo + t) * LANES, one_all, fo + t, Q, W, low,
-                  high, (f_own + t) * LANES, (f_other + t) * LANES)  # fmt: skip
+        _lane_two(H, t * n, run, T, base + t * W, last, one, go * lanes, (fo + t) * lanes, one_all, fo + t, Q, W, low,
+                  high, (f_own + t) * lanes, (f_other + t) * lanes)  # fmt: skip
     if R % 2 == 1:
         t = R - 1
-        _lane_one(H, t * n, run, T, base + t * W, last, one, go * LANES, (fo + t) * LANES, one_all, fo + t, Q, W, low,
-                  high, (f_own + t) * LANES, (f_other + t) * LANES)  # fmt: skip
-    end = (go + W - 1) * LANES
+        _lane_one(H, t * n, run, T, base + t * W, last, one, go * lanes, (fo + t) * lanes, one_all, fo + t, Q, W, low,
+                  high, (f_own + t) * lanes, (f_other + t) * lanes)  # fmt: skip
+    end = (go + W - 1) * lanes
     for side in range(2):
-        to = (g_own if side == 0 else g_other) * LANES
+        to = (g_own if side == 0 else g_other) * lanes
         for u in range(W):
-            for e in range(LANES):
-                i = u * LANES + e
-                margin = one[go * LANES + i]
+            for e in range(lanes):
+                i = u * lanes + e
+                margin = one[go * lanes + i]
                 total = one[end + e]
                 if side == 1:
                     margin = i4(T[last + u] - margin)
@@ -1779,26 +1817,33 @@ def _lane_pair(H, run, T, base, one, fo, go, one_all, Q, R, W, low, high, f_own,
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _sweep_lanes(codes, q, p, bins, offset, groups, where, T, index, ends, first, n, side, one, one_all, low, high,
-                 pair, control):  # fmt: skip
-    """_sweep_pairs for two actions without minimum counts: up to eight cuts first, first + 1, ... at once."""
+def _sweep_lanes(lanes, like, codes, q, p, bins, offset, groups, where, T, index, ends, first, n, side, one, one_all,
+                 low, high, pair, control):  # fmt: skip
+    """_sweep_pairs for two actions without minimum counts: up to ``lanes`` cuts first, first + 1, ... at once.
+
+    Sums fit the type of ``like``.
+    """
     S = offset[p]
     places = low.shape[2]
     widest = 1
     for f in range(p):
         widest = max(widest, bins[f])
-    H = np.zeros(pair * LANES, np.int32)
-    run = np.empty(widest * LANES, np.int32)
-    Q = np.empty(8 * widest * LANES, np.int32)
-    ones = np.empty(S * LANES, np.int32)
-    lows = np.empty(2 * places * LANES, np.int32)
-    highs = np.empty(2 * places * LANES, np.int32)
+    H = np.zeros(pair * lanes, like.dtype)
+    run = np.empty(widest * lanes, like.dtype)
+    Q = np.empty(8 * widest * lanes, like.dtype)
+    ones = np.empty(S * lanes, like.dtype)
+    lows = np.empty(2 * places * lanes, like.dtype)
+    highs = np.empty(2 * places * lanes, like.dtype)
     for t in range(S):
-        for e in range(LANES):
-            ones[t * LANES + e] = one[first + min(e, n - 1), side, 0, t]
-    for i in range(2 * places * LANES):
-        lows[i] = i4(2 * FORBIDDEN)
-        highs[i] = i4(2 * FORBIDDEN)
+        for e in range(lanes):
+            ones[t * lanes + e] = one[first + min(e, n - 1), side, 0, t]
+    masks = np.zeros(lanes * lanes, like.dtype)
+    for e in range(lanes):  # cut e has the rows of all cuts before it as well
+        for k in range(e, lanes):
+            masks[e * lanes + k] = -1
+    for i in range(2 * places * lanes):
+        lows[i] = 0  # no more than a leaf
+        highs[i] = 0
     d = q[0]
     for f0 in range(p):
         for g0 in range(f0 + 1, p):
@@ -1816,19 +1861,23 @@ def _sweep_lanes(codes, q, p, bins, offset, groups, where, T, index, ends, first
                 lane = np.uint64(e)
                 for i in range(min(start, stop), max(start, stop)):
                     r = index[i]
-                    x = (np.uint64(cf[r]) * W + np.uint64(cg[r])) * np.uint64(LANES) + lane
-                    H[x] = i4(H[x] + d[r])
+                    x = np.uint64(cf[r]) * W + np.uint64(cg[r])
+                    if lanes == LANES:
+                        x = x * np.uint64(LANES) + lane
+                        H[x] = H[x] + d[r]
+                    else:
+                        _add_lanes(H, x, d[r], masks, e)
             f_at = groups[g] * S + offset[f]
             g_at = groups[f] * S + offset[g]
             own = side * places
             other = places - own
-            _lane_pair(H, run, T, where[f0, g0], ones, offset[f], offset[g], one_all[0], Q, bins[f], bins[g], lows,
-                       highs, own + f_at, other + f_at, own + g_at, other + g_at)  # fmt: skip
+            _lane_pair(lanes, H, run, T, where[f0, g0], ones, offset[f], offset[g], one_all[0], Q, bins[f], bins[g],
+                       lows, highs, own + f_at, other + f_at, own + g_at, other + g_at)  # fmt: skip
     for e in range(n):
         for s in range(2):
             for t in range(places):
-                low[first + e, s, t] = min(low[first + e, s, t], lows[(s * places + t) * LANES + e])
-                high[first + e, s, t] = min(high[first + e, s, t], highs[(s * places + t) * LANES + e])
+                low[first + e, s, t] = min(low[first + e, s, t], lows[(s * places + t) * lanes + e])
+                high[first + e, s, t] = min(high[first + e, s, t], highs[(s * places + t) * lanes + e])
     return True
 
 
@@ -1935,6 +1984,8 @@ def _sweep(codes, P, minima, m, bins, offset, groups, price, lam, tables, index,
     best = np.empty(P + 1, np.int64)
     values = np.empty(S, np.int64)
     nothing = np.zeros(p, np.bool_)
+    like = np.empty(0, np.int32)
+    like16 = np.empty(0, np.int16)
     if n_block > 0:
         for x in range(4):
             for u in range(n_block + 1):
@@ -1943,10 +1994,11 @@ def _sweep(codes, P, minima, m, bins, offset, groups, price, lam, tables, index,
     middle = 0  # cuts below are reached from the left, the others from the right
     while middle < n_cuts and 2 * row_ends[cuts[middle] + 1] <= m:
         middle += 1
-    if signed and n_cuts <= LANES:
+    lanes = scalars[X_LANES]
+    if signed and n_cuts <= lanes:
         middle = n_cuts if row_ends[cuts[n_cuts - 1] + 1] <= m - row_ends[cuts[0] + 1] else 0
     elif signed:
-        middle = min((middle + LANES // 2) // LANES * LANES, n_cuts)
+        middle = min((middle + lanes // 2) // lanes * lanes, n_cuts)
     wrong = np.empty(m + 1 if error > 0 else 1, np.int64)
     wrong[0] = 0
     if error > 0:
@@ -1990,9 +2042,14 @@ def _sweep(codes, P, minima, m, bins, offset, groups, price, lam, tables, index,
                         )
         e = 0 if scalars[X_PAIRS] > 0 else n  # the block may be all there is
         while signed and n - e >= 3:  # eight at once cost as much as three one by one
-            group = min(n - e, LANES)
-            if not _sweep_lanes(codes, q, p, bins, offset, groups, where, T, index, ends, e, group, side, one, one_all,
-                                low, high, pair, control):  # fmt: skip
+            group = min(n - e, lanes)
+            if lanes == LANES:
+                done = _sweep_lanes(lanes, like, codes, q, p, bins, offset, groups, where, T, index, ends, e, group,
+                                    side, one, one_all, low, high, pair, control)  # fmt: skip
+            else:
+                done = _sweep_lanes(lanes, like16, codes, q, p, bins, offset, groups, where, T, index, ends, e, group,
+                                    side, one, one_all, low, high, pair, control)  # fmt: skip
+            if not done:
                 return False
             e += group
         if e < n and not _sweep_pairs(codes, q, K, P, minima, p, bins, offset, groups, where, T, index, ends, e, n,
@@ -2024,8 +2081,8 @@ def _cuts_per_round(left, right, cuts, budget, fill, per_cut, lanes):
         runs += now and not before
         before = now
     n = max(3, runs, fill // per_cut)
-    if lanes:
-        n = (n + LANES - 1) // LANES * LANES
+    if lanes > 0:
+        n = (n + lanes - 1) // lanes * lanes
     n = min(MOST_CUTS, n)
     return live if live <= min(MOST_CUTS, 2 * n) else n
 
@@ -2153,7 +2210,6 @@ def advance(
     side), the smaller side first, and then closed: its bounds add up to the budget.
     """
     constrained = len(minima) > 0
-    lanes = P == 1 and not constrained
     cuts_solved = 0
     batch = 0  # cuts of the last sweep, in chosen
     chosen = np.empty(MOST_CUTS, np.int64)
@@ -2275,7 +2331,7 @@ def advance(
                 elif t < 0:
                     batch = _cuts_per_round(
                         left[level], right[level], cuts, budget, tables[SCALARS][X_FILL], tables[SCALARS][X_PER_CUT],
-                        lanes,
+                        tables[SCALARS][X_LANES],
                     )  # fmt: skip
                     batch = _choose_many(
                         left[level], right[level], never, least[level], most[level], 0, cuts, budget, batch, chosen
