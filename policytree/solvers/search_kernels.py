@@ -27,7 +27,10 @@ FORBIDDEN = (1 << 30) - 1  # INF of the int32 tables: two of them fit, and no re
 LARGEST = (1 << 30) - 2  # bound of sums in int32 tables beside FORBIDDEN; twice that without
 i4 = np.int32  # without it, numba computes in int64
 MOST_CUTS = 32  # cuts of a sweep
-LANES = 8  # numbers in a vector: root cuts whose tables stand side by side
+LANES = 8  # numbers in a vector: root cuts whose tables stand side by side; twice that if sums fit int16
+CHOSEN = 8  # cuts of a long feature in one table
+STRIP = 32  # the same without tables, for two actions without minimum counts
+FEW_WEIGHTS = 4  # different weights that strips have tables for
 SORT_FROM = 1 << 15  # rows
 OPEN = -(1 << 40)  # in trees: OPEN - h is a subtree of at most h leaves and of depth two or less, to be solved
 UNLIMITED = 1 << 30  # depth without a limit: only the leaf penalty ends a path; leaves without a limit
@@ -49,7 +52,7 @@ N_CACHE = 6
 SIDE_KEY1, SIDE_KEY2, SIDE_VALUE = 0, 1, 2  # columns of the bounds of swept sides
 # Entries of what make_tables returns: the scalars' place, and the scalars.
 SCALARS = 9
-X_BLOCK, X_SHIFT, X_ERROR, X_PAYS, X_FILL, X_PER_CUT, X_LARGEST, X_PAIRS = 0, 1, 2, 3, 4, 5, 6, 7
+X_BLOCK, X_SHIFT, X_ERROR, X_PAYS, X_FILL, X_PER_CUT, X_LARGEST, X_PAIRS, X_LANES = 0, 1, 2, 3, 4, 5, 6, 7, 8
 # The control array: a flag that stops the search, and switches of what only saves work.
 S_STOP, S_SIMILAR, S_CACHE, S_LOOK_AHEAD = 0, 1, 2, 3
 N_CONTROL = 4
@@ -388,11 +391,12 @@ def _second_split(inner, table, at, stride, price, own, mass, shift):
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _root_values(one, low, high, P, minima, p, bins, offset, groups, price, lam, shift, leaves, in_low, in_high, best,
-                 W, by_leaves):  # fmt: skip
+                 skip, W, by_leaves):  # fmt: skip
     """W[o + t]: the value with first split t of each feature and at most one more on each side (INF: forbidden).
 
     Table values count ``1 << shift``, penalties and prices are exact. ``leaves`` of 3 allows a second split on one side
-    only. by_leaves[h - 1] becomes the least value of a tree of at most h leaves, h = 1 .. 4.
+    only. by_leaves[h - 1] becomes the least value of a tree of at most h leaves, h = 1 .. 4. Features to ``skip`` are
+    left out.
     """
     K = P + len(minima)
     S = offset[p]
@@ -411,6 +415,8 @@ def _root_values(one, low, high, P, minima, p, bins, offset, groups, price, lam,
     four = INF
     mass = np.int64(one[K, bins[0] - 1]) if costly else 0
     for f in range(p):
+        if skip[f]:
+            continue
         o = offset[f]
         B = bins[f]
         own = price[groups[f]]
@@ -468,16 +474,20 @@ def _quantise(planes, P, n_counts, n_mass, m, q, errors):
     """
     below = 0
     above = 0
+    bits = 0
     for i in range(m):
         x = 0
         y = 0
         for k in range(P):
             x = min(x, planes[k, i])
             y = max(y, planes[k, i])
+            bits |= planes[k, i]
         below -= x
         above += y
     limit = LARGEST if n_counts > 0 else 2 * LARGEST
     shift = 0
+    while bits != 0 and (bits >> shift) & 1 == 0:  # a common power of two: small numbers, and nothing lost
+        shift += 1
     while (max(below, above) >> shift) + m > limit:
         shift += 1
     half = (1 << shift) >> 1
@@ -826,22 +836,447 @@ def _table_pays(rows, width, m):
     return rows * width <= 3 * m + 40 * (rows + width)
 
 
+class _StripCode:
+    """Emits the pass of :func:`_strip`."""
+
+    def __init__(self, context, builder, signature, args):
+        self.builder = builder
+        names = ("order", "weights", "at", "starts", "c", "B", "m", "x", "table", "out", "out_at")
+        self.data = {}
+        for name, ty, value in zip(names, signature.args, args, strict=True):
+            is_array = isinstance(ty, types.Array)
+            self.data[name] = context.make_array(ty)(context, builder, value).data if is_array else value
+        number = ir.IntType(signature.args[-2].dtype.bitwidth)
+        self.tables = number.width == 16
+        self.vector = ir.VectorType(number, STRIP)
+        self.zero = ir.Constant(self.vector, [0] * STRIP)
+        self.left, self.right, *self.extremes = (cgutils.alloca_once_value(builder, self.zero) for _ in range(6))
+        for slot in (self.left, self.right, *self.extremes):
+            builder.store(self.zero, slot)
+
+    def load(self, name, index):
+        return self.builder.load(self.builder.gep(self.data[name], [index]))
+
+    def pointer(self, name, index):
+        """Where vector ``index`` of an array is."""
+        at = self.builder.mul(index, ir.Constant(ir.IntType(64), STRIP))
+        return self.builder.bitcast(self.builder.gep(self.data[name], [at]), self.vector.as_pointer())
+
+    def parts(self, at, x):
+        """What the row at ``at`` adds on the left and on the right of every cut."""
+        builder, two = self.builder, ir.Constant(ir.IntType(64), 2)
+        if self.tables:
+            first = builder.mul(x, two)
+            places = (first, builder.add(first, ir.Constant(ir.IntType(64), 1)))
+            return [builder.load(self.pointer("table", place), align=4) for place in places]
+        undefined = ir.Constant(self.vector, ir.Undefined)
+        weight = builder.insert_element(undefined, self.load("weights", at), ir.Constant(ir.IntType(32), 0))
+        weight = builder.shuffle_vector(weight, undefined, self.zero)
+        mask = builder.load(self.pointer("table", x), align=4)
+        return builder.and_(mask, weight), builder.and_(builder.not_(mask), weight)
+
+    def add_row(self, k):
+        at = self.builder.add(self.data["at"], k)
+        row = self.builder.zext(self.load("order", at), ir.IntType(64))
+        x = self.builder.zext(self.load("x", row), ir.IntType(64))
+        for slot, part in zip((self.left, self.right), self.parts(at, x), strict=True):
+            self.builder.store(self.builder.add(self.builder.load(slot), part), slot)
+
+    def update(self, slot, sign, value):
+        old = self.builder.load(slot, align=4)
+        self.builder.store(self.builder.select(self.builder.icmp_signed(sign, old, value), old, value), slot, align=4)
+
+    def compare(self):
+        """Extremes of the sums so far: the second split may stand here."""
+        for slot, sign, side in zip(self.extremes, "<><>", (self.left, self.left, self.right, self.right), strict=True):
+            self.update(slot, sign, self.builder.load(side))
+
+    def run(self):
+        """All rows, code by code; without the inner loop if every code has one row."""
+        builder, one = self.builder, ir.Constant(ir.IntType(64), 1)
+        with builder.if_else(builder.icmp_signed("==", self.data["B"], self.data["m"])) as (distinct, tied):
+            with distinct, cgutils.for_range(builder, self.data["m"]) as loop:
+                self.add_row(loop.index)
+                self.compare()
+            with tied, cgutils.for_range(builder, self.data["B"]) as loop:
+                c = builder.add(self.data["c"], loop.index)
+                ends = (self.load("starts", c) for c in (c, builder.add(c, one)))
+                first, end = (builder.zext(c, ir.IntType(64)) for c in ends)
+                with cgutils.for_range_slice(builder, first, end, one) as (k, _):
+                    self.add_row(k)
+                self.compare()
+        for side, total in enumerate((self.left, self.right)):
+            least, largest = (builder.load(slot) for slot in self.extremes[2 * side : 2 * side + 2])
+            at = self.pointer("out", builder.add(self.data["out_at"], ir.Constant(ir.IntType(64), side)))
+            for value in (least, builder.sub(builder.load(total), largest)):
+                self.update(at, "<", value)
+
+
+@intrinsic
+def _strip(typingctx, order, weights, at, starts, c, B, m, x, table, out, out_at):
+    """Best split by one feature on both sides of each of STRIP chosen cuts of another: out[out_at], out[out_at + 1].
+
+    ``order[at:]`` are the m rows in the order of the feature's B codes, which begin at ``starts[c:]``. Row i is on the
+    left of cut e where ``table[x[i], e]``, and weighs ``weights`` at its place in the order; int16 tables hold what a
+    row adds on the left, ``table[x[i], 0, e]``, and on the right. For two actions the best split of rows with sums s_u
+    is min(min_u s_u, total - max_u s_u).
+    """
+    i8 = types.int64
+    signature = types.void(order, weights, i8, starts, i8, i8, i8, x, table, out, i8)
+
+    def codegen(context, builder, signature, args):
+        _StripCode(context, builder, signature, args).run()
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _order_long(codes, q, m, bins, offset, large, order, weights, starts):
+    """Rows and their weights in the order of every long feature, at f * m; its codes begin at starts[offset[f] + f]."""
+    for f in range(len(bins)):
+        if not large[f]:
+            continue
+        c = codes[f]
+        B = bins[f]
+        o = offset[f] + f
+        if m == B:  # every code once
+            for i in range(m):
+                order[f * m + np.int64(c[i])] = i
+        else:
+            for t in range(o, o + B + 1):
+                starts[t] = 0
+            for i in range(m):
+                starts[o + 1 + np.int64(c[i])] += 1
+            for t in range(o + 1, o + B + 1):
+                starts[t] += starts[t - 1]
+            for i in range(m):
+                at = starts[o + np.int64(c[i])]
+                starts[o + np.int64(c[i])] = at + 1
+                order[f * m + at] = i
+            for t in range(o + B, o, -1):
+                starts[t] = starts[t - 1]
+            starts[o] = 0
+        if len(weights) > 0:
+            for i in range(f * m, (f + 1) * m):
+                weights[i] = q[0, order[i]]
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _few_weights(q, m):
+    """Least weight and how many there may be up to the largest, if strips may have int16 tables of them; else 0, 0."""
+    least = np.int64(q[0, 0])
+    most = least
+    below = 0
+    above = 0
+    for i in range(m):
+        x = np.int64(q[0, i])
+        least = min(least, x)
+        most = max(most, x)
+        below -= min(x, 0)
+        above += max(x, 0)
+    if most - least < FEW_WEIGHTS and max(below, above) < 1 << 15:
+        return least, most - least + 1
+    return 0, 0
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _strip_tables(lightest, kinds, masks, tables):
+    """Fill the tables of :func:`_strip`; of weights lightest, lightest + 1, ... if those are few."""
+    for j in range(STRIP + 1):
+        for e in range(STRIP):
+            masks[j, e] = i4(-1) if e >= j else i4(0)
+            for k in range(kinds):
+                w = np.int16(lightest + k)
+                tables[j * kinds + k, 0, e] = w if e >= j else np.int16(0)
+                tables[j * kinds + k, 1, e] = np.int16(0) if e >= j else w
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _strips(f, m, bins, offset, groups, J, order, weights, starts, kinds, x, masks, tables, out, out16, low, high, at):
+    """Best second splits by long features for all chosen cuts of f at once, from low[at], high[at] on by group."""
+    for j in range(2 * J):
+        for e in range(STRIP):
+            out[j, e] = i4(0)
+            out16[j, e] = np.int16(0)
+    for g in range(len(bins)):
+        if g != f and _table_pays(bins[f], bins[g], m):
+            continue
+        c = offset[g] + g
+        if kinds > 0:
+            _strip(order, weights, g * m, starts, c, bins[g], m, x, tables, out16, 2 * groups[g])
+        else:
+            _strip(order, weights, g * m, starts, c, bins[g], m, x, masks, out, 2 * groups[g])
+    for j in range(J):
+        for e in range(STRIP):
+            low[at + j * STRIP + e] = min(out[2 * j, e], i4(out16[2 * j, e]))
+            high[at + j * STRIP + e] = min(out[2 * j + 1, e], i4(out16[2 * j + 1, e]))
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _choose_first(least, most, o, cuts, limit, chosen):
+    """Up to ``limit`` cuts of a feature, spread by mass, ascending; returns how many."""
+    n = min(cuts, limit)
+    total = most[o + cuts] - least[o + cuts]
+    t = 0
+    for j in range(n):
+        while t < cuts - n + j and (most[o + t] - least[o + t]) * (n + 1.0) < total * (j + 1.0):
+            t += 1
+        chosen[j] = t
+        t += 1
+    return n
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _first_live(live, left, right, o, cuts, least, most, lam, chosen, n, vl, vr, budget, constrained, similar):
+    """List the cuts that the bounds of the n chosen ones (similar support: see :func:`_spread_bounds`) do not refute.
+
+    live[o:], with bounds left[o:], right[o:] of both sides; returns how many they are.
+    """
+    alive = 0
+    j = 0  # the next chosen cut
+    la, ra = -INF, -INF
+    for t in range(cuts):
+        if j < n and t == chosen[j]:
+            j += 1
+            la, ra = vl[j - 1], vr[j - 1]
+            continue
+        x = least[o + t] + lam
+        y = least[o + cuts] - least[o + t] + lam
+        if similar:
+            if j > 0:
+                s = o + chosen[j - 1]
+                y = max(y, ra - (most[o + t] - most[s]))
+                if not constrained:
+                    x = max(x, la + least[o + t] - least[s])
+            if j < n:
+                s = o + chosen[j]
+                x = max(x, vl[j] - (most[s] - most[o + t]))
+                if not constrained:
+                    y = max(y, vr[j] + least[s] - least[o + t])
+        live[o + alive] = t
+        left[o + alive] = x
+        right[o + alive] = y
+        alive += x + y < budget
+    return alive
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _choose_live(live, left, right, o, n, least, most, budget, limit, chosen, at):
+    """Keep in the list live[o : o + n] what no bound refutes, and choose up to ``limit`` of it, spread by mass.
+
+    ``at`` gets the places of the chosen cuts in the list. Returns how many are chosen and how many are live.
+    """
+    alive = o
+    mass = 0
+    for j in range(o, o + n):
+        t = o + np.int64(live[j])
+        x, y = left[j], right[j]
+        live[alive] = live[j]
+        left[alive] = x
+        right[alive] = y
+        if x + y < budget:
+            alive += 1
+            w = most[t] - least[t]
+            if t > o:
+                w -= most[t - 1] - least[t - 1]
+            mass += max(w, 1)
+    n = 0
+    seen = 0
+    for j in range(o, alive):
+        t = o + np.int64(live[j])
+        w = most[t] - least[t]
+        if t > o:
+            w -= most[t - 1] - least[t - 1]
+        seen += max(w, 1)
+        if n < limit and (alive - o <= limit or seen * (limit + 1.0) >= mass * (n + 1.0)):
+            chosen[n] = live[j]
+            at[n] = j
+            n += 1
+    return n, alive - o
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _spread_live(live, left, right, o, n, least, most, constrained):
+    """Similar support from every cut of the list live[o : o + n] to every other."""
+    for j in range(o + 1, o + n):
+        s = o + np.int64(live[j - 1])
+        t = o + np.int64(live[j])
+        right[j] = max(right[j], right[j - 1] - (most[t] - most[s]))
+        if not constrained:
+            left[j] = max(left[j], left[j - 1] + (least[t] - least[s]))
+    for j in range(o + n - 2, o - 1, -1):
+        s = o + np.int64(live[j + 1])
+        t = o + np.int64(live[j])
+        left[j] = max(left[j], left[j + 1] - (most[s] - most[t]))
+        if not constrained:
+            right[j] = max(right[j], right[j + 1] + (least[s] - least[t]))
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _long_pairs(codes, planes, q, P, minima, m, bins, offset, groups, price, lam, leaves, shift, error, one, low, high,
+                large, buffer, quad, exact, roots, root_cuts, best, best_f, best_t, control):  # fmt: skip
+    """First splits by features that are long: cuts chosen among those that no bound refutes, until there is none.
+
+    Arguments and results are as in :func:`depth_two`, ``best`` what it has found so far; ``low``, ``high`` hold what
+    its tables say of the pairs that are short.
+    """
+    p = len(bins)
+    K = P + len(minima)
+    J = len(price)
+    S = offset[p]
+    costly = price[J - 1] > 0
+    constrained = len(minima) > 0
+    similar = control[S_SIMILAR] != 0
+    signed = P == 1 and not constrained
+    limit = STRIP if signed else CHOSEN
+    few = J * S  # where values of chosen cuts stand
+    junk_at = few + J * STRIP
+    widest = 1
+    least = np.zeros(S, np.int64)
+    most = np.zeros(S, np.int64)
+    left = np.empty(S, np.int64)
+    right = np.empty(S, np.int64)
+    live = np.empty(S, np.int32)
+    n_live = np.full(p, -1, np.int64)  # -1: all, and none chosen yet
+    for f in range(p):
+        widest = max(widest, bins[f])
+        if large[f]:
+            _row_bounds(codes[f], planes, P, len(minima), m, bins[f], price[J - 1], least, most, offset[f])
+    chosen = np.empty(limit, np.int64)
+    at = np.empty(limit, np.int64)
+    values = np.empty(limit, np.int64)
+    vl = np.empty(limit, np.int64)
+    vr = np.empty(limit, np.int64)
+    segment = np.empty(widest, np.uint8)
+    kind = np.zeros(m, np.uint8)
+    x = np.empty(m, np.uint8)
+    in_low = np.full(widest, INF, np.int64)
+    in_high = np.full(widest, INF, np.int64)
+    bests = np.empty(P + 1, np.int64)
+    lightest, kinds = _few_weights(q, m) if signed else (0, 0)
+    order = np.empty(p * m if signed else 0, np.int32)
+    weights = np.empty(p * m if signed and kinds == 0 else 0, np.int32)
+    starts = np.empty(S + p, np.int32)
+    masks = np.empty((STRIP + 1, STRIP), np.int32)
+    step = max(kinds, 1)
+    tables = np.empty(((STRIP + 1) * step, 2, STRIP), np.int16)
+    out = np.empty((2 * J, STRIP), np.int32)
+    out16 = np.empty((2 * J, STRIP), np.int16)
+    if signed:
+        _order_long(codes, q, m, bins, offset, large, order, weights, starts)
+        _strip_tables(lightest, kinds, masks, tables)
+    if kinds > 0:
+        for i in range(m):
+            kind[i] = q[0, i] - lightest
+    again = True
+    while again:
+        again = False
+        for f in range(p):
+            if not large[f]:
+                continue
+            B = bins[f]
+            o = offset[f]
+            own = price[groups[f]]
+            mass = one[K, o + B - 1] if costly else 0
+            paid = own * mass
+            first = n_live[f] < 0
+            if first:
+                n = _choose_first(least, most, o, B - 1, limit, chosen)
+            else:
+                n, n_live[f] = _choose_live(
+                    live, left, right, o, n_live[f], least, most, best - paid, limit, chosen, at
+                )
+            if n == 0:
+                continue
+            again = True
+            j = 0
+            for c in range(B):
+                while j < n and chosen[j] < c:
+                    j += 1
+                segment[c] = j * step
+            for i in range(m):
+                x[i] = segment[codes[f, i]] + kind[i]
+            if control[S_STOP] != 0:
+                return best, best_f, best_t, False
+            if signed:
+                _strips(f, m, bins, offset, groups, J, order, weights, starts, kinds, x, masks, tables, out, out16, low,
+                        high, few)  # fmt: skip
+            else:
+                for j in range(few, junk_at):
+                    low[j] = 2 * FORBIDDEN
+                    high[j] = 2 * FORBIDDEN
+                for g in range(p):
+                    if control[S_STOP] != 0:
+                        return best, best_f, best_t, False
+                    if g != f and not _table_pays(B, bins[g], m):
+                        _pair(x, n + 1, codes[g], bins[g], q, m, P, minima, buffer, quad, low, high,
+                              few + groups[g] * STRIP, junk_at)  # fmt: skip
+                _inside_all(one, P, minima, o, B, in_low, in_high, bests)
+            for j in range(n):
+                t = chosen[j]
+                x_leaf, y_leaf = _two_leaves(one, P, minima, o + t, o + B - 1)
+                m_low = one[K, o + t] if costly else 0
+                vl[j] = INF
+                vr[j] = INF
+                if x_leaf < FEASIBLE:
+                    x_leaf = (x_leaf << shift) + lam - error
+                    v = min(_second_split(in_low[t], low, o + t, S, price, own, m_low, shift),
+                            _second_split(1, low, few + j, STRIP, price, own, m_low, shift))  # fmt: skip
+                    vl[j] = min(x_leaf, v + 2 * lam - error)
+                if y_leaf < FEASIBLE:
+                    y_leaf = (y_leaf << shift) + lam - error
+                    v = min(_second_split(in_high[t], high, o + t, S, price, own, mass - m_low, shift),
+                            _second_split(1, high, few + j, STRIP, price, own, mass - m_low, shift))  # fmt: skip
+                    vr[j] = min(y_leaf, v + 2 * lam - error)
+                values[j] = (min(vl[j] + y_leaf, x_leaf + vr[j]) if leaves == 3 else vl[j] + vr[j]) + paid
+                if values[j] < roots[f]:
+                    roots[f] = values[j]
+                    root_cuts[f] = t
+            while True:  # the most promising first: what is exact saves the evaluation of others
+                j = 0
+                for e in range(1, n):
+                    j = e if values[e] < values[j] else j
+                v = values[j]
+                if v >= best:
+                    break
+                values[j] = INF
+                t = chosen[j]
+                if error > 0:
+                    v = _exact_value(codes, planes, P, minima, m, bins, offset, groups, price, lam, leaves, f, t,
+                                     exact)  # fmt: skip
+                if v < best:
+                    best = v
+                    best_f = f
+                    best_t = t
+            if first:
+                n_live[f] = _first_live(live, left, right, o, B - 1, least, most, lam, chosen, n, vl, vr, best - paid,
+                                        constrained, similar)  # fmt: skip
+                continue
+            for j in range(n):
+                left[at[j]] = max(left[at[j]], vl[j])
+                right[at[j]] = max(right[at[j]], vr[j])
+            if similar:
+                _spread_live(live, left, right, o, n_live[f], least, most, constrained)
+            for j in range(n):  # solved, whatever the bounds say
+                left[at[j]] = INF
+    return best, best_f, best_t, True
+
+
 @nb.njit(cache=True, nogil=True, error_model="numpy")
 def depth_two(codes, planes, P, minima, m, bins, offset, groups, price, lam, leaves, roots, root_cuts, control):
     """Best tree of at most two splits on a path over rows 0..m; of at most three leaves, if ``leaves`` is 3.
 
     Returns value, first feature (-1: a leaf is best), cut, and whether the value is exact (else the search was
-    stopped: it is the best so far). ``roots[f]``, ``root_cuts[f]`` get the least bound of a tree with first feature f, and its cut.
+    stopped: it is the best so far). ``roots[f]``, ``root_cuts[f]`` get the least bound of a tree with first feature f,
+    and its cut.
 
     Work O(p^2 (m + B^2)) for features of few codes. A pair of long features is solved at chosen cuts only, and the cuts
-    between are refuted by bounds: 8 cuts a round, until none is live. Tables hold 30-bit sums: what they cannot
-    refute is evaluated exactly.
+    between are refuted by bounds (see :func:`_long_pairs`). Tables hold 30-bit sums: what they cannot refute is
+    evaluated exactly.
     """
     p = len(bins)
     K = P + len(minima)
-    limit = 8
-    constrained = len(minima) > 0
-    similar = control[S_SIMILAR] != 0
     value, _ = node_sums(planes, P, minima, 0, m)
     best = value + lam
     best_f = -1
@@ -865,16 +1300,15 @@ def depth_two(codes, planes, P, minima, m, bins, offset, groups, price, lam, lea
                 large[g] = True
                 any_large = True
     if any_large:
-        size = max(size, (limit + 1) * widest)
+        size = max(size, (CHOSEN + 1) * widest)
     S = offset[p]
     q = np.empty((K + costly, m), np.int32)
     errors = np.empty(m, np.int64)
     shift, error = _quantise(planes, P, len(minima), costly, m, q, errors)
     one = _prefix_sums(codes, q, K + costly, m, bins, offset)
-    few = J * S  # behind the features: one of chosen cuts only, and a place for what is not read
-    junk_at = few + J * (limit + 1)
-    low = np.full(junk_at + widest, 2 * FORBIDDEN, np.int32)
-    high = np.full(junk_at + widest, 2 * FORBIDDEN, np.int32)
+    end = J * (S + STRIP) + widest  # behind the features: one of chosen cuts only, and a place for what is not read
+    low = np.full(end, 2 * FORBIDDEN, np.int32)
+    high = np.full(end, 2 * FORBIDDEN, np.int32)
     quad = np.empty((4, max(widest, n_block + 1)), np.int32)
     buffer = np.empty((2, size * K), np.int32)
     W = np.empty(S, np.int64)
@@ -883,7 +1317,6 @@ def depth_two(codes, planes, P, minima, m, bins, offset, groups, price, lam, lea
     in_low = np.empty(widest, np.int64)
     in_high = np.empty(widest, np.int64)
     bests = np.empty(P + 1, np.int64)
-    x = np.empty(m, np.uint16)
     block, _, _, _, G = _make_block(codes, q, K, m, bins, n_block)
     if n_block > 0:
         junk = np.zeros((4, n_block + 1), np.int32)
@@ -913,7 +1346,7 @@ def depth_two(codes, planes, P, minima, m, bins, offset, groups, price, lam, lea
                 _pair(codes[f], B, codes[g], bins[g], q, m, P, minima, buffer, quad, low, high,
                       groups[g] * S + offset[f], groups[f] * S + offset[g])  # fmt: skip
     _root_values(one, low, high, P, minima, p, bins, offset, groups, price, lam, shift, leaves, in_low, in_high, bests,
-                 W, by_leaves)  # fmt: skip
+                 large, W, by_leaves)  # fmt: skip
     for f in range(p):
         if large[f]:
             continue
@@ -949,83 +1382,8 @@ def depth_two(codes, planes, P, minima, m, bins, offset, groups, price, lam, lea
                 root_cuts[f] = u - offset[f]
     if not any_large:
         return best, best_f, best_t, True
-    least = np.zeros(S, np.int64)
-    most = np.zeros(S, np.int64)
-    left = np.full(S, -INF, np.int64)
-    right = np.full(S, -INF, np.int64)
-    done = np.zeros(S, np.bool_)
-    chosen = np.empty(limit, np.int64)
-    segment = np.empty(widest, np.uint16)
-    for f in range(p):
-        if large[f]:
-            o = offset[f]
-            B = bins[f]
-            _row_bounds(codes[f], planes, P, len(minima), m, B, price[J - 1], least, most, o)
-            for t in range(o, o + B):
-                left[t] = least[t] + lam
-                right[t] = least[o + B - 1] - least[t] + lam
-    live = True
-    while live:
-        live = False
-        for f in range(p):
-            if not large[f]:
-                continue
-            B = bins[f]
-            o = offset[f]
-            own = price[groups[f]]
-            mass = one[K, o + B - 1] if costly else 0
-            paid = own * mass
-            n = _choose_many(left, right, done, least, most, o, B - 1, best - paid, limit, chosen)
-            if n == 0:
-                continue
-            live = True
-            j = 0
-            for c in range(B):
-                while j < n and chosen[j] < c:
-                    j += 1
-                segment[c] = j
-            for i in range(m):
-                x[i] = segment[codes[f, i]]
-            for j in range(few, junk_at):
-                low[j] = 2 * FORBIDDEN
-                high[j] = 2 * FORBIDDEN
-            for g in range(p):
-                if control[S_STOP] != 0:
-                    return best, best_f, best_t, False
-                if g != f and not _table_pays(B, bins[g], m):
-                    _pair(x, n + 1, codes[g], bins[g], q, m, P, minima, buffer, quad, low, high,
-                          few + groups[g] * (limit + 1), junk_at)  # fmt: skip
-            _inside_all(one, P, minima, o, B, in_low, in_high, bests)
-            for j in range(n):
-                t = chosen[j]
-                done[o + t] = True
-                x_leaf, y_leaf = _two_leaves(one, P, minima, o + t, o + B - 1)
-                m_low = one[K, o + t] if costly else 0
-                vl = INF
-                vr = INF
-                if x_leaf < FEASIBLE:
-                    x_leaf = (x_leaf << shift) + lam - error
-                    v = min(_second_split(in_low[t], low, o + t, S, price, own, m_low, shift),
-                            _second_split(1, low, few + j, limit + 1, price, own, m_low, shift))  # fmt: skip
-                    vl = min(x_leaf, v + 2 * lam - error)
-                if y_leaf < FEASIBLE:
-                    y_leaf = (y_leaf << shift) + lam - error
-                    v = min(_second_split(in_high[t], high, o + t, S, price, own, mass - m_low, shift),
-                            _second_split(1, high, few + j, limit + 1, price, own, mass - m_low, shift))  # fmt: skip
-                    vr = min(y_leaf, v + 2 * lam - error)
-                _spread_bounds(left, right, least, most, o, B - 1, t, vl, vr, constrained, similar)
-                v = (min(vl + y_leaf, x_leaf + vr) if leaves == 3 else vl + vr) + paid
-                if v < roots[f]:
-                    roots[f] = v
-                    root_cuts[f] = t
-                if v < best and error > 0:
-                    v = _exact_value(codes, planes, P, minima, m, bins, offset, groups, price, lam, leaves, f, t,
-                                     exact)  # fmt: skip
-                if v < best:
-                    best = v
-                    best_f = f
-                    best_t = t
-    return best, best_f, best_t, True
+    return _long_pairs(codes, planes, q, P, minima, m, bins, offset, groups, price, lam, leaves, shift, error, one, low,
+                       high, large, buffer, quad, exact, roots, root_cuts, best, best_f, best_t, control)  # fmt: skip
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy")
@@ -1170,8 +1528,8 @@ def make_tables(codes, planes, P, minima, m, bins, offset, price):
     """What sweeps over one set of rows share: rounded planes, cumulated tables of all rows, and the binary block.
 
     The last but one entry holds the size of the block, the rounding (shift, sum of errors), whether sweeping pays at
-    all, the cost in ns of filling the tables and of reading them for a cut (measured), the largest table, and how many
-    pairs have one.
+    all, the cost in ns of filling the tables and of reading them for a cut (measured), the largest table, how many
+    pairs have one, and how many cuts go side by side (0: one by one).
     """
     p = len(bins)
     K = P + len(minima)
@@ -1189,6 +1547,14 @@ def make_tables(codes, planes, P, minima, m, bins, offset, price):
     q = np.empty((K + costly, m), np.int32)
     errors = np.empty(m, np.int64)
     shift, error = _quantise(planes, P, len(minima), costly, m, q, errors)
+    below = 0
+    above = 0
+    for i in range(m):
+        below -= min(0, np.int64(q[0, i]))
+        above += max(0, np.int64(q[0, i]))
+    lanes = 0
+    if P == 1 and len(minima) == 0:
+        lanes = 2 * LANES if max(below, above) < 1 << 15 else LANES
     T = np.empty(size, np.int32)
     one_all = _prefix_sums(codes, q, K + costly, m, bins, offset).astype(np.int32)
     block, W, start, items, G = _make_block(codes, q, K, m, bins, n_block)
@@ -1204,7 +1570,7 @@ def make_tables(codes, planes, P, minima, m, bins, offset, price):
         block,
         start,
         items,
-        np.array([n_block, shift, error, pays, fill, per_cut, largest, pairs]),
+        np.array([n_block, shift, error, pays, fill, per_cut, largest, pairs, lanes]),
         errors,
     )
 
@@ -1248,20 +1614,23 @@ LANE_ARGUMENTS = (
 
 
 class _LaneCode:
-    """Emits one pass over ``rows`` rows of a pair's tables for eight root cuts at once; see :func:`_lane_rows`."""
+    """Emits one pass over ``rows`` rows of a pair's tables for all root cuts at once; see :func:`_lane_rows`."""
 
     def __init__(self, context, builder, signature, args, rows):
         self.builder, self.rows = builder, rows
-        self.vector = ir.VectorType(ir.IntType(32), LANES)
-        self.zero = ir.Constant(self.vector, [0] * LANES)
+        self.number = ir.IntType(signature.args[0].dtype.bitwidth)
+        self.lanes = LANES * 32 // self.number.width
+        self.vector = ir.VectorType(self.number, self.lanes)
+        self.places = ir.VectorType(ir.IntType(32), self.lanes)
+        self.zero = ir.Constant(self.vector, [0] * self.lanes)
         self.data = {}
         for name, ty, value in zip(LANE_ARGUMENTS, signature.args, args, strict=True):
             is_array = isinstance(ty, types.Array)
             self.data[name] = context.make_array(ty)(context, builder, value).data if is_array else value
-        self.width = builder.mul(self.data["W"], self.const(LANES))
+        self.width = builder.mul(self.data["W"], self.const(self.lanes))
         self.lows = []
         for r in range(rows):
-            left = self.load("one", self.plus("low_at", LANES * r))
+            left = self.load("one", self.plus("low_at", self.lanes * r))
             self.lows.append((left, builder.sub(self.splat("one_all", self.plus("all_at", r)), left)))
         self.extremes = [[self.slots(4), self.slots(4)] for _ in range(rows)]
         self.sums = self.slots(rows)
@@ -1292,8 +1661,9 @@ class _LaneCode:
     def splat(self, name, index):
         undefined = ir.Constant(self.vector, ir.Undefined)
         scalar = self.builder.load(self.builder.gep(self.data[name], [index]))
+        scalar = self.builder.trunc(scalar, self.number)
         first = self.builder.insert_element(undefined, scalar, ir.Constant(ir.IntType(32), 0))
-        return self.builder.shuffle_vector(first, undefined, self.zero)
+        return self.builder.shuffle_vector(first, undefined, ir.Constant(self.places, [0] * self.lanes))
 
     def least(self, a, b):
         return self.builder.select(self.builder.icmp_signed("<", a, b), a, b)
@@ -1307,9 +1677,9 @@ class _LaneCode:
         at = add(add(self.data["h_at"], self.builder.mul(self.width, self.const(r))), u8)
         h = self.load("H", at)
         self.store("H", at, self.zero)
-        for shift in (1, 2, 4):  # cut e has the rows of all cuts before it as well
+        for shift in (1, 2, 4) if self.lanes == LANES else ():  # cut e has the rows of all cuts before it as well
             mask = [LANES if k < shift else k - shift for k in range(LANES)]
-            h = add(h, self.builder.shuffle_vector(h, self.zero, ir.Constant(self.vector, mask)))
+            h = add(h, self.builder.shuffle_vector(h, self.zero, ir.Constant(self.places, mask)))
         total = add(self.builder.load(self.sums[r]), h)
         self.builder.store(total, self.sums[r])
         x = add(x, total)
@@ -1319,7 +1689,7 @@ class _LaneCode:
     def column(self, u):
         """All rows of column ``u``."""
         sub, both = self.builder.sub, (self.least, self.largest)
-        u8 = self.builder.mul(u, self.const(LANES))
+        u8 = self.builder.mul(u, self.const(self.lanes))
         x = self.load("run", u8)
         last = self.load("one", self.builder.add(self.data["one_at"], u8))
         margins = (last, sub(self.splat("T", self.builder.add(self.data["last_at"], u)), last))
@@ -1344,12 +1714,12 @@ class _LaneCode:
     def finish(self):
         """Best values of the rows themselves, from their extremes."""
         sub, add = self.builder.sub, self.builder.add
-        end = self.load("one", add(self.data["one_at"], sub(self.width, self.const(LANES))))
+        end = self.load("one", add(self.data["one_at"], sub(self.width, self.const(self.lanes))))
         end_at = add(self.data["last_at"], sub(self.data["W"], self.const(1)))
         ends = ((end, self.data["out_at"]), (sub(self.splat("T", end_at), end), self.data["out_other"]))
         for r in range(self.rows):
             for side, (total, first) in enumerate(ends):
-                at, row = add(first, self.const(LANES * r)), self.lows[r][side]
+                at, row = add(first, self.const(self.lanes * r)), self.lows[r][side]
                 k0, k1, k2, k3 = (self.builder.load(slot) for slot in self.extremes[r][side])
                 self.store("low", at, self.least(self.load("low", at), self.least(k0, sub(row, k1))))
                 rest = self.least(k2, sub(sub(total, row), k3))
@@ -1357,13 +1727,14 @@ class _LaneCode:
 
 
 def _lane_rows(rows):
-    """Build the intrinsic that does ``rows`` rows of one pair's tables for eight root cuts at once.
+    """Build the intrinsic that does ``rows`` rows of one pair's tables for all root cuts at once.
 
-    Written in vectors by hand, because LLVM does not find them: lane e holds cut e. ``H`` (rows, W, 8) are the sums of
-    the rows between cuts e - 1 and e, left zeroed; ``run`` (W, 8) the cumulated row before. A cell x of the cumulated
-    table splits a pair into four leaves, x, low - x, last - x and the rest; for two actions the best split inside
-    {f <= t} is min(min_u x, low - max_u x), so that least and largest cells are all there is to keep: of rows here, of
-    columns in ``Q`` (8, W, 8). The other side of each cut is the total ``T`` less this one.
+    Written in vectors by hand, because LLVM does not find them: lane e holds cut e, of eight, or of sixteen if H is
+    int16. ``H`` (rows, W, lanes) are the sums of the rows between cuts e - 1 and e (of eight) or of all rows up to cut
+    e (of sixteen), left zeroed; ``run`` (W, lanes) the cumulated row before. A cell x of the cumulated table splits a
+    pair into four leaves, x, low - x, last - x and the rest; for two actions the best split inside {f <= t} is
+    min(min_u x, low - max_u x), so that least and largest cells are all there is to keep: of rows here, of columns in
+    ``Q`` (8, W, lanes). The other side of each cut is the total ``T`` less this one.
     """
 
     def typed(typingctx, H, h_at, run, T, t_at, last_at, one, one_at, low_at, one_all, all_at, Q, W, low, high, out_at,
@@ -1383,33 +1754,58 @@ def _lane_rows(rows):
     return intrinsic(typed)
 
 
+@intrinsic
+def _add_lanes(typingctx, H, cell, weight, masks, e):
+    """Add a row of this weight to vector ``cell`` of H, in the lanes that vector ``e`` of ``masks`` has set."""
+
+    def codegen(context, builder, signature, args):
+        number = ir.IntType(signature.args[0].dtype.bitwidth)
+        lanes = LANES * 32 // number.width
+        vector = ir.VectorType(number, lanes)
+        places = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
+        pointers = []
+        for k in (0, 3):
+            array = context.make_array(signature.args[k])(context, builder, args[k]).data
+            at = builder.mul(args[k + 1], ir.Constant(ir.IntType(64), lanes))
+            pointers.append(builder.bitcast(builder.gep(array, [at]), vector.as_pointer()))
+        undefined = ir.Constant(vector, ir.Undefined)
+        weight = args[2] if number.width == 32 else builder.trunc(args[2], number)
+        weight = builder.insert_element(undefined, weight, ir.Constant(ir.IntType(32), 0))
+        weight = builder.shuffle_vector(weight, undefined, places)
+        part = builder.and_(builder.load(pointers[1], align=4), weight)
+        builder.store(builder.add(builder.load(pointers[0], align=4), part), pointers[0], align=4)
+        return context.get_dummy_value()
+
+    return types.void(H, types.uint64, types.int32, masks, types.int64), codegen
+
+
 _lane_one, _lane_two = _lane_rows(1), _lane_rows(2)
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _lane_pair(H, run, T, base, one, fo, go, one_all, Q, R, W, low, high, f_own, f_other, g_own, g_other):
-    """Scan one pair's tables for eight root cuts; results of cut t of f go to low[(f_own + t) * 8 ...] and so on."""
-    n = W * LANES
+def _lane_pair(lanes, H, run, T, base, one, fo, go, one_all, Q, R, W, low, high, f_own, f_other, g_own, g_other):
+    """Scan one pair's tables for all root cuts; results of cut t of f go to low[(f_own + t) * lanes ...] and so on."""
+    n = W * lanes
     for i in range(n):
-        run[i] = i4(0)
+        run[i] = 0
     for i in range(8 * n):
-        Q[i] = i4(0)
+        Q[i] = 0
     last = base + (R - 1) * W
     for k in range(R // 2):
         t = 2 * k
-        _lane_two(H, t * n, run, T, base + t * W, last, one, go * LANES, (fo + t) * LANES, one_all, fo + t, Q, W, low,
-                  high, (f_own + t) * LANES, (f_other + t) * LANES)  # fmt: skip
+        _lane_two(H, t * n, run, T, base + t * W, last, one, go * lanes, (fo + t) * lanes, one_all, fo + t, Q, W, low,
+                  high, (f_own + t) * lanes, (f_other + t) * lanes)  # fmt: skip
     if R % 2 == 1:
         t = R - 1
-        _lane_one(H, t * n, run, T, base + t * W, last, one, go * LANES, (fo + t) * LANES, one_all, fo + t, Q, W, low,
-                  high, (f_own + t) * LANES, (f_other + t) * LANES)  # fmt: skip
-    end = (go + W - 1) * LANES
+        _lane_one(H, t * n, run, T, base + t * W, last, one, go * lanes, (fo + t) * lanes, one_all, fo + t, Q, W, low,
+                  high, (f_own + t) * lanes, (f_other + t) * lanes)  # fmt: skip
+    end = (go + W - 1) * lanes
     for side in range(2):
-        to = (g_own if side == 0 else g_other) * LANES
+        to = (g_own if side == 0 else g_other) * lanes
         for u in range(W):
-            for e in range(LANES):
-                i = u * LANES + e
-                margin = one[go * LANES + i]
+            for e in range(lanes):
+                i = u * lanes + e
+                margin = one[go * lanes + i]
                 total = one[end + e]
                 if side == 1:
                     margin = i4(T[last + u] - margin)
@@ -1421,26 +1817,33 @@ def _lane_pair(H, run, T, base, one, fo, go, one_all, Q, R, W, low, high, f_own,
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _sweep_lanes(codes, q, p, bins, offset, groups, where, T, index, ends, first, n, side, one, one_all, low, high,
-                 pair, control):  # fmt: skip
-    """_sweep_pairs for two actions without minimum counts: up to eight cuts first, first + 1, ... at once."""
+def _sweep_lanes(lanes, like, codes, q, p, bins, offset, groups, where, T, index, ends, first, n, side, one, one_all,
+                 low, high, pair, control):  # fmt: skip
+    """_sweep_pairs for two actions without minimum counts: up to ``lanes`` cuts first, first + 1, ... at once.
+
+    Sums fit the type of ``like``.
+    """
     S = offset[p]
     places = low.shape[2]
     widest = 1
     for f in range(p):
         widest = max(widest, bins[f])
-    H = np.zeros(pair * LANES, np.int32)
-    run = np.empty(widest * LANES, np.int32)
-    Q = np.empty(8 * widest * LANES, np.int32)
-    ones = np.empty(S * LANES, np.int32)
-    lows = np.empty(2 * places * LANES, np.int32)
-    highs = np.empty(2 * places * LANES, np.int32)
+    H = np.zeros(pair * lanes, like.dtype)
+    run = np.empty(widest * lanes, like.dtype)
+    Q = np.empty(8 * widest * lanes, like.dtype)
+    ones = np.empty(S * lanes, like.dtype)
+    lows = np.empty(2 * places * lanes, like.dtype)
+    highs = np.empty(2 * places * lanes, like.dtype)
     for t in range(S):
-        for e in range(LANES):
-            ones[t * LANES + e] = one[first + min(e, n - 1), side, 0, t]
-    for i in range(2 * places * LANES):
-        lows[i] = i4(2 * FORBIDDEN)
-        highs[i] = i4(2 * FORBIDDEN)
+        for e in range(lanes):
+            ones[t * lanes + e] = one[first + min(e, n - 1), side, 0, t]
+    masks = np.zeros(lanes * lanes, like.dtype)
+    for e in range(lanes):  # cut e has the rows of all cuts before it as well
+        for k in range(e, lanes):
+            masks[e * lanes + k] = -1
+    for i in range(2 * places * lanes):
+        lows[i] = 0  # no more than a leaf
+        highs[i] = 0
     d = q[0]
     for f0 in range(p):
         for g0 in range(f0 + 1, p):
@@ -1458,19 +1861,23 @@ def _sweep_lanes(codes, q, p, bins, offset, groups, where, T, index, ends, first
                 lane = np.uint64(e)
                 for i in range(min(start, stop), max(start, stop)):
                     r = index[i]
-                    x = (np.uint64(cf[r]) * W + np.uint64(cg[r])) * np.uint64(LANES) + lane
-                    H[x] = i4(H[x] + d[r])
+                    x = np.uint64(cf[r]) * W + np.uint64(cg[r])
+                    if lanes == LANES:
+                        x = x * np.uint64(LANES) + lane
+                        H[x] = H[x] + d[r]
+                    else:
+                        _add_lanes(H, x, d[r], masks, e)
             f_at = groups[g] * S + offset[f]
             g_at = groups[f] * S + offset[g]
             own = side * places
             other = places - own
-            _lane_pair(H, run, T, where[f0, g0], ones, offset[f], offset[g], one_all[0], Q, bins[f], bins[g], lows,
-                       highs, own + f_at, other + f_at, own + g_at, other + g_at)  # fmt: skip
+            _lane_pair(lanes, H, run, T, where[f0, g0], ones, offset[f], offset[g], one_all[0], Q, bins[f], bins[g],
+                       lows, highs, own + f_at, other + f_at, own + g_at, other + g_at)  # fmt: skip
     for e in range(n):
         for s in range(2):
             for t in range(places):
-                low[first + e, s, t] = min(low[first + e, s, t], lows[(s * places + t) * LANES + e])
-                high[first + e, s, t] = min(high[first + e, s, t], highs[(s * places + t) * LANES + e])
+                low[first + e, s, t] = min(low[first + e, s, t], lows[(s * places + t) * lanes + e])
+                high[first + e, s, t] = min(high[first + e, s, t], highs[(s * places + t) * lanes + e])
     return True
 
 
@@ -1576,6 +1983,9 @@ def _sweep(codes, P, minima, m, bins, offset, groups, price, lam, tables, index,
     in_high = np.empty(widest, np.int64)
     best = np.empty(P + 1, np.int64)
     values = np.empty(S, np.int64)
+    nothing = np.zeros(p, np.bool_)
+    like = np.empty(0, np.int32)
+    like16 = np.empty(0, np.int16)
     if n_block > 0:
         for x in range(4):
             for u in range(n_block + 1):
@@ -1584,10 +1994,11 @@ def _sweep(codes, P, minima, m, bins, offset, groups, price, lam, tables, index,
     middle = 0  # cuts below are reached from the left, the others from the right
     while middle < n_cuts and 2 * row_ends[cuts[middle] + 1] <= m:
         middle += 1
-    if signed and n_cuts <= LANES:
+    lanes = scalars[X_LANES]
+    if signed and n_cuts <= lanes:
         middle = n_cuts if row_ends[cuts[n_cuts - 1] + 1] <= m - row_ends[cuts[0] + 1] else 0
     elif signed:
-        middle = min((middle + LANES // 2) // LANES * LANES, n_cuts)
+        middle = min((middle + lanes // 2) // lanes * lanes, n_cuts)
     wrong = np.empty(m + 1 if error > 0 else 1, np.int64)
     wrong[0] = 0
     if error > 0:
@@ -1631,9 +2042,14 @@ def _sweep(codes, P, minima, m, bins, offset, groups, price, lam, tables, index,
                         )
         e = 0 if scalars[X_PAIRS] > 0 else n  # the block may be all there is
         while signed and n - e >= 3:  # eight at once cost as much as three one by one
-            group = min(n - e, LANES)
-            if not _sweep_lanes(codes, q, p, bins, offset, groups, where, T, index, ends, e, group, side, one, one_all,
-                                low, high, pair, control):  # fmt: skip
+            group = min(n - e, lanes)
+            if lanes == LANES:
+                done = _sweep_lanes(lanes, like, codes, q, p, bins, offset, groups, where, T, index, ends, e, group,
+                                    side, one, one_all, low, high, pair, control)  # fmt: skip
+            else:
+                done = _sweep_lanes(lanes, like16, codes, q, p, bins, offset, groups, where, T, index, ends, e, group,
+                                    side, one, one_all, low, high, pair, control)  # fmt: skip
+            if not done:
                 return False
             e += group
         if e < n and not _sweep_pairs(codes, q, K, P, minima, p, bins, offset, groups, where, T, index, ends, e, n,
@@ -1645,7 +2061,7 @@ def _sweep(codes, P, minima, m, bins, offset, groups, price, lam, tables, index,
             for s in range(2):
                 to = vl[c] if s == 0 else vr[c]
                 _root_values(one[e, s], low[e, s], high[e, s], P, minima, p, bins, offset, groups, price, lam, shift,
-                             4, in_low, in_high, best, values, to)  # fmt: skip
+                             4, in_low, in_high, best, nothing, values, to)  # fmt: skip
                 if error > 0:
                     for k in range(4):
                         if to[k] < FEASIBLE:
@@ -1665,8 +2081,8 @@ def _cuts_per_round(left, right, cuts, budget, fill, per_cut, lanes):
         runs += now and not before
         before = now
     n = max(3, runs, fill // per_cut)
-    if lanes:
-        n = (n + LANES - 1) // LANES * LANES
+    if lanes > 0:
+        n = (n + lanes - 1) // lanes * lanes
     n = min(MOST_CUTS, n)
     return live if live <= min(MOST_CUTS, 2 * n) else n
 
@@ -1794,7 +2210,6 @@ def advance(
     side), the smaller side first, and then closed: its bounds add up to the budget.
     """
     constrained = len(minima) > 0
-    lanes = P == 1 and not constrained
     cuts_solved = 0
     batch = 0  # cuts of the last sweep, in chosen
     chosen = np.empty(MOST_CUTS, np.int64)
@@ -1916,7 +2331,7 @@ def advance(
                 elif t < 0:
                     batch = _cuts_per_round(
                         left[level], right[level], cuts, budget, tables[SCALARS][X_FILL], tables[SCALARS][X_PER_CUT],
-                        lanes,
+                        tables[SCALARS][X_LANES],
                     )  # fmt: skip
                     batch = _choose_many(
                         left[level], right[level], never, least[level], most[level], 0, cuts, budget, batch, chosen
