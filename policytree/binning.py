@@ -178,7 +178,7 @@ def _thin(thresholds: np.ndarray, x: np.ndarray, max_bins: int) -> np.ndarray:
 def _distinct(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sorted distinct values, and the place of every number among them; whole steps in a small range are counted."""
     low = x.min(initial=np.inf)
-    if x.max(initial=-np.inf) - low <= 4 * len(x):
+    if x.max(initial=-np.inf) / 2 - low / 2 <= 2 * len(x):  # halves: the difference of large values may overflow
         steps = (x - low).astype(np.int64)
         if (low + steps == x).all():
             seen = np.bincount(steps) > 0
