@@ -291,8 +291,12 @@ class _Search:
     def _round(self, first: bool) -> None:
         """Let every lane advance its open features, all from the incumbent that the round starts with."""
         budget = self.best
-        with ThreadPoolExecutor(self.limits.n_jobs) as pool:
-            results = list(pool.map(lambda lane: self._run_lane(lane, budget, first), self.lanes))
+        run = functools.partial(self._run_lane, budget=budget, first=first)
+        if self.limits.n_jobs == 1:  # a pool costs small searches half of their time
+            results = [run(lane) for lane in self.lanes]
+        else:
+            with ThreadPoolExecutor(self.limits.n_jobs) as pool:
+                results = list(pool.map(run, self.lanes))
         for value, tree in results:  # in the order of lanes: ties go to the first
             if tree is not None and value < self.best:
                 self.best, self.tree = value, tree
