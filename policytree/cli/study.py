@@ -135,6 +135,8 @@ def tree_options(options: dict, study: Study) -> dict:
     """
     costs: dict[str, float] = {}
     for text in options["feature_costs"] or ():
+        if "=" not in text:
+            raise InputError(f"--feature-cost {text!r} is no COLUMN=X; give a covariate and its cost, as in age=2.")
         name, _, value = (piece.strip() for piece in text.rpartition("="))
         require_column(name, "--feature-cost", study.X)
         cost = _number(value)
