@@ -17,13 +17,15 @@ from policytree.weighting.inputs import weights
 
 NAMES_SHOWN = 10
 
+LARGEST = float(np.finfo(float).max)  # beyond, numbers are infinite or no floats at all
+
 
 def check_number(name: str, value, low: float, *, integer: bool = False, none: bool = False) -> None:
     """Refuse a constructor argument outside its range, in one sentence."""
     if none and value is None:
         return
     kind = numbers.Integral if integer else numbers.Real
-    if not isinstance(value, kind) or isinstance(value, bool) or not value >= low or value == np.inf:
+    if not isinstance(value, kind) or isinstance(value, bool) or not low <= value <= LARGEST:
         what = "an integer" if integer else "a finite number"
         raise InputError(f"{name} must be {what} >= {low}{' or None' if none else ''}; got {value!r}.")
 
@@ -96,7 +98,7 @@ def column_costs(argument: str, costs, features: tuple[Feature, ...]) -> np.ndar
         given = list(enumerate(values))
     out = np.zeros(len(features))
     for j, cost in given:
-        if not isinstance(cost, numbers.Real) or isinstance(cost, (bool, np.bool_)) or not 0 <= cost < np.inf:
+        if not isinstance(cost, numbers.Real) or isinstance(cost, (bool, np.bool_)) or not 0 <= cost <= LARGEST:
             raise InputError(
                 f"{argument} says that column {features[j].name!r} costs {cost!r}; give a finite number >= 0."
             )

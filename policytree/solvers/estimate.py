@@ -32,7 +32,7 @@ def estimated_seconds(problem: Problem) -> float:
     bins = np.sort(problem.data.n_bins.astype(float))
     p, n = len(bins), problem.data.n_rows
     cuts = float((bins - 1).sum())
-    depth = min(math.inf if problem.max_depth is None else problem.max_depth, n - 1, 60)
+    depth = min(math.inf if problem.max_depth is None else problem.max_depth, n - 1, cuts, 60)
     if problem.max_leaf_nodes is not None:
         depth = min(depth, problem.max_leaf_nodes - 1)
     if problem.max_depth is None and problem.leaf_penalty > 0:
