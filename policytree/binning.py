@@ -251,9 +251,8 @@ def bin_matrix(
     BinnedData
         Constant columns have no cut and are left out of ``codes``, as are those that are not split on.
     """
-    X = np.asarray(X, dtype=np.float64)
+    X = np.asfortranarray(X, dtype=np.float64)  # columns are read one by one
     features = features or tuple(Feature(f"x{j}") for j in range(X.shape[1]))
-    X = np.asfortranarray(X)  # columns are read one by one
     limit = MAX_BINS if max_bins is None else max_bins
     if not 2 <= limit <= MAX_BINS:
         raise InputError(f"max_bins must lie between 2 and {MAX_BINS}; got {max_bins}.")

@@ -17,20 +17,22 @@ FOLDERS = sorted(path.parent for path in STUDIES.glob("*/study.py"))
 PRINTED = [folder for folder in FOLDERS if (folder / "results" / "output.txt").is_file()]
 
 
-@pytest.fixture(scope="module")
-def runner():
-    spec = importlib.util.spec_from_file_location("case_studies_run", STUDIES / "run.py")
+def script(name):
+    """A script of the case studies as a module."""
+    spec = importlib.util.spec_from_file_location(f"case_studies_{name}", STUDIES / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def runner():
+    return script("run")
 
 
 @pytest.fixture(scope="module")
 def requote():
-    spec = importlib.util.spec_from_file_location("case_studies_requote", STUDIES / "requote.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script("requote")
 
 
 def run_script(*arguments, **environment):

@@ -6,19 +6,17 @@ import pytest
 from policytree.solvers import solve_direct
 from policytree.solvers.fixed_point import to_fixed_point
 from policytree.solvers.look_ahead import look_ahead
-from policytree.solvers.node import expand, prepare
+from policytree.solvers.node import expand, new_control, prepare
 from policytree.solvers.scoring import scored_tree
 from policytree.types import SearchLimits
 from tests.strategies import planted_case
-
-FLAG = np.array([0, 1, 1, 1], dtype=np.int64)
 
 
 def grown(problem, splits, depth):
     """The tree, its objective from the losses, and the objective that is claimed for it."""
     fixed = to_fixed_point(problem.losses, problem.leaf_penalty, 64, problem.feature_costs, problem.weights)
     node = prepare(problem, fixed, merge=True)
-    value, tree = look_ahead(node, splits, depth, FLAG)
+    value, tree = look_ahead(node, splits, depth, new_control())
     return *scored_tree(problem, expand(node, tree)), problem.losses[:, 0].sum() + fixed.to_float(value)
 
 

@@ -41,10 +41,8 @@ def solve_auto(problem: Problem, limits: SearchLimits | None = None, *, random_s
         reason = f"The direct solver should take about {estimate:.2g} s, within {budget:g} s: it proves the optimum."
         return _because(solve_direct(problem, limits), "direct", reason)
     if problem.feature_costs is not None:
-        reason = (
-            f"The direct solver could take {estimate:.2g} s, more than {budget:g} s, but samples would have as many "
-        )
-        reason += "rows: everybody's tests cost something."
+        reason = f"The direct solver could take {estimate:.2g} s, more than {budget:g} s, but samples would have as "
+        reason += "many rows: everybody's tests cost something."
         return _because(solve_direct(problem, replace(limits, time_limit=budget)), "direct", reason)
     share = min(1.0, max(SAMPLING_SHARE * budget / estimate, FEWEST_ROWS / problem.data.n_rows))
     sampled = solve_sampling(

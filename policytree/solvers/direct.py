@@ -15,7 +15,7 @@ from policytree.solvers.binary import BinaryRoot, BinaryStack, blocks_for
 from policytree.solvers.clock import Clock
 from policytree.solvers.fixed_point import MOST_PRICED, FixedPoint, to_fixed_point
 from policytree.solvers.look_ahead import look_ahead
-from policytree.solvers.node import Splits, expand, grow_fully, prepare, refuse_memory, rows_of
+from policytree.solvers.node import Splits, expand, grow_fully, new_control, prepare, refuse_memory, rows_of
 from policytree.solvers.scoring import finish, leaf_only
 from policytree.solvers.workers import RootFeature, Stack
 from policytree.types import Problem, Progress, SearchLimits, Solution, Status
@@ -57,12 +57,11 @@ def solve_direct(
     root cuts are refuted by similar-support bounds (Angelino et al., CORELS, JMLR 2018; Brita et al., ConTree, AAAI
     2025), and a branch ends when the leaf penalty of its next split exceeds what is left to gain.
     """
-    blocks = blocks_for(problem)
-    _load_kernels(blocks is None and (problem.max_depth is None or problem.max_depth > 2))
-    if blocks is not None:
-        _load_blocks(blocks)
-    switches = np.array([0, similar_support, cache, look_ahead], dtype=np.int64)
-    return _solve(problem, limits or SearchLimits(), switches, merge)
+    kind = blocks_for(problem)
+    _load_kernels(kind is None and (problem.max_depth is None or problem.max_depth > 2))
+    if kind is not None:
+        _load_blocks(kind)
+    return _solve(problem, limits or SearchLimits(), new_control(similar_support, cache, look_ahead), merge, kind)
 
 
 solve_direct.switches = ("similar_support", "cache", "look_ahead", "merge")
@@ -74,7 +73,7 @@ def _load_kernels(deep: bool) -> None:
     i = np.arange(25)
     data = bin_matrix(np.column_stack([i % 5, i // 5]))
     losses = np.column_stack([(i + i // 5) % 2, (i + i // 5 + 1) % 2]).astype(float)  # a chessboard needs every level
-    _solve(Problem(data, losses, 0.0, 4 if deep else 2), SearchLimits(), np.array([0, 1, 1, 1]), merge=True)
+    _solve(Problem(data, losses, 0.0, 4 if deep else 2), SearchLimits(), new_control(), merge=True, kind=None)
 
 
 @functools.cache
@@ -84,16 +83,12 @@ def _load_blocks(kind: np.dtype) -> None:
     data = bin_matrix(np.column_stack([rows >> j & 1 for j in range(5)]))
     scale = {np.dtype(np.int16): 1.0, np.dtype(np.int32): 30_001.0, np.dtype(np.int64): np.pi}[kind]
     parity = np.bitwise_count(rows) % 2
-    _solve(
-        Problem(data, scale * np.column_stack([parity, 1 - parity]), 0.0, 4),
-        SearchLimits(),
-        np.array([0, 1, 1, 1]),
-        True,
-    )
+    losses = scale * np.column_stack([parity, 1 - parity])
+    _solve(Problem(data, losses, 0.0, 4), SearchLimits(), new_control(), merge=True, kind=kind)
 
 
-def _solve(problem: Problem, limits: SearchLimits, switches: np.ndarray, merge: bool) -> Solution:
-    clock = Clock(limits.time_limit, switches, limits.memory_limit)
+def _solve(problem: Problem, limits: SearchLimits, control: np.ndarray, merge: bool, kind: np.dtype | None) -> Solution:
+    clock = Clock(limits.time_limit, control, limits.memory_limit)
     n = problem.data.n_rows
     most_leaves = n if problem.max_depth is None else min(n, 2 ** min(problem.max_depth, 60))
     most_leaves = min(most_leaves, problem.max_leaf_nodes or n)
@@ -103,7 +98,7 @@ def _solve(problem: Problem, limits: SearchLimits, switches: np.ndarray, merge: 
     leaf, floor = node.leaf()
     if leaf >= kernels.FEASIBLE:
         return leaf_only(problem, fixed, Status.INFEASIBLE, clock.seconds())
-    search = _Search(problem, node, leaf, floor, limits, clock, fixed)
+    search = _Search(problem, node, leaf, floor, limits, clock, fixed, kind)
     search.run()
     counters = {"merged_rows": node.n_rows, **search.counters()}
     status = Status.OPTIMAL if problem.data.exact else Status.OPTIMAL_GIVEN_GUESSES
@@ -116,7 +111,7 @@ def _solve(problem: Problem, limits: SearchLimits, switches: np.ndarray, merge: 
 class _Search:
     """Rounds over root features; the kernels do the work, this class owns incumbent, bounds, threads and clock."""
 
-    def __init__(self, problem: Problem, node, leaf, floor, limits: SearchLimits, clock: Clock, fixed: FixedPoint):
+    def __init__(self, problem: Problem, node, leaf, floor, limits, clock: Clock, fixed: FixedPoint, kind):
         self.base = float(problem.losses[:, 0].sum())
         self.node = node
         self.limits = limits
@@ -136,7 +131,7 @@ class _Search:
         self.leaf_limit = kernels.UNLIMITED if problem.max_leaf_nodes is None else problem.max_leaf_nodes
         self.most_leaves = min([node.n_rows, self.leaf_limit, *(totals // node.minima)])
         self.final = False
-        self.kind = blocks_for(problem)
+        self.kind: np.dtype | None = kind  # of the blocks' sums, where blocks apply
         self.blocks: BinaryRoot | None = None
         self.work = np.zeros(kernels.N_COUNTERS, dtype=np.int64)
         self.features: dict[int, RootFeature] = {}

@@ -40,7 +40,8 @@ class _Grower:
         if column >= 0 and room > 2:
             left = self.node.codes[column, rows] <= cut
             one = self.follow(rows[left], splits, room - 1)
-            return self._joined(rows, column, cut, one, self.follow(rows[~left], splits, room - 1))
+            other = self.follow(rows[~left], splits, room - 1)
+            return self._joined(rows_of(self.node, rows), column, cut, one, other)
         open_ = 2 if column >= 0 else 0  # subtrees of a split that is not kept
         while open_ > 0:
             open_ += 1 if next(splits)[0] >= 0 else -1
@@ -60,10 +61,9 @@ class _Grower:
             return value, [(column, cut)]
         column = -2 - column
         left = self.node.codes[column, rows] <= cut
-        one = self._grow(rows[left], room - 1)
-        return self._joined(rows, column, cut, one, self._grow(rows[~left], room - 1))
+        return self._joined(part, column, cut, self._grow(rows[left], room - 1), self._grow(rows[~left], room - 1))
 
-    def _joined(self, rows: np.ndarray, column: int, cut: int, one: Found, other: Found) -> Found:
-        part = rows_of(self.node, rows)
-        leaf, value = part.leaf()[0] + self.node.lam, one[0] + other[0] + part.paid(column)
+    @staticmethod
+    def _joined(part: Node, column: int, cut: int, one: Found, other: Found) -> Found:
+        leaf, value = part.leaf()[0] + part.lam, one[0] + other[0] + part.paid(column)
         return (value, [(column, cut), *one[1], *other[1]]) if value < leaf else (leaf, [(-1, 0)])

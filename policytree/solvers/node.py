@@ -54,6 +54,11 @@ class Node:
         return int(self.price[self.groups[column]] * self.planes[self.n_actions - 1 + len(self.minima)].sum())
 
 
+def new_control(similar_support: bool = True, cache: bool = True, look_ahead: bool = True) -> np.ndarray:
+    """The kernels' control array: not stopped, and what saves work switched on or off."""
+    return np.array([0, similar_support, cache, look_ahead], dtype=np.int64)
+
+
 def prepare(problem: Problem, fixed: FixedPoint, merge: bool) -> Node:
     """Merge equal rows and lay out codes, planes and counted constraints."""
     data = problem.data
@@ -166,7 +171,7 @@ def two_splits(node: Node, leaves: int, flag: np.ndarray | None = None) -> tuple
     if not len(columns):
         return node.leaf()[0] + node.lam, -1, 0
     roots, cuts = np.empty((2, len(columns)), np.int64)
-    flag = np.array([0, 1, 1, 1], dtype=np.int64) if flag is None else flag
+    flag = new_control() if flag is None else flag
     value, f, t, _ = kernels.depth_two(*part.arrays(), node.lam, leaves, roots, cuts, flag)
     if f < 0:
         return int(value), -1, 0

@@ -55,7 +55,6 @@ SCALARS = 9
 X_BLOCK, X_SHIFT, X_ERROR, X_PAYS, X_FILL, X_PER_CUT, X_LARGEST, X_PAIRS, X_LANES = 0, 1, 2, 3, 4, 5, 6, 7, 8
 # The control array: a flag that stops the search, and switches of what only saves work.
 S_STOP, S_SIMILAR, S_CACHE, S_LOOK_AHEAD = 0, 1, 2, 3
-N_CONTROL = 4
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy")
@@ -752,23 +751,23 @@ def _row_bounds(c, planes, P, n_counts, m, B, dearest, least, most, o):
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _spread_bounds(left, right, least, most, o, cuts, at, vl, vr, constrained, similar):
+def _spread_bounds(left, right, least, most, cuts, at, vl, vr, constrained, similar):
     """Similar support: what cut ``at`` (values >= vl, vr) says of every other cut of the feature.
 
     Rows that move change a side's optimum by at least their least, at most their largest value. With minimum counts a
     tree may become forbidden when rows leave, so only bounds from larger to smaller sets hold.
     """
-    left[o + at] = max(left[o + at], vl)
-    right[o + at] = max(right[o + at], vr)
+    left[at] = max(left[at], vl)
+    right[at] = max(right[at], vr)
     if not similar:
         return
-    la = least[o + at]
-    ma = most[o + at]
-    for t in range(o, o + at):
+    la = least[at]
+    ma = most[at]
+    for t in range(at):
         left[t] = max(left[t], vl - (ma - most[t]))
         if not constrained:
             right[t] = max(right[t], vr + (la - least[t]))
-    for t in range(o + at + 1, o + cuts):
+    for t in range(at + 1, cuts):
         right[t] = max(right[t], vr - (most[t] - ma))
         if not constrained:
             left[t] = max(left[t], vl + (least[t] - la))
@@ -799,32 +798,32 @@ def _choose_cut(left, right, least, most, cuts, budget):
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def _least_bound(left, right, o, cuts):
+def _least_bound(left, right, cuts):
     low = INF
-    for t in range(o, o + cuts):
+    for t in range(cuts):
         low = min(low, left[t] + right[t])
     return low
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _choose_many(left, right, done, least, most, o, cuts, budget, limit, chosen):
-    """Up to ``limit`` live, unsolved cuts spread by mass over all of them, ascending; returns how many."""
+def _choose_many(left, right, least, most, cuts, budget, limit, chosen):
+    """Up to ``limit`` live cuts spread by mass over all of them, ascending; returns how many."""
     n = 0
     mass = 0
     live = 0
     for trial in range(2):
         seen = 0
-        for t in range(o, o + cuts):
-            if done[t] or left[t] + right[t] >= budget:
+        for t in range(cuts):
+            if left[t] + right[t] >= budget:
                 continue
             w = most[t] - least[t]
-            if t > o:
+            if t > 0:
                 w -= most[t - 1] - least[t - 1]
             seen += max(w, 1)
             if trial == 0:
                 live += 1
             elif n < limit and (live <= limit or seen * (limit + 1.0) >= mass * (n + 1.0)):
-                chosen[n] = t - o
+                chosen[n] = t
                 n += 1
         mass = seen
     return n
@@ -2216,7 +2215,6 @@ def advance(
     swept_left = np.empty((MOST_CUTS, 4), np.int64)
     swept_right = np.empty((MOST_CUTS, 4), np.int64)
     joint = np.empty(MOST_CUTS, np.int64)  # bounds of both sides of swept cuts together
-    never = np.zeros(left.shape[1], np.bool_)
     keys = np.empty((4, left.shape[1]), np.int64)
     recall = False
     while True:
@@ -2231,6 +2229,9 @@ def advance(
         budget = min(r[R_BUDGET], r[R_BEST]) - r[R_PRICE]
         leaves = r[R_LEAVES]
         limited = leaves != UNLIMITED
+        widest_side = leaves - 1
+        if r[R_USE] < 30:
+            widest_side = min(widest_side, 1 << (r[R_USE] - 1))
         push = -1
         if phase == ENTER:
             counters[C_NODES] += 1
@@ -2298,9 +2299,6 @@ def advance(
                 _recall_sides(sides, keys, B - 1, left[level], right[level])
         elif phase == CUT:
             cuts = nbins[level, f] - 1
-            widest_side = leaves - 1
-            if r[R_USE] < 30:
-                widest_side = min(widest_side, 1 << (r[R_USE] - 1))
             if r[R_SHARE] > widest_side:  # all shares were tried
                 right[level, t] = max(right[level, t], budget - left[level, t])
                 r[R_SHARE] = 0
@@ -2334,7 +2332,7 @@ def advance(
                         tables[SCALARS][X_LANES],
                     )  # fmt: skip
                     batch = _choose_many(
-                        left[level], right[level], never, least[level], most[level], 0, cuts, budget, batch, chosen
+                        left[level], right[level], least[level], most[level], cuts, budget, batch, chosen
                     )
                     if hint >= 0:
                         batch = _include(chosen, batch, hint)
@@ -2358,7 +2356,7 @@ def advance(
                             if recall:
                                 _remember_side(sides, keys[0, chosen[j]], keys[1, chosen[j]], swept_left[j, 3])
                                 _remember_side(sides, keys[2, chosen[j]], keys[3, chosen[j]], swept_right[j, 3])
-                            _spread_bounds(left[level], right[level], least[level], most[level], 0, cuts, chosen[j], vl,
+                            _spread_bounds(left[level], right[level], least[level], most[level], cuts, chosen[j], vl,
                                            vr, constrained, control[S_SIMILAR] != 0)  # fmt: skip
                         if level == 0:
                             cuts_solved += 1
@@ -2375,7 +2373,7 @@ def advance(
                     tree[level, 2, 0] = OPEN - min(leaves - share, 4)
                     continue
                 if t < 0:
-                    low = _least_bound(left[level], right[level], 0, cuts)
+                    low = _least_bound(left[level], right[level], cuts)
                     r[R_SPLITLB] = min(r[R_SPLITLB], low + r[R_PRICE])
                     r[R_NEXT] += 1
                     r[R_PHASE] = FEATURE
@@ -2400,7 +2398,7 @@ def advance(
                     ltree[level, i, 1] = tree[level + 1, i, 1]
             both = not limited or r[R_SHARE] == BOTH
             if both or (r[R_SHARE] if on_left else leaves - r[R_SHARE]) == leaves - 1:
-                _spread_bounds(left[level], right[level], least[level], most[level], 0, nbins[level, f] - 1, t,
+                _spread_bounds(left[level], right[level], least[level], most[level], nbins[level, f] - 1, t,
                                v if on_left else -INF, -INF if on_left else v, constrained,
                                control[S_SIMILAR] != 0)  # fmt: skip
             r[R_PHASE] = CUT
@@ -2425,7 +2423,7 @@ def advance(
             if push < 0 and r[R_SHARE] > 0:
                 r[R_SHARE] += 1
             elif push < 0 and limited and left[level, t] + right[level, t] < budget:
-                r[R_SHARE] = max(1, leaves - (1 << (r[R_USE] - 1))) if r[R_USE] < 30 else 1
+                r[R_SHARE] = leaves - widest_side
             elif push < 0 and limited:
                 r[R_SHARE] = 0
                 cuts_solved += level == 0
