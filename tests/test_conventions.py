@@ -21,7 +21,7 @@ MAX_FILE_LINES, MAX_FUNCTION_LINES = 400, 40
 ORDER = [
     ("exceptions", "types"),
     ("binning",),
-    ("tree",),
+    ("tree", "checks"),
     ("serialization", "export", "progress"),
     ("folds",),
     ("crossfit",),

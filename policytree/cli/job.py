@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 
+from policytree.checks import check_level
 from policytree.cli import report
 from policytree.cli.files import check_folder, result_files, write_files
 from policytree.cli.study import Roles, Study, study_from_dataset, study_from_file, tree_options
@@ -22,7 +23,6 @@ from policytree.evaluation import leaf_summary
 from policytree.exceptions import InputError
 from policytree.policy_values import PolicyValueTable
 from policytree.progress import StageDisplay, stage_progress
-from policytree.weighting.inputs import check_level
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from policytree.checks import as_series
 from policytree.exceptions import InputError
 from policytree.weighting.covariates import Covariates
-from policytree.weighting.inputs import Observed, as_series, observe, outcome_matrix
 from policytree.weighting.nuisances import cross_fit, median_of_repeats, resolve_propensity, resolve_regression
+from policytree.weighting.observed import Observed, observe, outcome_matrix
 from policytree.weighting.propensities import clip, is_constant, propensity_matrix, warn_if_small
 from policytree.weighting.scheme import Nuisances, Scheme
 
