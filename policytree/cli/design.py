@@ -117,7 +117,8 @@ def design(
     if data is None and dataset is None:
         typer.echo(_NOTHING_TO_DO, err=True)
         raise typer.Exit(BAD_INPUT)
-    from policytree.cli.job import Job, run
+    from policytree.cli.job import run
+    from policytree.cli.records import Job
     from policytree.cli.study import Roles
 
     roles = Roles(treatment, outcome, covariates, confounders, propensity, cluster, weights, direction)

@@ -8,7 +8,8 @@ import numpy as np
 
 from policytree.binning import midpoints
 from policytree.exceptions import InputError
-from policytree.types import CATEGORICAL, BinnedData, Feature
+from policytree.features import CATEGORICAL, Feature
+from policytree.types import BinnedData
 
 
 def feature_thresholds(data: BinnedData, cuts: list[np.ndarray]) -> tuple[np.ndarray, ...]:

@@ -16,6 +16,7 @@ from policytree.weighting.covariates import Covariates
 from policytree.weighting.nuisances import cross_fit, median_of_repeats, resolve_propensity, resolve_regression
 from policytree.weighting.observed import Observed, observe, outcome_matrix
 from policytree.weighting.propensities import clip, is_constant, propensity_matrix, warn_if_small
+from policytree.weighting.registry import SCHEMES
 from policytree.weighting.scheme import Nuisances, Scheme
 
 
@@ -231,8 +232,6 @@ class RewardEstimator(BaseEstimator):
         return pd.DataFrame(values, index=index, columns=self.treatments_)
 
     def _scheme(self) -> Scheme:
-        from policytree.weighting import SCHEMES  # the registry lives in the package, which imports this file
-
         if all(hasattr(self.method, name) for name in ("rewards", "needs_regression", "needs_propensity")):
             return self.method
         if not isinstance(self.method, str) or self.method not in SCHEMES:
