@@ -5,15 +5,19 @@ from __future__ import annotations
 import numbers
 import os
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
+import narwhals.stable.v2 as nw
 import numpy as np
-import pandas as pd
 
 from policytree.binning import as_pandas
 from policytree.checks import weights
 from policytree.exceptions import InputError
 from policytree.features import Feature
 from policytree.tree import Tree
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NAMES_SHOWN = 10
 
@@ -78,12 +82,19 @@ def _column_number(argument: str, column, features: tuple[Feature, ...]) -> int:
     )
 
 
+def _has_names(series: pd.Series) -> bool:
+    """Whether the index of a Series says more than the numbers of its rows."""
+    import pandas as pd
+
+    return not isinstance(series.index, pd.RangeIndex)
+
+
 def column_costs(argument: str, costs, features: tuple[Feature, ...]) -> np.ndarray | None:
     """A cost for every column from a mapping (columns left out: 0) or an array of shape (p,); None if all are zero."""
     if costs is None:
         return None
-    if isinstance(costs, pd.Series):
-        costs = costs.tolist() if isinstance(costs.index, pd.RangeIndex) else costs.to_dict()
+    if nw.dependencies.is_pandas_series(costs):
+        costs = costs.to_dict() if _has_names(costs) else costs.tolist()
     if isinstance(costs, Mapping):
         given = [(_column_number(argument, column, features), cost) for column, cost in costs.items()]
         if len({j for j, _ in given}) < len(given):

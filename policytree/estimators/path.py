@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from sklearn.base import clone
 
 from policytree.estimators.base import TreeEstimator
@@ -16,6 +16,9 @@ from policytree.estimators.search import chosen_solver, make_guesses, search
 from policytree.exceptions import InputError, SearchWarning
 from policytree.solvers.path import solution_path
 from policytree.types import SearchLimits
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,8 @@ class TreePath:
 
     def to_frame(self) -> pd.DataFrame:
         """One row a tree: low, high, n_leaves, depth, value."""
+        import pandas as pd
+
         depth = [estimator.get_depth() for estimator in self.estimators]
         return pd.DataFrame(
             {"low": self.low, "high": self.high, "n_leaves": self.n_leaves, "depth": depth, "value": self.values}

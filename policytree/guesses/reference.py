@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.ensemble import HistGradientBoostingClassifier
 
 from policytree.exceptions import InputError, SearchWarning
 from policytree.guesses.additive import additive_cuts
@@ -22,7 +21,6 @@ from policytree.guesses.lower_bounds import leaf_and_reference_loss, reference_l
 from policytree.guesses.registry import ALL, GUESSES
 from policytree.types import BinnedData, Guesses
 from policytree.weighting.classification import weighted_labels
-from policytree.weighting.learners import one_thread
 
 MODELS = ("auto", "gradient_boosting", "hist_gradient_boosting", "additive")
 POOR = 0.99  # a reference that loses more than this share of what a single leaf loses has nothing to say
@@ -120,6 +118,8 @@ class ReferenceGuesses:
         SearchWarning
             If the reference is hardly better than a single leaf.
         """
+        from policytree.weighting.learners import one_thread
+
         with np.errstate(over="ignore"):
             if not np.isfinite(np.ptp(losses, axis=1).sum()):
                 raise InputError("losses are too large to be added up; divide them by a constant.")
@@ -148,6 +148,8 @@ class ReferenceGuesses:
 
     def _fit(self, codes: np.ndarray, label: np.ndarray, weight: np.ndarray):
         """Cuts and a function from codes to predicted actions."""
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
         additive = isinstance(self.model, str) and self.model == "additive"
         kind = "auto" if additive else self.model
         size = self.n_estimators, self.max_depth, self.learning_rate, self.random_state
