@@ -6,10 +6,10 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from policytree.binning import FeatureEncoder, bin_matrix
+from policytree.estimators.arguments import SearchArguments
 from policytree.estimators.inputs import (
     check_number,
     check_seed,
@@ -26,7 +26,7 @@ from policytree.solvers.estimate import LONG, in_words
 from policytree.types import BinnedData, Problem, SearchLimits, Solution, Status
 
 
-class TreeEstimator(BaseEstimator):
+class TreeEstimator(SearchArguments):
     """What all estimators of one tree share: tables in, the search, the fitted tree's views."""
 
     def _table(self, X, *, reset: bool) -> np.ndarray:
