@@ -170,7 +170,7 @@ class Guesses:
     """
 
     max_depth: int | None = None
-    thresholds: tuple[np.ndarray, ...] | None = None
+    thresholds: tuple[np.ndarray | None, ...] | None = None
     reference_losses: np.ndarray | None = None
 
 

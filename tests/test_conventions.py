@@ -20,7 +20,7 @@ MAX_FILE_LINES, MAX_FUNCTION_LINES = 400, 40
 
 # A room may import from rooms of smaller rank only. The design's order; what came later stands where its imports allow.
 ORDER = [
-    ("exceptions", "features", "lazy"),
+    ("annotations", "exceptions", "features", "lazy"),
     ("tree",),
     ("types",),
     ("binning",),

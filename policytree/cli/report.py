@@ -38,10 +38,11 @@ class Printer:
 
     def text(self, *more: RenderableType) -> str:
         """Everything so far, and more, as plain text."""
-        console = Console(file=io.StringIO(), width=TEXT_WIDTH, color_system=None, highlight=False)
+        plain = io.StringIO()
+        console = Console(file=plain, width=TEXT_WIDTH, color_system=None, highlight=False)
         for part in (*self._parts, *more):
             console.print(part)
-        return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines()) + "\n"
+        return "\n".join(line.rstrip() for line in plain.getvalue().splitlines()) + "\n"
 
 
 def number(value: float, digits: int = 5) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from policytree.annotations import Column, Table
 from policytree.checks import sorted_labels, weights
 from policytree.estimators.arguments import inherits_documentation
 from policytree.estimators.base import TreeEstimator
@@ -63,7 +65,7 @@ class OptimalTreeClassifier(ClassifierMixin, TreeEstimator):
     min_samples_leaf: int = 1
     objective: str = "accuracy"
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Table, y: Column, sample_weight: Column | None = None) -> Self:
         """Find the tree.
 
         Parameters
@@ -102,24 +104,24 @@ class OptimalTreeClassifier(ClassifierMixin, TreeEstimator):
         hit = np.eye(len(self.classes_))[codes]
         return self._job(X, 1.0 - hit, hit, weight, self.classes_)
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: Table) -> np.ndarray:
         """Return the class of every row, in the user's labels; shape (n,)."""
         leaves = self.apply(X)
         return self.classes_[self.tree_.action[leaves]]
 
-    def predict_proba(self, X) -> np.ndarray:
+    def predict_proba(self, X: Table) -> np.ndarray:
         """Return the weighted share of every class in the leaf of every row; shape (n, K)."""
         leaves = self.apply(X)
         return self.node_values_[leaves]
 
-    def score(self, X, y, sample_weight=None) -> float:
+    def score(self, X: Table, y: Column, sample_weight: Column | None = None) -> float:
         """Return the (weighted) share of rows whose class is predicted; labels of any type."""
         predicted = label_codes(self.predict(X), self.classes_)
         hit = label_codes(label_column(y, predicted), self.classes_) == predicted
         return float(np.average(hit, weights=weights(sample_weight, len(hit), "X")))
 
 
-def label_column(y, X: np.ndarray) -> np.ndarray:
+def label_column(y: Any, X: np.ndarray) -> np.ndarray:
     """Labels of any type as one column, none missing, as many as X has rows."""
     y = column_or_1d(_labels_as_given(y), warn=True)
     if pd.isna(y).any() or (y.dtype.kind == "f" and np.isinf(y).any()):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from policytree.annotations import Column, Table
 from policytree.checks import sorted_labels, weights
 from policytree.estimators.arguments import inherits_documentation
 from policytree.estimators.base import TreeEstimator
@@ -66,7 +67,7 @@ class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
     max_depth: int | None = 3
     min_samples_leaf: int = 1
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Table, y: Column, sample_weight: Column | None = None) -> Self:
         """Find the tree.
 
         Parameters
@@ -117,17 +118,17 @@ class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
         frame = cost_matrix_losses(labels, self.cost_table_)
         return frame.columns.to_numpy(), frame.to_numpy(dtype=np.float64)
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: Table) -> np.ndarray:
         """Return the class of every row, in the user's labels; shape (n,)."""
         leaves = self.apply(X)
         return self.classes_[self.tree_.action[leaves]]
 
-    def predict_cost(self, X) -> np.ndarray:
+    def predict_cost(self, X: Table) -> np.ndarray:
         """Return the mean training cost of every class in the leaf of every row; shape (n, K)."""
         leaves = self.apply(X)
         return self.node_values_[leaves]
 
-    def score(self, X, y, sample_weight=None) -> float:
+    def score(self, X: Table, y: Column, sample_weight: Column | None = None) -> float:
         """Minus the (weighted) mean cost of the predictions, so that larger is better.
 
         Parameters

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
+from policytree.annotations import Column, PerTreatment, Table
 from policytree.binning import FeatureEncoder
 from policytree.estimators.arguments import SearchArguments, inherits_documentation
 from policytree.estimators.policy import PolicyTree
@@ -62,7 +64,18 @@ class DRPolicyTree(SearchArguments):
     min_samples_per_treatment: int = 0
     direction: str = "maximize"
 
-    def fit(self, Y, T, *, X, W=None, propensity=None, sample_weight=None, groups=None, sample_treatment_costs=None):
+    def fit(
+        self,
+        Y: Column,
+        T: Column,
+        *,
+        X: Table,
+        W: Table | None = None,
+        propensity: PerTreatment | None = None,
+        sample_weight: Column | None = None,
+        groups: Column | None = None,
+        sample_treatment_costs: PerTreatment | None = None,
+    ) -> Self:
         """Estimate rewards and find the tree.
 
         Parameters
@@ -116,7 +129,17 @@ class DRPolicyTree(SearchArguments):
             return getattr(self.policy_tree_, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def score(self, Y, T, *, X, W=None, propensity=None, sample_weight=None, groups=None) -> float:
+    def score(
+        self,
+        Y: Column,
+        T: Column,
+        *,
+        X: Table,
+        W: Table | None = None,
+        propensity: PerTreatment | None = None,
+        sample_weight: Column | None = None,
+        groups: Column | None = None,
+    ) -> float:
         """Doubly robust value of the policy on new rows (its negative when ``direction="minimize"``).
 
         Parameters
@@ -138,13 +161,12 @@ class DRPolicyTree(SearchArguments):
 
 def _delegate(name: str):
     """Return a method that passes on to the fitted tree."""
-    source = getattr(PolicyTree, name)
 
+    @functools.wraps(getattr(PolicyTree, name))  # its signature and its documentation
     def method(self, *args, **kwargs):
         check_is_fitted(self, "policy_tree_")
         return getattr(self.policy_tree_, name)(*args, **kwargs)
 
-    method.__name__, method.__doc__ = name, source.__doc__
     return method
 
 

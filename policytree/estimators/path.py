@@ -5,11 +5,12 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
 
+from policytree.annotations import Column, Table
 from policytree.estimators.base import TreeEstimator
 from policytree.estimators.inputs import check_number, n_threads
 from policytree.estimators.search import chosen_solver, make_guesses, search
@@ -59,7 +60,9 @@ class TreePath:
         )
 
 
-def tree_path(estimator: TreeEstimator, X, y, *, min_regularization: float = 0.0, **fit_params) -> TreePath:
+def tree_path(
+    estimator: TreeEstimator, X: Table, y: Column, *, min_regularization: float = 0.0, **fit_params: Any
+) -> TreePath:
     """Every tree that is the best one for some regularization, found without trying values of it.
 
     Parameters

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
+from policytree.annotations import Column, PerTreatment, Table
 from policytree.checks import treatment_codes, weights
 from policytree.estimators.arguments import inherits_documentation
 from policytree.estimators.base import TreeEstimator
@@ -65,7 +67,14 @@ class PolicyTree(TreeEstimator):
     min_samples_per_treatment: int = 0
     direction: str = "maximize"
 
-    def fit(self, X, rewards, T=None, sample_weight=None, sample_treatment_costs=None):
+    def fit(
+        self,
+        X: Table,
+        rewards: Table,
+        T: Column | None = None,
+        sample_weight: Column | None = None,
+        sample_treatment_costs: PerTreatment | None = None,
+    ) -> Self:
         """Find the tree.
 
         Parameters
@@ -121,12 +130,12 @@ class PolicyTree(TreeEstimator):
             raise InputError("min_samples_per_treatment needs the arm of every row; pass T to fit.")
         return treatment_codes(T, n, self.treatments_)[0]
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: Table) -> np.ndarray:
         """Return the arm the tree gives to every row, in the user's labels; shape (n,)."""
         leaves = self.apply(X)
         return self.treatments_[self.tree_.action[leaves]]
 
-    def predict_value(self, X) -> np.ndarray:
+    def predict_value(self, X: Table) -> np.ndarray:
         """Return the mean training reward of every arm in the leaf of every row; shape (n, K).
 
         In-sample means of a tree chosen on the same rewards are optimistic: use :func:`cross_val_policy_value` for
@@ -135,7 +144,7 @@ class PolicyTree(TreeEstimator):
         leaves = self.apply(X)
         return self.node_values_[leaves]
 
-    def score(self, X, rewards, sample_weight=None) -> float:
+    def score(self, X: Table, rewards: Table, sample_weight: Column | None = None) -> float:
         """Mean reward of the tree's choices on new rows (its negative when ``direction="minimize"``).
 
         Parameters

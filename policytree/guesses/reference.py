@@ -5,12 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from policytree.checks import is_real, is_whole
 from policytree.exceptions import InputError, SearchWarning
 from policytree.guesses.additive import additive_cuts
 from policytree.guesses.boosting import make_model, used_cuts
@@ -80,10 +80,10 @@ class ReferenceGuesses:
         guess_depth(self.n_estimators, self.max_depth)
         for name in ("tolerance", "learning_rate"):
             value = getattr(self, name)
-            if not isinstance(value, Real) or not 0 <= value < np.inf:
+            if not is_real(value) or not 0 <= value < np.inf:
                 raise InputError(f"{name} must be a number >= 0; got {value!r}.")
         seed = self.random_state
-        if seed is not None and not (isinstance(seed, Integral) and 0 <= seed < 2**32):
+        if seed is not None and not (is_whole(seed) and 0 <= seed < 2**32):
             raise InputError(f"random_state must be an integer from 0 to 2**32 - 1 or None; got {seed!r}.")
         if not isinstance(self.further, tuple) or not set(self.further) <= set(GUESSES):
             raise InputError(f"further must be a tuple of {', '.join(map(repr, GUESSES))}; got {self.further!r}.")
@@ -124,8 +124,9 @@ class ReferenceGuesses:
             if not np.isfinite(np.ptp(losses, axis=1).sum()):
                 raise InputError("losses are too large to be added up; divide them by a constant.")
         if losses.shape[1] == 1 or not (losses.max(axis=1) > losses.min(axis=1)).any() or not len(data.codes):
-            report = "There is nothing to guess: every action, or every row, is like the others."
-            return Guesses(), {"reference": report}
+            return Guesses(), {
+                "reference": "There is nothing to guess: every action, or every row, is like the others."
+            }
         labels = weighted_labels(-losses)
         label, weight = labels.label.astype(np.int64), labels.weight
         if len(np.unique(label)) == 1:
