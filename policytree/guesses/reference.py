@@ -129,12 +129,14 @@ class ReferenceGuesses:
             }
         labels = weighted_labels(-losses)
         label, weight = labels.label.astype(np.int64), labels.weight
-        if len(np.unique(label)) == 1:
-            cuts, actions = [np.empty(0, np.int64)] * len(data.codes), np.full(len(losses), label[0])
+        codes = data.codes[:, labels.row]
+        if len(np.unique(label)) == 1 or not codes.any():  # nothing to tell apart, or nothing to tell it by
+            best = int(np.argmax(np.bincount(label, weights=weight)))
+            cuts, actions = [np.empty(0, np.int64)] * len(codes), np.full(len(losses), best)
         else:
             weight = weight / weight.mean()  # boosting's stopping rules and priors are not free of scale
             with one_thread():
-                cuts, predict = self._fit(data.codes[:, labels.row], label, weight)
+                cuts, predict = self._fit(codes, label, weight)
                 actions = predict(data.codes)
         report = _report(losses, reference_losses(losses, actions), actions)
         if self._needs_cuts:

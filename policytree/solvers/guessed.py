@@ -61,8 +61,8 @@ def solve_with_guesses(
         return _named(solution, guessed)
     bounded, slack = _bound(inside, as_numbers(guesses.reference_losses, "reference_losses"))
     found = solve(replace(inside, losses=bounded), limits)
-    if found.status is Status.INFEASIBLE:
-        return found
+    if found.status is Status.INFEASIBLE:  # found at once, whatever the losses: the answer is to speak of the problem's
+        return solve(inside, limits)
     start = time.perf_counter()
     tree, objective = polish(inside, found.tree, time_limit=_time_to_polish(found, limits))
     found = replace(found, seconds=found.seconds + time.perf_counter() - start)
