@@ -13,13 +13,14 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
+from policytree.checks import check_level
 from policytree.evaluation import DIRECTIONS, Estimate, mean_estimate
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.folds import FoldPlan, make_folds
 from policytree.policy_values import PLUG_IN, POLICY, STATUS_QUO, PolicyValueTable
 from policytree.types import Status
 from policytree.weighting.costs import treatment_costs
-from policytree.weighting.inputs import Observed, check_level, observe
+from policytree.weighting.observed import Observed, observe
 from policytree.weighting.propensities import is_constant
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student_t
 
+from policytree.checks import as_series, check_level, group_codes, weights
 from policytree.exceptions import InputError
-from policytree.weighting.inputs import as_series, check_level, group_codes, weights
 
 DIRECTIONS = ("maximize", "minimize")
 SUM_TOLERANCE = 1e-6

@@ -11,7 +11,7 @@ from policytree.cli.tables import column_names, read_table, require_column
 from policytree.datasets import Dataset, load_dataset
 from policytree.evaluation import DIRECTIONS
 from policytree.exceptions import InputError
-from policytree.weighting.inputs import Observed, observe
+from policytree.weighting.observed import Observed, observe
 
 MOST_CATEGORIES = 50  # text columns with more values are names or keys, unless the user asks for them
 
@@ -169,6 +169,7 @@ def _build(source, frame, roles: Roles, direction: str, dataset: Dataset | None 
     propensity, text, columns = _propensity(roles.propensity, frame, observed.treatments)
     if known is not None:
         propensity, text = known, "known: " + _shares(known)
+    assert roles.treatment is not None and roles.outcome is not None, "asked for by both callers"
     taken = {"treatment": roles.treatment, "outcome": roles.outcome}
     used = {roles.treatment, roles.outcome, roles.cluster, roles.weights, *columns}
     confounders = column_names(roles.confounders, "--confounders", frame)

@@ -12,6 +12,7 @@ import numpy as np
 from policytree.solvers.binary import BinaryRoot, BinaryStack, blocks_for
 from policytree.solvers.clock import Clock
 from policytree.solvers.compilation import is_special, load_kernels, needed_kernels
+from policytree.solvers.estimate import estimated_seconds
 from policytree.solvers.fixed_point import MOST_PRICED, FixedPoint, to_fixed_point
 from policytree.solvers.kernels.layout import COUNTERS, CUTS, FEASIBLE, INF, NODES, SIMILAR, TWO, UNLIMITED
 from policytree.solvers.kernels.sums import best_one_split
@@ -75,6 +76,7 @@ def solve_direct(
     return replace(solution, compile_seconds=compile_seconds) if compile_seconds else solution
 
 
+solve_direct.estimated_seconds = estimated_seconds  # a search that looks long is warned of
 solve_direct.switches = ("similar_support", "cache", "look_ahead", "merge")
 
 

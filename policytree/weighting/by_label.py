@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
+import narwhals.stable.v2 as nw
 import numpy as np
-import pandas as pd
 
 from policytree.binning import as_pandas
+from policytree.checks import as_numbers
 from policytree.exceptions import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def by_label(
@@ -45,7 +50,7 @@ def by_label(
         given, missing = {name: frame[name] for name in frame.columns}, None
     elif isinstance(values, Mapping):
         given = dict(values)
-    elif isinstance(values, pd.Series) and _has_labels(values, n, treatments):
+    elif nw.dependencies.is_pandas_series(values) and _has_labels(values, n, treatments):
         given = values.to_dict()
     if given is None:
         return as_numbers(values, argument)
@@ -63,6 +68,8 @@ def by_label(
 
 def _has_labels(values: pd.Series, n: int, treatments) -> bool:
     """Whether the index of a Series names treatments; of n values it numbers the rows unless it names them all."""
+    import pandas as pd
+
     if set(values.index) == set(treatments) and len(values) == len(treatments):
         return True
     return len(values) != n and not isinstance(values.index, pd.RangeIndex)
@@ -80,11 +87,3 @@ def _names(given: dict, treatments: list, argument: str, what: str, all_needed: 
         unknown, known = min(map(str, extra)), ", ".join(map(str, treatments))
         raise InputError(f"{argument} names treatment {unknown}, which does not occur; the treatments are {known}.")
     return names
-
-
-def as_numbers(values, argument: str) -> np.ndarray:
-    """A float64 array, or one sentence."""
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{argument} holds values that are not numbers; give numbers.") from error

@@ -18,8 +18,8 @@ from policytree.crossfit import (
 )
 from policytree.exceptions import InputError
 from policytree.folds import FoldPlan
-from policytree.weighting.inputs import Observed
 from policytree.weighting.learners import OutcomeClassifier, OutcomeRegressor, imputed, propensity_learner
+from policytree.weighting.observed import Observed
 from policytree.weighting.scheme import Nuisances
 
 
