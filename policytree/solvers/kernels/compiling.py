@@ -31,7 +31,7 @@ from llvmlite import binding
 from numba.core import caching, config, event, registry, types
 
 PREFIX = "policytree_kernel_"
-# Where kernels are kept: a folder that the user names, beside the file, or in the user's cache (underscored until 0.61).
+# Where kernels are kept: a folder that the user names, beside the file, or the user's cache. (numba 0.61: _User...)
 LOCATORS = ("UserProvidedCacheLocator", "InTreeCacheLocator", "UserWideCacheLocator")
 OPTIONS = {"nopython": True, "boundscheck": None, "nogil": True, "error_model": "numpy"}
 HIDDEN = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # of kernels that only kernels call
