@@ -1,5 +1,4 @@
-"""What starting costs: imports, help, and the first tree of a kind of problem, with and without compiled kernels on
-disk.
+"""What starting costs: imports, help, and the first tree of a kind of problem, without and with kernels on disk.
 
     python benchmarks/startup.py [--runs 3] [--only "depth 3"]
 

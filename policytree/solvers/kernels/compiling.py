@@ -106,15 +106,13 @@ class Kernel(registry.CPUDispatcher):
     takes: dict[str, tuple] | None = None
     separate = False
 
-    def enable_caching(self):
-        """Use the disk, if there is a place that may be written to and the source can be stamped."""
-        with suppress(RuntimeError):
-            self._cache = _KernelCache(self.py_func)
-
     def compile(self, sig):
         """Load or compile for these argument types: the declared ones, if Python calls it."""
         if self.takes is not None and isinstance(sig, tuple) and tuple(sig) not in self.takes.values():
             raise TypeError(f"{self.py_func.__qualname__} takes {self.takes}, not {tuple(sig)}")
+        if not isinstance(self._cache, _KernelCache):  # not before: looking for a place on the disk takes time
+            with suppress(RuntimeError):  # nowhere to write to, or no source to stamp: compile for this process
+                self._cache = _KernelCache(self.py_func)
         return super().compile(sig)
 
     def get_call_template(self, args, kws):
@@ -161,7 +159,6 @@ def kernel(function=None, *, takes=None, separate: bool = False, inline: str = "
         dispatcher.separate = separate
         if takes is not None:
             dispatcher.takes = _signatures(takes)
-        dispatcher.enable_caching()
         return dispatcher
 
     return compiled if function is None else compiled(function)
