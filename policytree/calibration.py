@@ -8,8 +8,8 @@ from numbers import Integral
 import numpy as np
 import pandas as pd
 
+from policytree.checks import numbers, per_treatment, weights
 from policytree.exceptions import InputError
-from policytree.weighting.inputs import numbers, per_treatment, weights
 
 LARGE_MISCALIBRATION = 0.2  # of the propensity: inverse weights are then off by a fifth
 CERTAIN = 4.0  # standard errors: beyond chance, however many bins and treatments are looked at

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from policytree.calibration import calibration_table, outcome_calibration_table, outcome_fit_table
+from policytree.checks import per_treatment
 from policytree.diagnostics import LARGE_DIFFERENCE, balance_table, overlap_table
 from policytree.exceptions import BalanceWarning, InputError, OverlapWarning
 from policytree.plotting import PALETTE
-from policytree.weighting.inputs import per_treatment
 
 LINE_COLORS = tuple(color for color in PALETTE if color != "#F0E442")  # thin yellow lines are lost on white
 MARKS = {"marker": "o", "markersize": 3, "capsize": 2, "linewidth": 1}

@@ -9,9 +9,9 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
+from policytree.checks import observed_propensity, refuse_weightless, treatment_codes, weights
 from policytree.exceptions import BalanceWarning, InputError, OverlapWarning
 from policytree.weighting.covariates import Covariates
-from policytree.weighting.inputs import observed_propensity, refuse_weightless, treatment_codes, weights
 
 LARGE_DIFFERENCE = 0.1  # standard deviations; the usual line, Austin (2009)
 LARGE_RATIO = 2.0  # of variances, or its inverse; Rubin (2001)

@@ -7,15 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-if TYPE_CHECKING:
-    from policytree.types import Progress
+from policytree.types import Progress
 
 REFRESH_PER_SECOND = 5
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"

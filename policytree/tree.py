@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from policytree.exceptions import InputError
-from policytree.types import CATEGORICAL, Feature
+from policytree.features import CATEGORICAL, Feature
 
 TREE_LEAF = -1
 TREE_UNDEFINED = -2

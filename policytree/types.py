@@ -4,36 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from policytree.exceptions import InputError
-
-if TYPE_CHECKING:
-    from policytree.tree import Tree
-
-NUMERIC = "numeric"
-CATEGORICAL = "categorical"
-
-
-@dataclass(frozen=True, slots=True)
-class Feature:
-    """One column of the user's table, as the search and the tree see it.
-
-    Attributes
-    ----------
-    name : str
-        The column's name.
-    kind : {"numeric", "categorical"}
-        Numeric features split by ``x <= threshold``; categorical ones by ``x == category``.
-    categories : tuple
-        The user's category values; the encoded value of a category is its position here. Empty for numeric features.
-    """
-
-    name: str
-    kind: str = NUMERIC
-    categories: tuple[Any, ...] = ()
+from policytree.features import Feature
+from policytree.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import graphlib
 import importlib
 import subprocess
 import sys
@@ -19,9 +20,11 @@ MAX_FILE_LINES, MAX_FUNCTION_LINES = 400, 40
 
 # A room may import from rooms of smaller rank only. The design's order; what came later stands where its imports allow.
 ORDER = [
-    ("exceptions", "types"),
-    ("binning",),
+    ("exceptions", "features"),
     ("tree",),
+    ("types",),
+    ("binning",),
+    ("checks",),
     ("serialization", "export", "progress"),
     ("folds",),
     ("crossfit",),
@@ -31,8 +34,7 @@ ORDER = [
     ("solvers",),
     ("estimators",),
     ("evaluation", "datasets"),
-    ("policy_values",),
-    ("calibration", "cross_validation", "diagnostics"),
+    ("calibration", "diagnostics"),
     ("plotting",),
     ("diagnostic_displays",),
     ("report",),
@@ -41,7 +43,6 @@ ORDER = [
 ]
 RANK = {room: rank for rank, rooms in enumerate(ORDER) for room in rooms}
 ONLY_FROM = {"datasets": {"exceptions"}}  # rooms that may import less than their rank allows
-SAME_RANK = {("types", "exceptions")}
 # `estimator.plot()` is one lazy line to the pictures, as scikit-learn's users expect; nothing else may look upwards.
 DELEGATIONS = {("estimators", "plotting")}
 
@@ -290,17 +291,15 @@ def test_manners_see_violations():
 # --- imports ---
 
 
+def type_checking_nodes(tree) -> set[int]:
+    """Ids of what stands under ``if TYPE_CHECKING``."""
+    blocks = [n for n in ast.walk(tree) if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.unparse(n.test)]
+    return {id(n) for block in blocks for n in ast.walk(block)}
+
+
 def imported_modules(tree, package: str):
-    """Every import outside ``if TYPE_CHECKING``, lazy ones included: (module, node). Relative ones made absolute."""
-    hidden = {
-        id(n)
-        for block in ast.walk(tree)
-        if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.unparse(block.test)
-        for n in ast.walk(block)
-    }
+    """Every import, lazy ones and those for type checking too: (module, node). Relative ones made absolute."""
     for node in ast.walk(tree):
-        if id(node) in hidden:
-            continue
         if isinstance(node, ast.Import):
             yield from ((alias.name, node) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -320,13 +319,49 @@ def upward_imports(path: Path):
         if parts[0] != "policytree" or module in ("policytree", "policytree.__version__") or parts[1] == room:
             continue
         other = parts[1]
-        allowed = RANK[other] < RANK[room] or (room, other) in SAME_RANK | DELEGATIONS
+        allowed = RANK[other] < RANK[room] or (room, other) in DELEGATIONS
         if (room, other) in DELEGATIONS and node.col_offset == 0:
             allowed = False
         if room in ONLY_FROM:
             allowed = other in ONLY_FROM[room]
         if not allowed:
             yield f"{name_of(path)}:{node.lineno} {room} imports {other}"
+
+
+MODULES = {".".join(p.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): p for p in FILES}
+
+
+def import_graph(sources: dict[str, ast.Module]) -> dict[str, set[str]]:
+    """Which modules each module names in an import. ``policytree`` itself, whose names are lazy, is left out."""
+    graph = {name: set() for name in sources}
+    for name, tree in sources.items():
+        package = name if MODULES.get(name, Path()).name == "__init__.py" else name.rpartition(".")[0]
+        for module, node in imported_modules(tree, package):
+            names = [f"{module}.{alias.name}" for alias in node.names] if isinstance(node, ast.ImportFrom) else []
+            found = [full if full in sources else module for full in names] or [module]
+            graph[name] |= (set(found) & set(sources)) - {"policytree"}
+    return graph
+
+
+def import_circle(sources: dict[str, ast.Module]) -> list[str]:
+    """Some circle of imports, lazy ones and those for type checking too; empty if there is none."""
+    try:
+        graphlib.TopologicalSorter(import_graph(sources)).prepare()
+    except graphlib.CycleError as error:
+        return error.args[1]
+    return []
+
+
+def test_no_modules_import_each_other():
+    assert import_circle({name: parse(path) for name, path in MODULES.items()}) == []
+
+
+def test_circles_of_imports_are_seen():
+    hint = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from a.two import x"
+    lazy = "def f():\n    from a import one"
+    circle = import_circle({"a.one": ast.parse(hint), "a.two": ast.parse(lazy)})
+    assert set(circle) == {"a.one", "a.two"}
+    assert import_circle({"a.one": ast.parse(hint), "a.two": ast.parse("import numpy")}) == []
 
 
 def test_every_room_has_a_place():
@@ -341,7 +376,7 @@ def test_imports_go_downwards():
 
 def eager_imports(tree):
     """Slow packages imported while the module loads, that is outside functions."""
-    lazy = {id(n) for f in functions(tree) for n in ast.walk(f)}
+    lazy = {id(n) for f in functions(tree) for n in ast.walk(f)} | type_checking_nodes(tree)
     for module, node in imported_modules(tree, "policytree"):
         if module.split(".")[0] in LAZY and id(node) not in lazy:
             yield f"{node.lineno} {module}"

@@ -8,8 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, PolicyTree, Status
-from policytree.cross_validation import PLUG_IN, POLICY, STATUS_QUO, cross_val_policy_value
-from policytree.evaluation import policy_difference, policy_value
+from policytree.evaluation import PLUG_IN, POLICY, STATUS_QUO, cross_val_policy_value, policy_difference, policy_value
 from policytree.exceptions import InputError, OverlapWarning, SearchWarning
 
 

@@ -7,8 +7,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, PolicyTree
-from policytree.cross_validation import POLICY, STATUS_QUO, cross_val_policy_value
-from policytree.evaluation import policy_difference
+from policytree.evaluation import POLICY, STATUS_QUO, cross_val_policy_value, policy_difference
 from tests.test_cross_validation import evaluate
 
 

@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.weighting import SCHEMES, DoublyRobust, RewardEstimator
-from policytree.weighting.inputs import observe
+from policytree.weighting.observed import observe
 from policytree.weighting.scheme import Nuisances
 
 LINEAR = {"model_regression": LinearRegression(), "model_propensity": LogisticRegression()}

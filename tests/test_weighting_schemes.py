@@ -18,7 +18,7 @@ from policytree.calibration import calibration_table
 from policytree.crossfit import median_rule
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.weighting import SCHEMES, InversePropensity, MatchingRewards, RewardEstimator, from_cate
-from policytree.weighting.inputs import observe
+from policytree.weighting.observed import observe
 from policytree.weighting.scheme import Nuisances
 
 LINEAR = {"model_regression": LinearRegression(), "model_propensity": LogisticRegression()}

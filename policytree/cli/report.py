@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Console, Group, RenderableType
@@ -14,13 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from policytree.binning import bin_matrix
-from policytree.evaluation import mean_estimate
-from policytree.policy_values import POLICY, PolicyValueTable
+from policytree.cli.records import Result
+from policytree.cli.study import Study
+from policytree.evaluation import POLICY, PolicyValueTable, mean_estimate
 from policytree.types import Status
-
-if TYPE_CHECKING:
-    from policytree.cli.job import Result
-    from policytree.cli.study import Study
 
 TEXT_WIDTH = 96  # columns of report.txt
 INDENT = (0, 0, 0, 2)

@@ -11,7 +11,7 @@ from policytree.cli.tables import column_names, read_table, require_column
 from policytree.datasets import Dataset, load_dataset
 from policytree.evaluation import DIRECTIONS
 from policytree.exceptions import InputError
-from policytree.weighting.inputs import Observed, observe
+from policytree.weighting.observed import Observed, observe
 
 MOST_CATEGORIES = 50  # text columns with more values are names or keys, unless the user asks for them
 

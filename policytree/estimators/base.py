@@ -21,7 +21,8 @@ from policytree.estimators.inputs import (
 )
 from policytree.estimators.search import Job, check_search_arguments, chosen_solver, make_guesses, search
 from policytree.exceptions import InputError, SearchWarning
-from policytree.solvers.estimate import LONG, estimated_seconds, in_words
+from policytree.solvers import draws, time_estimate
+from policytree.solvers.estimate import LONG, in_words
 from policytree.types import BinnedData, Problem, SearchLimits, Solution, Status
 
 
@@ -96,8 +97,8 @@ class TreeEstimator(BaseEstimator):
         """Guess, search, and keep the tree; warns if the search was stopped before the proof."""
         self.guesses_, report = make_guesses(job, self.guesses, self.random_state)
         solve = chosen_solver(self.solver, self.solver_options, self.random_state)
-        if self.time_limit is None and self.solver == "direct" and self.guesses_ is None:
-            _warn_of_long_search(job.problem)
+        if self.time_limit is None and self.guesses_ is None:
+            _warn_of_long_search(job.problem, self.solver)
         limits = SearchLimits(self.time_limit, self.memory_limit, n_threads(self.n_jobs))
         if self.verbose:
             from policytree.progress import search_progress
@@ -212,14 +213,15 @@ class TreeEstimator(BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        seeded = self.random_state is not None or (self.solver == "direct" and self.guesses is None)
-        tags.non_deterministic = self.time_limit is not None or not seeded
+        drawn = self.guesses is not None or draws(self.solver)
+        tags.non_deterministic = self.time_limit is not None or (drawn and self.random_state is None)
         return tags
 
 
-def _warn_of_long_search(problem: Problem) -> None:
+def _warn_of_long_search(problem: Problem, solver: str) -> None:
     """Say so before, not after, when a search without a time limit looks long."""
-    seconds = estimated_seconds(problem)
+    estimate = time_estimate(solver)
+    seconds = 0.0 if estimate is None else estimate(problem)
     if seconds > LONG:
         rows, cuts = problem.data.n_rows, int((problem.data.n_bins - 1).sum())
         warnings.warn(

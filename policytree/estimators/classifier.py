@@ -8,11 +8,11 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from policytree.checks import sorted_labels, weights
 from policytree.estimators.base import TreeEstimator
 from policytree.estimators.inputs import weigh
 from policytree.estimators.search import Job
 from policytree.exceptions import InputError
-from policytree.weighting.inputs import sorted_labels, weights
 from policytree.weighting.label_weights import class_balanced_weights
 
 OBJECTIVES = ("accuracy", "balanced_accuracy")

@@ -7,12 +7,12 @@ import pandas as pd
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from policytree.checks import sorted_labels, weights
 from policytree.estimators.base import TreeEstimator
 from policytree.estimators.classifier import label_codes, label_column
 from policytree.estimators.inputs import reward_matrix, weigh
 from policytree.estimators.search import Job
 from policytree.exceptions import InputError
-from policytree.weighting.inputs import sorted_labels, weights
 from policytree.weighting.label_weights import cost_matrix_losses
 
 

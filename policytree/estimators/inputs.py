@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from policytree.binning import as_pandas
+from policytree.checks import weights
 from policytree.exceptions import InputError
+from policytree.features import Feature
 from policytree.tree import Tree
-from policytree.types import Feature
-from policytree.weighting.inputs import weights
 
 NAMES_SHOWN = 10
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from policytree.checks import treatment_codes, weights
 from policytree.estimators.base import TreeEstimator
 from policytree.estimators.inputs import check_number, reward_matrix, weigh
 from policytree.estimators.search import Job
 from policytree.exceptions import InputError
 from policytree.weighting.costs import treatment_costs
-from policytree.weighting.inputs import treatment_codes, weights
 
 
 class PolicyTree(TreeEstimator):

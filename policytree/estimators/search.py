@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from policytree.exceptions import InputError
 from policytree.guesses import ReferenceGuesses, resolve_guesses, snap_thresholds
-from policytree.solvers import get_solver, solver_options
+from policytree.solvers import draws, get_solver
 from policytree.solvers.guessed import solve_with_guesses
 from policytree.types import Guesses, Problem, SearchLimits, Solution
 
@@ -78,7 +78,7 @@ def _with_roots(guesses: Guesses, roots: tuple[int, ...] | None) -> Guesses:
 def chosen_solver(solver: str, options, random_state):
     """The solver as a function of problem and limits; a seed is drawn if it takes one and none is set."""
     options = dict(options or {})
-    if "random_state" in solver_options(solver):
+    if draws(solver):
         options.setdefault("random_state", _seed(random_state))
     return get_solver(solver, options)
 

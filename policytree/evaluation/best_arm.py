@@ -85,9 +85,7 @@ def compare_with_best(
     high = [_end(differences[name], sign, 1 - tail / len(names)) for name in names]
     best = names[int(np.argmin(gains))]
     ends = sorted((sign * float(np.min(low)), sign * float(np.min(high))))
-    return BestComparison(
-        float(sign * gains.min()), ends[0], ends[1], level, best, candidates or (best,), direction
-    )
+    return BestComparison(float(sign * gains.min()), ends[0], ends[1], level, best, candidates or (best,), direction)
 
 
 def _end(difference: Estimate, sign: float, probability: float) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student_t
 
-from policytree.weighting.inputs import check_level
+from policytree.checks import check_level
 
 DIRECTIONS = ("maximize", "minimize")
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import has_fit_parameter
 
+from policytree.checks import check_level
 from policytree.evaluation.best_arm import BestComparison, compare_with_best, possibly_best
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.inputs import check_direction
@@ -19,7 +20,7 @@ from policytree.evaluation.validation import FEWEST_REPEATS, REPEATED, SMALL_SHA
 from policytree.evaluation.verdict import decide
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.weighting.costs import treatment_costs
-from policytree.weighting.inputs import check_level, observe
+from policytree.weighting.observed import observe
 
 
 def cross_val_policy_value(

@@ -6,9 +6,9 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
+from policytree.checks import as_series, group_codes, weights
 from policytree.evaluation.estimates import DIRECTIONS
 from policytree.exceptions import InputError
-from policytree.weighting.inputs import as_series, group_codes, weights
 
 SUM_TOLERANCE = 1e-6
 

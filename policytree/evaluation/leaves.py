@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.evaluation.estimates import mean_estimate
-from policytree.evaluation.inputs import arm_codes, check_direction, column, reward_frame, rows_arguments
+from policytree.evaluation.inputs import arm_codes, column, reward_frame, rows_arguments
 from policytree.exceptions import InputError
 
 

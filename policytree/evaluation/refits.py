@@ -17,7 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 from policytree.evaluation.validation import Fit
 from policytree.exceptions import InputError
 from policytree.types import Status
-from policytree.weighting.inputs import Observed
+from policytree.weighting.observed import Observed
 from policytree.weighting.propensities import is_constant
 
 
@@ -225,4 +225,6 @@ def _numbered(position: int, estimator, rivals, data: Data, fit: Fit) -> tuple[i
 def _quiet(estimator):
     """For a process among several: one thread, and no progress of its own."""
     known = estimator.get_params(deep=False)
-    return clone(estimator).set_params(**{name: value for name, value in (("n_jobs", 1), ("verbose", 0)) if name in known})
+    return clone(estimator).set_params(
+        **{name: value for name, value in (("n_jobs", 1), ("verbose", 0)) if name in known}
+    )

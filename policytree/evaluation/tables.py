@@ -16,7 +16,7 @@ from policytree.evaluation.validation import Validation
 from policytree.evaluation.verdict import Verdict
 from policytree.exceptions import InputError
 from policytree.folds import FoldPlan
-from policytree.weighting.inputs import Observed
+from policytree.weighting.observed import Observed
 
 POLICY, STATUS_QUO, PLUG_IN = "policy tree", "status quo", "plug-in rule"
 
@@ -188,9 +188,7 @@ class PolicyValueTable:
     def size(self) -> str:
         """How many rows, and clusters, were judged."""
         policy = self.estimates[POLICY]
-        return f"{policy.n:,} rows" + (
-            f" in {policy.n_clusters:,} clusters" if policy.n_clusters != policy.n else ""
-        )
+        return f"{policy.n:,} rows" + (f" in {policy.n_clusters:,} clusters" if policy.n_clusters != policy.n else "")
 
     def statements(self) -> tuple[str, ...]:
         """What the numbers are of, in sentences: the best treatment, the rules judged, the rule shown."""

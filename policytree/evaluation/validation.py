@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from policytree.evaluation.estimates import Estimate, blocked_estimate, mean_estimate, repeated_estimate
 from policytree.exceptions import InputError
 from policytree.folds import FoldPlan, make_folds
-from policytree.weighting.inputs import Observed
+from policytree.weighting.observed import Observed
 
 REPEATED, SEQUENTIAL, SPLIT = "repeated", "sequential", "split"
 ADAPTIVE = "adaptive"

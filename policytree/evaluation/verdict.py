@@ -93,9 +93,7 @@ def _shown(estimate, what: str, level: float) -> str:
     return f"{what} {estimate.value:+,.{digits}f}, {100 * level:g}% interval {interval_text(estimate, digits)}"
 
 
-def decide(
-    against_best: BestComparison, names: tuple[str, str, str], difference, direction: str
-) -> Verdict:
+def decide(against_best: BestComparison, names: tuple[str, str, str], difference, direction: str) -> Verdict:
     """Decide between the tree, the best single treatment and what people got.
 
     Parameters
@@ -118,7 +116,9 @@ def decide(
         rule = against_best.best
         reason = Reason.TREE_WORSE if against_best.worse else Reason.TREE_NOT_BETTER
     against = difference(rule, status_quo)
-    if _shown_better(difference(status_quo, rule), direction) and _shown_better(difference(status_quo, tree), direction):
+    if _shown_better(difference(status_quo, rule), direction) and _shown_better(
+        difference(status_quo, tree), direction
+    ):
         return Verdict(status_quo, Reason.STATUS_QUO_BETTER, against_best, against)
     plug = difference(plug_in, rule)
     return Verdict(rule, reason, against_best, against, plug if _shown_better(plug, direction) else None)

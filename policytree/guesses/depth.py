@@ -6,6 +6,13 @@ import math
 import numbers
 
 from policytree.exceptions import InputError
+from policytree.guesses.guess import Reference
+from policytree.types import Guesses
+
+
+def suggest_depth(reference: Reference) -> Guesses:
+    """Limit the depth to that of :func:`guess_depth` for the reference's size."""
+    return Guesses(max_depth=guess_depth(reference.n_estimators, reference.max_depth))
 
 
 def guess_depth(n_estimators: int, max_depth: int) -> int:

@@ -13,6 +13,7 @@ from policytree.binning import bin_matrix
 from policytree.solvers import search_kernels as kernels
 from policytree.solvers.binary import BinaryRoot, BinaryStack, blocks_for
 from policytree.solvers.clock import Clock
+from policytree.solvers.estimate import estimated_seconds
 from policytree.solvers.fixed_point import MOST_PRICED, FixedPoint, to_fixed_point
 from policytree.solvers.look_ahead import look_ahead
 from policytree.solvers.node import Splits, expand, grow_fully, new_control, prepare, refuse_memory, rows_of
@@ -64,6 +65,7 @@ def solve_direct(
     return _solve(problem, limits or SearchLimits(), new_control(similar_support, cache, look_ahead), merge, kind)
 
 
+solve_direct.estimated_seconds = estimated_seconds  # a search that looks long is warned of
 solve_direct.switches = ("similar_support", "cache", "look_ahead", "merge")
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from policytree.checks import as_numbers
 from policytree.exceptions import InputError
 from policytree.guesses import bounded_losses, check_reference, kept_cuts
 from policytree.solvers.columns import equal_rows, group_sums, keep_cuts
@@ -15,7 +16,6 @@ from policytree.solvers.direct import solve_direct
 from policytree.solvers.polish import polish
 from policytree.solvers.rescore import equivalent_points_bound
 from policytree.types import Guesses, Problem, SearchLimits, Solution, Status
-from policytree.weighting.by_label import as_numbers
 
 OVERRUN = 0.02  # share of a time limit
 

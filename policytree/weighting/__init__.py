@@ -1,4 +1,4 @@
-"""From outcomes and treatments to rewards: one scheme per file, one line per scheme here."""
+"""From outcomes and treatments to rewards: one scheme a file, listed in :mod:`policytree.weighting.registry`."""
 
 from policytree.weighting.cate import CateEffects, cate_effects, from_cate
 from policytree.weighting.classification import WeightedLabels, best_arm, weighted_labels
@@ -9,16 +9,8 @@ from policytree.weighting.inverse_propensity import InversePropensity
 from policytree.weighting.label_weights import class_balanced_weights, cost_matrix_losses, feature_propensity_weights
 from policytree.weighting.logit import LogitPropensity, propensity_table
 from policytree.weighting.matching import MatchingRewards
-
-# Schemes by name; a new one is its file and its line. RewardEstimator also takes instances.
-SCHEMES = {
-    "direct": DirectMethod(),
-    "doubly_robust": DoublyRobust(),
-    "inverse_propensity": InversePropensity(),
-    "self_normalized": InversePropensity(normalized=True),
-}
-
-from policytree.weighting.reward_estimator import RewardEstimator  # noqa: E402  (it looks schemes up above)
+from policytree.weighting.registry import SCHEMES
+from policytree.weighting.reward_estimator import RewardEstimator
 
 __all__ = [
     "SCHEMES",

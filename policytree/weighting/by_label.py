@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.binning import as_pandas
+from policytree.checks import as_numbers
 from policytree.exceptions import InputError
 
 
@@ -80,11 +81,3 @@ def _names(given: dict, treatments: list, argument: str, what: str, all_needed: 
         unknown, known = min(map(str, extra)), ", ".join(map(str, treatments))
         raise InputError(f"{argument} names treatment {unknown}, which does not occur; the treatments are {known}.")
     return names
-
-
-def as_numbers(values, argument: str) -> np.ndarray:
-    """A float64 array, or one sentence."""
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{argument} holds values that are not numbers; give numbers.") from error

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from policytree.checks import check_level, sorted_labels
 from policytree.exceptions import InputError
 from policytree.weighting.costs import subtract_costs
-from policytree.weighting.inputs import check_level, sorted_labels
 
 
 @dataclass(frozen=True, slots=True)

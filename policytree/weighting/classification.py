@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from policytree.binning import as_pandas
+from policytree.checks import as_numbers, refuse_nonfinite, weights
 from policytree.exceptions import InputError
-from policytree.weighting.by_label import as_numbers
-from policytree.weighting.inputs import refuse_nonfinite, weights
 
 
 @dataclass(frozen=True, slots=True)

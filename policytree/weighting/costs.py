@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 
 from policytree.binning import as_pandas
+from policytree.checks import as_numbers
 from policytree.exceptions import InputError
-from policytree.weighting.by_label import as_numbers, by_label
+from policytree.weighting.by_label import by_label
 
 
 def treatment_costs(costs, n: int, treatments) -> np.ndarray:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from policytree.weighting.inputs import Observed
+from policytree.weighting.observed import Observed
 from policytree.weighting.scheme import Nuisances
 
 

@@ -12,9 +12,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from policytree.checks import check_level, treatment_codes, weights
 from policytree.exceptions import InputError
 from policytree.weighting.covariates import Covariates
-from policytree.weighting.inputs import check_level, treatment_codes, weights
 from policytree.weighting.learners import imputer
 
 COLLINEAR = 1e-9  # a column whose part outside the others is smaller than this share of it carries nothing new

@@ -14,10 +14,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.binning import FeatureEncoder
+from policytree.checks import LARGEST
 from policytree.exceptions import InputError
+from policytree.features import CATEGORICAL
 from policytree.folds import FoldPlan
-from policytree.types import CATEGORICAL
-from policytree.weighting.inputs import LARGEST, Observed, observe
+from policytree.weighting.observed import Observed, observe
 from policytree.weighting.stretch import learn_stretch, metric_columns
 
 CHUNK = 20_000  # rows whose local regressions are solved at once

@@ -10,11 +10,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from policytree.checks import as_series
 from policytree.exceptions import InputError
 from policytree.weighting.covariates import Covariates
-from policytree.weighting.inputs import Observed, as_series, observe, outcome_matrix
 from policytree.weighting.nuisances import cross_fit, median_of_repeats, resolve_propensity, resolve_regression
+from policytree.weighting.observed import Observed, observe, outcome_matrix
 from policytree.weighting.propensities import clip, is_constant, propensity_matrix, warn_if_small
+from policytree.weighting.registry import SCHEMES
 from policytree.weighting.scheme import Nuisances, Scheme
 
 
@@ -27,7 +29,7 @@ class RewardEstimator(BaseEstimator):
 
     Parameters
     ----------
-    model_regression : "auto" or scikit-learn regressor or classifier
+    model_regression : "auto", scikit-learn regressor or classifier, or mapping of treatment to one
         Outcome model, fitted per treatment. "auto" blends ridge (for 0/1 outcomes: logistic) regression with boosted
         small trees by held-out error (:class:`policytree.weighting.learners.OutcomeRegressor`). A classifier's
         prediction is the expected outcome (the probability, for 0/1). Learners see a float64 matrix (numbers as they
@@ -230,8 +232,6 @@ class RewardEstimator(BaseEstimator):
         return pd.DataFrame(values, index=index, columns=self.treatments_)
 
     def _scheme(self) -> Scheme:
-        from policytree.weighting import SCHEMES  # the registry lives in the package, which imports this file
-
         if all(hasattr(self.method, name) for name in ("rewards", "needs_regression", "needs_propensity")):
             return self.method
         if not isinstance(self.method, str) or self.method not in SCHEMES:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from policytree.weighting.inputs import Observed
+from policytree.weighting.observed import Observed
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,75 +1,24 @@
-"""Checks of outcome, treatment, weights and clusters: from the user's columns to plain arrays, or one sentence."""
+"""What every room asks of its input: columns become plain arrays and labels codes, or one sentence says why not.
+
+pandas is imported inside the functions that need it, so that importing an estimator does not load it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from numbers import Real
+from typing import TYPE_CHECKING
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import pandas as pd
 
 from policytree.binning import as_pandas
 from policytree.exceptions import InputError
-from policytree.folds import FoldPlan, make_folds
-from policytree.weighting.by_label import as_numbers, by_label
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LARGEST = 1e100  # squares of larger numbers, summed over rows, overflow
-LARGEST_OUTCOME = 1e151  # squares can still be added up over a million rows
 WEIGHT_RANGE = 1e-200, 1e200  # of the largest weight: products with losses keep their digits, sums stay finite
-FEW_TREATMENTS = 20  # so many may be rare; more, in most of the rows, are doses or names of persons
-
-
-@dataclass(frozen=True, slots=True)
-class Observed:
-    """What was observed, as plain arrays.
-
-    Attributes
-    ----------
-    y : ndarray of shape (n,), float64
-        Outcome, in its unit; larger is better unless said otherwise downstream.
-    arm : ndarray of shape (n,), int64
-        Position of each row's treatment in ``treatments``.
-    treatments : ndarray of shape (K,)
-        The user's labels, sorted.
-    sample_weight : ndarray of shape (n,), float64, or None
-    groups : ndarray of shape (n,), int64, or None
-        Cluster codes.
-    index : pandas.Index
-        Row labels of the user's data, kept for the frames that come out.
-    """
-
-    y: np.ndarray
-    arm: np.ndarray
-    treatments: np.ndarray
-    sample_weight: np.ndarray | None
-    groups: np.ndarray | None
-    index: pd.Index
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        return len(self.y)
-
-    @property
-    def n_arms(self) -> int:
-        """Number of treatments."""
-        return len(self.treatments)
-
-    def folds(self, cv, random_state) -> FoldPlan:
-        """Folds balanced over treatments that split no cluster; see :func:`policytree.folds.make_folds`."""
-        return make_folds(
-            self.n,
-            cv,
-            strata=self.arm,
-            stratum_names=self.treatments,
-            groups=self.groups,
-            random_state=random_state,
-        )
-
-    def frame(self, values: np.ndarray) -> pd.DataFrame:
-        """(n, K) values with the user's rows and one column per treatment."""
-        return pd.DataFrame(values, index=self.index, columns=self.treatments)
 
 
 def as_series(values, argument: str) -> pd.Series:
@@ -82,6 +31,8 @@ def as_series(values, argument: str) -> pd.Series:
     InputError
         If ``values`` is more than one column.
     """
+    import pandas as pd
+
     native = nw.from_native(values, allow_series=True, eager_only=True, pass_through=True)
     if isinstance(native, nw.DataFrame):
         if native.shape[1] != 1:
@@ -142,6 +93,8 @@ def _check_length(series: pd.Series, n: int | None, of: str = "Y") -> None:
 
 def sorted_labels(values: np.ndarray) -> np.ndarray:
     """Distinct labels, sorted as :func:`numpy.unique` does; labels of mixed types are sorted as text."""
+    import pandas as pd
+
     try:
         return np.unique(values)
     except TypeError:
@@ -176,6 +129,8 @@ def treatment_codes(
     InputError
         If labels are missing, only one occurs, or (with ``treatments``) a label is unknown.
     """
+    import pandas as pd
+
     series = as_series(T, argument)
     _check_length(series, n)
     _refuse_missing(series, "leave these rows out.")
@@ -196,6 +151,8 @@ def treatment_codes(
 
 def group_codes(groups, n: int) -> np.ndarray | None:
     """Clusters as codes 0, 1, ... in order of appearance; shape (n,), int64, or None."""
+    import pandas as pd
+
     if groups is None:
         return None
     series = as_series(groups, "groups")
@@ -243,59 +200,19 @@ def check_level(level: float) -> None:
         raise InputError(f"level must lie between 0 and 1, for example 0.95; got {level!r}.")
 
 
+def as_numbers(values, argument: str) -> np.ndarray:
+    """A float64 array, or one sentence."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{argument} holds values that are not numbers; give numbers.") from error
+
+
 def refuse_nonfinite(values: np.ndarray, argument: str, remedy: str = "leave these rows out.") -> None:
     """One sentence that names the first row of an (n, K) matrix with a missing or infinite value."""
     bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
     if len(bad):
         raise InputError(f"{argument} has missing or infinite values, the first in row {bad[0]}; {remedy}")
-
-
-def observe(Y, T, *, sample_weight=None, groups=None, treatments: np.ndarray | None = None) -> Observed:
-    """Check and encode what was observed; see :class:`Observed`.
-
-    Raises
-    ------
-    InputError
-        For empty data, missing or infinite values, unequal lengths, a single treatment, or unknown treatments.
-    """
-    y = numbers(Y, "Y")
-    if not len(y):
-        raise InputError("Y has no rows; pass data with at least a few rows per treatment.")
-    if np.abs(y.to_numpy()).max() > LARGEST_OUTCOME:
-        raise InputError(f"Y holds values beyond {LARGEST_OUTCOME:g}, too large to compute with; rescale it.")
-    arm, labels = treatment_codes(T, len(y), treatments)
-    if treatments is None and len(labels) > max(FEW_TREATMENTS, len(y) / 2):
-        raise InputError(
-            f"T holds {len(labels)} different treatments in {len(y)} rows, too few of each to learn from; group doses "
-            "or rare treatments into a few."
-        )
-    w = weights(sample_weight, len(y))
-    if treatments is None:
-        refuse_weightless(arm, labels, w)
-    return Observed(y.to_numpy(), arm, labels, w, group_codes(groups, len(y)), y.index)
-
-
-def outcome_matrix(regression, n: int, treatments: np.ndarray) -> np.ndarray:
-    """Expected outcomes from elsewhere, shape (n, K), in the order of ``treatments``.
-
-    Parameters
-    ----------
-    regression : array, frame or mapping
-        Of shape (n, K) with columns in sorted order of the labels; or with labels, as columns or keys, in any order.
-
-    Raises
-    ------
-    InputError
-        If the shape differs, a label is unknown or lacking, or a value is missing or infinite.
-    """
-    values = by_label(regression, n, treatments, argument="regression", what="expected outcome")
-    if values.shape != (n, len(treatments)):
-        raise InputError(
-            f"regression has shape {values.shape}; it must be ({n}, {len(treatments)}): a row per "
-            "person, a column per treatment."
-        )
-    refuse_nonfinite(values, "regression", "give finite numbers.")
-    return np.array(values)
 
 
 def per_treatment(table, T, argument: str = "propensity") -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,0 +1,116 @@
+"""What was observed, checked and as plain arrays: outcome, treatment, weights and clusters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from policytree.checks import group_codes, numbers, refuse_nonfinite, refuse_weightless, treatment_codes, weights
+from policytree.exceptions import InputError
+from policytree.folds import FoldPlan, make_folds
+from policytree.weighting.by_label import by_label
+
+LARGEST_OUTCOME = 1e151  # squares can still be added up over a million rows
+FEW_TREATMENTS = 20  # so many may be rare; more, in most of the rows, are doses or names of persons
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What was observed, as plain arrays.
+
+    Attributes
+    ----------
+    y : ndarray of shape (n,), float64
+        Outcome, in its unit; larger is better unless said otherwise downstream.
+    arm : ndarray of shape (n,), int64
+        Position of each row's treatment in ``treatments``.
+    treatments : ndarray of shape (K,)
+        The user's labels, sorted.
+    sample_weight : ndarray of shape (n,), float64, or None
+    groups : ndarray of shape (n,), int64, or None
+        Cluster codes.
+    index : pandas.Index
+        Row labels of the user's data, kept for the frames that come out.
+    """
+
+    y: np.ndarray
+    arm: np.ndarray
+    treatments: np.ndarray
+    sample_weight: np.ndarray | None
+    groups: np.ndarray | None
+    index: pd.Index
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.y)
+
+    @property
+    def n_arms(self) -> int:
+        """Number of treatments."""
+        return len(self.treatments)
+
+    def folds(self, cv, random_state) -> FoldPlan:
+        """Folds balanced over treatments that split no cluster; see :func:`policytree.folds.make_folds`."""
+        return make_folds(
+            self.n,
+            cv,
+            strata=self.arm,
+            stratum_names=self.treatments,
+            groups=self.groups,
+            random_state=random_state,
+        )
+
+    def frame(self, values: np.ndarray) -> pd.DataFrame:
+        """(n, K) values with the user's rows and one column per treatment."""
+        return pd.DataFrame(values, index=self.index, columns=self.treatments)
+
+
+def observe(Y, T, *, sample_weight=None, groups=None, treatments: np.ndarray | None = None) -> Observed:
+    """Check and encode what was observed; see :class:`Observed`.
+
+    Raises
+    ------
+    InputError
+        For empty data, missing or infinite values, unequal lengths, a single treatment, or unknown treatments.
+    """
+    y = numbers(Y, "Y")
+    if not len(y):
+        raise InputError("Y has no rows; pass data with at least a few rows per treatment.")
+    if np.abs(y.to_numpy()).max() > LARGEST_OUTCOME:
+        raise InputError(f"Y holds values beyond {LARGEST_OUTCOME:g}, too large to compute with; rescale it.")
+    arm, labels = treatment_codes(T, len(y), treatments)
+    if treatments is None and len(labels) > max(FEW_TREATMENTS, len(y) / 2):
+        raise InputError(
+            f"T holds {len(labels)} different treatments in {len(y)} rows, too few of each to learn from; group doses "
+            "or rare treatments into a few."
+        )
+    w = weights(sample_weight, len(y))
+    if treatments is None:
+        refuse_weightless(arm, labels, w)
+    return Observed(y.to_numpy(), arm, labels, w, group_codes(groups, len(y)), y.index)
+
+
+def outcome_matrix(regression, n: int, treatments: np.ndarray) -> np.ndarray:
+    """Expected outcomes from elsewhere, shape (n, K), in the order of ``treatments``.
+
+    Parameters
+    ----------
+    regression : array, frame or mapping
+        Of shape (n, K) with columns in sorted order of the labels; or with labels, as columns or keys, in any order.
+
+    Raises
+    ------
+    InputError
+        If the shape differs, a label is unknown or lacking, or a value is missing or infinite.
+    """
+    values = by_label(regression, n, treatments, argument="regression", what="expected outcome")
+    if values.shape != (n, len(treatments)):
+        raise InputError(
+            f"regression has shape {values.shape}; it must be ({n}, {len(treatments)}): a row per "
+            "person, a column per treatment."
+        )
+    refuse_nonfinite(values, "regression", "give finite numbers.")
+    return np.array(values)
