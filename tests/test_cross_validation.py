@@ -74,7 +74,7 @@ def trial(rng):
 
 
 def evaluate(estimator, trial, **options):
-    options = {"cv": 4, "random_state": 3, **trial, **options}
+    options = {"cv": 4, "n_repeats": 1, "random_state": 3, **trial, **options}
     return cross_val_policy_value(estimator, options.pop("Y"), options.pop("T"), **options)
 
 
@@ -334,6 +334,10 @@ class Sideways(Fake):
         (Fake(), {"Y": np.r_[np.nan, np.zeros(299)]}, "Y has 1 missing value"),
         (Fake(), {"cv": 1}, "cv must be at least 2"),
         (Fake(), {"cv": np.arange(300) % 4}, "one cluster in different folds"),
+        (Fake(), {"validation": "nested"}, "validation must be 'repeated', 'sequential' or 'split'"),
+        (Fake(), {"validation": "split", "n_repeats": 2}, "judges every row once; leave n_repeats out"),
+        (Fake(), {"n_repeats": 0}, "n_repeats must be a whole number of at least 1, 'adaptive' or None"),
+        (Fake(), {"n_repeats": 3, "cv": np.arange(300) // 3 % 4}, "With given folds every repetition would be the same"),
     ],
 )
 def test_bad_input_is_named(trial, estimator, change, message):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from policytree.evaluation.validation import FEWEST_REPEATS, REPEATED, SMALL_SHA
 from policytree.evaluation.verdict import decide
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.weighting.costs import treatment_costs
-from policytree.weighting.observed import observe
+from policytree.weighting.observed import Observed, observe
 
 
 def cross_val_policy_value(
@@ -105,8 +105,9 @@ def cross_val_policy_value(
         only learns, in a split the first one judges.
     n_repeats : int or "adaptive", optional
         Repetitions of "repeated": 5 by default, 1 if ``cv`` gives the folds. "adaptive" ends after the third or fourth
-        of five where repetitions add less than a fiftieth to the variance of every value and difference; the table
-        says so. 1 gives the narrower intervals of a single cross-fitting, which cover too rarely (about 90 %).
+        of five where the variance between repetitions is less than a tenth of the whole for every value and difference;
+        the table says so. 1 gives the narrower intervals of a single cross-fitting, which cover too rarely (about
+        90 %).
     level : float
         Coverage of the intervals.
     random_state : int, RandomState or None
@@ -188,14 +189,14 @@ def _repetitions(estimator, rivals, data: Data, validation: Validation, n_jobs, 
     for batch in batches:
         judged = refitter.run([fit for repetition in batch for fit in validation.fits(repetition)])
         repetitions += [_assembled([j for j in judged if j.fit.repetition == r], data, validation, r) for r in batch]
-        if validation.adaptive and _settled(repetitions, data, validation, level):
+        if validation.adaptive and settled(repetitions, data.seen, validation, level):
             break
     return repetitions
 
 
-def _settled(repetitions: list[Repetition], data: Data, validation: Validation, level: float) -> bool:
+def settled(repetitions: Sequence[Repetition], seen: Observed, validation: Validation, level: float) -> bool:
     """Whether repetitions hardly move any value or difference."""
-    estimates, differences = _estimates(repetitions, data, validation, level)
+    estimates, differences = _estimates(repetitions, seen, validation, level)
     everything = [*estimates.values(), *differences.values()]
     return all(e.between_variance <= SMALL_SHARE * e.standard_error**2 for e in everything)
 
@@ -224,13 +225,13 @@ def _assembled(judged: list[Judged], data: Data, validation: Validation, repetit
 
 
 def _estimates(
-    repetitions: list[Repetition], data: Data, validation: Validation, level: float
+    repetitions: Sequence[Repetition], seen: Observed, validation: Validation, level: float
 ) -> tuple[dict[str, Estimate], dict[str, Estimate]]:
     """Values of all rules on the held-out rows, and the policy's paired differences."""
     rules = list(repetitions[0].scores)
-    estimates = {rule: validation.estimate([r.scores[rule] for r in repetitions], data.seen, level) for rule in rules}
+    estimates = {rule: validation.estimate([r.scores[rule] for r in repetitions], seen, level) for rule in rules}
     differences = {
-        rule: validation.estimate([r.scores[POLICY] - r.scores[rule] for r in repetitions], data.seen, level)
+        rule: validation.estimate([r.scores[POLICY] - r.scores[rule] for r in repetitions], seen, level)
         for rule in rules
         if rule != POLICY
     }
@@ -239,7 +240,7 @@ def _estimates(
 
 def _table(estimator, data: Data, validation: Validation, repetitions: list[Repetition], level) -> PolicyValueTable:
     """Estimates, the comparison with the best treatment, and the verdict."""
-    estimates, differences = _estimates(repetitions, data, validation, level)
+    estimates, differences = _estimates(repetitions, data.seen, validation, level)
     if estimates[POLICY].n_clusters < 2:
         raise InputError("A standard error needs at least two held-out rows or clusters; pass more data.")
 

@@ -63,6 +63,12 @@ class Data:
         every = np.arange(self.seen.n)
         return self.net(np.tile(self.seen.y[:, None], self.seen.n_arms), every)[every, self.seen.arm]
 
+    def held_out_rewards(self, fitted, rows: np.ndarray) -> pd.DataFrame:
+        """Rewards of rows that a fitted estimator has not seen, net of costs, by its own nuisance models."""
+        rewards = fitted.reward_estimator_.predict_rewards(**self.observations(rows))
+        values = _by_treatment(rewards, pd.Index(self.seen.treatments), "predict_rewards")
+        return pd.DataFrame(self.net(values, rows), index=self.seen.index[rows], columns=self.seen.treatments)
+
     def covariates(self, rows: np.ndarray) -> dict:
         """X and W of these rows."""
         return {"X": _rows(self._X, rows), "W": None if self._W is None else _rows(self._W, rows)}
@@ -118,15 +124,15 @@ def refit(estimator, rivals: Mapping[str, Any], data: Data, fit: Fit) -> tuple[J
     """Learn from the training rows, judge the test rows; returns the fitted estimator too."""
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        fitted = _finished(clone(estimator).fit(**data.fit_arguments(fit.train)))
-        nuisances, treatments, rows = fitted.reward_estimator_, pd.Index(data.seen.treatments), fit.test
+        fitted = fit_finished(estimator, data, fit.train)
+        treatments, rows = pd.Index(data.seen.treatments), fit.test
         covariates = data.covariates(rows)
-        rewards = nuisances.predict_rewards(**data.observations(rows))
-        outcomes = nuisances.predict_outcomes(**covariates)
+        rewards = data.held_out_rewards(fitted, rows).to_numpy()
+        outcomes = fitted.reward_estimator_.predict_outcomes(**covariates)
         predicted = data.net(_by_treatment(outcomes, treatments, "predict_outcomes"), rows)
         judged = Judged(
             fit,
-            data.net(_by_treatment(rewards, treatments, "predict_rewards"), rows),
+            rewards,
             _codes(fitted, covariates["X"], treatments),
             predicted.argmax(axis=1) if data.direction == "maximize" else predicted.argmin(axis=1),
             _learn_rivals(rivals, fitted, data, fit),
@@ -134,6 +140,17 @@ def refit(estimator, rivals: Mapping[str, Any], data: Data, fit: Fit) -> tuple[J
             tuple(heard),
         )
     return judged, fitted
+
+
+def fit_finished(estimator, data: Data, rows: np.ndarray):
+    """A clone of the estimator, fitted on these rows.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Where a search answered Ctrl-C by keeping its best tree: half a value is none.
+    """
+    return _finished(clone(estimator).fit(**data.fit_arguments(rows)))
 
 
 def _learn_rivals(rivals: Mapping[str, Any], fitted, data: Data, fit: Fit) -> dict[str, np.ndarray]:
@@ -152,7 +169,7 @@ def _learn_rivals(rivals: Mapping[str, Any], fitted, data: Data, fit: Fit) -> di
 
 
 def _finished(fitted):
-    """A search answers Ctrl-C by keeping its best tree; here Ctrl-C ends everything: half a value is none."""
+    """A search answers Ctrl-C by keeping its best tree; here Ctrl-C ends everything."""
     if getattr(fitted, "status_", None) is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return fitted

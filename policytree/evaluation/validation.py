@@ -18,7 +18,7 @@ REPEATED, SEQUENTIAL, SPLIT = "repeated", "sequential", "split"
 ADAPTIVE = "adaptive"
 N_REPEATS = 5
 FEWEST_REPEATS = 3  # before these, the variance between repetitions is hardly known
-SMALL_SHARE = 0.02  # of the variance: what repetitions move less than this needs no further ones
+SMALL_SHARE = 0.1  # of the variance: what repetitions move less than this needs no further ones
 DEFAULT_CV = {REPEATED: 5, SEQUENTIAL: 5, SPLIT: 2}
 
 

@@ -51,22 +51,24 @@ class Verdict:
         return self.reason is Reason.TREE_BETTER
 
     def __str__(self) -> str:
-        best, lower_better = self.against_best, self.against_best.direction == "minimize"
-        shown = _shown(best, "tree - best treatment", best.level) + ("; lower is better" if lower_better else "")
+        best = self.against_best
+        shown = _shown(best, "tree - best treatment", best.level)
+        if best.direction == "minimize":
+            shown += "; lower is better"
         if self.reason is Reason.TREE_BETTER:
             text = f"Use the policy tree: on held-out people it is better than every single treatment ({shown})"
-        elif self.reason is Reason.STATUS_QUO_BETTER:
-            assert self.against_status_quo is not None
-            against = _shown(self.against_status_quo, "best alternative - status quo", best.level)
-            text = f"Keep the status quo: on held-out people neither the tree nor one treatment for all beats it ({against})"
+        elif self.reason is Reason.STATUS_QUO_BETTER and self.against_status_quo is not None:
+            shown = _shown(self.against_status_quo, "the better of them - status quo", best.level)
+            text = f"Keep the status quo: on held-out people it is better than the tree and every treatment ({shown})"
         else:
             how = "worse than" if self.reason is Reason.TREE_WORSE else "not shown better than"
             text = f"Use {self.rule}: on held-out people the tree is {how} the best single treatment ({shown})"
             others = [name for name in best.candidates if name != self.rule]
             if others:
-                text += f"; {_listed(others)} may be as good as {self.rule}"
+                text += f"; {_listed(others)} may be as good"
         if self.plug_in_better is not None:
-            text += f"; a rule that is no tree is better still ({_shown(self.plug_in_better, 'plug-in rule - this', best.level)})"
+            plug = _shown(self.plug_in_better, "plug-in rule - that", best.level)
+            text += f"; a rule that is no tree is better still ({plug})"
         return text + "."
 
     def to_dict(self) -> dict:

@@ -60,7 +60,7 @@ def _resolve(learner, auto, argument: str, has_covariates: bool, intercept):
 
 
 def resolve_regression(learner: Any, y: np.ndarray, has_covariates: bool, random_state):
-    """The outcome learner: a classifier by default if all outcomes are 0 or 1. Of a mapping, that of every treatment."""
+    """The outcome learner: a classifier by default if all outcomes are 0 or 1. A mapping has one per treatment."""
     if isinstance(learner, Mapping):
         return {arm: resolve_regression(own, y, has_covariates, random_state) for arm, own in learner.items()}
     binary = bool(np.isin(y, (0.0, 1.0)).all())
