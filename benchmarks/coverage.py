@@ -201,8 +201,9 @@ def logistic(X, t, w):
 class LinearLearner(BaseEstimator):
     """Least squares per arm in two folds, doubly robust scores, the exact tree."""
 
-    def __init__(self, max_depth=2, outcome=least_squares, direction="maximize"):
+    def __init__(self, max_depth=2, outcome=least_squares, direction="maximize", min_samples_leaf=1):
         self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
         self.outcome = outcome
         self.direction = direction
 
@@ -223,8 +224,14 @@ class LinearLearner(BaseEstimator):
         for f in (0, 1):
             rows = fold == f
             rewards[rows] = self.reward_estimator_.scores(Y[rows], T[rows], X[rows], propensity, f)
-        self.policy_tree_ = PolicyTree(max_depth=self.max_depth).fit(X, rewards, sample_weight=sample_weight)
+        tree = PolicyTree(max_depth=self.max_depth, min_samples_leaf=self.min_samples_leaf)
+        self.policy_tree_ = tree.fit(X, rewards, sample_weight=sample_weight)
+        self.rewards_ = rewards
         return self
+
+    def apply(self, X):
+        """Leaves."""
+        return self.policy_tree_.apply(X)
 
     def predict(self, X):
         """Arms."""

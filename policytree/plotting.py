@@ -266,8 +266,8 @@ def plot_tree(tree_or_estimator, *, leaf_summary=None, ax=None, **options):
     ----------
     tree_or_estimator : Tree or fitted estimator
     leaf_summary : DataFrame, optional
-        From :func:`policytree.leaf_summary` or :func:`policytree.honest_leaf_summary`: values to show in the leaves, with
-        intervals if held out, and marked if of training rows.
+        From :func:`policytree.leaf_summary` or :func:`policytree.honest_leaf_summary`: values to show in the leaves,
+        with intervals if held out, and marked if of training rows.
     ax : matplotlib Axes, optional
     **options
         ``title``, ``treatment_colors``, ``fontsize``, ``unit``, ``value_name``; see :meth:`PolicyTreeDisplay.plot`.

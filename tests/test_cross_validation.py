@@ -337,7 +337,11 @@ class Sideways(Fake):
         (Fake(), {"validation": "nested"}, "validation must be 'repeated', 'sequential' or 'split'"),
         (Fake(), {"validation": "split", "n_repeats": 2}, "judges every row once; leave n_repeats out"),
         (Fake(), {"n_repeats": 0}, "n_repeats must be a whole number of at least 1, 'adaptive' or None"),
-        (Fake(), {"n_repeats": 3, "cv": np.arange(300) // 3 % 4}, "With given folds every repetition would be the same"),
+        (
+            Fake(),
+            {"n_repeats": 3, "cv": np.arange(300) // 3 % 4},
+            "With given folds every repetition would",
+        ),
     ],
 )
 def test_bad_input_is_named(trial, estimator, change, message):

@@ -14,6 +14,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
+from policytree.evaluation.tuning import with_tuned_learners
 from policytree.evaluation.validation import Fit
 from policytree.exceptions import InputError
 from policytree.types import Status
@@ -210,8 +211,6 @@ class Refitter:
 
     def run(self, fits: Sequence[Fit]) -> list[Judged]:
         """All refits, in the order given."""
-        from policytree.evaluation.tuning import with_tuned_learners
-
         fits, done = list(fits), []
         if fits and not self._tuned:
             judged, fitted = refit(self._estimator, self._rivals, self._data, fits.pop(0))

@@ -12,7 +12,7 @@ import pandas as pd
 from policytree.evaluation.best_arm import BestComparison
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.numbers import decimals, interval_text
-from policytree.evaluation.validation import Validation
+from policytree.evaluation.validation import SPLIT, Validation
 from policytree.evaluation.verdict import Verdict
 from policytree.exceptions import InputError
 from policytree.folds import FoldPlan
@@ -193,16 +193,21 @@ class PolicyValueTable:
     def statements(self) -> tuple[str, ...]:
         """What the numbers are of, in sentences: the best treatment, the rules judged, the rule shown."""
         best, digits = self.against_best, self.digits
-        others = ", ".join(best.candidates)
+        if len(best.candidates) > 1:
+            known = f"which one is best is not known: it may be {', '.join(best.candidates)}"
+        else:
+            known = f"by these rows, {best.best}"
         refits = len(self.trees)
         rules = "one rule, learnt" if refits == 1 else f"{refits} rules, each learnt"
         lines = [
             f"Tree - best single treatment: {best.value:+.{digits}f}, {100 * best.level:g}% interval "
-            f"{interval_text(best, digits)}; which one is best is not known beforehand (it may be {others}).",
+            f"{interval_text(best, digits)} ({known}).",
             f"By {self.validation.describe(self.n_repeats)}. The values are of {rules} (nuisance models and tree) "
             "without the people it is judged on.",
         ]
-        if self.agreement is None:
+        if self.validation.kind == SPLIT:
+            lines.append("That rule is the one to show; one learnt from all rows would be another.")
+        elif self.agreement is None:
             lines.append("A rule learnt from all rows is another one: no row is left to judge it.")
         else:
             lines.append(
