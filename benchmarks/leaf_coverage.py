@@ -1,10 +1,10 @@
-"""Do the intervals of honest leaves cover, all at once? And how far off are values on the rows that chose the tree?
+"""Whether the intervals of honest leaves cover, all at once; and how far off values on training rows are.
 
     python benchmarks/leaf_coverage.py               # all cells, 1,000 runs each: some ten minutes on one core
 
-Every run draws a study as in `coverage.py`, calls `honest_leaf_summary` (half of the rows choose the tree, half judge its
-leaves) and compares with the true means within these leaves; and, for contrast, takes naive intervals on the rows that
-chose the tree.
+Every run draws a study as in `held_out_coverage.py`, calls `honest_leaf_summary` (half of the rows choose the tree,
+half judge its leaves) and compares with the true means within these leaves; and, for contrast, takes naive intervals on the
+rows that chose the tree.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from coverage import POPULATION, RESULTS, Cell, LinearLearner, linear_effects, no_effect
-from reporting import machine, markdown_head, markdown_table
+from reporting import RESULTS, machine, markdown_head, markdown_table
+from simulated import POPULATION, Cell, LinearLearner, linear_effects, no_effect
 from sklearn.base import clone
 
 from policytree import honest_leaf_summary, leaf_summary

@@ -174,7 +174,7 @@ def repeated_estimate(estimates: Sequence[Estimate], n_folds: int) -> Estimate:
     ``N`` alone is too small: the rule of each fold has seen the other folds' noise, so the folds are dependent. The
     missing covariance between folds cannot be seen in one draw of the folds, but draws differ by just such terms. That
     ``kappa`` is an expansion to second order (every pair of rows interacts alike), not a theorem: it is held to
-    simulations (``benchmarks/coverage.py``).
+    simulations (``benchmarks/held_out_coverage.py``).
 
     Parameters
     ----------

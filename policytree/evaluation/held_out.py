@@ -54,7 +54,7 @@ def cross_val_policy_value(
         repetition ``r``, the value is the mean ``theta``, and its variance ``N + kappa b``: ``N`` = mean of ``s_r^2``,
         ``b = sum_r (theta_r - theta)^2 / (R - 1)``, ``kappa = 1`` for at most five folds, else ``K / 2 - 1 + 1 / R``.
         ``N`` alone is too small, since every fold's rule has seen the noise of the other folds; ``b`` stands for that
-        covariance. No theorem, but held to simulations (``benchmarks/coverage.py``): intervals of 94 to 98 %.
+        covariance. No theorem, but held to simulations (``benchmarks/held_out_coverage.py``): intervals of 94 to 98 %.
     "sequential"
         Half of the rows only learn; the rest comes in ``cv`` blocks, each judged by a rule learnt from all rows before
         it. Given the past, each block's scores are independent, so that a martingale central limit theorem holds,

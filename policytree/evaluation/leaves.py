@@ -161,8 +161,8 @@ class _Parts:
 
     def columns(self, held_out: bool, level: float) -> dict:
         """The summary's columns, by their two names."""
-        leaf, k = np.arange(len(self.ids)), len(self.labels)
-        error = np.sqrt(np.diag(self.covariance)).reshape(-1, k)
+        leaf = np.arange(len(self.ids))
+        error = self._errors(np.diag(self.covariance))
         others = self.sign * self.value
         others[leaf, self.chosen] = -np.inf
         second = others.argmax(axis=1)
@@ -183,11 +183,15 @@ class _Parts:
 
     def _gains(self) -> tuple[np.ndarray, np.ndarray]:
         """The chosen arm's value minus every arm's, and standard errors, both (L, K)."""
-        leaf, k = np.arange(len(self.ids)), len(self.labels)
+        leaf = np.arange(len(self.ids))
         gain = self.value[leaf, self.chosen][:, None] - self.value
         contrast = self._contrasts()
-        variance = np.einsum("ij,jk,ik->i", contrast, self.covariance, contrast)
-        return gain, np.sqrt(np.clip(variance, 0.0, None)).reshape(-1, k)
+        return gain, self._errors(np.einsum("ij,jk,ik->i", contrast, self.covariance, contrast))
+
+    def _errors(self, variance: np.ndarray) -> np.ndarray:
+        """Standard errors (L, K); NaN in leaves of one cluster."""
+        error = np.sqrt(np.clip(variance, 0.0, None)).reshape(self.value.shape)
+        return np.where((self.n_clusters >= 2)[:, None], error, np.nan)
 
     def _contrasts(self) -> np.ndarray:
         """Every leaf's chosen arm minus each arm, as rows over all values: (L K, L K)."""
@@ -213,10 +217,11 @@ class _Parts:
         ):  # fmt: skip
             out |= {(name, label): values[:, j] for j, label in enumerate(self.labels)}
         # The gain over the best other arm is the smallest gain if larger is better, else the largest.
-        pick = np.nanmin if self.sign > 0 else np.nanmax
+        pick, never = (np.min, np.inf) if self.sign > 0 else (np.max, -np.inf)
+        known = self.n_clusters >= 2
         out[("gain_over_best", "value")] = [self._over_best(j, gain, gains, other) for j in range(len(self.ids))]
-        out[("gain_over_best", "lower")] = pick(shown - gain_width, axis=1)
-        out[("gain_over_best", "upper")] = pick(shown + gain_width, axis=1)
+        for name, ends in (("lower", shown - gain_width), ("upper", shown + gain_width)):
+            out[("gain_over_best", name)] = np.where(known, pick(np.where(other, ends, never), axis=1), np.nan)
         return out
 
     def _half_widths(self, covariance: np.ndarray, wanted: np.ndarray, level: float) -> np.ndarray:
@@ -259,7 +264,7 @@ def _one_arm_each(ids, leaf_of, arm, labels) -> np.ndarray:
 
 
 def _covariance(influence: np.ndarray, leaf_of: np.ndarray, groups: np.ndarray, clusters: np.ndarray) -> np.ndarray:
-    """Covariance of all leaves' arm values (L K, L K) from influences (n, K); NaN for leaves of one cluster."""
+    """Covariance of all leaves' arm values (L K, L K) from influences (n, K); zero for leaves of one cluster."""
     n_leaves, k = len(clusters), influence.shape[1]
     pair = groups * n_leaves + leaf_of  # rows of one cluster in one leaf
     used, position = np.unique(pair, return_inverse=True)
@@ -275,7 +280,5 @@ def _covariance(influence: np.ndarray, leaf_of: np.ndarray, groups: np.ndarray, 
             block = sums[rows_of[a][left]].T @ sums[rows_of[b][right]]
             out[a * k : (a + 1) * k, b * k : (b + 1) * k] = block
             out[b * k : (b + 1) * k, a * k : (a + 1) * k] = block.T
-    with np.errstate(divide="ignore"):
-        scale = np.where(clusters >= 2, np.sqrt(clusters / np.maximum(clusters - 1, 1)), np.nan)
-    scale = np.repeat(scale, k)
+    scale = np.repeat(np.where(clusters >= 2, np.sqrt(clusters / np.maximum(clusters - 1, 1)), 0.0), k)
     return out * np.outer(scale, scale)
