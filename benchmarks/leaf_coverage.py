@@ -3,8 +3,8 @@
     python benchmarks/leaf_coverage.py               # all cells, 1,000 runs each: some ten minutes on one core
 
 Every run draws a study as in `held_out_coverage.py`, calls `honest_leaf_summary` (half of the rows choose the tree,
-half judge its leaves) and compares with the true means within these leaves; and, for contrast, takes naive intervals on the
-rows that chose the tree.
+half judge its leaves) and compares with the true means within these leaves; and, for contrast, takes naive intervals on
+the rows that chose the tree.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def test_design_prints_data_certificate_and_progress(designed):
     for arm in ("None", "drug"):
         assert f"{data.loc[data['arm'] == arm, 'y'].mean():.3f}" in out.split("Policy tree")[0]
     assert "optimal: no tree of depth 1 or less is better" in out
-    assert "2 of 2" in err
+    assert "10 of 10" in err  # two folds, five times
 
 
 def test_designed_tree_is_the_known_rule(designed):
@@ -197,11 +197,11 @@ def test_every_role_reaches_the_fit(tmp_path):
 def test_options_come_before_what_a_built_in_study_says():
     study = study_from_dataset("rand-hie", None, Roles())
     assert (study.treatment, study.outcome, study.direction) == ("plan", "visits", "minimize")
-    assert (study.cluster, study.confounders) == ("person", ("site", "black"))
-    roles = Roles(treatment="coinsurance", outcome="spending", covariates="age,site", cluster="household")
+    assert (study.cluster, study.confounders) == ("household", ("site", "black"))
+    roles = Roles(treatment="coinsurance", outcome="spending", covariates="age,site", cluster="person")
     other = study_from_dataset("rand-hie", None, roles)
     assert list(other.observed.treatments) == [0, 25, 50, 95, 100]
-    assert (other.outcome, other.cluster) == ("spending", "household")
+    assert (other.outcome, other.cluster) == ("spending", "person")
     assert (other.covariates, other.confounders) == (("age", "site"), ("black",))
     assert "dollars" in other.unit
 
@@ -227,7 +227,7 @@ def test_the_readme_shows_what_its_command_prints(tmp_path):
     out, err = running.communicate(timeout=600)
     assert running.returncode == 0, err
     assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
-    assert "20,190 in 5,912 clusters (person)" in out
+    assert "20,190 in 1,898 clusters (household)" in out
     assert "optimal: no tree of depth 3 or less is better" in out
     values = pd.read_csv(tmp_path / "out" / "values.csv", index_col="rule")
     arms = {f"always {arm}" for arm in ("25%", "50%", "95%", "deductible", "free")}
