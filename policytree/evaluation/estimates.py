@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student_t
+from scipy.special import stdtrit
 
 from policytree.checks import check_level
 
@@ -59,7 +59,7 @@ class Estimate:
 
     def quantile(self, probability: float) -> float:
         """``value`` plus the quantile of Student's t times the standard error; NaN without a standard error."""
-        return self.value + float(student_t.ppf(probability, self.degrees_of_freedom)) * self.standard_error
+        return self.value + float(stdtrit(self.degrees_of_freedom, probability)) * self.standard_error
 
     def __repr__(self) -> str:
         return (
@@ -71,7 +71,7 @@ class Estimate:
 
 def _estimate(value, standard_error, level, n, n_clusters, influence, degrees) -> Estimate:
     """Put the interval around a value: Student's t, not the normal, for with few clusters normal ones are too short."""
-    half_width = float(student_t.ppf(0.5 + level / 2, degrees)) * standard_error if degrees > 0 else np.nan
+    half_width = float(stdtrit(degrees, 0.5 + level / 2)) * standard_error if degrees > 0 else np.nan
     return Estimate(
         value, standard_error, value - half_width, value + half_width, level, n, n_clusters, influence, max(degrees, 0)
     )
