@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from reporting import machine, markdown_head, markdown_table
-from simulated import POPULATION, Cell, LinearLearner, boosting, cells, least_squares
+from simulated import POPULATION, Cell, LinearLearner, boosting, cells, least_squares, unwatched
 from sklearn.base import clone
 
 from policytree import cross_val_policy_value
@@ -77,7 +77,7 @@ def judge(table, repetitions, truths, target, best_value) -> dict:
 
 
 def one_run(cell: Cell, seed: int, procedures) -> list[dict]:
-    """One simulated study under every procedure."""
+    """One simulated study under every procedure, unless it is for a few runs only."""
     rng = np.random.default_rng([seed, sum(map(ord, cell.name))])
     study, (means, weight) = cell.draw(rng), cell.truth()
     truths = weight @ means
@@ -185,7 +185,8 @@ def main(arguments: list[str] | None = None) -> None:
         if cell.name in results:
             continue
         runs = min(options.runs, options.other_runs) if cell.name.startswith("other") else options.runs
-        results[cell.name] = run_cell(cell, runs, options.procedures.split(","))
+        with unwatched():
+            results[cell.name] = run_cell(cell, runs, options.procedures.split(","))
         save(results, options.output)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,9 +13,6 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from policytree import PolicyTree
 from policytree.solvers.clock import Clock
-
-# Searches take a millisecond here: the thread that watches for Ctrl-C and time limits would take longer than they do.
-Clock.watch = lambda self, search: search()
 
 N_FEATURES = 4
 POPULATION = norm.ppf(qmc.Sobol(N_FEATURES, seed=1).random(2**12))
@@ -43,6 +41,17 @@ def wavy_effects(X, n_arms):
         np.sin(2 * X[:, 3]) * 0.5,
     )
     return np.column_stack(columns[:n_arms])
+
+
+@contextmanager
+def unwatched():
+    """Search without the thread that watches for Ctrl-C and time limits: it takes longer than these searches do."""
+    before = Clock.watch
+    Clock.watch = lambda self, search: search()
+    try:
+        yield
+    finally:
+        Clock.watch = before
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,5 @@
 """Leaves: on whose rows, with intervals that hold together, and by rows that had no say."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,8 +16,7 @@ from policytree import (
     policy_value,
 )
 from policytree.evaluation.simultaneous import critical_values, smallest
-
-BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
+from tests.simulations import benchmark_script
 
 
 @pytest.fixture
@@ -166,24 +161,12 @@ def test_bad_shares_and_rows_are_named(trial, honest, message):
         honest_leaf_summary(model, **trial, honest=honest)
 
 
-def benchmark(name):
-    """A script of the benchmarks, which import each other by name."""
-    sys.path.insert(0, str(BENCHMARKS))
-    try:
-        spec = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{name}.py")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(BENCHMARKS))
-    return module
-
-
 @pytest.mark.slow
 def test_intervals_of_honest_leaves_cover_all_at_once():
     """200 runs: three Monte-Carlo errors below 95 % is 90.4 %."""
-    script = benchmark("leaf_coverage")
-    cell, smallest_leaf = script.cells()[0]
-    records = pd.DataFrame([script.one_run(cell, smallest_leaf, seed) for seed in range(200)])
+    with benchmark_script("leaf_coverage") as script, script.unwatched():
+        cell, smallest_leaf = script.cells()[0]
+        records = pd.DataFrame([script.one_run(cell, smallest_leaf, seed) for seed in range(200)])
     assert (records[["values", "gains", "best"]].mean() >= 0.904).all()
     assert 0.4 < records["best too high"].mean() < 0.6
     assert records["naive beyond"].mean() > 0.5, "on the rows that chose the tree most leaves look significant"
