@@ -170,7 +170,7 @@ class Guesses:
     """
 
     max_depth: int | None = None
-    thresholds: tuple[np.ndarray, ...] | None = None
+    thresholds: tuple[np.ndarray | None, ...] | None = None
     reference_losses: np.ndarray | None = None
 
 
@@ -220,7 +220,7 @@ class Solution:
         No tree that the problem allows has a smaller objective (up to ``resolution``).
     status : Status
     seconds : float
-        Wall time of the search.
+        Wall time of the search; compiling its kernels, once on a machine, is not part of it.
     resolution : float
         The largest error that fixed-point losses can cause in the objective, in its unit.
     counters : dict
@@ -228,6 +228,8 @@ class Solution:
     guarantees : dict
         What theorems say about this very solution, in numbers, and why a solver was chosen; empty for the direct
         solver, whose guarantee is ``lower_bound``. Each solver documents its keys.
+    compile_seconds : float
+        Wall time that compiling took before the search; 0 if the kernels were on disk.
     """
 
     tree: Tree
@@ -238,6 +240,7 @@ class Solution:
     resolution: float
     counters: dict[str, int | float] = field(default_factory=dict)
     guarantees: dict[str, float | str] = field(default_factory=dict)
+    compile_seconds: float = 0.0
 
     @property
     def gap(self) -> float:

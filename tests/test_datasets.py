@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from policytree import load_rand_hie
-from policytree.datasets import DATASET_NAMES, STUDIES, files, load_dataset
+from policytree.datasets import DATASET_NAMES, STUDIES, Dataset, files, load_dataset
 from policytree.exceptions import InputError
 
 
@@ -189,3 +189,10 @@ def test_unknown_names_and_needless_directories(tmp_path):
         load_dataset("rand")
     with pytest.raises(InputError, match="leave data_dir out"):
         load_dataset("rand-hie", data_dir=tmp_path)
+
+
+def test_known_propensities_of_arms_that_are_numbers():
+    frame = pd.DataFrame({"arm": [0, 1, 0], "y": [1.0, 2.0, 3.0], "age": [4, 5, 6]}, index=[7, 8, 9])
+    study = Dataset("a", frame, "arm", {"y": ""}, "maximize", ("age",), "", "", "", propensity={0: 0.25, 1: 0.75})
+    expected = pd.DataFrame({0: [0.25] * 3, 1: [0.75] * 3}, index=[7, 8, 9])
+    pd.testing.assert_frame_equal(study.fit_arguments()["propensity"], expected)

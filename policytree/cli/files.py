@@ -164,13 +164,18 @@ def leaf_values(saved: dict[str, Any]) -> dict[int, LeafValue]:
     values = saved.get("held_out_leaf_values")
     try:
         return {
-            int(leaf): LeafValue(float(value), *(None if end is None else float(end) for end in ends), held_out=True)
-            for leaf, (value, *ends) in (values or {}).items()
+            int(leaf): LeafValue(float(value), _end(low), _end(high), held_out=True)
+            for leaf, (value, low, high) in (values or {}).items()
         }
     except (AttributeError, TypeError, ValueError) as problem:
         raise InputError(
             "Field 'held_out_leaf_values' of the saved tree must hold a value and two ends per leaf."
         ) from problem
+
+
+def _end(value: float | None) -> float | None:
+    """An end of an interval; a leaf of one cluster has none."""
+    return None if value is None else float(value)
 
 
 def read_tree(path: str | os.PathLike) -> tuple[Tree, dict[str, Any]]:

@@ -56,9 +56,11 @@ def run(job: Job) -> None:
 
 
 def _study(job: Job) -> Study:
-    if job.dataset is None:
-        return study_from_file(job.data, job.roles)
-    return study_from_dataset(job.dataset, job.data_dir, job.roles)
+    if job.dataset is not None:
+        return study_from_dataset(job.dataset, job.data_dir, job.roles)
+    if job.data is None:
+        raise InputError("Give a data file or --dataset.")
+    return study_from_file(job.data, job.roles)
 
 
 def _repeats(job: Job) -> int | str | None:

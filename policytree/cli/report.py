@@ -38,10 +38,11 @@ class Printer:
 
     def text(self, *more: RenderableType) -> str:
         """Everything so far, and more, as plain text."""
-        console = Console(file=io.StringIO(), width=TEXT_WIDTH, color_system=None, highlight=False)
+        plain = io.StringIO()
+        console = Console(file=plain, width=TEXT_WIDTH, color_system=None, highlight=False)
         for part in (*self._parts, *more):
             console.print(part)
-        return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines()) + "\n"
+        return "\n".join(line.rstrip() for line in plain.getvalue().splitlines()) + "\n"
 
 
 def number(value: float, digits: int = 5) -> str:
@@ -157,7 +158,7 @@ def leaf_section(honest: HonestLeaves) -> list[RenderableType]:
     few = [f"leaf {leaf} has {text}" for leaf, text in leaves["warning", ""].items() if text]
     if few:
         words += f" Where an arm has few rows the outcome model decides: {'; '.join(few)}."
-    parts = [Text(), _heading("Leaves, held out"), Padding(table, INDENT, expand=False), Text()]
+    parts: list[RenderableType] = [Text(), _heading("Leaves, held out"), Padding(table, INDENT, expand=False), Text()]
     return [*parts, Padding(Text(words), INDENT, expand=False)]
 
 
@@ -192,7 +193,10 @@ def certificate(result: Result) -> dict[str, str]:
     }
     if estimator.feature_costs:
         facts["questions"] = f"cost {number(estimator.expected_cost_)} a row on average; held-out values leave it out"
-    return {**facts, "search": f"{estimator.solution_.seconds:.2g} s"}
+    facts["search"] = f"{estimator.solution_.seconds:.2g} s"
+    if estimator.solution_.compile_seconds:
+        facts["compiling"] = f"{estimator.solution_.compile_seconds:.2g} s, once on this machine, before the search"
+    return facts
 
 
 def _allowed(estimator) -> str:

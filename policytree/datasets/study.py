@@ -76,12 +76,14 @@ class Dataset:
         InputError
             If ``outcome`` is not one of the study's outcomes.
         """
+        import pandas as pd
+
         outcome = self.outcome if outcome is None else outcome
         if outcome not in self.outcomes:
             raise InputError(f"{self.name} has no outcome {outcome!r}; choose one of {', '.join(self.outcomes)}.")
         frame, propensity = self.frame, None
         if self.propensity is not None:
-            propensity = frame[[]].assign(**{arm: float(share) for arm, share in self.propensity.items()})
+            propensity = pd.DataFrame(dict(self.propensity), index=frame.index, dtype=float)
         return {
             "Y": frame[outcome],
             "T": frame[self.treatment],

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from policytree.annotations import Table
 from policytree.binning import FeatureEncoder, bin_matrix
+from policytree.estimators.arguments import SearchArguments
 from policytree.estimators.inputs import (
     check_number,
     check_seed,
@@ -25,8 +27,13 @@ from policytree.solvers import draws, time_estimate
 from policytree.solvers.estimate import LONG, in_words
 from policytree.types import BinnedData, Problem, SearchLimits, Solution, Status
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
-class TreeEstimator(BaseEstimator):
+    from policytree.plotting import PolicyTreeDisplay
+
+
+class TreeEstimator(SearchArguments):
     """What all estimators of one tree share: tables in, the search, the fitted tree's views."""
 
     def _table(self, X, *, reset: bool) -> np.ndarray:
@@ -34,7 +41,7 @@ class TreeEstimator(BaseEstimator):
         if hasattr(X, "columns"):
             encoder = FeatureEncoder.fit(X) if reset else None  # refuses tables in its own words
             validate_data(self, X, skip_check_array=True, reset=reset)
-            if reset:
+            if encoder is not None:
                 self.encoder_ = encoder
             if len(X) == 0:
                 raise InputError("X has no rows; pass at least one.")
@@ -141,7 +148,7 @@ class TreeEstimator(BaseEstimator):
         self.objective_bound_ = sign * solution.lower_bound / total_weight
         self.optimality_gap_ = solution.gap / total_weight
 
-    def apply(self, X) -> np.ndarray:
+    def apply(self, X: Table) -> np.ndarray:
         """Node id of the leaf that every row reaches.
 
         Parameters
@@ -155,7 +162,7 @@ class TreeEstimator(BaseEstimator):
         check_is_fitted(self)
         return self.tree_.apply(self._table(X, reset=False))
 
-    def decision_path(self, X):
+    def decision_path(self, X: Table) -> csr_matrix:
         """Sparse indicator matrix (n, node_count) of the nodes that every row passes."""
         check_is_fitted(self)
         return self.tree_.decision_path(self._table(X, reset=False))
@@ -175,14 +182,14 @@ class TreeEstimator(BaseEstimator):
         check_is_fitted(self)
         return [self.tree_.features[j].name for j in self.tree_.used_features]
 
-    def export_text(self, **options) -> str:
+    def export_text(self, **options: Any) -> str:
         """Return the tree as indented text; options as in :func:`policytree.export.export_text`."""
         from policytree.export import export_text
 
         check_is_fitted(self)
         return export_text(self.tree_, **options)
 
-    def export_graphviz(self, **options) -> str:
+    def export_graphviz(self, **options: Any) -> str:
         """Return the tree in the DOT language; options as in :func:`policytree.export.export_graphviz`."""
         from policytree.export import export_graphviz
 
@@ -203,7 +210,7 @@ class TreeEstimator(BaseEstimator):
         check_is_fitted(self)
         return to_json(self.tree_)
 
-    def plot(self, ax=None, **options):
+    def plot(self, ax: Any = None, **options: Any) -> PolicyTreeDisplay:
         """Draw the tree with matplotlib; options as in :func:`policytree.plot_tree`."""
         from policytree.plotting import plot_tree
 

@@ -71,7 +71,7 @@ def _with_roots(guesses: Guesses, roots: tuple[int, ...] | None) -> Guesses:
     """A first split needs its features even where a reference model does without: these keep all their thresholds."""
     if roots is None or guesses.thresholds is None:
         return guesses
-    kept = tuple(None if j in roots and not len(t) else t for j, t in enumerate(guesses.thresholds))
+    kept = tuple(None if j in roots and t is not None and not len(t) else t for j, t in enumerate(guesses.thresholds))
     return replace(guesses, thresholds=kept)
 
 

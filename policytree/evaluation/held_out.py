@@ -182,9 +182,9 @@ def _repetitions(estimator, rivals, data: Data, validation: Validation, n_jobs, 
     """All refits: at once, or repetition by repetition where they may end early."""
     refitter = Refitter(estimator, rivals, data, n_jobs, teller)
     count = len(validation.plans)
-    batches = [range(count)]
+    batches: list[Sequence[int]] = [range(count)]
     if validation.adaptive:
-        batches = [range(FEWEST_REPEATS), *([r] for r in range(FEWEST_REPEATS, count))]
+        batches = [range(FEWEST_REPEATS), *(range(r, r + 1) for r in range(FEWEST_REPEATS, count))]
     repetitions: list[Repetition] = []
     for batch in batches:
         judged = refitter.run([fit for repetition in batch for fit in validation.fits(repetition)])

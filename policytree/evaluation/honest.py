@@ -110,7 +110,7 @@ def honest_leaf_summary(
     rows = np.flatnonzero(judging)
     fitted = fit_finished(estimator, data, np.flatnonzero(~judging))
     table, x = data.held_out_rewards(fitted, rows), data.covariates(rows)["X"]
-    options = {
+    options: dict[str, Any] = {
         "groups": None if seen.groups is None else seen.groups[rows],
         "sample_weight": None if seen.sample_weight is None else seen.sample_weight[rows],
         "level": level,
@@ -126,7 +126,7 @@ def honest_leaf_summary(
 def _judging_rows(honest, seen: Observed, random_state) -> np.ndarray:
     """Mask of the rows that judge, shape (n,)."""
     if isinstance(honest, Real) and not isinstance(honest, bool):
-        if not 0.0 < honest < 1.0:
+        if not 0.0 < float(honest) < 1.0:
             raise InputError(f"honest must be a share between 0 and 1, or rows; got {honest!r}.")
         share = Fraction(float(honest)).limit_denominator(10)
         share = min(max(share, Fraction(1, 10)), Fraction(9, 10))

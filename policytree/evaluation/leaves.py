@@ -210,7 +210,7 @@ class _Parts:
         other = np.arange(k) != self.chosen[:, None]
         gain_width = np.where(other, self._half_widths(gains, other, level) * gain_error, np.nan)
         shown = np.where(other, gain, np.nan)
-        out = {}
+        out: dict = {}
         for name, values in (
             ("lower", self.value - width), ("upper", self.value + width), ("gain_over", shown),
             ("gain_lower", shown - gain_width), ("gain_upper", shown + gain_width),
@@ -245,7 +245,7 @@ class _Parts:
         """Rows of every arm in each leaf, and a warning where there are few."""
         count = np.zeros(self.value.shape, dtype=np.int64)
         np.add.at(count, (self.leaf_of, received), 1)
-        out = {("rows_of", label): count[:, j] for j, label in enumerate(self.labels)}
+        out: dict = {("rows_of", label): count[:, j] for j, label in enumerate(self.labels)}
         out[("warning", "")] = [
             ", ".join(f"only {c} of {label}" for c, label in zip(row, self.labels, strict=True) if c < FEW_ROWS)
             for row in count

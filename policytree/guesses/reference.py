@@ -5,13 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.ensemble import HistGradientBoostingClassifier
 
+from policytree.checks import is_real, is_whole
 from policytree.exceptions import InputError, SearchWarning
 from policytree.guesses.additive import additive_cuts
 from policytree.guesses.boosting import make_model, used_cuts
@@ -22,7 +21,6 @@ from policytree.guesses.lower_bounds import leaf_and_reference_loss, reference_l
 from policytree.guesses.registry import ALL, GUESSES
 from policytree.types import BinnedData, Guesses
 from policytree.weighting.classification import weighted_labels
-from policytree.weighting.learners import one_thread
 
 MODELS = ("auto", "gradient_boosting", "hist_gradient_boosting", "additive")
 POOR = 0.99  # a reference that loses more than this share of what a single leaf loses has nothing to say
@@ -82,10 +80,10 @@ class ReferenceGuesses:
         guess_depth(self.n_estimators, self.max_depth)
         for name in ("tolerance", "learning_rate"):
             value = getattr(self, name)
-            if not isinstance(value, Real) or not 0 <= value < np.inf:
+            if not is_real(value) or not 0 <= value < np.inf:
                 raise InputError(f"{name} must be a number >= 0; got {value!r}.")
         seed = self.random_state
-        if seed is not None and not (isinstance(seed, Integral) and 0 <= seed < 2**32):
+        if seed is not None and not (is_whole(seed) and 0 <= seed < 2**32):
             raise InputError(f"random_state must be an integer from 0 to 2**32 - 1 or None; got {seed!r}.")
         if not isinstance(self.further, tuple) or not set(self.further) <= set(GUESSES):
             raise InputError(f"further must be a tuple of {', '.join(map(repr, GUESSES))}; got {self.further!r}.")
@@ -120,20 +118,25 @@ class ReferenceGuesses:
         SearchWarning
             If the reference is hardly better than a single leaf.
         """
+        from policytree.weighting.learners import one_thread
+
         with np.errstate(over="ignore"):
             if not np.isfinite(np.ptp(losses, axis=1).sum()):
                 raise InputError("losses are too large to be added up; divide them by a constant.")
         if losses.shape[1] == 1 or not (losses.max(axis=1) > losses.min(axis=1)).any() or not len(data.codes):
-            report = "There is nothing to guess: every action, or every row, is like the others."
-            return Guesses(), {"reference": report}
+            return Guesses(), {
+                "reference": "There is nothing to guess: every action, or every row, is like the others."
+            }
         labels = weighted_labels(-losses)
         label, weight = labels.label.astype(np.int64), labels.weight
-        if len(np.unique(label)) == 1:
-            cuts, actions = [np.empty(0, np.int64)] * len(data.codes), np.full(len(losses), label[0])
+        codes = data.codes[:, labels.row]
+        if len(np.unique(label)) == 1 or not codes.any():  # nothing to tell apart, or nothing to tell it by
+            best = int(np.argmax(np.bincount(label, weights=weight)))
+            cuts, actions = [np.empty(0, np.int64)] * len(codes), np.full(len(losses), best)
         else:
             weight = weight / weight.mean()  # boosting's stopping rules and priors are not free of scale
             with one_thread():
-                cuts, predict = self._fit(data.codes[:, labels.row], label, weight)
+                cuts, predict = self._fit(codes, label, weight)
                 actions = predict(data.codes)
         report = _report(losses, reference_losses(losses, actions), actions)
         if self._needs_cuts:
@@ -148,6 +151,8 @@ class ReferenceGuesses:
 
     def _fit(self, codes: np.ndarray, label: np.ndarray, weight: np.ndarray):
         """Cuts and a function from codes to predicted actions."""
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
         additive = isinstance(self.model, str) and self.model == "additive"
         kind = "auto" if additive else self.model
         size = self.n_estimators, self.max_depth, self.learning_rate, self.random_state

@@ -11,11 +11,17 @@ from policytree.solvers.auto import solve_auto
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.duplication import solve_duplication
 from policytree.solvers.sampling import solve_sampling
-from policytree.types import Problem
+from policytree.types import Problem, Solution
 
-SOLVERS = {"direct": solve_direct}  # these prove the optimum of the problem as stated
-APPROXIMATE_SOLVERS = {"auto": solve_auto, "duplication": solve_duplication, "sampling": solve_sampling}
-ALL_SOLVERS = SOLVERS | APPROXIMATE_SOLVERS
+Solver = Callable[..., Solution]  # (Problem, SearchLimits | None, **options) -> Solution
+
+SOLVERS: dict[str, Solver] = {"direct": solve_direct}  # these prove the optimum of the problem as stated
+APPROXIMATE_SOLVERS: dict[str, Solver] = {
+    "auto": solve_auto,
+    "duplication": solve_duplication,
+    "sampling": solve_sampling,
+}
+ALL_SOLVERS: dict[str, Solver] = SOLVERS | APPROXIMATE_SOLVERS
 
 
 def get_solver(name: str, options: Mapping | None = None):

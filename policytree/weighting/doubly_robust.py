@@ -30,6 +30,7 @@ class DoublyRobust:
 
     def rewards(self, observed: Observed, nuisances: Nuisances) -> np.ndarray:
         """Scores, shape (n, K), in the outcome's unit."""
+        assert nuisances.propensity is not None, "needs_propensity"
         scores = np.array(nuisances.regression, dtype=np.float64)
         rows = np.arange(observed.n)
         residual = observed.y - scores[rows, observed.arm]

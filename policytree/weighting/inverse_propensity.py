@@ -44,6 +44,7 @@ class InversePropensity:
         InputError
             If self-normalised and some treatment has no row (or no weight) to be averaged.
         """
+        assert nuisances.propensity is not None, "needs_propensity"
         rows = np.arange(observed.n)
         w = np.zeros((observed.n, observed.n_arms))
         w[rows, observed.arm] = 1.0 / nuisances.propensity[rows, observed.arm]

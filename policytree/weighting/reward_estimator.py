@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from policytree.checks import as_series
+from policytree.annotations import Column, PerTreatment, Seed, Table
+from policytree.checks import as_series, is_real
 from policytree.exceptions import InputError
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.nuisances import cross_fit, median_of_repeats, resolve_propensity, resolve_regression
@@ -20,6 +22,7 @@ from policytree.weighting.registry import SCHEMES
 from policytree.weighting.scheme import Nuisances, Scheme
 
 
+@dataclass(eq=False, repr=False)
 class RewardEstimator(BaseEstimator):
     """What each treatment would bring each person: an (n, K) frame of rewards from a trial or an observational study.
 
@@ -92,26 +95,27 @@ class RewardEstimator(BaseEstimator):
     (['drug', 'placebo'], (500, 2))
     """
 
-    def __init__(
-        self,
-        model_regression="auto",
-        model_propensity="auto",
-        method="doubly_robust",
-        *,
-        min_propensity=0.01,
-        cv=5,
-        n_repeats=1,
-        random_state=None,
-    ):
-        self.model_regression = model_regression
-        self.model_propensity = model_propensity
-        self.method = method
-        self.min_propensity = min_propensity
-        self.cv = cv
-        self.n_repeats = n_repeats
-        self.random_state = random_state
+    model_regression: Any = "auto"
+    model_propensity: Any = "auto"
+    method: Any = "doubly_robust"
+    _: KW_ONLY
+    min_propensity: float = 0.01
+    cv: Any = 5
+    n_repeats: int = 1
+    random_state: Seed = None
 
-    def fit(self, Y, T, *, X=None, W=None, propensity=None, regression=None, sample_weight=None, groups=None):
+    def fit(
+        self,
+        Y: Column,
+        T: Column,
+        *,
+        X: Table | None = None,
+        W: Table | None = None,
+        propensity: PerTreatment | None = None,
+        regression: PerTreatment | None = None,
+        sample_weight: Column | None = None,
+        groups: Column | None = None,
+    ) -> Self:
         """Estimate the nuisances out of fold, and the rewards of these rows.
 
         Parameters
@@ -165,13 +169,32 @@ class RewardEstimator(BaseEstimator):
         return self
 
     def fit_predict(
-        self, Y, T, *, X=None, W=None, propensity=None, regression=None, sample_weight=None, groups=None
+        self,
+        Y: Column,
+        T: Column,
+        *,
+        X: Table | None = None,
+        W: Table | None = None,
+        propensity: PerTreatment | None = None,
+        regression: PerTreatment | None = None,
+        sample_weight: Column | None = None,
+        groups: Column | None = None,
     ) -> pd.DataFrame:
         """``fit``, then ``rewards_``: an (n, K) DataFrame; arguments as in :meth:`fit`."""
         nuisances = {"propensity": propensity, "regression": regression}
         return self.fit(Y, T, X=X, W=W, sample_weight=sample_weight, groups=groups, **nuisances).rewards_
 
-    def predict_rewards(self, Y, T, *, X=None, W=None, propensity=None, regression=None, groups=None) -> pd.DataFrame:
+    def predict_rewards(
+        self,
+        Y: Column,
+        T: Column,
+        *,
+        X: Table | None = None,
+        W: Table | None = None,
+        propensity: PerTreatment | None = None,
+        regression: PerTreatment | None = None,
+        groups: Column | None = None,
+    ) -> pd.DataFrame:
         """Rewards of *new* rows, with the fitted nuisances averaged over the fold models.
 
         For the rows of the fit use ``rewards_``: here they would be judged by models that saw them.
@@ -201,7 +224,9 @@ class RewardEstimator(BaseEstimator):
         nuisances, _ = self._complete(given, [r.predict_new(Z, cluster) for r in self.repeats_])
         return _finite(scheme.rewards(observed, nuisances), observed)
 
-    def predict_outcomes(self, *, X=None, W=None, groups=None) -> pd.DataFrame:
+    def predict_outcomes(
+        self, *, X: Table | None = None, W: Table | None = None, groups: Column | None = None
+    ) -> pd.DataFrame:
         """Expected outcome of new rows under every treatment, averaged over the fold models.
 
         Parameters
@@ -240,7 +265,7 @@ class RewardEstimator(BaseEstimator):
 
     def _check_parameters(self, n_arms: int) -> None:
         floor = self.min_propensity
-        if not isinstance(floor, Real) or not 0.0 <= floor < 1.0 / n_arms:
+        if not is_real(floor) or not 0.0 <= floor < 1.0 / n_arms:
             raise InputError(
                 f"min_propensity must lie in [0, 1/K) = [0, {1 / n_arms:.3g}) with {n_arms} treatments; got "
                 f"{self.min_propensity!r}."

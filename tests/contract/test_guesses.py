@@ -71,16 +71,45 @@ SMALL = {"max_rows": 7, "max_features": 2, "missing": False, "categories": False
 
 
 @each_guess
-@settings(max_examples=60)
+@settings(max_examples=120)
 @given(case=strategies.cases(**SMALL), seed=st.integers(0, 3))
 def test_promises_hold(name, case, seed):
     check_promise(case, made(name, case.problem(), seed))
 
 
-@settings(max_examples=60)
+@settings(max_examples=120)
 @given(case=strategies.cases(**SMALL), names=st.sets(st.sampled_from(list(GUESSES)), min_size=2))
 def test_promises_hold_for_several_guesses_at_once(case, names):
     check_promise(case, merged([made(name, case.problem()) for name in sorted(names)]))
+
+
+# Found by the tests above, while other guesses were registered.
+CASES = {
+    # The rows that have a label at all look alike, though the table has a threshold.
+    "labels alike": strategies.Case(
+        np.array([[-1.0], [-1.0], [-1.0], [-0.5]]),
+        np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]),
+    ),
+    # No tree is allowed: the answer is to be scored by the problem's losses, not by the bounded ones.
+    "infeasible": strategies.Case(
+        np.array([[-1.0], [-1.0], [-1.0], [-0.5]]),
+        np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, -3.0, 0.0]]),
+        max_depth=0,
+        arms=np.zeros(4, dtype=np.intp),
+        min_leaf_per_arm=1,
+    ),
+}
+
+
+@each_guess
+@pytest.mark.parametrize("case", list(CASES))
+def test_promises_hold_where_they_once_did_not(name, case):
+    check_promise(CASES[case], made(name, CASES[case].problem()))
+
+
+@pytest.mark.parametrize("case", list(CASES))
+def test_all_guesses_hold_where_they_once_did_not(case):
+    check_promise(CASES[case], merged([made(name, CASES[case].problem()) for name in GUESSES]))
 
 
 @each_guess
