@@ -3,7 +3,6 @@
 from policytree.calibration import calibration_table as calibration_table
 from policytree.calibration import outcome_calibration_table as outcome_calibration_table
 from policytree.calibration import outcome_fit_table as outcome_fit_table
-from policytree.cross_validation import cross_val_policy_value as cross_val_policy_value
 from policytree.datasets import load_dataset as load_dataset
 from policytree.datasets.rand_hie import load_rand_hie as load_rand_hie
 from policytree.diagnostic_displays import CalibrationDisplay as CalibrationDisplay
@@ -19,9 +18,11 @@ from policytree.estimators.doubly_robust import DRPolicyTree as DRPolicyTree
 from policytree.estimators.path import TreePath as TreePath
 from policytree.estimators.path import tree_path as tree_path
 from policytree.estimators.policy import PolicyTree as PolicyTree
-from policytree.evaluation import leaf_summary as leaf_summary
-from policytree.evaluation import policy_difference as policy_difference
-from policytree.evaluation import policy_value as policy_value
+from policytree.evaluation.held_out import cross_val_policy_value as cross_val_policy_value
+from policytree.evaluation.honest import honest_leaf_summary as honest_leaf_summary
+from policytree.evaluation.leaves import leaf_summary as leaf_summary
+from policytree.evaluation.values import policy_difference as policy_difference
+from policytree.evaluation.values import policy_value as policy_value
 from policytree.exceptions import BalanceWarning as BalanceWarning
 from policytree.exceptions import InputError as InputError
 from policytree.exceptions import OverlapWarning as OverlapWarning
