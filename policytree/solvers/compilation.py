@@ -10,10 +10,21 @@ from contextlib import ExitStack
 
 import numpy as np
 
-from policytree.solvers.kernels import depth_two, merging, pair_search, pair_sums, rows_of_nodes, search, sums
+from policytree.solvers.kernels import (
+    depth_two,
+    merging,
+    pair_search,
+    pair_sums,
+    row_set_table,
+    row_sets,
+    rows_of_nodes,
+    search,
+    sums,
+)
 from policytree.solvers.kernels import long_pairs as long_features
 from policytree.solvers.kernels import sweep_tables as sweeps
 from policytree.solvers.kernels.compiling import Kernel, compile_kernels
+from policytree.solvers.row_sets import row_sets_apply
 from policytree.types import Problem
 
 PLAIN, SPECIAL = "plain", "special"  # see kernels.layout.Special
@@ -25,6 +36,8 @@ LONG = (long_features.long_pairs,)
 DEEPER = (rows_of_nodes.pack_rows, sweeps.make_tables, search.advance)
 PAIR_SUMS = (rows_of_nodes.pack_rows, pair_sums.fill_products, pair_sums.open_two, pair_sums.open_three)
 PAIR_SUMS_DEEP = (pair_search.solve_four, pair_search.bound_across)
+
+ROW_SETS = (row_sets.search_row_sets, row_set_table.copy_table)
 
 Needed = list[tuple[tuple[Kernel, ...], str]]  # kernels, and which version of them
 
@@ -65,6 +78,8 @@ def needed_kernels(problem: Problem, block_kind: np.dtype | None) -> Needed:
         needed += [(LONG, "")]
     if deep:
         needed += [(DEEPER, kind)]
+    if row_sets_apply(problem):
+        needed += [(ROW_SETS, "")]
     return needed
 
 
@@ -72,7 +87,7 @@ def all_kernels() -> Needed:
     """Kernels of every kind of problem."""
     tables = [(TWO_LEVELS + DEEPER, kind) for kind in (PLAIN, SPECIAL)]
     blocks = [(PAIR_SUMS + PAIR_SUMS_DEEP, kind) for kind in BLOCKS]
-    return [(ALWAYS, ""), *tables, (LONG, ""), *blocks]
+    return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, (ROW_SETS, "")]
 
 
 def load_kernels(needed: Needed) -> float:

@@ -15,6 +15,7 @@ from policytree.solvers.compilation import is_special, load_kernels, needed_kern
 from policytree.solvers.estimate import estimated_seconds
 from policytree.solvers.fixed_point import MOST_PRICED, FixedPoint, to_fixed_point
 from policytree.solvers.kernels.layout import COUNTERS, CUTS, FEASIBLE, INF, NODES, SIMILAR, TWO, UNLIMITED
+from policytree.solvers.kernels.row_set_layout import ENTERED
 from policytree.solvers.kernels.sums import best_one_split
 from policytree.solvers.kernels.sweep_tables import SweepTables, make_tables
 from policytree.solvers.look_ahead import look_ahead
@@ -28,12 +29,15 @@ from policytree.solvers.node import (
     refuse_memory,
     rows_of,
 )
+from policytree.solvers.row_sets import RowSetSearch, row_sets_apply
 from policytree.solvers.scoring import finish, leaf_only
 from policytree.solvers.workers import RootFeature, Stack
 from policytree.types import Problem, Progress, SearchLimits, Solution, Status
 
 # Independent searches, whatever the number of threads, so that it cannot change the tree; deep ones have a cache each.
 LANES, SWEEP_LANES = 2, 8
+# Numbers added up by the first slice of the search over row sets (some .1 s), and how slices grow from pass to pass.
+FIRST_SLICE, SLICE_GROWTH = 1 << 23, 8
 MOST_GROWN = 12  # levels of trees made by looking two ahead
 
 
@@ -124,6 +128,8 @@ class _Search:
         self.final = False
         self.kind: np.dtype | None = kind  # of the blocks' sums, where blocks apply
         self.blocks: BinaryRoot | None = None
+        self.by_sets = row_sets_apply(problem)
+        self.sets: RowSetSearch | None = None  # beside the search over depths, where it applies
         self.work = np.zeros(len(COUNTERS), dtype=np.int64)
         self.features: dict[int, RootFeature] = {}
         self.lock = threading.Lock()
@@ -192,6 +198,9 @@ class _Search:
         target = self._useful_depth()
         if target > 3:
             self._grow([(-1, 0)], target)
+        work = FIRST_SLICE
+        if self.by_sets:
+            self.sets = RowSetSearch(node, -(-(self.best - self.floor) // node.penalty), self.clock)
         # Shallower problems first: cheap beside the last one, and each leaves an incumbent behind. Their bounds do not
         # hold for deeper trees.
         for depth in range(first, target + 1):
@@ -199,6 +208,9 @@ class _Search:
                 self._grow(expand(node, self.tree), target)
             if self._useful_depth() < depth:  # an incumbent so good that deeper trees cannot pay
                 break
+            if self._work_on_sets(work):
+                return
+            work *= SLICE_GROWTH
             self.final = depth == target
             by_price = self.problem_depth == UNLIMITED and target < self.most_leaves - 1
             self.depth = UNLIMITED if self.final and by_price else depth
@@ -207,6 +219,20 @@ class _Search:
                 return
         if self._useful_depth() <= depth:
             self.bound = self.best
+
+    def _work_on_sets(self, work: int) -> bool:
+        """A slice of the search over row sets, where it applies; returns whether nothing is left to do."""
+        if self.sets is None:
+            return False
+        entered = int(self.sets.counters[ENTERED])
+        if self.sets.run(self.best, work) < self.best:
+            value, tree = self.sets.tree()
+            if value < self.best:
+                self.best, self.tree = value, tree
+        self.work[NODES] += int(self.sets.counters[ENTERED]) - entered
+        self.bound = min(self.best, max(self.bound, self.sets.bound))
+        self._report()
+        return self.bound == self.best or self.clock.stopped
 
     def _grow(self, splits: Splits, depth: int) -> None:
         """Make a deeper tree of one that is good, for an incumbent."""
@@ -328,7 +354,7 @@ class _Search:
         if self.limits.progress is None:
             return
         self._update_bound()
-        solved = sum(state.solved for state in self.features.values()) / len(self.features)
+        solved = sum(state.solved for state in self.features.values()) / max(len(self.features), 1)
         closed = solved if self.final else 0.0  # shallower passes close nothing of the problem asked
         self.limits.progress(
             Progress(

@@ -25,6 +25,9 @@
     pair_vectors     vectors for blocks of pair sums
     pair_sums        values of depth two and three from blocks
     pair_search      depth four from blocks
+    row_set_layout   proofs without a depth limit: words and tuples
+    row_set_table    what was proved of each set of rows
+    row_sets         depth first within thresholds, over row sets
 
 A new bound goes where its kind is: of cuts of one feature into cut_bounds, of a whole node into enter, of sets of
 rows met before into subset_cache. ``tests/test_kernels.py`` holds the order above against the imports.
@@ -57,4 +60,7 @@ ORDER = (
     "pair_vectors",
     "pair_sums",
     "pair_search",
+    "row_set_layout",
+    "row_set_table",
+    "row_sets",
 )

@@ -82,7 +82,8 @@ def add_vectors(typingctx, to, to_at, what, what_at, n):
     """Add ``n`` vectors of eight from ``what[what_at:]`` to ``to[to_at:]``: LLVM leaves too much of short rows over."""
 
     def codegen(context, builder, signature, args):
-        vector = ir.VectorType(ir.IntType(32), LANES)
+        bits = signature.args[0].dtype.bitwidth
+        vector = ir.VectorType(ir.IntType(bits), LANES)
         arrays = [context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2)]
         with cgutils.for_range(builder, args[4]) as loop:
             at = builder.mul(loop.index, ir.Constant(ir.IntType(64), LANES))
@@ -90,8 +91,8 @@ def add_vectors(typingctx, to, to_at, what, what_at, n):
                 builder.bitcast(builder.gep(array, [builder.add(first, at)]), vector.as_pointer())
                 for array, first in zip(arrays, (args[1], args[3]), strict=True)
             ]
-            x, y = (builder.load(pointer, align=4) for pointer in pointers)
-            builder.store(builder.add(x, y), pointers[0], align=4)
+            x, y = (builder.load(pointer, align=bits // 8) for pointer in pointers)
+            builder.store(builder.add(x, y), pointers[0], align=bits // 8)
         return context.get_dummy_value()
 
     return types.void(to, types.int64, what, types.int64, types.int64), codegen
