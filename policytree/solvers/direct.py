@@ -36,8 +36,8 @@ from policytree.types import Problem, Progress, SearchLimits, Solution, Status
 
 # Independent searches, whatever the number of threads, so that it cannot change the tree; deep ones have a cache each.
 LANES, SWEEP_LANES = 2, 8
-# Numbers added up by the first slice of the search over row sets (some .1 s), and how slices grow from pass to pass.
-FIRST_SLICE, SLICE_GROWTH = 1 << 23, 8
+# The search over row sets works in slices, each of twice as much work, as long as a slice closes that share of the gap.
+WORTHWHILE = 0.1
 MOST_GROWN = 12  # levels of trees made by looking two ahead
 
 
@@ -91,7 +91,7 @@ def _solve(problem: Problem, limits: SearchLimits, control: np.ndarray, merge: b
     most_leaves = min(most_leaves, problem.max_leaf_nodes or n)
     fixed = to_fixed_point(problem.losses, problem.leaf_penalty, most_leaves, problem.feature_costs, problem.weights)
     refuse_memory(problem, limits)
-    node = prepare(problem, fixed, merge, special=kind is None and is_special(problem.data.n_bins))
+    node = prepare(problem, fixed, merge, special=is_special(problem.data.n_bins))
     leaf, floor = node.leaf()
     if leaf >= FEASIBLE:
         return leaf_only(problem, fixed, Status.INFEASIBLE, clock.seconds())
@@ -130,6 +130,7 @@ class _Search:
         self.blocks: BinaryRoot | None = None
         self.by_sets = row_sets_apply(problem)
         self.sets: RowSetSearch | None = None  # beside the search over depths, where it applies
+        self.slice = 0  # work of the next slice
         self.work = np.zeros(len(COUNTERS), dtype=np.int64)
         self.features: dict[int, RootFeature] = {}
         self.lock = threading.Lock()
@@ -198,9 +199,9 @@ class _Search:
         target = self._useful_depth()
         if target > 3:
             self._grow([(-1, 0)], target)
-        work = FIRST_SLICE
         if self.by_sets:
             self.sets = RowSetSearch(node, -(-(self.best - self.floor) // node.penalty), self.clock)
+            self.slice = self.sets.first_slice()
         # Shallower problems first: cheap beside the last one, and each leaves an incumbent behind. Their bounds do not
         # hold for deeper trees.
         for depth in range(first, target + 1):
@@ -208,9 +209,8 @@ class _Search:
                 self._grow(expand(node, self.tree), target)
             if self._useful_depth() < depth:  # an incumbent so good that deeper trees cannot pay
                 break
-            if self._work_on_sets(work):
+            if self._work_on_sets():
                 return
-            work *= SLICE_GROWTH
             self.final = depth == target
             by_price = self.problem_depth == UNLIMITED and target < self.most_leaves - 1
             self.depth = UNLIMITED if self.final and by_price else depth
@@ -220,19 +220,23 @@ class _Search:
         if self._useful_depth() <= depth:
             self.bound = self.best
 
-    def _work_on_sets(self, work: int) -> bool:
-        """A slice of the search over row sets, where it applies; returns whether nothing is left to do."""
-        if self.sets is None:
-            return False
-        entered = int(self.sets.counters[ENTERED])
-        if self.sets.run(self.best, work) < self.best:
-            value, tree = self.sets.tree()
-            if value < self.best:
-                self.best, self.tree = value, tree
-        self.work[NODES] += int(self.sets.counters[ENTERED]) - entered
-        self.bound = min(self.best, max(self.bound, self.sets.bound))
-        self._report()
-        return self.bound == self.best or self.clock.stopped
+    def _work_on_sets(self) -> bool:
+        """Search over row sets while that pays, where it applies; returns whether nothing is left to do."""
+        while self.sets is not None and not (self.sets.ended or self.clock.stopped):
+            entered, gap = int(self.sets.counters[ENTERED]), self.best - self.bound
+            if self.sets.run(self.best, self.slice) < self.best:
+                value, tree = self.sets.tree()
+                if value < self.best:
+                    self.best, self.tree = value, tree
+            self.slice *= 2
+            self.work[NODES] += int(self.sets.counters[ENTERED]) - entered
+            self.bound = min(self.best, max(self.bound, self.sets.bound))
+            self._report()
+            if self.best == self.bound:
+                return True
+            if self.best - self.bound > (1 - WORTHWHILE) * gap:
+                break
+        return self.clock.stopped
 
     def _grow(self, splits: Splits, depth: int) -> None:
         """Make a deeper tree of one that is good, for an incumbent."""

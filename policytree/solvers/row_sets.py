@@ -1,8 +1,6 @@
-"""Proofs without a depth limit, for trees with a price per leaf: a search over sets of rows beside the one over depths."""
+"""Proofs without a depth limit, for trees with a price per leaf: a search over sets of rows."""
 
 from __future__ import annotations
-
-import itertools
 
 import numpy as np
 
@@ -14,9 +12,9 @@ from policytree.solvers.kernels.row_set_layout import (
     N_PLACES,
     N_ROWS,
     N_SCALARS,
-    SUMMED,
     SET_KEY1,
     SET_KEY2,
+    SUMMED,
     UNSPLIT,
     Path,
     RowSetProblem,
@@ -29,10 +27,11 @@ from policytree.types import Problem
 
 FIRST_PLACES, MOST_PLACES = 2**12, 2**23  # of the table
 MOST_PATH = 1 << 27  # bytes
+FIRST_SETS, LEAST_SLICE, MOST_SLICE = 256, 1 << 23, 1 << 28
 
 
 def row_sets_apply(problem: Problem) -> bool:
-    """Whether the search takes a problem: a price per leaf, no limit of depth or leaves, nothing counted or asked for."""
+    """Whether the search takes a problem: a price per leaf, no limit of depth or leaves, no minimum, free questions."""
     limited = problem.min_leaf > 1 or problem.min_leaf_per_arm > 0 or problem.feature_costs is not None
     limited = limited or problem.max_leaf_nodes is not None or problem.root_features is not None
     return problem.max_depth is None and problem.leaf_penalty > 0 and problem.losses.shape[1] > 1 and not limited
@@ -69,17 +68,23 @@ class RowSetSearch:
             np.zeros((levels, N_SCALARS), np.int64), *arrays,
         )  # fmt: skip
         self.path.index[0] = np.arange(node.n_rows)
-        self.splits = np.concatenate([np.arange(a, b - 1) for a, b in itertools.pairwise(node.rows.offset)])
+        last = np.isin(np.arange(places), node.rows.offset[1:] - 1)  # no split: nothing is on its right
+        self.splits = np.flatnonzero(~last)
         self.table = np.zeros(FIRST_PLACES, KNOWN)
         self.scratch = SumScratch(*(np.empty((k, size), np.int64) for k in (places, 1, 2)))
         self.counters = np.zeros(3, np.int64)
         self.bound = -INF
         self.ended = False
 
-    def run(self, budget: int, work: int) -> int:
-        """Add up about so many numbers; returns the cost of the best tree it knows (INF: none).
+    def first_slice(self) -> int:
+        """Work to begin with: some hundred sets as large as the root, from ten milliseconds to half a second."""
+        return min(max(FIRST_SETS * self.node.n_rows * len(self.splits), LEAST_SLICE), MOST_SLICE)
 
-        Once the bound is at least ``budget``, there is no tree that costs less than that.
+    def run(self, budget: int, work: int) -> int:
+        """Work until about so many more pairs of a row and a split were seen.
+
+        Returns the cost of the best tree it knows (INF: none). Once the bound is at least ``budget``, no tree costs less
+        than that.
         """
         most = int(self.counters[SUMMED]) + work
         up = INF
@@ -149,7 +154,7 @@ def _problem(node: Node) -> RowSetProblem:
     numbers += [np.ones(n, np.int64), *node.keys]
     padded = np.zeros((n, -(-len(numbers) // LANES) * LANES), np.int64)
     padded[:, : len(numbers)] = np.transpose(numbers)
-    common = np.array([np.bincount(codes).argmax() for codes in node.codes])
+    common = np.array([np.bincount(codes).argmax() for codes in node.codes], dtype=np.int64)
     rare = node.codes != common[:, None]
     row, feature = np.nonzero(rare.T)
     return RowSetProblem(

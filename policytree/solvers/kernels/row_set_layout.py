@@ -1,7 +1,8 @@
 """Proofs without a depth limit: the words and tuples of the search over row sets.
 
-The value V(R) of a set of rows R is the least cost of any tree on them, with a price for every leaf. What is proved of a set
-holds however it was reached, so a table keeps it under the set's name: the sum of two random 64-bit keys of its rows.
+The value V(R) of a set of rows R is the least cost of any tree on them, with a price for every leaf. What is proved
+of a set holds however it was reached, so a table keeps it under the set's name: the sum of two random 64-bit keys of
+its rows.
 
 What is summed up over the rows of a set, side by side for every row (padded to whole vectors of eight):
 

@@ -1,17 +1,17 @@
 """Proofs without a depth limit: depth first within thresholds, over row sets.
 
-A set works on the split whose two sides' bounds have the least sum, on the side with the wider gap, and lets it run until that
-sum passes the second least by ``slack``, the set's best tree, or its budget. So the search goes where the bound is weakest, and
-comes back as soon as another split is weaker: an AO* search that keeps one path and a table (Korf's recursive best first
-search, for trees).
+A set works on the split whose two sides' bounds have the least sum, on the side with the wider gap, and lets it run
+until that sum passes the second least by ``slack``, the set's best tree, or its budget. So the search goes where the
+bound is weakest, and comes back as soon as another split is weaker: an AO* search that keeps one path and a table
+(Korf's recursive best first search, for trees).
 
 Bounds of a set R, of which V(R) is the value:
 
     leaf       V <= penalty + the least sum of losses of an action
     floor      V >= the leaf, or two penalties and the least loss of every row
     actions    every action has a leaf or its rows lose it: V >= floor + sum over k of min(penalty, regret of k)
-    support    a leaf must save more than a penalty over the worst that its rows can lose, or the tree without it is no worse:
-               a side that cannot is never made, and its split is out for the whole subtree
+    support    a leaf must save more than a penalty over the worst that its rows can lose, or the tree without it is no
+               worse: a side that cannot is never made, and its split is out for the whole subtree
     siblings   V(R') >= V(R) - worst(R without R') + floor(R' without R) for any two sets: R's sums hold what it shares
                with each side R' of its parent, so every result improves all siblings at no cost
     known      what the table holds
@@ -82,7 +82,7 @@ def sum_up(problem, index, n, places, n_places, scratch):
 
 @kernel(separate=True)
 def bounds_of(w, problem):
-    """Of a set with the sums w: the value of the leaf, a bound of any tree, and whether a leaf could save its penalty."""
+    """Of a set with the sums w: the value of the leaf, a bound of any tree, and whether a leaf may save its penalty."""
     P, penalty = problem.n_losses, problem.penalty
     leaf = 0
     for k in range(P):
@@ -250,14 +250,15 @@ def take_result(path, d, low):
 def search_row_sets(problem, path, table, scratch, budget, slack, most, counters, control):
     """Work on the root for about ``most`` rows summed up; returns its bound and the cost of its best tree.
 
-    Trees that cost ``budget`` or more are of no interest: the bound is of trees below it. The root's rows stand at level 0
-    of the path. Every level closes with the bounds it has when the work is done, the table is full, or the stop flag is
-    raised; the next call goes on where the table says.
+    Trees that cost ``budget`` or more are of no interest: work ends when the bound gets there. The root's rows stand at
+    level 0 of the path. Every level closes with the bounds it has when the work is done, the table is full, or the stop
+    flag is raised; the next call goes on where the table says.
     """
     d = 0
     fresh = True
     path.scalars[0, BUDGET] = budget
     goes_on = True
+    least = counters[ENTERED] + len(path.scalars)  # a whole path at least: then some set's bound has risen
     while True:
         s = path.scalars[d]
         if fresh:
@@ -269,7 +270,7 @@ def search_row_sets(problem, path, table, scratch, budget, slack, most, counters
         one, two, t = least_two(path, d)
         bound = max(one, s[LEAST])
         full = 10 * counters[KEPT] > 7 * len(table) or d + 2 >= len(path.scalars)
-        goes_on = goes_on and counters[SUMMED] < most and control[STOP] == 0
+        goes_on = goes_on and (counters[SUMMED] < most or counters[ENTERED] < least) and control[STOP] == 0
         if bound < min(s[BUDGET], s[BEST]) and goes_on and not full:
             low, up = path.low[d], path.up[d]
             side = 0 if up[0, t] - low[0, t] >= up[1, t] - low[1, t] else 1
