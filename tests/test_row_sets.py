@@ -115,7 +115,7 @@ def test_what_it_does_not_take():
 
 def test_threads_and_repetition_change_nothing():
     rng = np.random.default_rng(95)
-    X, y = rng.integers(0, 3, (150, 5)).astype(float), rng.integers(0, 3, 150)
+    X, y = rng.integers(0, 3, (50, 4)).astype(float), rng.integers(0, 3, 50)
     trees = [
         OptimalTreeClassifier(max_depth=None, regularization=0.02, n_jobs=jobs).fit(X, y).export_text()
         for jobs in (1, 2, 1)

@@ -83,8 +83,8 @@ class RowSetSearch:
     def run(self, budget: int, work: int) -> int:
         """Work until about so many more pairs of a row and a split were seen.
 
-        Returns the cost of the best tree it knows (INF: none). Once the bound is at least ``budget``, no tree costs less
-        than that.
+        Returns the cost of the best tree it knows (INF: none). Once the bound is at least ``budget``, no tree costs
+        less than that.
         """
         most = int(self.counters[SUMMED]) + work
         up = INF
