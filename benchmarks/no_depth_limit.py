@@ -1,4 +1,4 @@
-"""Trees with a price per leaf and no depth limit: is the best one proved, and how long does that take?
+"""Trees with a price per leaf and no depth limit: is the best one proved, and how long does that take.
 
     python benchmarks/no_depth_limit.py [--time-limit 60] [--data ../shared/data/sparse] [--only car]
 
