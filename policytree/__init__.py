@@ -21,6 +21,7 @@ _ROOMS = {
     "diagnostics": ("balance_table", "crump_trimming", "overlap_table"),
     "diagnostic_displays": ("CalibrationDisplay", "CovariateBalanceDisplay", "OutcomeFitDisplay", "OverlapDisplay"),
     "cross_validation": ("cross_val_policy_value",),
+    "effects": ("average_effect",),
     "evaluation": ("leaf_summary", "policy_difference", "policy_value"),
     "plotting": ("PolicyTreeDisplay", "PolicyValueDisplay", "plot_tree"),
     "datasets": ("load_dataset", "load_rand_hie"),

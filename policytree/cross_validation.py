@@ -16,7 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 from policytree.checks import check_level
 from policytree.evaluation import DIRECTIONS, Estimate, mean_estimate
 from policytree.exceptions import InputError, OverlapWarning
-from policytree.folds import FoldPlan, make_folds
+from policytree.folds import FoldPlan
 from policytree.policy_values import PLUG_IN, POLICY, STATUS_QUO, PolicyValueTable
 from policytree.types import Status
 from policytree.weighting.costs import treatment_costs
@@ -33,6 +33,7 @@ def cross_val_policy_value(
     W=None,
     propensity=None,
     groups=None,
+    strata=None,
     sample_weight=None,
     sample_treatment_costs=None,
     rivals: Mapping[str, Any] | None = None,
@@ -68,6 +69,8 @@ def cross_val_policy_value(
         Known assignment probabilities, in any form that ``RewardEstimator.fit`` takes.
     groups : array of shape (n,), optional
         Clusters; never split between folds.
+    strata : array of shape (n,) or table, optional
+        Blocks within which treatment was assigned; folds are balanced over them (:meth:`RewardEstimator.fit`).
     sample_weight : array of shape (n,), optional
         Weights of the rows, in fitting and in the averages.
     sample_treatment_costs : optional
@@ -110,14 +113,12 @@ def cross_val_policy_value(
     """
     check_level(level)  # before the work, not after
     direction = _direction(estimator)
-    seen = observe(Y, T, sample_weight=sample_weight, groups=groups)
+    seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata)
     costs = None
     if sample_treatment_costs is not None:
         costs = seen.frame(treatment_costs(sample_treatment_costs, seen.n, seen.treatments))
     data = _Data(seen, _table(X, "X", seen.n), _table(W, "W", seen.n), propensity, costs, direction)
-    folds = make_folds(
-        seen.n, cv, strata=seen.arm, stratum_names=seen.treatments, groups=seen.groups, random_state=random_state
-    )
+    folds = seen.folds(cv, random_state)
     rivals = _checked_rivals(rivals, seen.treatments)
     held_out = _HeldOut(seen, rivals)
     trees, overlap_messages = _fold_by_fold(estimator, rivals, data, folds, held_out, progress)
@@ -248,6 +249,8 @@ class _Data:
         arguments = self.observations(rows)
         arguments["sample_weight"] = None if seen.sample_weight is None else seen.sample_weight[rows]
         arguments["groups"] = None if seen.groups is None else seen.groups[rows]
+        if seen.strata is not None:
+            arguments["strata"] = seen.strata[rows]
         if self._costs is not None:
             arguments["sample_treatment_costs"] = self._costs.iloc[rows]
         return arguments

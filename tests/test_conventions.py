@@ -31,7 +31,7 @@ ORDER = [
     ("solvers",),
     ("estimators",),
     ("evaluation", "datasets"),
-    ("policy_values",),
+    ("policy_values", "effects"),
     ("calibration", "cross_validation", "diagnostics"),
     ("plotting",),
     ("diagnostic_displays",),

@@ -28,6 +28,7 @@ class Roles:
     cluster: str | None = None
     weights: str | None = None
     direction: str | None = None
+    strata: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,6 +44,8 @@ class Study:
         ``unit`` says what the outcome measures, "" if unknown.
     covariates, confounders : tuple of str
     cluster, weights : str or None
+    strata : tuple of str
+        Columns of the blocks within which treatment was assigned.
     propensity : mapping, Series, DataFrame, float or None
         As ``DRPolicyTree.fit`` takes it.
     propensity_text : str
@@ -67,6 +70,7 @@ class Study:
     propensity_text: str
     observed: Observed
     notes: tuple[str, ...] = field(default=())
+    strata: tuple[str, ...] = ()
 
     @property
     def X(self) -> pd.DataFrame:
@@ -74,7 +78,7 @@ class Study:
         return self.frame[list(self.covariates)]
 
     def fit_arguments(self) -> dict:
-        """Arguments of ``fit(Y, T, *, X, W, propensity, sample_weight, groups)``."""
+        """Arguments of ``fit(Y, T, *, X, W, propensity, sample_weight, groups, strata)``."""
         frame = self.frame
         return {
             "Y": frame[self.outcome],
@@ -84,6 +88,7 @@ class Study:
             "propensity": self.propensity,
             "sample_weight": None if self.weights is None else frame[self.weights],
             "groups": None if self.cluster is None else frame[self.cluster],
+            "strata": frame[list(self.strata)] if self.strata else None,
         }
 
 
@@ -120,6 +125,7 @@ def study_from_dataset(name: str, data_dir: str | None, roles: Roles) -> Study:
         propensity=roles.propensity,
         cluster=roles.cluster or dataset.groups,
         weights=roles.weights,
+        strata=roles.strata,
     )
     known = dataset.propensity if own_treatment and roles.propensity is None else None
     return _build(name, dataset.frame, merged, roles.direction or dataset.direction, dataset, known)
@@ -160,9 +166,11 @@ def _build(source, frame, roles: Roles, direction: str, dataset: Dataset | None 
     for role in ("treatment", "outcome", "cluster", "weights"):
         if getattr(roles, role) is not None:
             require_column(getattr(roles, role), f"--{role}", frame)
+    strata = tuple(column_names(roles.strata, "--strata", frame))
     observed = observe(
         frame[roles.outcome],
         frame[roles.treatment],
+        strata=frame[list(strata)] if strata else None,
         sample_weight=None if roles.weights is None else frame[roles.weights],
         groups=None if roles.cluster is None else frame[roles.cluster],
     )
@@ -173,6 +181,7 @@ def _build(source, frame, roles: Roles, direction: str, dataset: Dataset | None 
     used = {roles.treatment, roles.outcome, roles.cluster, roles.weights, *columns}
     confounders = column_names(roles.confounders, "--confounders", frame)
     _refuse_taken(confounders, "--confounders", taken)
+    _refuse_taken(list(strata), "--strata", taken)
     if roles.covariates is None:
         covariates, notes = _default_covariates(frame, used | set(confounders))
     else:
@@ -183,6 +192,7 @@ def _build(source, frame, roles: Roles, direction: str, dataset: Dataset | None 
     return Study(
         str(source), frame, roles.treatment, roles.outcome, unit, direction, tuple(covariates), tuple(confounders),
         roles.cluster, roles.weights, propensity, text, observed, tuple(notes),
+        strata,
     )  # fmt: skip
 
 

@@ -102,7 +102,19 @@ class DRPolicyTree(BaseEstimator):
         self.split_features = split_features
         self.root_feature = root_feature
 
-    def fit(self, Y, T, *, X, W=None, propensity=None, sample_weight=None, groups=None, sample_treatment_costs=None):
+    def fit(
+        self,
+        Y,
+        T,
+        *,
+        X,
+        W=None,
+        propensity=None,
+        sample_weight=None,
+        groups=None,
+        strata=None,
+        sample_treatment_costs=None,
+    ):
         """Estimate rewards and find the tree.
 
         Parameters
@@ -120,6 +132,8 @@ class DRPolicyTree(BaseEstimator):
         sample_weight : array-like of shape (n,), optional
         groups : array-like of shape (n,), optional
             Clusters; never split between folds.
+        strata : array-like of shape (n,) or table, optional
+            Blocks within which treatment was assigned; folds are balanced over them (:meth:`RewardEstimator.fit`).
         sample_treatment_costs : optional
             As for :meth:`PolicyTree.fit`.
 
@@ -144,7 +158,7 @@ class DRPolicyTree(BaseEstimator):
             random_state=self.random_state,
         )
         self.rewards_ = rewards.fit_predict(
-            Y, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups
+            Y, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups, strata=strata
         )
         self.reward_estimator_ = rewards
         self.policy_tree_ = tree.fit(X, self.rewards_, T, sample_weight, sample_treatment_costs)

@@ -9,11 +9,14 @@ from policytree.weighting.inverse_propensity import InversePropensity
 from policytree.weighting.label_weights import class_balanced_weights, cost_matrix_losses, feature_propensity_weights
 from policytree.weighting.logit import LogitPropensity, propensity_table
 from policytree.weighting.matching import MatchingRewards
+from policytree.weighting.overlap import DoublyRobustOverlap
+from policytree.weighting.treated import DoublyRobustTreated
 
 # Schemes by name; a new one is its file and its line. RewardEstimator also takes instances.
 SCHEMES = {
     "direct": DirectMethod(),
     "doubly_robust": DoublyRobust(),
+    "doubly_robust_normalized": DoublyRobust(normalized=True),
     "inverse_propensity": InversePropensity(),
     "self_normalized": InversePropensity(normalized=True),
 }
@@ -25,6 +28,8 @@ __all__ = [
     "CateEffects",
     "DirectMethod",
     "DoublyRobust",
+    "DoublyRobustOverlap",
+    "DoublyRobustTreated",
     "InversePropensity",
     "LogitPropensity",
     "MatchingRewards",
