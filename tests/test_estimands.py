@@ -83,7 +83,7 @@ def test_a_floor_never_becomes_weight(rng):
     plain = RewardEstimator(min_propensity=0.05, random_state=0)
     with pytest.warns(OverlapWarning):
         plain.fit(Y, T, X=X, regression=regression)
-    # Weighing clipped scores by clipped propensities instead: the 400 get the floor as their weight, 400 * .05 = 20 men.
+    # Weighing clipped scores by clipped propensities instead: the 400 get the floor as weight and count as 20 men.
     floored = policy_difference(1, 0, plain.rewards_, sample_weight=plain.propensity_[1])
     assert abs(floored.value - effects[0]) > 50
 

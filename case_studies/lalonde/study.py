@@ -283,6 +283,9 @@ def show_values(study, sample: Sample, rewards, arms) -> None:
         rows[rule]["trained %"] = 100 * (arms[rule] == TRAIN).mean()
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("rule")
     study.table(table, f"held_out_values_{sample.name}", digits=0)
+    deep = policy_difference(arms["direct, depth 4"].to_numpy(), arms["direct, depth 2"].to_numpy(), rewards)
+    study.show(f"Exact label trees, depth 4 minus depth 2: {deep.value:,.0f} dollars a man "
+               f"[{deep.lower:,.0f}, {deep.upper:,.0f}].\n")  # fmt: skip
     shown = table[~table.index.str.contains("guessed")].rename(
         columns={"minus always training": "difference", "diff. lower": "difference_lower",
                  "diff. upper": "difference_upper"})  # fmt: skip
