@@ -1,8 +1,8 @@
 """LaLonde's job training: label trees of the treatment-regime paper beside exact policy trees, and who really gains.
 
 Public interface used: load_dataset, MatchingRewards, row_costs, OptimalTreeClassifier (solvers direct, duplication,
-sampling; guessed thresholds), RewardEstimator, PolicyTree, DRPolicyTree, cross_val_policy_value, policy_value,
-policy_difference, leaf_summary, plot_tree, PolicyValueDisplay. The second half of the study is in comparison.py.
+sampling; guessed thresholds), RewardEstimator, PolicyTree, DRPolicyTree, heterogeneity_test, cross_val_policy_value,
+policy_value, policy_difference, leaf_summary, plot_tree, PolicyValueDisplay. The second half of the study is in comparison.py.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from policytree import (
     PolicyValueDisplay,
     RewardEstimator,
     cross_val_policy_value,
+    heterogeneity_test,
     leaf_summary,
     load_dataset,
     plot_tree,
@@ -301,6 +302,8 @@ def show_tutorial(study) -> None:
     study.step("the tutorial's lines")
     data = load_dataset("nsw").fit_arguments()
     model = DRPolicyTree(max_depth=2, min_samples_per_treatment=SMALLEST, random_state=0).fit(**data)
+    study.show(heterogeneity_test(**data, random_state=0))
+    study.show()
     study.show(model.export_text())
     study.show(f"{model.status_.name} {model.optimality_gap_:g}\n")
     study.show(cross_val_policy_value(model, **data, cv=3 if study.quick else 10, random_state=0))
