@@ -65,21 +65,15 @@ def rejections(rng: np.random.Generator, cell: tuple, effect: float, runs: int) 
     for run in range(runs):
         data, learners = draw(rng, *cell, effect)
         estimator = RewardEstimator(**learners, random_state=run).fit(**data)
-        found = heterogeneity_test(**data, estimator=estimator, rewards=estimator.rewards_, random_state=run)
+        found = heterogeneity_test(**data, fitted=estimator, random_state=run)
         rows = {key: data[key] for key in ("Y", "T", "groups", "sample_weight") if key in data}
-        nuisances = {"regression": estimator.regression_, "propensity": _known(data, estimator)}
+        nuisances = {"regression": estimator.regression_, "propensity": estimator.propensity_}
         pooled = calibration_test(**rows, **nuisances)
         p = {"both": found.p_value, "predicted": found.p_predicted, "linear": found.p_linear,
              "pooled folds": pooled["p_adjusted"].min()}  # fmt: skip
         for name, value in p.items():
             hits.setdefault(name, []).append(value < LEVEL)
     return {name: float(np.mean(values)) for name, values in hits.items()}
-
-
-def _known(data: dict, estimator: RewardEstimator) -> pd.DataFrame:
-    if estimator.propensity_ is not None:
-        return estimator.propensity_
-    return pd.DataFrame(data["propensity"], columns=estimator.treatments_)
 
 
 def main(arguments: list[str] | None = None) -> int:

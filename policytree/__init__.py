@@ -25,6 +25,7 @@ _ROOMS = {
     "effects": ("average_effect",),
     "heterogeneity": ("heterogeneity_test",),
     "evaluation": ("leaf_summary", "policy_difference", "policy_value"),
+    "study_check": ("check_rewards", "check_study"),
     "plotting": ("PolicyTreeDisplay", "PolicyValueDisplay", "plot_tree"),
     "datasets": ("load_dataset", "load_rand_hie"),
     "guesses": ("Guesses", "ReferenceGuesses"),

@@ -32,7 +32,7 @@ ORDER = [
     ("estimators",),
     ("evaluation", "datasets"),
     ("policy_values", "effects", "effect_regressions"),
-    ("calibration", "cross_validation", "diagnostics", "heterogeneity"),
+    ("calibration", "cross_validation", "diagnostics", "heterogeneity", "study_check"),
     ("plotting",),
     ("diagnostic_displays",),
     ("report",),

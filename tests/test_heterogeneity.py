@@ -115,10 +115,12 @@ def test_the_linear_test_is_hotelling(rng):
     data = study(rng, 200)
     data["X"] = data["X"][["x0"]]
     model = RewardEstimator(**LEARNERS, random_state=0).fit(**data)
-    found = heterogeneity_test(**data, estimator=model, rewards=model.rewards_, random_state=0)
-    score = (model.rewards_[1] - model.rewards_[0]).to_numpy()
-    x = data["X"]["x0"].to_numpy()
-    t = stats.ttest_1samp((score - score.mean()) * (x - x.mean()), 0.0)
+    found = heterogeneity_test(**data, fitted=model, random_state=0)
+    x, surprise = data["X"]["x0"].to_numpy(), data["T"] - 0.5
+    y = data["Y"] - model.regression_.mean(axis=1).to_numpy()
+    residual = sm.OLS(y, surprise).fit().resid
+    column = sm.OLS((x - x.mean()) * surprise, surprise).fit().resid
+    t = stats.ttest_1samp(residual * column, 0.0)
     assert found.linear["statistic"] == pytest.approx(t.statistic**2, rel=1e-9)
     assert found.p_linear == pytest.approx(t.pvalue, rel=1e-9)
 
@@ -160,14 +162,19 @@ def test_covariates_that_do_not_vary_are_no_evidence(rng):
     ("change", "message"),
     [
         ({"baseline": 7}, "baseline=7 is not among the treatments; they are 0, 1"),
-        ({"rewards": pd.DataFrame({0: [1.0], 2: [2.0]})}, "rewards has no column for treatment 1"),
-        ({"rewards": pd.DataFrame({0: [1.0], 1: [2.0]})}, "rewards has 1 rows for 100"),
-        ({"estimator": RewardEstimator(estimand="overlap")}, "estimand must be 'all'"),
+        ({"estimator": RewardEstimator(estimand="overlap", **LEARNERS)}, "for estimand='all': doubly_robust"),
+        ({"estimator": RewardEstimator(LinearRegression(), method="direct"), "propensity": None}, "doubly_robust"),
     ],
 )
 def test_what_cannot_be_used_is_refused(rng, change, message):
     with pytest.raises(InputError, match=message):
-        heterogeneity_test(**study(rng, 100), **change)
+        heterogeneity_test(**study(rng, 100) | change)
+
+
+def test_a_fit_of_other_rows_is_refused(rng):
+    model = RewardEstimator(**LEARNERS).fit(**study(rng, 90))
+    with pytest.raises(InputError, match="fitted knows 90 rows of treatments 0, 1, but there are 100 of 0, 1, 2"):
+        heterogeneity_test(**study(rng, 100, 3), fitted=model)
 
 
 def test_calibration_refuses(rng):
@@ -192,7 +199,7 @@ def test_size_and_power(rng, n, n_arms, size):
         for run in range(400 if effect == 0.0 else 60):
             data = study(rng, n, n_arms, effect, size)
             model = RewardEstimator(**LEARNERS, random_state=run).fit(**data)
-            found = heterogeneity_test(**data, estimator=model, rewards=model.rewards_, random_state=run)
+            found = heterogeneity_test(**data, fitted=model, random_state=run)
             values.append((found.p_value, found.p_predicted, found.p_linear))
     rejected = {effect: (np.array(values) < 0.05).mean(axis=0) for effect, values in p.items()}
     assert (rejected[0.0] <= 0.05 + 3.3 * 0.011).all(), rejected
