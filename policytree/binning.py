@@ -8,7 +8,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from policytree.exceptions import InputError
-from policytree.types import CATEGORICAL, BinnedData, Feature, SplitColumn
+from policytree.features import CATEGORICAL, Feature
+from policytree.types import BinnedData, SplitColumn
 
 MAX_BINS = 65_536  # codes are uint16
 

@@ -5,8 +5,8 @@ pandas is imported inside the functions that need it, so that importing an estim
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import TYPE_CHECKING
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, TypeGuard
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -19,6 +19,16 @@ if TYPE_CHECKING:
 
 LARGEST = 1e100  # squares of larger numbers, summed over rows, overflow
 WEIGHT_RANGE = 1e-200, 1e200  # of the largest weight: products with losses keep their digits, sums stay finite
+
+
+def is_real(value: object) -> TypeGuard[float]:
+    """Whether something is one real number, of Python's types or numpy's."""
+    return isinstance(value, Real)
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether something is one integer, of Python's types or numpy's."""
+    return isinstance(value, Integral)
 
 
 def as_series(values, argument: str) -> pd.Series:
@@ -219,7 +229,9 @@ def weights(sample_weight, n: int, of: str = "Y") -> np.ndarray | None:
 
 def refuse_weightless(arm: np.ndarray, labels: np.ndarray, w: np.ndarray | None, what: str = "treatment") -> None:
     """One sentence if all rows of some label have weight zero."""
-    empty = [] if w is None else np.flatnonzero(np.bincount(arm, weights=w, minlength=len(labels)) == 0)
+    if w is None:
+        return
+    empty = np.flatnonzero(np.bincount(arm, weights=w, minlength=len(labels)) == 0)
     if len(empty):
         raise InputError(
             f"All rows of {what} {labels[empty[0]]!s} have sample_weight zero; leave the {what} out or weight it."
@@ -228,7 +240,7 @@ def refuse_weightless(arm: np.ndarray, labels: np.ndarray, w: np.ndarray | None,
 
 def check_level(level: float) -> None:
     """Refuse a coverage that is none."""
-    if not isinstance(level, Real) or not 0.0 < level < 1.0:
+    if not is_real(level) or not 0.0 < level < 1.0:
         raise InputError(f"level must lie between 0 and 1, for example 0.95; got {level!r}.")
 
 

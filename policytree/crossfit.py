@@ -187,6 +187,7 @@ def _cross_fit(fit, X, y, folds: FoldPlan, train_rows, sample_weight, groups) ->
             predictions = np.empty((len(X), *predicted.shape[1:]))
         predictions[test] = predicted
         models.append(model)
+    assert predictions is not None, "folds are never empty"
     return CrossFit(predictions, tuple(models), folds)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from policytree.annotations import Column, Table
 from policytree.calibration import calibration_table, outcome_calibration_table, outcome_fit_table
 from policytree.checks import per_treatment
 from policytree.diagnostics import LARGE_DIFFERENCE, balance_table, overlap_table
@@ -48,7 +50,7 @@ class OverlapDisplay:
     figure_, axes_ : matplotlib Figure and array of K Axes, after :meth:`plot`
     """
 
-    def __init__(self, propensity: pd.DataFrame, T, *, floor: float = 0.01):
+    def __init__(self, propensity: pd.DataFrame, T: Column, *, floor: float = 0.01):
         values, self._arm, labels = per_treatment(propensity, T)
         self.propensity, self.floor = pd.DataFrame(values, columns=labels), floor
         with warnings.catch_warnings():
@@ -56,7 +58,7 @@ class OverlapDisplay:
             self.table = overlap_table(propensity, T, floor=floor)
 
     @classmethod
-    def from_estimator(cls, estimator, T) -> OverlapDisplay:
+    def from_estimator(cls, estimator: Any, T: Column) -> OverlapDisplay:
         """Of a fitted RewardEstimator and the treatments it was fitted on."""
         return cls(_nuisance(estimator, "propensity"), T, floor=estimator.min_propensity).plot()
 
@@ -100,14 +102,14 @@ class CovariateBalanceDisplay:
         self.table = table
 
     @classmethod
-    def from_estimator(cls, estimator, T, X, *, ax=None) -> CovariateBalanceDisplay:
+    def from_estimator(cls, estimator: Any, T: Column, X: Table, *, ax: Any = None) -> CovariateBalanceDisplay:
         """Of a fitted RewardEstimator, the treatments and the covariates to compare."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", BalanceWarning)  # the picture shows it
             table = balance_table(X, T, propensity=estimator.propensity_)
         return cls(table).plot(ax=ax)
 
-    def plot(self, *, ax=None) -> CovariateBalanceDisplay:
+    def plot(self, *, ax: Any = None) -> CovariateBalanceDisplay:
         """Draw; ``ax_`` and ``figure_`` are set."""
         size = self.table.filter(like="difference_").abs().groupby(level="covariate", sort=False).max()
         size = size.sort_values("difference_before")
@@ -139,17 +141,24 @@ class CalibrationDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator, T, *, n_bins: int = 10, sample_weight=None, groups=None, ax=None
+        cls,
+        estimator: Any,
+        T: Column,
+        *,
+        n_bins: int = 10,
+        sample_weight: Column | None = None,
+        groups: Column | None = None,
+        ax: Any = None,
     ) -> CalibrationDisplay:
         """Of a fitted RewardEstimator and the treatments (weights, clusters) it was fitted on."""
         with warnings.catch_warnings():
             # the picture shows it
             warnings.filterwarnings("ignore", message="In .* bins the share", category=UserWarning)
-            options = {"n_bins": n_bins, "sample_weight": sample_weight, "groups": groups}
+            options: dict[str, Any] = {"n_bins": n_bins, "sample_weight": sample_weight, "groups": groups}
             table = calibration_table(_nuisance(estimator, "propensity"), T, **options)
         return cls(table).plot(ax=ax)
 
-    def plot(self, *, ax=None) -> CalibrationDisplay:
+    def plot(self, *, ax: Any = None) -> CalibrationDisplay:
         """Draw; ``ax_`` and ``figure_`` are set."""
         self.ax_ = ax = _axes(ax, 4.8, 4.8)
         self.figure_ = ax.figure
@@ -184,14 +193,14 @@ class OutcomeFitDisplay:
     figure_, axes_ : matplotlib Figure and array of K Axes, after :meth:`plot`
     """
 
-    def __init__(self, Y, T, regression: pd.DataFrame, *, n_bins: int = 10):
+    def __init__(self, Y: Column, T: Column, regression: pd.DataFrame, *, n_bins: int = 10):
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="The outcome model does not fit", category=UserWarning)
             self.table = outcome_fit_table(Y, T, regression)
         self.bins = outcome_calibration_table(Y, T, regression, n_bins=n_bins)
 
     @classmethod
-    def from_estimator(cls, estimator, Y, T, *, n_bins: int = 10) -> OutcomeFitDisplay:
+    def from_estimator(cls, estimator: Any, Y: Column, T: Column, *, n_bins: int = 10) -> OutcomeFitDisplay:
         """Of a fitted RewardEstimator and the outcomes and treatments it was fitted on."""
         return cls(Y, T, _nuisance(estimator, "regression"), n_bins=n_bins).plot()
 

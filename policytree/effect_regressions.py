@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
+from policytree.annotations import Column, Table
 from policytree.checks import group_codes, per_treatment, weights
 from policytree.exceptions import InputError
 from policytree.weighting.covariates import Covariates
@@ -96,7 +98,16 @@ def independent_columns(A: np.ndarray) -> np.ndarray:
 
 
 def calibration_test(
-    Y, T, *, regression, propensity, predicted=None, baseline=None, method="scores", groups=None, sample_weight=None
+    Y: Column,
+    T: Column,
+    *,
+    regression: pd.DataFrame,
+    propensity: pd.DataFrame,
+    predicted: pd.DataFrame | None = None,
+    baseline: Any = None,
+    method: str = "scores",
+    groups: Column | None = None,
+    sample_weight: Column | None = None,
 ) -> pd.DataFrame:
     """Best linear predictor of effects from predicted effects: whether those who should gain more do.
 
@@ -196,6 +207,7 @@ def _calibrate_scores(seen: Observed, nuisances: Nuisances, effect, others, b) -
 
 def _calibrate_residuals(seen: Observed, nuisances: Nuisances, effect, others, b) -> list[dict]:
     m, e = nuisances.regression, nuisances.propensity
+    assert m is not None and e is not None
     surprise = (seen.arm[:, None] == others) - e[:, others]
     A = np.hstack([surprise, surprise * effect])
     y = seen.y - (e * m).sum(axis=1)
@@ -218,7 +230,15 @@ def holm(p: np.ndarray) -> np.ndarray:
     return out
 
 
-def best_linear_projection(rewards, X, *, treatment, baseline, groups=None, sample_weight=None) -> pd.DataFrame:
+def best_linear_projection(
+    rewards: pd.DataFrame,
+    X: Table,
+    *,
+    treatment: Any,
+    baseline: Any,
+    groups: Column | None = None,
+    sample_weight: Column | None = None,
+) -> pd.DataFrame:
     """Linear regression of one treatment's effect on covariates.
 
     Parameters

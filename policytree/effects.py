@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
+from policytree.annotations import Column, Table
 from policytree.binning import as_pandas
 from policytree.checks import numbers
 from policytree.evaluation import Estimate, policy_difference
@@ -14,7 +17,14 @@ MEAN_TOLERANCE = 1e-6
 
 
 def average_effect(
-    rewards, treatment, baseline, *, population=None, groups=None, sample_weight=None, level: float = 0.95
+    rewards: Table,
+    treatment: Any,
+    baseline: Any,
+    *,
+    population: Column | None = None,
+    groups: Column | None = None,
+    sample_weight: Column | None = None,
+    level: float = 0.95,
 ) -> Estimate:
     """Mean outcome under one treatment minus that under another, in the population that the rewards are about.
 
@@ -61,12 +71,12 @@ def average_effect(
     >>> bool(effect.lower < 2.0 < effect.upper)
     True
     """
-    options = {"groups": groups, "sample_weight": sample_weight, "level": level}
+    options: dict[str, Any] = {"groups": groups, "sample_weight": sample_weight, "level": level}
     plain = policy_difference(treatment, baseline, rewards, **options)
     if population is None:
         return plain
     q = numbers(population, "population", len(plain.influence), "pass population_ as it is.", "rewards").to_numpy()
-    mean = float(np.average(q, weights=sample_weight))
+    mean = float(np.average(q, weights=None if sample_weight is None else np.asarray(sample_weight, dtype=float)))
     if abs(mean - 1.0) > MEAN_TOLERANCE:
         raise InputError(
             f"population has mean {mean:.6g}, not one; pass population_ of the RewardEstimator that made the rewards, "

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from policytree.features import CATEGORICAL
 from policytree.tree import Tree
-from policytree.types import CATEGORICAL
 
 SINGULAR = {"people": "person", "men": "man", "women": "woman", "children": "child"}  # others lose their s
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from policytree.annotations import Column, PerTreatment, Seed, Table
 from policytree.crossfit import fit_mean
 from policytree.effect_regressions import cluster_sums, holm, independent_columns, position_of
 from policytree.evaluation import mean_estimate
@@ -73,20 +75,20 @@ class HeterogeneityTest:
 
 
 def heterogeneity_test(
-    Y,
-    T,
+    Y: Column,
+    T: Column,
     *,
-    X,
-    W=None,
-    propensity=None,
-    sample_weight=None,
-    groups=None,
-    strata=None,
-    baseline=None,
+    X: Table,
+    W: Table | None = None,
+    propensity: PerTreatment | None = None,
+    sample_weight: Column | None = None,
+    groups: Column | None = None,
+    strata: Column | Table | None = None,
+    baseline: Any = None,
     estimator: RewardEstimator | None = None,
     fitted: RewardEstimator | None = None,
     n_blocks: int = 5,
-    random_state=None,
+    random_state: Seed = None,
 ) -> HeterogeneityTest:
     """Test whether any treatment's effect differs between people, before looking for a rule.
 
@@ -210,6 +212,7 @@ class _NullModel:
     @classmethod
     def of(cls, fitted: RewardEstimator, seen: Observed, b: int) -> _NullModel:
         """From cross-fitted nuisances; propensities that were raised to a floor are scaled to sum to one again."""
+        assert fitted.propensity_ is not None and fitted.regression_ is not None  # checked by _check_fitted
         e = fitted.propensity_.to_numpy()
         e = e / e.sum(axis=1, keepdims=True)
         surprise = (seen.arm[:, None] == np.arange(seen.n_arms)) - e
@@ -251,9 +254,9 @@ def _sequential_table(blocks, null: _NullModel, fitted: RewardEstimator, seen: O
     for j, k in enumerate(others):
         difference = scores[:, k] - scores[:, b]
         average = mean_estimate(difference, groups=seen.groups, sample_weight=seen.sample_weight)
-        parts = [_Block.of(null, j, predicted[:, k], seen, rows) for rows, predicted in blocks]
-        parts = [part for part in parts if part is not None]
-        z = sum(part.z for part in parts) / np.sqrt(len(parts)) if parts else 0.0
+        found = [_Block.of(null, j, predicted[:, k], seen, rows) for rows, predicted in blocks]
+        parts = [part for part in found if part is not None]
+        z = float(np.sum([part.z for part in parts])) / np.sqrt(len(parts)) if parts else 0.0
         spread = sum(part.squares.sum() for part in parts)
         slope = sum(part.sums.sum() for part in parts) / spread if parts else np.nan
         noise = sum(((part.sums - slope * part.squares) ** 2).sum() for part in parts)

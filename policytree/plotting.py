@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -44,17 +46,19 @@ class PolicyTreeDisplay:
         The drawn box of every node.
     """
 
-    def __init__(self, tree: Tree, leaf_values=None):
+    def __init__(self, tree: Tree, leaf_values: Mapping[int, Any] | None = None):
         self.tree = tree
         self.leaf_values = leaf_values or {}
 
     @classmethod
-    def from_tree(cls, tree: Tree, *, leaf_summary=None, ax=None, **options) -> PolicyTreeDisplay:
+    def from_tree(cls, tree: Tree, *, leaf_summary: Any = None, ax: Any = None, **options: Any) -> PolicyTreeDisplay:
         """Draw a tree; see :func:`plot_tree`."""
         return cls(tree, _leaf_values(tree, leaf_summary)).plot(ax=ax, **options)
 
     @classmethod
-    def from_estimator(cls, estimator, *, leaf_summary=None, ax=None, **options) -> PolicyTreeDisplay:
+    def from_estimator(
+        cls, estimator: Any, *, leaf_summary: Any = None, ax: Any = None, **options: Any
+    ) -> PolicyTreeDisplay:
         """Draw the tree of a fitted estimator; without ``leaf_summary`` leaves show their mean training reward."""
         values = _leaf_values(estimator.tree_, leaf_summary)
         if leaf_summary is None and hasattr(estimator, "node_values_"):
@@ -65,7 +69,14 @@ class PolicyTreeDisplay:
         return cls(estimator.tree_, values).plot(ax=ax, **options)
 
     def plot(
-        self, *, ax=None, title=None, treatment_colors=None, fontsize=9.0, unit="people", value_name="value"
+        self,
+        *,
+        ax: Any = None,
+        title: str | None = None,
+        treatment_colors: Mapping[Any, Any] | None = None,
+        fontsize: float = 9.0,
+        unit: str = "people",
+        value_name: str = "value",
     ) -> PolicyTreeDisplay:
         """Draw.
 
@@ -147,6 +158,7 @@ class PolicyTreeDisplay:
         y = np.array([-(tops[d] + rows[d] / 2) for d in depths])
         x = np.zeros(len(boxes))
         edge = np.full(len(rows), -np.inf)  # right end of what stands in each row
+        self._leaf_edge: float = -GAP
 
         def place(node: int) -> None:
             box, d = boxes[node], depths[node]
@@ -163,7 +175,6 @@ class PolicyTreeDisplay:
                 self._leaf_edge = max(self._leaf_edge, x[node])
             edge[d] = x[node] + box.width / 2
 
-        self._leaf_edge = -GAP
         place(0)
         half = np.array([b.width / 2 for b in boxes])
         x -= (x - half).min()
@@ -209,15 +220,17 @@ class PolicyValueDisplay:
     ax_ : matplotlib Axes
     """
 
-    def __init__(self, table):
+    def __init__(self, table: Any):
         self.frame = table.to_frame() if hasattr(table, "to_frame") else table
 
     @classmethod
-    def from_table(cls, table, *, ax=None, **options) -> PolicyValueDisplay:
+    def from_table(cls, table: Any, *, ax: Any = None, **options: Any) -> PolicyValueDisplay:
         """Draw at once; options as in :meth:`plot`."""
         return cls(table).plot(ax=ax, **options)
 
-    def plot(self, *, ax=None, differences=False, title=None, xlabel=None) -> PolicyValueDisplay:
+    def plot(
+        self, *, ax: Any = None, differences: bool = False, title: str | None = None, xlabel: str | None = None
+    ) -> PolicyValueDisplay:
         """Draw one line per rule.
 
         Parameters
@@ -252,7 +265,7 @@ class PolicyValueDisplay:
         return self
 
 
-def plot_tree(tree_or_estimator, *, leaf_summary=None, ax=None, **options):
+def plot_tree(tree_or_estimator: Any, *, leaf_summary: Any = None, ax: Any = None, **options: Any) -> PolicyTreeDisplay:
     """Draw a policy tree.
 
     Parameters

@@ -7,18 +7,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-if TYPE_CHECKING:
-    from policytree.types import Progress
+from policytree.types import Progress
 
 REFRESH_PER_SECOND = 5
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+COMPILING = "Compiling the search for this kind of problem, once on this machine"
 LEAST_SHARE, LEAST_SECONDS = 0.02, 1.0  # before that much is done, an estimate of the time left is a guess
 
 _DISPLAY: ContextVar[StageDisplay | None] = ContextVar("policytree_display", default=None)
@@ -134,6 +133,20 @@ def stage_progress(console: Console | None = None, *, lines: bool = True) -> Ite
         _DISPLAY.reset(token)
 
 
+@contextmanager
+def compiling_line() -> Iterator[None]:
+    """Say that the search is being compiled: a stage inside :func:`stage_progress`, else a line on a terminal."""
+    display = _DISPLAY.get()
+    if display is not None:
+        with display.stage(COMPILING):
+            yield
+        return
+    console = Console(stderr=True)
+    if console.is_terminal:
+        console.print(f"{COMPILING} ...", markup=False, highlight=False)
+    yield
+
+
 @dataclass
 class _Stage:
     """One line of the display."""
@@ -221,8 +234,9 @@ class StageDisplay:
 
     def detail(self, text: str) -> None:
         """Say what the present stage is doing."""
-        if self._stages:
-            self._stages[-1].detail = text
+        running = [stage for stage in self._stages if stage.seconds is None]
+        if running:
+            running[-1].detail = text
 
     def search_callback(self, scale: float) -> Callable[[Progress], None]:
         """Take progress of a search and show it as the present stage's detail."""

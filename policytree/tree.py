@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from policytree.exceptions import InputError
-from policytree.types import CATEGORICAL, Feature
+from policytree.features import CATEGORICAL, Feature
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 TREE_LEAF = -1
 TREE_UNDEFINED = -2
@@ -97,7 +101,7 @@ class Tree:
             raise InputError(f"X must have {len(self.features)} columns; got shape {X.shape}.")
         rows: list[np.ndarray] = [np.arange(len(X))] + [np.empty(0, np.intp)] * (self.node_count - 1)
         for node in np.flatnonzero(~self.is_leaf):
-            left = self.goes_left(node, X[rows[node]])
+            left = self.goes_left(int(node), X[rows[node]])
             rows[self.children_left[node]] = rows[node][left]
             rows[self.children_right[node]] = rows[node][~left]
         return rows
@@ -110,7 +114,7 @@ class Tree:
             leaves[rows[node]] = node
         return leaves
 
-    def decision_path(self, X: np.ndarray):
+    def decision_path(self, X: np.ndarray) -> csr_matrix:
         """Sparse indicator of the nodes each row passes, CSR of shape (n, node_count)."""
         from scipy.sparse import csr_matrix
 

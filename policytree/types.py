@@ -4,36 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from policytree.exceptions import InputError
-
-if TYPE_CHECKING:
-    from policytree.tree import Tree
-
-NUMERIC = "numeric"
-CATEGORICAL = "categorical"
-
-
-@dataclass(frozen=True, slots=True)
-class Feature:
-    """One column of the user's table, as the search and the tree see it.
-
-    Attributes
-    ----------
-    name : str
-        The column's name.
-    kind : {"numeric", "categorical"}
-        Numeric features split by ``x <= threshold``; categorical ones by ``x == category``.
-    categories : tuple
-        The user's category values; the encoded value of a category is its position here. Empty for numeric features.
-    """
-
-    name: str
-    kind: str = NUMERIC
-    categories: tuple[Any, ...] = ()
+from policytree.features import Feature
+from policytree.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +170,7 @@ class Guesses:
     """
 
     max_depth: int | None = None
-    thresholds: tuple[np.ndarray, ...] | None = None
+    thresholds: tuple[np.ndarray | None, ...] | None = None
     reference_losses: np.ndarray | None = None
 
 
@@ -243,7 +220,7 @@ class Solution:
         No tree that the problem allows has a smaller objective (up to ``resolution``).
     status : Status
     seconds : float
-        Wall time of the search.
+        Wall time of the search; compiling its kernels, once on a machine, is not part of it.
     resolution : float
         The largest error that fixed-point losses can cause in the objective, in its unit.
     counters : dict
@@ -251,6 +228,8 @@ class Solution:
     guarantees : dict
         What theorems say about this very solution, in numbers, and why a solver was chosen; empty for the direct
         solver, whose guarantee is ``lower_bound``. Each solver documents its keys.
+    compile_seconds : float
+        Wall time that compiling took before the search; 0 if the kernels were on disk.
     """
 
     tree: Tree
@@ -261,6 +240,7 @@ class Solution:
     resolution: float
     counters: dict[str, int | float] = field(default_factory=dict)
     guarantees: dict[str, float | str] = field(default_factory=dict)
+    compile_seconds: float = 0.0
 
     @property
     def gap(self) -> float:

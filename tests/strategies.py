@@ -9,7 +9,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from policytree.binning import bin_matrix
-from policytree.types import CATEGORICAL, Feature, Problem
+from policytree.features import CATEGORICAL, Feature
+from policytree.types import Problem
 from tests import oracles
 
 NAN = float("nan")

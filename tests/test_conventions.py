@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import graphlib
 import importlib
 import subprocess
 import sys
@@ -19,9 +20,11 @@ MAX_FILE_LINES, MAX_FUNCTION_LINES = 400, 40
 
 # A room may import from rooms of smaller rank only. The design's order; what came later stands where its imports allow.
 ORDER = [
-    ("exceptions", "types"),
+    ("annotations", "exceptions", "features", "lazy"),
+    ("tree",),
+    ("types",),
     ("binning",),
-    ("tree", "checks"),
+    ("checks",),
     ("serialization", "export", "progress"),
     ("folds",),
     ("crossfit",),
@@ -41,7 +44,6 @@ ORDER = [
 ]
 RANK = {room: rank for rank, rooms in enumerate(ORDER) for room in rooms}
 ONLY_FROM = {"datasets": {"exceptions"}}  # rooms that may import less than their rank allows
-SAME_RANK = {("types", "exceptions")}
 # `estimator.plot()` is one lazy line to the pictures, as scikit-learn's users expect; nothing else may look upwards.
 DELEGATIONS = {("estimators", "plotting")}
 
@@ -67,153 +69,6 @@ def is_kernel_file(path: Path) -> bool:
 
 def functions(tree):
     return [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
-
-
-# --- numba kernels ---
-
-REQUIRED = {"cache": True, "nogil": True, "error_model": "numpy"}
-# None of these changes a result: no entry points for Python, inlining, threads over independent outputs.
-PERMITTED = {"no_cpython_wrapper", "no_cfunc_wrapper", "inline", "parallel"}
-
-
-def numba_decorator(function, aliases) -> tuple[str, ast.expr] | None:
-    """The numba decorator of a function, as (name, node)."""
-    for node in function.decorator_list:
-        target = node.func if isinstance(node, ast.Call) else node
-        if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
-            if aliases.get(target.value.id) == "numba":
-                return target.attr, node
-        elif isinstance(target, ast.Name) and aliases.get(target.id, "").startswith("numba."):
-            return aliases[target.id].removeprefix("numba."), node
-    return None
-
-
-def import_aliases(tree) -> dict[str, str]:
-    """What module-level imports call which module or member."""
-    aliases = {}
-    for node in tree.body:
-        if isinstance(node, ast.Import):
-            aliases |= {a.asname or a.name.split(".")[0]: a.name for a in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            aliases |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
-    return aliases
-
-
-def kernels(tree):
-    aliases = import_aliases(tree)
-    return [f for f in functions(tree) if (found := numba_decorator(f, aliases)) and found[0] == "njit"]
-
-
-def kernel_options(tree):
-    """Every numba function is ``@njit(cache=True, nogil=True, error_model="numpy")`` or an intrinsic."""
-    aliases = import_aliases(tree)
-    for function in functions(tree):
-        found = numba_decorator(function, aliases)
-        if found is None or found[0].split(".")[-1] == "intrinsic":
-            continue
-        kind, node = found
-        options = {k.arg: getattr(k.value, "value", None) for k in node.keywords} if isinstance(node, ast.Call) else {}
-        given = {name: options.pop(name, None) for name in REQUIRED}
-        if kind != "njit" or given != REQUIRED or set(options) - PERMITTED:
-            yield f"{function.lineno} {function.name}: {ast.unparse(node)}"
-
-
-def global_names(function) -> set[str]:
-    """Names a function reads that it does not bind itself; annotations and decorators do not count."""
-    read, bound = set(), {a.arg for n in ast.walk(function) if isinstance(n, ast.arguments) for a in _arguments(n)}
-    for statement in [*function.body, *function.args.defaults, *filter(None, function.args.kw_defaults)]:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Name):
-                (read if isinstance(node.ctx, ast.Load) else bound).add(node.id)
-            elif isinstance(node, ast.FunctionDef):
-                bound.add(node.name)
-    return read - bound
-
-
-def _arguments(node):
-    return [*node.posonlyargs, *node.args, *node.kwonlyargs, *filter(None, (node.vararg, node.kwarg))]
-
-
-def foreign_names(tree) -> set[str]:
-    """Module-level names whose value comes from files other than this one, numpy, math and numba."""
-    aliases = import_aliases(tree)
-    foreign = {name for name, source in aliases.items() if source.split(".")[0] not in ("numpy", "math", "numba")}
-    before = -1
-    while before != len(foreign):  # a constant computed from a foreign name is foreign as well
-        before = len(foreign)
-        for node in tree.body:
-            if not isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) or node.value is None:
-                continue
-            if {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)} & foreign:
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                foreign |= {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
-    return foreign
-
-
-def kernel_names(tree):
-    """A kernel names only what its own file defines, plus numpy, math, numba: the disk cache is keyed on the file."""
-    own = set(import_aliases(tree)) | set(dir(builtins))
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            own.add(node.name)
-        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.For | ast.AugAssign):
-            own |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    foreign = foreign_names(tree)
-    for function in kernels(tree):
-        names = global_names(function)
-        if bad := sorted((names & foreign) | (names - own)):
-            yield f"{function.lineno} {function.name} names {', '.join(bad)}"
-        if any(isinstance(n, ast.Import | ast.ImportFrom | ast.Global) for n in ast.walk(function)):
-            yield f"{function.lineno} {function.name} imports or declares globals"
-
-
-def kernel_recursion(tree):
-    """No kernel reaches itself: recursive kernels crash when loaded from numba's disk cache (numba 0.68)."""
-    calls = {f.name: global_names(f) for f in kernels(tree)}
-    for start in calls:
-        reached, todo = set(), [start]
-        while todo:
-            new = {name for name in calls[todo.pop()] if name in calls} - reached
-            reached |= new
-            todo += new
-        if start in reached:
-            yield f" {start} is recursive"
-
-
-@pytest.mark.parametrize("rule", [kernel_options, kernel_names, kernel_recursion])
-def test_kernels(rule):
-    assert any(kernels(parse(path)) for path in FILES), "no kernel found: the rule would hold for nothing"
-    assert violations(rule) == []
-
-
-SNIPPET = """
-import numba as nb, numpy as np
-from numba import njit
-from policytree.solvers.other import LIMIT
-HALF = LIMIT // 2
-QUARTER = HALF / 2
-OWN = 3
-@nb.njit(cache=True, nogil=True, error_model="numpy")
-def good(x):
-    total = np.float64(OWN)
-    for i in range(len(x)):
-        total += x[i]
-    return total
-@njit(cache=True, nogil=True, error_model="numpy")
-def bad(x):
-    return good(x) + QUARTER
-"""
-
-
-def test_kernel_rules_see_violations():
-    assert list(kernel_names(ast.parse(SNIPPET))) == ["15 bad names QUARTER"]
-    assert list(kernel_options(ast.parse(SNIPPET))) == []
-    for broken in ("@njit", "@njit()", '@njit(cache=True, nogil=True, error_model="numpy", fastmath=True)', "@nb.jit"):
-        tree = ast.parse(SNIPPET.replace('@njit(cache=True, nogil=True, error_model="numpy")', broken))
-        assert len(list(kernel_options(tree))) == 1, broken
-    missing = ast.parse(SNIPPET.replace("return good(x) + QUARTER", "return good(x) + nowhere"))
-    assert list(kernel_names(missing)) == ["15 bad names nowhere"]
-    assert list(kernel_recursion(ast.parse(SNIPPET.replace("total = np.float64(OWN)", "total = bad(x)"))))
 
 
 # --- size ---
@@ -290,17 +145,15 @@ def test_manners_see_violations():
 # --- imports ---
 
 
+def type_checking_nodes(tree) -> set[int]:
+    """Ids of what stands under ``if TYPE_CHECKING``."""
+    blocks = [n for n in ast.walk(tree) if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.unparse(n.test)]
+    return {id(n) for block in blocks for n in ast.walk(block)}
+
+
 def imported_modules(tree, package: str):
-    """Every import outside ``if TYPE_CHECKING``, lazy ones included: (module, node). Relative ones made absolute."""
-    hidden = {
-        id(n)
-        for block in ast.walk(tree)
-        if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.unparse(block.test)
-        for n in ast.walk(block)
-    }
+    """Every import, lazy ones and those for type checking too: (module, node). Relative ones made absolute."""
     for node in ast.walk(tree):
-        if id(node) in hidden:
-            continue
         if isinstance(node, ast.Import):
             yield from ((alias.name, node) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -320,13 +173,52 @@ def upward_imports(path: Path):
         if parts[0] != "policytree" or module in ("policytree", "policytree.__version__") or parts[1] == room:
             continue
         other = parts[1]
-        allowed = RANK[other] < RANK[room] or (room, other) in SAME_RANK | DELEGATIONS
+        allowed = RANK[other] < RANK[room] or (room, other) in DELEGATIONS
         if (room, other) in DELEGATIONS and node.col_offset == 0:
             allowed = False
         if room in ONLY_FROM:
             allowed = other in ONLY_FROM[room]
         if not allowed:
             yield f"{name_of(path)}:{node.lineno} {room} imports {other}"
+
+
+MODULES = {".".join(p.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): p for p in FILES}
+
+
+def import_graph(sources: dict[str, ast.Module]) -> dict[str, set[str]]:
+    """Which modules each module names in an import. ``policytree`` itself, whose names are lazy, is left out."""
+    graph = {name: set() for name in sources}
+    for name, tree in sources.items():
+        package = name if MODULES.get(name, Path()).name == "__init__.py" else name.rpartition(".")[0]
+        for module, node in imported_modules(tree, package):
+            names = [f"{module}.{alias.name}" for alias in node.names] if isinstance(node, ast.ImportFrom) else []
+            found = [full if full in sources else module for full in names] or [module]
+            graph[name] |= (set(found) & set(sources)) - {"policytree"}
+    return graph
+
+
+def import_circle(sources: dict[str, ast.Module]) -> list[str]:
+    """Some circle of imports, lazy ones and those for type checking too; empty if there is none."""
+    try:
+        graphlib.TopologicalSorter(import_graph(sources)).prepare()
+    except graphlib.CycleError as error:
+        return error.args[1]
+    return []
+
+
+def test_no_modules_import_each_other():
+    stubs = {name: path.with_suffix(".pyi") for name, path in MODULES.items()}  # what lazy packages import
+    sources = {name: parse(stubs[name] if stubs[name].exists() else path) for name, path in MODULES.items()}
+    assert sources["policytree.weighting"].body, "the stub of a lazy package was not read"
+    assert import_circle(sources) == []
+
+
+def test_circles_of_imports_are_seen():
+    hint = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from a.two import x"
+    lazy = "def f():\n    from a import one"
+    circle = import_circle({"a.one": ast.parse(hint), "a.two": ast.parse(lazy)})
+    assert set(circle) == {"a.one", "a.two"}
+    assert import_circle({"a.one": ast.parse(hint), "a.two": ast.parse("import numpy")}) == []
 
 
 def test_every_room_has_a_place():
@@ -339,11 +231,11 @@ def test_imports_go_downwards():
     assert found == []
 
 
-def eager_imports(tree):
+def eager_imports(tree, slow=frozenset(LAZY)):
     """Slow packages imported while the module loads, that is outside functions."""
-    lazy = {id(n) for f in functions(tree) for n in ast.walk(f)}
+    lazy = {id(n) for f in functions(tree) for n in ast.walk(f)} | type_checking_nodes(tree)
     for module, node in imported_modules(tree, "policytree"):
-        if module.split(".")[0] in LAZY and id(node) not in lazy:
+        if module.split(".")[0] in slow and id(node) not in lazy:
             yield f"{node.lineno} {module}"
 
 
@@ -363,6 +255,29 @@ LOADED = f"print(sorted({{m.split('.')[0] for m in sys.modules}} & {LAZY!r}))"
 
 def test_importing_policytree_loads_no_slow_package():
     assert run_python(f"import sys, policytree; {LOADED}").strip() == "[]"
+
+
+IMPORTED = """
+import sys
+import numpy, numba, sklearn.base
+before = set(sys.modules)
+from policytree import PolicyTree
+print(*sorted(set(sys.modules) - before))
+"""
+# Only the wider house needs these: their schemes, learners, tables and displays.
+NOT_FOR_A_TREE = ("crossfit", "folds", "progress", "weighting.learners", "weighting.reward_estimator", "plotting")
+
+
+def test_importing_an_estimator_loads_nothing_that_its_search_does_without():
+    """Nothing beyond numpy, numba and sklearn.base, which take a second already; pandas once there is a frame."""
+    loaded = run_python(IMPORTED).split()
+    known = {"policytree", "narwhals", "numba", "llvmlite", *sys.stdlib_module_names}
+    assert {name.split(".")[0] for name in loaded} - known == set()
+    assert {f"policytree.{name}" for name in NOT_FOR_A_TREE} & set(loaded) == set()
+    own = [parse(MODULES[name]) for name in loaded if name in MODULES]
+    assert len(own) > 20
+    # scikit-learn's newer versions import pandas themselves, so the modules' own lines are read.
+    assert [line for tree in own for line in eager_imports(tree, {"pandas"})] == []
 
 
 def test_help_loads_no_slow_package():

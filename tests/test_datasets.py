@@ -1,12 +1,13 @@
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import datasets
-from policytree.datasets import DATASET_NAMES, load_dataset, load_rand_hie
+from policytree import load_rand_hie
+from policytree.datasets import DATASET_NAMES, STUDIES, Dataset, files, load_dataset
 from policytree.exceptions import InputError
 
 
@@ -17,7 +18,7 @@ def rand():
 
 @pytest.fixture(scope="module")
 def raw():
-    return pd.read_csv(datasets._packaged_file("statsmodels", "datasets/randhie/src/randhie.csv"))
+    return pd.read_csv(files.packaged_file("statsmodels", "datasets/randhie/src/randhie.csv"))
 
 
 def test_rand_has_the_published_sample(rand, raw):
@@ -112,7 +113,7 @@ def test_nsw_gives_the_known_difference_in_means():
 
 
 def test_nsw_without_causaldata_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(datasets, "find_spec", lambda package: None)
+    monkeypatch.setattr(files, "find_spec", lambda package: None)
     with pytest.raises(InputError, match="pip install causaldata"):
         load_dataset("nsw")
 
@@ -171,8 +172,27 @@ def test_lalonde_missing_survey_names_it_and_its_source(tmp_path):
         load_dataset("lalonde-psid", data_dir=tmp_path)
 
 
+def test_every_study_file_is_listed_and_no_other():
+    folder = Path(files.__file__).parent
+    assert {path.stem for path in folder.glob("*.py")} - {"__init__", "files", "study"} == set(STUDIES)
+    assert len(set(DATASET_NAMES)) == len(DATASET_NAMES)
+
+
+def test_the_names_are_known_before_pandas_is():
+    code = "import sys; from policytree.datasets import DATASET_NAMES; print('pandas' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "False"
+
+
 def test_unknown_names_and_needless_directories(tmp_path):
     with pytest.raises(InputError, match=f"choose one of {', '.join(DATASET_NAMES)}"):
         load_dataset("rand")
     with pytest.raises(InputError, match="leave data_dir out"):
         load_dataset("rand-hie", data_dir=tmp_path)
+
+
+def test_known_propensities_of_arms_that_are_numbers():
+    frame = pd.DataFrame({"arm": [0, 1, 0], "y": [1.0, 2.0, 3.0], "age": [4, 5, 6]}, index=[7, 8, 9])
+    study = Dataset("a", frame, "arm", {"y": ""}, "maximize", ("age",), "", "", "", propensity={0: 0.25, 1: 0.75})
+    expected = pd.DataFrame({0: [0.25] * 3, 1: [0.75] * 3}, index=[7, 8, 9])
+    pd.testing.assert_frame_equal(study.fit_arguments()["propensity"], expected)

@@ -7,9 +7,10 @@ import warnings
 import numpy as np
 import pytest
 
-from policytree import OptimalTreeClassifier, PolicyTree
+from policytree import OptimalTreeClassifier, PolicyTree, solvers
 from policytree.binning import bin_matrix
 from policytree.exceptions import InputError, SearchWarning
+from policytree.solvers.direct import solve_direct
 from policytree.solvers.estimate import estimated_seconds, in_words
 from policytree.types import Problem, Status
 
@@ -66,3 +67,23 @@ def test_max_bins_thins_and_the_status_says_so(rng):
     assert OptimalTreeClassifier(max_bins=400).fit(X, y).status_ is Status.OPTIMAL
     with pytest.raises(InputError, match="max_bins"):
         OptimalTreeClassifier(max_bins=1).fit(X, y)
+
+
+def test_the_solver_says_how_its_time_is_estimated(monkeypatch):
+    """The warning before a long search asks the solver's function, whatever its name."""
+    big = problem(200, 3, 2, values=9)
+    X, rewards = np.arange(200.0)[:, None], -big.losses
+
+    def stand_in(problem, limits=None):
+        return solve_direct(problem, limits)
+
+    monkeypatch.setitem(solvers.ALL_SOLVERS, "stand_in", stand_in)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PolicyTree(solver="stand_in").fit(X, rewards)
+        stand_in.estimated_seconds = lambda problem: 3_000.0
+        with pytest.warns(SearchWarning, match="about 50 minutes"):
+            PolicyTree(solver="stand_in").fit(X, rewards)
+    assert solvers.time_estimate("direct") is estimated_seconds
+    assert [name for name in solvers.ALL_SOLVERS if solvers.draws(name)] == ["auto", "sampling"]
+    assert not solvers.draws("nonsense") and not solvers.draws(["direct"])

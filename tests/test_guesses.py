@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from policytree.binning import bin_matrix
 from policytree.exceptions import InputError, SearchWarning
+from policytree.features import CATEGORICAL, Feature
 from policytree.guesses import (
     ReferenceGuesses,
     guess_depth,
@@ -26,7 +27,7 @@ from policytree.solvers.duplication import solve_duplication
 from policytree.solvers.guessed import solve_with_guesses
 from policytree.solvers.polish import polish
 from policytree.solvers.rescore import rescore
-from policytree.types import CATEGORICAL, Feature, Guesses, Problem, SearchLimits, Status
+from policytree.types import Guesses, Problem, SearchLimits, Status
 from tests import checker, oracles, strategies
 
 

@@ -12,6 +12,7 @@ from policytree import __version__
 from policytree.cli.design import design
 from policytree.cli.frame import EXAMPLE, EXIT_CODES, Commands, explain
 from policytree.cli.trees import plot, predict, show
+from policytree.cli.warming import warmup
 
 app = typer.Typer(
     name="policytree",
@@ -42,7 +43,7 @@ def _root(
         typer.echo(ctx.get_help())
 
 
-for _command in (design, predict, show, plot):
+for _command in (design, predict, show, plot, warmup):
     app.command(epilog=EXIT_CODES)(_command)
 
 

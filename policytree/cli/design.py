@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from policytree.cli.frame import BAD_INPUT, EXAMPLE, DebugOption
+from policytree.datasets import DATASET_NAMES
 
 _COLUMNS, _TREE, _RUN = "What the columns are", "The tree", "The run"
 _NOTHING_TO_DO = f"""\
@@ -66,13 +67,13 @@ def design(
     dataset: Annotated[
         str | None,
         _option(
-            "A built-in study instead of a file: rand-hie, nsw, actg175, lalonde, lalonde-psid or lalonde-cps.",
+            f"A built-in study instead of a file: {', '.join(DATASET_NAMES[:-1])} or {DATASET_NAMES[-1]}.",
             _COLUMNS,
             metavar="NAME",
         ),
     ] = None,
     data_dir: Annotated[
-        str | None, _option("Folder of the files of actg175 and the three of lalonde.", _COLUMNS, metavar="DIR")
+        str | None, _option("Folder of the study's files, for studies that no package ships.", _COLUMNS, metavar="DIR")
     ] = None,
     direction: Annotated[
         str | None,
@@ -121,7 +122,8 @@ def design(
     if data is None and dataset is None:
         typer.echo(_NOTHING_TO_DO, err=True)
         raise typer.Exit(BAD_INPUT)
-    from policytree.cli.job import Job, run
+    from policytree.cli.job import run
+    from policytree.cli.records import Job
     from policytree.cli.study import Roles
 
     roles = Roles(treatment, outcome, covariates, confounders, propensity, cluster, weights, direction, strata)

@@ -7,18 +7,16 @@ import json
 import os
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from policytree import __version__
+from policytree.cli.records import Job, Result
 from policytree.exceptions import InputError
 from policytree.plotting import plot_tree
 from policytree.serialization import from_dict, save_bytes, to_dict
 from policytree.tree import Tree
-
-if TYPE_CHECKING:
-    from policytree.cli.job import Job, Result
 
 PNG_DPI = 200
 PURPOSES = {

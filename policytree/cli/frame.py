@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -28,17 +28,17 @@ def _say(kind: str, message: str) -> None:
 class Commands(TyperGroup):
     """Turns what commands raise into one sentence on standard error and an exit code."""
 
-    def main(self, *args, standalone_mode: bool = True, **extra):
+    def main(self, *args: Any, **settings: Any) -> Any:
         """Run a command line; usage errors become exit code 2."""
         try:
-            code = super().main(*args, standalone_mode=False, **extra)
+            code = super().main(*args, **{**settings, "standalone_mode": False})
         except Exception as error:  # typer's usage errors; those of commands are caught in invoke
             if not hasattr(error, "format_message"):
                 raise
             _say("Error", error.format_message())
             _say("Help", f"{_command_path(error)} --help")
             code = BAD_INPUT
-        if standalone_mode:
+        if settings.get("standalone_mode", True):
             sys.exit(code if isinstance(code, int) else 0)
         return code
 

@@ -7,60 +7,22 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 from rich.console import Console
 
 from policytree.checks import check_level
 from policytree.cli import report
 from policytree.cli.files import check_folder, result_files, write_files
-from policytree.cli.study import Roles, Study, study_from_dataset, study_from_file, tree_options
+from policytree.cli.records import Job, Result
+from policytree.cli.study import Study, study_from_dataset, study_from_file, tree_options
 from policytree.cross_validation import cross_val_policy_value
 from policytree.estimators import DRPolicyTree
 from policytree.evaluation import leaf_summary
 from policytree.exceptions import InputError
 from policytree.policy_values import PolicyValueTable
 from policytree.progress import StageDisplay, stage_progress
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What the command line asked for."""
-
-    data: str | None
-    dataset: str | None
-    data_dir: str | None
-    roles: Roles
-    tree: dict
-    cv: int
-    level: float
-    seed: int
-    value: bool
-    output: str
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Result:
-    """What came out.
-
-    Attributes
-    ----------
-    study : Study
-    estimator : DRPolicyTree
-        Fitted on all rows.
-    leaves : DataFrame
-        Leaf summary on the rows the tree was chosen on.
-    values : PolicyValueTable or None
-    warnings : tuple of str
-    """
-
-    study: Study
-    estimator: DRPolicyTree
-    leaves: pd.DataFrame
-    values: PolicyValueTable | None
-    warnings: tuple[str, ...]
 
 
 def run(job: Job) -> None:
@@ -94,9 +56,11 @@ def run(job: Job) -> None:
 
 
 def _study(job: Job) -> Study:
-    if job.dataset is None:
-        return study_from_file(job.data, job.roles)
-    return study_from_dataset(job.dataset, job.data_dir, job.roles)
+    if job.dataset is not None:
+        return study_from_dataset(job.dataset, job.data_dir, job.roles)
+    if job.data is None:
+        raise InputError("Give a data file or --dataset.")
+    return study_from_file(job.data, job.roles)
 
 
 def _refuse_small_arms(job: Job, study: Study) -> None:

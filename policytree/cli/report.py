@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Console, Group, RenderableType
@@ -14,13 +13,11 @@ from rich.table import Table
 from rich.text import Text
 
 from policytree.binning import bin_matrix
+from policytree.cli.records import Result
+from policytree.cli.study import Study
 from policytree.evaluation import mean_estimate
 from policytree.policy_values import POLICY, PolicyValueTable
 from policytree.types import Status
-
-if TYPE_CHECKING:
-    from policytree.cli.job import Result
-    from policytree.cli.study import Study
 
 TEXT_WIDTH = 96  # columns of report.txt
 INDENT = (0, 0, 0, 2)
@@ -41,10 +38,11 @@ class Printer:
 
     def text(self, *more: RenderableType) -> str:
         """Everything so far, and more, as plain text."""
-        console = Console(file=io.StringIO(), width=TEXT_WIDTH, color_system=None, highlight=False)
+        plain = io.StringIO()
+        console = Console(file=plain, width=TEXT_WIDTH, color_system=None, highlight=False)
         for part in (*self._parts, *more):
             console.print(part)
-        return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines()) + "\n"
+        return "\n".join(line.rstrip() for line in plain.getvalue().splitlines()) + "\n"
 
 
 def number(value: float, digits: int = 5) -> str:
@@ -170,7 +168,10 @@ def certificate(result: Result) -> dict[str, str]:
     }
     if estimator.feature_costs:
         facts["questions"] = f"cost {number(estimator.expected_cost_)} a row on average; held-out values leave it out"
-    return {**facts, "search": f"{estimator.solution_.seconds:.2g} s"}
+    facts["search"] = f"{estimator.solution_.seconds:.2g} s"
+    if estimator.solution_.compile_seconds:
+        facts["compiling"] = f"{estimator.solution_.compile_seconds:.2g} s, once on this machine, before the search"
+    return facts
 
 
 def _allowed(estimator) -> str:

@@ -177,6 +177,7 @@ def _build(source, frame, roles: Roles, direction: str, dataset: Dataset | None 
     propensity, text, columns = _propensity(roles.propensity, frame, observed.treatments)
     if known is not None:
         propensity, text = known, "known: " + _shares(known)
+    assert roles.treatment is not None and roles.outcome is not None, "asked for by both callers"
     taken = {"treatment": roles.treatment, "outcome": roles.outcome}
     used = {roles.treatment, roles.outcome, roles.cluster, roles.weights, *columns}
     confounders = column_names(roles.confounders, "--confounders", frame)

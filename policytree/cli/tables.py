@@ -146,7 +146,7 @@ def require_column(name: str, option: str, frame: pd.DataFrame) -> None:
 
 def _suggestion(name: str, known: list[str], otherwise: str) -> str:
     """'did you mean ...' if some known name is close."""
-    folded = {}
+    folded: dict[str, str] = {}
     for other in known:
         folded.setdefault(other.casefold(), other)
     close = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)

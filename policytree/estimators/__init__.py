@@ -1,16 +1,8 @@
-"""The scikit-learn estimators: validate, wire, delegate."""
+"""The scikit-learn estimators: validate, wire, delegate.
 
-from policytree.estimators.classifier import OptimalTreeClassifier
-from policytree.estimators.cost_sensitive import CostSensitiveTreeClassifier
-from policytree.estimators.doubly_robust import DRPolicyTree
-from policytree.estimators.path import TreePath, tree_path
-from policytree.estimators.policy import PolicyTree
+Names are imported on first use; they are listed in ``__init__.pyi``.
+"""
 
-__all__ = [
-    "CostSensitiveTreeClassifier",
-    "DRPolicyTree",
-    "OptimalTreeClassifier",
-    "PolicyTree",
-    "TreePath",
-    "tree_path",
-]
+from policytree.lazy import lazy_names
+
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

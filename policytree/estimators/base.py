@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from policytree.annotations import Table
 from policytree.binning import FeatureEncoder, bin_matrix
+from policytree.estimators.arguments import SearchArguments
 from policytree.estimators.inputs import (
     check_number,
     check_seed,
@@ -21,11 +23,17 @@ from policytree.estimators.inputs import (
 )
 from policytree.estimators.search import Job, check_search_arguments, chosen_solver, make_guesses, search
 from policytree.exceptions import InputError, SearchWarning
-from policytree.solvers.estimate import LONG, estimated_seconds, in_words
+from policytree.solvers import draws, time_estimate
+from policytree.solvers.estimate import LONG, in_words
 from policytree.types import BinnedData, Problem, SearchLimits, Solution, Status
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
-class TreeEstimator(BaseEstimator):
+    from policytree.plotting import PolicyTreeDisplay
+
+
+class TreeEstimator(SearchArguments):
     """What all estimators of one tree share: tables in, the search, the fitted tree's views."""
 
     def _table(self, X, *, reset: bool) -> np.ndarray:
@@ -33,7 +41,7 @@ class TreeEstimator(BaseEstimator):
         if hasattr(X, "columns"):
             encoder = FeatureEncoder.fit(X) if reset else None  # refuses tables in its own words
             validate_data(self, X, skip_check_array=True, reset=reset)
-            if reset:
+            if encoder is not None:
                 self.encoder_ = encoder
             if len(X) == 0:
                 raise InputError("X has no rows; pass at least one.")
@@ -96,8 +104,8 @@ class TreeEstimator(BaseEstimator):
         """Guess, search, and keep the tree; warns if the search was stopped before the proof."""
         self.guesses_, report = make_guesses(job, self.guesses, self.random_state)
         solve = chosen_solver(self.solver, self.solver_options, self.random_state)
-        if self.time_limit is None and self.solver == "direct" and self.guesses_ is None:
-            _warn_of_long_search(job.problem)
+        if self.time_limit is None and self.guesses_ is None:
+            _warn_of_long_search(job.problem, self.solver)
         limits = SearchLimits(self.time_limit, self.memory_limit, n_threads(self.n_jobs))
         if self.verbose:
             from policytree.progress import search_progress
@@ -140,7 +148,7 @@ class TreeEstimator(BaseEstimator):
         self.objective_bound_ = sign * solution.lower_bound / total_weight
         self.optimality_gap_ = solution.gap / total_weight
 
-    def apply(self, X) -> np.ndarray:
+    def apply(self, X: Table) -> np.ndarray:
         """Node id of the leaf that every row reaches.
 
         Parameters
@@ -154,7 +162,7 @@ class TreeEstimator(BaseEstimator):
         check_is_fitted(self)
         return self.tree_.apply(self._table(X, reset=False))
 
-    def decision_path(self, X):
+    def decision_path(self, X: Table) -> csr_matrix:
         """Sparse indicator matrix (n, node_count) of the nodes that every row passes."""
         check_is_fitted(self)
         return self.tree_.decision_path(self._table(X, reset=False))
@@ -174,14 +182,14 @@ class TreeEstimator(BaseEstimator):
         check_is_fitted(self)
         return [self.tree_.features[j].name for j in self.tree_.used_features]
 
-    def export_text(self, **options) -> str:
+    def export_text(self, **options: Any) -> str:
         """Return the tree as indented text; options as in :func:`policytree.export.export_text`."""
         from policytree.export import export_text
 
         check_is_fitted(self)
         return export_text(self.tree_, **options)
 
-    def export_graphviz(self, **options) -> str:
+    def export_graphviz(self, **options: Any) -> str:
         """Return the tree in the DOT language; options as in :func:`policytree.export.export_graphviz`."""
         from policytree.export import export_graphviz
 
@@ -202,7 +210,7 @@ class TreeEstimator(BaseEstimator):
         check_is_fitted(self)
         return to_json(self.tree_)
 
-    def plot(self, ax=None, **options):
+    def plot(self, ax: Any = None, **options: Any) -> PolicyTreeDisplay:
         """Draw the tree with matplotlib; options as in :func:`policytree.plot_tree`."""
         from policytree.plotting import plot_tree
 
@@ -212,14 +220,15 @@ class TreeEstimator(BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        seeded = self.random_state is not None or (self.solver == "direct" and self.guesses is None)
-        tags.non_deterministic = self.time_limit is not None or not seeded
+        drawn = self.guesses is not None or draws(self.solver)
+        tags.non_deterministic = self.time_limit is not None or (drawn and self.random_state is None)
         return tags
 
 
-def _warn_of_long_search(problem: Problem) -> None:
+def _warn_of_long_search(problem: Problem, solver: str) -> None:
     """Say so before, not after, when a search without a time limit looks long."""
-    seconds = estimated_seconds(problem)
+    estimate = time_estimate(solver)
+    seconds = 0.0 if estimate is None else estimate(problem)
     if seconds > LONG:
         rows, cuts = problem.data.n_rows, int((problem.data.n_bins - 1).sum())
         warnings.warn(

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any, Self
+
 import numpy as np
 import pandas as pd
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from policytree.annotations import Column, Table
 from policytree.checks import sorted_labels, weights
+from policytree.estimators.arguments import inherits_documentation
 from policytree.estimators.base import TreeEstimator
 from policytree.estimators.inputs import weigh
 from policytree.estimators.search import Job
@@ -18,6 +23,8 @@ from policytree.weighting.label_weights import class_balanced_weights
 OBJECTIVES = ("accuracy", "balanced_accuracy")
 
 
+@inherits_documentation
+@dataclass(eq=False, repr=False)
 class OptimalTreeClassifier(ClassifierMixin, TreeEstimator):
     """The classification tree of least weighted error plus a price per leaf, with a proof.
 
@@ -33,18 +40,14 @@ class OptimalTreeClassifier(ClassifierMixin, TreeEstimator):
         Smallest number of rows in a leaf (weights are not counted).
     objective : {"accuracy", "balanced_accuracy"}, default "accuracy"
         Whether every unit of weight counts alike, or every class (weights are then divided by their class's total).
-    solver, solver_options, guesses, time_limit, memory_limit, max_bins, n_jobs, random_state, verbose
-        As for :class:`PolicyTree`.
-    max_leaf_nodes, feature_costs, split_features, root_feature
-        As for :class:`PolicyTree`; costs of tests are in errors per person, by the weights that the objective counts.
 
     Attributes
     ----------
     classes_ : ndarray of shape (K,)
         The labels, sorted.
-    tree_, objective_value_, objective_bound_, optimality_gap_, status_, solution_, guesses_, expected_cost_
-        As for :class:`PolicyTree`; the objective is the weighted error rate plus the price of the leaves and
-        the expected cost of tests.
+    objective_value_ : float
+        The weighted error rate of the training rows plus the price of the leaves and ``expected_cost_`` (tests cost
+        errors per person, by the weights that the objective counts).
     node_values_ : ndarray of shape (node_count, K)
         Share of every class in every node, by the weights that the objective counts.
 
@@ -57,46 +60,12 @@ class OptimalTreeClassifier(ClassifierMixin, TreeEstimator):
     (['no', 'yes'], 0.2)
     """
 
-    def __init__(
-        self,
-        regularization=0.01,
-        max_depth=3,
-        min_samples_leaf=1,
-        objective="accuracy",
-        solver="direct",
-        solver_options=None,
-        guesses=None,
-        time_limit=None,
-        memory_limit=None,
-        max_bins=None,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-        *,
-        max_leaf_nodes=None,
-        feature_costs=None,
-        split_features=None,
-        root_feature=None,
-    ):
-        self.regularization = regularization
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.objective = objective
-        self.solver = solver
-        self.solver_options = solver_options
-        self.guesses = guesses
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.max_bins = max_bins
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.max_leaf_nodes = max_leaf_nodes
-        self.feature_costs = feature_costs
-        self.split_features = split_features
-        self.root_feature = root_feature
+    regularization: float = 0.01
+    max_depth: int | None = 3
+    min_samples_leaf: int = 1
+    objective: str = "accuracy"
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Table, y: Column, sample_weight: Column | None = None) -> Self:
         """Find the tree.
 
         Parameters
@@ -135,24 +104,24 @@ class OptimalTreeClassifier(ClassifierMixin, TreeEstimator):
         hit = np.eye(len(self.classes_))[codes]
         return self._job(X, 1.0 - hit, hit, weight, self.classes_)
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: Table) -> np.ndarray:
         """Return the class of every row, in the user's labels; shape (n,)."""
         leaves = self.apply(X)
         return self.classes_[self.tree_.action[leaves]]
 
-    def predict_proba(self, X) -> np.ndarray:
+    def predict_proba(self, X: Table) -> np.ndarray:
         """Return the weighted share of every class in the leaf of every row; shape (n, K)."""
         leaves = self.apply(X)
         return self.node_values_[leaves]
 
-    def score(self, X, y, sample_weight=None) -> float:
+    def score(self, X: Table, y: Column, sample_weight: Column | None = None) -> float:
         """Return the (weighted) share of rows whose class is predicted; labels of any type."""
         predicted = label_codes(self.predict(X), self.classes_)
         hit = label_codes(label_column(y, predicted), self.classes_) == predicted
         return float(np.average(hit, weights=weights(sample_weight, len(hit), "X")))
 
 
-def label_column(y, X: np.ndarray) -> np.ndarray:
+def label_column(y: Any, X: np.ndarray) -> np.ndarray:
     """Labels of any type as one column, none missing, as many as X has rows."""
     y = column_or_1d(_labels_as_given(y), warn=True)
     if pd.isna(y).any() or (y.dtype.kind == "f" and np.isinf(y).any()):

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any, Self
+
 import numpy as np
 import pandas as pd
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from policytree.annotations import Column, Table
 from policytree.checks import sorted_labels, weights
+from policytree.estimators.arguments import inherits_documentation
 from policytree.estimators.base import TreeEstimator
 from policytree.estimators.classifier import label_codes, label_column
 from policytree.estimators.inputs import reward_matrix, weigh
@@ -16,6 +21,8 @@ from policytree.exceptions import InputError
 from policytree.weighting.label_weights import cost_matrix_losses
 
 
+@inherits_documentation
+@dataclass(eq=False, repr=False)
 class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
     """The tree of least mean cost plus a price per leaf, with a proof.
 
@@ -32,10 +39,6 @@ class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
         ``max_leaf_nodes``).
     min_samples_leaf : int, default 1
         Smallest number of rows in a leaf (weights are not counted).
-    solver, solver_options, guesses, time_limit, memory_limit, max_bins, n_jobs, random_state, verbose
-        As for :class:`PolicyTree`.
-    max_leaf_nodes, feature_costs, split_features, root_feature
-        As for :class:`PolicyTree`; costs of tests are in the unit of the other costs.
 
     Attributes
     ----------
@@ -44,9 +47,8 @@ class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
         ``fit``.
     cost_table_ : DataFrame or None
         ``costs`` with labels, true classes as index.
-    tree_, objective_value_, objective_bound_, optimality_gap_, status_, solution_, guesses_, expected_cost_
-        As for :class:`PolicyTree`; the objective is the weighted mean cost plus the price of the leaves and
-        the expected cost of tests.
+    objective_value_ : float
+        The weighted mean cost of the training rows plus the price of the leaves and ``expected_cost_``.
     node_values_ : ndarray of shape (node_count, K)
         Weighted mean cost of predicting every class in every node.
 
@@ -60,46 +62,12 @@ class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
     (['well', 'ill', 'ill', 'ill'], 0.25)
     """
 
-    def __init__(
-        self,
-        costs=None,
-        regularization=0.0,
-        max_depth=3,
-        min_samples_leaf=1,
-        solver="direct",
-        solver_options=None,
-        guesses=None,
-        time_limit=None,
-        memory_limit=None,
-        max_bins=None,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-        *,
-        max_leaf_nodes=None,
-        feature_costs=None,
-        split_features=None,
-        root_feature=None,
-    ):
-        self.costs = costs
-        self.regularization = regularization
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.solver = solver
-        self.solver_options = solver_options
-        self.guesses = guesses
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.max_bins = max_bins
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.max_leaf_nodes = max_leaf_nodes
-        self.feature_costs = feature_costs
-        self.split_features = split_features
-        self.root_feature = root_feature
+    costs: Any = None
+    regularization: float = 0.0
+    max_depth: int | None = 3
+    min_samples_leaf: int = 1
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Table, y: Column, sample_weight: Column | None = None) -> Self:
         """Find the tree.
 
         Parameters
@@ -150,17 +118,17 @@ class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
         frame = cost_matrix_losses(labels, self.cost_table_)
         return frame.columns.to_numpy(), frame.to_numpy(dtype=np.float64)
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: Table) -> np.ndarray:
         """Return the class of every row, in the user's labels; shape (n,)."""
         leaves = self.apply(X)
         return self.classes_[self.tree_.action[leaves]]
 
-    def predict_cost(self, X) -> np.ndarray:
+    def predict_cost(self, X: Table) -> np.ndarray:
         """Return the mean training cost of every class in the leaf of every row; shape (n, K)."""
         leaves = self.apply(X)
         return self.node_values_[leaves]
 
-    def score(self, X, y, sample_weight=None) -> float:
+    def score(self, X: Table, y: Column, sample_weight: Column | None = None) -> float:
         """Minus the (weighted) mean cost of the predictions, so that larger is better.
 
         Parameters

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from sklearn.base import BaseEstimator
+import functools
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
+
 from sklearn.utils.validation import check_is_fitted
 
+from policytree.annotations import Column, PerTreatment, Table
 from policytree.binning import FeatureEncoder
+from policytree.estimators.arguments import SearchArguments, inherits_documentation
 from policytree.estimators.policy import PolicyTree
 from policytree.weighting import RewardEstimator
 
-_TREE_PARAMETERS = (
-    "max_depth", "regularization", "min_samples_leaf", "min_samples_per_treatment", "direction", "solver",
-    "solver_options", "guesses", "time_limit", "memory_limit", "max_bins", "n_jobs", "random_state", "verbose",
-    "max_leaf_nodes", "feature_costs", "split_features", "root_feature",
-)  # fmt: skip
 
-
-class DRPolicyTree(BaseEstimator):
+@inherits_documentation
+@dataclass(eq=False, repr=False)
+class DRPolicyTree(SearchArguments):
     """Cross-fitted doubly robust rewards, then the best tree for them.
 
     Takes the place of EconML's class of the same name, with ``score``, any number of arms and a proof.
@@ -29,11 +30,9 @@ class DRPolicyTree(BaseEstimator):
         Propensities are clipped from below at this value.
     cv : int or splitter, default 5
         Folds of cross-fitting.
-    max_depth, regularization, min_samples_leaf, min_samples_per_treatment, direction, solver
+    max_depth, regularization, min_samples_leaf, min_samples_per_treatment, direction
         As for :class:`PolicyTree`.
-    solver_options, guesses, time_limit, memory_limit, max_bins, n_jobs, verbose
-        As for :class:`PolicyTree`.
-    max_leaf_nodes, feature_costs, split_features, root_feature
+    split_features : list of column names or positions, optional
         As for :class:`PolicyTree`. The nuisance models see every column of ``X``.
     random_state : int, RandomState or None
         Seed of the folds, of learners that take one, and of the search where it needs one.
@@ -43,8 +42,9 @@ class DRPolicyTree(BaseEstimator):
     reward_estimator_ : RewardEstimator
     rewards_ : DataFrame of shape (n, K)
     policy_tree_ : PolicyTree
-        Its ``tree_``, ``treatments_``, ``objective_value_``, ``objective_bound_``, ``optimality_gap_``, ``status_``,
-        ``solution_``, ``node_values_`` and ``expected_cost_`` are attributes of this estimator too.
+        Its fitted attributes are attributes of this estimator too, those below among them.
+    treatments_, objective_value_, node_values_
+        As for :class:`PolicyTree`.
 
     Notes
     -----
@@ -53,68 +53,30 @@ class DRPolicyTree(BaseEstimator):
     exact tree search).
     """
 
-    def __init__(
-        self,
-        model_regression="auto",
-        model_propensity="auto",
-        *,
-        min_propensity=0.01,
-        cv=5,
-        max_depth=2,
-        regularization=0.0,
-        min_samples_leaf=1,
-        min_samples_per_treatment=0,
-        direction="maximize",
-        solver="direct",
-        solver_options=None,
-        guesses=None,
-        time_limit=None,
-        memory_limit=None,
-        max_bins=None,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-        max_leaf_nodes=None,
-        feature_costs=None,
-        split_features=None,
-        root_feature=None,
-    ):
-        self.model_regression = model_regression
-        self.model_propensity = model_propensity
-        self.min_propensity = min_propensity
-        self.cv = cv
-        self.max_depth = max_depth
-        self.regularization = regularization
-        self.min_samples_leaf = min_samples_leaf
-        self.min_samples_per_treatment = min_samples_per_treatment
-        self.direction = direction
-        self.solver = solver
-        self.solver_options = solver_options
-        self.guesses = guesses
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.max_bins = max_bins
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.max_leaf_nodes = max_leaf_nodes
-        self.feature_costs = feature_costs
-        self.split_features = split_features
-        self.root_feature = root_feature
+    model_regression: Any = "auto"
+    model_propensity: Any = "auto"
+    _: KW_ONLY
+    min_propensity: float = 0.01
+    cv: Any = 5
+    max_depth: int | None = 2
+    regularization: float = 0.0
+    min_samples_leaf: int = 1
+    min_samples_per_treatment: int = 0
+    direction: str = "maximize"
 
     def fit(
         self,
-        Y,
-        T,
+        Y: Column,
+        T: Column,
         *,
-        X,
-        W=None,
-        propensity=None,
-        sample_weight=None,
-        groups=None,
-        strata=None,
-        sample_treatment_costs=None,
-    ):
+        X: Table,
+        W: Table | None = None,
+        propensity: PerTreatment | None = None,
+        sample_weight: Column | None = None,
+        groups: Column | None = None,
+        strata: Column | Table | None = None,
+        sample_treatment_costs: PerTreatment | None = None,
+    ) -> Self:
         """Estimate rewards and find the tree.
 
         Parameters
@@ -147,7 +109,7 @@ class DRPolicyTree(BaseEstimator):
         InputError
             If an argument cannot be used; the message names it and the remedy.
         """
-        tree = PolicyTree(**{name: getattr(self, name) for name in _TREE_PARAMETERS})
+        tree = PolicyTree(**{name: getattr(self, name) for name in PolicyTree().get_params()})
         tree._check_arguments()  # before minutes of nuisance fits
         tree._column_arguments(FeatureEncoder.fit(X).features)
         rewards = RewardEstimator(
@@ -170,7 +132,17 @@ class DRPolicyTree(BaseEstimator):
             return getattr(self.policy_tree_, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def score(self, Y, T, *, X, W=None, propensity=None, sample_weight=None, groups=None) -> float:
+    def score(
+        self,
+        Y: Column,
+        T: Column,
+        *,
+        X: Table,
+        W: Table | None = None,
+        propensity: PerTreatment | None = None,
+        sample_weight: Column | None = None,
+        groups: Column | None = None,
+    ) -> float:
         """Doubly robust value of the policy on new rows (its negative when ``direction="minimize"``).
 
         Parameters
@@ -192,13 +164,12 @@ class DRPolicyTree(BaseEstimator):
 
 def _delegate(name: str):
     """Return a method that passes on to the fitted tree."""
-    source = getattr(PolicyTree, name)
 
+    @functools.wraps(getattr(PolicyTree, name))  # its signature and its documentation
     def method(self, *args, **kwargs):
         check_is_fitted(self, "policy_tree_")
         return getattr(self.policy_tree_, name)(*args, **kwargs)
 
-    method.__name__, method.__doc__ = name, source.__doc__
     return method
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import numbers
 import os
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
+import narwhals.stable.v2 as nw
 import numpy as np
-import pandas as pd
 
 from policytree.binning import as_pandas
-from policytree.checks import weights
+from policytree.checks import is_real, is_whole, weights
 from policytree.exceptions import InputError
+from policytree.features import Feature
 from policytree.tree import Tree
-from policytree.types import Feature
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NAMES_SHOWN = 10
 
@@ -24,15 +27,15 @@ def check_number(name: str, value, low: float, *, integer: bool = False, none: b
     """Refuse a constructor argument outside its range, in one sentence."""
     if none and value is None:
         return
-    kind = numbers.Integral if integer else numbers.Real
-    if not isinstance(value, kind) or isinstance(value, bool) or not low <= value <= LARGEST:
+    fits = is_whole if integer else is_real
+    if not fits(value) or isinstance(value, bool) or not low <= value <= LARGEST:
         what = "an integer" if integer else "a finite number"
         raise InputError(f"{name} must be {what} >= {low}{' or None' if none else ''}; got {value!r}.")
 
 
 def check_seed(random_state, name: str = "random_state") -> None:
     """Refuse what cannot seed anything, whether or not this search draws something."""
-    fits = isinstance(random_state, numbers.Integral) and 0 <= random_state < 2**32
+    fits = is_whole(random_state) and 0 <= random_state < 2**32
     if not (random_state is None or fits or isinstance(random_state, np.random.RandomState)):
         raise InputError(f"{name} must be an integer from 0 to 2**32 - 1, a RandomState or None; got {random_state!r}.")
 
@@ -41,7 +44,7 @@ def n_threads(n_jobs: int | None) -> int:
     """Threads as in joblib: None is one, -1 is all, -2 all but one."""
     if n_jobs is None:
         return 1
-    if not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
+    if not is_whole(n_jobs) or n_jobs == 0:
         raise InputError(f"n_jobs must be a nonzero integer or None; got {n_jobs!r}.")
     return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
 
@@ -66,7 +69,7 @@ def _is_list(values) -> bool:
 def _column_number(argument: str, column, features: tuple[Feature, ...]) -> int:
     """A name comes before a position: integers may be names."""
     names = [feature.name for feature in features]
-    position = isinstance(column, numbers.Integral) and not isinstance(column, bool)
+    position = is_whole(column) and not isinstance(column, bool)
     if (position or isinstance(column, str)) and str(column) in names:
         return names.index(str(column))
     if position and 0 <= column < len(names):
@@ -78,12 +81,19 @@ def _column_number(argument: str, column, features: tuple[Feature, ...]) -> int:
     )
 
 
+def _has_names(series: pd.Series) -> bool:
+    """Whether the index of a Series says more than the numbers of its rows."""
+    import pandas as pd
+
+    return not isinstance(series.index, pd.RangeIndex)
+
+
 def column_costs(argument: str, costs, features: tuple[Feature, ...]) -> np.ndarray | None:
     """A cost for every column from a mapping (columns left out: 0) or an array of shape (p,); None if all are zero."""
     if costs is None:
         return None
-    if isinstance(costs, pd.Series):
-        costs = costs.tolist() if isinstance(costs.index, pd.RangeIndex) else costs.to_dict()
+    if nw.dependencies.is_pandas_series(costs):
+        costs = costs.to_dict() if _has_names(costs) else costs.tolist()
     if isinstance(costs, Mapping):
         given = [(_column_number(argument, column, features), cost) for column, cost in costs.items()]
         if len({j for j, _ in given}) < len(given):
@@ -98,7 +108,7 @@ def column_costs(argument: str, costs, features: tuple[Feature, ...]) -> np.ndar
         given = list(enumerate(values))
     out = np.zeros(len(features))
     for j, cost in given:
-        if not isinstance(cost, numbers.Real) or isinstance(cost, (bool, np.bool_)) or not 0 <= cost <= LARGEST:
+        if not is_real(cost) or isinstance(cost, (bool, np.bool_)) or not 0 <= cost <= LARGEST:
             raise InputError(
                 f"{argument} says that column {features[j].name!r} costs {cost!r}; give a finite number >= 0."
             )

@@ -5,17 +5,21 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from sklearn.base import clone
 
+from policytree.annotations import Column, Table
 from policytree.estimators.base import TreeEstimator
 from policytree.estimators.inputs import check_number, n_threads
 from policytree.estimators.search import chosen_solver, make_guesses, search
 from policytree.exceptions import InputError, SearchWarning
 from policytree.solvers.path import solution_path
 from policytree.types import SearchLimits
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -48,13 +52,17 @@ class TreePath:
 
     def to_frame(self) -> pd.DataFrame:
         """One row a tree: low, high, n_leaves, depth, value."""
+        import pandas as pd
+
         depth = [estimator.get_depth() for estimator in self.estimators]
         return pd.DataFrame(
             {"low": self.low, "high": self.high, "n_leaves": self.n_leaves, "depth": depth, "value": self.values}
         )
 
 
-def tree_path(estimator: TreeEstimator, X, y, *, min_regularization: float = 0.0, **fit_params) -> TreePath:
+def tree_path(
+    estimator: TreeEstimator, X: Table, y: Column, *, min_regularization: float = 0.0, **fit_params: Any
+) -> TreePath:
     """Every tree that is the best one for some regularization, found without trying values of it.
 
     Parameters

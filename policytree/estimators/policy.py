@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Self
+
 import numpy as np
 
+from policytree.annotations import Column, PerTreatment, Table
 from policytree.checks import treatment_codes, weights
+from policytree.estimators.arguments import inherits_documentation
 from policytree.estimators.base import TreeEstimator
 from policytree.estimators.inputs import check_number, reward_matrix, weigh
 from policytree.estimators.search import Job
@@ -12,6 +17,8 @@ from policytree.exceptions import InputError
 from policytree.weighting.costs import treatment_costs
 
 
+@inherits_documentation
+@dataclass(eq=False, repr=False)
 class PolicyTree(TreeEstimator):
     """The best tree of given depth for a matrix of rewards, with a proof.
 
@@ -28,57 +35,14 @@ class PolicyTree(TreeEstimator):
         Smallest number of rows of every arm in a leaf; needs ``T`` at fit.
     direction : {"maximize", "minimize"}, default "maximize"
         Whether larger rewards are better, or smaller ones (rewards are then costs or bad outcomes).
-    solver : {"direct", "duplication", "sampling", "auto"}, default "direct"
-        Which search to use: exact; exact for weights rounded to integers; on samples drawn by weight; or chosen by an
-        estimate of the time (:mod:`policytree.solvers`). Rewards become weighted labels for the two in the middle.
-    solver_options : mapping, optional
-        Options of the solver, such as ``{"factor": 50}`` or ``{"amplification": 0.5, "n_draws": 8}``.
-    guesses : optional
-        What to guess from a reference model: "thresholds", "depth", "lower_bounds", a list of these, "all", a
-        :class:`policytree.guesses.ReferenceGuesses`; or the guesses themselves, :class:`policytree.guesses.Guesses`
-        (its ``reference_losses`` weighted, rows of weight 0 left out). ``status_`` is then OPTIMAL_GIVEN_GUESSES.
-    time_limit : float or None
-        Seconds of wall time; the best tree found and its gap are returned, with a :class:`SearchWarning`.
-    memory_limit : float or None
-        Bytes the search may use.
-    max_bins : int or None
-        Most distinct values a covariate keeps, 2 to 65,536: longer ones keep the thresholds nearest to their quantiles,
-        and ``status_`` is then OPTIMAL_GIVEN_GUESSES. None keeps every threshold (up to 65,535).
-    n_jobs : int or None
-        Threads. None means 1, -1 all cores. The tree does not depend on it.
-    random_state : int, RandomState or None
-        Seed of sampling and of reference models; the direct solver is deterministic.
-    verbose : int, default 0
-        1 shows the progress of the search.
-    max_leaf_nodes : int or None
-        Largest number of leaves.
-    feature_costs : mapping of column name or position to cost, or array-like of shape (p,), optional
-        What it costs to know a column, such as a test, in the reward's unit: every split on it is charged for every
-        person (unit of ``sample_weight``) who reaches it, again where a path splits on it again. Columns that a mapping
-        leaves out are free.
-    split_features : list of column names or positions, optional
-        The columns that the tree may split on. ``predict`` takes the same table as ``fit`` all the same.
-    root_feature : column name or position, or list of these, optional
-        What the first split must be on, if there is one: a single leaf stays allowed.
 
     Attributes
     ----------
     treatments_ : ndarray of shape (K,)
         The arms' labels: the columns of ``rewards``, or 0 .. K - 1.
-    tree_ : Tree
     objective_value_ : float
         Mean reward of the training rows under the tree, less (plus, if minimised) the price of its leaves and
         ``expected_cost_``.
-    expected_cost_ : float
-        What the tree's tests cost a person on average, by ``feature_costs``; 0 without.
-    objective_bound_ : float
-        No allowed tree is better than this.
-    optimality_gap_ : float
-        Their distance, >= 0; zero when ``status_`` is OPTIMAL.
-    status_ : Status
-    solution_ : Solution
-        Its ``guarantees`` hold the numbers that theorems give for this solver and these guesses, in summed losses.
-    guesses_ : Guesses or None
     node_values_ : ndarray of shape (node_count, K)
         Mean training reward of every arm in every node.
 
@@ -97,48 +61,20 @@ class PolicyTree(TreeEstimator):
     array([0, 1])
     """
 
-    def __init__(
-        self,
-        max_depth=2,
-        regularization=0.0,
-        min_samples_leaf=1,
-        min_samples_per_treatment=0,
-        direction="maximize",
-        solver="direct",
-        solver_options=None,
-        guesses=None,
-        time_limit=None,
-        memory_limit=None,
-        max_bins=None,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-        *,
-        max_leaf_nodes=None,
-        feature_costs=None,
-        split_features=None,
-        root_feature=None,
-    ):
-        self.max_depth = max_depth
-        self.regularization = regularization
-        self.min_samples_leaf = min_samples_leaf
-        self.min_samples_per_treatment = min_samples_per_treatment
-        self.direction = direction
-        self.solver = solver
-        self.solver_options = solver_options
-        self.guesses = guesses
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.max_bins = max_bins
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.max_leaf_nodes = max_leaf_nodes
-        self.feature_costs = feature_costs
-        self.split_features = split_features
-        self.root_feature = root_feature
+    max_depth: int | None = 2
+    regularization: float = 0.0
+    min_samples_leaf: int = 1
+    min_samples_per_treatment: int = 0
+    direction: str = "maximize"
 
-    def fit(self, X, rewards, T=None, sample_weight=None, sample_treatment_costs=None):
+    def fit(
+        self,
+        X: Table,
+        rewards: Table,
+        T: Column | None = None,
+        sample_weight: Column | None = None,
+        sample_treatment_costs: PerTreatment | None = None,
+    ) -> Self:
         """Find the tree.
 
         Parameters
@@ -194,12 +130,12 @@ class PolicyTree(TreeEstimator):
             raise InputError("min_samples_per_treatment needs the arm of every row; pass T to fit.")
         return treatment_codes(T, n, self.treatments_)[0]
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: Table) -> np.ndarray:
         """Return the arm the tree gives to every row, in the user's labels; shape (n,)."""
         leaves = self.apply(X)
         return self.treatments_[self.tree_.action[leaves]]
 
-    def predict_value(self, X) -> np.ndarray:
+    def predict_value(self, X: Table) -> np.ndarray:
         """Return the mean training reward of every arm in the leaf of every row; shape (n, K).
 
         In-sample means of a tree chosen on the same rewards are optimistic: use :func:`cross_val_policy_value` for
@@ -208,7 +144,7 @@ class PolicyTree(TreeEstimator):
         leaves = self.apply(X)
         return self.node_values_[leaves]
 
-    def score(self, X, rewards, sample_weight=None) -> float:
+    def score(self, X: Table, rewards: Table, sample_weight: Column | None = None) -> float:
         """Mean reward of the tree's choices on new rows (its negative when ``direction="minimize"``).
 
         Parameters

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from policytree.exceptions import InputError
 from policytree.guesses import ReferenceGuesses, resolve_guesses, snap_thresholds
-from policytree.solvers import get_solver, solver_options
+from policytree.solvers import draws, get_solver
 from policytree.solvers.guessed import solve_with_guesses
 from policytree.types import Guesses, Problem, SearchLimits, Solution
 
@@ -71,14 +71,14 @@ def _with_roots(guesses: Guesses, roots: tuple[int, ...] | None) -> Guesses:
     """A first split needs its features even where a reference model does without: these keep all their thresholds."""
     if roots is None or guesses.thresholds is None:
         return guesses
-    kept = tuple(None if j in roots and not len(t) else t for j, t in enumerate(guesses.thresholds))
+    kept = tuple(None if j in roots and t is not None and not len(t) else t for j, t in enumerate(guesses.thresholds))
     return replace(guesses, thresholds=kept)
 
 
 def chosen_solver(solver: str, options, random_state):
     """The solver as a function of problem and limits; a seed is drawn if it takes one and none is set."""
     options = dict(options or {})
-    if "random_state" in solver_options(solver):
+    if draws(solver):
         options.setdefault("random_state", _seed(random_state))
     return get_solver(solver, options)
 

@@ -1,10 +1,12 @@
-"""Boosted reference models: fitted to codes, read out as cuts, with importances."""
+"""Boosted reference models: fitted to codes, read out as cuts, with importances.
+
+scikit-learn's ensembles are imported inside functions: estimators import this room, and few fits guess.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
-from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
 
 from policytree.exceptions import InputError
 
@@ -13,6 +15,8 @@ MANY = 300_000  # entries of the table beyond which histograms are faster
 
 def make_model(kind, n_estimators: int, max_depth: int, learning_rate: float, random_state, size: int):
     """The reference model: a name ("auto", "gradient_boosting", "hist_gradient_boosting") or a classifier of these."""
+    from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
+
     if isinstance(kind, ClassifierMixin):
         return clone(kind)
     if kind == "auto":
@@ -47,6 +51,8 @@ def cut_gains(model, n_cuts: np.ndarray) -> np.ndarray:
 
 def _splits(model):
     """Every split of every tree: (column, threshold, gain)."""
+    from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
+
     if isinstance(model, GradientBoostingClassifier):
         for estimator in model.estimators_.ravel():
             tree = estimator.tree_

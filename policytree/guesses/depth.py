@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import math
-import numbers
 
+from policytree.checks import is_whole
 from policytree.exceptions import InputError
+from policytree.guesses.guess import Reference
+from policytree.types import Guesses
+
+
+def suggest_depth(reference: Reference) -> Guesses:
+    """Limit the depth to that of :func:`guess_depth` for the reference's size."""
+    return Guesses(max_depth=guess_depth(reference.n_estimators, reference.max_depth))
 
 
 def guess_depth(n_estimators: int, max_depth: int) -> int:
@@ -34,7 +41,7 @@ def guess_depth(n_estimators: int, max_depth: int) -> int:
     dimension of ensembles is bounded after Shalev-Shwartz and Ben-David (2014), Lemma 10.3, which needs K, B >= 3.
     """
     for name, value in (("n_estimators", n_estimators), ("max_depth", max_depth)):
-        if not isinstance(value, numbers.Integral) or value < 1:
+        if not is_whole(value) or value < 1:
             raise InputError(f"{name} must be an integer >= 1; got {value!r}.")
     K, B = max(int(n_estimators), 3), max(2 ** int(max_depth), 3)
     size = K * (B + 1)

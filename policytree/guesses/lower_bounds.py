@@ -5,6 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from policytree.exceptions import InputError
+from policytree.guesses.guess import Reference
+from policytree.types import Guesses
+
+
+def suggest_lower_bounds(reference: Reference) -> Guesses:
+    """Expect no set of rows to lose less than the reference does on it; see :func:`bounded_losses`."""
+    return Guesses(reference_losses=reference_losses(reference.losses, reference.actions))
 
 
 def reference_losses(losses: np.ndarray, actions) -> np.ndarray:

@@ -5,23 +5,22 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.ensemble import HistGradientBoostingClassifier
 
+from policytree.checks import is_real, is_whole
 from policytree.exceptions import InputError, SearchWarning
 from policytree.guesses.additive import additive_cuts
 from policytree.guesses.boosting import make_model, used_cuts
 from policytree.guesses.depth import guess_depth
 from policytree.guesses.elimination import as_pairs, coded, eliminate_columns, quantile_cuts
+from policytree.guesses.guess import Guess, Reference, merged
 from policytree.guesses.lower_bounds import leaf_and_reference_loss, reference_losses
-from policytree.guesses.thresholds import feature_thresholds
+from policytree.guesses.registry import ALL, GUESSES
 from policytree.types import BinnedData, Guesses
 from policytree.weighting.classification import weighted_labels
-from policytree.weighting.learners import one_thread
 
 MODELS = ("auto", "gradient_boosting", "hist_gradient_boosting", "additive")
 POOR = 0.99  # a reference that loses more than this share of what a single leaf loses has nothing to say
@@ -51,6 +50,8 @@ class ReferenceGuesses:
     tolerance : float, default 0
         How much weighted training accuracy column elimination may cost.
     random_state : int, default 0
+    further : tuple of str
+        Further guesses, by their names in :data:`policytree.guesses.GUESSES`.
 
     Notes
     -----
@@ -69,6 +70,7 @@ class ReferenceGuesses:
     learning_rate: float = 0.1
     tolerance: float = 0.0
     random_state: int = 0
+    further: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         known = isinstance(self.model, ClassifierMixin) or (isinstance(self.model, str) and self.model in MODELS)
@@ -78,11 +80,21 @@ class ReferenceGuesses:
         guess_depth(self.n_estimators, self.max_depth)
         for name in ("tolerance", "learning_rate"):
             value = getattr(self, name)
-            if not isinstance(value, Real) or not 0 <= value < np.inf:
+            if not is_real(value) or not 0 <= value < np.inf:
                 raise InputError(f"{name} must be a number >= 0; got {value!r}.")
         seed = self.random_state
-        if seed is not None and not (isinstance(seed, Integral) and 0 <= seed < 2**32):
+        if seed is not None and not (is_whole(seed) and 0 <= seed < 2**32):
             raise InputError(f"random_state must be an integer from 0 to 2**32 - 1 or None; got {seed!r}.")
+        if not isinstance(self.further, tuple) or not set(self.further) <= set(GUESSES):
+            raise InputError(f"further must be a tuple of {', '.join(map(repr, GUESSES))}; got {self.further!r}.")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the guesses that are taken, as :data:`policytree.guesses.GUESSES` has them."""
+        return tuple(name for name in GUESSES if name in self.further or (name in ALL and getattr(self, name)))
+
+    def _chosen(self) -> list[Guess]:
+        return [GUESSES[name] for name in self.names]
 
     def make(self, data: BinnedData, losses: np.ndarray) -> tuple[Guesses, dict[str, float | str]]:
         """Fit the reference and take the guesses.
@@ -106,36 +118,41 @@ class ReferenceGuesses:
         SearchWarning
             If the reference is hardly better than a single leaf.
         """
-        depth = guess_depth(self.n_estimators, self.max_depth) if self.depth else None
+        from policytree.weighting.learners import one_thread
+
         with np.errstate(over="ignore"):
             if not np.isfinite(np.ptp(losses, axis=1).sum()):
                 raise InputError("losses are too large to be added up; divide them by a constant.")
         if losses.shape[1] == 1 or not (losses.max(axis=1) > losses.min(axis=1)).any() or not len(data.codes):
-            report = "There is nothing to guess: every action, or every row, is like the others."
-            return Guesses(max_depth=depth), {"reference": report}
+            return Guesses(), {
+                "reference": "There is nothing to guess: every action, or every row, is like the others."
+            }
         labels = weighted_labels(-losses)
         label, weight = labels.label.astype(np.int64), labels.weight
-        if len(np.unique(label)) == 1:
-            cuts, actions = [np.empty(0, np.int64)] * len(data.codes), np.full(len(losses), label[0])
+        codes = data.codes[:, labels.row]
+        if len(np.unique(label)) == 1 or not codes.any():  # nothing to tell apart, or nothing to tell it by
+            best = int(np.argmax(np.bincount(label, weights=weight)))
+            cuts, actions = [np.empty(0, np.int64)] * len(codes), np.full(len(losses), best)
         else:
             weight = weight / weight.mean()  # boosting's stopping rules and priors are not free of scale
             with one_thread():
-                cuts, predict = self._fit(data.codes[:, labels.row], label, weight)
+                cuts, predict = self._fit(codes, label, weight)
                 actions = predict(data.codes)
-        bounds = reference_losses(losses, actions)
-        report = _report(losses, bounds, actions)
-        if self.thresholds:
+        report = _report(losses, reference_losses(losses, actions), actions)
+        if self._needs_cuts:
             report["kept_thresholds"] = float(sum(map(len, cuts)))
             report["all_thresholds"] = float((data.n_bins - 1).sum())
-        guesses = Guesses(
-            max_depth=depth,
-            thresholds=feature_thresholds(data, cuts) if self.thresholds else None,
-            reference_losses=bounds if self.lower_bounds else None,
-        )
-        return guesses, report
+        reference = Reference(data, losses, actions, cuts, self.n_estimators, self.max_depth)
+        return merged(guess.suggest(reference) for guess in self._chosen()), report
+
+    @property
+    def _needs_cuts(self) -> bool:
+        return any(guess.needs_cuts for guess in self._chosen())
 
     def _fit(self, codes: np.ndarray, label: np.ndarray, weight: np.ndarray):
         """Cuts and a function from codes to predicted actions."""
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
         additive = isinstance(self.model, str) and self.model == "additive"
         kind = "auto" if additive else self.model
         size = self.n_estimators, self.max_depth, self.learning_rate, self.random_state
@@ -147,7 +164,7 @@ class ReferenceGuesses:
             histograms = isinstance(model, HistGradientBoostingClassifier)
             first = as_pairs(quantile_cuts(codes, 254 if histograms else int(codes.max())))
             model.fit(coded(first, codes), label, sample_weight=weight)
-            if not self.thresholds:
+            if not self._needs_cuts:
                 return [], lambda codes: model.predict(coded(first, codes))
             columns, start = np.unique(first[:, 0], return_index=True)
             used = used_cuts(model, len(columns))
@@ -180,8 +197,8 @@ def resolve_guesses(guesses, random_state: int = 0) -> Guesses | ReferenceGuesse
     Parameters
     ----------
     guesses : None, str, sequence of str, ReferenceGuesses or Guesses
-        "thresholds", "depth", "lower_bounds", several of them, or "all", from a default reference model; a configured
-        one; or the guesses themselves.
+        Names in :data:`policytree.guesses.GUESSES`, one or several, or "all" for "thresholds", "depth" and
+        "lower_bounds", from a default reference model; a configured one; or the guesses themselves.
     random_state : int
         Seed of a default reference model.
 
@@ -192,15 +209,15 @@ def resolve_guesses(guesses, random_state: int = 0) -> Guesses | ReferenceGuesse
     """
     if guesses is None or isinstance(guesses, (Guesses, ReferenceGuesses)):
         return guesses
-    names = ("thresholds", "depth", "lower_bounds")
     if isinstance(guesses, str):
-        wanted = names if guesses == "all" else (guesses,)
+        wanted = ALL if guesses == "all" else (guesses,)
     else:
         wanted = tuple(guesses) if isinstance(guesses, Iterable) and not isinstance(guesses, type) else ()
-    unknown = [name for name in wanted if name not in names]
+    unknown = [name for name in wanted if name not in GUESSES]
     if unknown or not wanted:
         raise InputError(
-            f"guesses={guesses!r} is not known; use 'thresholds', 'depth', 'lower_bounds', a list of them, 'all', a "
+            f"guesses={guesses!r} is not known; use {', '.join(map(repr, GUESSES))}, a list of them, 'all', a "
             "ReferenceGuesses or a Guesses."
         )
-    return ReferenceGuesses(**{name: name in wanted for name in names}, random_state=random_state)
+    further = tuple(name for name in wanted if name not in ALL)
+    return ReferenceGuesses(**{name: name in wanted for name in ALL}, random_state=random_state, further=further)

@@ -8,7 +8,14 @@ import numpy as np
 
 from policytree.binning import midpoints
 from policytree.exceptions import InputError
-from policytree.types import CATEGORICAL, BinnedData, Feature
+from policytree.features import CATEGORICAL, Feature
+from policytree.guesses.guess import Reference
+from policytree.types import BinnedData, Guesses
+
+
+def suggest_thresholds(reference: Reference) -> Guesses:
+    """Keep the thresholds that the reference needs; see :func:`policytree.guesses.eliminate_columns`."""
+    return Guesses(thresholds=feature_thresholds(reference.data, reference.cuts))
 
 
 def feature_thresholds(data: BinnedData, cuts: list[np.ndarray]) -> tuple[np.ndarray, ...]:

@@ -82,7 +82,7 @@ def _describe_numpy(label: np.generic) -> Any:
     if not _NUMPY_TYPES.fullmatch(name):
         return _UNKNOWN
     if kind in "Mm":
-        value = int(label.astype(np.int64))
+        value: Any = int(label.astype(np.int64))
     else:
         value = float_to_json(label.item()) if kind == "f" else label.item()
     return {"type": "numpy", "dtype": name, "value": value}
@@ -115,7 +115,7 @@ def _read_numpy(data: dict) -> Any:
     if not (isinstance(name, str) and _NUMPY_TYPES.fullmatch(name)):
         raise ValueError(name)
     dtype = np.dtype(name)
-    wanted = {"b": bool, "U": str, "f": (int, float, str)}.get(dtype.kind, int)
+    wanted: Any = {"b": bool, "U": str, "f": (int, float, str)}.get(dtype.kind, int)
     if not isinstance(value, wanted) or (isinstance(value, bool) and dtype.kind != "b"):
         raise TypeError(value)
     if dtype.kind in "Mm":

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from policytree.exceptions import InputError
+from policytree.features import CATEGORICAL, NUMERIC, Feature
 from policytree.serialization.labels import float_from_json, float_to_json, label_from_json, label_to_json
 from policytree.tree import TREE_LEAF, TREE_UNDEFINED, Tree
-from policytree.types import CATEGORICAL, NUMERIC, Feature
 
 FORMAT = "policytree.tree"
 VERSION = 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from policytree.exceptions import InputError
@@ -11,9 +11,17 @@ from policytree.solvers.auto import solve_auto
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.duplication import solve_duplication
 from policytree.solvers.sampling import solve_sampling
+from policytree.types import Problem, Solution
 
-SOLVERS = {"direct": solve_direct}  # these prove the optimum of the problem as stated
-APPROXIMATE_SOLVERS = {"auto": solve_auto, "duplication": solve_duplication, "sampling": solve_sampling}
+Solver = Callable[..., Solution]  # (Problem, SearchLimits | None, **options) -> Solution
+
+SOLVERS: dict[str, Solver] = {"direct": solve_direct}  # these prove the optimum of the problem as stated
+APPROXIMATE_SOLVERS: dict[str, Solver] = {
+    "auto": solve_auto,
+    "duplication": solve_duplication,
+    "sampling": solve_sampling,
+}
+ALL_SOLVERS: dict[str, Solver] = SOLVERS | APPROXIMATE_SOLVERS
 
 
 def get_solver(name: str, options: Mapping | None = None):
@@ -30,35 +38,47 @@ def get_solver(name: str, options: Mapping | None = None):
     InputError
         If there is no such solver, or it knows no such option.
     """
-    known = SOLVERS | APPROXIMATE_SOLVERS
-    if not isinstance(name, str) or name not in known:
-        raise InputError(f"solver={name!r} is not known; use one of {', '.join(map(repr, known))}.")
+    if not isinstance(name, str) or name not in ALL_SOLVERS:
+        raise InputError(f"solver={name!r} is not known; use one of {', '.join(map(repr, ALL_SOLVERS))}.")
     if not options:
-        return known[name]
+        return ALL_SOLVERS[name]
     allowed = solver_options(name)
     unknown = [option for option in options if option not in allowed]
     if unknown:
         raise InputError(
             f"solver_options holds {unknown[0]!r}, which solver={name!r} does not know; it knows {', '.join(allowed)}."
         )
-    if not callable(options.get("solve", known[name])):
+    if not callable(options.get("solve", ALL_SOLVERS[name])):
         raise InputError(f"solve must be a solver, a function of problem and limits; got {options['solve']!r}.")
-    return partial(known[name], **options)
+    return partial(ALL_SOLVERS[name], **options)
 
 
 def solver_options(name: str) -> tuple[str, ...]:
     """Names of the options of a solver."""
-    parameters = inspect.signature((SOLVERS | APPROXIMATE_SOLVERS)[name]).parameters.values()
+    parameters = inspect.signature(ALL_SOLVERS[name]).parameters.values()
     return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
 
 
+def draws(name: str) -> bool:
+    """Whether a solver draws random numbers: then it takes a seed, ``random_state``. Unknown names draw nothing."""
+    return isinstance(name, str) and name in ALL_SOLVERS and "random_state" in solver_options(name)
+
+
+def time_estimate(name: str) -> Callable[[Problem], float] | None:
+    """How to estimate a solver's seconds, if its function says so by an attribute ``estimated_seconds``."""
+    return getattr(ALL_SOLVERS[name], "estimated_seconds", None)
+
+
 __all__ = [
+    "ALL_SOLVERS",
     "APPROXIMATE_SOLVERS",
     "SOLVERS",
+    "draws",
     "get_solver",
     "solve_auto",
     "solve_direct",
     "solve_duplication",
     "solve_sampling",
     "solver_options",
+    "time_estimate",
 ]

@@ -6,10 +6,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from policytree.solvers import binary_kernels as kernels
 from policytree.solvers.fixed_point import to_fixed_point
+from policytree.solvers.kernels.layout import CACHE, COUNTERS, HITS, INF, NODES, OPEN, SIMILAR, STOP
+from policytree.solvers.kernels.pair_layout import BYTES, N_SOLVED, UNKNOWN, Blocks, PairRows, PairScratch, Size, Upper
+from policytree.solvers.kernels.pair_search import bound_across, solve_four
+from policytree.solvers.kernels.pair_sums import fill_products, open_three, open_two
 from policytree.solvers.node import Node
-from policytree.solvers.search_kernels import N_COUNTERS, OPEN
 from policytree.types import Problem
 
 Tree = list[tuple[int, int]]
@@ -52,8 +54,8 @@ def _common_zeros(losses: np.ndarray) -> int:
 def _aligned(shape: Iterable[int], kind: np.dtype) -> np.ndarray:
     """Zeros that start where a vector may."""
     size = int(np.prod(tuple(shape)))
-    raw = np.zeros(size * kind.itemsize + kernels.BYTES, np.uint8)
-    first = -raw.ctypes.data % kernels.BYTES
+    raw = np.zeros(size * kind.itemsize + BYTES, np.uint8)
+    first = -raw.ctypes.data % BYTES
     return raw[first : first + size * kind.itemsize].view(kind)
 
 
@@ -62,30 +64,30 @@ class BinaryRoot:
 
     def __init__(self, node: Node, kind: np.dtype, flag: np.ndarray):
         n, m = node.codes.shape
-        shift = _common_zeros(node.planes[0]) if kind != np.int64 else 0
+        shift = _common_zeros(node.losses[0]) if kind != np.int64 else 0
         self.kind = kind
-        lanes = kernels.BYTES // kind.itemsize
+        lanes = BYTES // kind.itemsize
         width = -(-n // lanes) * lanes
-        self.size = kernels.Size(n, width, shift, int(node.lam))
+        self.size = Size(n, width, shift, node.penalty)
         self.rare = np.where(2 * (node.codes == 1).sum(axis=1) <= m, 1, 0)
-        losses = node.planes[0] >> shift
+        losses = node.losses[0] >> shift
         products, floors = _aligned((m, width), self.kind), _aligned((m, width), self.kind)
         start = np.empty(m + 1, np.int32)
         count = np.count_nonzero(node.codes == self.rare[:, None])
         items = np.empty(count, np.int32)
         on = np.empty((n, m), np.uint8)
-        kernels.fill_products(node.codes, losses, self.rare, products.reshape(m, width), start, items, on)
+        fill_products(node.codes, losses, self.rare, products.reshape(m, width), start, items, on)
         np.minimum(products, 0, out=floors)
-        self.data = kernels.Rows(products, floors, items, start, losses, on, np.ascontiguousarray(node.planes[-2:]))
+        self.data = PairRows(products, floors, items, start, losses, on, np.ascontiguousarray(node.keys))
         self.rows = np.arange(m, dtype=np.int32)
         self.cube: np.ndarray | None = None
         self.node = self.new_node()
-        self.counters = np.zeros(N_COUNTERS, np.int64)
+        self.counters = np.zeros(len(COUNTERS), np.int64)
         work = self.new_work()
         shared = self.rows, m, self.data, self.node, work, self.size, self.counters
-        two = kernels.open_two(*shared)
-        self.first = work.junk.copy()  # the value of depth two with each column as the first split
-        self.three = min(two, kernels.open_three(*shared, flag)[0])
+        two = open_two(*shared)
+        self.first = work.by_split.copy()  # the value of depth two with each column as the first split
+        self.three = min(two, open_three(*shared, flag)[0])
 
     @staticmethod
     def bytes(node: Node, kind: np.dtype, useful: int) -> int:
@@ -94,7 +96,7 @@ class BinaryRoot:
         shared = 8 * (2 * n) ** 3 if useful > 4 and 8 * (2 * n) ** 3 <= MOST_SHARED else 0
         return 5 * kind.itemsize * n**3 + 3 * (2 * n) ** 2 * 8 + n * m * (2 * kind.itemsize + 9) + shared
 
-    def new_node(self) -> kernels.Blocks:
+    def new_node(self) -> Blocks:
         """Blocks of one node."""
         n, width = self.size.n, self.size.width
         shapes = (n, width), (n, width), (n, n, width), (width,), (width,)
@@ -102,50 +104,51 @@ class BinaryRoot:
         V2, V3, root3 = np.empty((3, 2 * n), np.int64)
         totals, K, R, P = (np.empty(shape, np.int64) for shape in (4, (2, n), 2 * n * n, 4 * n * n))
         first, listed = np.empty(n + 1, np.int64), np.empty(len(self.data.items), np.int32)
-        own, unshared = kernels.Upper(G, F, one, low, totals, P), np.empty(0, np.int64)
-        return kernels.Blocks(G, F, J, one, low, totals, K, V2, R, V3, root3, P, first, listed, unshared, -1, own)
+        own, unshared = Upper(G, F, one, low, totals, P), np.empty(0, np.int64)
+        return Blocks(G, F, J, one, low, totals, K, V2, R, V3, root3, P, first, listed, unshared, -1, own)
 
     def share(self, useful: int) -> None:
         """For depth five and more: let the searches below all first splits share their values of depth two."""
         size = (2 * self.size.n) ** 3
         if useful > 4 and self.cube is None and 8 * size <= MOST_SHARED:
-            self.cube = np.full(size, kernels.UNKNOWN)
+            self.cube = np.full(size, UNKNOWN)
 
-    def below(self, node: kernels.Blocks, literal: int) -> kernels.Blocks:
+    def below(self, node: Blocks, literal: int) -> Blocks:
         """Return the node's blocks for the rows of one literal, with the values that all searches share."""
         if self.cube is None or literal < 0:
             return node
         n2 = (2 * self.size.n) ** 2
         P = self.cube[literal * n2 : (literal + 1) * n2]
-        return node._replace(P=P, cube=self.cube, literal=literal, upper=self.node.upper)
+        return node._replace(pair_values=P, cube=self.cube, literal=literal, upper=self.node.upper)
 
-    def new_work(self) -> kernels.Scratch:
+    def new_work(self) -> PairScratch:
         """Scratch of one worker."""
         n, width = self.size.n, self.size.width
         T, complement, diagonal = (_aligned(shape, self.kind) for shape in ((n, n, width), (n, width), (width,)))
         out = _aligned((4, width), self.kind).reshape(4, width)
         junk, first, state = np.empty(n, np.int64), np.empty(n + 1, np.int64), np.full(n + 1, -1, np.int64)
         listed = np.empty(len(self.data.items), np.int32)
-        return kernels.Scratch(T, complement, diagonal, out, junk, first, listed, state)
+        return PairScratch(T, complement, diagonal, out, junk, first, listed, state)
 
 
 class _View:
     """Order of a node's columns, and bounds of its literals' rows (column, and n + column where it is on)."""
 
-    def __init__(self, node: kernels.Blocks, size: kernels.Size):
+    def __init__(self, node: Blocks, size: Size):
         n = size.n
-        on = node.low[:n].astype(np.int64)
+        on = node.floor_diagonal[:n].astype(np.int64)
         floors = np.concatenate([node.totals[1] - on, on]) << size.shift
-        self.V = np.minimum(node.V2, floors + 4 * size.lam)  # a tree deeper than two has four leaves
-        self.order = np.argsort(node.V2[:n] + node.V2[n:], kind="stable")
-        self.node = node._replace(**{name: getattr(node, name).copy() for name in ("G", "F", "one", "low", "totals")})
+        self.V = np.minimum(node.two, floors + 4 * size.penalty)  # a tree deeper than two has four leaves
+        self.order = np.argsort(node.two[:n] + node.two[n:], kind="stable")
+        kept = ("sums", "floors", "diagonal", "floor_diagonal", "totals")
+        self.node = node._replace(**{name: getattr(node, name).copy() for name in kept})
         self.size = size
 
     def tighten(self, k: int) -> None:
         """Bounds of column k's sides from all others."""
         for s in range(2):
             side = s * self.size.n + k
-            self.V[side] = max(self.V[side], kernels.bound_across(k, s, self.V, self.node, self.size))
+            self.V[side] = max(self.V[side], bound_across(k, s, self.V, self.node, self.size))
 
 
 class BinaryStack:
@@ -156,9 +159,9 @@ class BinaryStack:
 
     def __init__(self, root: BinaryRoot, useful: int):
         self.root, self.useful = root, useful
-        self.counters = np.zeros(N_COUNTERS, np.int64)
+        self.counters = np.zeros(len(COUNTERS), np.int64)
         self.work = root.new_work()
-        self.sides = np.zeros((SIDE_ROWS if useful > 4 else 1, kernels.N_CACHE), np.int64)
+        self.sides = np.zeros((SIDE_ROWS if useful > 4 else 1, N_SOLVED), np.int64)
         self.solved: dict[tuple[int, int, int], tuple[int, Tree | None]] = {}
         if useful > 4:
             self.node, self.view = root.new_node(), _View(root.node, root.size)
@@ -167,7 +170,7 @@ class BinaryStack:
         """Search root column f, to the end even if ``first``: returns value and tree, or the budget and None."""
         self.flag = flag
         root, n = self.root, self.root.size.n
-        V2, V3, root3 = root.node.V2, root.node.V3, root.node.root3
+        V2, V3, root3 = root.node.two, root.node.three, root.node.three_splits
         if self.useful <= 3:
             off, on = int(V2[f]), int(V2[n + f])
             tree = self._splits(f) if on + off < budget else None
@@ -190,11 +193,11 @@ class BinaryStack:
         return done
 
     def _stopped(self) -> bool:
-        return self.flag[kernels.S_STOP] != 0
+        return self.flag[STOP] != 0
 
-    def _four(self, columns: np.ndarray, three: int, budget: int, node: kernels.Blocks):
+    def _four(self, columns: np.ndarray, three: int, budget: int, node: Blocks):
         root = self.root
-        return kernels.solve_four(
+        return solve_four(
             columns, three, budget, root.data, node, self.work, root.size, self.sides, self.counters, self.flag
         )
 
@@ -207,7 +210,7 @@ class BinaryStack:
         """Solve both sides of a split: its value and tree if they are below the budget, else a bound and None."""
         n, V = self.root.size.n, view.V
         trees: list = [None, None]
-        if self.flag[kernels.S_SIMILAR] != 0:
+        if self.flag[SIMILAR] != 0:
             view.tighten(k)
         on = self.root.data.on[k, rows] != 0
         for s in (1, 0):  # the smaller side first
@@ -233,21 +236,21 @@ class BinaryStack:
         ``literal``: the one whose rows these are, -1 after more than one split.
         """
         losses, keys = self.root.data.losses, self.root.data.keys
-        shift, lam = self.root.size.shift, self.root.size.lam
-        self.counters[kernels.C_NODES] += 1
+        shift, penalty = self.root.size.shift, self.root.size.penalty
+        self.counters[NODES] += 1
         total, floor = int(losses[rows].sum()) << shift, int(np.minimum(losses[rows], 0).sum()) << shift
-        best, tree = min(0, total) + lam, [(-1, 0)]
-        if best <= floor + 2 * lam:
+        best, tree = min(0, total) + penalty, [(-1, 0)]
+        if best <= floor + 2 * penalty:
             return best, tree
         key = (int(keys[0, rows].sum()), int(keys[1, rows].sum()), depth)
-        if self.flag[kernels.S_CACHE] != 0 and key in self.solved:
+        if self.flag[CACHE] != 0 and key in self.solved:
             value, known = self.solved[key]
             if known is not None or value >= budget:
-                self.counters[kernels.C_HITS] += 1
+                self.counters[HITS] += 1
                 return value, known
         value, tree = self._open(rows, depth, budget, best, tree, floor, literal)
         if self._stopped():  # nothing was proved
-            return floor + lam, None
+            return floor + penalty, None
         if len(self.solved) >= CACHE_ROWS:
             self.solved.clear()
         self.solved[key] = value, tree
@@ -255,25 +258,25 @@ class BinaryStack:
 
     def _open(self, rows, depth, budget, best, tree, floor, literal):
         """Solve a node that is no leaf and was not met before, by depth two, three and so on."""
-        root, lam = self.root, self.root.size.lam
+        root, penalty = self.root, self.root.size.penalty
         node = root.below(self.node, literal)
         shared = root.data, node, self.work, root.size, self.counters
-        value = int(kernels.open_two(rows, len(rows), *shared))
+        value = int(open_two(rows, len(rows), *shared))
         if value < best:
             best, tree = value, [(OPEN_FOUR, 0)]
-        useful, rest = _capped(min(budget, best), floor, depth, lam)
+        useful, rest = _capped(min(budget, best), floor, depth, penalty)
         if useful >= 3:
-            three, k = kernels.open_three(rows, len(rows), *shared, self.flag)
+            three, k = open_three(rows, len(rows), *shared, self.flag)
             if not self._stopped() and three < best:
                 best, tree = int(three), self._splits(int(k))
             three = best
-            useful, rest = _capped(min(budget, best), floor, depth, lam)
+            useful, rest = _capped(min(budget, best), floor, depth, penalty)
         if not self._stopped() and useful > 3:
             view = _View(node, root.size)
             if useful == 4:
                 value, k, bound = self._four(view.order, three, min(budget, best), node)
                 if not self._stopped() and k >= 0:
-                    best, tree = int(value), self._splits(int(k), node.root3)
+                    best, tree = int(value), self._splits(int(k), node.three_splits)
                 rest = min(rest, int(bound))
             else:
                 for k in map(int, view.order):
@@ -282,12 +285,12 @@ class BinaryStack:
         return (best, tree) if best < budget else (min(best, rest), None)
 
 
-def _capped(top: int, floor: int, depth: int, lam: int) -> tuple[int, int]:
+def _capped(top: int, floor: int, depth: int, penalty: int) -> tuple[int, int]:
     """Depth that can pay, and the least cost of what is cut off.
 
-    A tree of h leaves costs at least ``floor + h * lam``, and has depth at most h - 1.
+    A tree of h leaves costs at least ``floor + h * penalty``, and has depth at most h - 1.
     """
-    leaves = depth if lam == 0 else max(-(-(top - floor) // lam) - 1, 1)
-    if leaves - 1 < depth and lam > 0:
-        return leaves - 1, floor + (leaves + 1) * lam
-    return depth, kernels.INF
+    leaves = depth if penalty == 0 else max(-(-(top - floor) // penalty) - 1, 1)
+    if leaves - 1 < depth and penalty > 0:
+        return leaves - 1, floor + (leaves + 1) * penalty
+    return depth, INF

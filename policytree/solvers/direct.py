@@ -5,17 +5,29 @@ from __future__ import annotations
 import functools
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from policytree.binning import bin_matrix
-from policytree.solvers import search_kernels as kernels
 from policytree.solvers.binary import BinaryRoot, BinaryStack, blocks_for
 from policytree.solvers.clock import Clock
+from policytree.solvers.compilation import is_special, load_kernels, needed_kernels
+from policytree.solvers.estimate import estimated_seconds
 from policytree.solvers.fixed_point import MOST_PRICED, FixedPoint, to_fixed_point
+from policytree.solvers.kernels.layout import COUNTERS, CUTS, FEASIBLE, INF, NODES, SIMILAR, TWO, UNLIMITED
+from policytree.solvers.kernels.sums import best_one_split
+from policytree.solvers.kernels.sweep_tables import SweepTables, make_tables
 from policytree.solvers.look_ahead import look_ahead
-from policytree.solvers.node import Splits, expand, grow_fully, new_control, prepare, refuse_memory, rows_of
+from policytree.solvers.node import (
+    Splits,
+    depth_two,
+    expand,
+    grow_fully,
+    new_control,
+    prepare,
+    refuse_memory,
+    rows_of,
+)
 from policytree.solvers.scoring import finish, leaf_only
 from policytree.solvers.workers import RootFeature, Stack
 from policytree.types import Problem, Progress, SearchLimits, Solution, Status
@@ -58,33 +70,14 @@ def solve_direct(
     2025), and a branch ends when the leaf penalty of its next split exceeds what is left to gain.
     """
     kind = blocks_for(problem)
-    _load_kernels(kind is None and (problem.max_depth is None or problem.max_depth > 2))
-    if kind is not None:
-        _load_blocks(kind)
-    return _solve(problem, limits or SearchLimits(), new_control(similar_support, cache, look_ahead), merge, kind)
+    compile_seconds = load_kernels(needed_kernels(problem, kind))
+    control = new_control(similar_support, cache, look_ahead)
+    solution = _solve(problem, limits or SearchLimits(), control, merge, kind)
+    return replace(solution, compile_seconds=compile_seconds) if compile_seconds else solution
 
 
+solve_direct.estimated_seconds = estimated_seconds  # a search that looks long is warned of
 solve_direct.switches = ("similar_support", "cache", "look_ahead", "merge")
-
-
-@functools.cache
-def _load_kernels(deep: bool) -> None:
-    """Compile the kernels, or load them from numba's cache, before the clock of the first search starts."""
-    i = np.arange(25)
-    data = bin_matrix(np.column_stack([i % 5, i // 5]))
-    losses = np.column_stack([(i + i // 5) % 2, (i + i // 5 + 1) % 2]).astype(float)  # a chessboard needs every level
-    _solve(Problem(data, losses, 0.0, 4 if deep else 2), SearchLimits(), new_control(), merge=True, kind=None)
-
-
-@functools.cache
-def _load_blocks(kind: np.dtype) -> None:
-    """Do the same for two-valued columns and sums of one type."""
-    rows = np.arange(32)
-    data = bin_matrix(np.column_stack([rows >> j & 1 for j in range(5)]))
-    scale = {np.dtype(np.int16): 1.0, np.dtype(np.int32): 30_001.0, np.dtype(np.int64): np.pi}[kind]
-    parity = np.bitwise_count(rows) % 2
-    losses = scale * np.column_stack([parity, 1 - parity])
-    _solve(Problem(data, losses, 0.0, 4), SearchLimits(), new_control(), merge=True, kind=kind)
 
 
 def _solve(problem: Problem, limits: SearchLimits, control: np.ndarray, merge: bool, kind: np.dtype | None) -> Solution:
@@ -94,9 +87,9 @@ def _solve(problem: Problem, limits: SearchLimits, control: np.ndarray, merge: b
     most_leaves = min(most_leaves, problem.max_leaf_nodes or n)
     fixed = to_fixed_point(problem.losses, problem.leaf_penalty, most_leaves, problem.feature_costs, problem.weights)
     refuse_memory(problem, limits)
-    node = prepare(problem, fixed, merge)
+    node = prepare(problem, fixed, merge, special=kind is None and is_special(problem.data.n_bins))
     leaf, floor = node.leaf()
-    if leaf >= kernels.FEASIBLE:
+    if leaf >= FEASIBLE:
         return leaf_only(problem, fixed, Status.INFEASIBLE, clock.seconds())
     search = _Search(problem, node, leaf, floor, limits, clock, fixed, kind)
     search.run()
@@ -117,41 +110,38 @@ class _Search:
         self.limits = limits
         self.clock = clock
         self.fixed = fixed
-        self.best = leaf + node.lam
+        self.best = leaf + node.penalty
         self.floor = floor
         self.tree = [(-1, 0)]
-        self.bound = min(self.best, floor + 2 * node.lam)
-        depth = kernels.UNLIMITED if problem.max_depth is None else min(problem.max_depth, node.n_rows - 1)
+        self.bound = min(self.best, floor + 2 * node.penalty)
+        depth = UNLIMITED if problem.max_depth is None else min(problem.max_depth, node.n_rows - 1)
         self.problem_depth = self.depth = depth
         roots = problem.root_features
         columns = problem.data.columns
         self.roots = [j for j, c in enumerate(columns) if roots is None or c.feature in roots]
-        first = node.n_actions - 1
-        totals = node.planes[first : first + len(node.minima)].sum(axis=1)
-        self.leaf_limit = kernels.UNLIMITED if problem.max_leaf_nodes is None else problem.max_leaf_nodes
-        self.most_leaves = min([node.n_rows, self.leaf_limit, *(totals // node.minima)])
+        self.leaf_limit = UNLIMITED if problem.max_leaf_nodes is None else problem.max_leaf_nodes
+        self.most_leaves = min([node.n_rows, self.leaf_limit, *(node.counts.sum(axis=1) // node.rules.minima)])
         self.final = False
         self.kind: np.dtype | None = kind  # of the blocks' sums, where blocks apply
         self.blocks: BinaryRoot | None = None
-        self.work = np.zeros(kernels.N_COUNTERS, dtype=np.int64)
+        self.work = np.zeros(len(COUNTERS), dtype=np.int64)
         self.features: dict[int, RootFeature] = {}
         self.lock = threading.Lock()
-        self.shown = kernels.INF  # the best of all lanes so far; the incumbent moves only between rounds
+        self.shown = INF  # the best of all lanes so far; the incumbent moves only between rounds
 
     def _useful_depth(self) -> int:
         """Depth worth searching: a tree of h leaves costs at least ``floor + h * penalty``, its depth is below h."""
-        lam = self.node.lam
-        if self.best <= self.floor + 2 * lam or not self.roots:
+        penalty = self.node.penalty
+        if self.best <= self.floor + 2 * penalty or not self.roots:
             return 0
         most = self.most_leaves - 1
-        if lam > 0:
-            most = min(most, max(-(-(self.best - self.floor) // lam) - 2, 0))
+        if penalty > 0:
+            most = min(most, max(-(-(self.best - self.floor) // penalty) - 2, 0))
         return min(self.problem_depth, most)
 
     def counters(self) -> dict[str, int]:
         """Work done so far."""
-        names = ("nodes", "cuts", "depth_two_solves", "cache_hits", "sweeps")
-        return dict(zip(names, map(int, self.work), strict=False))
+        return dict(zip(COUNTERS, map(int, self.work), strict=True))
 
     def run(self) -> None:
         """Search until the bound meets the incumbent or a limit strikes."""
@@ -167,29 +157,25 @@ class _Search:
             self.clock.watch(self._deep)
 
     def _splits_are_free(self) -> bool:
-        free = self.node.lam == 0 and len(self.node.minima) == 0 and self.node.price[-1] == 0
-        return free and self.problem_depth == self.leaf_limit == kernels.UNLIMITED and self._any_root()
+        free = self.node.penalty == 0 and len(self.node.rules.minima) == 0 and not self.node.priced
+        return free and self.problem_depth == self.leaf_limit == UNLIMITED and self._any_root()
 
     def _any_root(self) -> bool:
         return len(self.roots) == len(self.node.bins)
 
     def _try_one_split(self) -> None:
-        value, f, t = kernels.best_one_split(*self.node.arrays())
-        value += 2 * self.node.lam
+        value, f, t = best_one_split(self.node.rows, self.node.rules)
+        value += 2 * self.node.penalty
         if f >= 0 and value < self.best:
             self.best, self.tree = int(value), [(int(f), int(t)), (-1, 0), (-1, 0)]
 
     def _deep(self) -> None:
         """Depth two outright; beyond, use it as the first incumbent and to order the root features."""
         node = self.node
-        roots = np.empty(len(node.bins), np.int64)
-        cuts = np.empty(len(node.bins), np.int64)
         if self.kind is not None:
-            value, f, t = self._make_blocks(roots, cuts)
+            value, f, t, roots, cuts = self._make_blocks()
         else:
-            value, f, t, _ = kernels.depth_two(
-                *node.arrays(), node.lam, min(self.leaf_limit, 4), roots, cuts, self.clock.flag
-            )
+            (value, f, t), _, (roots, cuts) = depth_two(node, min(self.leaf_limit, 4), self.clock.flag)
         first = 3
         if self._any_root():
             self.best, self.tree = int(value), [self._two_splits(int(f), int(t))]
@@ -199,7 +185,7 @@ class _Search:
             if self._any_root():
                 self._try_one_split()  # takes no time, and may be more than two splits have come to
             return
-        self.work[kernels.C_TWO] += 1
+        self.work[TWO] += 1
         if self._useful_depth() < first:
             self.bound = self.best
             return
@@ -214,8 +200,8 @@ class _Search:
             if self._useful_depth() < depth:  # an incumbent so good that deeper trees cannot pay
                 break
             self.final = depth == target
-            by_price = self.problem_depth == kernels.UNLIMITED and target < self.most_leaves - 1
-            self.depth = kernels.UNLIMITED if self.final and by_price else depth
+            by_price = self.problem_depth == UNLIMITED and target < self.most_leaves - 1
+            self.depth = UNLIMITED if self.final and by_price else depth
             self._all_rounds(roots, cuts)
             if self.clock.stopped:
                 return
@@ -226,23 +212,24 @@ class _Search:
         """Make a deeper tree of one that is good, for an incumbent."""
         if self.blocks is not None and depth <= 5:
             return  # blocks find what is better in the same time
-        if self._any_root() and self.leaf_limit == kernels.UNLIMITED:
+        if self._any_root() and self.leaf_limit == UNLIMITED:
             value, tree = look_ahead(self.node, splits, min(depth, MOST_GROWN), self.clock.flag)
             if value < self.best:
                 self.best, self.tree = value, tree
                 if self.features:
                     self._report()
 
-    def _make_blocks(self, roots: np.ndarray, cuts: np.ndarray) -> tuple[int, int, int]:
+    def _make_blocks(self) -> tuple[int, int, int, np.ndarray, np.ndarray]:
         """Depth two by blocks of two-valued columns, which the search beyond goes on with."""
+        cuts = np.zeros(len(self.node.bins), np.int64)
         if not self.clock.fits_memory(BinaryRoot.bytes(self.node, self.kind, self._useful_depth())):
             self.clock.stop(Status.MEMORY_LIMIT)
-            return self.best, -1, 0
+            return self.best, -1, 0, cuts, cuts
         self.blocks = BinaryRoot(self.node, self.kind, self.clock.flag)
         self.work += self.blocks.counters
-        roots[:], cuts[:] = self.blocks.first, 0
+        roots = self.blocks.first
         f = int(np.argmin(roots))
-        return (int(roots[f]), f, 0) if roots[f] < self.best else (self.best, -1, 0)
+        return (int(roots[f]), f, 0, roots, cuts) if roots[f] < self.best else (self.best, -1, 0, roots, cuts)
 
     def _two_splits(self, f: int, t: int) -> tuple[int, int]:
         """The incumbent of depth two as :func:`expand` reads it."""
@@ -254,7 +241,7 @@ class _Search:
         self.features = {}
         for f in np.argsort(roots, kind="stable"):
             if f in self.roots:
-                low = np.full(node.bins[f] - 1, -kernels.INF, np.int64)
+                low = np.full(node.bins[f] - 1, -INF, np.int64)
                 self.features[int(f)] = RootFeature(low, low.copy(), int(cuts[f]), node.paid(int(f)))
         names = list(self.features)
         self.useful = min(self.depth, self._useful_depth())
@@ -279,9 +266,9 @@ class _Search:
             self.clock.stop(Status.MEMORY_LIMIT)
             return
         part = node if self.useful == 3 else rows_of(node, np.arange(1))
-        self.tables = kernels.make_tables(*part.rows(), node.price)
-        if node.price[-1] > 0 and self.useful > MOST_PRICED:
-            self.clock.flag[kernels.S_SIMILAR] = 0  # a bound for moved rows would have to price longer paths
+        self.tables: SweepTables = make_tables(part.rows, part.rules, part.special)
+        if node.priced and self.useful > MOST_PRICED:
+            self.clock.flag[SIMILAR] = 0  # a bound for moved rows would have to price longer paths
 
     def _round(self, first: bool) -> None:
         """Let every lane advance its open features, all from the incumbent that the round starts with."""
@@ -349,7 +336,7 @@ class _Search:
                 self.base + self.fixed.to_float(min(self.shown, self.best)),
                 self.base + self.fixed.to_float(self.bound),
                 closed,
-                int(self.work[kernels.C_NODES] + self.work[kernels.C_CUTS]),
+                int(self.work[NODES] + self.work[CUTS]),
             )
         )
 

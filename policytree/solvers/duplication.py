@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from policytree.checks import is_whole
 from policytree.exceptions import InputError
 from policytree.solvers.columns import equal_rows, group_sums
 from policytree.solvers.direct import solve_direct
@@ -65,7 +65,7 @@ def integer_counts(weight, factor: int = 100) -> IntegerCounts:
     their *sum*; with factors below some hundred nearly every row would then round to zero, so the maximum is used.
     Dividing counts by their common divisor afterwards leaves every optimum where it is, with fewer rows.
     """
-    if not isinstance(factor, numbers.Integral) or isinstance(factor, bool) or factor < 1:
+    if not is_whole(factor) or isinstance(factor, bool) or factor < 1:
         raise InputError(f"factor must be an integer >= 1; got {factor!r}.")
     weight = np.asarray(weight, dtype=np.float64)
     if weight.ndim != 1 or not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():

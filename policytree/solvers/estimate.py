@@ -58,6 +58,7 @@ def estimated_seconds(problem: Problem) -> float:
 
 def _seconds_of_blocks(problem: Problem) -> float:
     """Rough time where all columns have two values: a scan for every set of ``depth - 2`` literals, and the sums."""
+    assert problem.max_depth is not None, "blocks are for problems with a depth"
     p, depth = len(problem.data.n_bins), problem.max_depth
     n = min(problem.data.n_rows, 2**p)
     share = problem.data.codes.mean(axis=1)

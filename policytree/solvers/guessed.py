@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numbers
 import time
 from dataclasses import replace
 
 import numpy as np
 
-from policytree.checks import as_numbers
+from policytree.checks import as_numbers, is_whole
 from policytree.exceptions import InputError
 from policytree.guesses import bounded_losses, check_reference, kept_cuts
 from policytree.solvers.columns import equal_rows, group_sums, keep_cuts
@@ -62,8 +61,8 @@ def solve_with_guesses(
         return _named(solution, guessed)
     bounded, slack = _bound(inside, as_numbers(guesses.reference_losses, "reference_losses"))
     found = solve(replace(inside, losses=bounded), limits)
-    if found.status is Status.INFEASIBLE:
-        return found
+    if found.status is Status.INFEASIBLE:  # found at once, whatever the losses: the answer is to speak of the problem's
+        return solve(inside, limits)
     start = time.perf_counter()
     tree, objective = polish(inside, found.tree, time_limit=_time_to_polish(found, limits))
     found = replace(found, seconds=found.seconds + time.perf_counter() - start)
@@ -88,19 +87,20 @@ def _time_to_polish(found: Solution, limits: SearchLimits | None) -> float | Non
 
 def _restrict(problem: Problem, guesses: Guesses) -> tuple[list[str], Problem]:
     """The problem within guessed thresholds and depth, and what that took away."""
-    guessed, changes = [], {}
+    guessed: list[str] = []
+    inside = problem
     if guesses.thresholds is not None:
         cuts = kept_cuts(problem.data, guesses.thresholds)
         if sum(map(len, cuts)) < (problem.data.n_bins - 1).sum():
             guessed.append("thresholds")
-            changes["data"] = keep_cuts(problem.data, cuts, exact=False)
+            inside = replace(inside, data=keep_cuts(problem.data, cuts, exact=False))
     depth = guesses.max_depth
-    if depth is not None and (not isinstance(depth, numbers.Integral) or depth < 0):
+    if depth is not None and (not is_whole(depth) or depth < 0):
         raise InputError(f"max_depth of Guesses must be an integer >= 0 or None; got {depth!r}.")
     if depth is not None and (problem.max_depth is None or depth < problem.max_depth):
         guessed.append("depth")
-        changes["max_depth"] = depth
-    return guessed, replace(problem, **changes)
+        inside = replace(inside, max_depth=depth)
+    return guessed, inside
 
 
 def _named(solution: Solution, guessed: list[str]) -> Solution:

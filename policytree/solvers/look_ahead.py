@@ -50,8 +50,8 @@ class _Grower:
     def _grow(self, rows: np.ndarray, room: int) -> Found:
         part = rows_of(self.node, rows)
         leaf, floor = part.leaf()
-        leaf += self.node.lam
-        if room == 0 or leaf <= floor + 2 * self.node.lam:
+        leaf += self.node.penalty
+        if room == 0 or leaf <= floor + 2 * self.node.penalty:
             return leaf, [(-1, 0)]
         if room == 1:
             saved, splits = one_split(part)
@@ -65,5 +65,5 @@ class _Grower:
 
     @staticmethod
     def _joined(part: Node, column: int, cut: int, one: Found, other: Found) -> Found:
-        leaf, value = part.leaf()[0] + part.lam, one[0] + other[0] + part.paid(column)
+        leaf, value = part.leaf()[0] + part.penalty, one[0] + other[0] + part.paid(column)
         return (value, [(column, cut), *one[1], *other[1]]) if value < leaf else (leaf, [(-1, 0)])

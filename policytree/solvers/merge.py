@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from policytree.solvers.merge_kernels import add_columns, hash_rows, same_as
+from policytree.solvers.kernels.merging import add_columns, hash_rows, same_as
 
 
 def merge_equal_rows(codes: np.ndarray, planes: np.ndarray):

@@ -7,8 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from policytree.exceptions import InputError
-from policytree.solvers import search_kernels as kernels
 from policytree.solvers.fixed_point import FixedPoint
+from policytree.solvers.kernels.depth_two import FirstSplits, Found, short_pairs
+from policytree.solvers.kernels.layout import OPEN, Rows, Rules
+from policytree.solvers.kernels.long_pairs import long_pairs
+from policytree.solvers.kernels.rows_of_nodes import Packed, pack_rows
+from policytree.solvers.kernels.sums import best_one_split, node_sums
 from policytree.solvers.merge import merge_equal_rows
 from policytree.types import Problem, SearchLimits
 
@@ -17,41 +21,66 @@ Splits = list[tuple[int, int]]  # (column, cut) in preorder, (-1, 0) for a leaf
 
 @dataclass
 class Node:
-    """The root node's merged rows and what every kernel needs of it."""
+    """Some rows and the rules of the tree they are for, as every kernel takes them.
 
-    codes: np.ndarray
-    planes: np.ndarray
-    n_actions: int
-    minima: np.ndarray
-    bins: np.ndarray
-    offset: np.ndarray
-    groups: np.ndarray
-    price: np.ndarray
-    lam: int
+    ``special``: 1 if features may be two-valued or long, None if tables are all that is needed.
+    """
+
+    rows: Rows
+    rules: Rules
+    special: int | None
 
     @property
     def n_rows(self) -> int:
         """Number of distinct rows."""
-        return self.codes.shape[1]
+        return self.rows.n
 
-    def rows(self) -> tuple:
-        """Return the leading arguments of all kernels."""
-        return self.codes, self.planes, self.n_actions - 1, self.minima, self.n_rows, self.bins, self.offset
+    @property
+    def penalty(self) -> int:
+        """Price of a leaf."""
+        return self.rules.penalty
 
-    def arrays(self) -> tuple:
-        """Return the leading arguments of kernels that price splits."""
-        return (*self.rows(), self.groups, self.price)
+    @property
+    def codes(self) -> np.ndarray:
+        """Codes of every column, (columns, rows)."""
+        return self.rows.codes
+
+    @property
+    def bins(self) -> np.ndarray:
+        """Number of codes of every column."""
+        return self.rows.bins
+
+    @property
+    def priced(self) -> bool:
+        """Whether splits cost something."""
+        return bool(self.rules.prices[-1] > 0)
+
+    @property
+    def losses(self) -> np.ndarray:
+        """Planes of losses, (actions less one, rows)."""
+        return self.rows.planes[: self.rules.n_losses]
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Planes of counted rows, (minima, rows)."""
+        return self.rows.planes[self.rules.n_losses : self.rules.n_losses + len(self.rules.minima)]
+
+    @property
+    def keys(self) -> np.ndarray:
+        """Planes of random keys, (2, rows)."""
+        return self.rows.planes[-2:]
 
     def leaf(self) -> tuple[int, int]:
         """Value of all rows as one leaf, without its penalty, and what no tree can go below."""
-        value, floor = kernels.node_sums(self.planes, self.n_actions - 1, self.minima, 0, self.n_rows)
+        value, floor = node_sums(self.rows, self.rules)
         return int(value), int(floor)
 
     def paid(self, column: int) -> int:
         """What a split of all rows on a column costs."""
-        if self.price[-1] == 0:
+        if not self.priced:
             return 0
-        return int(self.price[self.groups[column]] * self.planes[self.n_actions - 1 + len(self.minima)].sum())
+        mass = self.rows.planes[self.rules.n_losses + len(self.rules.minima)]
+        return int(self.rules.prices[self.rows.groups[column]] * mass.sum())
 
 
 def new_control(similar_support: bool = True, cache: bool = True, look_ahead: bool = True) -> np.ndarray:
@@ -59,10 +88,10 @@ def new_control(similar_support: bool = True, cache: bool = True, look_ahead: bo
     return np.array([0, similar_support, cache, look_ahead], dtype=np.int64)
 
 
-def prepare(problem: Problem, fixed: FixedPoint, merge: bool) -> Node:
+def prepare(problem: Problem, fixed: FixedPoint, merge: bool, special: bool = True) -> Node:
     """Merge equal rows and lay out codes, planes and counted constraints."""
     data = problem.data
-    codes = np.ascontiguousarray(data.codes, dtype=np.uint16)
+    codes = np.require(data.codes, np.uint16, ["C", "W"])
     rows, minima = [], []
     if problem.min_leaf > 1:
         rows.append(np.ones(data.n_rows, dtype=np.int64))
@@ -79,24 +108,31 @@ def prepare(problem: Problem, fixed: FixedPoint, merge: bool) -> Node:
     values = np.vstack([fixed.planes, *rows]) if rows else fixed.planes
     codes, planes = merge_equal_rows(codes, values) if merge else (codes, values)
     keys = np.random.default_rng(0).integers(-(2**62), 2**62, size=(2, codes.shape[1]))  # name the rows in the cache
-    offset = np.concatenate([[0], np.cumsum(data.n_bins)]).astype(np.int64)
+    bins = np.array(data.n_bins, dtype=np.int64)
+    offset = np.concatenate([[0], np.cumsum(bins)]).astype(np.int64)
     return Node(
-        codes,
-        np.ascontiguousarray(np.vstack([planes, keys])),
-        problem.losses.shape[1],
-        np.array(minima, dtype=np.int64),
-        data.n_bins,
-        offset,
-        groups,
-        prices,
-        fixed.leaf_penalty,
+        Rows(codes, np.ascontiguousarray(np.vstack([planes, keys])), bins, offset, groups, codes.shape[1]),
+        Rules(problem.losses.shape[1] - 1, np.array(minima, dtype=np.int64), prices, int(fixed.leaf_penalty)),
+        1 if special else None,
     )
 
 
 def rows_of(node: Node, rows: np.ndarray) -> Node:
     """Return some rows of a node."""
-    codes, planes = node.codes[:, rows], node.planes[:, rows]
-    return replace(node, codes=np.ascontiguousarray(codes), planes=np.ascontiguousarray(planes))
+    codes, planes = np.ascontiguousarray(node.codes[:, rows]), np.ascontiguousarray(node.rows.planes[:, rows])
+    return replace(node, rows=node.rows._replace(codes=codes, planes=planes, n=codes.shape[1]))
+
+
+def depth_two(node: Node, leaves: int, control: np.ndarray) -> tuple[Found, bool, FirstSplits]:
+    """The best tree of depth two with at most 3, or any number of leaves.
+
+    Returns it, whether it is proved (else the search was stopped), and what every first split is worth.
+    """
+    first = FirstSplits(*np.empty((2, len(node.bins)), np.int64))
+    best, finished, any_long, work = short_pairs(node.rows, node.rules, leaves, first, control, node.special)
+    if finished and any_long:
+        best, finished = long_pairs(node.rows, node.rules, leaves, first, work, best, control)
+    return best, finished, first
 
 
 def grow_fully(node: Node) -> tuple[int, Splits]:
@@ -116,7 +152,7 @@ def grow_fully(node: Node) -> tuple[int, Splits]:
             total += int(leaf)
             out.append((-1, 0))
             continue
-        _, f, t = kernels.best_one_split(*part.arrays())
+        _, f, t = best_one_split(part.rows, part.rules)
         if not part.codes[f].min() <= t < part.codes[f].max():  # no gain by one split: any split that separates rows
             f, t = differ[0], part.codes[differ[0]].min()
         out.append((int(f), int(t)))
@@ -126,14 +162,14 @@ def grow_fully(node: Node) -> tuple[int, Splits]:
 
 
 def expand(node: Node, tree: Splits) -> Splits:
-    """Write out the lower splits that the kernels leave implicit (see :func:`search_kernels.advance`)."""
+    """Write out the lower splits that the kernels leave implicit (see kernels/search.py)."""
     out: Splits = []
     entries = iter(tree)
 
     def walk(rows: np.ndarray) -> None:
         column, cut = next(entries)
-        if column < kernels.OPEN:
-            part, leaves = rows_of(node, rows), kernels.OPEN - column
+        if column < OPEN:
+            part, leaves = rows_of(node, rows), OPEN - column
             if leaves <= 2:
                 out.extend(one_split(part)[1] if leaves == 2 else [(-1, 0)])
                 return
@@ -160,8 +196,8 @@ def expand(node: Node, tree: Splits) -> Splits:
 
 def one_split(node: Node) -> tuple[int, Splits]:
     """What at most one split saves, and the splits."""
-    value, f, t = kernels.best_one_split(*node.arrays())
-    saved = node.leaf()[0] - int(value) - node.lam
+    value, f, t = best_one_split(node.rows, node.rules)
+    saved = node.leaf()[0] - int(value) - node.penalty
     return (saved, [(int(f), int(t)), (-1, 0), (-1, 0)]) if saved > 0 else (0, [(-1, 0)])
 
 
@@ -169,30 +205,27 @@ def two_splits(node: Node, leaves: int, flag: np.ndarray | None = None) -> tuple
     """The best tree of depth two and 3 or 4 leaves: value, and first split as kernels state it, -1, 0 for a leaf."""
     part, columns, codes = _occurring(node)  # a cut must leave rows on both sides
     if not len(columns):
-        return node.leaf()[0] + node.lam, -1, 0
-    roots, cuts = np.empty((2, len(columns)), np.int64)
-    flag = new_control() if flag is None else flag
-    value, f, t, _ = kernels.depth_two(*part.arrays(), node.lam, leaves, roots, cuts, flag)
-    if f < 0:
-        return int(value), -1, 0
-    t = int(codes[part.offset[f] + t])
-    return int(value), -2 - int(columns[f]), t if leaves > 3 else -1 - t
+        return node.leaf()[0] + node.penalty, -1, 0
+    best, _, _ = depth_two(part, leaves, new_control() if flag is None else flag)
+    if best.feature < 0:
+        return int(best.value), -1, 0
+    cut = int(codes[part.rows.offset[best.feature] + best.cut])
+    return int(best.value), -2 - int(columns[best.feature]), cut if leaves > 3 else -1 - cut
 
 
 def _occurring(node: Node) -> tuple[Node, np.ndarray, np.ndarray]:
     """The node without columns and codes that its rows lack, its columns, and its codes, as they were before."""
-    p, n = node.codes.shape
-    S = int(node.offset[-1])
-    codes, planes = np.empty((p, n), np.uint16), np.empty((len(node.planes), n), np.int64)
-    bins, columns, groups = np.empty((3, p), np.int64)
-    offset, names = np.empty(p + 1, np.int64), np.concatenate([np.arange(b) for b in node.bins])
-    kept = np.empty(S, np.int64)
-    q = kernels.compress(
-        node.codes, node.planes, np.arange(n, dtype=np.int32), 0, n, node.bins, node.offset, np.arange(p), node.groups,
-        names, codes, planes, bins, offset, columns, groups, kept,
+    rows = node.rows
+    p, n, S = len(rows.bins), rows.n, int(rows.offset[-1])
+    bins, groups, columns = np.empty((3, p), np.int64)
+    to = Packed(
+        np.empty((p, n), np.uint16), np.empty((len(rows.planes), n), np.int64), bins, np.empty(p + 1, np.int64), groups,
+        columns, np.empty(S, np.int64),
     )  # fmt: skip
-    part = replace(node, codes=codes[:q], planes=planes, bins=bins[:q], offset=offset[: q + 1], groups=groups[:q])
-    return part, columns[:q], kept
+    names = np.concatenate([np.arange(b) for b in rows.bins])
+    q = pack_rows(rows, np.arange(p), names, np.arange(n, dtype=np.int32), 0, n, to)
+    packed = Rows(to.codes[:q], to.planes, bins[:q], to.offset[: q + 1], groups[:q], n)
+    return replace(node, rows=packed), columns[:q], to.cuts
 
 
 def refuse_memory(problem: Problem, limits: SearchLimits) -> None:

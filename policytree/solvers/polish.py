@@ -66,8 +66,9 @@ def polish(problem: Problem, tree: Tree, depth: int = 4, time_limit: float | Non
             max_leaf_nodes=None if problem.max_leaf_nodes is None else leaves,
             root_features=None if level > 0 else problem.root_features,
         )
-        while part.max_depth > 2 and estimated_seconds(part) > LONG_SUBTREE:
-            part = replace(part, max_depth=part.max_depth - 1)
+        while room > 2 and estimated_seconds(part) > LONG_SUBTREE:
+            room -= 1
+            part = replace(part, max_depth=room)
         found = solve_direct(part, SearchLimits(seconds))
         if found.status is not Status.INFEASIBLE and found.objective < cost:
             cost, splits = found.objective, preorder_splits(found.tree, problem.data)

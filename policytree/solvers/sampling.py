@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -11,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from policytree.checks import is_real, is_whole
 from policytree.exceptions import InputError
 from policytree.solvers.clock import LOOK_EVERY, stopped_by
 from policytree.solvers.direct import solve_direct
@@ -143,13 +143,13 @@ def _best_of(problem: Problem, labelled: LabelledRows, inner: list[Solution], si
 
 
 def _check_options(amplification, n_draws, delta, random_state) -> None:
-    if not isinstance(amplification, numbers.Real) or not 0 < amplification < math.inf:
+    if not is_real(amplification) or not 0 < amplification < math.inf:
         raise InputError(f"amplification must be a number > 0; got {amplification!r}.")
-    if not isinstance(n_draws, numbers.Integral) or isinstance(n_draws, bool) or not 1 <= n_draws <= MOST_DRAWS:
+    if not is_whole(n_draws) or isinstance(n_draws, bool) or not 1 <= n_draws <= MOST_DRAWS:
         raise InputError(f"n_draws must be an integer from 1 to {MOST_DRAWS:,}; got {n_draws!r}.")
-    if not isinstance(delta, numbers.Real) or not 0 < delta < 1:
+    if not is_real(delta) or not 0 < delta < 1:
         raise InputError(f"delta must lie between 0 and 1; got {delta!r}.")
-    if random_state is not None and (not isinstance(random_state, numbers.Integral) or random_state < 0):
+    if random_state is not None and (not is_whole(random_state) or random_state < 0):
         raise InputError(f"random_state must be an integer >= 0 or None; got {random_state!r}.")
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from policytree.features import CATEGORICAL
 from policytree.solvers.fixed_point import FixedPoint
 from policytree.tree import TREE_LEAF, TREE_UNDEFINED, Tree
-from policytree.types import CATEGORICAL, Problem, Solution, Status
+from policytree.types import Problem, Solution, Status
 
 
 def leaf_only(problem: Problem, fixed: FixedPoint, status: Status, seconds: float) -> Solution:

@@ -6,7 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from policytree.solvers import search_kernels as kernels
+from policytree.solvers.kernels.layout import COUNTERS, INF, NODE, SIDE, SOLVED, UNLIMITED
+from policytree.solvers.kernels.levels import FEATURE, Levels
+from policytree.solvers.kernels.search import advance
+from policytree.solvers.kernels.subset_cache import Memory
+from policytree.solvers.kernels.sweep_tables import SweepTables
 from policytree.solvers.node import Node
 
 PROBES = 2  # root cuts solved, or sweeps made, in every feature before any feature is searched to the end
@@ -35,46 +39,28 @@ class RootFeature:
 class Stack:
     """The search stack; the root feature stands at level 0.
 
-    ``tables``: what sweeps over all rows share, for searches of depth three (see :func:`search_kernels.make_tables`).
+    ``tables``: what sweeps over all rows share, for searches of depth three (see kernels/sweep_tables.py).
     """
 
-    def __init__(self, node: Node, useful: int, leaf_limit: int, tables: tuple):
+    def __init__(self, node: Node, useful: int, leaf_limit: int, tables: SweepTables):
         self.node, self.leaf_limit, self.tables = node, leaf_limit, tables
-        levels = max(useful - 1, 2)  # a level per split above the last two
-        p, n = node.codes.shape
-        S, B = int(node.offset[-1]), int(node.bins.max(initial=1))
-        leaves = min(2 ** min(useful, 40), n)
-        self.ncodes = np.empty((levels, p, n), np.uint16)
-        self.nplanes = np.empty((levels, len(node.planes), n), np.int64)
-        self.index = np.empty((levels, n), np.int32)
-        self.nbins, self.ncol, self.ngroups, self.order = np.empty((4, levels, p), np.int64)
-        self.roots, self.root_cuts = np.empty((2, levels, p), np.int64)
-        self.noffset = np.zeros((levels, p + 1), np.int64)
-        self.ncut = np.empty((levels, S), np.int64)
-        self.ends, self.least, self.most, self.left, self.right = np.empty((5, levels, B + 1), np.int64)
-        self.reg = np.zeros((levels, kernels.N_REGISTERS), np.int64)
-        self.tree, self.ltree = np.empty((2, levels, 2 * leaves + 8, 2), np.int64)
-        self.counters = np.zeros(kernels.N_COUNTERS, np.int64)
+        self.levels = _empty_levels(node, useful)
+        self.counters = np.zeros(len(COUNTERS), np.int64)
         cached, sides = self._rows_kept(node, useful)
-        self.cache = np.zeros((cached, kernels.N_CACHE), np.int64)
-        self.pool = np.empty((4 * cached if useful > 3 else 0, 2), np.int64)
-        self.sides = np.zeros((sides, 3), np.int64)
-        self.ncodes[0], self.nplanes[0] = node.codes, node.planes
-        self.nbins[0], self.noffset[0], self.ncol[0] = node.bins, node.offset, np.arange(p)
-        self.ngroups[0] = node.groups
-        self.ncut[0] = np.concatenate([np.arange(b) for b in node.bins])
+        pool = np.empty((4 * cached if useful > 3 else 0, 2), np.int64)
+        self.memory = Memory(np.zeros(cached, SOLVED), pool, np.zeros(1, np.int64), np.zeros(sides, SIDE))
 
     @staticmethod
     def bytes(node: Node, useful: int) -> int:
         """Roughly what a stack takes."""
         p, n = node.codes.shape
         cached, sides = Stack._rows_kept(node, useful)
-        deep = 8 * (cached * (kernels.N_CACHE + 8) + 3 * sides)
-        return max(useful - 1, 2) * n * (2 * p + 8 * len(node.planes) + 4) + deep
+        deep = cached * (SOLVED.itemsize + 64) + sides * SIDE.itemsize
+        return max(useful - 1, 2) * n * (2 * p + 8 * len(node.rows.planes) + 4) + deep
 
     @staticmethod
     def _rows_kept(node: Node, useful: int) -> tuple[int, int]:
-        """Rows of the cache and of the bounds of swept sides: powers of two, as many as a search can make use of.
+        """Places for solved sets of rows and for bounds of swept sides: powers of two, as many as a search can use.
 
         Memory that a small search never fills would still cost it time, page by page. With four places for each, few
         drive out one another.
@@ -88,31 +74,47 @@ class Stack:
 
     def advance(self, f: int, depth: int, budget: int, state: RootFeature, first: bool, flag: np.ndarray):
         """Try root feature f (``first``: a few cuts only); returns its best value and tree, or the budget and None."""
-        node, r, cuts = self.node, self.reg[0], self.node.bins[f] - 1
+        node, levels, cuts = self.node, self.levels, self.node.bins[f] - 1
         p, n = node.codes.shape
-        self.order[0, 0], self.root_cuts[0, f] = f, state.hint
-        self.left[0, :cuts], self.right[0, :cuts] = state.left, state.right
-        r[:] = 0
-        r[kernels.R_PHASE], r[kernels.R_M], r[kernels.R_P] = kernels.FEATURE, n, p
-        r[kernels.R_DEPTH] = r[kernels.R_USE] = depth
-        r[kernels.R_LEAVES] = self.leaf_limit if self.leaf_limit < 2 ** min(depth, 40) else kernels.UNLIMITED
-        r[kernels.R_BUDGET] = r[kernels.R_BEST] = budget
-        r[kernels.R_LAST], r[kernels.R_SPLITLB] = 1, kernels.INF
-        kernels.advance(
-            0, self.ncodes, self.nplanes, self.index, self.nbins, self.noffset, self.ncol, self.ngroups, self.ncut,
-            self.ends, self.least, self.most, self.left, self.right, self.reg, self.tree, self.ltree, self.order,
-            self.roots, self.root_cuts, node.n_actions - 1, node.minima, node.price, node.lam,
-            PROBES if first else NO_LIMIT, self.tables, self.cache, self.pool, self.sides, self.counters, flag,
-        )  # fmt: skip
-        state.left, state.right = self.left[0, :cuts].copy(), self.right[0, :cuts].copy()
-        state.hint = int(self.root_cuts[0, f])
-        length = int(r[kernels.R_NTREE])
-        tree = [tuple(map(int, row)) for row in self.tree[0, :length]] if length else None
-        return int(r[kernels.R_BEST]), tree
+        levels.order[0, 0], levels.first_cuts[0, f] = f, state.hint
+        levels.left[0, :cuts], levels.right[0, :cuts] = state.left, state.right
+        root = levels.nodes[:1]
+        root[:] = np.zeros(1, NODE)
+        root["phase"], root["rows"], root["features"] = FEATURE, n, p
+        root["depth"] = root["useful_depth"] = depth
+        root["leaves"] = self.leaf_limit if self.leaf_limit < 2 ** min(depth, 40) else UNLIMITED
+        root["budget"] = root["best"] = budget
+        root["to_try"], root["split_bound"] = 1, INF
+        most = PROBES if first else NO_LIMIT
+        advance(0, levels, node.rules, most, self.tables, self.memory, self.counters, flag, node.special)
+        state.left, state.right = levels.left[0, :cuts].copy(), levels.right[0, :cuts].copy()
+        state.hint = int(levels.first_cuts[0, f])
+        length = int(root["tree_length"][0])
+        tree = [tuple(map(int, row)) for row in levels.tree[0, :length]] if length else None
+        return int(root["best"][0]), tree
 
     def take_counters(self) -> np.ndarray:
         """Work since the last call."""
         done = self.counters.copy()
-        done[kernels.C_POOL] = 0
         self.counters -= done
         return done
+
+
+def _empty_levels(node: Node, useful: int) -> Levels:
+    """A level for every split above the last two; the problem's rows stand at level 0."""
+    levels = max(useful - 1, 2)
+    p, n = node.codes.shape
+    places, widest = int(node.rows.offset[-1]), int(node.bins.max(initial=1))
+    leaves = min(2 ** min(useful, 40), n)
+    bins, groups, columns, order, first_values, first_cuts = np.empty((6, levels, p), np.int64)
+    ends, left, right, least, most = np.empty((5, levels, widest + 1), np.int64)
+    tree, first_tree = np.empty((2, levels, 2 * leaves + 8, 2), np.int64)
+    offset, cuts = np.zeros((levels, p + 1), np.int64), np.empty((levels, places), np.int64)
+    codes, planes = np.empty((levels, p, n), np.uint16), np.empty((levels, len(node.rows.planes), n), np.int64)
+    codes[0], planes[0], bins[0], offset[0], groups[0] = node.rows[:5]
+    columns[0] = np.arange(p)
+    cuts[0] = np.concatenate([np.arange(b) for b in node.bins])
+    return Levels(
+        np.zeros(levels, NODE), codes, planes, bins, offset, groups, columns, cuts, np.empty((levels, n), np.int32),
+        ends, left, right, least, most, order, first_values, first_cuts, tree, first_tree,
+    )  # fmt: skip

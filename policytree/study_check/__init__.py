@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from policytree.annotations import Column, Table
 from policytree.binning import as_pandas
 from policytree.checks import as_series
 from policytree.exceptions import InputError
@@ -17,7 +18,15 @@ from policytree.weighting.observed import observe
 __all__ = ["Finding", "StudyCheck", "check_rewards", "check_study"]
 
 
-def check_study(X, T, Y, *, W=None, groups=None, sample_weight=None) -> StudyCheck:
+def check_study(
+    X: Table,
+    T: Column,
+    Y: Column,
+    *,
+    W: Table | None = None,
+    groups: Column | None = None,
+    sample_weight: Column | None = None,
+) -> StudyCheck:
     """Look for what makes results wrong without any error: before anything is fitted, in seconds.
 
     Looked for: a covariate, or a sum of them, that nearly determines the outcome or the treatment (copies with noise,
@@ -78,7 +87,9 @@ def check_study(X, T, Y, *, W=None, groups=None, sample_weight=None) -> StudyChe
     return StudyCheck(by_severity(findings), seen.n, table.shape[1])
 
 
-def check_rewards(Y, T, rewards, *, groups=None, sample_weight=None) -> StudyCheck:
+def check_rewards(
+    Y: Column, T: Column, rewards: Table, *, groups: Column | None = None, sample_weight: Column | None = None
+) -> StudyCheck:
     """What can be seen once rewards are there: treatments whose raw mean is far from its estimated value.
 
     Parameters

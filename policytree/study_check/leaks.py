@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -161,14 +162,14 @@ def missing_by_treatment(table: pd.DataFrame, arm: np.ndarray, labels: np.ndarra
 
 def repeated_columns(table: pd.DataFrame) -> list[Finding]:
     """Columns that say what another says: equal, or one value for one value with few values."""
-    seen: dict[tuple, str] = {}
+    seen: dict[Any, str] = {}
     findings = []
     for name, column in table.items():
         codes, values = pd.factorize(column, use_na_sentinel=False)
         if len(values) < 2:
             continue
         exact = len(values) > len(column) // 10  # long columns match one to one by being long
-        key = (exact, numbers_of(column).tobytes() if exact and not is_text(column) else codes.tobytes())
+        key: Any = (exact, numbers_of(column).tobytes() if exact and not is_text(column) else codes.tobytes())
         if exact and is_text(column):
             key = (exact, tuple(map(str, values[:1000])), *key[1:])
         if key in seen:

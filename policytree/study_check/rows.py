@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -58,7 +60,7 @@ def moved_means(seen: Observed, rewards: pd.DataFrame) -> list[Finding]:
     """Arms whose raw mean is far from the mean that everybody would have under them, by the rewards."""
     findings, spread = [], float(seen.y.std())
     w = np.ones(seen.n) if seen.sample_weight is None else seen.sample_weight
-    options = {"groups": seen.groups, "sample_weight": seen.sample_weight}
+    options: dict[str, Any] = {"groups": seen.groups, "sample_weight": seen.sample_weight}
     for k, label in enumerate(seen.treatments):
         own = seen.arm == k
         raw = float(np.average(seen.y[own], weights=w[own]))

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
+import narwhals.stable.v2 as nw
 import numpy as np
-import pandas as pd
 
 from policytree.binning import as_pandas
 from policytree.checks import as_numbers
 from policytree.exceptions import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def by_label(
@@ -46,7 +50,7 @@ def by_label(
         given, missing = {name: frame[name] for name in frame.columns}, None
     elif isinstance(values, Mapping):
         given = dict(values)
-    elif isinstance(values, pd.Series) and _has_labels(values, n, treatments):
+    elif nw.dependencies.is_pandas_series(values) and _has_labels(values, n, treatments):
         given = values.to_dict()
     if given is None:
         return as_numbers(values, argument)
@@ -64,6 +68,8 @@ def by_label(
 
 def _has_labels(values: pd.Series, n: int, treatments) -> bool:
     """Whether the index of a Series names treatments; of n values it numbers the rows unless it names them all."""
+    import pandas as pd
+
     if set(values.index) == set(treatments) and len(values) == len(treatments):
         return True
     return len(values) != n and not isinstance(values.index, pd.RangeIndex)

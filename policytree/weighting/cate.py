@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from policytree.annotations import PerTreatment, Table
 from policytree.checks import check_level, sorted_labels
 from policytree.exceptions import InputError
 from policytree.weighting.costs import subtract_costs
@@ -67,7 +69,7 @@ def _with_reference(values, n: int, categories: np.ndarray, index) -> pd.DataFra
     return frame[sorted_labels(categories)]
 
 
-def cate_effects(estimator, X, *, level: float = 0.95) -> CateEffects:
+def cate_effects(estimator: Any, X: Table, *, level: float = 0.95) -> CateEffects:
     """Effects of all treatments for the rows of ``X``, with standard errors and intervals where EconML has them.
 
     Parameters
@@ -89,7 +91,7 @@ def cate_effects(estimator, X, *, level: float = 0.95) -> CateEffects:
     """
     check_level(level)
     categories = _categories(estimator)
-    n, index = len(X), getattr(X, "index", None)
+    n, index = np.shape(X)[0], getattr(X, "index", None)
 
     def frame(values):
         return _with_reference(values, n, categories, index)
@@ -107,7 +109,7 @@ def cate_effects(estimator, X, *, level: float = 0.95) -> CateEffects:
     )
 
 
-def from_cate(cate_estimator, X, sample_treatment_costs=None) -> pd.DataFrame:
+def from_cate(cate_estimator: Any, X: Table, sample_treatment_costs: PerTreatment | None = None) -> pd.DataFrame:
     """Plug-in rewards: each treatment's estimated effect against the reference, less what it costs.
 
     Parameters
@@ -132,5 +134,5 @@ def from_cate(cate_estimator, X, sample_treatment_costs=None) -> pd.DataFrame:
     """
     categories = _categories(cate_estimator)
     values = cate_estimator.const_marginal_effect(X)
-    rewards = _with_reference(values, len(X), categories, getattr(X, "index", None))
+    rewards = _with_reference(values, np.shape(X)[0], categories, getattr(X, "index", None))
     return rewards if sample_treatment_costs is None else subtract_costs(rewards, sample_treatment_costs)

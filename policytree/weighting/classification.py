@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from policytree.annotations import Column, Table
 from policytree.binning import as_pandas
 from policytree.checks import as_numbers, refuse_nonfinite, weights
 from policytree.exceptions import InputError
@@ -69,7 +70,7 @@ def best_arm(rewards) -> tuple[np.ndarray, np.ndarray]:
     return labels[values.argmax(axis=1)], top[:, -1] - top[:, -2]
 
 
-def weighted_labels(rewards, *, sample_weight=None) -> WeightedLabels:
+def weighted_labels(rewards: Table, *, sample_weight: Column | None = None) -> WeightedLabels:
     """Rewards as weighted labelled rows, exact up to a constant for any number of treatments.
 
     Every row becomes one labelled row per treatment but its worst, weighted by how much better than the worst that

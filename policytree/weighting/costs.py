@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from policytree.binning import as_pandas
 from policytree.checks import as_numbers
 from policytree.exceptions import InputError
 from policytree.weighting.by_label import by_label
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def treatment_costs(costs, n: int, treatments) -> np.ndarray:
@@ -108,6 +111,8 @@ def row_costs(table, per_label: Mapping, *, scale: tuple[float, float] | None = 
     InputError
         If a column is missing, a cost is not finite, or ``scale`` cannot be reached because all costs are equal.
     """
+    import pandas as pd
+
     frame = as_pandas(table)
     if frame is None:
         raise InputError("Costs computed from columns need a table with named columns, such as a DataFrame.")

@@ -10,7 +10,7 @@ from sklearn.preprocessing import OneHotEncoder
 from policytree.binning import FeatureEncoder
 from policytree.checks import LARGEST
 from policytree.exceptions import InputError
-from policytree.types import CATEGORICAL
+from policytree.features import CATEGORICAL
 
 MAX_LEVELS = 32  # indicator columns per category; rarer values are pooled, so that an id column cannot fill the memory
 

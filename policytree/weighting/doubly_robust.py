@@ -48,6 +48,7 @@ class DoublyRobust:
         InputError
             If normalised and some treatment has no row (or no weight).
         """
+        assert nuisances.propensity is not None, "needs_propensity"
         scores = np.array(nuisances.regression, dtype=np.float64)
         if self.normalized:
             w = normalized_weights(observed, nuisances.propensity)

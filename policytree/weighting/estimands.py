@@ -8,13 +8,14 @@ import numpy as np
 
 from policytree.exceptions import InputError
 from policytree.weighting.overlap import DoublyRobustOverlap
-from policytree.weighting.scheme import Scheme
 from policytree.weighting.treated import DoublyRobustTreated
 
 ESTIMANDS = ("all", "treated", "overlap")
 
 
-def estimand_scheme(estimand: str, treated: Any, method: Any, treatments: np.ndarray) -> Scheme | None:
+def estimand_scheme(
+    estimand: str, treated: Any, method: Any, treatments: np.ndarray
+) -> DoublyRobustOverlap | DoublyRobustTreated | None:
     """The scheme of a population other than everybody; None for "all".
 
     Parameters

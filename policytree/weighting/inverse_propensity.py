@@ -44,6 +44,7 @@ class InversePropensity:
         InputError
             If self-normalised and some treatment has no row (or no weight) to be averaged.
         """
+        assert nuisances.propensity is not None, "needs_propensity"
         if self.normalized:
             w = normalized_weights(observed, nuisances.propensity)
             means = np.average(w * observed.y[:, None], axis=0, weights=observed.sample_weight)

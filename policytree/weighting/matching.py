@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -13,11 +13,12 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from policytree.annotations import Column, Seed, Table
 from policytree.binning import FeatureEncoder
-from policytree.checks import LARGEST
+from policytree.checks import LARGEST, is_real, is_whole
 from policytree.exceptions import InputError
+from policytree.features import CATEGORICAL
 from policytree.folds import FoldPlan
-from policytree.types import CATEGORICAL
 from policytree.weighting.observed import Observed, observe
 from policytree.weighting.stretch import learn_stretch, metric_columns
 
@@ -133,6 +134,7 @@ class _Split:
     estimation: np.ndarray
 
 
+@dataclass(eq=False, repr=False)
 class MatchingRewards(BaseEstimator):
     """Potential outcomes of everybody under every treatment, by matching after learning to stretch (MALTS).
 
@@ -182,26 +184,18 @@ class MatchingRewards(BaseEstimator):
     Parikh, Rudin & Volfovsky (2022), MALTS: Matching After Learning to Stretch, JMLR 23(240).
     """
 
-    def __init__(
-        self,
-        n_neighbors=10,
-        *,
-        estimate="mean",
-        n_splits=5,
-        exact="none",
-        penalty=1e-3,
-        max_learning_rows=2_000,
-        random_state=None,
-    ):
-        self.n_neighbors = n_neighbors
-        self.estimate = estimate
-        self.n_splits = n_splits
-        self.exact = exact
-        self.penalty = penalty
-        self.max_learning_rows = max_learning_rows
-        self.random_state = random_state
+    n_neighbors: int = 10
+    _: KW_ONLY
+    estimate: str = "mean"
+    n_splits: int = 5
+    exact: Any = "none"
+    penalty: float = 1e-3
+    max_learning_rows: int = 2_000
+    random_state: Seed = None
 
-    def fit(self, Y, T, *, X, sample_weight=None, groups=None):
+    def fit(
+        self, Y: Column, T: Column, *, X: Table, sample_weight: Column | None = None, groups: Column | None = None
+    ) -> Self:
         """Learn the metrics and estimate potential outcomes of these rows.
 
         Parameters
@@ -238,11 +232,13 @@ class MatchingRewards(BaseEstimator):
         self.diameters_ = observed.frame(np.nanmean(diameters, axis=0))
         return self
 
-    def fit_predict(self, Y, T, *, X, sample_weight=None, groups=None) -> pd.DataFrame:
+    def fit_predict(
+        self, Y: Column, T: Column, *, X: Table, sample_weight: Column | None = None, groups: Column | None = None
+    ) -> pd.DataFrame:
         """``fit``, then ``rewards_``: an (n, K) DataFrame."""
         return self.fit(Y, T, X=X, sample_weight=sample_weight, groups=groups).rewards_
 
-    def predict_outcomes(self, *, X) -> pd.DataFrame:
+    def predict_outcomes(self, *, X: Table) -> pd.DataFrame:
         """Potential outcomes of new rows, averaged over the splits; DataFrame of shape (n, K)."""
         check_is_fitted(self, "rewards_")
         Z = self._columns(X).Z
@@ -273,7 +269,7 @@ class MatchingRewards(BaseEstimator):
             If there is no such row, or the split's metric was learnt on it.
         """
         check_is_fitted(self, "rewards_")
-        if not isinstance(position, Integral) or not 0 <= position < len(self._training_Z):
+        if not is_whole(position) or not 0 <= position < len(self._training_Z):
             raise InputError(f"There is no row {position!r}; the fit had {len(self._training_Z)} rows, counted from 0.")
         possible = [s for s, part in enumerate(self._splits) if part.estimation[position]]
         if split is not None and split not in possible:
@@ -293,9 +289,9 @@ class MatchingRewards(BaseEstimator):
             raise InputError(f"estimate must be 'mean' or 'linear'; got {self.estimate!r}.")
         for name in ("n_neighbors", "max_learning_rows"):
             value = getattr(self, name)
-            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+            if not is_whole(value) or isinstance(value, bool) or value < 1:
                 raise InputError(f"{name} must be at least 1 and whole; got {value!r}.")
-        if not isinstance(self.penalty, Real) or not 0.0 <= self.penalty <= LARGEST:
+        if not is_real(self.penalty) or not 0.0 <= self.penalty <= LARGEST:
             raise InputError(f"penalty must be a finite number >= 0; got {self.penalty!r}.")
 
     def _fit_columns(self, X, n: int):

@@ -45,6 +45,7 @@ class DoublyRobustOverlap:
         """Scores, shape (n, K), in the outcome's unit."""
         rows = np.arange(observed.n)
         inverse, h = _inverse(nuisances)
+        assert nuisances.regression is not None, "needs_regression"
         scores = h[:, None] * nuisances.regression
         residual = observed.y - nuisances.regression[rows, observed.arm]
         scores[rows, observed.arm] += (h * inverse[rows, observed.arm]) * residual
@@ -53,5 +54,7 @@ class DoublyRobustOverlap:
 
 def _inverse(nuisances: Nuisances) -> tuple[np.ndarray, np.ndarray]:
     """Inverse propensities (n, K) and overlap weights (n,)."""
-    inverse = 1.0 / np.maximum(nuisances.as_estimated, SMALLEST)
+    e = nuisances.as_estimated
+    assert e is not None, "needs_propensity"
+    inverse = 1.0 / np.maximum(e, SMALLEST)
     return inverse, 1.0 / inverse.sum(axis=1)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -10,16 +11,21 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from policytree.checks import as_series
+from policytree.annotations import Column, PerTreatment, Seed, Table
+from policytree.checks import as_series, is_real
 from policytree.exceptions import InputError
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.estimands import estimand_scheme
 from policytree.weighting.nuisances import cross_fit, median_of_repeats, resolve_propensity, resolve_regression
 from policytree.weighting.observed import Observed, observe, outcome_matrix
+from policytree.weighting.overlap import DoublyRobustOverlap
 from policytree.weighting.propensities import clip, is_constant, propensity_matrix, warn_if_small
+from policytree.weighting.registry import SCHEMES
 from policytree.weighting.scheme import Nuisances, Scheme
+from policytree.weighting.treated import DoublyRobustTreated
 
 
+@dataclass(eq=False, repr=False)
 class RewardEstimator(BaseEstimator):
     """What each treatment would bring each person: an (n, K) frame of rewards from a trial or an observational study.
 
@@ -102,32 +108,30 @@ class RewardEstimator(BaseEstimator):
     (['drug', 'placebo'], (500, 2))
     """
 
-    def __init__(
-        self,
-        model_regression="auto",
-        model_propensity="auto",
-        method="doubly_robust",
-        *,
-        min_propensity=0.01,
-        cv=5,
-        n_repeats=1,
-        random_state=None,
-        estimand="all",
-        treated=None,
-    ):
-        self.model_regression = model_regression
-        self.model_propensity = model_propensity
-        self.method = method
-        self.min_propensity = min_propensity
-        self.cv = cv
-        self.n_repeats = n_repeats
-        self.random_state = random_state
-        self.estimand = estimand
-        self.treated = treated
+    model_regression: Any = "auto"
+    model_propensity: Any = "auto"
+    method: Any = "doubly_robust"
+    _: KW_ONLY
+    min_propensity: float = 0.01
+    cv: Any = 5
+    n_repeats: int = 1
+    random_state: Seed = None
+    estimand: str = "all"
+    treated: Any = None
 
     def fit(
-        self, Y, T, *, X=None, W=None, propensity=None, regression=None, sample_weight=None, groups=None, strata=None
-    ):
+        self,
+        Y: Column,
+        T: Column,
+        *,
+        X: Table | None = None,
+        W: Table | None = None,
+        propensity: PerTreatment | None = None,
+        regression: PerTreatment | None = None,
+        sample_weight: Column | None = None,
+        groups: Column | None = None,
+        strata: Column | Table | None = None,
+    ) -> Self:
         """Estimate the nuisances out of fold, and the rewards of these rows.
 
         Parameters
@@ -182,17 +186,39 @@ class RewardEstimator(BaseEstimator):
         self.regression_ = None if nuisances.regression is None else observed.frame(nuisances.regression)
         self.propensity_ = None if nuisances.propensity is None else observed.frame(nuisances.propensity)
         self.rewards_ = _finite(scheme.rewards(observed, nuisances), observed)
-        self.population_ = np.ones(observed.n) if self.estimand == "all" else scheme.population(observed, nuisances)
+        self.population_ = np.ones(observed.n)
+        if isinstance(scheme, (DoublyRobustOverlap, DoublyRobustTreated)):
+            self.population_ = scheme.population(observed, nuisances)
         return self
 
     def fit_predict(
-        self, Y, T, *, X=None, W=None, propensity=None, regression=None, sample_weight=None, groups=None, strata=None
+        self,
+        Y: Column,
+        T: Column,
+        *,
+        X: Table | None = None,
+        W: Table | None = None,
+        propensity: PerTreatment | None = None,
+        regression: PerTreatment | None = None,
+        sample_weight: Column | None = None,
+        groups: Column | None = None,
+        strata: Column | Table | None = None,
     ) -> pd.DataFrame:
         """``fit``, then ``rewards_``: an (n, K) DataFrame; arguments as in :meth:`fit`."""
         rows = {"sample_weight": sample_weight, "groups": groups, "strata": strata}
         return self.fit(Y, T, X=X, W=W, propensity=propensity, regression=regression, **rows).rewards_
 
-    def predict_rewards(self, Y, T, *, X=None, W=None, propensity=None, regression=None, groups=None) -> pd.DataFrame:
+    def predict_rewards(
+        self,
+        Y: Column,
+        T: Column,
+        *,
+        X: Table | None = None,
+        W: Table | None = None,
+        propensity: PerTreatment | None = None,
+        regression: PerTreatment | None = None,
+        groups: Column | None = None,
+    ) -> pd.DataFrame:
         """Rewards of *new* rows, with the fitted nuisances averaged over the fold models.
 
         For the rows of the fit use ``rewards_``: here they would be judged by models that saw them.
@@ -222,7 +248,9 @@ class RewardEstimator(BaseEstimator):
         nuisances, _ = self._complete(scheme, given, [r.predict_new(Z, cluster) for r in self.repeats_])
         return _finite(scheme.rewards(observed, nuisances), observed)
 
-    def predict_outcomes(self, *, X=None, W=None, groups=None) -> pd.DataFrame:
+    def predict_outcomes(
+        self, *, X: Table | None = None, W: Table | None = None, groups: Column | None = None
+    ) -> pd.DataFrame:
         """Expected outcome of new rows under every treatment, averaged over the fold models.
 
         Parameters
@@ -253,8 +281,6 @@ class RewardEstimator(BaseEstimator):
         return pd.DataFrame(values, index=index, columns=self.treatments_)
 
     def _scheme(self, treatments: np.ndarray) -> Scheme:
-        from policytree.weighting import SCHEMES  # the registry lives in the package, which imports this file
-
         other = estimand_scheme(self.estimand, self.treated, self.method, treatments)
         if other is not None:
             return other
@@ -266,7 +292,7 @@ class RewardEstimator(BaseEstimator):
 
     def _check_parameters(self, n_arms: int) -> None:
         floor = self.min_propensity
-        if not isinstance(floor, Real) or not 0.0 <= floor < 1.0 / n_arms:
+        if not is_real(floor) or not 0.0 <= floor < 1.0 / n_arms:
             raise InputError(
                 f"min_propensity must lie in [0, 1/K) = [0, {1 / n_arms:.3g}) with {n_arms} treatments; got "
                 f"{self.min_propensity!r}."

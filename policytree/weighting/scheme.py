@@ -38,8 +38,13 @@ class Nuisances:
 class Scheme(Protocol):
     """From observations and nuisances to rewards; larger is better if a larger outcome is better."""
 
-    needs_regression: bool
-    needs_propensity: bool
+    @property
+    def needs_regression(self) -> bool:
+        """Whether ``nuisances.regression`` is read."""
+
+    @property
+    def needs_propensity(self) -> bool:
+        """Whether ``nuisances.propensity`` is read."""
 
     def rewards(self, observed: Observed, nuisances: Nuisances) -> np.ndarray:
         """Rewards, shape (n, K), in the outcome's unit; column k averages to the mean outcome under treatment k."""

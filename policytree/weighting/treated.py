@@ -60,6 +60,7 @@ class DoublyRobustTreated:
         rows, a = np.arange(observed.n), self._position(observed.treatments)
         own = observed.arm == a
         m, e = nuisances.regression, nuisances.as_estimated
+        assert m is not None and e is not None and nuisances.propensity is not None
         scores = np.where(own[:, None], m, 0.0)
         ratio = e[:, a] / nuisances.propensity[rows, observed.arm]
         residual = ratio * (observed.y - m[rows, observed.arm])

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from policytree.features import Feature
 from policytree.tree import Tree
-from policytree.types import Feature
 from tests import checker, oracles, strategies
 from tests.strategies import NAN, Case
 

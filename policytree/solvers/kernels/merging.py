@@ -1,10 +1,15 @@
-"""Kernels that find rows of equal codes."""
+"""Rows of equal codes: named by a hash, compared, and added up.
 
-import numba as nb
+Cost: one pass over the codes for each of the three steps.
+"""
+
 import numpy as np
 
+from policytree.solvers.kernels.compiling import kernel
+from policytree.solvers.kernels.layout import codes_2d, i8, long_1d, long_2d
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+
+@kernel(takes=(codes_2d,))
 def hash_rows(codes):
     """A 64-bit hash of every row (column of ``codes``), by multiplication and shifts feature after feature."""
     p, n = codes.shape
@@ -17,7 +22,7 @@ def hash_rows(codes):
     return out
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(takes=(codes_2d, long_1d, long_1d))
 def same_as(codes, keep, group):
     """Whether every row equals the kept row of its group."""
     for f in range(codes.shape[0]):
@@ -28,7 +33,7 @@ def same_as(codes, keep, group):
     return True
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(takes=(long_2d, long_1d, i8))
 def add_columns(values, group, n_groups):
     """Sum the columns of ``values`` by group, shape (rows, n_groups)."""
     out = np.zeros((values.shape[0], n_groups), np.int64)

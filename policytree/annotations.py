@@ -1,0 +1,15 @@
+"""Names for what users hand in, for signatures. What does not fit is refused at run time, in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+# DataFrames of pandas and polars are array-like: they have ``__array__``.
+Table: TypeAlias = ArrayLike  # shape (n, p)
+Column: TypeAlias = ArrayLike | Sequence[Any]  # shape (n,); labels may be of any type
+PerTreatment: TypeAlias = float | Mapping[Any, Any] | ArrayLike  # numbers by treatment: (K,), (n, K), or by label
+Seed: TypeAlias = int | np.random.RandomState | None

@@ -1,0 +1,42 @@
+"""Where the files of studies are: inside an installed package, or in a directory that the user names."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+from policytree.exceptions import InputError
+
+DATA_DIRECTORY_VARIABLE = "POLICYTREE_DATA"
+
+
+def packaged_file(package: str, relative: str) -> Path:
+    """Path of a file inside an installed package, without importing the package."""
+    spec = find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise InputError(f"This data set comes with the package {package}; install it with `pip install {package}`.")
+    path = Path(spec.submodule_search_locations[0]) / relative
+    if not path.is_file():
+        raise InputError(f"The installed {package} lacks {relative}; reinstall it with `pip install -U {package}`.")
+    return path
+
+
+def data_file(name: str, origin: str, data_dir: str | os.PathLike | None) -> Path:
+    """Path of a file in the data directory or its folder ``trials``."""
+    directory = data_dir if data_dir is not None else os.environ.get(DATA_DIRECTORY_VARIABLE)
+    if not directory:
+        raise InputError(
+            f"{name} is not part of the package: get it from {origin}, and name its directory by data_dir or the "
+            f"environment variable {DATA_DIRECTORY_VARIABLE}."
+        )
+    for path in (Path(directory) / name, Path(directory) / "trials" / name):
+        if path.is_file():
+            return path
+    raise InputError(f"{name} is not in {directory} nor its folder trials; get it from {origin}.")
+
+
+def refuse_directory(name: str, data_dir: str | os.PathLike | None) -> None:
+    """One sentence if a directory is named for a study that needs none."""
+    if data_dir is not None:
+        raise InputError(f"{name} comes with a Python package and takes no data directory; leave data_dir out.")

@@ -1,0 +1,147 @@
+"""The RAND Health Insurance Experiment: families randomised to insurance plans, 1974-82."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pandas as pd
+
+from policytree.datasets.files import packaged_file, refuse_directory
+from policytree.datasets.study import Dataset
+from policytree.exceptions import InputError
+
+_PLANS = {
+    **dict.fromkeys((11,), "free"),
+    **dict.fromkeys((5, 6, 7, 17, 18, 19), "25%"),
+    **dict.fromkeys((8, 9, 10), "50%"),
+    **dict.fromkeys((2, 3, 4, 14, 15, 16), "95%"),
+    **dict.fromkeys((1, 13), "deductible"),
+}
+_SITES = ("Dayton", "Seattle", "Fitchburg", "Franklin County", "Charleston", "Georgetown County")
+_BASELINE = {  # constant within a person in the file
+    "income": "income",
+    "educdec": "education",
+    "mhi": "mental_health",
+    "xghindx": "general_health",
+    "disea": "chronic_disease",
+    "physlm": "physical_limitation",
+    "female": "female",
+    "black": "black",
+}
+_DESCRIPTION = """\
+RAND Health Insurance Experiment, 1974-82: families in six sites were randomised to health insurance plans that differ
+in the share of the bill the family pays (coinsurance) up to a yearly maximum. One row is one person in one study year;
+5,912 persons, 20,190 rows. Outcomes are yearly.
+
+Arms (arms="plan", the five groups of Manning et al. 1987): free care; 25%, 50%, 95% coinsurance; "deductible", the
+individual deductible plan (95% of outpatient bills up to $150 a person, hospital care free). In the file the deductible
+plan has coinsurance 0 like free care, though its members made a third fewer visits; and Dayton had 100% where the
+other sites had 95%. Both are why the raw rate (arms="coinsurance") is a poor treatment: arm 0 mixes two plans, and
+arms 95 and 100 never meet within a site. Nobody in Seattle has 50%: its value there rests on the outcome model alone.
+
+Covariates are of the person's first year, so the rows of one person share them. Not used, because they are the plan or
+come after assignment: plan, coins, logc, idp, mdeoff, fmde, pioff, lpi (the offer itself: maximum expenditure and
+participation payment), tookphys (a second, randomised, intervention), time (eligibility in the year), year, and every
+other use or spending column. child, fchild, linc, lfam, lnum repeat age, female, income and family size; ghindx is
+general_health before RAND's imputation. Fractions in black, physical_limitation and chronic_disease are RAND's
+imputations. Education is missing for four persons, who get the median, 12 years. The file does not say when income was
+reported; within sites it is balanced over the plans.
+
+Site, the randomisation stratum, and black are for adjustment only (W). Families, not persons, were randomised, and the
+file has no family id. The column `household` rebuilds it from site, plan, income and offer (1,898 households, against
+some 2,000 families published). Persons are the default clusters; with households as groups, standard errors of
+differences between arms are a quarter to a third larger, and more honest."""
+
+
+def load(name: str, data_dir: str | os.PathLike | None) -> Dataset:
+    """Load the study by its name, with default arms and outcome."""
+    refuse_directory(name, data_dir)
+    return load_rand_hie()
+
+
+def load_rand_hie(*, arms: str = "plan", outcome: str = "visits") -> Dataset:
+    """RAND Health Insurance Experiment, from the raw file that ships with statsmodels.
+
+    Parameters
+    ----------
+    arms : {"plan", "coinsurance"}
+        ``"plan"``: the five published plan groups ("25%", "50%", "95%", "deductible", "free"). ``"coinsurance"``: the
+        raw rate in percent (0, 25, 50, 95, 100); see the description for why it identifies less.
+    outcome : {"visits", "spending"}
+        The default outcome: face-to-face visits to a physician a year, or dollars of medical spending a year (without
+        dental care and outpatient psychotherapy).
+
+    Returns
+    -------
+    Dataset
+        20,190 rows; ``groups`` is "person".
+
+    Raises
+    ------
+    InputError
+        If an argument is unknown or statsmodels' file is missing.
+
+    References
+    ----------
+    Manning, Newhouse, Duan, Keeler and Leibowitz (1987), American Economic Review 77(3), 251-277. Deb and Trivedi
+    (2002), Journal of Health Economics 21(4), 601-625. Cameron and Trivedi (2005), Microeconometrics, Cambridge.
+    """
+    treatments = {"plan": "plan", "coinsurance": "coinsurance"}
+    outcomes = {"visits": "face-to-face physician visits a year", "spending": "dollars of medical spending a year"}
+    if arms not in treatments:
+        raise InputError(f"arms must be 'plan' or 'coinsurance'; got {arms!r}.")
+    if outcome not in outcomes:
+        raise InputError(f"outcome must be 'visits' or 'spending'; got {outcome!r}.")
+    path = packaged_file("statsmodels", "datasets/randhie/src/randhie.csv")
+    return Dataset(
+        name="rand-hie",
+        frame=_readable(pd.read_csv(path)),
+        treatment=treatments[arms],
+        outcomes={outcome: outcomes.pop(outcome), **outcomes},
+        direction="minimize",
+        covariates=(
+            "age",
+            "female",
+            "income",
+            "education",
+            "family_size",
+            "general_health",
+            "self_rated_health",
+            "mental_health",
+            "chronic_disease",
+            "physical_limitation",
+        ),
+        confounders=("site", "black"),
+        groups="person",
+        description=_DESCRIPTION,
+        source="RAND Corporation; Cameron & Trivedi (2005), http://cameron.econ.ucdavis.edu/mmabook/mmadata.html; "
+        "statsmodels/datasets/randhie/src/randhie.csv",
+        licence="public domain (as stated by statsmodels)",
+    )
+
+
+def _readable(raw: pd.DataFrame) -> pd.DataFrame:
+    """Readable columns, with covariates of each person's first year; same rows in the same order as the file."""
+    first_rows = raw.loc[raw.groupby("zper")["year"].idxmin()].set_index("zper")
+    first = first_rows.loc[raw["zper"]].reset_index()
+    offer = ["site", "plan", "income", "mdeoff", "pioff"]
+    frame = pd.DataFrame(
+        {
+            "person": raw["zper"],
+            "household": first.groupby(offer, dropna=False).ngroup(),
+            "year": raw["year"],
+            "plan": raw["plan"].map(_PLANS),
+            "coinsurance": raw["coins"],
+            "visits": raw["mdvis"],
+            "spending": raw["meddol"],
+            "site": raw["site"].map(dict(enumerate(_SITES, start=1))),
+            "age": np.floor(first["xage"]).astype(int),
+            "family_size": first["num"],
+            # 1 excellent (the file's omitted category), 2 good, 3 fair, 4 poor
+            "self_rated_health": 1 + first[["hlthg", "hlthf", "hlthp"]].to_numpy() @ np.array([1, 2, 3]),
+            **{name: first[column] for column, name in _BASELINE.items()},
+        }
+    )
+    # one value per person: the median over persons, not over person-years
+    return frame.fillna({"education": float(first_rows["educdec"].median())})

@@ -1,0 +1,94 @@
+"""What a study is: its rows, and which columns are the arm, the outcomes, the covariates and the clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from policytree.exceptions import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A study, ready for :class:`policytree.DRPolicyTree`.
+
+    Attributes
+    ----------
+    name : str
+    frame : DataFrame of shape (n, columns)
+        One row per observation; holds every column named below.
+    treatment : str
+        Column of the arm each row was observed in.
+    outcomes : mapping of str to str
+        Outcome columns and their units. The first is the default.
+    direction : {"maximize", "minimize"}
+        Which way the default outcome is better for whoever pays for the rule.
+    covariates : tuple of str
+        Columns a rule may split on (``X``). All are baseline: measured before assignment.
+    confounders : tuple of str
+        Further baseline columns for the nuisance models only (``W``): randomisation strata, and traits a rule should
+        not look at.
+    groups : str or None
+        Column of the cluster: rows that share it are dependent.
+    propensity : mapping of label to float, or None
+        Known randomisation probabilities, the same for every row; None if they must be estimated given ``X`` and ``W``.
+    description, source, licence : str
+    """
+
+    name: str
+    frame: pd.DataFrame
+    treatment: str
+    outcomes: Mapping[str, str]
+    direction: str
+    covariates: tuple[str, ...]
+    description: str
+    source: str
+    licence: str
+    confounders: tuple[str, ...] = ()
+    groups: str | None = None
+    propensity: Mapping[object, float] | None = field(default=None)
+
+    @property
+    def outcome(self) -> str:
+        """The default outcome's column."""
+        return next(iter(self.outcomes))
+
+    def fit_arguments(self, outcome: str | None = None) -> dict:
+        """Arguments of ``fit(Y, T, *, X, W, propensity, groups)`` for one outcome.
+
+        Parameters
+        ----------
+        outcome : str or None
+            One of ``outcomes``; None means the default.
+
+        Returns
+        -------
+        dict
+            ``Y`` (n,) Series, ``T`` (n,) Series, ``X`` (n, p) DataFrame, ``W`` DataFrame or None, ``propensity``
+            (n, K) DataFrame with one column per arm or None, ``groups`` (n,) Series or None.
+
+        Raises
+        ------
+        InputError
+            If ``outcome`` is not one of the study's outcomes.
+        """
+        import pandas as pd
+
+        outcome = self.outcome if outcome is None else outcome
+        if outcome not in self.outcomes:
+            raise InputError(f"{self.name} has no outcome {outcome!r}; choose one of {', '.join(self.outcomes)}.")
+        frame, propensity = self.frame, None
+        if self.propensity is not None:
+            propensity = pd.DataFrame(dict(self.propensity), index=frame.index, dtype=float)
+        return {
+            "Y": frame[outcome],
+            "T": frame[self.treatment],
+            "X": frame[list(self.covariates)],
+            "W": frame[list(self.confounders)] if self.confounders else None,
+            "propensity": propensity,
+            "groups": frame[self.groups] if self.groups else None,
+        }

@@ -1,0 +1,8 @@
+"""The names of ``policytree.estimators``, for type checkers, editors and ``policytree.lazy``."""
+
+from policytree.estimators.classifier import OptimalTreeClassifier as OptimalTreeClassifier
+from policytree.estimators.cost_sensitive import CostSensitiveTreeClassifier as CostSensitiveTreeClassifier
+from policytree.estimators.doubly_robust import DRPolicyTree as DRPolicyTree
+from policytree.estimators.path import TreePath as TreePath
+from policytree.estimators.path import tree_path as tree_path
+from policytree.estimators.policy import PolicyTree as PolicyTree

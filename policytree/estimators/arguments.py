@@ -1,0 +1,123 @@
+"""The arguments that all estimators share, once: their defaults, their types and what the docstrings say of them.
+
+The estimators are dataclasses, so that a constructor is a list of its arguments and nothing else. ``get_params``,
+``clone`` and ``inspect.signature`` see an ordinary ``__init__``; comparison and ``repr`` stay scikit-learn's.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from policytree.guesses import Guesses, ReferenceGuesses
+
+SECTIONS = ("Parameters", "Attributes")
+Class = TypeVar("Class", bound=type)
+
+
+def inherits_documentation(cls: Class) -> Class:
+    """Class decorator: adds what :class:`SearchArguments` says of parameters and attributes where a class is silent.
+
+    Entries are those of numpydoc, ``name : type`` or ``one, other : type`` with an indented text, in the sections
+    "Parameters" and "Attributes", which the class needs to have. What a class says itself stays.
+    """
+    if cls.__doc__ is None or SearchArguments.__doc__ is None:  # python -OO
+        return cls
+    text, shared = inspect.cleandoc(cls.__doc__), inspect.cleandoc(SearchArguments.__doc__)
+    for section in SECTIONS:
+        known = {name for names in _entries(text, section) for name in names}
+        lacking = [entry for names, entry in _entries(shared, section).items() if not known & {*names}]
+        body = _body(text, section)
+        end = body[len(body.rstrip()) :]
+        text = text.replace(body, "\n".join([body.rstrip(), *lacking]) + end, 1)
+    cls.__doc__ = text
+    return cls
+
+
+def _body(text: str, section: str) -> str:
+    """What stands under a section's title, up to the next title."""
+    found = re.search(rf"^{section}\n-+\n(.*?)(?=^\S[^\n]*\n-+\n|\Z)", text, re.MULTILINE | re.DOTALL)
+    if found is None:
+        raise ValueError(f"The docstring lacks the section {section}.")
+    return found.group(1)
+
+
+def _entries(text: str, section: str) -> dict[tuple[str, ...], str]:
+    """Entries of a section by the names that they describe."""
+    entries = re.split(r"\n(?=\S)", _body(text, section).rstrip())
+    return {tuple(entry.split("\n")[0].split(" : ")[0].split(", ")): entry.rstrip() for entry in entries}
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SearchArguments(BaseEstimator):
+    """What every estimator is told about the search, by keyword; and what every fitted one has.
+
+    Parameters
+    ----------
+    solver : {"direct", "duplication", "sampling", "auto"}, default "direct"
+        Which search to use: exact; exact for weights rounded to integers; on samples drawn by weight; or chosen by an
+        estimate of the time (:mod:`policytree.solvers`). Rewards become weighted labels for the two in the middle.
+    solver_options : mapping, optional
+        Options of the solver, such as ``{"factor": 50}`` or ``{"amplification": 0.5, "n_draws": 8}``.
+    guesses : optional
+        What to guess from a reference model: "thresholds", "depth", "lower_bounds", a list of these, "all", a
+        :class:`policytree.guesses.ReferenceGuesses`; or the guesses themselves, :class:`policytree.guesses.Guesses`
+        (its ``reference_losses`` weighted, rows of weight 0 left out). ``status_`` is then OPTIMAL_GIVEN_GUESSES.
+    time_limit : float or None
+        Seconds of wall time; the best tree found and its gap are returned, with a :class:`SearchWarning`.
+    memory_limit : float or None
+        Bytes the search may use.
+    max_bins : int or None
+        Most distinct values a covariate keeps, 2 to 65,536: longer ones keep the thresholds nearest to their quantiles,
+        and ``status_`` is then OPTIMAL_GIVEN_GUESSES. None keeps every threshold (up to 65,535).
+    n_jobs : int or None
+        Threads. None means 1, -1 all cores. The tree does not depend on it.
+    random_state : int, RandomState or None
+        Seed of sampling and of reference models; the direct solver is deterministic.
+    verbose : int, default 0
+        1 shows the progress of the search.
+    max_leaf_nodes : int or None
+        Largest number of leaves.
+    feature_costs : mapping of column name or position to cost, or array-like of shape (p,), optional
+        What it costs to know a column, such as a test, in the unit of the objective: every split on it is charged for
+        every person (unit of ``sample_weight``) who reaches it, again where a path splits on it again. Columns that a
+        mapping leaves out are free.
+    split_features : list of column names or positions, optional
+        The columns that the tree may split on. ``predict`` takes the same table as ``fit`` all the same.
+    root_feature : column name or position, or list of these, optional
+        What the first split must be on, if there is one: a single leaf stays allowed.
+
+    Attributes
+    ----------
+    tree_ : Tree
+    expected_cost_ : float
+        What the tree's tests cost a person on average, by ``feature_costs``; 0 without.
+    objective_bound_ : float
+        No allowed tree is better than this.
+    optimality_gap_ : float
+        Distance of ``objective_value_`` and ``objective_bound_``, >= 0; zero when ``status_`` is OPTIMAL.
+    status_ : Status
+    solution_ : Solution
+        Its ``guarantees`` hold the numbers that theorems give for this solver and these guesses, in summed losses.
+    guesses_ : Guesses or None
+    """
+
+    solver: str = "direct"
+    solver_options: Mapping[str, Any] | None = None
+    guesses: str | Sequence[str] | ReferenceGuesses | Guesses | None = None
+    time_limit: float | None = None
+    memory_limit: float | None = None
+    max_bins: int | None = None
+    n_jobs: int | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
+    max_leaf_nodes: int | None = None
+    feature_costs: Mapping[Any, float] | Sequence[float] | np.ndarray | None = None
+    split_features: Sequence[str | int] | str | int | None = None
+    root_feature: Sequence[str | int] | str | int | None = None

@@ -1,0 +1,40 @@
+"""Packages whose names are imported on first use, so that each name costs only what it needs.
+
+The names stand once, in the package's ``__init__.pyi``: type checkers and editors read it as it is, and
+:func:`lazy_names` reads from it where each name is defined.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+
+def homes_in(stub: Path) -> dict[str, str]:
+    """Module of every name that a stub's lines ``from module import name as name`` export."""
+    tree = ast.parse(stub.read_text(encoding="utf-8"))
+    lines = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module]
+    return {alias.asname: str(node.module) for node in lines for alias in node.names if alias.asname}
+
+
+def lazy_names(package: str, file: str) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
+    """``__getattr__``, ``__dir__`` and ``__all__`` of a package.
+
+    Parameters
+    ----------
+    package : str
+        Its ``__name__``.
+    file : str
+        Its ``__file__``; the stub stands beside it.
+    """
+    homes = homes_in(Path(file).with_suffix(".pyi"))
+    names = sorted(homes)
+
+    def load(name: str) -> object:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(homes[name]), name)
+
+    return load, lambda: names, names

@@ -1,0 +1,87 @@
+"""Which kernels a problem needs, compiled or loaded before its search starts.
+
+Compiling is no search: it counts neither as its seconds nor against its limits. It is done once on a machine for every
+version of the kernels, and kept on disk.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import numpy as np
+
+from policytree.progress import compiling_line
+from policytree.solvers.kernels import depth_two, merging, pair_search, pair_sums, rows_of_nodes, search, sums
+from policytree.solvers.kernels import long_pairs as long_features
+from policytree.solvers.kernels import sweep_tables as sweeps
+from policytree.solvers.kernels.compiling import Kernel, compile_kernels
+from policytree.types import Problem
+
+PLAIN, SPECIAL = "plain", "special"  # see kernels.layout.Special
+BLOCKS = ("int16", "int32", "int64")  # numbers of blocks of pair sums
+
+ALWAYS = (merging.hash_rows, merging.same_as, merging.add_columns, sums.node_sums, sums.best_one_split)
+TWO_LEVELS = (depth_two.short_pairs,)
+LONG = (long_features.long_pairs,)
+DEEPER = (rows_of_nodes.pack_rows, sweeps.make_tables, search.advance)
+PAIR_SUMS = (rows_of_nodes.pack_rows, pair_sums.fill_products, pair_sums.open_two, pair_sums.open_three)
+PAIR_SUMS_DEEP = (pair_search.solve_four, pair_search.bound_across)
+
+Needed = list[tuple[tuple[Kernel, ...], str]]  # kernels, and which version of them
+
+
+def is_long(bins: np.ndarray) -> bool:
+    """Whether a node may have a pair of features with more codes than a table pays for, whatever its rows."""
+    if len(bins) < 2:
+        return False
+    second, first = np.sort(bins)[-2:]
+    return bool(first * second > 40 * (first + second))
+
+
+def is_special(bins: np.ndarray) -> bool:
+    """Whether features go ways of their own: two-valued ones, if there are some, and long ones."""
+    return int(np.count_nonzero(bins == 2)) >= 4 or is_long(bins)
+
+
+def needed_kernels(problem: Problem, block_kind: np.dtype | None) -> Needed:
+    """Kernels that the search may call.
+
+    Parameters
+    ----------
+    problem : Problem
+    block_kind : dtype or None
+        Numbers of blocks of pair sums, if these solve the problem (see :func:`policytree.solvers.binary.blocks_for`).
+    """
+    depth, bins = problem.max_depth, problem.data.n_bins
+    deep = depth is None or depth > 2
+    needed: Needed = [(ALWAYS, "")]
+    if depth is not None and depth < 2:
+        return needed
+    if block_kind is not None:
+        needed += [(TWO_LEVELS, PLAIN), (PAIR_SUMS + PAIR_SUMS_DEEP * (depth > 3), block_kind.name)]
+        return needed
+    kind = SPECIAL if is_special(bins) else PLAIN
+    needed += [(TWO_LEVELS, kind)]
+    if is_long(bins):
+        needed += [(LONG, "")]
+    if deep:
+        needed += [(DEEPER, kind)]
+    return needed
+
+
+def all_kernels() -> Needed:
+    """Kernels of every kind of problem."""
+    tables = [(TWO_LEVELS + DEEPER, kind) for kind in (PLAIN, SPECIAL)]
+    blocks = [(PAIR_SUMS + PAIR_SUMS_DEEP, kind) for kind in BLOCKS]
+    return [(ALWAYS, ""), *tables, (LONG, ""), *blocks]
+
+
+def load_kernels(needed: Needed) -> float:
+    """Load kernels from disk or compile them, which is announced; returns the seconds that compiling took."""
+    with ExitStack() as line:
+
+        def announce() -> None:
+            line.enter_context(compiling_line())
+
+        each = [(kernel, kind) for kernels, kind in needed for kernel in kernels]
+        return compile_kernels(each, announce)

@@ -1,0 +1,60 @@
+"""The exact search, in files that each do one thing. A kernel calls kernels of its own file and of files before it.
+
+    compiling        how kernels are compiled, called and kept on disk
+    layout           the tuples that travel together, numbers with a meaning, symbols
+    merging          rows of equal codes become one
+    sums             sums over rows; the best tree of depth one; losses rounded to int32
+    pair_tables      two features: a table answers every pair of cuts
+    two_valued       features with two codes: one block in place of many tables
+    first_splits     what each first split is worth, given the best second ones
+    cut_bounds       bounds of all cuts of a feature from a few ("similar support")
+    strips           second splits by long features: 32 first cuts side by side
+    depth_two        the best tree of depth two from tables
+    live_cuts        the cuts of a long feature that no bound has refuted
+    long_pairs       the best tree of depth two with long features
+    lane_code        tables of one pair for eight or sixteen root cuts at once, in vectors
+    sweep_tables     what all sweeps over one set of rows share
+    sweep_side       one side of a sweep, while it grows
+    sweep            depth two on both sides of many root cuts: depth three
+    subset_cache     what is known of sets of rows
+    rows_of_nodes    the rows of a node, handed on to its children
+    levels           the search stack, and the steps that change one level
+    enter            a node is solved outright, or its features are put in order
+    search           depth three and more: depth first through features and cuts
+    pair_layout      two actions and two-valued columns: words and tuples
+    pair_vectors     vectors for blocks of pair sums
+    pair_sums        values of depth two and three from blocks
+    pair_search      depth four from blocks
+
+A new bound goes where its kind is: of cuts of one feature into cut_bounds, of a whole node into enter, of sets of
+rows met before into subset_cache. ``tests/test_kernels.py`` holds the order above against the imports.
+"""
+
+#: The files, each after those that it imports.
+ORDER = (
+    "compiling",
+    "layout",
+    "merging",
+    "sums",
+    "pair_tables",
+    "two_valued",
+    "first_splits",
+    "cut_bounds",
+    "strips",
+    "depth_two",
+    "live_cuts",
+    "long_pairs",
+    "lane_code",
+    "sweep_tables",
+    "sweep_side",
+    "sweep",
+    "subset_cache",
+    "rows_of_nodes",
+    "levels",
+    "enter",
+    "search",
+    "pair_layout",
+    "pair_vectors",
+    "pair_sums",
+    "pair_search",
+)

@@ -1,0 +1,245 @@
+"""How kernels are compiled, called and kept on disk: ``@kernel`` in place of numba's ``@njit``.
+
+Three things differ from ``@njit(cache=True)``.
+
+- What numba keeps on disk is valid as long as *every file of the kernel's folder* is unchanged. numba itself looks at
+  the caller's file only, so that a changed callee or constant elsewhere would silently give stale results.
+- ``@kernel(separate=True)`` is compiled once and called by its address. numba otherwise copies a callee into every
+  caller, optimises it again there, and once more in every caller of the caller.
+- ``@kernel(takes=(...))`` declares what Python may call, and with which types. It is compiled for these and nothing
+  else: before a search starts (:func:`compile_kernels`), never in its midst.
+
+This file is the only one that knows numba's internals. The first point rests on ``numba.core.caching`` and holds, or
+nothing is kept on disk. The second rests on how numba links calls; where that cannot be had (``SEPARATE`` is false),
+the option does nothing but compile more.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import importlib
+import os
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from llvmlite import binding
+from numba.core import caching, config, event, registry, types
+
+PREFIX = "policytree_kernel_"
+LOCATORS = ("UserProvidedCacheLocator", "InTreeCacheLocator", "UserWideCacheLocator")
+OPTIONS = {"nopython": True, "boundscheck": None, "nogil": True, "error_model": "numpy"}
+HIDDEN = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # of kernels that only kernels call
+
+#: Whether kernels are called by address: needs numba's table of linked functions. Environment variable for tests.
+SEPARATE = (
+    hasattr(registry.cpu_target.target_context, "insert_user_function")
+    and hasattr(registry.cpu_target.target_context, "remove_user_function")
+    and os.environ.get("POLICYTREE_SEPARATE_KERNELS", "1") != "0"
+)
+_addresses: dict[str, tuple[str, str, tuple]] = {}  # symbol -> module, name and argument types of a separate kernel
+
+
+@cache
+def folder_stamp(folder: Path) -> str:
+    """A hash of the names and contents of all source files of a folder, and of how its kernels call each other."""
+    stamp = hashlib.sha256(f"separate={SEPARATE}".encode())
+    for file in sorted(folder.glob("*.py")):
+        content = file.read_bytes()
+        stamp.update(f"{file.name} {len(content)} ".encode() + content)
+    return stamp.hexdigest()
+
+
+class _FolderStamp:
+    """Stands before one of numba's cache locators: the same place on disk, but the stamp of the whole folder."""
+
+    def get_source_stamp(self):
+        folder = Path(self._py_file).parent
+        if not any(folder.glob("*.py")):  # a frozen program: nothing says which version this is
+            raise RuntimeError("no source files to stamp")
+        return folder_stamp(folder)
+
+
+class _KernelCacheImpl(caching.CompileResultCacheImpl):
+    """Keeps beside a compiled kernel which separate kernels it calls: they must be loaded before it is."""
+
+    _locator_classes = [  # noqa: RUF012 - the name and form that numba's base class asks for
+        type(locator.__name__, (_FolderStamp, locator), {})
+        for locator in caching.CompileResultCacheImpl._locator_classes
+        if locator.__name__ in LOCATORS
+    ]
+
+    def reduce(self, compiled):
+        called = []
+        if SEPARATE:
+            functions = compiled.library._final_module.functions
+            called = [_addresses[f.name] for f in functions if f.is_declaration and f.name in _addresses]
+        return called, super().reduce(compiled)
+
+    def rebuild(self, target_context, payload):
+        called, reduced = payload
+        for module, name, arguments in called:
+            getattr(importlib.import_module(module), name).compile(arguments)
+        return super().rebuild(target_context, reduced)
+
+
+class _KernelCache(caching.FunctionCache):
+    _impl_class = _KernelCacheImpl
+
+
+class Kernel(registry.CPUDispatcher):
+    """A numba dispatcher whose disk cache heeds its whole folder.
+
+    Attributes
+    ----------
+    takes : dict of tuples of numba types, or None
+        What Python may call it with, by the kind of problem (see :class:`OneOf`); None if only kernels call it.
+    separate : bool
+        Whether callers call it by its address.
+    """
+
+    takes: dict[str, tuple] | None = None
+    separate = False
+
+    def enable_caching(self):
+        """Use the disk, if there is a place that may be written to and the source can be stamped."""
+        with suppress(RuntimeError):
+            self._cache = _KernelCache(self.py_func)
+
+    def compile(self, sig):
+        """Load or compile for these argument types: the declared ones, if Python calls it."""
+        if self.takes is not None and isinstance(sig, tuple) and tuple(sig) not in self.takes.values():
+            raise TypeError(f"{self.py_func.__qualname__} takes {self.takes}, not {tuple(sig)}")
+        return super().compile(sig)
+
+    def get_call_template(self, args, kws):
+        """Type a call; constants are int64, so that ``f(x, 0)`` and ``f(x, n)`` are the same compiled function."""
+        return super().get_call_template(tuple(types.unliteral(a) for a in args), kws)
+
+    def add_overload(self, cres):
+        """Take over what was compiled or loaded."""
+        super().add_overload(cres)
+        if self.separate and SEPARATE:
+            self._make_separate(cres)
+
+    def _make_separate(self, cres):
+        """Let callers declare this function under a name that lasts, and find its address there; nothing is linked."""
+        f, arguments = self.py_func, tuple(cres.signature.args)
+        text = f"{arguments} {folder_stamp(Path(f.__code__.co_filename).parent)}"
+        symbol = f"{PREFIX}{f.__module__}.{f.__qualname__}.{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        binding.add_symbol(symbol, cres.library.get_pointer_to_function(cres.fndesc.llvm_func_name))
+        _addresses[symbol] = f.__module__, f.__qualname__, arguments
+        declared = copy.copy(cres.fndesc)
+        declared.mangled_name = symbol
+        self.targetctx.remove_user_function(cres.entry_point)
+        self.targetctx.insert_user_function(cres.entry_point, declared, [])
+
+
+def kernel(function=None, *, takes=None, separate: bool = False, inline: str = "never"):
+    """Compile a function for arrays and numbers: kept on disk, without the GIL, dividing as numpy does.
+
+    Parameters
+    ----------
+    takes : sequence of numba types or of NamedTuple classes of them, optional
+        The types of its arguments, if Python calls it (see :func:`type_of`).
+    separate : bool
+        Compile it once and call it by address, in place of a copy in every caller: for what is long or called by many.
+    inline : {"never", "always"}
+        "always" writes it out in its callers before types are known: for a few lines.
+    """
+
+    def compiled(f):
+        if config.DISABLE_JIT:
+            return f
+        options = OPTIONS | {"inline": inline} | (HIDDEN if takes is None else {})
+        dispatcher = Kernel(py_func=f, targetoptions=options)
+        dispatcher.separate = separate
+        if takes is not None:
+            dispatcher.takes = _signatures(takes)
+        dispatcher.enable_caching()
+        return dispatcher
+
+    return compiled if function is None else compiled(function)
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """An argument of several types, by the kinds of problem that have them: a version is compiled for each."""
+
+    types: dict[str, object]
+
+
+def type_of(declared, kind: str = ""):
+    """The numba type of an argument; a NamedTuple class whose annotations are such types stands for its instances."""
+    if isinstance(declared, OneOf):
+        return declared.types[kind]
+    if _is_tuple(declared):
+        parts = [type_of(t, kind) for t in declared.__annotations__.values()]
+        return types.BaseTuple.from_types(parts, declared)
+    return declared
+
+
+def _is_tuple(declared) -> bool:
+    return isinstance(declared, type) and issubclass(declared, tuple)
+
+
+def _kinds(declared) -> list[str]:
+    """Names of the kinds that an argument's type depends on."""
+    if isinstance(declared, OneOf):
+        return list(declared.types)
+    parts = declared.__annotations__.values() if _is_tuple(declared) else ()
+    return next(filter(None, map(_kinds, parts)), [])
+
+
+def _signatures(takes) -> dict[str, tuple]:
+    """Types of arguments for every kind that they depend on; under "" if they depend on none."""
+    kinds = next(filter(None, map(_kinds, takes)), [""])
+    return {kind: tuple(type_of(t, kind) for t in takes) for kind in kinds}
+
+
+class _Compilations(event.Listener):
+    """Hears of every kernel that is compiled, not of those that are loaded from disk."""
+
+    def __init__(self, announce: Callable[[], None] | None):
+        self.announce, self.count = announce, 0
+
+    def on_start(self, _):
+        self.count += 1
+        if self.count == 1 and self.announce is not None:
+            self.announce()
+
+    def on_end(self, _):
+        pass
+
+
+def compile_kernels(needed: Iterable[tuple[Kernel, str]], announce: Callable[[], None] | None = None) -> float:
+    """Make kernels ready to be called: from the disk, or by compiling them.
+
+    Parameters
+    ----------
+    needed : iterable of (Kernel, str)
+        Kernels that declare what they take, and the kind of problem (see :class:`OneOf`); "" if there is one version.
+    announce : callable, optional
+        Called once, before the first one is compiled; not if all are on disk.
+
+    Returns
+    -------
+    seconds : float
+        Wall time that this took; 0 if nothing had to be compiled.
+    """
+    if config.DISABLE_JIT:
+        return 0.0
+    signatures = [(each, each.takes[kind if kind in each.takes else ""]) for each, kind in needed]
+    missing = [(each, signature) for each, signature in signatures if signature not in each.overloads]
+    if not missing:
+        return 0.0
+    start = time.perf_counter()
+    heard = _Compilations(announce)
+    with event.install_listener("numba:compile", heard):
+        for each, signature in missing:
+            each.compile(signature)
+    return time.perf_counter() - start if heard.count else 0.0

@@ -1,0 +1,173 @@
+"""Bounds of all cuts of a feature from a few that were solved: "similar support".
+
+Along one feature the left side only grows. If rows D move from right to left, the best tree of the left side changes
+by no less than what D costs at least, and by no more than what D can cost at most:
+
+    V(L) + least(D) <= V(L + D) <= V(L) + most(D)
+
+(Angelino et al., CORELS, JMLR 2018; Brita et al., ConTree, AAAI 2025). With minimum counts a tree may become
+forbidden when rows leave, so only the bounds from larger to smaller sets hold.
+
+Cost: n steps to make, B to spread from one cut.
+Symbols: see layout.py; ``budget`` is what the best tree so far leaves.
+"""
+
+import numpy as np
+
+from policytree.solvers.kernels.compiling import kernel
+from policytree.solvers.kernels.layout import FEASIBLE, INF
+from policytree.solvers.kernels.sums import two_leaves
+
+
+@kernel(separate=True)
+def row_bounds(rows, rules, f, dearest, bounds, o):
+    """Cumulated least and largest value of the rows with each code of f, into bounds.least, bounds.most from o on.
+
+    ``dearest``: the largest sum of prices on a path below, which rows may have to pay as well.
+    """
+    planes, P, least, most = rows.planes, rules.n_losses, bounds.least, bounds.most
+    c = rows.codes[f]
+    B = rows.bins[f]
+    mass = P + len(rules.minima)
+    for t in range(o, o + B):
+        least[t] = 0
+        most[t] = 0
+    for i in range(rows.n):
+        x = 0
+        y = 0
+        for k in range(P):
+            x = min(x, planes[k, i])
+            y = max(y, planes[k, i])
+        if dearest > 0:
+            y += dearest * planes[mass, i]
+        least[o + np.int64(c[i])] += x
+        most[o + np.int64(c[i])] += y
+    for t in range(o + 1, o + B):
+        least[t] += least[t - 1]
+        most[t] += most[t - 1]
+
+
+@kernel(separate=True)
+def start_bounds(rows, rules, f, bounds, keep, look_ahead):
+    """Bounds of every cut of f before any is solved: a side is a leaf, or pays for two leaves at least.
+
+    ``keep``: bounds that stand there already stay where they are better.
+    """
+    P, penalty, least = rules.n_losses, rules.penalty, bounds.least
+    planes = rows.planes
+    c = rows.codes[f]
+    B = rows.bins[f]
+    K = P + len(rules.minima)
+    sums = np.zeros((K, B), np.int64)
+    for k in range(K):
+        for i in range(rows.n):
+            sums[k, c[i]] += planes[k, i]
+        for t in range(1, B):
+            sums[k, t] += sums[k, t - 1]
+    for t in range(B - 1):
+        x, y = two_leaves(sums, rules, t, B - 1)
+        # A forbidden side forbids the cut: none of its leaves could be larger.
+        if x < FEASIBLE:
+            x = min(x + penalty, least[t] + 2 * penalty) if look_ahead else least[t] + penalty
+        if y < FEASIBLE:
+            rest = least[B - 1] - least[t]
+            y = min(y + penalty, rest + 2 * penalty) if look_ahead else rest + penalty
+        bounds.left[t] = max(bounds.left[t], x) if keep else x
+        bounds.right[t] = max(bounds.right[t], y) if keep else y
+
+
+@kernel(separate=True)
+def spread_bounds(bounds, cuts, at, left_value, right_value, rules, similar):
+    """Note what the sides of cut ``at`` cost at least, and what that says of every other cut of the feature."""
+    left, right, least, most = bounds.left, bounds.right, bounds.least, bounds.most
+    left[at] = max(left[at], left_value)
+    right[at] = max(right[at], right_value)
+    if not similar:
+        return
+    constrained = len(rules.minima) > 0
+    least_at = least[at]
+    most_at = most[at]
+    for t in range(at):
+        left[t] = max(left[t], left_value - (most_at - most[t]))
+        if not constrained:
+            right[t] = max(right[t], right_value + (least_at - least[t]))
+    for t in range(at + 1, cuts):
+        right[t] = max(right[t], right_value - (most[t] - most_at))
+        if not constrained:
+            left[t] = max(left[t], left_value + (least[t] - least_at))
+
+
+@kernel(separate=True)
+def choose_cut(bounds, cuts, budget):
+    """The middle, by mass, of the heaviest run of cuts whose bound is below the budget; -1 if there is none."""
+    left, right, least, most = bounds.left, bounds.right, bounds.least, bounds.most
+    best = -1
+    best_mass = -1
+    t = 0
+    while t < cuts:
+        if left[t] + right[t] >= budget:
+            t += 1
+            continue
+        start = t
+        while t < cuts and left[t] + right[t] < budget:
+            t += 1
+        base = most[start] - least[start]
+        mass = most[t - 1] - least[t - 1] - base
+        if mass > best_mass:
+            best_mass = mass
+            u = start
+            while u + 1 < t and most[u + 1] - least[u + 1] - base <= mass // 2:
+                u += 1
+            best = u
+    return best
+
+
+@kernel(separate=True)
+def choose_many(bounds, cuts, budget, limit, chosen):
+    """Up to ``limit`` live cuts spread by mass over all of them, ascending; returns how many."""
+    left, right, least, most = bounds.left, bounds.right, bounds.least, bounds.most
+    n = 0
+    mass = 0
+    live = 0
+    for trial in range(2):
+        seen = 0
+        for t in range(cuts):
+            if left[t] + right[t] >= budget:
+                continue
+            w = most[t] - least[t]
+            if t > 0:
+                w -= most[t - 1] - least[t - 1]
+            seen += max(w, 1)
+            if trial == 0:
+                live += 1
+            elif n < limit and (live <= limit or seen * (limit + 1.0) >= mass * (n + 1.0)):
+                chosen[n] = t
+                n += 1
+        mass = seen
+    return n
+
+
+@kernel
+def include(chosen, n, t):
+    """Make ``t`` one of the ascending ``chosen[:n]``, in place of its neighbour if they are full; returns how many."""
+    j = 0
+    while j < n and chosen[j] < t:
+        j += 1
+    if j < n and chosen[j] == t:
+        return n
+    if n == len(chosen):
+        chosen[min(j, n - 1)] = t
+        return n
+    for i in range(n, j, -1):
+        chosen[i] = chosen[i - 1]
+    chosen[j] = t
+    return n + 1
+
+
+@kernel
+def least_bound(bounds, cuts):
+    """The least of the bounds of all cuts."""
+    low = INF
+    for t in range(cuts):
+        low = min(low, bounds.left[t] + bounds.right[t])
+    return low

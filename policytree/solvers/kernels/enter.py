@@ -1,0 +1,156 @@
+"""Entering a node: solve it outright where cache, bounds or depth allow it, else put its features in order.
+
+Bounds of a whole node: a leaf, or two leaves above the floor "every row gets its best action"; what is known of its
+rows from another order of splits; the leaf penalty, since a tree of h leaves costs at least floor + h * penalty and
+is less deep than h.
+
+Cost: a pass over the rows; depth two where the node is not solved before.
+Symbols: see layout.py and levels.py.
+"""
+
+from policytree.solvers.kernels.compiling import kernel
+from policytree.solvers.kernels.layout import CACHE, HITS, INF, TWO, UNLIMITED
+from policytree.solvers.kernels.levels import DONE, ENTER, FEATURE, FROM_CACHE, first_at, rows_at
+from policytree.solvers.kernels.long_pairs import depth_two
+from policytree.solvers.kernels.subset_cache import look_up, size_key
+from policytree.solvers.kernels.sums import best_one_split, node_sums
+
+
+@kernel
+def recall(levels, level, memory, size):
+    """Take a node's result from the cache, if it is known well enough for its budget."""
+    node = levels.nodes[level]
+    h = look_up(memory, node.key1, node.key2, size)
+    if h < 0:
+        return False
+    known = memory.solved[h]
+    if known.length == 0 and known.value < node.budget:
+        return False
+    node.best = known.value
+    node.tree_length = known.length
+    for i in range(known.length):
+        levels.tree[level, i, 0] = memory.pool[known.start + i, 0]
+        levels.tree[level, i, 1] = memory.pool[known.start + i, 1]
+    return True
+
+
+@kernel
+def payable_leaves(top, floor, penalty):
+    """The most leaves of a tree that costs less than ``top``: h leaves cost at least floor + h * penalty."""
+    return (top - floor + penalty - 1) // penalty - 1
+
+
+@kernel(separate=True)
+def take_one_split(levels, level, rules):
+    """Solve a node that may split once."""
+    node = levels.nodes[level]
+    rows = rows_at(levels, level)
+    value, f, t = best_one_split(rows, rules)
+    if value + 2 * rules.penalty < node.best:
+        tree = levels.tree[level]
+        node.best = value + 2 * rules.penalty
+        node.tree_length = 3
+        tree[0, 0] = levels.columns[level, f]
+        tree[0, 1] = levels.cuts[level, rows.offset[f] + t]
+        tree[1, 0] = -1
+        tree[2, 0] = -1
+
+
+@kernel(separate=True)
+def take_two_splits(levels, level, rules, control, special):
+    """Solve a node for depth two, for good or to begin with; False if stopped."""
+    node = levels.nodes[level]
+    rows = rows_at(levels, level)
+    best, finished = depth_two(rows, rules, node.leaves, first_at(levels, level), control, special)
+    if not finished:
+        return False
+    node.best = best.value
+    if best.feature >= 0:
+        tree = levels.tree[level]
+        cut = levels.cuts[level, rows.offset[best.feature] + best.cut]
+        tree[0, 0] = -2 - levels.columns[level, best.feature]
+        tree[0, 1] = -1 - cut if node.leaves == 3 else cut
+    return True
+
+
+@kernel
+def name_rows(levels, level):
+    """Sums of the keys of a node's rows."""
+    node = levels.nodes[level]
+    planes = levels.planes[level]
+    first = planes.shape[0] - 2
+    key1 = 0
+    key2 = 0
+    for i in range(node.rows):
+        key1 += planes[first, i]
+        key2 += planes[first + 1, i]
+    node.key1 = key1
+    node.key2 = key2
+
+
+@kernel
+def order_features(levels, level):
+    """Try the features with the best value of depth two first (insertion sort: ties keep their order)."""
+    order, values = levels.order[level], levels.first_values[level]
+    for f in range(levels.nodes[level].features):
+        j = f
+        while j > 0 and values[order[j - 1]] > values[f]:
+            order[j] = order[j - 1]
+            j -= 1
+        order[j] = f
+
+
+@kernel(separate=True)
+def enter(levels, level, rules, memory, counters, control, special):
+    """Solve a node outright where cache, bounds or depth allow it, else order its features; returns the next phase.
+
+    Leaves an exact value and its tree, or a lower bound of at least the budget and no tree.
+    """
+    node = levels.nodes[level]
+    penalty = rules.penalty
+    depth = min(node.depth, node.leaves - 1)
+    if depth < 30 and node.leaves >= 1 << depth:
+        node.leaves = UNLIMITED
+    node.depth = depth
+    leaf, floor = node_sums(rows_at(levels, level), rules)
+    leaf += penalty
+    node.best = leaf
+    node.tree_length = 1
+    levels.tree[level, 0, 0] = -1
+    node.to_try = FROM_CACHE
+    node.next = 0
+    node.split_bound = INF
+    node.cut_off_bound = INF
+    if node.features == 0 or depth == 0 or leaf <= floor + 2 * penalty:
+        return DONE
+    name_rows(levels, level)
+    if control[CACHE] != 0 and recall(levels, level, memory, size_key(depth, node.leaves)):
+        counters[HITS] += 1
+        return DONE
+    if penalty > 0:  # depth is less than the number of leaves
+        leaves = payable_leaves(min(node.budget, leaf), floor, penalty)
+        if leaves - 1 < depth:
+            depth = max(leaves - 1, 0)
+            node.cut_off_bound = floor + (max(leaves, 1) + 1) * penalty
+    node.useful_depth = depth if depth <= 3 else node.depth
+    if depth == 1:
+        take_one_split(levels, level, rules)
+    elif depth >= 2:
+        counters[TWO] += 1
+        if not take_two_splits(levels, level, rules, control, special):
+            return ENTER
+        if penalty > 0 and depth > 2:  # the same with what depth two costs: three leaves need no more than that
+            leaves = payable_leaves(min(node.budget, node.best), floor, penalty)
+            if leaves - 1 < depth:
+                depth = max(leaves - 1, 2)
+                node.cut_off_bound = min(node.cut_off_bound, floor + (max(leaves, 3) + 1) * penalty)
+                node.useful_depth = depth if depth <= 3 else node.depth
+    node.to_try = 0
+    if depth <= 2:
+        if node.best >= node.budget and node.cut_off_bound < node.best:
+            node.best = node.cut_off_bound
+            node.tree_length = 0
+        return DONE
+    node.to_try = node.features
+    order_features(levels, level)
+    return FEATURE

@@ -1,0 +1,212 @@
+"""What each first split is worth, given the best second splits on either side of it.
+
+A side of a first cut is a leaf, or is split once more: by another feature (from the pair tables) or by the feature of
+the first cut itself, which needs no table because its codes are already in order.
+
+Cost: one step for every place, sum of a leaf and price; :func:`exact_value` n steps for every feature.
+Symbols: see layout.py.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from policytree.solvers.kernels.compiling import kernel
+from policytree.solvers.kernels.layout import FEASIBLE, INF, long_1d
+from policytree.solvers.kernels.sums import costly, two_leaves
+
+
+class OwnSplits(NamedTuple):
+    """Best second splits by the feature of the first split: of {code <= t} and of {code > t} for every cut t."""
+
+    low: long_1d
+    high: long_1d
+    best: long_1d  # scratch, one number for every action
+
+
+@kernel(separate=True)
+def own_splits(widest, rules):
+    """Room for the splits by the feature itself, up to ``widest`` codes; none is known yet."""
+    own = OwnSplits(np.empty(widest, np.int64), np.empty(widest, np.int64), np.empty(rules.n_losses + 1, np.int64))
+    for t in range(widest):
+        own.low[t] = INF
+        own.high[t] = INF
+    return own
+
+
+@kernel(separate=True)
+def split_by_itself(sums, rules, o, B, own):
+    """Best two leaves of one feature inside both sides of each of its cuts, in O(B K); to own.low and own.high.
+
+    ``sums[k, o + t]`` are cumulated. With m[u] the best leaf of the codes up to u, {code <= t} costs
+    min over u < t, b of m[u] + c_b[t] - c_b[u] = min_b (c_b[t] + min_u (m[u] - c_b[u])): a running minimum per action.
+    Counts only grow with u, so the u that leave the second leaf its minima are a prefix that grows with t.
+    """
+    P, minima, best = rules.n_losses, rules.minima, own.best
+    n_counts = len(minima)
+    for t in range(B - 1):
+        own.low[t] = INF
+        own.high[t] = INF
+    if B < 3:
+        return
+    e = o + B - 1
+    for side in range(2):
+        for b in range(P + 1):
+            best[b] = INF
+        u = 0 if side == 0 else B - 2
+        for step in range(B - 1):
+            t = step if side == 0 else B - 2 - step
+            while (u < t) if side == 0 else (u > t):
+                fits = True
+                for j in range(P, P + n_counts):
+                    d = np.int64(sums[j, o + t]) - np.int64(sums[j, o + u])
+                    fits = fits and (d if side == 0 else -d) >= minima[j - P]
+                if not fits:
+                    break
+                leaf = 0
+                for k in range(P + n_counts):
+                    c = np.int64(sums[k, o + u]) if side == 0 else np.int64(sums[k, e]) - np.int64(sums[k, o + u])
+                    if k < P:
+                        leaf = min(leaf, c)
+                    elif c < minima[k - P]:
+                        leaf = INF
+                if leaf < FEASIBLE:
+                    best[P] = min(best[P], leaf)
+                    for b in range(P):
+                        c = np.int64(sums[b, o + u])
+                        best[b] = min(best[b], leaf - c if side == 0 else leaf + c)
+                u += 1 if side == 0 else -1
+            v = best[P]
+            for b in range(P):
+                if best[b] < FEASIBLE:
+                    c = np.int64(sums[b, o + t])
+                    v = min(v, best[b] + c if side == 0 else best[b] - c)
+            if side == 0:
+                own.low[t] = v
+            else:
+                own.high[t] = v
+
+
+@kernel(inline="always")
+def second_split(inner, table, at, stride, prices, own_price, mass, shift):
+    """Least value of a side that splits once more, without leaf penalties (INF: none).
+
+    ``inner``: by the feature of the first split; table[at + j * stride]: by features of price j.
+    """
+    value = INF
+    if inner <= 0:
+        value = (inner << shift) + own_price * mass
+    for j in range(len(prices)):
+        x = np.int64(table[at + j * stride])
+        if x <= 0:
+            value = min(value, (x << shift) + prices[j] * mass)
+    return value
+
+
+@kernel(separate=True)
+def first_split_values(sums, splits, rows, rules, shift, leaves, own, skip, values, by_leaves):
+    """values[place]: the value with this first split and at most one more on each side (INF: forbidden).
+
+    Table values count ``1 << shift``, penalties and prices are exact. ``leaves`` of 3 allows a second split on one side
+    only. by_leaves[h - 1] becomes the least value of a tree of at most h leaves, h = 1 .. 4. Features to ``skip`` are
+    left out.
+    """
+    minima, prices, penalty, bins, offset = rules.minima, rules.prices, rules.penalty, rows.bins, rows.offset
+    P = rules.n_losses
+    p = len(bins)
+    K = P + len(minima)
+    S = offset[p]
+    priced = costly(rules)
+    leaf = 0
+    for k in range(K):
+        s = np.int64(sums[k, bins[0] - 1])
+        if k < P:
+            leaf = min(leaf, s)
+        elif s < minima[k - P]:
+            for h in range(4):
+                by_leaves[h] = INF
+            return
+    two = INF
+    three = INF
+    four = INF
+    mass = np.int64(sums[K, bins[0] - 1]) if priced else 0
+    for f in range(p):
+        if skip[f]:
+            continue
+        o = offset[f]
+        B = bins[f]
+        price = prices[rows.groups[f]]
+        paid = price * mass
+        split_by_itself(sums, rules, o, B, own)
+        for t in range(B - 1):
+            x, y = two_leaves(sums, rules, o + t, o + B - 1)
+            values[o + t] = INF
+            if x > 0 or y > 0:
+                continue
+            m_low = np.int64(sums[K, o + t]) if priced else 0
+            u = second_split(own.low[t], splits.low, o + t, S, prices, price, m_low, shift) + 2 * penalty
+            v = second_split(own.high[t], splits.high, o + t, S, prices, price, mass - m_low, shift) + 2 * penalty
+            x = (x << shift) + penalty
+            y = (y << shift) + penalty
+            two = min(two, x + y + paid)
+            u = min(u, x)
+            v = min(v, y)
+            w = min(u + y, x + v) + paid
+            three = min(three, w)
+            if leaves != 3:
+                w = u + v + paid
+                four = min(four, w)
+            values[o + t] = w
+    by_leaves[0] = (leaf << shift) + penalty
+    by_leaves[1] = min(by_leaves[0], two)
+    by_leaves[2] = min(by_leaves[1], three)
+    by_leaves[3] = min(by_leaves[2], four)
+
+
+@kernel(separate=True)
+def exact_value(rows, rules, leaves, f, t, sums):
+    """Value with first split ``t`` of ``f`` and the best second splits, if any, in int64.
+
+    ``sums`` (2, K (+ 1: mass), S) is scratch. ``leaves`` of 3 allows a second split on one side only.
+    """
+    codes, planes, offset, n = rows.codes, rows.planes, rows.offset, rows.n
+    P, minima, prices, penalty = rules.n_losses, rules.minima, rules.prices, rules.penalty
+    K = P + len(minima)
+    n_sums = K + (1 if costly(rules) else 0)
+    p = len(rows.bins)
+    sums[:] = 0
+    c = codes[f]
+    for g in range(p):
+        d = codes[g]
+        o = offset[g]
+        for i in range(n):
+            s = 0 if c[i] <= t else 1
+            for k in range(n_sums):
+                sums[s, k, o + np.int64(d[i])] += planes[k, i]
+        for s in range(2):
+            for k in range(n_sums):
+                for u in range(o + 1, offset[g + 1]):
+                    sums[s, k, u] += sums[s, k, u - 1]
+    value = 0
+    least = INF
+    for s in range(2):
+        leaf = 0
+        for k in range(K):
+            x = sums[s, k, offset[1] - 1]
+            if k < P:
+                leaf = min(leaf, x)
+            elif x < minima[k - P]:
+                return INF
+        leaf += penalty
+        side = leaf
+        mass = sums[s, K, offset[1] - 1] if n_sums > K else 0
+        value += mass * prices[rows.groups[f]]
+        for g in range(p):
+            more = mass * prices[rows.groups[g]] + 2 * penalty
+            for u in range(offset[g], offset[g + 1] - 1):
+                x, y = two_leaves(sums[s], rules, u, offset[g + 1] - 1)
+                if x < FEASIBLE and y < FEASIBLE:
+                    side = min(side, x + y + more)
+        value += side
+        least = min(least, leaf - side)
+    return value + least if leaves == 3 else value

@@ -1,0 +1,214 @@
+"""Depth two where a first feature has so many codes that tables over pairs do not pay.
+
+A few cuts of the feature are solved at a time: for two actions 32 side by side in one pass over sorted rows
+(strips.py), otherwise by a table with one column for each chosen cut. What lies between is refuted by similar support
+(live_cuts.py), until no cut is left.
+
+Cost: rounds x features x n; three or four rounds are usual.
+Symbols: see layout.py.
+"""
+
+import numpy as np
+
+from policytree.solvers.kernels.compiling import kernel
+from policytree.solvers.kernels.cut_bounds import row_bounds
+from policytree.solvers.kernels.depth_two import CHOSEN, FirstSplits, Found, PairWork, short_pairs
+from policytree.solvers.kernels.first_splits import exact_value, second_split, split_by_itself
+from policytree.solvers.kernels.layout import FEASIBLE, FORBIDDEN, INF, SIMILAR, STOP, Bounds, Rows, Rules, i8, long_1d
+from policytree.solvers.kernels.live_cuts import Chosen, LiveCuts, choose_first, choose_live, list_live, spread_live
+from policytree.solvers.kernels.pair_tables import fill_and_scan, table_pays
+from policytree.solvers.kernels.strips import STRIP, make_strips, scan_strips
+from policytree.solvers.kernels.sums import costly, two_leaves
+
+
+@kernel
+def room_for_cuts(rows, rules, long, limit):
+    """Empty lists of live cuts of all long features, with what rows may come to, and of chosen ones."""
+    p = len(rows.bins)
+    S = rows.offset[p]
+    bounds = Bounds(np.empty(S, np.int64), np.empty(S, np.int64), np.zeros(S, np.int64), np.zeros(S, np.int64))
+    live = LiveCuts(np.empty(S, np.int32), bounds, np.full(p, -1, np.int64))
+    for f in range(p):
+        if long[f]:
+            row_bounds(rows, rules, f, rules.prices[len(rules.prices) - 1], bounds, rows.offset[f])
+    cuts = np.empty((5, limit), np.int64)
+    return live, Chosen(cuts[0], cuts[1], cuts[2], cuts[3], cuts[4])
+
+
+@kernel
+def segment_rows(rows, f, chosen, n, step, kind, segment, x):
+    """x[i]: how many chosen cuts of f have row i on their right, times ``step``, plus the row's kind."""
+    j = 0
+    for c in range(rows.bins[f]):
+        while j < n and chosen.cuts[j] < c:
+            j += 1
+        segment[c] = j * step
+    for i in range(rows.n):
+        x[i] = segment[rows.codes[f, i]] + kind[i]
+
+
+@kernel(separate=True)
+def scan_chosen(f, n, rows, rules, work, x, at, control):
+    """Best second splits by long features for the n chosen cuts of f, by tables; False if stopped.
+
+    They go to work.splits from ``at`` on, by price.
+    """
+    low, high = work.splits
+    unread = at + len(rules.prices) * STRIP
+    B = rows.bins[f]
+    for j in range(at, unread):
+        low[j] = 2 * FORBIDDEN
+        high[j] = 2 * FORBIDDEN
+    for g in range(len(rows.bins)):
+        if control[STOP] != 0:
+            return False
+        if g != f and not table_pays(B, rows.bins[g], rows.n):
+            fill_and_scan(x, n + 1, rows.codes[g], rows.bins[g], work.rounded, rules, work.tables, work.splits,
+                          at + rows.groups[g] * STRIP, unread)  # fmt: skip
+    split_by_itself(work.sums, rules, rows.offset[f], B, work.own)
+    return True
+
+
+@kernel(separate=True)
+def value_chosen(f, n, rows, rules, leaves, work, at, chosen):
+    """What the sides of the n chosen cuts of f come to, and the values of the trees."""
+    sums, splits, own = work.sums, work.splits, work.own
+    shift, error = work.rounded.shift, work.rounded.error
+    prices, penalty = rules.prices, rules.penalty
+    K = rules.n_losses + len(rules.minima)
+    S = rows.offset[len(rows.bins)]
+    o = rows.offset[f]
+    last = o + rows.bins[f] - 1
+    priced = costly(rules)
+    price = prices[rows.groups[f]]
+    mass = sums[K, last] if priced else 0
+    for j in range(n):
+        t = chosen.cuts[j]
+        x, y = two_leaves(sums, rules, o + t, last)
+        m_low = sums[K, o + t] if priced else 0
+        left = INF
+        right = INF
+        if x < FEASIBLE:
+            x = (x << shift) + penalty - error
+            v = min(second_split(own.low[t], splits.low, o + t, S, prices, price, m_low, shift),
+                    second_split(1, splits.low, at + j, STRIP, prices, price, m_low, shift))  # fmt: skip
+            left = min(x, v + 2 * penalty - error)
+        if y < FEASIBLE:
+            y = (y << shift) + penalty - error
+            v = min(second_split(own.high[t], splits.high, o + t, S, prices, price, mass - m_low, shift),
+                    second_split(1, splits.high, at + j, STRIP, prices, price, mass - m_low, shift))  # fmt: skip
+            right = min(y, v + 2 * penalty - error)
+        chosen.left[j] = left
+        chosen.right[j] = right
+        chosen.values[j] = (min(left + y, x + right) if leaves == 3 else left + right) + price * mass
+
+
+@kernel(separate=True)
+def try_chosen(f, n, rows, rules, leaves, work, chosen, best):
+    """Evaluate chosen cuts exactly, the most promising first: what is exact saves the evaluation of others."""
+    while True:
+        j = 0
+        for e in range(1, n):
+            j = e if chosen.values[e] < chosen.values[j] else j
+        value = chosen.values[j]
+        if value >= best.value:
+            return best
+        chosen.values[j] = INF
+        if work.rounded.error > 0:
+            value = exact_value(rows, rules, leaves, f, chosen.cuts[j], work.exact)
+        if value < best.value:
+            best = Found(value, f, chosen.cuts[j])
+
+
+@kernel
+def keep_values(f, n, first, chosen):
+    """Note the least of the chosen cuts' values as the feature's."""
+    for j in range(n):
+        if chosen.values[j] < first.values[f]:
+            first.values[f] = chosen.values[j]
+            first.cuts[f] = chosen.cuts[j]
+
+
+@kernel
+def close_chosen(live, chosen, o, count, n, rules, similar):
+    """Spread the values of the n chosen cuts over all live ones, and strike them out."""
+    left, right = live.bounds.left, live.bounds.right
+    for j in range(n):
+        left[chosen.at[j]] = max(left[chosen.at[j]], chosen.left[j])
+        right[chosen.at[j]] = max(right[chosen.at[j]], chosen.right[j])
+    if similar:
+        spread_live(live, o, count, len(rules.minima) > 0)
+    for j in range(n):  # solved, whatever the bounds say
+        left[chosen.at[j]] = INF
+
+
+@kernel(takes=(Rows, Rules, i8, FirstSplits, PairWork, Found, long_1d), separate=True)
+def long_pairs(rows, rules, leaves, first, work, best, control):
+    """Best tree of depth two, given the best whose first feature is not long (see :func:`short_pairs`).
+
+    Returns it, and whether it is the best of all: False if stopped.
+    """
+    bins, offset = rows.bins, rows.offset
+    p, n, J = len(bins), rows.n, len(rules.prices)
+    K = rules.n_losses + len(rules.minima)
+    similar = control[SIMILAR] != 0
+    signed = rules.n_losses == 1 and len(rules.minima) == 0
+    limit = STRIP if signed else CHOSEN
+    at = J * offset[p]
+    live, chosen = room_for_cuts(rows, rules, work.long, limit)
+    segment = np.empty(len(work.own.low), np.uint8)
+    kind = np.zeros(n, np.uint8)
+    x = np.empty(n, np.uint8)
+    strips = make_strips(rows, work.rounded.planes[0], work.long, J if signed else 0)
+    step = 1
+    if signed and strips.kinds > 0:
+        step = strips.kinds
+        for i in range(n):
+            kind[i] = work.rounded.planes[0, i] - strips.lightest
+    for b in range(len(work.own.low)):
+        work.own.low[b] = INF  # strips see the splits by the feature itself as well
+        work.own.high[b] = INF
+    again = True
+    while again:
+        again = False
+        for f in range(p):
+            if not work.long[f]:
+                continue
+            o = offset[f]
+            cuts = bins[f] - 1
+            paid = rules.prices[rows.groups[f]] * work.sums[K, o + cuts] if costly(rules) else 0
+            newly = live.count[f] < 0
+            if newly:
+                m = choose_first(live.bounds, o, cuts, limit, chosen.cuts)
+            else:
+                m, live.count[f] = choose_live(live, o, live.count[f], best.value - paid, limit, chosen)
+            if m == 0:
+                continue
+            again = True
+            segment_rows(rows, f, chosen, m, step, kind, segment, x)
+            if control[STOP] != 0:
+                return best, False
+            if signed:
+                scan_strips(f, rows, strips, x, work.splits, at)
+            elif not scan_chosen(f, m, rows, rules, work, x, at, control):
+                return best, False
+            value_chosen(f, m, rows, rules, leaves, work, at, chosen)
+            keep_values(f, m, first, chosen)
+            best = try_chosen(f, m, rows, rules, leaves, work, chosen, best)
+            if newly:
+                live.count[f] = list_live(live, o, cuts, chosen, m, rules, best.value - paid, similar)
+            else:
+                close_chosen(live, chosen, o, live.count[f], m, rules, similar)
+    return best, True
+
+
+@kernel(separate=True)
+def depth_two(rows, rules, leaves, first, control, special):
+    """Best tree of at most two splits on a path; of at most three leaves, if ``leaves`` is 3.
+
+    Returns it, and whether it is the best of all: False if stopped. ``first`` takes the values of all first splits.
+    """
+    best, finished, any_long, work = short_pairs(rows, rules, leaves, first, control, special)
+    if special is not None and finished and any_long:
+        return long_pairs(rows, rules, leaves, first, work, best, control)
+    return best, finished

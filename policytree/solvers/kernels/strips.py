@@ -1,0 +1,250 @@
+"""Second splits by a feature with many codes, for 32 first cuts side by side (two actions, no counted rows).
+
+A table of two long features is larger than the rows are many. Instead, some cuts of the first feature are chosen, and
+the rows are passed once in the order of the second: lane e of a vector holds the sum of the rows seen so far on the
+left of chosen cut e, another vector that on the right. The best second split of rows with cumulated sums s_u is
+min(min_u s_u, total - max_u s_u), so least and largest sums are all there is to keep.
+
+Cost: one vector step for every row, feature and 32 chosen cuts.
+Written as LLVM instructions, because LLVM does not find these vectors by itself.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from policytree.solvers.kernels.compiling import kernel
+from policytree.solvers.kernels.layout import i4, i8, int_1d, int_2d
+from policytree.solvers.kernels.pair_tables import table_pays
+
+STRIP = 32  # chosen cuts side by side
+FEW_WEIGHTS = 4  # different weights that there are tables for
+
+
+class Strips(NamedTuple):
+    """What is prepared once for all strips of some rows."""
+
+    order: int_1d  # rows in the order of feature f's codes, from f * n on
+    weights: int_1d  # their losses, in that order
+    starts: int_1d  # feature f's codes begin at starts[offset[f] + f] of its order
+    lightest: i8  # least loss, and
+    kinds: i8  # how many whole numbers there are from there to the largest: 0 if tables of them would not pay
+    masks: int_2d  # (STRIP + 1, STRIP): which cuts have a row on their left
+    tables: types.int16[:, :, ::1]  # the same for the losses lightest, lightest + 1, ...: added left, and right
+    found: int_2d  # results of a pass: (2 * prices, STRIP)
+    found_short: types.int16[:, ::1]
+
+
+class _StripCode:
+    """Emits the pass of :func:`pass_over_rows`."""
+
+    def __init__(self, context, builder, signature, args):
+        self.builder = builder
+        self.data = {}
+        for name, ty, value in zip(("x", "table", "out"), signature.args[2:], args[2:], strict=True):
+            self.take(context, name, ty, value)
+        for ty, value in zip(signature.args[:2], args[:2], strict=True):
+            for k, (name, part) in enumerate(zip(ty.fields, ty, strict=True)):
+                self.take(context, name, part, builder.extract_value(value, k))
+        number = ir.IntType(signature.args[-1].dtype.bitwidth)
+        self.tables = number.width == 16
+        self.vector = ir.VectorType(number, STRIP)
+        self.zero = ir.Constant(self.vector, [0] * STRIP)
+        self.left, self.right, *self.extremes = (cgutils.alloca_once_value(builder, self.zero) for _ in range(6))
+        for slot in (self.left, self.right, *self.extremes):
+            builder.store(self.zero, slot)
+
+    def take(self, context, name, ty, value):
+        """Keep an argument: a number, or where an array's numbers begin."""
+        is_array = isinstance(ty, types.Array)
+        self.data[name] = context.make_array(ty)(context, self.builder, value).data if is_array else value
+
+    def load(self, name, index):
+        return self.builder.load(self.builder.gep(self.data[name], [index]))
+
+    def pointer(self, name, index):
+        """Where vector ``index`` of an array is."""
+        at = self.builder.mul(index, ir.Constant(ir.IntType(64), STRIP))
+        return self.builder.bitcast(self.builder.gep(self.data[name], [at]), self.vector.as_pointer())
+
+    def parts(self, at, x):
+        """What the row at ``at`` adds on the left and on the right of every cut."""
+        builder, two = self.builder, ir.Constant(ir.IntType(64), 2)
+        if self.tables:
+            first = builder.mul(x, two)
+            places = (first, builder.add(first, ir.Constant(ir.IntType(64), 1)))
+            return [builder.load(self.pointer("table", place), align=4) for place in places]
+        undefined = ir.Constant(self.vector, ir.Undefined)
+        weight = builder.insert_element(undefined, self.load("weights", at), ir.Constant(ir.IntType(32), 0))
+        weight = builder.shuffle_vector(weight, undefined, self.zero)
+        mask = builder.load(self.pointer("table", x), align=4)
+        return builder.and_(mask, weight), builder.and_(builder.not_(mask), weight)
+
+    def add_row(self, k):
+        at = self.builder.add(self.data["at"], k)
+        row = self.builder.zext(self.load("order", at), ir.IntType(64))
+        x = self.builder.zext(self.load("x", row), ir.IntType(64))
+        for slot, part in zip((self.left, self.right), self.parts(at, x), strict=True):
+            self.builder.store(self.builder.add(self.builder.load(slot), part), slot)
+
+    def update(self, slot, sign, value):
+        old = self.builder.load(slot, align=4)
+        self.builder.store(self.builder.select(self.builder.icmp_signed(sign, old, value), old, value), slot, align=4)
+
+    def compare(self):
+        """Extremes of the sums so far: the second split may stand here."""
+        for slot, sign, side in zip(self.extremes, "<><>", (self.left, self.left, self.right, self.right), strict=True):
+            self.update(slot, sign, self.builder.load(side))
+
+    def run(self):
+        """All rows, code by code; without the inner loop if every code has one row."""
+        builder, one = self.builder, ir.Constant(ir.IntType(64), 1)
+        with builder.if_else(builder.icmp_signed("==", self.data["B"], self.data["n"])) as (distinct, tied):
+            with distinct, cgutils.for_range(builder, self.data["n"]) as loop:
+                self.add_row(loop.index)
+                self.compare()
+            with tied, cgutils.for_range(builder, self.data["B"]) as loop:
+                c = builder.add(self.data["first_code"], loop.index)
+                ends = (self.load("starts", c) for c in (c, builder.add(c, one)))
+                first, end = (builder.zext(c, ir.IntType(64)) for c in ends)
+                with cgutils.for_range_slice(builder, first, end, one) as (k, _):
+                    self.add_row(k)
+                self.compare()
+        for side, total in enumerate((self.left, self.right)):
+            least, largest = (builder.load(slot) for slot in self.extremes[2 * side : 2 * side + 2])
+            at = self.pointer("out", builder.add(self.data["out_at"], ir.Constant(ir.IntType(64), side)))
+            for value in (least, builder.sub(builder.load(total), largest)):
+                self.update(at, "<", value)
+
+
+class Second(NamedTuple):
+    """The feature of the second splits: where it stands in the strips' arrays, and where its results go."""
+
+    at: i8  # in order and weights
+    first_code: i8  # in starts
+    B: i8
+    n: i8
+    out_at: i8
+
+
+@intrinsic
+def pass_over_rows(typingctx, strips, second, x, table, out):
+    """Best split by one feature on both sides of each of STRIP chosen cuts of another: out[out_at], out[out_at + 1].
+
+    Row i is on the left of cut e where ``table[x[i], e]``, and weighs strips.weights at its place in the order; int16
+    tables hold what a row adds on the left, ``table[x[i], 0, e]``, and on the right.
+    """
+
+    def codegen(context, builder, signature, args):
+        _StripCode(context, builder, signature, args).run()
+        return context.get_dummy_value()
+
+    return types.void(strips, second, x, table, out), codegen
+
+
+@kernel
+def few_weights(losses):
+    """Least loss and how many there may be up to the largest, if there may be int16 tables of them; else 0, 0."""
+    least = np.int64(losses[0])
+    most = least
+    below = 0
+    above = 0
+    for i in range(len(losses)):
+        x = np.int64(losses[i])
+        least = min(least, x)
+        most = max(most, x)
+        below -= min(x, 0)
+        above += max(x, 0)
+    if most - least < FEW_WEIGHTS and max(below, above) < 1 << 15:
+        return least, most - least + 1
+    return 0, 0
+
+
+@kernel
+def sort_rows(rows, losses, large, strips):
+    """Put the rows, and their losses, in the order of every long feature."""
+    n, order, starts = rows.n, strips.order, strips.starts
+    for f in range(len(rows.bins)):
+        if not large[f]:
+            continue
+        c = rows.codes[f]
+        B = rows.bins[f]
+        o = rows.offset[f] + f
+        if n == B:  # every code once
+            for i in range(n):
+                order[f * n + np.int64(c[i])] = i
+        else:
+            for t in range(o, o + B + 1):
+                starts[t] = 0
+            for i in range(n):
+                starts[o + 1 + np.int64(c[i])] += 1
+            for t in range(o + 1, o + B + 1):
+                starts[t] += starts[t - 1]
+            for i in range(n):
+                at = starts[o + np.int64(c[i])]
+                starts[o + np.int64(c[i])] = at + 1
+                order[f * n + at] = i
+            for t in range(o + B, o, -1):
+                starts[t] = starts[t - 1]
+            starts[o] = 0
+        if len(strips.weights) > 0:
+            for i in range(f * n, (f + 1) * n):
+                strips.weights[i] = losses[order[i]]
+
+
+@kernel(separate=True)
+def make_strips(rows, losses, large, n_prices):
+    """Prepare strips: rows in order, masks, tables of the losses if these are few."""
+    n, p = rows.n, len(rows.bins)
+    lightest, kinds = few_weights(losses)
+    step = max(kinds, 1)
+    strips = Strips(
+        np.empty(p * n, np.int32),
+        np.empty(p * n if kinds == 0 else 0, np.int32),
+        np.empty(rows.offset[p] + p, np.int32),
+        lightest,
+        kinds,
+        np.empty((STRIP + 1, STRIP), np.int32),
+        np.empty(((STRIP + 1) * step, 2, STRIP), np.int16),
+        np.empty((2 * n_prices, STRIP), np.int32),
+        np.empty((2 * n_prices, STRIP), np.int16),
+    )
+    sort_rows(rows, losses, large, strips)
+    for j in range(STRIP + 1):
+        for e in range(STRIP):
+            strips.masks[j, e] = i4(-1) if e >= j else i4(0)
+            for k in range(kinds):
+                w = np.int16(lightest + k)
+                strips.tables[j * kinds + k, 0, e] = w if e >= j else np.int16(0)
+                strips.tables[j * kinds + k, 1, e] = np.int16(0) if e >= j else w
+    return strips
+
+
+@kernel(separate=True)
+def scan_strips(f, rows, strips, x, splits, at):
+    """Best second splits by long features for all chosen cuts of f at once, into ``splits`` from ``at`` on by price.
+
+    ``x[i]`` says which of the chosen cuts have row i on their left.
+    """
+    n, bins = rows.n, rows.bins
+    found, found_short = strips.found, strips.found_short
+    for j in range(len(found)):
+        for e in range(STRIP):
+            found[j, e] = i4(0)
+            found_short[j, e] = np.int16(0)
+    for g in range(len(bins)):
+        if g != f and table_pays(bins[f], bins[g], n):
+            continue
+        second = Second(g * n, rows.offset[g] + g, bins[g], n, 2 * rows.groups[g])
+        if strips.kinds > 0:
+            pass_over_rows(strips, second, x, strips.tables, found_short)
+        else:
+            pass_over_rows(strips, second, x, strips.masks, found)
+    for j in range(len(found) // 2):
+        for e in range(STRIP):
+            splits.low[at + j * STRIP + e] = min(found[2 * j, e], i4(found_short[2 * j, e]))
+            splits.high[at + j * STRIP + e] = min(found[2 * j + 1, e], i4(found_short[2 * j + 1, e]))

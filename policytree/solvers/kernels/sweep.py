@@ -1,0 +1,232 @@
+"""Depth two on both sides of many cuts of one root feature: that is depth three, a few passes over the tables.
+
+Root cuts with few rows on their left are reached from the left, the others from the right, so that tables grow by
+half of the rows at most. Results are lower bounds, and exact where rounding was.
+
+Cost: sweep_tables.fill_cost, and cut_cost for every root cut.
+Symbols: see layout.py and sweep_side.py.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from policytree.solvers.kernels.compiling import kernel
+from policytree.solvers.kernels.first_splits import first_split_values, own_splits
+from policytree.solvers.kernels.layout import (
+    FEASIBLE,
+    FORBIDDEN,
+    INF,
+    Rounded,
+    Rows,
+    Splits,
+    i4,
+    long_1d,
+    long_2d,
+)
+from policytree.solvers.kernels.sweep_side import Side, sweep_lanes, sweep_pairs, sweep_singles
+from policytree.solvers.kernels.sweep_tables import SweepTables
+from policytree.solvers.kernels.two_valued import add_block, block_prefix_sums, block_scratch, scan_block
+
+MOST_CUTS = 32  # of a sweep
+SORT_FROM = 1 << 15  # rows
+
+
+class Swept(NamedTuple):
+    """Root cuts that are swept together, ascending, and lower bounds of what they come to."""
+
+    cuts: long_1d
+    left: long_2d  # (cuts, 4): of the left side with at most 1, 2, 3, 4 leaves
+    right: long_2d
+    joint: long_1d  # of both sides together
+
+
+@kernel(separate=True)
+def rows_in_order(rows, tables, index):
+    """Copies of the rows and of their rounded planes in the order of ``index``: quicker than gathering them."""
+    p, n = len(rows.bins), rows.n
+    codes = np.empty((p, n), np.uint16)
+    for f in range(p):
+        for i in range(n):
+            codes[f, i] = rows.codes[f, index[i]]
+    old = tables.rounded
+    planes = np.empty((len(old.planes), n), np.int32)
+    for k in range(len(planes)):
+        for i in range(n):
+            planes[k, i] = old.planes[k, index[i]]
+    tables = SweepTables(
+        Rounded(planes, old.errors, old.shift, old.error), tables.where, tables.totals, tables.sums, tables.block,
+        tables.pays, tables.fill_cost, tables.cut_cost, tables.largest, tables.pairs, tables.lanes,
+    )  # fmt: skip
+    return Rows(codes, rows.planes, rows.bins, rows.offset, rows.groups, n), tables
+
+
+@kernel(separate=True)
+def sweep_block(rows, rules, tables, growing, index, n_cuts, sums):
+    """Two-valued features: best second splits among them, and their own sums, for all cuts of a side.
+
+    ``index``: the rows as the block has them.
+    """
+    block, offset, losses, side, ends = tables.block, rows.offset, tables.rounded.planes, growing.side, growing.ends
+    K = rules.n_losses + len(rules.minima)
+    G = np.zeros(block.sums.shape, np.int32)
+    other = np.empty(block.sums.shape, np.int32)
+    totals = np.zeros((2, K), np.int32)
+    scratch = block_scratch(rules, G.shape[1])
+    for e in range(n_cuts):
+        a = min(ends[e], ends[e + 1])
+        b = max(ends[e], ends[e + 1])
+        add_block(G, block, index, a, b)
+        for k in range(K):
+            for i in range(a, b):
+                totals[0, k] = i4(totals[0, k] + losses[k, growing.index[i]])
+            totals[1, k] = i4(tables.sums[k, rows.bins[0] - 1] - totals[0, k])
+            for j in range(G.shape[1]):
+                for u in range(G.shape[2]):
+                    other[k, j, u] = i4(block.sums[k, j, u] - G[k, j, u])
+        for s in range(2):
+            at = side if s == 0 else 1 - side
+            part = G if s == 0 else other
+            block_prefix_sums(part, totals[s], block, offset, sums[e, at])
+            scan_block(part, totals[s], block, offset, rules, scratch, Splits(growing.low[e, at], growing.high[e, at]))
+
+
+@kernel(separate=True)
+def sweep_tabled(rows, rules, tables, growing, n_cuts, sums, widest, control):
+    """Pairs that have a table, for all cuts of a side. False if stopped."""
+    lanes = tables.lanes
+    e = 0
+    while lanes > 0 and n_cuts - e >= 3:  # eight at once cost as much as three one by one
+        group = min(n_cuts - e, lanes)
+        if lanes == 8:
+            done = sweep_lanes(np.empty(0, np.int32), rows, tables, growing, e, group, sums, widest, control)
+        else:
+            done = sweep_lanes(np.empty(0, np.int16), rows, tables, growing, e, group, sums, widest, control)
+        if not done:
+            return False
+        e += group
+    extremes = np.empty((4, widest), np.int32)
+    return e >= n_cuts or sweep_pairs(rows, rules, tables, growing, e, n_cuts, extremes, control)
+
+
+@kernel
+def split_cuts(cuts, n_cuts, row_ends, n, lanes):
+    """How many cuts are reached from the left: about those with less than half of the rows there."""
+    middle = 0
+    while middle < n_cuts and 2 * row_ends[cuts[middle] + 1] <= n:
+        middle += 1
+    if lanes > 0 and n_cuts <= lanes:
+        return n_cuts if row_ends[cuts[n_cuts - 1] + 1] <= n - row_ends[cuts[0] + 1] else 0
+    if lanes > 0:
+        return min((middle + lanes // 2) // lanes * lanes, n_cuts)
+    return middle
+
+
+@kernel
+def error_sums(rounded, index):
+    """Cumulated rounding errors of the rows in the order of ``index``; only zero if there are none."""
+    n = len(index)
+    wrong = np.empty(n + 1 if rounded.error > 0 else 1, np.int64)
+    wrong[0] = 0
+    if rounded.error > 0:
+        for i in range(n):
+            wrong[i + 1] = wrong[i] + rounded.errors[index[i]]
+    return wrong
+
+
+@kernel(separate=True)
+def keep_swept(rows, rules, tables, growing, n_cuts, sums, swept, own, wrong):
+    """Turn what the cuts of a side came to into bounds, less what rounding may have added."""
+    none = np.zeros(len(rows.bins), np.bool_)
+    values = np.empty(rows.offset[len(rows.bins)], np.int64)
+    error = tables.rounded.error
+    last = len(swept.joint) - 1
+    for e in range(n_cuts):
+        c = e if growing.side == 0 else last - e
+        at = growing.ends[e + 1]
+        for s in range(2):
+            to = swept.left[c] if s == 0 else swept.right[c]
+            splits = Splits(growing.low[e, s], growing.high[e, s])
+            first_split_values(sums[e, s], splits, rows, rules, tables.rounded.shift, 4, own, none, values, to)
+            if error > 0:
+                for h in range(4):
+                    if to[h] < FEASIBLE:
+                        to[h] -= wrong[at] if s == 0 else error - wrong[at]
+
+
+@kernel(separate=True)
+def sweep(rows, rules, tables, index, row_ends, swept, n_cuts, control, special):
+    """Bounds of depth two on both sides of ``swept.cuts[:n_cuts]``; False if stopped.
+
+    ``index``: the rows in the order of the root feature, of which those of code < t are the first row_ends[t].
+    """
+    n = rows.n
+    index = index[:n]
+    n_block = len(tables.block.features)
+    cuts = swept.cuts
+    wrong = error_sums(tables.rounded, index)
+    in_place = index  # the block stays where it is
+    if n > SORT_FROM:
+        rows, tables = rows_in_order(rows, tables, index)
+        index = np.arange(n).astype(np.int32)
+    widest = 1
+    for f in range(len(rows.bins)):
+        widest = max(widest, rows.bins[f])
+    places = len(rules.prices) * rows.offset[len(rows.bins)]
+    sums = np.empty((n_cuts, 2, len(tables.sums), rows.offset[len(rows.bins)]), np.int32)
+    low = np.empty((n_cuts, 2, places), np.int32)
+    high = np.empty((n_cuts, 2, places), np.int32)
+    own = own_splits(widest, rules)
+    part = Swept(cuts[:n_cuts], swept.left[:n_cuts], swept.right[:n_cuts], swept.joint[:n_cuts])
+    middle = split_cuts(cuts, n_cuts, row_ends, n, tables.lanes)
+    for side in range(2):
+        m = middle if side == 0 else n_cuts - middle
+        if m == 0:
+            continue
+        low[:m] = i4(2 * FORBIDDEN)
+        high[:m] = i4(2 * FORBIDDEN)
+        ends = np.empty(m + 1, np.int64)
+        ends[0] = 0 if side == 0 else n
+        for e in range(m):
+            ends[e + 1] = row_ends[cuts[e if side == 0 else n_cuts - 1 - e] + 1]
+        growing = Side(side, index, ends, low, high)
+        sweep_singles(rows, tables, sums, growing, m, n_block > 0)
+        if special is not None and n_block > 0:
+            sweep_block(rows, rules, tables, growing, in_place, m, sums)
+        if tables.pairs > 0 and not sweep_tabled(rows, rules, tables, growing, m, sums, widest, control):
+            return False
+        keep_swept(rows, rules, tables, growing, m, sums, part, own, wrong)
+    return True
+
+
+@kernel
+def cuts_per_round(bounds, cuts, budget, tables):
+    """How many cuts to sweep at once: one a live run, more where filling tables costs more than reading them."""
+    left, right = bounds.left, bounds.right
+    runs = 0
+    live = 0
+    before = False
+    for t in range(cuts):
+        now = left[t] + right[t] < budget
+        live += now
+        runs += now and not before
+        before = now
+    n = max(3, runs, tables.fill_cost // tables.cut_cost)
+    if tables.lanes > 0:
+        n = (n + tables.lanes - 1) // tables.lanes * tables.lanes
+    n = min(MOST_CUTS, n)
+    return live if live <= min(MOST_CUTS, 2 * n) else n
+
+
+@kernel
+def best_share(left, right, leaves):
+    """Least value of both sides of a cut, and the left side's leaves, if together they may have ``leaves`` (>= 4)."""
+    best = 4 * INF
+    share = 0
+    for h in range(1, min(leaves, 5)):
+        if leaves - h <= 4 or h == 4:
+            v = left[h - 1] + right[min(leaves - h, 4) - 1]
+            if v < best:
+                best = v
+                share = h
+    return best, share

@@ -1,0 +1,242 @@
+"""One side of a sweep: best second splits for all root cuts, while the side grows.
+
+Two ways: :func:`sweep_lanes` does eight or sixteen root cuts at once in vectors (lane_code.py), :func:`sweep_pairs`
+one after the other for any losses and counts. Both fill tables with the rows between one cut and the next only.
+
+Cost: every row once for every pair; every cell once for every root cut (or eight, or sixteen of them).
+Symbols: root cut e of this side has the rows index[ends[0]:ends[e + 1]] on the growing side. Results of the growing
+side stand in low[e, side], high[e, side], those of the other one in [e, 1 - side].
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from policytree.solvers.kernels.compiling import kernel
+from policytree.solvers.kernels.lane_code import add_lanes, lane_one, lane_two
+from policytree.solvers.kernels.layout import LANES, STOP, Splits, i4, i8, int_1d, int_3d, long_1d
+from policytree.solvers.kernels.pair_tables import cumulate, scan
+from policytree.solvers.kernels.sweep_tables import add_rows, shorter_first
+
+
+class Side(NamedTuple):
+    """The root cuts of one side, and what they come to."""
+
+    side: i8  # 0: the left side grows; 1: the right one
+    index: int_1d  # rows in the order of the root feature
+    ends: long_1d
+    low: int_3d  # (cuts, 2, places by price): as in Splits
+    high: int_3d
+
+
+@kernel(separate=True)
+def sweep_singles(rows, tables, sums, growing, n_cuts, from_block):
+    """Cumulated sums of single features, sums[e, side, k, place]; those ``from_block`` are left out."""
+    losses, all_sums, side, index, ends = tables.rounded.planes, tables.sums, growing.side, growing.index, growing.ends
+    K = len(all_sums)
+    p = len(rows.bins)
+    h = np.zeros((K, rows.offset[p]), np.int32)
+    for e in range(n_cuts):
+        a = min(ends[e], ends[e + 1])
+        b = max(ends[e], ends[e + 1])
+        for f in range(p):
+            if from_block and rows.bins[f] == 2:
+                continue
+            o = rows.offset[f]
+            c = rows.codes[f]
+            for k in range(K):
+                hk = h[k]
+                d = losses[k]
+                for i in range(a, b):
+                    r = index[i]
+                    x = o + np.int64(c[r])
+                    hk[x] = i4(hk[x] + d[r])
+                s = i4(0)
+                for t in range(o, o + rows.bins[f]):
+                    s = i4(s + hk[t])
+                    sums[e, side, k, t] = s
+                    sums[e, 1 - side, k, t] = i4(all_sums[k, t] - s)
+
+
+class LaneScratch(NamedTuple):
+    """Vectors of all lanes, flat."""
+
+    H: int_1d
+    run: int_1d
+    Q: int_1d
+    one: int_1d
+    low: int_1d
+    high: int_1d
+    masks: int_1d
+
+
+class Pair(NamedTuple):
+    """A pair's table: its shape, where it begins in the totals, its features' places, and where results go."""
+
+    R: i8
+    W: i8
+    at: i8
+    f_sums: i8  # places of the sums of single features
+    g_sums: i8
+    f_own: i8  # results: of the growing side
+    f_other: i8
+    g_own: i8
+    g_other: i8
+
+
+@kernel(separate=True)
+def scan_lanes(lanes, pair, tables, scratch):
+    """Scan one pair's tables for all root cuts; the result of cut t of f goes to low[(f_own + t) * lanes] and so on."""
+    _, run, Q, one, low, high, _ = scratch
+    R, W = pair.R, pair.W
+    totals, all_sums = tables.totals, tables.sums[0]
+    n = W * lanes
+    for i in range(n):
+        run[i] = 0
+    for i in range(8 * n):
+        Q[i] = 0
+    for k in range(R // 2):
+        lane_two(scratch, pair, totals, all_sums, 2 * k)
+    if R % 2 == 1:
+        lane_one(scratch, pair, totals, all_sums, R - 1)
+    last = pair.at + (R - 1) * W
+    one_at = pair.g_sums * lanes
+    end = (pair.g_sums + W - 1) * lanes
+    for side in range(2):
+        to = (pair.g_own if side == 0 else pair.g_other) * lanes
+        for u in range(W):
+            for e in range(lanes):
+                i = u * lanes + e
+                margin = one[one_at + i]
+                total = one[end + e]
+                if side == 1:
+                    margin = i4(totals[last + u] - margin)
+                    total = i4(totals[last + W - 1] - total)
+                x = min(Q[4 * side * n + i], i4(margin - Q[(4 * side + 1) * n + i]))
+                low[to + i] = min(low[to + i], x)
+                y = min(Q[(4 * side + 2) * n + i], i4(i4(total - margin) - Q[(4 * side + 3) * n + i]))
+                high[to + i] = min(high[to + i], y)
+
+
+@kernel
+def lane_scratch(lanes, like, widest, S, places, largest):
+    """Scratch of the type of ``like``; a value starts at that of a leaf, 0."""
+    masks = np.zeros(lanes * lanes, like.dtype)
+    for e in range(lanes):  # cut e has the rows of all cuts before it as well
+        for k in range(e, lanes):
+            masks[e * lanes + k] = -1
+    return LaneScratch(
+        np.zeros(largest * lanes, like.dtype),
+        np.empty(widest * lanes, like.dtype),
+        np.empty(8 * widest * lanes, like.dtype),
+        np.empty(S * lanes, like.dtype),
+        np.zeros(2 * places * lanes, like.dtype),
+        np.zeros(2 * places * lanes, like.dtype),
+        masks,
+    )
+
+
+@kernel(separate=True)
+def sweep_lanes(like, rows, tables, growing, first, n, sums, widest, control):
+    """Cuts first, first + 1, ..., n of them at most as many as there are lanes. False if stopped.
+
+    Sums fit the type of ``like``: int32 for eight lanes, int16 for sixteen.
+    """
+    bins, offset, groups, where = rows.bins, rows.offset, rows.groups, tables.where
+    side, index, ends = growing.side, growing.index, growing.ends
+    lanes = LANES * 4 // like.itemsize
+    p = len(bins)
+    S = offset[p]
+    places = growing.low.shape[2]
+    scratch = lane_scratch(lanes, like, widest, S, places, tables.largest)
+    H = scratch.H
+    for t in range(S):
+        for e in range(lanes):
+            scratch.one[t * lanes + e] = sums[first + min(e, n - 1), side, 0, t]
+    d = tables.rounded.planes[0]
+    own = side * places
+    other = places - own
+    for f0 in range(p):
+        for g0 in range(f0 + 1, p):
+            if control[STOP] != 0:
+                return False
+            if where[f0, g0] < 0:
+                continue
+            f, g = shorter_first(bins, f0, g0)
+            cf = rows.codes[f]
+            cg = rows.codes[g]
+            W = np.uint64(bins[g])
+            for e in range(n):
+                start = ends[0] if e == 0 else ends[first + e]
+                stop = ends[first + e + 1]
+                lane = np.uint64(e)
+                for i in range(min(start, stop), max(start, stop)):
+                    r = index[i]
+                    x = np.uint64(cf[r]) * W + np.uint64(cg[r])
+                    if lanes == LANES:
+                        x = x * np.uint64(LANES) + lane
+                        H[x] = H[x] + d[r]
+                    else:
+                        add_lanes(H, x, d[r], scratch.masks, e)
+            f_at = groups[g] * S + offset[f]
+            g_at = groups[f] * S + offset[g]
+            pair = Pair(bins[f], bins[g], where[f0, g0], offset[f], offset[g], own + f_at, other + f_at, own + g_at,
+                        other + g_at)  # fmt: skip
+            scan_lanes(lanes, pair, tables, scratch)
+    for e in range(n):
+        for s in range(2):
+            for t in range(places):
+                low, high = growing.low, growing.high
+                low[first + e, s, t] = min(low[first + e, s, t], scratch.low[(s * places + t) * lanes + e])
+                high[first + e, s, t] = min(high[first + e, s, t], scratch.high[(s * places + t) * lanes + e])
+    return True
+
+
+@kernel
+def subtract(T, C, D):
+    """D = T - C."""
+    for i in range(len(D)):
+        D[i] = i4(T[i] - C[i])
+
+
+@kernel(separate=True)
+def sweep_pairs(rows, rules, tables, growing, first, n_cuts, extremes, control):
+    """Cuts first, ..., n_cuts - 1 one after the other, for any losses and counts. False if stopped."""
+    bins, offset, groups, where = rows.bins, rows.offset, rows.groups, tables.where
+    side, index, ends = growing.side, growing.index, growing.ends
+    K = rules.n_losses + len(rules.minima)
+    p = len(bins)
+    S = offset[p]
+    room = np.empty((3, tables.largest), np.int32)
+    for f0 in range(p):
+        for g0 in range(f0 + 1, p):
+            if control[STOP] != 0:
+                return False
+            at = where[f0, g0]
+            if at < 0:
+                continue
+            f, g = shorter_first(bins, f0, g0)
+            R = bins[f]
+            W = bins[g]
+            size = K * R * W
+            h = room[0, :size]
+            c = room[1, :size]
+            d = room[2, :size]
+            h[:] = i4(0)
+            h3 = h.reshape((K, R, W))
+            c3 = c.reshape((K, R, W))
+            d3 = d.reshape((K, R, W))
+            f_at = groups[g] * S + offset[f]
+            g_at = groups[f] * S + offset[g]
+            for e in range(first, n_cuts):
+                start = ends[0] if e == first else ends[e]
+                a = min(start, ends[e + 1])
+                b = max(start, ends[e + 1])
+                for k in range(K):
+                    add_rows(h[k * R * W : (k + 1) * R * W], W, rows.codes[f], rows.codes[g], tables.rounded.planes[k],
+                             index, a, b)  # fmt: skip
+                    cumulate(h3[k], c3[k], R, W)
+                subtract(tables.totals[at : at + size], c, d)
+                scan(c3, R, W, rules, extremes, Splits(growing.low[e, side], growing.high[e, side]), f_at, g_at)
+                scan(d3, R, W, rules, extremes, Splits(growing.low[e, 1 - side], growing.high[e, 1 - side]), f_at, g_at)
+    return True

@@ -1,0 +1,131 @@
+"""What all sweeps over one set of rows share: tables of every pair over all rows.
+
+A sweep (sweep.py) builds the tables of the left side of a root cut; those of the right side are these totals less the
+left.
+
+Cost: n additions for every pair and sum, once.
+Symbols: see layout.py; the table of features f < g begins at where[f, g], and its rows belong to the feature with
+fewer codes, so that rows are long.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from policytree.solvers.kernels.compiling import kernel
+from policytree.solvers.kernels.layout import LANES, Rounded, Rows, Rules, Special, i4, i8, int_1d, int_2d, long_2d
+from policytree.solvers.kernels.pair_tables import cumulate
+from policytree.solvers.kernels.sums import round_planes, rounded_sums
+from policytree.solvers.kernels.two_valued import Block, block_size, make_block, no_block
+
+
+class SweepTables(NamedTuple):
+    """Totals over all rows, and what sweeping them costs."""
+
+    rounded: Rounded
+    where: long_2d  # (p, p): where a pair's table begins; -1: both features are in the block
+    totals: int_1d  # cumulated tables of all pairs, one after the other
+    sums: int_2d  # cumulated sums of single features
+    block: Block  # the two-valued features
+    pays: i8  # whether sweeping pays at all: otherwise there are no tables
+    fill_cost: i8  # ns that filling all tables takes, for all root cuts together (measured)
+    cut_cost: i8  # ns that reading them takes, for each root cut (measured)
+    largest: i8  # cells of the largest table
+    pairs: i8  # how many pairs have a table
+    lanes: i8  # how many root cuts go side by side; 0: one by one
+
+
+@kernel(inline="always")
+def shorter_first(bins, f, g):
+    """Put the feature of a pair that gives the rows of its table first."""
+    return (g, f) if bins[f] > bins[g] else (f, g)
+
+
+@kernel
+def place_tables(rows, K, has_block, where):
+    """Lay the tables out one after the other; returns the cells of all, of the largest, and how many there are."""
+    bins = rows.bins
+    p = len(bins)
+    size = 0
+    largest = 1
+    pairs = 0
+    for f in range(p):
+        for g in range(f + 1, p):
+            where[f, g] = -1
+            if has_block and bins[f] == 2 and bins[g] == 2:
+                continue
+            where[f, g] = size
+            cells = K * bins[f] * bins[g]
+            size += cells
+            largest = max(largest, cells)
+            pairs += 1
+    return size, largest, pairs
+
+
+@kernel(separate=True)
+def add_rows(H, W, x, y, losses, index, a, b):
+    """Add rows index[a:b] to the table H of the codes x and y (below W)."""
+    for i in range(a, b):
+        r = index[i]
+        cell = np.uint64(x[r]) * np.uint64(W) + np.uint64(y[r])
+        H[cell] = i4(H[cell] + losses[r])
+
+
+@kernel
+def fill_totals(rows, rounded, K, where, totals):
+    """Cumulated tables of all rows, of every pair."""
+    bins = rows.bins
+    index = np.arange(rows.n).astype(np.int32)
+    for f0 in range(len(bins)):
+        for g0 in range(f0 + 1, len(bins)):
+            at = where[f0, g0]
+            if at < 0:
+                continue
+            f, g = shorter_first(bins, f0, g0)
+            R = bins[f]
+            W = bins[g]
+            h = np.zeros(R * W, np.int32)
+            for k in range(K):
+                h[:] = i4(0)
+                add_rows(h, W, rows.codes[f], rows.codes[g], rounded.planes[k], index, 0, rows.n)
+                cumulate(h.reshape((R, W)), totals[at + k * R * W : at + (k + 1) * R * W].reshape((R, W)), R, W)
+
+
+@kernel
+def lanes_of(losses, rules):
+    """How many root cuts go side by side: sixteen where sums fit 16 bits; none for several planes."""
+    if rules.n_losses > 1 or len(rules.minima) > 0:
+        return 0
+    below = 0
+    above = 0
+    for i in range(len(losses)):
+        below -= min(0, np.int64(losses[i]))
+        above += max(0, np.int64(losses[i]))
+    return 2 * LANES if max(below, above) < 1 << 15 else LANES
+
+
+@kernel(takes=(Rows, Rules, Special), separate=True)
+def make_tables(rows, rules, special):
+    """Round the losses, add up the tables of all rows, and estimate what sweeps will cost."""
+    p = len(rows.bins)
+    K = rules.n_losses + len(rules.minima)
+    n_block = 0 if special is None else block_size(rows, rules)
+    where = np.empty((p, p), np.int64)
+    size, largest, pairs = place_tables(rows, K, n_block > 0, where)
+    fill_cost = (K * rows.n * (pairs + p)) // 2
+    tenths_per_cell = 5 if rules.n_losses == 1 and len(rules.minima) == 0 else 12
+    cut_cost = tenths_per_cell * size // 10 + 200 * pairs + 5 * rows.offset[p] + 2 * n_block * (n_block + 100) + 1
+    pays = size <= 8 * K * rows.n * max(pairs, 1) and size <= 1 << 27
+    if not pays:
+        size = 0
+        n_block = 0
+    rounded = round_planes(rows, rules)
+    sums = rounded_sums(rows, rounded)
+    totals = np.empty(size, np.int32)
+    block = no_block() if special is None else make_block(rows, rounded, rules, n_block)
+    if pays:
+        fill_totals(rows, rounded, K, where, totals)
+    return SweepTables(
+        rounded, where, totals, sums, block, 1 if pays else 0, fill_cost, cut_cost, largest, pairs,
+        lanes_of(rounded.planes[0], rules),
+    )  # fmt: skip

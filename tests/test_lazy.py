@@ -1,0 +1,46 @@
+"""Packages whose names are imported on first use."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import policytree
+from policytree import estimators, weighting
+from policytree.lazy import homes_in, lazy_names
+
+
+def test_names_come_from_the_stub(tmp_path):
+    stub = tmp_path / "__init__.pyi"
+    stub.write_text(
+        '"""Text."""\nfrom fractions import Fraction as Fraction\nfrom math import pi as pi\nimport os\nx: int\n'
+    )
+    assert homes_in(stub) == {"Fraction": "fractions", "pi": "math"}
+    load, listed, names = lazy_names("some", str(tmp_path / "__init__.py"))
+    assert names == listed() == ["Fraction", "pi"]
+    assert load("pi") == pytest.approx(3.14159, abs=1e-5)
+    with pytest.raises(AttributeError, match="module 'some' has no attribute 'os'"):
+        load("os")
+
+
+@pytest.mark.parametrize("package", [policytree, weighting, estimators])
+def test_names_are_defined_where_the_stub_says(package):
+    """Not handed on by another module, which would have to be imported for them."""
+    for name, home in homes_in(Path(package.__file__).with_suffix(".pyi")).items():
+        item = getattr(package, name)
+        if hasattr(item, "__module__"):
+            assert item.__module__ == home, name
+        assert name in dir(package) and name in package.__all__
+
+
+def test_unknown_names_are_attribute_errors():
+    with pytest.raises(AttributeError, match="module 'policytree' has no attribute 'Forest'"):
+        policytree.Forest  # noqa: B018
+    with pytest.raises(ImportError, match="cannot import name 'Forest'"):
+        from policytree import Forest  # noqa: F401
+
+
+def test_the_package_alone_is_cheap():
+    code = "import sys, policytree; print([m for m in ('numpy', 'numba', 'sklearn', 'pandas') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -1,0 +1,103 @@
+"""What the estimators share: their arguments, and what the docstrings say of them."""
+
+import inspect
+import pickle
+import re
+
+import pytest
+from sklearn.base import clone
+from sklearn.utils import get_tags
+
+from policytree import CostSensitiveTreeClassifier, DRPolicyTree, OptimalTreeClassifier, PolicyTree
+from policytree.estimators.arguments import SearchArguments, inherits_documentation
+
+ESTIMATORS = [PolicyTree, OptimalTreeClassifier, CostSensitiveTreeClassifier, DRPolicyTree]
+each_estimator = pytest.mark.parametrize("estimator", ESTIMATORS)
+SHARED = list(inspect.signature(SearchArguments).parameters)
+
+
+def described(cls, section):
+    """Names that a docstring describes in a section, in order."""
+    body = re.search(rf"^{section}\n-+\n(.*?)\n(?=\n\w+\n---|\Z)", inspect.getdoc(cls) + "\n", re.M | re.S).group(1)
+    titles = [line.split(" : ")[0] for line in body.splitlines() if line and not line.startswith(" ")]
+    return [name for title in titles for name in title.split(", ")]
+
+
+@each_estimator
+def test_every_argument_is_described_once(estimator):
+    assert sorted(described(estimator, "Parameters")) == sorted(inspect.signature(estimator).parameters)
+    attributes = described(estimator, "Attributes")
+    assert len(set(attributes)) == len(attributes)
+    assert {"tree_", "objective_value_", "objective_bound_", "status_", "node_values_", "guesses_"} <= set(attributes)
+
+
+@each_estimator
+def test_shared_arguments_have_shared_defaults_and_are_given_by_name(estimator):
+    own, shared = inspect.signature(estimator).parameters, inspect.signature(SearchArguments).parameters
+    for name in SHARED:
+        assert own[name].default == shared[name].default
+        assert own[name].kind is inspect.Parameter.KEYWORD_ONLY
+    assert set(own) == set(estimator().get_params()) == set(vars(estimator()))
+
+
+@each_estimator
+def test_scikit_learn_sees_an_ordinary_constructor(estimator):
+    changed = estimator(max_depth=4, guesses="depth", feature_costs={"a": 1.0}, n_jobs=2)
+    assert repr(changed).startswith(f"{estimator.__name__}(") and "max_depth=4" in repr(changed)
+    copy = clone(changed)
+    assert copy.get_params() == changed.get_params() and copy.feature_costs is not changed.feature_costs
+    assert pickle.loads(pickle.dumps(changed)).get_params() == changed.get_params()
+    assert copy != changed and len({copy, changed}) == 2  # compared by identity, as scikit-learn does
+    assert get_tags(changed) is not None
+    with pytest.raises(TypeError, match="unexpected keyword argument 'depth'"):
+        estimator(depth=3)
+
+
+def test_the_order_of_leading_arguments():
+    first = {estimator: list(inspect.signature(estimator).parameters)[:2] for estimator in ESTIMATORS}
+    assert first == {
+        PolicyTree: ["max_depth", "regularization"],
+        OptimalTreeClassifier: ["regularization", "max_depth"],
+        CostSensitiveTreeClassifier: ["costs", "regularization"],
+        DRPolicyTree: ["model_regression", "model_propensity"],
+    }
+
+
+def test_what_a_class_says_itself_stays():
+    @inherits_documentation
+    class Own:
+        """One line.
+
+        Parameters
+        ----------
+        solver, verbose : str
+            Mine.
+
+            In two paragraphs.
+        extra : int
+
+        Attributes
+        ----------
+        tree_ : Tree
+            Mine too.
+
+        Notes
+        -----
+        The end.
+        """
+
+    lines = Own.__doc__.splitlines()
+    assert lines[:9] == ["One line.", "", "Parameters", "----------", "solver, verbose : str", "    Mine.", "",
+                         "    In two paragraphs.", "extra : int"]  # fmt: skip
+    assert lines[-4:] == ["", "Notes", "-----", "The end."]
+    assert sorted(described(Own, "Parameters")) == sorted([*SHARED, "extra"])
+    assert described(Own, "Attributes")[0] == "tree_" and "    Mine too." in lines
+    assert Own.__doc__.count("\ntree_ : Tree") == 1
+
+
+def test_a_class_without_the_sections_is_refused():
+    with pytest.raises(ValueError, match="lacks the section Parameters"):
+
+        @inherits_documentation
+        class Silent:
+            """Nothing."""
