@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import decimal
+import numbers
 from dataclasses import dataclass
 
 import narwhals.stable.v2 as nw
@@ -112,8 +114,26 @@ def _as_float(X, argument: str) -> np.ndarray:
         ) from error
 
 
+def object_numbers(values) -> np.ndarray | None:
+    """Numbers and booleans that stand in a list, perhaps with gaps (None, NaN), as float64; None if others stand there.
+
+    A table's column of Python objects is what the same column is after a CSV file: numbers, if all are.
+    """
+    out = np.full(len(values), np.nan)
+    for i, value in enumerate(values):
+        if isinstance(value, (numbers.Real, decimal.Decimal, np.bool_)):
+            out[i] = float(value)
+        elif value is not None and type(value).__name__ not in ("NAType", "NaTType"):
+            return None
+    return out
+
+
 def _is_category(column) -> bool:
-    return isinstance(column.dtype, (nw.String, nw.Categorical, nw.Enum, nw.Object))
+    return isinstance(column.dtype, (nw.String, nw.Categorical, nw.Enum, nw.Object)) and not _object_numbers(column)
+
+
+def _object_numbers(column) -> bool:
+    return isinstance(column.dtype, nw.Object) and object_numbers(column.to_list()) is not None
 
 
 def _learn_feature(name: str, column, argument: str) -> Feature:
@@ -130,7 +150,7 @@ def _learn_feature(name: str, column, argument: str) -> Feature:
         except TypeError:
             ordered = sorted(values, key=lambda v: (str(type(v)), str(v)))
         return Feature(name, CATEGORICAL, tuple(ordered))
-    if not (dtype.is_numeric() or isinstance(dtype, nw.Boolean)):
+    if not (dtype.is_numeric() or isinstance(dtype, (nw.Boolean, nw.Object))):
         raise InputError(
             f"Column {name!r} of {argument} has type {dtype}; turn it into numbers or text, or leave it out."
         )
@@ -147,6 +167,10 @@ def _encode_column(feature: Feature, column, argument: str) -> np.ndarray:
         raise InputError(
             f"Column {feature.name!r} of {argument} held numbers at fit and holds text now; convert it to numbers."
         )
+    if isinstance(column.dtype, nw.Object):
+        values = object_numbers(column.to_list())
+        assert values is not None, "checked above"
+        return values
     if isinstance(column.dtype, nw.Boolean):
         column = column.cast(nw.Float64)
     return column.cast(nw.Float64).to_numpy().astype(np.float64)

@@ -24,6 +24,7 @@ from policytree.weighting.nuisances import resolve_regression
 from policytree.weighting.observed import Observed, observe
 
 UNITS_PER_DIRECTION = 10  # the joint test needs so many rows or clusters for each direction it looks in
+N_BLOCKS = 5
 FEWEST_UNITS = 10  # in a block, for a test of its own
 WEAK, STRONG = 0.05, 0.01
 
@@ -87,7 +88,7 @@ def heterogeneity_test(
     baseline: Any = None,
     estimator: RewardEstimator | None = None,
     fitted: RewardEstimator | None = None,
-    n_blocks: int = 5,
+    n_blocks: int | None = None,
     random_state: Seed = None,
 ) -> HeterogeneityTest:
     """Test whether any treatment's effect differs between people, before looking for a rule.
@@ -118,8 +119,8 @@ def heterogeneity_test(
         fitted.
     fitted : RewardEstimator, optional
         In its place, one that was fitted on these very rows already: saves half of the time.
-    n_blocks : int
-        Blocks of the sequential test.
+    n_blocks : int, optional
+        Blocks of the sequential test: 5, or as many as the rarest treatment has rows (clusters) if these are fewer.
     random_state : int, RandomState or None
         Deals the blocks, and drives the default learners.
 
@@ -157,11 +158,11 @@ def heterogeneity_test(
         rows = {"sample_weight": sample_weight, "groups": groups, "strata": strata}
         fitted.fit(Y, T, X=X, W=W, propensity=propensity, **rows)
     _check_fitted(fitted, seen)
-    b, random_state = position_of(baseline, seen.treatments, "baseline"), check_random_state(random_state)
+    b, rng = position_of(baseline, seen.treatments, "baseline"), check_random_state(random_state)
     null = _NullModel.of(fitted, seen, b)
     Z = Covariates.fit(X, W).matrix(X, W, seen.n)
-    plan = seen.folds(n_blocks, random_state.randint(2**31 - 1))
-    learner = resolve_regression(fitted.model_regression, seen.y, Z.shape[1] > 0, random_state.randint(2**31 - 1))
+    plan = seen.folds(_fewest(seen) if n_blocks is None else n_blocks, rng.randint(2**31 - 1))
+    learner = resolve_regression(fitted.model_regression, seen.y, Z.shape[1] > 0, rng.randint(2**31 - 1))
     table = _sequential_table(list(_predicted_blocks(learner, Z, seen, plan, b)), null, fitted, seen, b)
     linear = _linear_test(Z, null, seen)
     p_predicted, p_linear = float(table["p_adjusted"].min()), linear.pop("p_value")
@@ -179,6 +180,14 @@ def _weight(seen: Observed) -> np.ndarray:
 
 def _kept_groups(seen: Observed) -> np.ndarray | None:
     return None if seen.groups is None else seen.groups[_weight(seen) > 0]
+
+
+def _fewest(seen: Observed) -> int:
+    """Rows, or clusters, of the rarest treatment; at most 5, at least 2."""
+    arm = seen.arm
+    if seen.groups is not None:
+        arm = np.unique(np.column_stack([seen.arm, seen.groups]), axis=0)[:, 0]
+    return int(np.clip(np.bincount(arm, minlength=seen.n_arms).min(), 2, N_BLOCKS))
 
 
 def _check_fitted(fitted: RewardEstimator, seen: Observed) -> None:

@@ -2,7 +2,8 @@
 
 Public interface used: load_dataset, MatchingRewards, row_costs, OptimalTreeClassifier (solvers direct, duplication,
 sampling; guessed thresholds), RewardEstimator, PolicyTree, DRPolicyTree, heterogeneity_test, cross_val_policy_value,
-policy_value, policy_difference, leaf_summary, plot_tree, PolicyValueDisplay. The second half of the study is in comparison.py.
+policy_value, policy_difference, leaf_summary, plot_tree, PolicyValueDisplay. The second half of the study is in
+comparison.py.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.annotations import Column, Table
-from policytree.binning import as_pandas
+from policytree.binning import as_pandas, object_numbers
 from policytree.checks import as_series
 from policytree.exceptions import InputError
 from policytree.study_check.columns import column_findings
@@ -125,7 +125,14 @@ def _table(X, argument: str, n: int) -> pd.DataFrame:
         frame = pd.DataFrame(array, columns=[f"x{j}" for j in range(array.shape[1])])
     if len(frame) != n:
         raise InputError(f"{argument} has {len(frame)} rows, but Y has {n}; give one row per row of Y.")
-    return frame.set_axis([str(name) for name in frame.columns], axis=1).reset_index(drop=True)
+    frame = frame.set_axis([str(name) for name in frame.columns], axis=1).reset_index(drop=True)
+    return frame.apply(_as_after_a_file)
+
+
+def _as_after_a_file(column: pd.Series) -> pd.Series:
+    """Python objects that are numbers as numbers, as the encoder of covariates sees them."""
+    numbers = object_numbers(column.tolist()) if column.dtype == object else None
+    return column if numbers is None else pd.Series(numbers, name=column.name)
 
 
 def _name(Y) -> str | None:

@@ -96,6 +96,8 @@ def _id_of_numbers(column: pd.Series, present: pd.Series, n_values: int) -> list
     values = present.to_numpy(dtype=np.float64)
     if (values != np.floor(values)).any():
         return []
+    if np.isinf(values).any():
+        return []
     steps = np.diff(values)
     counts = bool((steps > 0).all() or (steps < 0).all()) or np.ptp(values) == len(values) - 1
     named = _ID_NAME.search(_WORD_BREAKS.sub("_", str(column.name)).lower())

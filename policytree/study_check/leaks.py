@@ -25,7 +25,8 @@ def numbers_of(column: pd.Series) -> np.ndarray:
     """A column as float64 with NaN for missing; texts by the first number in them, NaN without one."""
     if not is_text(column):
         if pd.api.types.is_numeric_dtype(column.dtype):
-            return column.to_numpy(dtype=np.float64, na_value=np.nan)
+            values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+            return np.where(np.isinf(values), np.nan, values)  # refused elsewhere
         return column.to_numpy(dtype="datetime64[s]").astype(np.float64) if _is_date(column) else np.zeros(len(column))
     codes, values = pd.factorize(column)
     found = [_DIGITS.search(str(value)) for value in values]

@@ -153,9 +153,8 @@ class RewardEstimator(BaseEstimator):
         groups : column of n cluster labels, optional
             Rows of one cluster are never split between fitting and judging.
         strata : column of n labels, or table of several such columns, optional
-            Blocks (sites, say) within which treatment was assigned: drawn folds hold every treatment of every block in
-            equal numbers, as far as its size and the clusters allow, so that no block's few rows of a treatment fall
-            into one fold. Strata balance the folds, no more: put what predicts the outcome in X or W as well.
+            Blocks (sites, say) within which treatment was assigned: drawn folds hold each treatment of each block in
+            equal numbers, as far as sizes and clusters allow. Put what predicts the outcome in X or W as well.
 
         Returns
         -------
