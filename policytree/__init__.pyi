@@ -29,6 +29,7 @@ from policytree.exceptions import BalanceWarning as BalanceWarning
 from policytree.exceptions import InputError as InputError
 from policytree.exceptions import OverlapWarning as OverlapWarning
 from policytree.exceptions import SearchWarning as SearchWarning
+from policytree.exceptions import UnseenValueWarning as UnseenValueWarning
 from policytree.guesses.reference import ReferenceGuesses as ReferenceGuesses
 from policytree.heterogeneity import heterogeneity_test as heterogeneity_test
 from policytree.plotting import PolicyTreeDisplay as PolicyTreeDisplay

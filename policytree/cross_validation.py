@@ -15,7 +15,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from policytree.checks import check_level
 from policytree.evaluation import DIRECTIONS, Estimate, mean_estimate
-from policytree.exceptions import InputError, OverlapWarning
+from policytree.exceptions import InputError, OverlapWarning, UnseenValueWarning
 from policytree.folds import FoldPlan
 from policytree.policy_values import PLUG_IN, POLICY, STATUS_QUO, PolicyValueTable
 from policytree.types import Status
@@ -167,6 +167,7 @@ def _overlap_warnings_into(messages: list[str]) -> Iterator[None]:
     """Collect overlap warnings, which every fold repeats; let all others through."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", OverlapWarning)
+        warnings.simplefilter("ignore", UnseenValueWarning)  # rare categories of a fold: nothing to be done about
         yield
     for warning in caught:
         if issubclass(warning.category, OverlapWarning):

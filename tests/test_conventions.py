@@ -26,7 +26,7 @@ ORDER = [
     ("binning",),
     ("checks",),
     ("serialization", "export", "progress"),
-    ("folds",),
+    ("folds", "unseen"),
     ("crossfit",),
     ("weighting",),
     ("objectives",),

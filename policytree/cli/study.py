@@ -11,6 +11,7 @@ from policytree.cli.tables import column_names, read_table, require_column
 from policytree.datasets import Dataset, load_dataset
 from policytree.evaluation import DIRECTIONS
 from policytree.exceptions import InputError
+from policytree.study_check.columns import column_findings
 from policytree.weighting.observed import Observed, observe
 
 MOST_CATEGORIES = 50  # text columns with more values are names or keys, unless the user asks for them
@@ -211,20 +212,25 @@ def _default_covariates(frame: pd.DataFrame, used: set[str]) -> tuple[list[str],
         if name in used:
             continue
         if not pd.api.types.is_numeric_dtype(column) and column.nunique() > MOST_CATEGORIES:
-            notes.append(
-                f"Column {name!r} has {column.nunique():,} different texts and was left out of the covariates."
-            )
+            notes.append(_left_out(column))
         elif pd.api.types.is_datetime64_any_dtype(column):
             notes.append(f"Column {name!r} holds dates and was left out of the covariates.")
         else:
             chosen.append(name)
-            if pd.api.types.is_integer_dtype(column) and len(column) > 2 and column.diff().iloc[1:].eq(1).all():
-                notes.append(f"Column {name!r} numbers the rows; if it is no trait, choose --covariates without it.")
     if not chosen:
         raise InputError("No column is left for the tree to split on; name some with --covariates.")
     notes.insert(0, "Without --covariates, every column without another role is a covariate: they must be known "
                  "before treatment is chosen.")  # fmt: skip
     return chosen, notes
+
+
+def _left_out(column: pd.Series) -> str:
+    """Say that a column of many texts was left out, and what to do if it holds numbers or dates."""
+    text = f"Column {column.name!r} has {column.nunique():,} different texts and was left out of the covariates."
+    for finding in column_findings(column, None):
+        if finding.kind in ("numbers as text", "dates"):
+            text += f" It {finding.found}. {finding.remedy}"
+    return text
 
 
 def _shares(propensity: dict) -> str:
