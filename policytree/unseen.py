@@ -1,4 +1,4 @@
-"""What a tree is asked about that it never saw: categories and gaps that no training row had, and the side they take."""
+"""What a tree is asked about and never saw: categories and gaps that no training row had, and the side they take."""
 
 from __future__ import annotations
 
@@ -53,9 +53,7 @@ def unseen_values(tree: Tree, encoder: FeatureEncoder, X, encoded: np.ndarray) -
             if new.any():
                 kinds = sorted({str(values[i]) for i in unknown[new]})
                 what = f"have a value that no row had at fit ({_some(kinds)})"
-                sentences.append(
-                    _sentence(tree, j, len(unknown[new]), what, _sides(tree, nodes, rows_of, unknown[new]))
-                )
+                sentences.append(_sentence(tree, j, int(new.sum()), what, _sides(tree, nodes, rows_of, unknown[new])))
             gaps = unknown[~new]
         if len(gaps) and feature.has_missing is False:
             what = "have a missing value, which no row had at fit"

@@ -218,11 +218,10 @@ def _feature_from_json(data: Any, j: int) -> Feature:
     if kind not in (NUMERIC, CATEGORICAL) or (kind == NUMERIC and categories):
         raise InputError(f"Feature {data['name']!r} of the saved tree must be numeric, or categorical with categories.")
     gaps = data.get("has_missing")  # files of earlier versions do not say
+    name = data["name"]
     if not (gaps is None or isinstance(gaps, bool)):
-        raise InputError(
-            f"Field 'has_missing' of feature {data['name']!r} of the saved tree must be true, false or null."
-        )
-    return Feature(data["name"], kind, categories, gaps)
+        raise InputError(f"Field 'has_missing' of feature {name!r} of the saved tree must be true, false or null.")
+    return Feature(name, kind, categories, gaps)
 
 
 def _refuse_constant(name: str) -> None:

@@ -34,7 +34,6 @@ def test_check_says_what_design_says_before_the_tree(leaky, tmp_path):
     assert "Serious: score_rounded nearly determines the outcome" in " ".join(report.split())
     order = ["Data check", "Do effects differ between people?", "Policy tree"]
     assert sorted(order, key=report.index) == order
-    assert "has a mean outcome of" in report  # the leak makes the arms look alike
 
 
 def test_an_honest_trial_is_told_so(designed):
