@@ -10,7 +10,6 @@ from contextlib import ExitStack
 
 import numpy as np
 
-from policytree.progress import compiling_line
 from policytree.solvers.kernels import depth_two, merging, pair_search, pair_sums, rows_of_nodes, search, sums
 from policytree.solvers.kernels import long_pairs as long_features
 from policytree.solvers.kernels import sweep_tables as sweeps
@@ -81,6 +80,8 @@ def load_kernels(needed: Needed) -> float:
     with ExitStack() as line:
 
         def announce() -> None:
+            from policytree.progress import compiling_line  # rich, only where there is something to say
+
             line.enter_context(compiling_line())
 
         each = [(kernel, kind) for kernels, kind in needed for kernel in kernels]

@@ -31,6 +31,7 @@ from llvmlite import binding
 from numba.core import caching, config, event, registry, types
 
 PREFIX = "policytree_kernel_"
+# Where kernels are kept: a folder that the user names, beside the file, or in the user's cache (underscored until 0.61).
 LOCATORS = ("UserProvidedCacheLocator", "InTreeCacheLocator", "UserWideCacheLocator")
 OPTIONS = {"nopython": True, "boundscheck": None, "nogil": True, "error_model": "numpy"}
 HIDDEN = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # of kernels that only kernels call
@@ -70,7 +71,7 @@ class _KernelCacheImpl(caching.CompileResultCacheImpl):
     _locator_classes = [  # noqa: RUF012 - the name and form that numba's base class asks for
         type(locator.__name__, (_FolderStamp, locator), {})
         for locator in caching.CompileResultCacheImpl._locator_classes
-        if locator.__name__ in LOCATORS
+        if locator.__name__.removeprefix("_") in LOCATORS
     ]
 
     def reduce(self, compiled):

@@ -15,6 +15,7 @@ the best tree so far. A node goes through these phases (search.py):
 With a limit of leaves that binds, the sides of a cut are first bounded as if each could have all leaves but one
 (share BOTH). A cut that this does not refute is solved share by share: ``share`` leaves left, the others right.
 
+Cost: n steps for every feature and plane when a feature is opened or a child made, otherwise as many as there are cuts.
 Symbols: see layout.py; ``budget`` is what the best tree so far leaves to both sides of a cut.
 """
 

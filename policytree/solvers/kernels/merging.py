@@ -1,6 +1,7 @@
 """Rows of equal codes: named by a hash, compared, and added up.
 
 Cost: one pass over the codes for each of the three steps.
+Symbols: see layout.py.
 """
 
 import numpy as np

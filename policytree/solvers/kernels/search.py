@@ -11,6 +11,7 @@ Trees are rows (column, cut) in preorder:
                            only one side may have one
     (OPEN - h, .)          such a subtree of which only the largest number h of leaves is stated
 
+Cost: that of the nodes entered and of the cuts that no bound refutes.
 Symbols: see layout.py and levels.py.
 """
 

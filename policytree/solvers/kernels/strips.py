@@ -7,6 +7,7 @@ min(min_u s_u, total - max_u s_u), so least and largest sums are all there is to
 
 Cost: one vector step for every row, feature and 32 chosen cuts.
 Written as LLVM instructions, because LLVM does not find these vectors by itself.
+Symbols: see layout.py.
 """
 
 from typing import NamedTuple

@@ -4,6 +4,7 @@ A set is named by the sums of its rows' two random 64-bit keys, a result by that
 holds the latest result that hashed to it; what was there is forgotten, which costs time, never truth.
 
 Cost: one look for a set; B looks for all sides of a feature's cuts.
+Symbols: see layout.py.
 """
 
 from typing import NamedTuple

@@ -1,0 +1,293 @@
+"""Kernels: the rules they are written by, how they are compiled and kept, and that no search waits for the compiler."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from policytree.solvers import compilation, kernels
+from policytree.solvers.kernels import compiling
+from policytree.solvers.kernels.compiling import Kernel
+
+FOLDER = Path(kernels.__file__).parent
+PACKAGE = "policytree.solvers.kernels"
+MOST_ARGUMENTS = 10
+TREES = {name: ast.parse((FOLDER / f"{name}.py").read_text(encoding="utf-8")) for name in kernels.ORDER}
+
+
+def imported(tree) -> dict[str, str]:
+    """Names that a file imports from its neighbours, and from which."""
+    return {
+        alias.asname or alias.name: node.module.removeprefix(f"{PACKAGE}.")
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("policytree")
+        for alias in node.names
+    }
+
+
+def compiled(tree) -> list[ast.FunctionDef]:
+    """Functions under ``@kernel``."""
+    return [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        and any(isinstance(n, ast.Name) and n.id == "kernel" for d in node.decorator_list for n in ast.walk(d))
+    ]
+
+
+# --- the rules ---
+
+
+def test_every_file_has_its_place():
+    assert {path.stem for path in FOLDER.glob("*.py")} - {"__init__"} == set(kernels.ORDER)
+
+
+@pytest.mark.parametrize("name", kernels.ORDER)
+def test_files_import_only_files_before_them(name):
+    before = kernels.ORDER[: kernels.ORDER.index(name)]
+    assert set(imported(TREES[name]).values()) <= set(before)
+
+
+@pytest.mark.parametrize("name", [n for n in kernels.ORDER if compiled(TREES[n])])
+def test_files_begin_with_what_they_compute_and_what_it_costs(name):
+    text = ast.get_docstring(TREES[name])
+    assert "Cost:" in text and "Symbols:" in text
+
+
+def test_the_map_describes_every_file():
+    lines = [line.split()[0] for line in kernels.__doc__.splitlines() if line.startswith("    ")]
+    assert tuple(lines) == kernels.ORDER
+
+
+def too_many_arguments(tree):
+    return [f.name for f in compiled(tree) if len(f.args.args) > MOST_ARGUMENTS]
+
+
+def recursive(tree):
+    """Kernels that reach themselves: they crash when loaded from numba's disk cache."""
+    calls = {f.name: {n.id for n in ast.walk(f) if isinstance(n, ast.Name)} - {f.name} for f in compiled(tree)}
+    own = {f.name for f in compiled(tree) if any(isinstance(n, ast.Name) and n.id == f.name for n in ast.walk(f))}
+    for start in calls:
+        reached, todo = set(), [start]
+        while todo:
+            new = {name for name in calls[todo.pop()] if name in calls} - reached
+            reached |= new
+            todo += new
+        if start in reached:
+            own.add(start)
+    return sorted(own)
+
+
+@pytest.mark.parametrize("rule", [too_many_arguments, recursive])
+def test_rules(rule):
+    assert {name: found for name, tree in TREES.items() if (found := rule(tree))} == {}
+
+
+def test_rules_see_violations():
+    many = ast.parse(f"@kernel\ndef f({', '.join('abcdefghijk')}):\n    return a")
+    assert too_many_arguments(many) == ["f"]
+    assert recursive(
+        ast.parse("@kernel\ndef f(a):\n    return g(a)\n@kernel(inline='never')\ndef g(a):\n    return f(a)")
+    )
+    assert recursive(ast.parse("@kernel\ndef f(a):\n    return f(a)")) == ["f"]
+
+
+def test_numba_is_compiled_by_kernels_alone():
+    """No other decorator of numba's anywhere: it would not heed changes in other files."""
+    found = []
+    for path in FOLDER.parents[1].rglob("*.py"):
+        if path.name == "compiling.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute | ast.Name) and ast.unparse(node).split(".")[-1] in ("njit", "jit"):
+                found.append(f"{path}:{node.lineno}")
+    assert found == []
+
+
+def test_every_kernel_says_what_it_does():
+    for name in kernels.ORDER:
+        for function in compiled(TREES[name]):
+            assert ast.get_docstring(function), f"{name}.{function.name}"
+
+
+# --- compiling ---
+
+CALLEE = """
+from compiling import kernel
+STEP = 1
+@kernel(separate={separate})
+def step(x):
+    return x + STEP
+"""
+CALLER = """
+from numba import types
+from compiling import kernel
+from callee import step
+@kernel(takes=(types.int64,))
+def run(x):
+    return step(x) + 0
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder of two kernels and the decorator."""
+    source = tmp_path / "rooms"
+    source.mkdir()
+    (source / "compiling.py").write_text(Path(compiling.__file__).read_text(encoding="utf-8"), encoding="utf-8")
+    (source / "callee.py").write_text(CALLEE.format(separate=True), encoding="utf-8")
+    (source / "caller.py").write_text(CALLER, encoding="utf-8")
+    return source
+
+
+def without_cache_folder() -> dict[str, str]:
+    """The environment, but kernels are kept beside their files."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_CACHE")}
+
+
+def run_in(folder: Path, code: str, **environment) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", f"from caller import run\nimport compiling\n{textwrap.dedent(code)}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env=without_cache_folder() | environment,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+COUNT = """
+heard = []
+seconds = compiling.compile_kernels([(run, "")], lambda: heard.append(1))
+print(run(1), len(heard), seconds > 0)
+"""
+
+
+@pytest.mark.parametrize("separate", [True, False])
+def test_a_changed_callee_is_never_stale(folder, separate):
+    (folder / "callee.py").write_text(CALLEE.format(separate=separate), encoding="utf-8")
+    assert run_in(folder, COUNT) == "2 1 True"
+    assert run_in(folder, COUNT) == "2 0 False"  # from the disk, unannounced
+    changed = CALLEE.format(separate=separate).replace("STEP = 1", "STEP = 5")
+    (folder / "callee.py").write_text(changed, encoding="utf-8")
+    assert run_in(folder, COUNT) == "6 1 True"
+    (folder / "callee.py").write_text(changed + "# a word\n", encoding="utf-8")
+    assert run_in(folder, COUNT) == "6 1 True"
+
+
+def test_without_calls_by_address(folder):
+    assert run_in(folder, COUNT, POLICYTREE_SEPARATE_KERNELS="0") == "2 1 True"
+    assert run_in(folder, COUNT, POLICYTREE_SEPARATE_KERNELS="0") == "2 0 False"
+    assert run_in(folder, COUNT) == "2 1 True"  # the two ways never share what is on disk
+
+
+def test_where_nothing_can_be_written(folder):
+    """A read-only install in a read-only home: kernels are compiled for the process."""
+    code = """
+    from numba.core.caching import _SourceFileBackedLocatorMixin as mixin
+    """
+    blocked = folder / "sitecustomize.py"
+    blocked.write_text(
+        "from numba.core import caching\n"
+        "def refuse(self):\n    raise OSError('read-only')\n"
+        "caching._CacheLocator.ensure_cache_path = refuse\n",
+        encoding="utf-8",
+    )
+    assert run_in(folder, textwrap.dedent(code) + COUNT, PYTHONPATH=str(folder)) == "2 1 True"
+    assert not list(folder.rglob("*.nbi"))
+
+
+def test_threads_and_processes_compile_at_once(folder):
+    code = """
+    from concurrent.futures import ThreadPoolExecutor
+    with ThreadPoolExecutor(8) as pool:
+        print(set(pool.map(run, range(8))) == set(range(1, 9)))
+    """
+    command = [sys.executable, "-c", f"from caller import run\n{textwrap.dedent(code)}"]
+    started = [
+        subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True, env=without_cache_folder())
+        for _ in range(3)
+    ]
+    assert [process.communicate()[0].strip() for process in started] == ["True"] * 3
+    assert run_in(folder, COUNT) == "2 0 False"
+
+
+def test_only_declared_types_are_compiled():
+    taken = compilation.ALWAYS[0]
+    with pytest.raises(TypeError, match="hash_rows takes"):
+        taken(np.zeros((2, 3), np.int64))
+
+
+# --- nothing is compiled in the midst of a search ---
+
+PROBLEMS = """
+import itertools
+import numpy as np
+from policytree.binning import bin_matrix
+from policytree.solvers import compilation
+from policytree.solvers.binary import blocks_for
+from policytree.solvers.direct import solve_direct
+from policytree.types import Problem, SearchLimits
+
+def entries():
+    return {kernel: set(kernel.overloads) for part, _ in compilation.all_kernels() for kernel in part}
+
+def problem(n, p, values, K, depth, weights, **rules):
+    rng = np.random.default_rng(n + p)
+    X = rng.normal(size=(n, p)) if values is None else rng.integers(0, values, (n, p)).astype(float)
+    losses = rng.normal(size=(n, K)) if weights else rng.integers(0, 2, (n, K)).astype(float)
+    if "min_leaf_per_arm" in rules:
+        rules["arms"] = rng.integers(0, K, n)
+    return Problem(bin_matrix(X), losses, rules.pop("penalty", 0.0), depth, **rules)
+
+CASES = {cases}
+for shape, rules in CASES:
+    each = problem(*shape, **rules)
+    compilation.load_kernels(compilation.needed_kernels(each, blocks_for(each)))
+    before = entries()
+    solve_direct(each, SearchLimits(time_limit=5.0))
+    late = [kernel.py_func.__name__ for kernel, known in entries().items() if known != before[kernel]]
+    assert not late, (shape, rules, late)
+print("none")
+"""
+COSTS = "np.array([.1, .2, .3, .1])"
+CASES = {
+    "depth two": "[((60, 4, v, K, 2, w), {}) for v, K, w in itertools.product((3, 9, None), (2, 3), (0, 1))]",
+    "long features": "[((300, 4, None, K, d, 1), {}) for K, d in itertools.product((2, 3), (2, 3))]",
+    "depth three": "[((60, 4, 7, K, 3, w), {}) for K, w in itertools.product((2, 3), (0, 1))]",
+    "constraints": "[((60, 4, 7, 2, d, 1), r) for d in (2, 3, 4) for r in ({'min_leaf': 4}, {'min_leaf_per_arm': 2}, "
+    f"{{'feature_costs': {COSTS}}}, {{'max_leaf_nodes': 3}}, {{'max_leaf_nodes': 5}}, {{'root_features': (1,)}})]",
+    "two-valued": "[((90, 6, 2, 2, d, w), {}) for d in (3, 4, 5) for w in (0, 1)] + [((90, 6, 2, 3, 4, 1), {})]",
+    "no depth limit": "[((40, 3, 4, K, None, 1), {'penalty': 2.0}) for K in (2, 3)] + [((40, 3, 4, 2, None, 1), {})]",
+}
+
+
+@pytest.mark.parametrize("cases", CASES.values(), ids=CASES)
+def test_no_kernel_is_loaded_or_compiled_within_a_search(cases):
+    code = PROBLEMS.replace("{cases}", cases)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "none"
+
+
+def test_warming_up_takes_all_that_python_may_call():
+    declared = {
+        kernel
+        for name in kernels.ORDER
+        for kernel in vars(importlib.import_module(f"{PACKAGE}.{name}")).values()
+        if isinstance(kernel, Kernel) and kernel.takes is not None
+    }
+    assert declared == {kernel for part, _ in compilation.all_kernels() for kernel in part}
+    for kernel in declared:
+        assert len(inspect.signature(kernel.py_func).parameters) == len(next(iter(kernel.takes.values())))
