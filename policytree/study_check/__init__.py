@@ -80,7 +80,7 @@ def check_study(
     for _, column in table.items():
         findings += column_findings(column, name)
     findings += _unused_treatments(T)
-    findings += leak_findings(table, seen.y, seen.arm)
+    findings += leak_findings(table, seen.y, seen.arm, seen.treatments)
     findings += missing_by_treatment(table, seen.arm, seen.treatments)
     findings += repeated_columns(table)
     findings += repeated_rows(table, seen)

@@ -14,7 +14,7 @@ from policytree.study_check.findings import Finding
 
 MOST_BINS = 100
 DETERMINES, EXPLAINS = 0.95, 0.75  # of the outcome's variance, by one covariate
-TREATMENT_KNOWN = 0.9  # of the treatment's variation, by one covariate
+TREATMENT_KNOWN = 0.9  # of the variation of who got some treatment, by one covariate
 TOGETHER = 0.98  # of the outcome's variance, by all numbers in a linear model
 FEWEST_ROWS = 30
 MISSING_GAP, MISSING_CERTAIN = 0.1, 5.0  # difference of shares between treatments, and in standard errors
@@ -71,15 +71,14 @@ def explained(codes: np.ndarray, targets: np.ndarray) -> np.ndarray:
     return 1.0 - (within / (n - n_groups)) / np.maximum(total / (n - 1), np.finfo(float).tiny)
 
 
-def leak_findings(table: pd.DataFrame, y: np.ndarray, arm: np.ndarray) -> list[Finding]:
+def leak_findings(table: pd.DataFrame, y: np.ndarray, arm: np.ndarray, labels: np.ndarray) -> list[Finding]:
     """Columns that nearly determine the outcome or the treatment, each alone; then all numbers together."""
     if len(y) < FEWEST_ROWS:
         return []
     # Heavy tails hide a copy from the variance, but not from the variance of ranks.
     outcome = np.column_stack([y - y.mean(), rankdata(y) - (len(y) + 1) / 2])
-    treatment = (arm[:, None] == np.arange(arm.max() + 1)).astype(np.float64)
+    treatment = (arm[:, None] == np.arange(len(labels))).astype(np.float64)
     treatment = treatment - treatment.mean(axis=0)
-    shares = (treatment**2).sum(axis=0) / (treatment**2).sum()
     findings, numeric, alone = [], [], 0.0
     for name, column in table.items():
         values = numbers_of(column)
@@ -89,9 +88,11 @@ def leak_findings(table: pd.DataFrame, y: np.ndarray, arm: np.ndarray) -> list[F
         else:
             numeric.append(values)
         of_outcome = max((float(explained(codes, outcome).max()) for codes in groupings), default=0.0)
-        of_treatment = max((float(explained(codes, treatment) @ shares) for codes in groupings), default=0.0)
+        each = np.array([explained(codes, treatment) for codes in groupings]).reshape(-1, treatment.shape[1])
         alone = max(alone, of_outcome)
-        findings += _about_outcome(str(name), of_outcome) + _about_treatment(str(name), of_treatment)
+        findings += _about_outcome(str(name), of_outcome) + _about_treatment(
+            str(name), each.max(axis=0, initial=0.0), labels
+        )
     return findings + (_together(numeric, outcome[:, 0]) if alone < EXPLAINS else [])
 
 
@@ -106,10 +107,11 @@ def _about_outcome(name: str, share: float) -> list[Finding]:
                     else f"{what} {share:.1%} of the outcome's variance", remedy)]  # fmt: skip
 
 
-def _about_treatment(name: str, share: float) -> list[Finding]:
-    if share < TREATMENT_KNOWN:
+def _about_treatment(name: str, shares: np.ndarray, labels: np.ndarray) -> list[Finding]:
+    k = int(shares.argmax())
+    if shares[k] < TREATMENT_KNOWN:
         return []
-    what = f"nearly determines the treatment: it explains {share:.1%} of who got what"
+    what = f"nearly determines the treatment: it explains {shares[k]:.1%} of who got {labels[k]!s}"
     remedy = (
         "If it records the treatment, leave it out. If treatment was given by it, people with its other values cannot "
         "show what the treatment would do for these: no method can tell both apart."

@@ -12,48 +12,45 @@ from policytree.study_check.findings import Finding
 from policytree.weighting.observed import Observed
 
 FINE = 20  # distinct values from which on a column tells rows apart
-REPEATS = 0.01  # of the rows
+RARE, FEW = 0.01, 10  # a value of at most this share, or so many, of the rows: two such do not meet by chance
+MANY_REPEATS = 0.01  # of the rows
 CERTAIN = 4.0  # standard errors
 WORTH_A_WORD = 0.1  # standard deviations of the outcome
 
 
 def repeated_rows(table: pd.DataFrame, seen: Observed) -> list[Finding]:
-    """Rows that agree with another in everything although they could hardly do so by chance."""
+    """Rows that agree with another in everything although they could hardly do so by chance; with clusters, none."""
+    if seen.groups is not None:
+        return []
     codes = [pd.factorize(column, use_na_sentinel=False)[0] for _, column in table.items()]
-    every = [*codes, pd.factorize(seen.y)[0], seen.arm]
-    groups = [] if seen.groups is None else [seen.groups]
-    whole, people = _same(every + groups), _same([*codes, *groups])
-    alike = _alike(every)
-    if alike < 1e-6 and whole:
+    remedy = "name the cluster (groups): standard errors are too small otherwise."
+    whole = _repeats([*codes, pd.factorize(seen.y)[0], seen.arm])
+    if whole:
         what = f"{whole:,} of {seen.n:,} rows repeat another in all columns, treatment and outcome"
-        remedy = "If people were entered twice, keep one row of each; if rows are counts, use weights."
-        if seen.groups is None:
-            remedy += " If a person has several rows, name the cluster: standard errors are too small otherwise."
-        severity = "warning" if whole > REPEATS * seen.n else "note"
-        return [Finding(severity, "repeated rows", "", what, remedy)] if seen.groups is None else []
-    if seen.groups is None and _alike(codes) < 1e-6 and people > REPEATS * seen.n:
-        what = f"{people:,} of {seen.n:,} rows have the covariates of another row, to the last digit"
-        remedy = "If people have several rows, name the cluster (groups): standard errors are too small otherwise."
-        return [Finding("warning", "repeated rows", "", what, remedy)]
-    return []
+        how = f"If people were entered twice, keep one row of each; if they have several rows, {remedy}"
+        return [Finding("warning" if whole > MANY_REPEATS * seen.n else "note", "repeated rows", "", what, how)]
+    people = _repeats(codes)
+    if people <= MANY_REPEATS * seen.n:
+        return []
+    what = f"{people:,} of {seen.n:,} rows have the covariates of another row, to the last digit"
+    return [Finding("warning", "repeated rows", "", what, f"If people have several rows, {remedy}")]
 
 
-def _same(codes: list[np.ndarray]) -> int:
-    """Rows that equal an earlier one in all these columns."""
-    key = np.zeros(len(codes[0]), dtype=np.int64) if codes else np.zeros(0, dtype=np.int64)
-    for code in codes:
-        key = np.unique(key * (int(code.max(initial=0)) + 1) + code, return_inverse=True)[1].astype(np.int64)
-    return len(key) - (int(key.max(initial=-1)) + 1)
-
-
-def _alike(codes: list[np.ndarray]) -> float:
-    """Chance that two rows agree in all columns with many values, if these were independent; 1 without two of them."""
-    chances = []
+def _repeats(codes: list[np.ndarray]) -> int:
+    """Rows that equal an earlier one in all these columns, and hold two values at least that few other rows hold."""
+    if not codes:
+        return 0
+    n = len(codes[0])
+    telling = np.zeros(n, dtype=np.int64)
     for code in codes:
         counts = np.bincount(code)
         if len(counts) >= FINE:
-            chances.append(float(((counts / len(code)) ** 2).sum()))
-    return float(np.prod(chances)) if len(chances) >= 2 else 1.0
+            telling += counts[code] <= max(RARE * n, FEW)
+    rows = np.flatnonzero(telling >= 2)
+    key = np.zeros(len(rows), dtype=np.int64)
+    for code in codes:
+        key = np.unique(key * (int(code.max()) + 1) + code[rows], return_inverse=True)[1].astype(np.int64)
+    return len(key) - (int(key.max(initial=-1)) + 1)
 
 
 def moved_means(seen: Observed, rewards: pd.DataFrame) -> list[Finding]:
