@@ -201,6 +201,29 @@ def test_arrays_polars_and_lists_are_looked_at_too(rng):
         check_study(X.iloc[:10], T, Y)
 
 
+def test_every_kind_of_column_can_be_checked(rng):
+    n = 100
+    X = pd.DataFrame(
+        {
+            "flag": rng.random(n) < 0.5,
+            "nullable": pd.array([None, *(rng.random(n - 1) < 0.5)], dtype="boolean"),
+            "code": pd.Categorical(rng.integers(0, 3, size=n)),
+            "small": rng.integers(0, 9, size=n).astype("uint8"),
+            "infinite": np.where(np.arange(n) == 3, np.inf, rng.normal(size=n)),
+            "mixed": pd.Series([1, "a"] * 50, dtype=object),
+            "stay": pd.to_timedelta(rng.integers(0, 99, size=n), unit="D"),
+            "zone": pd.to_datetime(rng.integers(0, 99, size=n), unit="D", utc=True),
+            "month": pd.Series(pd.period_range("2020-01", periods=n, freq="M")),
+            "nothing": [None] * n,
+        }
+    )
+    check = check_study(X, rng.integers(2, size=n), rng.normal(size=n))
+    expected = {("durations", "stay"), ("dates", "zone"), ("dates", "month"), ("constant", "nothing")}
+    assert {(f.kind, f.column) for f in check.findings} == expected
+    with pytest.raises(InputError, match="Column 'x' holds lists or tables"):
+        check_study(pd.DataFrame({"x": [[1], [2]] * 50}), rng.integers(2, size=n), rng.normal(size=n))
+
+
 def test_findings_are_sorted_and_a_table(rng):
     X, T, Y = trial(rng)
     X = X.assign(unit="mg", week4=rng.normal(size=600), copy=Y)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import numpy as np
 import pandas as pd
 
@@ -129,8 +131,16 @@ def _table(X, argument: str, n: int) -> pd.DataFrame:
     return frame.apply(_as_after_a_file)
 
 
+def _hashable(value) -> bool:
+    return isinstance(value, Hashable)
+
+
 def _as_after_a_file(column: pd.Series) -> pd.Series:
     """Python objects that are numbers as numbers, as the encoder of covariates sees them."""
+    if column.dtype == object and not column.map(_hashable).all():
+        raise InputError(
+            f"Column {column.name!r} holds lists or tables; turn it into numbers or text, or leave it out."
+        )
     numbers = object_numbers(column.tolist()) if column.dtype == object else None
     return column if numbers is None else pd.Series(numbers, name=column.name)
 

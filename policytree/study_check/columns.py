@@ -12,7 +12,9 @@ from policytree.study_check.findings import Finding
 FEW_ROWS = 10  # in a category
 MANY_CATEGORIES = 50
 TEXT_SAMPLE = 2_000  # distinct texts looked at for their form
-FORM_SHARE = 0.8  # of the distinct texts that have the form
+FORM_SHARE = 0.8  # of the distinct texts that look like dates
+NUMBER_SHARE = 0.6  # of those that look like numbers: "2, 4, more" are numbers
+FEW_CODES = 10
 MOSTLY_MISSING = 0.5
 _NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?")
 _DATE = re.compile(
@@ -54,7 +56,10 @@ def column_findings(column: pd.Series, outcome_name: str | None) -> list[Finding
         ]
     if not is_text(column):
         if not pd.api.types.is_numeric_dtype(column.dtype):
-            return [*found, _date_finding(column.name, str(present.iloc[0]))]
+            if pd.api.types.is_timedelta64_dtype(column.dtype):
+                how = "Turn it into a number, of days or hours."
+                return [*found, Finding("warning", "durations", str(column.name), "holds durations", how)]
+            return [*found, _date_finding(str(column.name), str(present.iloc[0]))]
         return found + _id_of_numbers(column, present, n_values)
     return found + _unused_levels(column) + _text(column, present.astype(str), n_values)
 
@@ -130,7 +135,8 @@ def _text(column: pd.Series, present: pd.Series, n_values: int) -> list[Finding]
     name, counts = str(column.name), present.value_counts()
     texts = [str(value).strip() for value in counts.index[:TEXT_SAMPLE]]
     numeric = [bool(_NUMBER.fullmatch(text)) for text in texts]
-    if any(numeric) and np.mean(numeric) >= min(FORM_SHARE, 1 - 2 / max(len(texts), 3)):
+    chosen = isinstance(column.dtype, pd.CategoricalDtype) and n_values <= FEW_CODES  # declared: codes, not amounts
+    if sum(numeric) >= 2 and np.mean(numeric) >= NUMBER_SHARE and not chosen:
         others = [text for text, ok in zip(texts, numeric, strict=True) if not ok]
         what = "holds numbers stored as text" + (f", because of values such as {_some(others)}" if others else "")
         how = (

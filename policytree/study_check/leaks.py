@@ -27,15 +27,12 @@ def numbers_of(column: pd.Series) -> np.ndarray:
         if pd.api.types.is_numeric_dtype(column.dtype):
             values = column.to_numpy(dtype=np.float64, na_value=np.nan)
             return np.where(np.isinf(values), np.nan, values)  # refused elsewhere
-        return column.to_numpy(dtype="datetime64[s]").astype(np.float64) if _is_date(column) else np.zeros(len(column))
+        ranks = pd.factorize(column, sort=True)[0].astype(np.float64)  # dates and durations: only their order counts
+        return np.where(ranks < 0, np.nan, ranks)
     codes, values = pd.factorize(column)
     found = [_DIGITS.search(str(value)) for value in values]
     each = np.array([float(hit[0]) if hit else np.nan for hit in found] + [np.nan])
     return each[codes]
-
-
-def _is_date(column: pd.Series) -> bool:
-    return pd.api.types.is_datetime64_any_dtype(column.dtype)
 
 
 def bins_of(values: np.ndarray) -> np.ndarray:
