@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from policytree.evaluation.leaves import HELD_OUT, LeafValue
 from policytree.exceptions import InputError
 from policytree.export import counted, split_label
 from policytree.tree import Tree
@@ -18,6 +19,7 @@ PALETTE = ("#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#C
 WRAP = 22  # characters in a line of a box
 GAP = 0.18  # inches between neighbouring leaves
 LEVEL = 0.62  # inches between the rows of boxes
+LEAST_TITLE = 5.0  # inches that a long title may take over a small tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,8 @@ class PolicyTreeDisplay:
     Parameters
     ----------
     tree : Tree
-    leaf_values : dict of int to (float, float or None), optional
-        Estimated value and its standard error by leaf id.
+    leaf_values : dict of int to LeafValue, optional
+        Values by leaf id. Those that were computed on the rows that chose the tree say so in the picture.
 
     Attributes
     ----------
@@ -59,12 +61,13 @@ class PolicyTreeDisplay:
     def from_estimator(
         cls, estimator: Any, *, leaf_summary: Any = None, ax: Any = None, **options: Any
     ) -> PolicyTreeDisplay:
-        """Draw the tree of a fitted estimator; without ``leaf_summary`` leaves show their mean training reward."""
+        """Draw the tree of a fitted estimator; without ``leaf_summary`` leaves show their mean on training rows."""
         values = _leaf_values(estimator.tree_, leaf_summary)
         if leaf_summary is None and hasattr(estimator, "node_values_"):
             tree = estimator.tree_
             values = {
-                int(k): (float(estimator.node_values_[k, tree.action[k]]), None) for k in np.flatnonzero(tree.is_leaf)
+                int(k): LeafValue(float(estimator.node_values_[k, tree.action[k]]))
+                for k in np.flatnonzero(tree.is_leaf)
             }
         return cls(estimator.tree_, values).plot(ax=ax, **options)
 
@@ -84,7 +87,8 @@ class PolicyTreeDisplay:
         ----------
         ax : matplotlib Axes, optional
             Where to draw; text shrinks until the tree fits. By default a new figure of the right size.
-        title : str, optional
+        title : str or Verdict, optional
+            Broken into lines that fit; the verdict of a :class:`policytree.evaluation.PolicyValueTable` belongs here.
         treatment_colors : dict, optional
             Colour of each action label; a colour-blind-safe palette by default.
         fontsize : float, default 9
@@ -114,9 +118,12 @@ class PolicyTreeDisplay:
             if (width <= available.width and height <= available.height) or fontsize <= 3.0:
                 break
             fontsize -= 0.5
-        ax = _new_axes(width, height, title) if ax is None else ax
+        if ax is None:
+            title, wide = _broken_title(title, width, fontsize + 2)
+            x, width = x + (wide - width) / 2, wide
+            ax = _new_axes(width, height, title, fontsize + 2)
         if title:
-            ax.set_title(title, fontsize=fontsize + 2)
+            ax.set_title(str(title), fontsize=fontsize + 2)
         self._draw(ax, texts, x, y, width, height, colors, fontsize)
         self.figure_, self.ax_ = ax.figure, ax
         return self
@@ -135,15 +142,15 @@ class PolicyTreeDisplay:
         n = int(tree.n_node_samples[node])
         lines = [_wrap(str(tree.actions[tree.action[node]])), f"{counted(n, unit)} ({_share(n, tree)})"]
         if node in self.leaf_values:
-            value, error = self.leaf_values[node]
-            digits = self._digits()
-            lines.append(f"{value_name} {value:,.{digits}f}" + ("" if error is None else f" (SE {error:,.{digits}f})"))
+            lines += self.leaf_values[node].lines(value_name, self._digits())
         return "\n".join(lines)
 
     def _digits(self) -> int:
-        """Decimals, the same for all leaves: two digits of the typical standard error, or three of the values."""
-        errors = [e for _, e in self.leaf_values.values() if e is not None and np.isfinite(e) and e > 0]
-        scale = np.median(errors) / 10 if errors else max(abs(v) for v, _ in self.leaf_values.values()) / 100
+        """Decimals, the same for all leaves: two digits of the typical half interval, or three of the values."""
+        values = list(self.leaf_values.values())
+        widths = [v.upper - v.lower for v in values if v.lower is not None and v.upper is not None]
+        widths = [w for w in widths if np.isfinite(w) and w > 0]
+        scale = np.median(widths) / 20 if widths else max(abs(v.value) for v in values) / 100
         return int(np.clip(-np.floor(np.log10(scale)), 0, 6)) if scale > 0 else 2
 
     def _layout(self, boxes: list[_Box]):
@@ -272,7 +279,8 @@ def plot_tree(tree_or_estimator: Any, *, leaf_summary: Any = None, ax: Any = Non
     ----------
     tree_or_estimator : Tree or fitted estimator
     leaf_summary : DataFrame, optional
-        From :func:`policytree.leaf_summary`: honest values and standard errors to show in the leaves.
+        From :func:`policytree.leaf_summary` or :func:`policytree.honest_leaf_summary`: values to show in the leaves,
+        with intervals if held out, and marked if of training rows.
     ax : matplotlib Axes, optional
     **options
         ``title``, ``treatment_colors``, ``fontsize``, ``unit``, ``value_name``; see :meth:`PolicyTreeDisplay.plot`.
@@ -287,7 +295,7 @@ def plot_tree(tree_or_estimator: Any, *, leaf_summary: Any = None, ax: Any = Non
 
 
 def _leaf_values(tree: Tree, summary) -> dict:
-    """Value and standard error of each leaf's own action, from a leaf summary."""
+    """Value of each leaf's own action, from a leaf summary: with its interval if held out."""
     if summary is None:
         return {}
     out = {}
@@ -295,7 +303,9 @@ def _leaf_values(tree: Tree, summary) -> dict:
         if leaf in summary.index:
             arm = tree.actions[tree.action[leaf]]
             row = summary.loc[leaf]
-            out[int(leaf)] = (float(row[("value", arm)]), float(row[("standard_error", arm)]))
+            held_out = row.get(("rows", "")) == HELD_OUT
+            low, high = (float(row[(end, arm)]) if held_out else None for end in ("lower", "upper"))
+            out[int(leaf)] = LeafValue(float(row[("value", arm)]), low, high, held_out)
     return out
 
 
@@ -328,11 +338,22 @@ def _measure(figure, renderer, text: str, fontsize: float) -> _Box:
     return _Box(text, extent.width / figure.dpi + pad, extent.height / figure.dpi + pad)
 
 
-def _new_axes(width: float, height: float, title):
+def _broken_title(title, width: float, fontsize: float) -> tuple[str, float]:
+    """A title in lines that fit over a tree of this width in inches, and the width: wider where the title is long."""
+    if not title:
+        return "", width
+    text = str(title)
+    per_inch = 72 / (0.52 * fontsize)  # characters, about
+    width = max(width, min(LEAST_TITLE, len(text) / per_inch))
+    lines = [textwrap.fill(line, max(12, int(width * per_inch))) for line in text.splitlines()]
+    return "\n".join(lines), width
+
+
+def _new_axes(width: float, height: float, title: str, fontsize: float):
     """Axes of the tree's own size, so that an inch of layout is an inch of paper."""
     import matplotlib.pyplot as plt
 
-    top = 0.4 if title else 0.0
+    top = 0.15 + (title.count("\n") + 1) * 1.3 * fontsize / 72 if title else 0.0
     figure = plt.figure(figsize=(width + 0.4, height + 0.4 + top))
     total = height + 0.4 + top
     return figure.add_axes(

@@ -8,7 +8,6 @@ import numpy as np
 
 from policytree.binning import FeatureEncoder, is_missing
 from policytree.exceptions import UnseenValueWarning
-from policytree.export import counted, split_label
 from policytree.features import CATEGORICAL
 from policytree.tree import Tree
 
@@ -62,12 +61,16 @@ def unseen_values(tree: Tree, encoder: FeatureEncoder, X, encoded: np.ndarray) -
 
 
 def _sentence(tree: Tree, j: int, n: int, what: str, sides: str) -> str:
+    from policytree.export import counted  # export loads pandas, which a tree does without
+
     verb = what if n > 1 else what.replace("have", "has", 1)
     return f"Column {tree.features[j].name!r}: {counted(n)} {verb}. The tree learnt nothing about that: {sides}."
 
 
 def _sides(tree: Tree, nodes: list[int], rows_of: list[np.ndarray], rows: np.ndarray) -> str:
     """Where the rows go at the questions they meet, such as "at 'town = Oslo?' they go to 'no'"."""
+    from policytree.export import split_label
+
     met = [node for node in nodes if np.isin(rows, rows_of[node]).any()]
     sides = [f"'{split_label(tree, n)}?' they go to '{'yes' if tree.missing_go_to_left[n] else 'no'}'" for n in met]
     return "at " + ", at ".join(sides[:SHOWN]) + (", ..." if len(sides) > SHOWN else "")

@@ -8,8 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, PolicyTree, Status
-from policytree.cross_validation import PLUG_IN, POLICY, STATUS_QUO, cross_val_policy_value
-from policytree.evaluation import policy_difference, policy_value
+from policytree.evaluation import PLUG_IN, POLICY, STATUS_QUO, cross_val_policy_value, policy_difference, policy_value
 from policytree.exceptions import InputError, OverlapWarning, SearchWarning
 
 
@@ -75,7 +74,7 @@ def trial(rng):
 
 
 def evaluate(estimator, trial, **options):
-    options = {"cv": 4, "random_state": 3, **trial, **options}
+    options = {"cv": 4, "n_repeats": 1, "random_state": 3, **trial, **options}
     return cross_val_policy_value(estimator, options.pop("Y"), options.pop("T"), **options)
 
 
@@ -335,6 +334,14 @@ class Sideways(Fake):
         (Fake(), {"Y": np.r_[np.nan, np.zeros(299)]}, "Y has 1 missing value"),
         (Fake(), {"cv": 1}, "cv must be at least 2"),
         (Fake(), {"cv": np.arange(300) % 4}, "one cluster in different folds"),
+        (Fake(), {"validation": "nested"}, "validation must be 'repeated', 'sequential' or 'split'"),
+        (Fake(), {"validation": "split", "n_repeats": 2}, "judges every row once; leave n_repeats out"),
+        (Fake(), {"n_repeats": 0}, "n_repeats must be a whole number of at least 1, 'adaptive' or None"),
+        (
+            Fake(),
+            {"n_repeats": 3, "cv": np.arange(300) // 3 % 4},
+            "With given folds every repetition would",
+        ),
     ],
 )
 def test_bad_input_is_named(trial, estimator, change, message):

@@ -106,7 +106,7 @@ def test_strata_reach_the_folds_of_rewards_trees_and_values(trial):
     tree = DRPolicyTree(LinearRegression(), max_depth=1, random_state=0)
     assert spread(tree.fit(**trial, propensity=0.5).reward_estimator_.folds_, cell, 5) == 0
     values = cross_val_policy_value(tree, **trial, propensity=0.5, random_state=0, cv=4)
-    assert spread(values.folds.fold, cell, 4) == 0
+    assert all(spread(repetition.folds.fold, cell, 4) == 0 for repetition in values.repetitions)
 
 
 def test_normalised_weights_by_hand():

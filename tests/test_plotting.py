@@ -1,5 +1,7 @@
 """Pictures: nothing overlaps, nothing is cut off, whatever the shape of the tree."""
 
+import re
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -49,14 +51,34 @@ def test_text_shrinks_into_given_axes():
 
 def test_leaves_show_value_and_standard_error():
     X, rewards, model = _model(2, 2)
-    summary = leaf_summary(model.apply(X), model.predict(X), rewards)
+    summary = leaf_summary(model, X, rewards, held_out=True)
     display = plot_tree(model, leaf_summary=summary, title="A title")
     leaf = int(np.flatnonzero(model.tree_.is_leaf)[0])
     text = display.boxes_[leaf].get_text()
     arm = model.tree_.actions[model.tree_.action[leaf]]
-    value, error = summary.loc[leaf, ("value", arm)], summary.loc[leaf, ("standard_error", arm)]
-    assert f"value {value:.3f} (SE {error:.3f})" in text or f"value {value:.2f} (SE {error:.2f})" in text
+    shown = [float(number) for number in re.findall(r"-?\d+\.\d+", text)]
+    assert shown == pytest.approx([summary.loc[leaf, (name, arm)] for name in ("value", "lower", "upper")], abs=0.006)
+    assert "training rows" not in text
     assert display.ax_.get_title() == "A title"
+
+
+def test_values_of_the_rows_that_chose_the_tree_say_so():
+    """Wherever they come from: the estimator itself, or a summary that was not said to be held out."""
+    X, rewards, model = _model(2, 2)
+    leaves = np.flatnonzero(model.tree_.is_leaf)
+    for display in (model.plot(), plot_tree(model, leaf_summary=leaf_summary(model, X, rewards))):
+        assert all("value" in (text := display.boxes_[k].get_text()) and "(training rows)" in text for k in leaves)
+    assert all("value" not in plot_tree(model.tree_).boxes_[k].get_text() for k in leaves)
+
+
+def test_a_long_title_is_broken_and_stays_in_the_figure():
+    _, _, model = _model(2, 1)
+    title = "Use always b: " + "on held-out people the tree is not shown better than the best single treatment " * 3
+    display = model.plot(title=title)
+    display.figure_.canvas.draw()
+    drawn, figure = display.ax_.title.get_window_extent(), display.figure_.bbox
+    assert figure.x0 <= drawn.x0 and drawn.x1 <= figure.x1 and drawn.y1 <= figure.y1
+    assert not any(drawn.overlaps(box) for box in _extents(display).values())
 
 
 def test_the_number_in_a_leaf_can_be_named():
@@ -83,7 +105,8 @@ def test_a_small_share_is_not_nothing():
     X = np.arange(1_000.0)[:, None]
     tree = PolicyTree(max_depth=1).fit(X, np.column_stack([X[:, 0] < 4.0, X[:, 0] >= 4.0]).astype(float))
     texts = [box.get_text() for box in tree.plot().boxes_.values()]
-    assert "0\n4 people (<1%)\nvalue 1.00" in texts and "1\n996 people (>99%)\nvalue 1.00" in texts
+    assert "0\n4 people (<1%)\nvalue 1.00\n(training rows)" in texts
+    assert "1\n996 people (>99%)\nvalue 1.00\n(training rows)" in texts
 
 
 def test_an_unknown_arm_in_the_colours_is_named():

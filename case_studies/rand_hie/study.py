@@ -1,7 +1,7 @@
 """RAND Health Insurance Experiment: which of five plans for whom, as the worth of a doctor's visit moves.
 
-Public interface used: load_rand_hie, RewardEstimator, PolicyTree, policy_value, policy_difference,
-leaf_summary, plot_tree.
+Public interface used: load_rand_hie, RewardEstimator, PolicyTree, policy_value, policy_difference, plot_tree, and of
+policytree.evaluation repeated_estimate and compare_with_best.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ from policytree import (
     OverlapWarning,
     PolicyTree,
     RewardEstimator,
-    leaf_summary,
     load_rand_hie,
     plot_tree,
     policy_difference,
     policy_value,
 )
+from policytree.evaluation import Estimate, compare_with_best, repeated_estimate
 
 PRICES = (0, 20, 40, 60, 80, 120)  # what one face-to-face visit is worth, dollars
 SHOWN = (0, 60, 120)
 OUTCOMES = ("visits", "spending")
 MIN_LEAF = 800  # person-years, one in twenty
 LEAF_PRICE = 10.0  # dollars a person-year that a leaf must bring; not tuned
+REPEATS, FOLDS = 3, 5  # of the held-out values
 COLORS = {"free": "#E69F00", "25%": "#F0E442", "50%": "#009E73", "95%": "#0072B2", "deductible": "#56B4E9"}
 # Manning et al. (1987), table 2: mean visits a person-year, and total spending in June 1984 dollars. From memory: look
 # them up before you cite them.
@@ -101,35 +102,68 @@ def show_plans(study, frame, rewards) -> None:
     }
     study.table(pd.DataFrame.from_dict(shares, orient="index"), "published", digits=2)
     visits, dollars = (policy_difference("free", "95%", rewards[o], groups=frame["household"]) for o in OUTCOMES)
+    price, low, high = ratio(dollars, visits, frame["household"])
     study.show(
         f"Free care instead of 95 %: {visits.value:.2f} more visits [{visits.lower:.2f}, {visits.upper:.2f}] for "
-        f"{dollars.value:.0f} dollars more [{dollars.lower:.0f}, {dollars.upper:.0f}]: "
-        f"{dollars.value / visits.value:.0f} dollars a visit."
+        f"{dollars.value:.0f} dollars more [{dollars.lower:.0f}, {dollars.upper:.0f}]: {price:.0f} dollars a visit "
+        f"[{low:.0f}, {high:.0f}] (Fieller)."
     )
 
 
-def show_overlap(study, dataset, everywhere, rewards) -> None:
-    """Where the data cannot answer, and what comes out if one asks all the same."""
+def ratio(a: Estimate, b: Estimate, groups) -> tuple[float, float, float]:
+    """A ratio of two estimates on the same rows with Fieller's interval: the ratios r for which a - r b may be zero."""
+    sums = pd.DataFrame({"a": a.influence, "b": b.influence}).groupby(groups.to_numpy()).sum()
+    covariance = len(sums) / (len(sums) - 1) * (sums.T @ sums).to_numpy() / len(a.influence) ** 2
+    t = (a.upper - a.value) / a.standard_error
+    ends = np.roots([
+        b.value**2 - t**2 * covariance[1, 1],
+        -2 * (a.value * b.value - t**2 * covariance[0, 1]),
+        a.value**2 - t**2 * covariance[0, 0],
+    ])  # fmt: skip
+    return a.value / b.value, float(ends.min()), float(ends.max())
+
+
+def show_overlap(study, dataset, everywhere, frame, given) -> None:
+    """Where the data cannot answer, and what comes out, seed by seed, if one asks all the same."""
     study.heading("2. Why Seattle is left out: nobody there could get the 50% plan")
     study.table(pd.crosstab(everywhere["site"], everywhere["plan"]), "plans_by_site")
-    study.step("all six sites, propensity estimated, as one would without looking")
     X, W = (everywhere[list(columns)] for columns in (dataset.covariates, dataset.confounders))
-    households = {"all sites": everywhere["household"]}
-    households["without Seattle"] = everywhere.loc[everywhere["site"] != "Seattle", "household"].to_numpy()
-    rows, said = [], []
-    for outcome in OUTCOMES:
+    said, rows = [], []
+    for seed in range(2 if study.quick else 4):
+        study.step(f"all six sites, propensity estimated, as one would without looking: seed {seed}")
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always", OverlapWarning)
-            careless = RewardEstimator(cv=3, random_state=0).fit_predict(
-                everywhere[outcome], everywhere["plan"], X=X, W=W, groups=everywhere["household"]
+            careless = RewardEstimator(cv=3, random_state=seed).fit(
+                everywhere["visits"], everywhere["plan"], X=X, W=W, groups=everywhere["household"]
             )
         said += heard
-        for label, table in {"all sites": careless, "without Seattle": rewards[outcome]}.items():
-            value = policy_value("50%", table, groups=households[label])
-            rows.append({"outcome": outcome, "rows": label, "value of the 50% plan": value.value})
-            rows[-1]["SE by household"] = value.standard_error
+        rows.append({"rows": "all sites", "seed": seed, **_plan_50(careless, everywhere)})
+    for seed in range(2 if study.quick else 4):
+        study.step(f"without Seattle, known propensity: seed {seed}")
+        careful = learn(frame, given, slice(None), "visits", seed)
+        rows.append({"rows": "without Seattle", "seed": seed, **_plan_50(careful, frame)})
     study.show(f"OverlapWarning: {said[0].message}\n")
-    study.table(pd.DataFrame(rows), "seattle", digits=2, index=False)
+    table = pd.DataFrame(rows)
+    study.table(table, "seattle", digits=2, index=False)
+    charleston = everywhere["site"].eq("Charleston") & everywhere["plan"].eq("50%")
+    study.show(
+        f"Charleston has {charleston.sum()} person-years on the 50% plan. Where most of them are held out together, "
+        "the propensity\nmodel learns that hardly anybody there could have it, and their weights (one over the "
+        "propensity) explode."
+    )
+
+
+def _plan_50(estimator: RewardEstimator, frame) -> dict:
+    """Value of the 50% plan, and what drives it: Charleston's rows by fold, and the largest weight of a row."""
+    value = policy_value("50%", estimator.rewards_, groups=frame["household"])
+    had = frame["plan"].eq("50%").to_numpy()
+    here = had & frame["site"].eq("Charleston").to_numpy()
+    return {
+        "visits on the 50% plan": value.value,
+        "SE by household": value.standard_error,
+        "Charleston's in one fold, at most": int(np.bincount(estimator.folds_[here]).max()),
+        "largest weight": float((1 / estimator.propensity_["50%"].to_numpy()[had]).max()),
+    }
 
 
 def show_trees(study, frame, X, rewards) -> pd.DataFrame:
@@ -148,9 +182,8 @@ def show_trees(study, frame, X, rewards) -> pd.DataFrame:
         if price in SHOWN:
             study.show(f"A visit is worth {price} dollars ({tree.status_.name.lower()}, gap {tree.optimality_gap_:g}):")
             study.show(tree.export_text() + "\n")
-            summary = leaf_summary(tree.apply(X), plans, net, groups=frame["household"])
-            title = f"RAND: a visit worth {price} dollars (values on the training rows, dollars a year)"
-            display = plot_tree(tree, leaf_summary=summary, title=title, treatment_colors=COLORS, unit="person-years")
+            title = f"RAND: a visit worth {price} dollars"
+            display = plot_tree(tree.tree_, title=title, treatment_colors=COLORS, unit="person-years")
             study.figure(display.figure_, f"tree_price_{price}")
     table = pd.DataFrame(rows)
     study.show("Share of person-years per plan:")
@@ -158,53 +191,65 @@ def show_trees(study, frame, X, rewards) -> pd.DataFrame:
     return table
 
 
-def held_out(study, frame, given):
-    """Held-out rewards of every row, and every price's recommendations by trees that have not seen its household."""
-    rewards = {o: pd.DataFrame(np.nan, index=frame.index, columns=list(COLORS)) for o in OUTCOMES}
-    plans = {(price, leaf): np.empty(len(frame), dtype=object) for price in PRICES for leaf in (0.0, LEAF_PRICE)}
-    n_folds = 2 if study.quick else 5
-    folds = GroupKFold(n_folds, shuffle=True, random_state=0).split(frame, groups=frame["household"])
-    for fold, (train, test) in enumerate(folds, start=1):
-        study.step(f"held-out values: fold {fold} of {n_folds}")
-        part, here, seen = {name: table.iloc[test] for name, table in given.items()}, frame.iloc[test], {}
-        for outcome in OUTCOMES:
-            estimator = learn(frame, given, train, outcome, seed=fold)
-            seen[outcome] = estimator.rewards_
-            new = estimator.predict_rewards(here[outcome], here["plan"], **part)
-            rewards[outcome].loc[here.index, new.columns] = new.to_numpy()
-        for price, leaf in plans:
-            tree = best_tree(given["X"].iloc[train], worth(seen, price), leaf)
-            plans[price, leaf][test] = tree.predict(part["X"])
-    return rewards, plans
+def held_out(study, frame, given) -> list[tuple[dict, dict]]:
+    """Per repetition: held-out rewards of every row, and recommendations by trees that have not seen its household."""
+    repeats, n_folds = (2, 2) if study.quick else (REPEATS, FOLDS)
+    repetitions = []
+    for repeat in range(repeats):
+        rewards = {o: pd.DataFrame(np.nan, index=frame.index, columns=list(COLORS)) for o in OUTCOMES}
+        plans = {(price, leaf): np.empty(len(frame), dtype=object) for price in PRICES for leaf in (0.0, LEAF_PRICE)}
+        folds = GroupKFold(n_folds, shuffle=True, random_state=repeat).split(frame, groups=frame["household"])
+        for fold, (train, test) in enumerate(folds, start=1):
+            study.step(f"held-out values: repetition {repeat + 1} of {repeats}, fold {fold} of {n_folds}")
+            part, here, seen = {name: table.iloc[test] for name, table in given.items()}, frame.iloc[test], {}
+            for outcome in OUTCOMES:
+                estimator = learn(frame, given, train, outcome, seed=fold)
+                seen[outcome] = estimator.rewards_
+                new = estimator.predict_rewards(here[outcome], here["plan"], **part)
+                rewards[outcome].loc[here.index, new.columns] = new.to_numpy()
+            for price, leaf in plans:
+                tree = best_tree(given["X"].iloc[train], worth(seen, price), leaf)
+                plans[price, leaf][test] = tree.predict(part["X"])
+        repetitions.append((rewards, plans))
+    return repetitions
 
 
-def show_values(study, frame, rewards, plans) -> pd.DataFrame:
-    """Held-out value of the tree and its advantage over the best single plan and over what people had, per price."""
+def show_values(study, frame, repetitions) -> pd.DataFrame:
+    """Held-out value of the tree and its advantage over the best single plan and over free care, per price."""
     study.heading("4. What the trees are worth on households they have not seen (dollars a person-year)")
-    households = frame["household"]
+
+    def difference(price, leaf, plan) -> Estimate:
+        parts = [
+            policy_difference(plans[price, leaf], plan, worth(rewards, price), groups=frame["household"])
+            for rewards, plans in repetitions
+        ]
+        return repeated_estimate(parts, FOLDS)
+
     rows = []
     for price in PRICES:
-        net = worth(rewards, price)
-        best = net.mean().idxmax()
-        value = policy_value(plans[price, 0.0], net, groups=households)
-        had = (price * frame["visits"] - frame["spending"]).mean()
-        gain = policy_difference(plans[price, 0.0], best, net, groups=households)
-        narrow = policy_difference(plans[price, 0.0], best, net, groups=frame["person"])
-        free = policy_difference(plans[price, 0.0], "free", net, groups=households)
-        priced = policy_difference(plans[price, LEAF_PRICE], best, net, groups=households)
-        rows.append({"price": price, "tree": value.value, "plans they had": had, "best plan": best})
-        rows[-1] |= {"its value": net[best].mean(), "tree - best": gain.value, "lower": gain.lower, "upper": gain.upper}
-        rows[-1] |= {"SE by person": narrow.standard_error, "SE by household": gain.standard_error}
+        nets = [worth(rewards, price) for rewards, _ in repetitions]
+        tree = np.mean([policy_value(p[price, 0.0], net).value for net, (_, p) in zip(nets, repetitions, strict=True)])
+        gain, priced = (
+            compare_with_best({plan: difference(price, leaf, plan) for plan in COLORS}, "maximize")
+            for leaf in (0.0, LEAF_PRICE)
+        )
+        free = difference(price, 0.0, "free")
+        rows.append(
+            {"price": price, "tree": tree, "plans they had": (price * frame["visits"] - frame["spending"]).mean()}
+        )
+        rows[-1] |= {"best plan": gain.best, "its value": np.mean([net[gain.best].mean() for net in nets])}
+        rows[-1] |= {"tree - best": gain.value, "lower": gain.lower, "upper": gain.upper}
         rows[-1] |= {"tree - free": free.value, "free lower": free.lower, "free upper": free.upper}
         rows[-1] |= {"priced - best": priced.value, "priced lower": priced.lower, "priced upper": priced.upper}
     table = pd.DataFrame(rows)
     table.to_csv(study.results / "held_out_values.csv", index=False, float_format="%.10g", lineterminator="\n")
-    study.show(table.iloc[:, :10].to_string(index=False, float_format=lambda v: f"{v:,.1f}") + "\n")
-    study.show(table.iloc[:, [0, *range(10, 16)]].to_string(index=False, float_format=lambda v: f"{v:,.1f}") + "\n")
+    study.show(table.iloc[:, :8].to_string(index=False, float_format=lambda v: f"{v:,.1f}") + "\n")
+    study.show(table.iloc[:, [0, *range(8, 14)]].to_string(index=False, float_format=lambda v: f"{v:,.1f}") + "\n")
     study.show(f"Priced: the tree whose every leaf must bring {LEAF_PRICE:g} dollars a person-year.")
     study.show(
-        "Best plan: the best single plan for all on the same held-out rewards; it is chosen with hindsight, so the\n"
-        "tree's advantage over it is if anything understated. 95 % intervals, clustered by household unless said."
+        f"By cross-fitting over {FOLDS} folds, repeated {len(repetitions)} times; 95 % intervals, clustered by "
+        "household, with the variance\nbetween repetitions in them. Best plan: the one with the best estimate; the "
+        "intervals allow for its not being known beforehand."
     )
     return table
 
@@ -251,7 +296,7 @@ def main(study) -> None:
         study.step(f"nuisance models of {outcome}")
         rewards[outcome] = learn(frame, given, slice(None), outcome).rewards_
     show_plans(study, frame, rewards)
-    show_overlap(study, dataset, everywhere, rewards)
+    show_overlap(study, dataset, everywhere, frame, given)
     shares = show_trees(study, frame, given["X"], rewards)
-    values = show_values(study, frame, *held_out(study, frame, given))
+    values = show_values(study, frame, held_out(study, frame, given))
     draw(study, shares, values)

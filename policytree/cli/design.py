@@ -106,10 +106,38 @@ def design(
     cv: Annotated[
         int, _option("Folds, of the nuisance models and of the value.", _RUN, min=2, show=True, metavar="N")
     ] = 5,
+    validation: Annotated[
+        str,
+        _option(
+            "How rows are held out for the value: repeated (cross-fitting), sequential (blocks, each judged by what "
+            "came before) or split (halves).",
+            _RUN,
+            show=True,
+            metavar="WAY",
+        ),
+    ] = "repeated",
+    repeats: Annotated[
+        str | None,
+        _option(
+            "Repetitions of the cross-fitting, or adaptive: fewer where they do not matter. Default: 5.",
+            _RUN,
+            metavar="N",
+        ),
+    ] = None,
+    honest: Annotated[
+        float | None,
+        _option(
+            "Share of rows that do not choose the tree but judge it, leaf by leaf; in place of --validation.",
+            _RUN,
+            metavar="SHARE",
+        ),
+    ] = None,
     level: Annotated[float, _option("Coverage of the intervals.", _RUN, show=True, metavar="P")] = 0.95,
     no_value: Annotated[bool, _option("Skip the held-out value, most of the time.", _RUN, "--no-value")] = False,
     seed: Annotated[int, _option("Seed of folds and models.", _RUN, min=0, max=2**32 - 1, show=True, metavar="N")] = 0,
-    jobs: Annotated[int, _option("Threads of the search; -1: all cores.", _RUN, show=True, metavar="N")] = 1,
+    jobs: Annotated[
+        int, _option("Processes of refits, threads of a search; -1: all.", _RUN, show=True, metavar="N")
+    ] = 1,
     output: Annotated[
         str, _option("Folder for the files.", _RUN, "--output", "-o", show=True, metavar="DIR")
     ] = "policytree-output",
@@ -138,4 +166,20 @@ def design(
         "time_limit": time_limit,
         "n_jobs": jobs,
     }
-    run(Job(data, dataset, data_dir, roles, tree, cv=cv, level=level, seed=seed, value=not no_value, output=output))
+    run(
+        Job(
+            data,
+            dataset,
+            data_dir,
+            roles,
+            tree,
+            cv=cv,
+            level=level,
+            seed=seed,
+            value=not no_value,
+            output=output,
+            validation=validation,
+            repeats=repeats,
+            honest=honest,
+        )
+    )

@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from policytree import __version__
 from policytree.cli.records import Job, Result
+from policytree.cli.report import verdict_text
+from policytree.evaluation import TRAINING_ROWS, LeafValue
 from policytree.exceptions import InputError
 from policytree.plotting import plot_tree
 from policytree.serialization import from_dict, save_bytes, to_dict
@@ -20,7 +23,7 @@ from policytree.tree import Tree
 
 PNG_DPI = 200
 PURPOSES = {
-    "tree.png": "the tree as a picture; its values are of the rows that chose it",
+    "tree.png": "the tree as a picture, under the verdict",
     "tree.pdf": "the same for print",
     "tree.json": "the tree for `policytree predict`, `show` and `plot`",
     "leaves.csv": "who is in each leaf, and every treatment's value there",
@@ -56,20 +59,32 @@ def check_folder(folder: str) -> Path:
 def result_files(job: Job, result: Result, report_text: str) -> dict[str, bytes]:
     """Contents of all files by name."""
     estimator, study = result.estimator, result.study
-    title = f"{study.treatment} to {study.direction} {study.outcome}"
-    display = plot_tree(estimator.policy_tree_, leaf_summary=result.leaves, title=title, unit="rows")
-    leaves = result.leaves.copy()
-    leaves.columns = ["_".join(str(part) for part in column if part != "") for column in leaves.columns]
+    title = f"{study.treatment} to {study.direction} {study.outcome}\n{verdict_text(result)}"
+    # Values of the rows that chose the tree are no news to show: without others the picture has none.
+    summary = None if result.honest is None else result.leaves
+    display = plot_tree(estimator.tree_, leaf_summary=summary, title=title, unit="rows")
     files = {
         "tree.png": picture(display.figure_, "png"),
         "tree.pdf": picture(display.figure_, "pdf"),
         "tree.json": _json(job, result),
-        "leaves.csv": leaves.to_csv().encode(),
+        "leaves.csv": leaf_file(result.leaves).to_csv().encode(),
         "report.txt": report_text.encode(),
     }
     if result.values is not None:
         files["values.csv"] = result.values.to_frame().to_csv().encode()
     return files
+
+
+def leaf_file(summary: pd.DataFrame) -> pd.DataFrame:
+    """A leaf summary with one name per column; what is of the rows that chose the tree says so in its name."""
+    flat = summary.copy()
+    training = (summary["rows", ""] == TRAINING_ROWS).all()
+    names = []
+    for first, second in summary.columns:
+        marked = f"training_{first}" if training and first in ("value", "standard_error", "gain") else first
+        names.append(f"{marked}_{second}" if second != "" else marked)
+    flat.columns = names
+    return flat
 
 
 def picture(figure, kind: str) -> bytes:
@@ -82,7 +97,6 @@ def picture(figure, kind: str) -> bytes:
 def _json(job: Job, result: Result) -> bytes:
     """The tree, and beside it how it came about (which readers of the format ignore)."""
     study, estimator = result.study, result.estimator
-    arms = result.leaves[("arm", "")]
     data: dict[str, Any] = to_dict(estimator.tree_)
     data["design"] = {
         "policytree": __version__,
@@ -95,7 +109,14 @@ def _json(job: Job, result: Result) -> bytes:
         "cluster": study.cluster,
         "weights": study.weights,
         "propensity": study.propensity_text,
-        "options": {**job.tree, "cv": job.cv, "seed": job.seed},
+        "options": {
+            **job.tree,
+            "cv": job.cv,
+            "validation": job.validation,
+            "repeats": job.repeats,
+            "honest": job.honest,
+            "seed": job.seed,
+        },
     }
     data["certificate"] = {
         "status": estimator.status_.value,
@@ -105,10 +126,14 @@ def _json(job: Job, result: Result) -> bytes:
         "expected_cost": estimator.expected_cost_,
         "seconds": round(estimator.solution_.seconds, 3),
     }
-    data["leaf_values"] = {  # of the rows the tree was chosen on: value and standard error of the leaf's treatment
-        str(leaf): [_finite(result.leaves.loc[leaf, (what, arms[leaf])]) for what in ("value", "standard_error")]
-        for leaf in result.leaves.index
-    }
+    if result.values is not None:
+        data["verdict"] = result.values.verdict.to_dict()
+    if result.honest is not None:
+        arms = result.leaves["arm", ""]
+        data["held_out_leaf_values"] = {  # value of the leaf's treatment, and ends of its simultaneous interval
+            str(leaf): [_finite(result.leaves.loc[leaf, (what, arms[leaf])]) for what in ("value", "lower", "upper")]
+            for leaf in result.leaves.index
+        }
     fields = (f" {json.dumps(name)}: {json.dumps(value, allow_nan=False)}" for name, value in data.items())
     return ("{\n" + ",\n".join(fields) + "\n}\n").encode()  # one line a field, for people and for diff
 
@@ -134,16 +159,23 @@ def write_files(folder: Path, files: dict[str, bytes]) -> list[tuple[Path, str]]
     return [(save_bytes(folder / name, files[name]), PURPOSES[name]) for name in PURPOSES if name in files]
 
 
-def leaf_values(saved: dict[str, Any]) -> dict[int, tuple[float, float | None]]:
-    """Value and standard error by leaf, if a tree file has them."""
-    values = saved.get("leaf_values")
+def leaf_values(saved: dict[str, Any]) -> dict[int, LeafValue]:
+    """Held-out values by leaf, if a tree file has them."""
+    values = saved.get("held_out_leaf_values")
     try:
         return {
-            int(leaf): (float(value), None if error is None else float(error))
-            for leaf, (value, error) in (values or {}).items()
+            int(leaf): LeafValue(float(value), _end(low), _end(high), held_out=True)
+            for leaf, (value, low, high) in (values or {}).items()
         }
     except (AttributeError, TypeError, ValueError) as problem:
-        raise InputError("Field 'leaf_values' of the saved tree must hold a value and an error per leaf.") from problem
+        raise InputError(
+            "Field 'held_out_leaf_values' of the saved tree must hold a value and two ends per leaf."
+        ) from problem
+
+
+def _end(value: float | None) -> float | None:
+    """An end of an interval; a leaf of one cluster has none."""
+    return None if value is None else float(value)
 
 
 def read_tree(path: str | os.PathLike) -> tuple[Tree, dict[str, Any]]:

@@ -10,7 +10,7 @@ from policytree.cli.records import Result
 from policytree.cli.report import INDENT
 from policytree.cli.study import Study
 from policytree.estimators import DRPolicyTree
-from policytree.heterogeneity import HeterogeneityTest, heterogeneity_test
+from policytree.evaluation.heterogeneity import HeterogeneityTest, heterogeneity_test
 from policytree.progress import stage_progress
 from policytree.study_check import StudyCheck, check_rewards, check_study
 

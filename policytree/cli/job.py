@@ -17,11 +17,10 @@ from policytree.cli import findings, report
 from policytree.cli.files import check_folder, result_files, write_files
 from policytree.cli.records import Job, Result
 from policytree.cli.study import Study, study_from_dataset, study_from_file, tree_options
-from policytree.cross_validation import cross_val_policy_value
 from policytree.estimators import DRPolicyTree
-from policytree.evaluation import leaf_summary
+from policytree.evaluation import PolicyValueTable, cross_val_policy_value, honest_leaf_summary, leaf_summary
+from policytree.evaluation.validation import ADAPTIVE, DEFAULT_CV, REPEATED, SPLIT
 from policytree.exceptions import InputError
-from policytree.policy_values import PolicyValueTable
 from policytree.progress import StageDisplay, stage_progress
 
 
@@ -38,6 +37,7 @@ def run(job: Job) -> None:
     check_level(job.level)
     if job.data is not None and job.dataset is not None:
         raise InputError("Give either a data file or --dataset, not both.")
+    job = replace(job, repeats=_repeats(job))
     if job.data_dir is not None and job.dataset is None:
         raise InputError("--data-dir goes with --dataset; leave it out.")
     folder = check_folder(job.output)
@@ -63,6 +63,25 @@ def _study(job: Job) -> Study:
     return study_from_file(job.data, job.roles)
 
 
+def _repeats(job: Job) -> int | str | None:
+    """What --repeats, --validation and --honest say together."""
+    if job.validation not in DEFAULT_CV:
+        raise InputError(f"--validation must be repeated, sequential or split; got '{job.validation}'.")
+    if job.honest is not None and not 0.0 < job.honest < 1.0:
+        raise InputError(f"--honest must be a share between 0 and 1; got {job.honest:g}.")
+    if job.honest is not None and (job.validation != REPEATED or job.repeats is not None or not job.value):
+        raise InputError("--honest judges the tree by its own rows; leave out --validation, --repeats and --no-value.")
+    if job.repeats is None:
+        return None
+    if job.validation != REPEATED:
+        raise InputError(f"--repeats goes with --validation repeated; with {job.validation} leave it out.")
+    if job.repeats == ADAPTIVE:
+        return ADAPTIVE
+    if not str(job.repeats).isdigit() or int(job.repeats) < 1:
+        raise InputError(f"--repeats must be a whole number of at least 1, or adaptive; got '{job.repeats}'.")
+    return int(job.repeats)
+
+
 def _refuse_small_arms(job: Job, study: Study) -> None:
     """Refuse now what the folds inside the folds would refuse after minutes."""
     seen, cv = study.observed, job.cv
@@ -70,6 +89,8 @@ def _refuse_small_arms(job: Job, study: Study) -> None:
     if seen.groups is not None:
         arm, unit = np.unique(np.column_stack([seen.arm, seen.groups]), axis=0)[:, 0], "clusters"
     needed = cv
+    if job.value and (job.honest is not None or job.validation != REPEATED):
+        needed = 2 * cv + 1  # half of the rows, or about, must fill all inner folds
     while job.value and needed - -(-needed // cv) < cv:  # what the largest fold leaves must fill all inner folds
         needed += 1
     counts = np.bincount(arm, minlength=seen.n_arms)
@@ -83,34 +104,48 @@ def _refuse_small_arms(job: Job, study: Study) -> None:
 
 def _compute(job: Job, study: Study, interrupts: _Interrupts) -> Result:
     estimator = DRPolicyTree(direction=study.direction, cv=job.cv, random_state=job.seed, verbose=1, **job.tree)
-    data = study.fit_arguments()
+    data, honest = study.fit_arguments(), None
+    rows = "all rows" if job.honest is None else f"{1 - job.honest:.0%} of the rows"
     with stage_progress() as display, _collected_warnings() as heard:
-        with display.stage("Outcome models, rewards and tree on all rows"):
+        with display.stage(f"Outcome models, rewards and tree on {rows}"):
             display.detail("fitting outcome and propensity models")
-            estimator.fit(**data)
+            if job.honest is None:
+                estimator.fit(**data)
+            else:
+                split = {"honest": job.honest, "level": job.level, "random_state": job.seed}
+                honest = honest_leaf_summary(estimator, **split, **data)
             interrupts.check()
         caught: dict[str, str] = {}
         report.merge_warnings(heard, caught)
         heard.clear()
-        values = _values(job, estimator, data, display, interrupts) if job.value else None
-        report.merge_warnings(heard, caught, "in the folds")
-    leaves = leaf_summary(
-        estimator.apply(study.X), estimator.predict(study.X), estimator.rewards_, groups=data["groups"],
-        sample_weight=data["sample_weight"], direction=study.direction,
-    )  # fmt: skip
-    return Result(study, estimator, leaves, values, tuple(caught.values()))
+        values = _values(job, estimator, honest, data, display, interrupts) if job.value else None
+        report.merge_warnings(heard, caught, "in the refits")
+    if honest is not None:
+        return Result(study, honest.estimator, honest.leaves, honest, values, tuple(caught.values()))
+    rows_of = {name: data[name] for name in ("T", "groups", "sample_weight")}
+    leaves = leaf_summary(estimator, study.X, estimator.rewards_, **rows_of)
+    return Result(study, estimator, leaves, None, values, tuple(caught.values()))
 
 
-def _values(job, estimator, data: dict, display: StageDisplay, interrupts: _Interrupts) -> PolicyValueTable:
-    with display.stage("Held-out value: everything again per fold", total=job.cv) as advance:
+def _values(job, estimator, honest, data: dict, display: StageDisplay, interrupts: _Interrupts) -> PolicyValueTable:
+    """Held-out values: of refits, or of the very tree shown if some rows were kept to judge it."""
+    options: dict = {"validation": job.validation, "n_repeats": job.repeats}
+    options["cv"] = None if job.validation == SPLIT else job.cv
+    title = "Held-out value: everything again, refit by refit"
+    if honest is not None:
+        fold = np.ones(len(data["Y"]), dtype=int)
+        fold[honest.rows] = 0
+        options, title = {"validation": SPLIT, "cv": fold}, "Held-out value: of the rows that judge"
+    with display.stage(title) as advance:
 
         def progress(done: int, total: int) -> None:
             interrupts.check()
             advance(done, total)
 
         return cross_val_policy_value(
-            estimator, cv=job.cv, level=job.level, random_state=job.seed, progress=progress, **data
-        )
+            estimator, level=job.level, random_state=job.seed, n_jobs=job.tree["n_jobs"], progress=progress,
+            **options, **data,
+        )  # fmt: skip
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import pandas as pd
 
 from policytree.cli.study import Roles, Study
 from policytree.estimators import DRPolicyTree
-from policytree.policy_values import PolicyValueTable
+from policytree.evaluation import HonestLeaves, PolicyValueTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,9 @@ class Job:
     seed: int
     value: bool
     output: str
+    validation: str = "repeated"
+    repeats: int | str | None = None
+    honest: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,9 +38,11 @@ class Result:
     ----------
     study : Study
     estimator : DRPolicyTree
-        Fitted on all rows.
+        Fitted on all rows, or on those that ``honest`` leaves.
     leaves : DataFrame
-        Leaf summary on the rows the tree was chosen on.
+        Leaf summary: of the rows that the tree was chosen on, unless ``honest``.
+    honest : HonestLeaves or None
+        Where some rows were kept to judge the tree shown.
     values : PolicyValueTable or None
     warnings : tuple of str
     """
@@ -45,5 +50,6 @@ class Result:
     study: Study
     estimator: DRPolicyTree
     leaves: pd.DataFrame
+    honest: HonestLeaves | None
     values: PolicyValueTable | None
     warnings: tuple[str, ...]

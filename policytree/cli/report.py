@@ -15,8 +15,8 @@ from rich.text import Text
 from policytree.binning import bin_matrix
 from policytree.cli.records import Result
 from policytree.cli.study import Study
-from policytree.evaluation import mean_estimate
-from policytree.policy_values import POLICY, PolicyValueTable
+from policytree.evaluation import POLICY, HonestLeaves, PolicyValueTable, mean_estimate
+from policytree.evaluation.numbers import decimals, interval_text
 from policytree.types import Status
 
 TEXT_WIDTH = 96  # columns of report.txt
@@ -53,12 +53,6 @@ def number(value: float, digits: int = 5) -> str:
     if not -5 <= size < 9:
         return f"{value:.{digits}g}"
     return f"{value:,.{max(0, digits - 1 - size)}f}"
-
-
-def decimals(errors) -> int:
-    """Decimals that show two significant digits of the smallest positive standard error; at most 12."""
-    positive = [error for error in errors if error > 0]
-    return int(np.clip(1 - np.floor(np.log10(min(positive))), 0, 12)) if positive else 3
 
 
 def merge_warnings(heard: list[warnings.WarningMessage], into: dict[str, str], where: str = "") -> None:
@@ -121,11 +115,13 @@ def _arms(study: Study) -> RenderableType:
 
 
 def result_sections(result: Result) -> list[RenderableType]:
-    """Tree, certificate, value and warnings."""
+    """Verdict, tree, certificate, leaves, value and warnings."""
     tree = Text(result.estimator.export_text(missing=_any_missing(result.study)), no_wrap=True, overflow="fold")
     parts = [
+        Text(), _heading("Verdict"), Padding(Text(verdict_text(result)), INDENT, expand=False),
         Text(), _heading("Policy tree"), Padding(tree, INDENT, expand=False),
         Text(), _heading("Certificate"), _facts(certificate(result)),
+        *(leaf_section(result.honest) if result.honest is not None else ()),
         Text(), _heading("Value, held out"), _values(result),
     ]  # fmt: skip
     if result.warnings:
@@ -135,6 +131,37 @@ def result_sections(result: Result) -> list[RenderableType]:
             *(Padding(Text(text), INDENT, expand=False) for text in result.warnings),
         ]
     return parts
+
+
+def verdict_text(result: Result) -> str:
+    """Which rule to use, or that nobody knows."""
+    if result.values is None:
+        return "None: without held-out values (--no-value) nobody knows whether this tree is worth using."
+    return str(result.values.verdict)
+
+
+def leaf_section(honest: HonestLeaves) -> list[RenderableType]:
+    """Every leaf's treatment, judged by the rows that did not choose the tree."""
+    leaves = honest.leaves
+    digits = decimals(leaves["gain", "standard_error"])
+    table = _table(
+        "leaf", "treatment", "rows", "value", "gain over best other", f"{100 * honest.value.level:g}% interval"
+    )
+    for leaf, row in leaves.iterrows():
+        gain, arm = row["gain_over_best"], row["arm", ""]
+        table.add_row(
+            str(leaf), str(arm), f"{row['n', '']:,}", f"{row['value', arm]:,.{digits}f}",
+            f"{gain['value']:+,.{digits}f}", f"[{gain['lower']:,.{digits}f}, {gain['upper']:,.{digits}f}]",
+        )  # fmt: skip
+    words = (
+        f"By {honest.value.n:,} rows that did not choose the tree; the intervals hold for all leaves at once. Leaves "
+        "are numbered as in leaves.csv: from the top, the yes side first."
+    )
+    few = [f"leaf {leaf} has {text}" for leaf, text in leaves["warning", ""].items() if text]
+    if few:
+        words += f" Where an arm has few rows the outcome model decides: {'; '.join(few)}."
+    parts: list[RenderableType] = [Text(), _heading("Leaves, held out"), Padding(table, INDENT, expand=False), Text()]
+    return [*parts, Padding(Text(words), INDENT, expand=False)]
 
 
 def _any_missing(study: Study) -> bool:
@@ -195,9 +222,9 @@ def _values(result: Result) -> RenderableType:
     for rule, estimate in values.estimates.items():
         difference = values.differences.get(rule)
         table.add_row(
-            rule, f"{estimate.value:,.{digits}f}", _interval(estimate, digits),
+            rule, f"{estimate.value:,.{digits}f}", interval_text(estimate, digits),
             "" if difference is None else f"{difference.value:+,.{digits}f}",
-            "" if difference is None else _interval(difference, digits),
+            "" if difference is None else interval_text(difference, digits),
             style="bold" if rule == POLICY else None,
         )  # fmt: skip
     return Group(
@@ -212,15 +239,11 @@ def _explanation(values: PolicyValueTable, study: Study) -> str:
     return " ".join(
         (
             f"Mean {study.outcome} if everybody followed the rule; {better} is better, and a difference {sign} zero",
-            "speaks for the tree. Every row is judged by a tree and models learnt without its fold",
-            f"({values.folds.n_folds} folds), so these are values of such trees, not of the one tree above.",
-            "Status quo: what people got. Plug-in rule: no tree, everybody gets the treatment predicted to be best.",
+            "speaks for the tree. Status quo: what people got. Plug-in rule: no tree, everybody gets the treatment",
+            "predicted to be best.",
+            *values.statements(),
         )
     )
-
-
-def _interval(estimate, digits: int) -> str:
-    return f"[{estimate.lower:,.{digits}f}, {estimate.upper:,.{digits}f}]"
 
 
 def files_section(written: list[tuple[Path, str]]) -> list[RenderableType]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.impute import SimpleImputer
@@ -88,9 +88,11 @@ class Coarsen(TransformerMixin, BaseEstimator):
 class _LinearAndBoosted(BaseEstimator):
     """A cross-validated blend of a penalised linear model and boosted small trees; see the two subclasses."""
 
-    def __init__(self, max_rounds=150, random_state=None):
+    def __init__(self, max_rounds=150, random_state=None, boosted_share=None, n_rounds=None):
         self.max_rounds = max_rounds
         self.random_state = random_state
+        self.boosted_share = boosted_share
+        self.n_rounds = n_rounds
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -102,7 +104,9 @@ class _LinearAndBoosted(BaseEstimator):
         w = None if sample_weight is None else sample_weight / np.mean(sample_weight)
         self.boosted_share_, self.n_rounds_ = 0.0, 0
         n_units = len(y) if groups is None else len(np.unique(groups))
-        if len(y) >= LINEAR_ONLY_BELOW and n_units >= 5:
+        if self.boosted_share is not None and self.n_rounds is not None:
+            self.boosted_share_, self.n_rounds_ = float(self.boosted_share), int(self.n_rounds)
+        elif len(y) >= LINEAR_ONLY_BELOW and n_units >= 5:
             self.boosted_share_, self.n_rounds_ = self._choose(X, y, target, w, groups)
         share, rounds = self.boosted_share_, self.n_rounds_
         self.linear_ = self._fit_linear(X, y, w) if share < 1.0 else None
@@ -178,6 +182,21 @@ def stacking_share(linear: np.ndarray, staged: np.ndarray, target: np.ndarray, w
     return share, best + 1
 
 
+def tuned_like(models: list):
+    """An unfitted learner that uses what fitted ones of its kind chose: the medians of their shares and rounds.
+
+    Parameters
+    ----------
+    models : list of fitted OutcomeRegressor or OutcomeClassifier
+        Of one treatment, one per fold.
+    """
+    share = float(np.median([model.boosted_share_ for model in models]))
+    rounds = int(np.median([model.n_rounds_ for model in models]))
+    if rounds == 0:
+        share = 0.0
+    return clone(models[0]).set_params(boosted_share=share, n_rounds=rounds)
+
+
 class OutcomeRegressor(RegressorMixin, _LinearAndBoosted):
     """Expected outcome by a stacked blend of ridge regression and boosted trees of at most eight leaves.
 
@@ -191,6 +210,8 @@ class OutcomeRegressor(RegressorMixin, _LinearAndBoosted):
     max_rounds : int
         Most boosting rounds.
     random_state : int, RandomState or None
+    boosted_share, n_rounds : float in [0, 1] and int, or None
+        Given both, nothing is chosen: these are used.
 
     Attributes
     ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +60,9 @@ def _resolve(learner, auto, argument: str, has_covariates: bool, intercept):
 
 
 def resolve_regression(learner: Any, y: np.ndarray, has_covariates: bool, random_state):
-    """The outcome learner: a classifier by default if all outcomes are 0 or 1."""
+    """The outcome learner: a classifier by default if all outcomes are 0 or 1. A mapping has one per treatment."""
+    if isinstance(learner, Mapping):
+        return {arm: resolve_regression(own, y, has_covariates, random_state) for arm, own in learner.items()}
     binary = bool(np.isin(y, (0.0, 1.0)).all())
     auto = (OutcomeClassifier if binary else OutcomeRegressor)(random_state=random_state)
     return _resolve(learner, auto, "model_regression", has_covariates, DummyRegressor())
@@ -83,7 +86,7 @@ def cross_fit_regression(learner, Z: np.ndarray, observed: Observed, folds: Fold
 
     Parameters
     ----------
-    learner : scikit-learn regressor or classifier
+    learner : scikit-learn regressor or classifier, or mapping of treatment to one
     Z : ndarray of shape (n, q)
         Nuisance covariates.
     observed : Observed
@@ -93,9 +96,10 @@ def cross_fit_regression(learner, Z: np.ndarray, observed: Observed, folds: Fold
     -------
     CrossFittedRegression
     """
+    learners = _by_treatment(learner, observed)
     fits: list[CrossFit] = [
         cross_fit_mean(
-            learner,
+            learners[k],
             Z,
             observed.y,
             folds,
@@ -107,6 +111,17 @@ def cross_fit_regression(learner, Z: np.ndarray, observed: Observed, folds: Fold
     ]
     models = tuple(zip(*(fit.models for fit in fits), strict=True))
     return CrossFittedRegression(np.column_stack([fit.predictions for fit in fits]), models)
+
+
+def _by_treatment(learner, observed: Observed) -> list:
+    """One learner per treatment."""
+    labels = observed.treatments.tolist()
+    if not isinstance(learner, Mapping):
+        return [learner] * len(labels)
+    lacking = [label for label in labels if label not in learner]
+    if lacking:
+        raise InputError(f"model_regression has no learner for treatment {lacking[0]}; give one for every treatment.")
+    return [learner[label] for label in labels]
 
 
 def cross_fit_propensity(learner, Z: np.ndarray, observed: Observed, folds: FoldPlan) -> CrossFit:

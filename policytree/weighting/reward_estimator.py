@@ -35,7 +35,7 @@ class RewardEstimator(BaseEstimator):
 
     Parameters
     ----------
-    model_regression : "auto" or scikit-learn regressor or classifier
+    model_regression : "auto", scikit-learn regressor or classifier, or mapping of treatment to one
         Outcome model, fitted per treatment. "auto" blends ridge (for 0/1 outcomes: logistic) regression with boosted
         small trees by held-out error (:class:`policytree.weighting.learners.OutcomeRegressor`). A classifier's
         prediction is the expected outcome (the probability, for 0/1). Learners see a float64 matrix (numbers as they

@@ -12,7 +12,7 @@ import pytest
 from policytree import DRPolicyTree, check_study
 from policytree.cli.study import Roles, study_from_dataset, study_from_file
 from policytree.serialization import from_json
-from tests.cli.running import FILES, ROOT, design, process, trial
+from tests.cli.running import FILES, ROOT, design, process, refused, run, trial
 
 # What a whole run prints and writes
 
@@ -33,7 +33,7 @@ def test_design_prints_data_certificate_and_progress(designed):
     for arm in ("None", "drug"):
         assert f"{data.loc[data['arm'] == arm, 'y'].mean():.3f}" in out.split("Policy tree")[0]
     assert "optimal: no tree of depth 1 or less is better" in out
-    assert "2 of 2" in err
+    assert "10 of 10" in err  # two folds, five times
 
 
 def test_designed_tree_is_the_known_rule(designed):
@@ -198,11 +198,11 @@ def test_every_role_reaches_the_fit(tmp_path):
 def test_options_come_before_what_a_built_in_study_says():
     study = study_from_dataset("rand-hie", None, Roles())
     assert (study.treatment, study.outcome, study.direction) == ("plan", "visits", "minimize")
-    assert (study.cluster, study.confounders) == ("person", ("site", "black"))
-    roles = Roles(treatment="coinsurance", outcome="spending", covariates="age,site", cluster="household")
+    assert (study.cluster, study.confounders) == ("household", ("site", "black"))
+    roles = Roles(treatment="coinsurance", outcome="spending", covariates="age,site", cluster="person")
     other = study_from_dataset("rand-hie", None, roles)
     assert list(other.observed.treatments) == [0, 25, 50, 95, 100]
-    assert (other.outcome, other.cluster) == ("spending", "household")
+    assert (other.outcome, other.cluster) == ("spending", "person")
     assert (other.covariates, other.confounders) == (("age", "site"), ("black",))
     assert "dollars" in other.unit
 
@@ -228,7 +228,7 @@ def test_the_readme_shows_what_its_command_prints(tmp_path):
     out, err = running.communicate(timeout=600)
     assert running.returncode == 0, err
     assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
-    assert "20,190 in 5,912 clusters (person)" in out
+    assert "20,190 in 1,898 clusters (household)" in out
     assert "optimal: no tree of depth 3 or less is better" in out
     values = pd.read_csv(tmp_path / "out" / "values.csv", index_col="rule")
     arms = {f"always {arm}" for arm in ("25%", "50%", "95%", "deductible", "free")}
@@ -261,3 +261,75 @@ def test_leaves_costs_of_questions_and_the_first_one(csv, tmp_path):
     asked = tree.n_node_samples[tree.feature == 0].sum() / tree.n_node_samples[0]
     assert saved["certificate"]["expected_cost"] == pytest.approx(0.25 * asked)
     assert f"cost {0.25 * asked:.4f}"[:10] in words and "held-out values leave it out" in words
+
+
+# The verdict, and who judges
+
+
+def test_the_verdict_stands_before_the_tree_and_in_the_files(designed):
+    folder, out, _ = designed
+    assert out.index("Verdict") < out.index("Policy tree") < out.index("Certificate") < out.index("Value, held out")
+    words = " ".join(out.split())
+    assert "Use the policy tree: on held-out people it is better than every single treatment" in words
+    assert words.count("optimal") == 1, "said of the search only"
+    saved = json.loads((folder / "out" / "tree.json").read_text())
+    assert saved["verdict"]["rule"] == "policy tree" and saved["verdict"]["sentence"] in words
+    assert "leaf_values" not in saved and "held_out_leaf_values" not in saved
+    assert "cross-fitting over 2 folds, repeated 5 times" in words and "10 rules" in words
+
+
+def test_values_of_training_rows_say_so_in_the_file(designed):
+    folder, _, _ = designed
+    header = (folder / "out" / "leaves.csv").read_text().splitlines()[0].split(",")
+    assert "training_value_drug" in header and "training_gain_value" in header and "value_drug" not in header
+    assert not any(name.startswith(("lower", "upper")) for name in header), "no interval on rows that chose the tree"
+
+
+def test_honest_rows_judge_the_tree_that_is_shown(csv, tmp_path):
+    code, out, err = design(
+        csv, tmp_path / "out", "--honest", "0.5", "--cv", "2", "--max-depth", "1", "--propensity", "0.5"
+    )
+    assert code == 0, err
+    words = " ".join(out.split())
+    assert "Leaves, held out" in out and "By 120 rows that did not choose the tree" in words
+    assert "That rule is the one to show" in words
+    leaves = pd.read_csv(tmp_path / "out" / "leaves.csv", keep_default_na=False)
+    assert set(leaves["rows"]) == {"held out"} and leaves["n"].sum() == 120
+    assert (leaves["gain_over_best_lower"].astype(float) > 0).all(), "drug helps the young and harms the old, by 4"
+    saved = json.loads((tmp_path / "out" / "tree.json").read_text())
+    values = pd.read_csv(tmp_path / "out" / "values.csv", index_col="rule")
+    shares = leaves["share"] @ [saved["held_out_leaf_values"][str(leaf)][0] for leaf in leaves["leaf"]]
+    assert values.loc["policy tree", "value"] == pytest.approx(shares, rel=1e-9), "the same tree on the same rows"
+    assert saved["design"]["options"]["honest"] == 0.5
+    code, _, err = run("plot", tmp_path / "out" / "tree.json", "-o", tmp_path / "again.png")
+    assert code == 0, err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--validation", "sequential"], "sequential validation: 2 blocks"),
+        (["--validation", "split"], "a single split"),
+        (["--repeats", "2"], "repeated 2 times"),
+    ],
+)
+def test_other_ways_to_hold_rows_out(csv, tmp_path, options, said):
+    code, out, err = design(csv, tmp_path / "out", *options, "--cv", "2", "--max-depth", "1", "--propensity", "0.5")
+    assert code == 0, err
+    assert said in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--validation", "nested"], ["--validation must be repeated, sequential or split", "nested"]),
+        (["--repeats", "0"], ["--repeats must be a whole number of at least 1, or adaptive"]),
+        (["--repeats", "many"], ["--repeats must be", "many"]),
+        (["--validation", "split", "--repeats", "2"], ["--repeats goes with --validation repeated"]),
+        (["--honest", "1.5"], ["--honest must be a share between 0 and 1"]),
+        (["--honest", "0.5", "--no-value"], ["leave out --validation, --repeats and --no-value"]),
+    ],
+)
+def test_ways_to_hold_rows_out_that_do_not_fit_are_refused(csv, tmp_path, options, words):
+    refused(design(csv, tmp_path / "out", *options), *words)
+    assert not (tmp_path / "out").exists()

@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from policytree.annotations import Column, PerTreatment, Seed, Table
 from policytree.crossfit import fit_mean
-from policytree.effect_regressions import cluster_sums, holm, independent_columns, position_of
-from policytree.evaluation import mean_estimate
+from policytree.evaluation.effect_regressions import cluster_sums, holm, independent_columns, position_of
+from policytree.evaluation.estimates import mean_estimate
 from policytree.exceptions import InputError
 from policytree.folds import FoldPlan
 from policytree.weighting import RewardEstimator

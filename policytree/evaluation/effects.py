@@ -10,7 +10,8 @@ import pandas as pd
 from policytree.annotations import Column, Table
 from policytree.binning import as_pandas
 from policytree.checks import numbers
-from policytree.evaluation import Estimate, policy_difference
+from policytree.evaluation.estimates import Estimate
+from policytree.evaluation.values import policy_difference
 from policytree.exceptions import InputError
 
 MEAN_TOLERANCE = 1e-6

@@ -1,0 +1,154 @@
+"""Sample splitting: some rows choose the tree, others say what is in its leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.utils import check_random_state
+
+from policytree.checks import check_level
+from policytree.evaluation.best_arm import BestComparison, compare_with_best
+from policytree.evaluation.estimates import Estimate
+from policytree.evaluation.inputs import check_direction
+from policytree.evaluation.leaves import leaf_summary
+from policytree.evaluation.refits import Data, fit_finished
+from policytree.evaluation.values import policy_difference, policy_value
+from policytree.exceptions import InputError
+from policytree.weighting.costs import treatment_costs
+from policytree.weighting.observed import Observed, observe
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HonestLeaves:
+    """A tree learnt from some rows, and its leaves judged by the others.
+
+    Attributes
+    ----------
+    estimator : fitted estimator
+        Learnt from the rows that are not in ``rows``: the tree to show.
+    leaves : DataFrame
+        As :func:`policytree.leaf_summary` gives it, held out, with every arm's rows.
+    rows : ndarray of shape (n_honest,)
+        Positions of the rows that judged.
+    rewards : DataFrame of shape (n_honest, K)
+        Their rewards, net of treatment costs, by nuisances that did not see them.
+    value : Estimate
+        Of this very tree.
+    against_best : BestComparison
+        This very tree against the best single treatment.
+    """
+
+    estimator: Any
+    leaves: pd.DataFrame
+    rows: np.ndarray = field(repr=False)
+    rewards: pd.DataFrame = field(repr=False)
+    value: Estimate
+    against_best: BestComparison
+
+
+def honest_leaf_summary(
+    estimator,
+    Y,
+    T,
+    *,
+    X,
+    W=None,
+    propensity=None,
+    groups=None,
+    strata=None,
+    sample_weight=None,
+    sample_treatment_costs=None,
+    honest=0.5,
+    level: float = 0.95,
+    random_state=None,
+) -> HonestLeaves:
+    """Learn a tree from some rows and summarise its leaves by the others, which had no say in it.
+
+    What is said of the leaves, and of the tree, holds for this very tree: intervals cover without any further
+    assumption on how it was found (Athey and Imbens 2016 call such trees honest). The price is that fewer rows choose.
+
+    Parameters
+    ----------
+    estimator : DRPolicyTree or the like
+        As in :func:`policytree.cross_val_policy_value`, with ``apply``; it is cloned.
+    Y, T, X, W, propensity, groups, strata, sample_weight, sample_treatment_costs
+        As in :func:`policytree.cross_val_policy_value`.
+    honest : float in (0, 1), or array of shape (n,) of bool, or of row positions
+        The share of rows that judge, drawn in balance over treatments, no cluster divided; or which rows.
+    level : float
+        Coverage of the intervals.
+    random_state : int, RandomState or None
+        Draws the rows.
+
+    Returns
+    -------
+    HonestLeaves
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used, or one side lacks a treatment.
+
+    References
+    ----------
+    Athey and Imbens (2016), Recursive partitioning for heterogeneous causal effects, PNAS 113(27), 7353-7360.
+    """
+    check_level(level)
+    direction = getattr(estimator, "direction", "maximize")
+    check_direction(direction)
+    seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata)
+    costs = None
+    if sample_treatment_costs is not None:
+        costs = seen.frame(treatment_costs(sample_treatment_costs, seen.n, seen.treatments))
+    data = Data(seen, X, W, propensity, costs, direction)
+    judging = _judging_rows(honest, seen, random_state)
+    rows = np.flatnonzero(judging)
+    fitted = fit_finished(estimator, data, np.flatnonzero(~judging))
+    table, x = data.held_out_rewards(fitted, rows), data.covariates(rows)["X"]
+    options: dict[str, Any] = {
+        "groups": None if seen.groups is None else seen.groups[rows],
+        "sample_weight": None if seen.sample_weight is None else seen.sample_weight[rows],
+        "level": level,
+    }
+    received, policy = seen.treatments[seen.arm[rows]], fitted.predict(x)
+    leaves = leaf_summary(fitted.apply(x), policy, table, T=received, direction=direction, held_out=True, **options)
+    differences = {f"always {k}": policy_difference(policy, k, table, **options) for k in seen.treatments}
+    return HonestLeaves(
+        fitted, leaves, rows, table, policy_value(policy, table, **options), compare_with_best(differences, direction)
+    )
+
+
+def _judging_rows(honest, seen: Observed, random_state) -> np.ndarray:
+    """Mask of the rows that judge, shape (n,)."""
+    if isinstance(honest, Real) and not isinstance(honest, bool):
+        if not 0.0 < float(honest) < 1.0:
+            raise InputError(f"honest must be a share between 0 and 1, or rows; got {honest!r}.")
+        share = Fraction(float(honest)).limit_denominator(10)
+        share = min(max(share, Fraction(1, 10)), Fraction(9, 10))
+        folds = seen.folds(share.denominator, check_random_state(random_state))
+        return folds.fold < share.numerator
+    given = np.asarray(honest)
+    if given.dtype == bool and given.shape == (seen.n,):
+        mask = given.copy()
+    elif given.ndim == 1 and given.dtype.kind in "iu" and len(given) and given.min() >= 0 and given.max() < seen.n:
+        mask = np.zeros(seen.n, dtype=bool)
+        mask[given] = True
+    else:
+        raise InputError(f"honest must be a share between 0 and 1, {seen.n} booleans or row positions; got {honest!r}.")
+    _refuse_divided(mask, seen)
+    return mask
+
+
+def _refuse_divided(mask: np.ndarray, seen: Observed) -> None:
+    """Both sides need every treatment, and no cluster may be on both."""
+    for side, name in ((mask, "that judge"), (~mask, "that learn")):
+        lacking = np.flatnonzero(np.bincount(seen.arm[side], minlength=seen.n_arms) == 0)
+        if len(lacking):
+            raise InputError(f"honest leaves no row of treatment {seen.treatments[lacking[0]]!s} among those {name}.")
+    if seen.groups is not None and np.intersect1d(seen.groups[mask], seen.groups[~mask]).size:
+        raise InputError("honest puts rows of one cluster on both sides; keep clusters whole.")

@@ -1,0 +1,114 @@
+"""Rewards and policies as arrays: what the functions of this folder ask of their arguments."""
+
+from __future__ import annotations
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+
+from policytree.checks import as_series, group_codes, weights
+from policytree.evaluation.estimates import DIRECTIONS
+from policytree.exceptions import InputError
+
+SUM_TOLERANCE = 1e-6
+
+
+def check_direction(direction: str) -> None:
+    """Refuse a direction that is none."""
+    if direction not in DIRECTIONS:
+        raise InputError(f"direction must be 'maximize' or 'minimize'; got {direction!r}.")
+
+
+def rows_arguments(groups, sample_weight, n: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Cluster codes and weights, one per row of the rewards."""
+    for values, name in ((groups, "groups"), (sample_weight, "sample_weight")):
+        if values is not None:
+            column(values, name, n)
+    return group_codes(groups, n), weights(sample_weight, n)
+
+
+def column(values, name: str, n: int) -> np.ndarray:
+    """A column of ``n`` values without missing ones."""
+    series = as_series(values, name)
+    if len(series) != n:
+        raise InputError(f"{name} has {len(series)} rows, but rewards has {n}; give one value per row.")
+    if series.isna().any():
+        raise InputError(
+            f"{name} has missing values, the first in row {int(series.isna().argmax())}; leave such rows out."
+        )
+    return series.to_numpy()
+
+
+def reward_frame(rewards) -> pd.DataFrame:
+    """Rewards as a float64 frame whose columns are the labels; refuses what cannot be averaged."""
+    table = labelled_table(rewards)
+    if table is None:
+        array = np.asarray(rewards)
+        if array.ndim != 2:
+            raise InputError(f"rewards must have one column per treatment, shape (n, K); got shape {array.shape}.")
+        table = pd.DataFrame(array)
+    if table.shape[0] == 0 or table.shape[1] < 2:
+        raise InputError(f"rewards must have rows and at least two treatments; got shape {table.shape}.")
+    if not table.columns.is_unique:
+        raise InputError(f"rewards has two columns named {table.columns[table.columns.duplicated()][0]!s}; rename one.")
+    try:
+        table = table.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError("rewards holds values that are not numbers; give numbers in the outcome's unit.") from error
+    bad = np.argwhere(~np.isfinite(table.to_numpy()))
+    if len(bad):
+        row, k = bad[0]
+        raise InputError(
+            f"The reward of treatment {table.columns[k]!s} is missing or infinite in row {row}; leave it out."
+        )
+    return table
+
+
+def labelled_table(table) -> pd.DataFrame | None:
+    """Return a pandas or polars table as pandas; None for anything without column names."""
+    if isinstance(table, pd.DataFrame):
+        return table  # as it is: narwhals wants text for column names
+    native = nw.from_native(table, eager_only=True, pass_through=True)
+    return pd.DataFrame(native.to_numpy(), columns=native.columns) if isinstance(native, nw.DataFrame) else None
+
+
+def policy_scores(policy, rewards: pd.DataFrame, argument: str) -> np.ndarray:
+    """Reward of every row under the policy, shape (n,)."""
+    values = rewards.to_numpy()
+    if np.ndim(policy) == 2 and np.shape(policy) != (len(values), 1):
+        return (_probabilities(policy, rewards, argument) * values).sum(axis=1)
+    return values[np.arange(len(values)), arm_codes(policy, rewards.columns, len(values), argument)]
+
+
+def arm_codes(policy, labels: pd.Index, n: int, argument: str) -> np.ndarray:
+    """Position of each row's recommended treatment among ``labels``, shape (n,)."""
+    if np.ndim(policy) == 0:
+        series = pd.Series([policy], dtype=object)
+    else:
+        series = as_series(policy, argument)
+        if len(series) != n:
+            raise InputError(f"{argument} has {len(series)} rows, but rewards has {n}; give one label per row, or one.")
+    values = series.to_numpy(dtype=object)
+    codes = labels.astype(object).get_indexer(pd.Index(values, dtype=object))
+    if (codes < 0).any():
+        unknown = values[codes < 0][0]
+        known = ", ".join(map(str, labels))
+        raise InputError(f"{argument} recommends {unknown!r}, which has no rewards; the treatments are {known}.")
+    return np.broadcast_to(codes, n)
+
+
+def _probabilities(policy, rewards: pd.DataFrame, argument: str) -> np.ndarray:
+    table = labelled_table(policy)
+    if table is not None:
+        if set(table.columns) != set(rewards.columns):
+            raise InputError(f"{argument} must have the columns of rewards: {', '.join(map(str, rewards.columns))}.")
+        policy = table[list(rewards.columns)]
+    probabilities = np.asarray(policy, dtype=np.float64)
+    if probabilities.shape != rewards.shape:
+        raise InputError(
+            f"{argument} has shape {probabilities.shape}, but rewards has {rewards.shape}; they must agree."
+        )
+    sums = probabilities.sum(axis=1)
+    if not ((probabilities >= 0).all() and (np.abs(sums - 1) <= SUM_TOLERANCE).all()):
+        raise InputError(f"{argument} must hold probabilities: none negative, and every row summing to one.")
+    return probabilities

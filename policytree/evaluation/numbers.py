@@ -1,0 +1,18 @@
+"""Numbers with their errors as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+
+def decimals(errors: Iterable[float]) -> int:
+    """Decimals that show two significant digits of the smallest positive standard error; at most 12."""
+    positive = [error for error in errors if error > 0]
+    return int(np.clip(1 - np.floor(np.log10(min(positive))), 0, 12)) if positive else 3
+
+
+def interval_text(estimate, digits: int) -> str:
+    """The ends of an interval: anything with ``lower`` and ``upper``."""
+    return f"[{estimate.lower:,.{digits}f}, {estimate.upper:,.{digits}f}]"

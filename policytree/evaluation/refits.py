@@ -1,0 +1,249 @@
+"""Refitting a learner without some rows, and what it then says about them; many refits side by side."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from policytree.evaluation.tuning import with_tuned_learners
+from policytree.evaluation.validation import Fit
+from policytree.exceptions import InputError, UnseenValueWarning
+from policytree.types import Status
+from policytree.weighting.observed import Observed
+from policytree.weighting.propensities import is_constant
+
+
+def sliceable(table, argument: str, n: int):
+    """Make a table sliceable by row numbers, keeping its kind: narwhals around frames, else an array."""
+    if table is None:
+        return None
+    native = nw.from_native(table, eager_only=True, allow_series=True, pass_through=True)
+    out = native if isinstance(native, (nw.DataFrame, nw.Series)) else np.asarray(table)
+    if out.shape[:1] != (n,):
+        raise InputError(f"{argument} has {len(out)} rows, but Y has {n}; give one row per row of Y.")
+    return out
+
+
+def _rows(table, rows: np.ndarray):
+    """Those rows, in the user's own kind of table."""
+    part = table[rows]
+    return part.to_native() if isinstance(part, (nw.DataFrame, nw.Series)) else part
+
+
+class Data:
+    """The user's data, sliced by row numbers into the arguments of estimators."""
+
+    def __init__(self, seen: Observed, X, W, propensity, costs: pd.DataFrame | None, direction: str):
+        self.seen = seen
+        self.direction = direction
+        self._costs = costs
+        self._X = sliceable(X, "X", seen.n)
+        self._W = sliceable(W, "W", seen.n)
+        self._propensity = propensity
+        self._per_row = propensity is not None and not is_constant(propensity, seen.n, seen.n_arms)
+        if self._per_row:
+            propensity = pd.DataFrame(propensity) if isinstance(propensity, Mapping) else propensity
+            self._propensity = sliceable(propensity, "propensity", seen.n)
+
+    def net(self, rewards: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Rewards, shape (len(rows), K), after what the treatments cost these rows."""
+        costs = 0.0 if self._costs is None else self._costs.to_numpy()[rows]
+        return rewards - costs if self.direction == "maximize" else rewards + costs
+
+    def net_outcome(self) -> np.ndarray:
+        """Everybody's outcome after what the own treatment cost, shape (n,)."""
+        every = np.arange(self.seen.n)
+        return self.net(np.tile(self.seen.y[:, None], self.seen.n_arms), every)[every, self.seen.arm]
+
+    def held_out_rewards(self, fitted, rows: np.ndarray) -> pd.DataFrame:
+        """Rewards of rows that a fitted estimator has not seen, net of costs, by its own nuisance models."""
+        rewards = fitted.reward_estimator_.predict_rewards(**self.observations(rows))
+        values = _by_treatment(rewards, pd.Index(self.seen.treatments), "predict_rewards")
+        return pd.DataFrame(self.net(values, rows), index=self.seen.index[rows], columns=self.seen.treatments)
+
+    def covariates(self, rows: np.ndarray) -> dict:
+        """X and W of these rows."""
+        return {"X": _rows(self._X, rows), "W": None if self._W is None else _rows(self._W, rows)}
+
+    def observations(self, rows: np.ndarray) -> dict:
+        """Y, T, X, W and propensity of these rows."""
+        return {
+            "Y": self.seen.y[rows],
+            "T": self.seen.treatments[self.seen.arm[rows]],
+            "propensity": _rows(self._propensity, rows) if self._per_row else self._propensity,
+            **self.covariates(rows),
+        }
+
+    def fit_arguments(self, rows: np.ndarray) -> dict:
+        """All arguments of ``fit`` for these rows."""
+        seen = self.seen
+        arguments = self.observations(rows)
+        arguments["sample_weight"] = None if seen.sample_weight is None else seen.sample_weight[rows]
+        arguments["groups"] = None if seen.groups is None else seen.groups[rows]
+        if seen.strata is not None:
+            arguments["strata"] = seen.strata[rows]
+        if self._costs is not None:
+            arguments["sample_treatment_costs"] = self._costs.iloc[rows]
+        return arguments
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged:
+    """What a model said about rows it has not seen.
+
+    Attributes
+    ----------
+    fit : Fit
+    rewards : ndarray of shape (n_test, K)
+        Net of treatment costs.
+    policy, plug_in : ndarray of shape (n_test,), int
+        Positions of treatments.
+    rivals : mapping of str to ndarray of shape (n_test,), int
+    tree : object
+        ``policy_tree_`` of the fitted estimator, or the estimator if it has none.
+    warnings : tuple of WarningMessage
+        Heard on the way.
+    """
+
+    fit: Fit
+    rewards: np.ndarray
+    policy: np.ndarray
+    plug_in: np.ndarray
+    rivals: Mapping[str, np.ndarray]
+    tree: Any
+    warnings: tuple[warnings.WarningMessage, ...]
+
+
+def refit(estimator, rivals: Mapping[str, Any], data: Data, fit: Fit) -> tuple[Judged, Any]:
+    """Learn from the training rows, judge the test rows; returns the fitted estimator too."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        warnings.simplefilter("ignore", UnseenValueWarning)  # rare categories of a fold: nothing to be done about
+        fitted = fit_finished(estimator, data, fit.train)
+        treatments, rows = pd.Index(data.seen.treatments), fit.test
+        covariates = data.covariates(rows)
+        rewards = data.held_out_rewards(fitted, rows).to_numpy()
+        outcomes = fitted.reward_estimator_.predict_outcomes(**covariates)
+        predicted = data.net(_by_treatment(outcomes, treatments, "predict_outcomes"), rows)
+        judged = Judged(
+            fit,
+            rewards,
+            _codes(fitted, covariates["X"], treatments),
+            predicted.argmax(axis=1) if data.direction == "maximize" else predicted.argmin(axis=1),
+            _learn_rivals(rivals, fitted, data, fit),
+            getattr(fitted, "policy_tree_", fitted),
+            tuple(heard),
+        )
+    return judged, fitted
+
+
+def fit_finished(estimator, data: Data, rows: np.ndarray):
+    """A clone of the estimator, fitted on these rows.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Where a search answered Ctrl-C by keeping its best tree: half a value is none.
+    """
+    return _finished(clone(estimator).fit(**data.fit_arguments(rows)))
+
+
+def _learn_rivals(rivals: Mapping[str, Any], fitted, data: Data, fit: Fit) -> dict[str, np.ndarray]:
+    """Learn every rival from the rewards that the tree was learnt from, and treat the held-out rows."""
+    if not rivals:
+        return {}
+    treatments = pd.Index(data.seen.treatments)
+    arguments = data.fit_arguments(fit.train)
+    gross, X = fitted.rewards_[list(treatments)], data.covariates(fit.test)["X"]
+    rewards = pd.DataFrame(data.net(gross.to_numpy(), fit.train), index=gross.index, columns=gross.columns)
+    codes = {}
+    for name, rival in rivals.items():
+        taken = {key: arguments[key] for key in ("T", "sample_weight") if has_fit_parameter(rival, key)}
+        codes[name] = _codes(_finished(clone(rival).fit(arguments["X"], rewards, **taken)), X, treatments)
+    return codes
+
+
+def _finished(fitted):
+    """A search answers Ctrl-C by keeping its best tree; here Ctrl-C ends everything."""
+    if getattr(fitted, "status_", None) is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return fitted
+
+
+def _codes(rule, X, treatments: pd.Index) -> np.ndarray:
+    codes = treatments.get_indexer(pd.Index(rule.predict(X)))
+    if (codes < 0).any():
+        raise InputError(f"{type(rule).__name__}.predict returned a label that is not among T's treatments.")
+    return codes
+
+
+def _by_treatment(frame: pd.DataFrame, treatments: pd.Index, method: str) -> np.ndarray:
+    """Columns in the order of ``treatments``."""
+    lacking = [str(label) for label in treatments if label not in frame.columns]
+    if lacking:
+        raise InputError(f"reward_estimator_.{method} gave no column for treatment {lacking[0]}.")
+    return frame[list(treatments)].to_numpy(dtype=np.float64)
+
+
+class Refitter:
+    """Does refits, the first one alone, for its tuning serves the others; then side by side if asked.
+
+    Parameters
+    ----------
+    estimator, rivals, data
+        As for :func:`refit`.
+    n_jobs : int or None
+        Processes, as in joblib.
+    told : callable
+        Called with every :class:`Judged` as it comes.
+    """
+
+    def __init__(self, estimator, rivals: Mapping[str, Any], data: Data, n_jobs, told: Callable[[Judged], None]):
+        self._estimator, self._rivals, self._data, self._told = estimator, rivals, data, told
+        self._jobs = effective_n_jobs(n_jobs)
+        self._tuned = False
+
+    def run(self, fits: Sequence[Fit]) -> list[Judged]:
+        """All refits, in the order given."""
+        fits, done = list(fits), []
+        if fits and not self._tuned:
+            judged, fitted = refit(self._estimator, self._rivals, self._data, fits.pop(0))
+            self._estimator, self._tuned = with_tuned_learners(self._estimator, fitted), True
+            done.append(self._tell(judged))
+        if self._jobs == 1 or len(fits) < 2:
+            done += [self._tell(refit(self._estimator, self._rivals, self._data, fit)[0]) for fit in fits]
+            return done
+        later: dict[int, Judged] = {}
+        for position, judged in self._parallel(fits):
+            later[position] = self._tell(judged)
+        return done + [later[position] for position in range(len(fits))]
+
+    def _parallel(self, fits: Sequence[Fit]) -> Iterator[tuple[int, Judged]]:
+        estimator = _quiet(self._estimator)
+        tasks = (delayed(_numbered)(k, estimator, self._rivals, self._data, fit) for k, fit in enumerate(fits))
+        yield from Parallel(n_jobs=self._jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs")(tasks)
+
+    def _tell(self, judged: Judged) -> Judged:
+        self._told(judged)
+        return judged
+
+
+def _numbered(position: int, estimator, rivals, data: Data, fit: Fit) -> tuple[int, Judged]:
+    return position, refit(estimator, rivals, data, fit)[0]
+
+
+def _quiet(estimator):
+    """For a process among several: one thread, and no progress of its own."""
+    known = estimator.get_params(deep=False)
+    return clone(estimator).set_params(
+        **{name: value for name, value in (("n_jobs", 1), ("verbose", 0)) if name in known}
+    )

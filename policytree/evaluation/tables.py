@@ -1,0 +1,220 @@
+"""The table that :func:`policytree.cross_val_policy_value` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from policytree.evaluation.best_arm import BestComparison
+from policytree.evaluation.estimates import Estimate
+from policytree.evaluation.numbers import decimals, interval_text
+from policytree.evaluation.validation import SPLIT, Validation
+from policytree.evaluation.verdict import Verdict
+from policytree.exceptions import InputError
+from policytree.folds import FoldPlan
+from policytree.weighting.observed import Observed
+
+POLICY, STATUS_QUO, PLUG_IN = "policy tree", "status quo", "plug-in rule"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Repetition:
+    """What one draw of the folds gave, for the judged rows.
+
+    Attributes
+    ----------
+    folds : FoldPlan
+        Fold of every row of the data.
+    policy, plug_in : ndarray of shape (n_judged,)
+        Treatment that each rule, learnt without the row, recommends to the row.
+    rivals : mapping of str to ndarray of shape (n_judged,)
+        The same for every rival.
+    rewards : DataFrame of shape (n_judged, K)
+        Rewards, net of treatment costs, by nuisances that saw neither the row nor its cluster.
+    scores : mapping of str to ndarray of shape (n_judged,)
+        What every rule of the table brings every row.
+    trees : tuple
+        The fitted tree of every refit (``policy_tree_`` of the estimator, or the estimator if it has none).
+    """
+
+    folds: FoldPlan = field(repr=False)
+    policy: np.ndarray = field(repr=False)
+    plug_in: np.ndarray = field(repr=False)
+    rivals: Mapping[str, np.ndarray] = field(repr=False)
+    rewards: pd.DataFrame = field(repr=False)
+    scores: Mapping[str, np.ndarray] = field(repr=False)
+    trees: tuple[Any, ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PolicyValueTable:
+    """Held-out value of a learnt policy beside what else one could do.
+
+    Attributes
+    ----------
+    verdict : Verdict
+        Which rule to use, and why; ``str(table.verdict)`` is the sentence.
+    estimates : mapping of str to Estimate
+        Value of every rule, in the outcome's unit: "policy tree", "always <treatment>" for every treatment, "status
+        quo" (what people got: the mean outcome) and "plug-in rule" (no tree: everybody gets the treatment whose
+        predicted outcome is best), and the rivals by their names. For rules that are learnt, the value is the weighted
+        mean of the true values of the rules as trained, each by the rows that it is judged on.
+    differences : mapping of str to Estimate
+        The policy tree's value minus each other rule's, paired on the same rows.
+    against_best : BestComparison
+        The policy tree against the best "always <treatment>", which is not known beforehand.
+    direction : {"maximize", "minimize"}
+        Which way outcomes are better; signs are never turned.
+    repetitions : tuple of Repetition
+        What each draw of the folds gave.
+    judged : ndarray of shape (n_judged,)
+        Positions of the rows that were judged: all in cross-fitting, fewer otherwise.
+    validation : Validation
+        How rows were held out.
+    observed : Observed
+        What was observed, of all rows.
+    agreement : float or None
+        If the estimator was fitted on these rows beforehand: the share (of weight) of judged rows to which that rule,
+        the one you would show, gives the same treatment as the rules that are judged here. None otherwise.
+    """
+
+    verdict: Verdict
+    estimates: Mapping[str, Estimate] = field(repr=False)
+    differences: Mapping[str, Estimate] = field(repr=False)
+    against_best: BestComparison
+    direction: str
+    repetitions: tuple[Repetition, ...] = field(repr=False)
+    judged: np.ndarray = field(repr=False)
+    validation: Validation = field(repr=False)
+    observed: Observed = field(repr=False)
+    agreement: float | None = None
+
+    @property
+    def folds(self) -> FoldPlan:
+        """Folds of the first repetition."""
+        return self.repetitions[0].folds
+
+    @property
+    def policy(self) -> np.ndarray:
+        """Treatment that the policy tree of the first repetition recommends to each judged row."""
+        return self.repetitions[0].policy
+
+    @property
+    def plug_in(self) -> np.ndarray:
+        """Treatment that the plug-in rule of the first repetition recommends to each judged row."""
+        return self.repetitions[0].plug_in
+
+    @property
+    def rivals(self) -> Mapping[str, np.ndarray]:
+        """Treatment that each rival of the first repetition recommends to each judged row."""
+        return self.repetitions[0].rivals
+
+    @property
+    def rewards(self) -> pd.DataFrame:
+        """Held-out rewards of the first repetition, (n_judged, K)."""
+        return self.repetitions[0].rewards
+
+    @property
+    def trees(self) -> tuple[Any, ...]:
+        """The fitted trees of all refits, repetition after repetition."""
+        return tuple(tree for repetition in self.repetitions for tree in repetition.trees)
+
+    @property
+    def n_repeats(self) -> int:
+        """Repetitions that were done."""
+        return len(self.repetitions)
+
+    def difference(self, a: str, b: str) -> Estimate:
+        """Value of rule ``a`` of the table minus that of rule ``b``, paired, with the same variance as all others.
+
+        Raises
+        ------
+        InputError
+            If the table has no such rule.
+        """
+        for name in (a, b):
+            if name not in self.estimates:
+                raise InputError(f"The table has no rule {name!r}; it has {', '.join(self.estimates)}.")
+        scores = [repetition.scores[a] - repetition.scores[b] for repetition in self.repetitions]
+        return self.validation.estimate(scores, self.observed, self.estimates[a].level)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per rule: value, standard_error, lower, upper, and difference, difference_standard_error, ... .
+
+        A difference is the policy tree's value minus the row's; NaN in the policy tree's own row.
+        """
+        columns = ("value", "standard_error", "lower", "upper")
+        rows = {}
+        for rule, estimate in self.estimates.items():
+            row = {column: getattr(estimate, column) for column in columns}
+            difference = self.differences.get(rule)
+            for column in columns:
+                name = "difference" if column == "value" else f"difference_{column}"
+                row[name] = np.nan if difference is None else getattr(difference, column)
+            rows[rule] = row
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("rule")
+
+    @property
+    def digits(self) -> int:
+        """Decimals that show two significant digits of the smallest standard error."""
+        return decimals(e.standard_error for e in [*self.estimates.values(), *self.differences.values()])
+
+    def to_text(self) -> str:
+        """Show verdict and table in fixed width, and say what they are."""
+        digits = self.digits
+        policy = self.estimates[POLICY]
+        interval = f"{100 * policy.level:g}% interval"
+        rows = {}
+        for rule, estimate in self.estimates.items():
+            difference = self.differences.get(rule)
+            rows[rule] = [
+                f"{estimate.value:.{digits}f}",
+                f"{estimate.standard_error:.{digits}f}",
+                interval_text(estimate, digits),
+                "" if difference is None else f"{difference.value:+.{digits}f}",
+                "" if difference is None else interval_text(difference, digits),
+            ]
+        header = ["value", "std. error", interval, "tree - rule", f"{interval} "]
+        table = pd.DataFrame.from_dict(rows, orient="index", columns=header).to_string()
+        better = "higher" if self.direction == "maximize" else "lower"
+        lines = [f"{self.verdict}\n", table, *self.statements()]
+        lines.insert(2, f"Held-out values, {better} is better; {self.size()}.")
+        return "\n".join(lines)
+
+    def size(self) -> str:
+        """How many rows, and clusters, were judged."""
+        policy = self.estimates[POLICY]
+        return f"{policy.n:,} rows" + (f" in {policy.n_clusters:,} clusters" if policy.n_clusters != policy.n else "")
+
+    def statements(self) -> tuple[str, ...]:
+        """What the numbers are of, in sentences: the best treatment, the rules judged, the rule shown."""
+        best, digits = self.against_best, self.digits
+        if len(best.candidates) > 1:
+            known = f"which one is best is not known: it may be {', '.join(best.candidates)}"
+        else:
+            known = f"by these rows, {best.best}"
+        refits = len(self.trees)
+        rules = "one rule, learnt" if refits == 1 else f"{refits} rules, each learnt"
+        lines = [
+            f"Tree - best single treatment: {best.value:+.{digits}f}, {100 * best.level:g}% interval "
+            f"{interval_text(best, digits)} ({known}).",
+            f"By {self.validation.describe(self.n_repeats)}. The values are of {rules} (nuisance models and tree) "
+            "without the people it is judged on.",
+        ]
+        if self.validation.kind == SPLIT:
+            lines.append("That rule is the one to show; one learnt from all rows would be another.")
+        elif self.agreement is None:
+            lines.append("A rule learnt from all rows is another one: no row is left to judge it.")
+        else:
+            lines.append(
+                "The rule learnt from all rows is another one, and no row is left to judge it; it gives "
+                f"{self.agreement:.0%} of people the same treatment as the rules judged here."
+            )
+        return tuple(lines)
+
+    def __str__(self) -> str:
+        return self.to_text()
