@@ -307,7 +307,7 @@ def show_tutorial(study) -> None:
     study.show()
     study.show(model.export_text())
     study.show(f"{model.status_.name} {model.optimality_gap_:g}\n")
-    study.show(cross_val_policy_value(model, **data, cv=3 if study.quick else 10, random_state=0))
+    study.show(cross_val_policy_value(model, **data, cv=3 if study.quick else 5, random_state=0))
 
 
 def main(study) -> None:

@@ -13,6 +13,7 @@ from policytree.study_check.columns import is_text
 from policytree.study_check.findings import Finding
 
 MOST_BINS = 100
+ROWS_A_VALUE, ROWS_A_BIN = 5, 10  # on average, for values to be bins of their own; in a bin otherwise
 DETERMINES, EXPLAINS = 0.95, 0.75  # of the outcome's variance, by one covariate
 TREATMENT_KNOWN = 0.9  # of the variation of who got some treatment, by one covariate
 TOGETHER = 0.98  # of the outcome's variance, by all numbers in a linear model
@@ -42,8 +43,8 @@ def bins_of(values: np.ndarray) -> np.ndarray:
     codes = np.full(len(values), 0, dtype=np.int64)
     if len(known):
         distinct = np.unique(known)
-        if len(distinct) > MOST_BINS:
-            most = min(MOST_BINS, max(2, len(known) // 10))
+        if len(distinct) > min(MOST_BINS, len(known) // ROWS_A_VALUE):
+            most = min(MOST_BINS, max(2, len(known) // ROWS_A_BIN))
             distinct = np.unique(np.quantile(known, np.arange(1, most + 1) / most, method="inverted_cdf"))
         codes[~missing] = 1 + np.minimum(np.searchsorted(distinct, known), len(distinct) - 1)
     return np.unique(codes, return_inverse=True)[1]
@@ -97,11 +98,14 @@ def _about_outcome(name: str, share: float) -> list[Finding]:
     if share < EXPLAINS:
         return []
     severity = "serious" if share >= DETERMINES else "warning"
-    what = "nearly determines the outcome: it explains" if severity == "serious" else "explains"
-    remedy = "If it is the outcome in another form, or was measured after treatment began, leave it out: with it, " \
-             "every effect disappears and intervals are far too short."  # fmt: skip
-    return [Finding(severity, "determines outcome", name, f"{what} {share:.1%} of its variance" if severity == "serious"
-                    else f"{what} {share:.1%} of the outcome's variance", remedy)]  # fmt: skip
+    what = f"explains {share:.1%} of the outcome's variance"
+    if severity == "serious":
+        what = f"nearly determines the outcome: it explains {share:.1%} of its variance"
+    remedy = (
+        "If it is the outcome in another form, or was measured after treatment began, leave it out: with it, every "
+        "effect disappears and intervals are far too short."
+    )
+    return [Finding(severity, "determines outcome", name, what, remedy)]
 
 
 def _about_treatment(name: str, shares: np.ndarray, labels: np.ndarray) -> list[Finding]:

@@ -13,7 +13,7 @@ from policytree.weighting.observed import Observed
 
 FINE = 20  # distinct values from which on a column tells rows apart
 RARE, FEW = 0.01, 10  # a value of at most this share, or so many, of the rows: two such do not meet by chance
-MANY_REPEATS = 0.01  # of the rows
+SOME_REPEATS, MANY_REPEATS = 0.001, 0.01  # of the rows
 CERTAIN = 4.0  # standard errors
 WORTH_A_WORD = 0.1  # standard deviations of the outcome
 
@@ -25,7 +25,7 @@ def repeated_rows(table: pd.DataFrame, seen: Observed) -> list[Finding]:
     codes = [pd.factorize(column, use_na_sentinel=False)[0] for _, column in table.items()]
     remedy = "name the cluster (groups): standard errors are too small otherwise."
     whole = _repeats([*codes, pd.factorize(seen.y)[0], seen.arm])
-    if whole:
+    if whole > max(1, SOME_REPEATS * seen.n):
         what = f"{whole:,} of {seen.n:,} rows repeat another in all columns, treatment and outcome"
         how = f"If people were entered twice, keep one row of each; if they have several rows, {remedy}"
         return [Finding("warning" if whole > MANY_REPEATS * seen.n else "note", "repeated rows", "", what, how)]
