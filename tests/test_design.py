@@ -200,7 +200,7 @@ def test_wrong_propensities_of_clustered_trials_do_warn(rng):
 def test_size_of_the_calibration_warning(rng):
     """Of tables of right propensities about one in a hundred at most warns, also with clusters, weights and skew."""
     alarms = {"rows": [], "clusters": [], "weights": []}
-    for _ in range(400):
+    for _ in range(250):
         p = rng.beta(1, 4, size=1_500)
         frame, T = pd.DataFrame({"a": p, "b": 1 - p}), np.where(rng.random(1_500) < p, "a", "b")
         w = rng.lognormal(size=1_500)

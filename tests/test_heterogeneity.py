@@ -193,17 +193,17 @@ def test_calibration_refuses(rng):
     ("n", "n_arms", "size"), [(300, 2, 1), (300, 4, 1), (1_500, 2, 25)], ids=["two arms", "four arms", "clusters"]
 )
 def test_size_and_power(rng, n, n_arms, size):
-    """Without differences each test rejects in 5 % of samples (error 1.1 points); with clear ones mostly."""
+    """Without differences each test rejects in 5 % of samples (error 1.4 points); with clear ones mostly."""
     p = {0.0: [], 0.4: []}
     for effect, values in p.items():
-        for run in range(400 if effect == 0.0 else 60):
+        for run in range(250 if effect == 0.0 else 40):
             data = study(rng, n, n_arms, effect, size)
             model = RewardEstimator(**LEARNERS, random_state=run).fit(**data)
             found = heterogeneity_test(**data, fitted=model, random_state=run)
             values.append((found.p_value, found.p_predicted, found.p_linear))
     rejected = {effect: (np.array(values) < 0.05).mean(axis=0) for effect, values in p.items()}
-    assert (rejected[0.0] <= 0.05 + 3.3 * 0.011).all(), rejected
-    assert (rejected[0.0][1:] >= 0.05 - 3.3 * 0.011).all(), rejected
+    assert (rejected[0.0] <= 0.05 + 3.3 * 0.014).all(), rejected
+    assert (rejected[0.0][1:] >= 0.05 - 3.3 * 0.014).all(), rejected
     assert rejected[0.4][0] > (0.5 if n_arms == 2 else 0.25), rejected
 
 
