@@ -28,7 +28,8 @@
 
 A new bound goes where its kind is: of cuts of one feature into cut_bounds, of a whole node into enter, of sets of
 rows met before into subset_cache. The search by blocks has its own in block_search; bounds of the whole problem are
-Python's (``direct._useful_depth``, ``binary._capped``). ``tests/test_kernels.py`` holds the order above against the imports.
+Python's (``direct._useful_depth``, ``binary._capped``). ``tests/test_kernels.py`` holds the order above against the
+imports.
 """
 
 #: The files, each after those that it imports.
