@@ -22,6 +22,6 @@ def warmup(debug: DebugOption = False) -> None:
         )
         return
     typer.echo(
-        f"The search is {done} and kept in {folder}. Later runs of this version load it from there, if they may write to "
-        "that folder; NUMBA_CACHE_DIR names another one."
+        f"The search is {done} and kept in {folder}. Later runs of this version load it from there, if they may write "
+        "to that folder; NUMBA_CACHE_DIR names another one."
     )
