@@ -14,9 +14,8 @@ from sklearn.utils import check_random_state
 from policytree.checks import check_level
 from policytree.evaluation.best_arm import BestComparison, compare_with_best
 from policytree.evaluation.estimates import Estimate
-from policytree.evaluation.inputs import check_direction
 from policytree.evaluation.leaves import leaf_summary
-from policytree.evaluation.refits import Data, fit_finished
+from policytree.evaluation.refits import Data, checked_direction, fit_finished
 from policytree.evaluation.values import policy_difference, policy_value
 from policytree.exceptions import InputError
 from policytree.folds import make_folds
@@ -99,8 +98,9 @@ def honest_leaf_summary(
     Athey and Imbens (2016), Recursive partitioning for heterogeneous causal effects, PNAS 113(27), 7353-7360.
     """
     check_level(level)
-    direction = getattr(estimator, "direction", "maximize")
-    check_direction(direction)
+    direction = checked_direction(estimator)
+    if not hasattr(estimator, "apply"):
+        raise InputError(f"{type(estimator).__name__} has no leaves (no apply); use DRPolicyTree.")
     seen = observe(Y, T, sample_weight=sample_weight, groups=groups)
     costs = None
     if sample_treatment_costs is not None:
