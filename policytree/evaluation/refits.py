@@ -219,6 +219,8 @@ class Refitter:
 
     def __init__(self, estimator, rivals: Mapping[str, Any], data: Data, n_jobs, told: Callable[[Judged], None]):
         self._estimator, self._rivals, self._data, self._told = estimator, rivals, data, told
+        if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0):
+            raise InputError(f"n_jobs must be a nonzero integer or None; got {n_jobs!r}.")
         self._jobs = effective_n_jobs(n_jobs)
         self._tuned = False
 
