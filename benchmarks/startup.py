@@ -1,10 +1,10 @@
-"""What starting costs: imports, help, and the first tree of a kind of problem, with and without compiled kernels on disk.
+"""What starting costs: imports, help, and the first tree of a kind of problem, without and with kernels on disk.
 
     python benchmarks/startup.py [--runs 3] [--only "depth 3"]
 
 Every figure is the median over fresh processes. Imports and help are wall seconds. First trees are CPU seconds of the
-process less its imports: compiling is one thread's work, and a shared machine would stretch wall time. "Later" is the same
-in a second process, which finds the kernels on disk.
+process less its imports: compiling is one thread's work, and a shared machine would stretch wall time. "Later" is the
+same in a second process, which finds the kernels on disk.
 """
 
 import argparse

@@ -264,6 +264,7 @@ print("none")
 COSTS = "np.array([.1, .2, .3, .1])"
 CASES = {
     "depth two": "[((60, 4, v, K, 2, w), {}) for v, K, w in itertools.product((3, 9, None), (2, 3), (0, 1))]",
+    "given roots": "[((60, 4, 7, 2, d, 1), {'root_features': (2,)}) for d in (0, 1, 2, 3)]",
     "long features": "[((300, 4, None, K, d, 1), {}) for K, d in itertools.product((2, 3), (2, 3))]",
     "depth three": "[((60, 4, 7, K, 3, w), {}) for K, w in itertools.product((2, 3), (0, 1))]",
     "constraints": "[((60, 4, 7, 2, d, 1), r) for d in (2, 3, 4) for r in ({'min_leaf': 4}, {'min_leaf_per_arm': 2}, "

@@ -52,9 +52,9 @@ def needed_kernels(problem: Problem, block_kind: np.dtype | None) -> Needed:
         Numbers of blocks of pair sums, if these solve the problem (see :func:`policytree.solvers.binary.blocks_for`).
     """
     depth, bins = problem.max_depth, problem.data.n_bins
-    deep = depth is None or depth > 2
+    deep = depth is None or depth > 2 or problem.root_features is not None  # these are searched one by one
     needed: Needed = [(ALWAYS, "")]
-    if depth is not None and depth < 2:
+    if depth is not None and depth < 2 and not deep:
         return needed
     if block_kind is not None:
         needed += [(TWO_LEVELS, PLAIN), (PAIR_SUMS + PAIR_SUMS_DEEP * (depth > 3), block_kind.name)]

@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from policytree import OptimalTreeClassifier
 from policytree.exceptions import InputError
 from policytree.solvers import SOLVERS
 from policytree.solvers.guessed import solve_with_guesses
@@ -53,6 +54,38 @@ def test_equals_brute_force_whatever_is_switched_off(solver, seed):
             solution = solve(solver, case, **switches)
             assert Fraction(solution.objective) == optimum, f"{switches}: {solution.objective}, {case!r}"
             assert solution.lower_bound == solution.objective
+
+
+@each_solver
+@pytest.mark.parametrize("seed", range(3))
+def test_costs_of_questions_without_a_depth_limit(solver, seed):
+    """Weights that binary fractions cannot state, so that the search works with rounded masses."""
+    rng = np.random.default_rng([seed, 83])
+    for _ in range(40):
+        n, p = int(rng.integers(4, 10)), int(rng.integers(2, 4))
+        X = np.where(rng.random((n, p)) < 0.3, np.nan, rng.integers(0, 4, (n, p)).astype(float))
+        y, weights = rng.integers(0, 2, n), np.full(n, 0.3)
+        losses = 0.3 * (y[:, None] != np.arange(2)).astype(float)
+        case = Case(X, losses, max_depth=None, penalty=float(rng.uniform(0.02, 0.3)))
+        case = case.but(feature_costs=rng.uniform(0.02, 0.1, p), weights=weights)
+        solution = prove(solver, case)
+        assert abs(Fraction(solution.objective) - case.optimum()) <= Fraction(solution.resolution) + Fraction(1e-13)
+
+
+def test_a_search_without_a_depth_limit_that_never_ended():
+    """Unlimited depth lost one at every level, so that a bound multiplied by it overflowed."""
+    X = [
+        [np.nan, 0.17, np.nan], [np.nan, 0.28, 0], [1, 0.45, 1], [3, -0.59, np.nan],
+        [0, -0.17, np.nan], [2, 0.98, 2], [np.nan, -0.62, np.nan], [np.nan, -1.46, np.nan],
+    ]  # fmt: skip
+    tree = OptimalTreeClassifier(
+        max_depth=None,
+        regularization=0.023925342644531524,
+        feature_costs=[0.06107909, 0.04157766, 0.05646759],
+        time_limit=20.0,
+    ).fit(np.array(X), [1, 0, 0, 0, 0, 1, 1, 1], sample_weight=np.full(8, 0.3))
+    assert tree.status_ is Status.OPTIMAL
+    assert tree.objective_value_ == pytest.approx(0.18630, abs=5e-6)
 
 
 def _larger_case(rng) -> Case:

@@ -31,7 +31,7 @@ from llvmlite import binding
 from numba.core import caching, config, event, registry, types
 
 PREFIX = "policytree_kernel_"
-# Where kernels are kept: a folder that the user names, beside the file, or in the user's cache (underscored until 0.61).
+# Where kernels are kept: a folder that the user names, beside the file, or the user's cache. (numba 0.61: _User...)
 LOCATORS = ("UserProvidedCacheLocator", "InTreeCacheLocator", "UserWideCacheLocator")
 OPTIONS = {"nopython": True, "boundscheck": None, "nogil": True, "error_model": "numpy"}
 HIDDEN = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # of kernels that only kernels call
@@ -106,15 +106,13 @@ class Kernel(registry.CPUDispatcher):
     takes: dict[str, tuple] | None = None
     separate = False
 
-    def enable_caching(self):
-        """Use the disk, if there is a place that may be written to and the source can be stamped."""
-        with suppress(RuntimeError):
-            self._cache = _KernelCache(self.py_func)
-
     def compile(self, sig):
         """Load or compile for these argument types: the declared ones, if Python calls it."""
         if self.takes is not None and isinstance(sig, tuple) and tuple(sig) not in self.takes.values():
             raise TypeError(f"{self.py_func.__qualname__} takes {self.takes}, not {tuple(sig)}")
+        if not isinstance(self._cache, _KernelCache):  # not before: looking for a place on the disk takes time
+            with suppress(RuntimeError):  # nowhere to write to, or no source to stamp: compile for this process
+                self._cache = _KernelCache(self.py_func)
         return super().compile(sig)
 
     def get_call_template(self, args, kws):
@@ -161,7 +159,6 @@ def kernel(function=None, *, takes=None, separate: bool = False, inline: str = "
         dispatcher.separate = separate
         if takes is not None:
             dispatcher.takes = _signatures(takes)
-        dispatcher.enable_caching()
         return dispatcher
 
     return compiled if function is None else compiled(function)

@@ -108,7 +108,9 @@ def enter(levels, level, rules, memory, counters, control, special):
     """
     node = levels.nodes[level]
     penalty = rules.penalty
-    depth = min(node.depth, node.leaves - 1)
+    depth = node.depth
+    if node.leaves != UNLIMITED:
+        depth = min(depth, node.leaves - 1)
     if depth < 30 and node.leaves >= 1 << depth:
         node.leaves = UNLIMITED
     node.depth = depth
