@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from policytree.annotations import Column, PerTreatment, Seed, Table
 from policytree.checks import check_level
 from policytree.evaluation.best_arm import BestComparison, compare_with_best, possibly_best
 from policytree.evaluation.estimates import Estimate
@@ -22,22 +23,22 @@ from policytree.weighting.observed import Observed, observe
 
 
 def cross_val_policy_value(
-    estimator,
-    Y,
-    T,
+    estimator: Any,
+    Y: Column,
+    T: Column,
     *,
-    X,
-    W=None,
-    propensity=None,
-    groups=None,
-    sample_weight=None,
-    sample_treatment_costs=None,
+    X: Table,
+    W: Table | None = None,
+    propensity: PerTreatment | None = None,
+    groups: Column | None = None,
+    sample_weight: Column | None = None,
+    sample_treatment_costs: PerTreatment | None = None,
     rivals: Mapping[str, Any] | None = None,
     validation: str = REPEATED,
-    cv=None,
-    n_repeats=None,
+    cv: int | Column | Any = None,
+    n_repeats: int | str | None = None,
     level: float = 0.95,
-    random_state=None,
+    random_state: Seed = None,
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> PolicyValueTable:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import check_random_state
 
+from policytree.annotations import Column, PerTreatment, Seed, Table
 from policytree.checks import check_level
 from policytree.evaluation.best_arm import BestComparison, compare_with_best
 from policytree.evaluation.estimates import Estimate
@@ -52,19 +53,19 @@ class HonestLeaves:
 
 
 def honest_leaf_summary(
-    estimator,
-    Y,
-    T,
+    estimator: Any,
+    Y: Column,
+    T: Column,
     *,
-    X,
-    W=None,
-    propensity=None,
-    groups=None,
-    sample_weight=None,
-    sample_treatment_costs=None,
-    honest=0.5,
+    X: Table,
+    W: Table | None = None,
+    propensity: PerTreatment | None = None,
+    groups: Column | None = None,
+    sample_weight: Column | None = None,
+    sample_treatment_costs: PerTreatment | None = None,
+    honest: float | Column = 0.5,
     level: float = 0.95,
-    random_state=None,
+    random_state: Seed = None,
 ) -> HonestLeaves:
     """Learn a tree from some rows and summarise its leaves by the others, which had no say in it.
 
