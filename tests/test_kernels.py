@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import itertools
 import os
 import subprocess
 import sys
@@ -13,10 +14,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from policytree.solvers import compilation, kernels
 from policytree.solvers.kernels import compiling
 from policytree.solvers.kernels.compiling import Kernel
+from policytree.solvers.kernels.pair_tables import table_pays
 
 FOLDER = Path(kernels.__file__).parent
 PACKAGE = "policytree.solvers.kernels"
@@ -208,6 +212,51 @@ def test_where_nothing_can_be_written(folder):
     assert not list(folder.rglob("*.nbi"))
 
 
+def test_what_an_interrupted_save_leaves_is_never_read(folder):
+    """The index is written first: killed in between, it would name data that older sources left."""
+    assert run_in(folder, COUNT) == "2 1 True"
+    changed = CALLEE.format(separate=True).replace("STEP = 1", "STEP = 5")
+    (folder / "callee.py").write_text(changed, encoding="utf-8")
+    stop = """
+    from numba.core import caching
+    def stop(*arguments):
+        raise KeyboardInterrupt
+    caching.IndexDataCacheFile._save_data = stop
+    try:
+        run(1)
+    except KeyboardInterrupt:
+        print("stopped")
+    """
+    assert run_in(folder, stop) == "stopped"
+    assert run_in(folder, COUNT) == "6 1 True"
+
+
+def test_sources_that_change_after_the_import_are_not_mistaken(folder):
+    changed = CALLEE.format(separate=True).replace("STEP = 1", "STEP = 7")
+    code = f"open('callee.py', 'w').write({changed!r})\nprint(run(1))"
+    assert run_in(folder, code) == "2"
+    assert run_in(folder, COUNT) == "8 1 True"
+    assert len(list(folder.rglob("caller.run-*.nbi"))) == 1, "what older sources left goes"
+
+
+def test_other_places_for_what_is_compiled(folder):
+    where = {"NUMBA_CACHE_LOCATOR_CLASSES": "InTreeCacheLocator"}
+    assert run_in(folder, COUNT, **where) == "2 1 True"
+    (folder / "callee.py").write_text(CALLEE.format(separate=True).replace("STEP = 1", "STEP = 5"), encoding="utf-8")
+    assert run_in(folder, COUNT, **where) == "6 1 True"
+
+
+def test_a_full_disk_is_no_reason_to_fail(folder):
+    code = """
+    from numba.core import caching
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+    caching.IndexDataCacheFile.save = full
+    print(run(1))
+    """
+    assert run_in(folder, code) == "2"
+
+
 def test_threads_and_processes_compile_at_once(folder):
     code = """
     from concurrent.futures import ThreadPoolExecutor
@@ -292,3 +341,12 @@ def test_warming_up_takes_all_that_python_may_call():
     assert declared == {kernel for part, _ in compilation.all_kernels() for kernel in part}
     for kernel in declared:
         assert len(inspect.signature(kernel.py_func).parameters) == len(next(iter(kernel.takes.values())))
+
+
+@given(bins=st.lists(st.integers(1, 400), max_size=6), n=st.integers(0, 2000))
+def test_plain_kernels_are_chosen_only_where_tables_always_pay(bins, n):
+    """A node below the root has at most as many codes of every feature, and any number of rows."""
+    if not compilation.is_long(np.array(bins, dtype=np.int64)):
+        for one, other in itertools.combinations(bins, 2):
+            for fewer in (1, 2, 7):
+                assert table_pays.py_func(max(one // fewer, 1), other, n)

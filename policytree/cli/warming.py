@@ -10,9 +10,18 @@ from policytree.cli.frame import DebugOption
 def warmup(debug: DebugOption = False) -> None:
     """Compile the search for every kind of problem beforehand: for images and shared machines."""
     from policytree.progress import stage_progress
-    from policytree.solvers.compilation import all_kernels, load_kernels
+    from policytree.solvers.compilation import all_kernels, kernel_folder, load_kernels
 
     with stage_progress():
         seconds = load_kernels(all_kernels())
+        folder = kernel_folder()
     done = f"compiled in {seconds:.0f} s" if seconds else "already compiled"
-    typer.echo(f"The search is {done}; every run of this version on this machine loads it from disk.")
+    if folder is None:
+        typer.echo(
+            f"The search is {done}, but for this run only: set NUMBA_CACHE_DIR to a folder that can be written to."
+        )
+        return
+    typer.echo(
+        f"The search is {done} and kept in {folder}. Later runs of this version load it from there, if they may write "
+        "to that folder; NUMBA_CACHE_DIR names another one."
+    )

@@ -12,6 +12,7 @@ from policytree.exceptions import InputError
 from policytree.guesses import ReferenceGuesses, resolve_guesses, snap_thresholds
 from policytree.solvers import draws, get_solver
 from policytree.solvers.guessed import solve_with_guesses
+from policytree.solvers.kernels.compiling import seconds_compiling
 from policytree.types import Guesses, Problem, SearchLimits, Solution
 
 
@@ -91,7 +92,10 @@ def _seed(random_state) -> int:
 
 def search(problem: Problem, solve, guesses: Guesses | None, report: dict, limits: SearchLimits) -> Solution:
     """Solve, within guesses if there are any; the report joins the guarantees."""
+    compiled = seconds_compiling()
     if guesses is None:
-        return solve(problem, limits)
-    solution = solve_with_guesses(problem, guesses, limits, solve=solve)
-    return replace(solution, guarantees={**solution.guarantees, **report})
+        solution = solve(problem, limits)
+    else:
+        solution = solve_with_guesses(problem, guesses, limits, solve=solve)
+        solution = replace(solution, guarantees={**solution.guarantees, **report})
+    return replace(solution, compile_seconds=seconds_compiling() - compiled)

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from policytree.solvers.fixed_point import to_fixed_point
+from policytree.solvers.kernels.block_layout import BYTES, N_SOLVED, UNKNOWN, Blocks, PairRows, PairScratch, Size, Upper
+from policytree.solvers.kernels.block_search import bound_across, solve_four
+from policytree.solvers.kernels.block_sums import fill_products, open_three, open_two
 from policytree.solvers.kernels.layout import CACHE, COUNTERS, HITS, INF, NODES, OPEN, SIMILAR, STOP
-from policytree.solvers.kernels.pair_layout import BYTES, N_SOLVED, UNKNOWN, Blocks, PairRows, PairScratch, Size, Upper
-from policytree.solvers.kernels.pair_search import bound_across, solve_four
-from policytree.solvers.kernels.pair_sums import fill_products, open_three, open_two
 from policytree.solvers.node import Node
 from policytree.types import Problem
 

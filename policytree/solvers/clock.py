@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from policytree.solvers.kernels.compiling import seconds_compiling
 from policytree.types import Status
 
 LOOK_EVERY = 0.1  # seconds between looks at the clock and for Ctrl-C
@@ -29,6 +30,11 @@ def stopped_by(event: threading.Event) -> Iterator[None]:
         yield
     finally:
         _ASKED.reset(token)
+
+
+def now() -> float:
+    """Seconds on a clock that stands still while kernels are compiled: for work that is made of several searches."""
+    return time.perf_counter() - seconds_compiling()
 
 
 class Clock:

@@ -10,36 +10,43 @@ from contextlib import ExitStack
 
 import numpy as np
 
-from policytree.solvers.kernels import depth_two, merging, pair_search, pair_sums, rows_of_nodes, search, sums
+from policytree.solvers.kernels import block_search, block_sums, depth_two, merging, rows_of_nodes, search, sums
 from policytree.solvers.kernels import long_pairs as long_features
 from policytree.solvers.kernels import sweep_tables as sweeps
 from policytree.solvers.kernels.compiling import Kernel, compile_kernels
+from policytree.solvers.kernels.pair_tables import ROOM
+from policytree.solvers.kernels.two_valued import FEWEST
 from policytree.types import Problem
 
 PLAIN, SPECIAL = "plain", "special"  # see kernels.layout.Special
 BLOCKS = ("int16", "int32", "int64")  # numbers of blocks of pair sums
 
 ALWAYS = (merging.hash_rows, merging.same_as, merging.add_columns, sums.node_sums, sums.best_one_split)
+# A node of depth two; the same where a feature is long; the search below the root, at depth three and more.
 TWO_LEVELS = (depth_two.short_pairs,)
 LONG = (long_features.long_pairs,)
 DEEPER = (rows_of_nodes.pack_rows, sweeps.make_tables, search.advance)
-PAIR_SUMS = (rows_of_nodes.pack_rows, pair_sums.fill_products, pair_sums.open_two, pair_sums.open_three)
-PAIR_SUMS_DEEP = (pair_search.solve_four, pair_search.bound_across)
+PAIRS = (rows_of_nodes.pack_rows, block_sums.fill_products, block_sums.open_two, block_sums.open_three)
+PAIRS_DEEP = (block_search.solve_four, block_search.bound_across)
 
 Needed = list[tuple[tuple[Kernel, ...], str]]  # kernels, and which version of them
 
 
 def is_long(bins: np.ndarray) -> bool:
-    """Whether a node may have a pair of features with more codes than a table pays for, whatever its rows."""
+    """Whether a node may have a pair of features with more codes than a table pays for, however few its rows.
+
+    Below the root codes only become fewer, and with them the two sides of :func:`table_pays` for no rows at all: what
+    pays there pays in every node. Among pairs that do not pay, those of the longest features are worst.
+    """
     if len(bins) < 2:
         return False
     second, first = np.sort(bins)[-2:]
-    return bool(first * second > 40 * (first + second))
+    return bool(first * second > ROOM * (first + second))
 
 
 def is_special(bins: np.ndarray) -> bool:
-    """Whether features go ways of their own: two-valued ones, if there are some, and long ones."""
-    return int(np.count_nonzero(bins == 2)) >= 4 or is_long(bins)
+    """Whether the search needs more than tables: blocks for two-valued features, or strips for long ones."""
+    return int(np.count_nonzero(bins == 2)) >= FEWEST or is_long(bins)
 
 
 def needed_kernels(problem: Problem, block_kind: np.dtype | None) -> Needed:
@@ -57,7 +64,10 @@ def needed_kernels(problem: Problem, block_kind: np.dtype | None) -> Needed:
     if depth is not None and depth < 2 and not deep:
         return needed
     if block_kind is not None:
-        needed += [(TWO_LEVELS, PLAIN), (PAIR_SUMS + PAIR_SUMS_DEEP * (depth > 3), block_kind.name)]
+        needed += [
+            (TWO_LEVELS, SPECIAL if is_special(bins) else PLAIN),
+            (PAIRS + PAIRS_DEEP * (depth > 3), block_kind.name),
+        ]
         return needed
     kind = SPECIAL if is_special(bins) else PLAIN
     needed += [(TWO_LEVELS, kind)]
@@ -71,8 +81,14 @@ def needed_kernels(problem: Problem, block_kind: np.dtype | None) -> Needed:
 def all_kernels() -> Needed:
     """Kernels of every kind of problem."""
     tables = [(TWO_LEVELS + DEEPER, kind) for kind in (PLAIN, SPECIAL)]
-    blocks = [(PAIR_SUMS + PAIR_SUMS_DEEP, kind) for kind in BLOCKS]
+    blocks = [(PAIRS + PAIRS_DEEP, kind) for kind in BLOCKS]
     return [(ALWAYS, ""), *tables, (LONG, ""), *blocks]
+
+
+def kernel_folder() -> str | None:
+    """Where compiled kernels are kept; None if there is no place that may be written to."""
+    load_kernels([(ALWAYS, "")])
+    return getattr(ALWAYS[0].stats, "cache_path", None)
 
 
 def load_kernels(needed: Needed) -> float:

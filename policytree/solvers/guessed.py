@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from policytree.checks import as_numbers, is_whole
 from policytree.exceptions import InputError
 from policytree.guesses import bounded_losses, check_reference, kept_cuts
+from policytree.solvers.clock import now
 from policytree.solvers.columns import equal_rows, group_sums, keep_cuts
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.polish import polish
@@ -63,9 +63,9 @@ def solve_with_guesses(
     found = solve(replace(inside, losses=bounded), limits)
     if found.status is Status.INFEASIBLE:  # found at once, whatever the losses: the answer is to speak of the problem's
         return solve(inside, limits)
-    start = time.perf_counter()
+    start = now()
     tree, objective = polish(inside, found.tree, time_limit=_time_to_polish(found, limits))
-    found = replace(found, seconds=found.seconds + time.perf_counter() - start)
+    found = replace(found, seconds=found.seconds + now() - start)
     bound = max(found.lower_bound - slack, equivalent_points_bound(inside))
     resolution = found.resolution + 1e-14 * float(np.abs(problem.losses).max(axis=1).sum())
     bound = min(objective, bound - resolution)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from policytree.solvers.clock import now
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.rescore import equivalent_points_bound
 from policytree.solvers.scoring import dearest_level
@@ -115,7 +115,7 @@ class _Envelope:
 
     def __init__(self, problem: Problem, limits: SearchLimits, min_penalty: float, solve):
         self.problem, self.limits, self.min_penalty, self.solve = problem, limits, min_penalty, solve
-        self.start = time.perf_counter()
+        self.start = now()
         self.proved, self.guessed, self.interrupted = True, False, False
         self.solves = 0
         # Losses are sums of floats: lines closer than this cannot be told apart.
@@ -154,7 +154,7 @@ class _Envelope:
     def _time_left(self) -> float | None:
         if self.interrupted or self.limits.time_limit is None:
             return 0.0 if self.interrupted else None
-        return max(0.0, self.limits.time_limit - (time.perf_counter() - self.start))
+        return max(0.0, self.limits.time_limit - (now() - self.start))
 
     def _line(self, penalty: float, depth: int | None) -> _Line | None:
         """Solve at one penalty; None if no tree is allowed, no time is left, or the user interrupted."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
 
+from policytree.solvers.clock import now
 from policytree.solvers.columns import keep_rows, preorder_splits
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.estimate import estimated_seconds
@@ -39,7 +39,7 @@ def polish(problem: Problem, tree: Tree, depth: int = 4, time_limit: float | Non
         Its objective, in float64.
     """
     entries = iter(preorder_splits(tree, problem.data))
-    end = None if time_limit is None else time.perf_counter() + time_limit
+    end = None if time_limit is None else now() + time_limit
 
     def walk(rows: np.ndarray, level: int) -> tuple[float, list[tuple[int, int]]]:
         column, cut = next(entries)
@@ -52,7 +52,7 @@ def polish(problem: Problem, tree: Tree, depth: int = 4, time_limit: float | Non
             leaves = sum(c < 0 for c, _ in first + second)
             if both < cost:
                 cost, splits = both, [(column, cut), *first, *second]
-        seconds = None if end is None else end - time.perf_counter()
+        seconds = None if end is None else end - now()
         if seconds is not None and seconds <= 0:
             return cost, splits
         room = depth if problem.max_depth is None else min(depth, problem.max_depth - level)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from policytree.checks import is_real, is_whole
 from policytree.exceptions import InputError
-from policytree.solvers.clock import LOOK_EVERY, stopped_by
+from policytree.solvers.clock import LOOK_EVERY, now, stopped_by
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.labelled import LabelledRows
 from policytree.solvers.rescore import equivalent_points_bound, rescore
@@ -112,9 +111,7 @@ def solve_sampling(
     limited = [s.status for s in inner if not s.status.proved]
     limited += [Status.TIME_LIMIT] * (len(inner) < n_draws)
     best = _best_of(problem, labelled, inner, size, delta)
-    return replace(
-        best, status=limited[0] if limited else Status.HEURISTIC, seconds=time.perf_counter() - samples.start
-    )
+    return replace(best, status=limited[0] if limited else Status.HEURISTIC, seconds=now() - samples.start)
 
 
 def _best_of(problem: Problem, labelled: LabelledRows, inner: list[Solution], size: int, delta: float) -> Solution:
@@ -160,7 +157,7 @@ class _Samples:
         self.problem, self.labelled, self.size, self.solve = problem, labelled, size, solve
         self.limits = limits
         self.seeds = np.random.SeedSequence(random_state).spawn(int(n_draws))
-        self.start = time.perf_counter()
+        self.start = now()
         self.stop = threading.Event()
 
     def run(self) -> list[Solution]:
@@ -196,7 +193,7 @@ class _Samples:
         """Solve draw k in its share of the time left; None if no time is left and an earlier draw has an answer."""
         seconds = None
         if limits.time_limit is not None:
-            left = limits.time_limit - (time.perf_counter() - self.start)
+            left = limits.time_limit - (now() - self.start)
             if left <= 0 and k >= workers:
                 return None
             seconds = max(0.0, left) / math.ceil((len(self.seeds) - k) / workers)

@@ -21,13 +21,15 @@
     levels           the search stack, and the steps that change one level
     enter            a node is solved outright, or its features are put in order
     search           depth three and more: depth first through features and cuts
-    pair_layout      two actions and two-valued columns: words and tuples
-    pair_vectors     vectors for blocks of pair sums
-    pair_sums        values of depth two and three from blocks
-    pair_search      depth four from blocks
+    block_layout     two actions and two-valued columns: words and tuples
+    block_vectors    vectors for blocks of pair sums
+    block_sums       values of depth two and three from blocks
+    block_search     depth four from blocks
 
 A new bound goes where its kind is: of cuts of one feature into cut_bounds, of a whole node into enter, of sets of
-rows met before into subset_cache. ``tests/test_kernels.py`` holds the order above against the imports.
+rows met before into subset_cache. The search by blocks has its own in block_search; bounds of the whole problem are
+Python's (``direct._useful_depth``, ``binary._capped``). ``tests/test_kernels.py`` holds the order above against the
+imports.
 """
 
 #: The files, each after those that it imports.
@@ -53,8 +55,8 @@ ORDER = (
     "levels",
     "enter",
     "search",
-    "pair_layout",
-    "pair_vectors",
-    "pair_sums",
-    "pair_search",
+    "block_layout",
+    "block_vectors",
+    "block_sums",
+    "block_search",
 )

@@ -2,8 +2,9 @@
 
 Three things differ from ``@njit(cache=True)``.
 
-- What numba keeps on disk is valid as long as *every file of the kernel's folder* is unchanged. numba itself looks at
-  the caller's file only, so that a changed callee or constant elsewhere would silently give stale results.
+- What is kept on disk is valid as long as *every file of the kernel's folder* is unchanged: its name carries a stamp of
+  them all. numba itself looks at the caller's file only, so that a changed callee or constant elsewhere would silently
+  give stale results.
 - ``@kernel(separate=True)`` is compiled once and called by its address. numba otherwise copies a callee into every
   caller, optimises it again there, and once more in every caller of the caller.
 - ``@kernel(takes=(...))`` declares what Python may call, and with which types. It is compiled for these and nothing
@@ -20,6 +21,7 @@ import copy
 import hashlib
 import importlib
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -31,8 +33,6 @@ from llvmlite import binding
 from numba.core import caching, config, event, registry, types
 
 PREFIX = "policytree_kernel_"
-# Where kernels are kept: a folder that the user names, beside the file, or the user's cache. (numba 0.61: _User...)
-LOCATORS = ("UserProvidedCacheLocator", "InTreeCacheLocator", "UserWideCacheLocator")
 OPTIONS = {"nopython": True, "boundscheck": None, "nogil": True, "error_model": "numpy"}
 HIDDEN = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # of kernels that only kernels call
 
@@ -42,6 +42,8 @@ SEPARATE = (
     and hasattr(registry.cpu_target.target_context, "remove_user_function")
     and os.environ.get("POLICYTREE_SEPARATE_KERNELS", "1") != "0"
 )
+_one_at_a_time = threading.Lock()
+_spent = [0.0]
 _addresses: dict[str, tuple[str, str, tuple]] = {}  # symbol -> module, name and argument types of a separate kernel
 
 
@@ -55,24 +57,13 @@ def folder_stamp(folder: Path) -> str:
     return stamp.hexdigest()
 
 
-class _FolderStamp:
-    """Stands before one of numba's cache locators: the same place on disk, but the stamp of the whole folder."""
-
-    def get_source_stamp(self):
-        folder = Path(self._py_file).parent
-        if not any(folder.glob("*.py")):  # a frozen program: nothing says which version this is
-            raise RuntimeError("no source files to stamp")
-        return folder_stamp(folder)
-
-
 class _KernelCacheImpl(caching.CompileResultCacheImpl):
-    """Keeps beside a compiled kernel which separate kernels it calls: they must be loaded before it is."""
+    """Names files by the stamp, and keeps in them which separate kernels a kernel calls: they must be loaded first."""
 
-    _locator_classes = [  # noqa: RUF012 - the name and form that numba's base class asks for
-        type(locator.__name__, (_FolderStamp, locator), {})
-        for locator in caching.CompileResultCacheImpl._locator_classes
-        if locator.__name__.removeprefix("_") in LOCATORS
-    ]
+    def get_filename_base(self, fullname, abiflags):
+        """What was compiled from other sources has another name: it is never read, whatever was interrupted."""
+        stamp = folder_stamp(Path(self._locator._py_file).parent)
+        return f"{super().get_filename_base(fullname, abiflags)}-{stamp[:16]}"
 
     def reduce(self, compiled):
         called = []
@@ -90,6 +81,15 @@ class _KernelCacheImpl(caching.CompileResultCacheImpl):
 
 class _KernelCache(caching.FunctionCache):
     _impl_class = _KernelCacheImpl
+
+    def save_overload(self, sig, data):
+        """Keep what was compiled, in place of what older sources left; a full disk is no reason to fail."""
+        with suppress(OSError):
+            super().save_overload(sig, data)
+            base = self._impl.filename_base
+            for old in Path(self.cache_path).glob(f"{base.partition('-')[0]}-*.nb?"):
+                if base.rpartition("-")[2] not in old.name:
+                    old.unlink(missing_ok=True)
 
 
 class Kernel(registry.CPUDispatcher):
@@ -111,9 +111,15 @@ class Kernel(registry.CPUDispatcher):
         if self.takes is not None and isinstance(sig, tuple) and tuple(sig) not in self.takes.values():
             raise TypeError(f"{self.py_func.__qualname__} takes {self.takes}, not {tuple(sig)}")
         if not isinstance(self._cache, _KernelCache):  # not before: looking for a place on the disk takes time
-            with suppress(RuntimeError):  # nowhere to write to, or no source to stamp: compile for this process
+            with suppress(
+                RuntimeError, OSError
+            ):  # nowhere to write to, or no source to stamp: compile for this process
                 self._cache = _KernelCache(self.py_func)
         return super().compile(sig)
+
+    def recompile(self):
+        """Refuse: callers would go on calling the address of what is gone."""
+        raise NotImplementedError("kernels cannot be compiled anew within a process; start another one")
 
     def get_call_template(self, args, kws):
         """Type a call; constants are int64, so that ``f(x, 0)`` and ``f(x, n)`` are the same compiled function."""
@@ -154,6 +160,7 @@ def kernel(function=None, *, takes=None, separate: bool = False, inline: str = "
     def compiled(f):
         if config.DISABLE_JIT:
             return f
+        folder_stamp(Path(f.__code__.co_filename).parent)  # of what is imported, not of what stands there later
         options = OPTIONS | {"inline": inline} | (HIDDEN if takes is None else {})
         dispatcher = Kernel(py_func=f, targetoptions=options)
         dispatcher.separate = separate
@@ -205,7 +212,9 @@ class _Compilations(event.Listener):
     def __init__(self, announce: Callable[[], None] | None):
         self.announce, self.count = announce, 0
 
-    def on_start(self, _):
+    def on_start(self, event):
+        if not isinstance(event.data["dispatcher"], Kernel):  # somebody else's function, in another thread
+            return
         self.count += 1
         if self.count == 1 and self.announce is not None:
             self.announce()
@@ -235,9 +244,16 @@ def compile_kernels(needed: Iterable[tuple[Kernel, str]], announce: Callable[[],
     missing = [(each, signature) for each, signature in signatures if signature not in each.overloads]
     if not missing:
         return 0.0
-    start = time.perf_counter()
     heard = _Compilations(announce)
-    with event.install_listener("numba:compile", heard):
+    with _one_at_a_time, event.install_listener("numba:compile", heard):
+        start = time.perf_counter()
         for each, signature in missing:
             each.compile(signature)
-    return time.perf_counter() - start if heard.count else 0.0
+        seconds = time.perf_counter() - start if heard.count else 0.0
+        _spent[0] += seconds
+    return seconds
+
+
+def seconds_compiling() -> float:
+    """Wall time that this process has spent in :func:`compile_kernels` with kernels that were not on disk."""
+    return _spent[0]

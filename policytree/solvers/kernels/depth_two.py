@@ -24,8 +24,8 @@ from policytree.solvers.kernels.layout import (
     Rounded,
     Rows,
     Rules,
+    SecondSplits,
     Special,
-    Splits,
     flags_1d,
     i8,
     int_2d,
@@ -60,7 +60,7 @@ class PairWork(NamedTuple):
 
     rounded: Rounded
     sums: int_2d  # cumulated, of single features
-    splits: Splits  # behind the features' places: of chosen cuts only, and a place for what is not read
+    splits: SecondSplits  # behind the features' places: of chosen cuts only, and a place for what is not read
     own: OwnSplits
     tables: TableScratch
     exact: long_3d
@@ -101,7 +101,7 @@ def prepare_pairs(rows, rules, widest, n_block):
     return PairWork(
         rounded,
         rounded_sums(rows, rounded),
-        Splits(np.full(end, 2 * FORBIDDEN, np.int32), np.full(end, 2 * FORBIDDEN, np.int32)),
+        SecondSplits(np.full(end, 2 * FORBIDDEN, np.int32), np.full(end, 2 * FORBIDDEN, np.int32)),
         own_splits(widest, rules),
         TableScratch(np.empty((2, cells * K), np.int32), np.empty((4, max(widest, n_block + 1)), np.int32)),
         np.empty((2, n_sums, S), np.int64),
@@ -134,7 +134,7 @@ def best_first_split(rows, rules, leaves, work, first, best):
     bins, offset = rows.bins, rows.offset
     p = len(bins)
     error = work.rounded.error
-    values = np.empty(offset[p], np.int64)
+    values = np.full(offset[p], INF, np.int64)
     by_leaves = np.empty(4, np.int64)
     first_split_values(work.sums, work.splits, rows, rules, work.rounded.shift, leaves, work.own, work.long, values,
                        by_leaves)  # fmt: skip

@@ -10,7 +10,7 @@ Symbols: see layout.py and levels.py.
 
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.layout import CACHE, HITS, INF, TWO, UNLIMITED
-from policytree.solvers.kernels.levels import DONE, ENTER, FEATURE, FROM_CACHE, first_at, rows_at
+from policytree.solvers.kernels.levels import DONE, ENTER, FEATURE, NOT_SEARCHED, first_at, rows_at
 from policytree.solvers.kernels.long_pairs import depth_two
 from policytree.solvers.kernels.subset_cache import look_up, size_key
 from policytree.solvers.kernels.sums import best_one_split, node_sums
@@ -102,9 +102,10 @@ def order_features(levels, level):
 
 @kernel(separate=True)
 def enter(levels, level, rules, memory, counters, control, special):
-    """Solve a node outright where cache, bounds or depth allow it, else order its features; returns the next phase.
+    """Solve a node outright where cache, bounds or depth allow it, else order its features.
 
-    Leaves an exact value and its tree, or a lower bound of at least the budget and no tree.
+    Returns the next phase: DONE, FEATURE, or ENTER if stopped. Leaves an exact value and its tree, or a lower bound of
+    at least the budget and no tree.
     """
     node = levels.nodes[level]
     penalty = rules.penalty
@@ -119,7 +120,7 @@ def enter(levels, level, rules, memory, counters, control, special):
     node.best = leaf
     node.tree_length = 1
     levels.tree[level, 0, 0] = -1
-    node.to_try = FROM_CACHE
+    node.to_try = NOT_SEARCHED
     node.next = 0
     node.split_bound = INF
     node.cut_off_bound = INF

@@ -88,7 +88,7 @@ class Rounded(NamedTuple):
     error: i8  # the sum of all errors: 0 if tables are exact
 
 
-class Splits(NamedTuple):
+class SecondSplits(NamedTuple):
     """Least loss of the rows on either side of a first cut that are split once more.
 
     At ``j * S + place`` of the first cut: with second splits by features of price j. Penalties, prices and the
@@ -124,12 +124,12 @@ NODE = np.dtype(
         ("budget", np.int64),  # what the node is of use below
         ("best", np.int64),  # value of the best tree so far; a lower bound if it has no tree
         ("tree_length", np.int64),
-        ("to_try", np.int64),  # features to try: 0 if none is needed, FROM_CACHE if the result was known
+        ("to_try", np.int64),  # features to try: 0 if none is needed; see levels.NOT_SEARCHED
         ("next", np.int64),  # how many were tried
         ("feature", np.int64),
         ("cut", np.int64),
         ("paid", np.int64),  # price of the split on this feature
-        ("share", np.int64),  # leaves of the cut's left side
+        ("share", np.int64),  # leaves of the cut's left side; 0: no cut begun; see levels.BOTH
         ("right_first", np.int64),  # whether the right side is solved first
         ("first_value", np.int64),  # of the side that was solved first
         ("first_length", np.int64),

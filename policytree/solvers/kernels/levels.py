@@ -42,7 +42,7 @@ from policytree.solvers.kernels.sums import costly
 
 ENTER, FEATURE, CUT, LEFT, RIGHT, DONE = 0, 1, 2, 3, 4, 5  # phases
 BOTH = -1  # share: either side may have all leaves but one
-FROM_CACHE = -1  # to_try: the result was known
+NOT_SEARCHED = -1  # to_try: a leaf, or known from the cache; nothing to remember
 NO_SIDE, LEFT_SIDE, RIGHT_SIDE = -1, 0, 1  # which side to solve next
 
 

@@ -209,6 +209,8 @@ def depth_two(rows, rules, leaves, first, control, special):
     Returns it, and whether it is the best of all: False if stopped. ``first`` takes the values of all first splits.
     """
     best, finished, any_long, work = short_pairs(rows, rules, leaves, first, control, special)
-    if special is not None and finished and any_long:
+    if special is None:
+        return best, finished and not any_long  # compiled for problems that have no long features
+    if finished and any_long:
         return long_pairs(rows, rules, leaves, first, work, best, control)
     return best, finished

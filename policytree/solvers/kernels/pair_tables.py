@@ -20,6 +20,8 @@ from typing import NamedTuple
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.layout import FORBIDDEN, i4, int_2d
 
+ROOM = 40  # tables with this many codes on one side always pay
+
 
 class TableScratch(NamedTuple):
     """Room for the largest table: its cells, summed and cumulated, and four numbers for every column."""
@@ -260,4 +262,4 @@ def fill_and_scan(x, R, y, W, rounded, rules, scratch, splits, x_at, y_at):
 @kernel
 def table_pays(R, W, n):
     """Whether one full table of a pair is cheaper than a few coarse ones in both directions (measured)."""
-    return 3 * n + 40 * (R + W) >= R * W
+    return 3 * n + ROOM * (R + W) >= R * W

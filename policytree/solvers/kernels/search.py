@@ -40,10 +40,10 @@ from policytree.solvers.kernels.levels import (
     DONE,
     ENTER,
     FEATURE,
-    FROM_CACHE,
     LEFT,
     LEFT_SIDE,
     NO_SIDE,
+    NOT_SEARCHED,
     RIGHT_SIDE,
     Levels,
     bounds_at,
@@ -152,7 +152,7 @@ def close_node(levels, level, memory):
     if node.to_try > 0 and node.best >= node.budget:
         node.best = min(node.best, node.split_bound, node.cut_off_bound)
         node.tree_length = 0
-    if node.to_try != FROM_CACHE and node.rows > 1:
+    if node.to_try != NOT_SEARCHED and node.rows > 1:
         remember(memory, node, size_key(node.depth, node.leaves), levels.tree[level])
 
 
@@ -265,6 +265,7 @@ def advance(level, levels, rules, max_cuts, tables, memory, counters, control, s
         else:
             side = take_side(levels, level, rules, control)
             if side == NO_SIDE and next_share(levels, level, bounds):
+                # Swept cuts were counted when they were swept, unless they are solved share by share.
                 cuts_solved += level == 0 and (batch == 0 or node.leaves != UNLIMITED)
         if side != NO_SIDE:
             push_child(levels, level, side)

@@ -202,10 +202,11 @@ def make_strips(rows, losses, large, n_prices):
     """Prepare strips: rows in order, masks, tables of the losses if these are few."""
     n, p = rows.n, len(rows.bins)
     lightest, kinds = few_weights(losses)
+    ordered = p * n if n_prices > 0 else 0  # no strips are asked for
     step = max(kinds, 1)
     strips = Strips(
-        np.empty(p * n, np.int32),
-        np.empty(p * n if kinds == 0 else 0, np.int32),
+        np.empty(ordered, np.int32),
+        np.empty(ordered if kinds == 0 else 0, np.int32),
         np.empty(rows.offset[p] + p, np.int32),
         lightest,
         kinds,
@@ -214,6 +215,8 @@ def make_strips(rows, losses, large, n_prices):
         np.empty((2 * n_prices, STRIP), np.int32),
         np.empty((2 * n_prices, STRIP), np.int16),
     )
+    if n_prices == 0:
+        return strips
     sort_rows(rows, losses, large, strips)
     for j in range(STRIP + 1):
         for e in range(STRIP):

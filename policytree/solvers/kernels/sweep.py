@@ -17,9 +17,10 @@ from policytree.solvers.kernels.layout import (
     FEASIBLE,
     FORBIDDEN,
     INF,
+    LANES,
     Rounded,
     Rows,
-    Splits,
+    SecondSplits,
     i4,
     long_1d,
     long_2d,
@@ -43,7 +44,10 @@ class Swept(NamedTuple):
 
 @kernel(separate=True)
 def rows_in_order(rows, tables, index):
-    """Copies of the rows and of their rounded planes in the order of ``index``: quicker than gathering them."""
+    """Copies of the codes and of the rounded planes in the order of ``index``: quicker than gathering them.
+
+    The exact planes stay where they are: sweeps do not read them.
+    """
     p, n = len(rows.bins), rows.n
     codes = np.empty((p, n), np.uint16)
     for f in range(p):
@@ -88,7 +92,9 @@ def sweep_block(rows, rules, tables, growing, index, n_cuts, sums):
             at = side if s == 0 else 1 - side
             part = G if s == 0 else other
             block_prefix_sums(part, totals[s], block, offset, sums[e, at])
-            scan_block(part, totals[s], block, offset, rules, scratch, Splits(growing.low[e, at], growing.high[e, at]))
+            scan_block(
+                part, totals[s], block, offset, rules, scratch, SecondSplits(growing.low[e, at], growing.high[e, at])
+            )
 
 
 @kernel(separate=True)
@@ -98,7 +104,7 @@ def sweep_tabled(rows, rules, tables, growing, n_cuts, sums, widest, control):
     e = 0
     while lanes > 0 and n_cuts - e >= 3:  # eight at once cost as much as three one by one
         group = min(n_cuts - e, lanes)
-        if lanes == 8:
+        if lanes == LANES:
             done = sweep_lanes(np.empty(0, np.int32), rows, tables, growing, e, group, sums, widest, control)
         else:
             done = sweep_lanes(np.empty(0, np.int16), rows, tables, growing, e, group, sums, widest, control)
@@ -146,7 +152,7 @@ def keep_swept(rows, rules, tables, growing, n_cuts, sums, swept, own, wrong):
         at = growing.ends[e + 1]
         for s in range(2):
             to = swept.left[c] if s == 0 else swept.right[c]
-            splits = Splits(growing.low[e, s], growing.high[e, s])
+            splits = SecondSplits(growing.low[e, s], growing.high[e, s])
             first_split_values(sums[e, s], splits, rows, rules, tables.rounded.shift, 4, own, none, values, to)
             if error > 0:
                 for h in range(4):

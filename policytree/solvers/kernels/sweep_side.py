@@ -14,7 +14,7 @@ import numpy as np
 
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.lane_code import add_lanes, lane_one, lane_two
-from policytree.solvers.kernels.layout import LANES, STOP, Splits, i4, i8, int_1d, int_3d, long_1d
+from policytree.solvers.kernels.layout import LANES, STOP, SecondSplits, i4, i8, int_1d, int_3d, long_1d
 from policytree.solvers.kernels.pair_tables import cumulate, scan
 from policytree.solvers.kernels.sweep_tables import add_rows, shorter_first
 
@@ -25,7 +25,7 @@ class Side(NamedTuple):
     side: i8  # 0: the left side grows; 1: the right one
     index: int_1d  # rows in the order of the root feature
     ends: long_1d
-    low: int_3d  # (cuts, 2, places by price): as in Splits
+    low: int_3d  # (cuts, 2, places by price): as in SecondSplits
     high: int_3d
 
 
@@ -237,6 +237,15 @@ def sweep_pairs(rows, rules, tables, growing, first, n_cuts, extremes, control):
                              index, a, b)  # fmt: skip
                     cumulate(h3[k], c3[k], R, W)
                 subtract(tables.totals[at : at + size], c, d)
-                scan(c3, R, W, rules, extremes, Splits(growing.low[e, side], growing.high[e, side]), f_at, g_at)
-                scan(d3, R, W, rules, extremes, Splits(growing.low[e, 1 - side], growing.high[e, 1 - side]), f_at, g_at)
+                scan(c3, R, W, rules, extremes, SecondSplits(growing.low[e, side], growing.high[e, side]), f_at, g_at)
+                scan(
+                    d3,
+                    R,
+                    W,
+                    rules,
+                    extremes,
+                    SecondSplits(growing.low[e, 1 - side], growing.high[e, 1 - side]),
+                    f_at,
+                    g_at,
+                )
     return True

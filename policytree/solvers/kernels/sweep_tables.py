@@ -94,7 +94,7 @@ def fill_totals(rows, rounded, K, where, totals):
 @kernel
 def lanes_of(losses, rules):
     """How many root cuts go side by side: sixteen where sums fit 16 bits; none for several planes."""
-    if rules.n_losses > 1 or len(rules.minima) > 0:
+    if rules.n_losses != 1 or len(rules.minima) > 0:
         return 0
     below = 0
     above = 0

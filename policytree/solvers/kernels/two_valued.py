@@ -17,9 +17,11 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from policytree.solvers.kernels.compiling import kernel
-from policytree.solvers.kernels.layout import FORBIDDEN, LANES, Splits, i4, int_1d, int_2d, int_3d, long_2d
+from policytree.solvers.kernels.layout import FORBIDDEN, LANES, SecondSplits, i4, int_1d, int_2d, int_3d, long_2d
 from policytree.solvers.kernels.pair_tables import scan
 from policytree.solvers.kernels.sums import costly
+
+FEWEST = 4  # two-valued features that make a block
 
 
 class Block(NamedTuple):
@@ -37,7 +39,7 @@ class BlockScratch(NamedTuple):
 
     table: int_3d
     extremes: int_2d
-    splits: Splits
+    splits: SecondSplits
 
 
 @kernel(separate=True)
@@ -47,7 +49,7 @@ def block_size(rows, rules):
     for f in range(len(rows.bins)):
         n += rows.bins[f] == 2
     K = rules.n_losses + len(rules.minima)
-    return n if n >= 4 and not costly(rules) and K * rows.n * n <= 1 << 26 else 0
+    return n if n >= FEWEST and not costly(rules) and K * rows.n * n <= 1 << 26 else 0
 
 
 @kernel
@@ -145,7 +147,7 @@ def block_scratch(rules, size):
     return BlockScratch(
         np.empty((K, 2, size + 1), np.int32),
         np.empty((4, size + 1), np.int32),
-        Splits(np.zeros(size + 3, np.int32), np.zeros(size + 3, np.int32)),
+        SecondSplits(np.zeros(size + 3, np.int32), np.zeros(size + 3, np.int32)),
     )
 
 

@@ -2,15 +2,15 @@
 
 Cost: a block of m rows takes one row of the block for each column that is on; a scan takes n * width steps in
 vectors.
-Symbols: see pair_layout.py; ``s``, ``t`` say whether column k, j is on (1) or off (0).
+Symbols: see block_layout.py; ``s``, ``t`` say whether column k, j is on (1) or off (0).
 """
 
 import numpy as np
 
+from policytree.solvers.kernels.block_layout import UNKNOWN, Blocks, PairRows, PairScratch, Size, byte_2d, sums_2d
+from policytree.solvers.kernels.block_vectors import add_rows_to_block, scan_less, scan_one, scan_three
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.layout import INF, STOP, SWEEPS, TWO, codes_2d, i8, int_1d, long_1d
-from policytree.solvers.kernels.pair_layout import UNKNOWN, Blocks, PairRows, PairScratch, Size, byte_2d, sums_2d
-from policytree.solvers.kernels.pair_vectors import add_rows_to_block, scan_less, scan_one, scan_three
 
 
 @kernel(takes=(codes_2d, long_1d, long_1d, sums_2d, int_1d, int_1d, byte_2d))

@@ -1,11 +1,24 @@
 """Depth four by blocks of pair sums: every column as the first of four splits, with bounds.
 
 Cost: two values of depth two for each pair of columns that bounds leave open.
-Symbols: see pair_layout.py; ``s`` says whether column k is on (1) or off (0).
+Symbols: see block_layout.py; ``s`` says whether column k is on (1) or off (0).
 """
 
 import numpy as np
 
+from policytree.solvers.kernels.block_layout import (
+    EXACT,
+    KEY1,
+    KEY2,
+    ROOT,
+    UNKNOWN,
+    VALUE,
+    Blocks,
+    PairRows,
+    PairScratch,
+    Size,
+)
+from policytree.solvers.kernels.block_sums import ascending, pair_value
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.layout import (
     CACHE,
@@ -20,24 +33,11 @@ from policytree.solvers.kernels.layout import (
     long_1d,
     long_2d,
 )
-from policytree.solvers.kernels.pair_layout import (
-    EXACT,
-    KEY1,
-    KEY2,
-    ROOT,
-    UNKNOWN,
-    VALUE,
-    Blocks,
-    PairRows,
-    PairScratch,
-    Size,
-)
-from policytree.solvers.kernels.pair_sums import ascending, pair_value
 
 
 @kernel(separate=True)
 def pair_bounds(k, s, node, size, control, bounds):
-    """Bounds of the same for every column j, bounds[t * n + j].
+    """Bounds of what :func:`pair_value` would return for column k (side s) with every column j, bounds[t * n + j].
 
     The value where it is known; else a leaf or two leaves, and larger sets less what their other rows can cost: each
     column's own side, and the root's pair.

@@ -1,7 +1,7 @@
 """Vectors for blocks of pair sums, written as LLVM instructions: LLVM widens short integers if left to itself.
 
 Cost: a row adds a whole row of the block for each column that is on; a scan reads every entry once.
-Symbols: see pair_layout.py.
+Symbols: see block_layout.py.
 """
 
 from llvmlite import ir
@@ -9,7 +9,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from policytree.solvers.kernels.pair_layout import BYTES
+from policytree.solvers.kernels.block_layout import BYTES
 
 AT_ONCE = 6  # vectors of a row that are added at once
 

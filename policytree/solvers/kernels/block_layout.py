@@ -92,7 +92,7 @@ class Blocks(NamedTuple):
 
 
 class PairScratch(NamedTuple):
-    """Arrays of one worker; see pair_sums.pair_value."""
+    """Arrays of one worker; see block_sums.pair_value."""
 
     sums_both: sums_1d  # (n * n * width)
     complement: sums_1d  # (n * width)
