@@ -112,7 +112,7 @@ def _compute(job: Job, study: Study, interrupts: _Interrupts) -> Result:
             if job.honest is None:
                 estimator.fit(**data)
             else:
-                split = {"honest": job.honest, "level": job.level, "random_state": job.seed}
+                split: dict = {"honest": job.honest, "level": job.level, "random_state": job.seed}
                 honest = honest_leaf_summary(estimator, **split, **data)
             interrupts.check()
         caught: dict[str, str] = {}

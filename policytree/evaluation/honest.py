@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import check_random_state
 
+from policytree.annotations import Column, PerTreatment, Seed, Table
 from policytree.checks import check_level
 from policytree.evaluation.best_arm import BestComparison, compare_with_best
 from policytree.evaluation.estimates import Estimate
-from policytree.evaluation.inputs import check_direction
 from policytree.evaluation.leaves import leaf_summary
-from policytree.evaluation.refits import Data, fit_finished
+from policytree.evaluation.refits import Data, checked_direction, fit_finished
 from policytree.evaluation.values import policy_difference, policy_value
 from policytree.exceptions import InputError
 from policytree.weighting.costs import treatment_costs
@@ -52,20 +52,20 @@ class HonestLeaves:
 
 
 def honest_leaf_summary(
-    estimator,
-    Y,
-    T,
+    estimator: Any,
+    Y: Column,
+    T: Column,
     *,
-    X,
-    W=None,
-    propensity=None,
-    groups=None,
-    strata=None,
-    sample_weight=None,
-    sample_treatment_costs=None,
-    honest=0.5,
+    X: Table,
+    W: Table | None = None,
+    propensity: PerTreatment | None = None,
+    groups: Column | None = None,
+    strata: Column | Table | None = None,
+    sample_weight: Column | None = None,
+    sample_treatment_costs: PerTreatment | None = None,
+    honest: float | Column = 0.5,
     level: float = 0.95,
-    random_state=None,
+    random_state: Seed = None,
 ) -> HonestLeaves:
     """Learn a tree from some rows and summarise its leaves by the others, which had no say in it.
 
@@ -99,8 +99,9 @@ def honest_leaf_summary(
     Athey and Imbens (2016), Recursive partitioning for heterogeneous causal effects, PNAS 113(27), 7353-7360.
     """
     check_level(level)
-    direction = getattr(estimator, "direction", "maximize")
-    check_direction(direction)
+    direction = checked_direction(estimator)
+    if not hasattr(estimator, "apply"):
+        raise InputError(f"{type(estimator).__name__} has no leaves (no apply); use DRPolicyTree.")
     seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata)
     costs = None
     if sample_treatment_costs is not None:

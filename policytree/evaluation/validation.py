@@ -90,7 +90,9 @@ class Validation:
         level : float
         """
         rows = self.judged()
-        groups = None if seen.groups is None else np.unique(seen.groups[rows], return_inverse=True)[1]
+        groups = seen.groups
+        if groups is not None and len(rows) < seen.n:
+            groups = np.unique(groups[rows], return_inverse=True)[1]
         options: dict[str, Any] = {"groups": groups, "level": level}
         options["sample_weight"] = None if seen.sample_weight is None else seen.sample_weight[rows]
         if self.kind == SEQUENTIAL:
