@@ -336,6 +336,7 @@ class Sideways(Fake):
         (Fake(), {"cv": np.arange(300) % 4}, "one cluster in different folds"),
         (Fake(), {"validation": "nested"}, "validation must be 'repeated', 'sequential' or 'split'"),
         (Fake(), {"validation": "split", "n_repeats": 2}, "judges every row once; leave n_repeats out"),
+        (Fake(), {"n_jobs": 0}, "n_jobs must be a nonzero integer or None; got 0"),
         (Fake(), {"n_repeats": 0}, "n_repeats must be a whole number of at least 1, 'adaptive' or None"),
         (
             Fake(),

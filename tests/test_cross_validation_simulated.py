@@ -65,12 +65,12 @@ def test_known_propensity_of_many_forms_gives_the_same_table(rng):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["no effect, n=300, 2 arms", "effects, n=300, 2 arms"])
 def test_held_out_intervals_cover_the_rules_that_were_judged(name):
-    """Two cells of benchmarks/held_out_coverage.py: three Monte-Carlo errors below 95 % of 150 runs are 89.7 %."""
+    """Two cells of benchmarks/held_out_coverage.py: three Monte-Carlo errors below 95 % of 120 runs are 89.0 %."""
     with benchmark_script("held_out_coverage") as script, script.unwatched():
         cell = next(cell for cell in script.cells() if cell.name == name)
-        records = [record for seed in range(150) for record in script.one_run(cell, seed, ("repeated",))]
+        records = [record for seed in range(120) for record in script.one_run(cell, seed, ("repeated",))]
     table = script.summary(pd.DataFrame(records)).set_index("procedure")
-    assert (table.loc["repeated", ["value", "difference", "against best"]] >= 89.7).all()
+    assert (table.loc["repeated", ["value", "difference", "against best"]] >= 89.0).all()
     assert table.loc["repeated", "worse"] <= 5.0
     assert 1.0 < table.loc["repeated", "width ratio"] < 1.25
     assert table.loc["repeated", "difference"] >= table.loc["single", "difference"]

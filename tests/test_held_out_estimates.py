@@ -225,6 +225,9 @@ def test_verdicts_follow_the_comparison_with_the_best(direction):
     nothing = verdict(direction, (0.0, 0.0))
     assert nothing.reason is Reason.TREE_NOT_BETTER and nothing.rule.startswith("always ")
     assert "not shown better" in str(nothing) and "may be as good" in str(nothing)
+    assert good.beats_status_quo and "what people got" not in str(good)
+    assert not nothing.beats_status_quo
+    assert f"; {nothing.rule} is not shown better than what people got" in str(nothing)
     bad = verdict(direction, (-1.0, -1.0))
     assert bad.reason is Reason.TREE_WORSE and not bad.use_tree
     assert bad.plug_in_better is not None and "a rule that is no tree is better still" in str(bad)

@@ -17,6 +17,7 @@ from policytree import (
 )
 from policytree.evaluation.simultaneous import critical_values, smallest
 from tests.simulations import benchmark_script
+from tests.test_cross_validation import Fake
 
 
 @pytest.fixture
@@ -143,6 +144,17 @@ def test_honest_leaves_are_those_of_the_other_rows(trial):
     assert found.against_best.better
     again = honest_leaf_summary(model, **trial, honest=judged)
     pd.testing.assert_frame_equal(again.leaves, found.leaves)
+
+
+def test_learners_without_outcomes_or_leaves_are_named(trial):
+    with pytest.raises(InputError, match="PolicyTree does not estimate its own rewards"):
+        honest_leaf_summary(PolicyTree(), **trial)
+
+    class NoLeaves(Fake):
+        pass
+
+    with pytest.raises(InputError, match="NoLeaves has no leaves"):
+        honest_leaf_summary(NoLeaves(), **trial)
 
 
 @pytest.mark.parametrize(

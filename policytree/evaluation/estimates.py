@@ -33,7 +33,8 @@ class Estimate:
         Clusters with positive weight; equal to ``n`` without clusters.
     influence : ndarray of shape (n_rows,)
         Each row's influence on ``value``; they sum to zero. Subtract those of two estimates on the same rows to get the
-        influence of their difference.
+        influence of their difference. Of a repeated cross-fitting, the mean over the repetitions: then the standard
+        error is larger than the one that belongs to them.
     degrees_of_freedom : int
         Of the interval's Student t.
     between_variance : float

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.utils.validation import has_fit_parameter
 
+from policytree.annotations import Column, PerTreatment, Seed, Table
 from policytree.checks import check_level
 from policytree.evaluation.best_arm import BestComparison, compare_with_best, possibly_best
 from policytree.evaluation.estimates import Estimate
-from policytree.evaluation.inputs import check_direction
-from policytree.evaluation.refits import Data, Judged, Refitter
+from policytree.evaluation.refits import Data, Judged, Refitter, checked_direction
 from policytree.evaluation.tables import PLUG_IN, POLICY, STATUS_QUO, PolicyValueTable, Repetition
 from policytree.evaluation.validation import FEWEST_REPEATS, REPEATED, SMALL_SHARE, Validation, draw_validation
 from policytree.evaluation.verdict import decide
@@ -24,22 +23,23 @@ from policytree.weighting.observed import Observed, observe
 
 
 def cross_val_policy_value(
-    estimator,
-    Y,
-    T,
+    estimator: Any,
+    Y: Column,
+    T: Column,
     *,
-    X,
-    W=None,
-    propensity=None,
-    groups=None,
-    sample_weight=None,
-    sample_treatment_costs=None,
+    X: Table,
+    W: Table | None = None,
+    propensity: PerTreatment | None = None,
+    groups: Column | None = None,
+    strata: Column | Table | None = None,
+    sample_weight: Column | None = None,
+    sample_treatment_costs: PerTreatment | None = None,
     rivals: Mapping[str, Any] | None = None,
     validation: str = REPEATED,
-    cv=None,
-    n_repeats=None,
+    cv: int | Column | Any = None,
+    n_repeats: int | str | None = None,
     level: float = 0.95,
-    random_state=None,
+    random_state: Seed = None,
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> PolicyValueTable:
@@ -88,6 +88,8 @@ def cross_val_policy_value(
         Known assignment probabilities, in any form that ``RewardEstimator.fit`` takes.
     groups : array of shape (n,), optional
         Clusters; never split between folds.
+    strata : array of shape (n,) or table, optional
+        Blocks within which treatment was assigned; drawn folds are balanced over them (:meth:`RewardEstimator.fit`).
     sample_weight : array of shape (n,), optional
         Weights of the rows, in fitting and in the averages.
     sample_treatment_costs : optional
@@ -144,8 +146,8 @@ def cross_val_policy_value(
     American Statistical Association 119(546), 1434-1445 (why naive errors of cross-validation are too small).
     """
     check_level(level)  # before the work, not after
-    direction = _direction(estimator)
-    seen = observe(Y, T, sample_weight=sample_weight, groups=groups)
+    direction = checked_direction(estimator)
+    seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata)
     costs = None
     if sample_treatment_costs is not None:
         costs = seen.frame(treatment_costs(sample_treatment_costs, seen.n, seen.treatments))
@@ -274,18 +276,6 @@ def _agreement(estimator, data: Data, validation: Validation, repetitions: list[
     shown = np.asarray(estimator.predict(data.covariates(rows)["X"]))
     weight = None if data.seen.sample_weight is None else data.seen.sample_weight[rows]
     return float(np.mean([np.average(shown == r.policy, weights=weight) for r in repetitions]))
-
-
-def _direction(estimator) -> str:
-    """Return the estimator's direction; refuse estimators that cannot be refitted from outcomes."""
-    if not has_fit_parameter(estimator, "propensity"):
-        raise InputError(
-            f"{type(estimator).__name__} does not estimate its own rewards, so it cannot be refitted inside the folds; "
-            "use DRPolicyTree, or hold rows out yourself and call policy_value."
-        )
-    direction = getattr(estimator, "direction", "maximize")
-    check_direction(direction)
-    return direction
 
 
 def _checked_rivals(rivals: Mapping[str, Any] | None, treatments: np.ndarray) -> Mapping[str, Any]:

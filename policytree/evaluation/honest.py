@@ -11,15 +11,14 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import check_random_state
 
+from policytree.annotations import Column, PerTreatment, Seed, Table
 from policytree.checks import check_level
 from policytree.evaluation.best_arm import BestComparison, compare_with_best
 from policytree.evaluation.estimates import Estimate
-from policytree.evaluation.inputs import check_direction
 from policytree.evaluation.leaves import leaf_summary
-from policytree.evaluation.refits import Data, fit_finished
+from policytree.evaluation.refits import Data, checked_direction, fit_finished
 from policytree.evaluation.values import policy_difference, policy_value
 from policytree.exceptions import InputError
-from policytree.folds import make_folds
 from policytree.weighting.costs import treatment_costs
 from policytree.weighting.observed import Observed, observe
 
@@ -53,19 +52,20 @@ class HonestLeaves:
 
 
 def honest_leaf_summary(
-    estimator,
-    Y,
-    T,
+    estimator: Any,
+    Y: Column,
+    T: Column,
     *,
-    X,
-    W=None,
-    propensity=None,
-    groups=None,
-    sample_weight=None,
-    sample_treatment_costs=None,
-    honest=0.5,
+    X: Table,
+    W: Table | None = None,
+    propensity: PerTreatment | None = None,
+    groups: Column | None = None,
+    strata: Column | Table | None = None,
+    sample_weight: Column | None = None,
+    sample_treatment_costs: PerTreatment | None = None,
+    honest: float | Column = 0.5,
     level: float = 0.95,
-    random_state=None,
+    random_state: Seed = None,
 ) -> HonestLeaves:
     """Learn a tree from some rows and summarise its leaves by the others, which had no say in it.
 
@@ -76,7 +76,7 @@ def honest_leaf_summary(
     ----------
     estimator : DRPolicyTree or the like
         As in :func:`policytree.cross_val_policy_value`, with ``apply``; it is cloned.
-    Y, T, X, W, propensity, groups, sample_weight, sample_treatment_costs
+    Y, T, X, W, propensity, groups, strata, sample_weight, sample_treatment_costs
         As in :func:`policytree.cross_val_policy_value`.
     honest : float in (0, 1), or array of shape (n,) of bool, or of row positions
         The share of rows that judge, drawn in balance over treatments, no cluster divided; or which rows.
@@ -99,9 +99,10 @@ def honest_leaf_summary(
     Athey and Imbens (2016), Recursive partitioning for heterogeneous causal effects, PNAS 113(27), 7353-7360.
     """
     check_level(level)
-    direction = getattr(estimator, "direction", "maximize")
-    check_direction(direction)
-    seen = observe(Y, T, sample_weight=sample_weight, groups=groups)
+    direction = checked_direction(estimator)
+    if not hasattr(estimator, "apply"):
+        raise InputError(f"{type(estimator).__name__} has no leaves (no apply); use DRPolicyTree.")
+    seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata)
     costs = None
     if sample_treatment_costs is not None:
         costs = seen.frame(treatment_costs(sample_treatment_costs, seen.n, seen.treatments))
@@ -130,10 +131,7 @@ def _judging_rows(honest, seen: Observed, random_state) -> np.ndarray:
             raise InputError(f"honest must be a share between 0 and 1, or rows; got {honest!r}.")
         share = Fraction(float(honest)).limit_denominator(10)
         share = min(max(share, Fraction(1, 10)), Fraction(9, 10))
-        folds = make_folds(
-            seen.n, share.denominator, strata=seen.arm, stratum_names=seen.treatments, groups=seen.groups,
-            random_state=check_random_state(random_state),
-        )  # fmt: skip
+        folds = seen.folds(share.denominator, check_random_state(random_state))
         return folds.fold < share.numerator
     given = np.asarray(honest)
     if given.dtype == bool and given.shape == (seen.n,):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from policytree.annotations import Column, Table
 from policytree.checks import check_level, treatment_codes
 from policytree.evaluation.inputs import arm_codes, check_direction, column, reward_frame, rows_arguments
 from policytree.evaluation.simultaneous import critical_values, smallest
@@ -45,13 +47,13 @@ class LeafValue:
 
 
 def leaf_summary(
-    leaves,
-    policy,
-    rewards,
+    leaves: Any,
+    policy: Column | Table | Any,
+    rewards: Table,
     *,
-    T=None,
-    groups=None,
-    sample_weight=None,
+    T: Column | None = None,
+    groups: Column | None = None,
+    sample_weight: Column | None = None,
     direction: str | None = None,
     held_out: bool = False,
     level: float = 0.95,

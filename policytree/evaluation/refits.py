@@ -14,12 +14,25 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
+from policytree.evaluation.inputs import check_direction
 from policytree.evaluation.tuning import with_tuned_learners
 from policytree.evaluation.validation import Fit
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, UnseenValueWarning
 from policytree.types import Status
 from policytree.weighting.observed import Observed
 from policytree.weighting.propensities import is_constant
+
+
+def checked_direction(estimator) -> str:
+    """Return the estimator's direction; refuse estimators that cannot be refitted from outcomes."""
+    if not has_fit_parameter(estimator, "propensity"):
+        raise InputError(
+            f"{type(estimator).__name__} does not estimate its own rewards, so it cannot be refitted inside the folds; "
+            "use DRPolicyTree, or hold rows out yourself and call policy_value."
+        )
+    direction = getattr(estimator, "direction", "maximize")
+    check_direction(direction)
+    return direction
 
 
 def sliceable(table, argument: str, n: int):
@@ -89,6 +102,8 @@ class Data:
         arguments = self.observations(rows)
         arguments["sample_weight"] = None if seen.sample_weight is None else seen.sample_weight[rows]
         arguments["groups"] = None if seen.groups is None else seen.groups[rows]
+        if seen.strata is not None:
+            arguments["strata"] = seen.strata[rows]
         if self._costs is not None:
             arguments["sample_treatment_costs"] = self._costs.iloc[rows]
         return arguments
@@ -125,6 +140,7 @@ def refit(estimator, rivals: Mapping[str, Any], data: Data, fit: Fit) -> tuple[J
     """Learn from the training rows, judge the test rows; returns the fitted estimator too."""
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", UnseenValueWarning)  # rare categories of a fold: nothing to be done about
         fitted = fit_finished(estimator, data, fit.train)
         treatments, rows = pd.Index(data.seen.treatments), fit.test
         covariates = data.covariates(rows)
@@ -206,6 +222,8 @@ class Refitter:
 
     def __init__(self, estimator, rivals: Mapping[str, Any], data: Data, n_jobs, told: Callable[[Judged], None]):
         self._estimator, self._rivals, self._data, self._told = estimator, rivals, data, told
+        if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0):
+            raise InputError(f"n_jobs must be a nonzero integer or None; got {n_jobs!r}.")
         self._jobs = effective_n_jobs(n_jobs)
         self._tuned = False
 

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from policytree.annotations import Column, Table
 from policytree.evaluation.estimates import Estimate, mean_estimate
 from policytree.evaluation.inputs import policy_scores, reward_frame, rows_arguments
 from policytree.exceptions import InputError
 
 
-def policy_value(policy, rewards, *, groups=None, sample_weight=None, level: float = 0.95) -> Estimate:
+def policy_value(
+    policy: Column | Table | Any,
+    rewards: Table,
+    *,
+    groups: Column | None = None,
+    sample_weight: Column | None = None,
+    level: float = 0.95,
+) -> Estimate:
     """Value of a policy: the mean reward if everybody got what it recommends.
 
     Honest only if the rewards of a row, and the policy, come from models that have not seen the row: use held-out data,
@@ -51,7 +61,15 @@ def policy_value(policy, rewards, *, groups=None, sample_weight=None, level: flo
     return _checked_estimate(scores, groups, sample_weight, level)
 
 
-def policy_difference(a, b, rewards, *, groups=None, sample_weight=None, level: float = 0.95) -> Estimate:
+def policy_difference(
+    a: Column | Table | Any,
+    b: Column | Table | Any,
+    rewards: Table,
+    *,
+    groups: Column | None = None,
+    sample_weight: Column | None = None,
+    level: float = 0.95,
+) -> Estimate:
     """Value of policy ``a`` minus value of policy ``b`` on the same rows.
 
     Paired: the influence functions are subtracted, so rows on which both agree add no noise.

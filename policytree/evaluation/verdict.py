@@ -50,15 +50,20 @@ class Verdict:
         """Whether the tree is the rule to use."""
         return self.reason is Reason.TREE_BETTER
 
+    @property
+    def beats_status_quo(self) -> bool:
+        """Whether the rule to use is shown better than what people got."""
+        against = self.against_status_quo
+        return against is not None and _shown_better(against, self.against_best.direction)
+
     def __str__(self) -> str:
         best = self.against_best
-        shown = _shown(best, "tree - best treatment", best.level)
-        if best.direction == "minimize":
-            shown += "; lower is better"
+        lower = "; lower is better" if best.direction == "minimize" else ""
+        shown = _shown(best, "tree - best treatment", best.level) + lower
         if self.reason is Reason.TREE_BETTER:
             text = f"Use the policy tree: on held-out people it is better than every single treatment ({shown})"
         elif self.reason is Reason.STATUS_QUO_BETTER and self.against_status_quo is not None:
-            shown = _shown(self.against_status_quo, "the better of them - status quo", best.level)
+            shown = _shown(self.against_status_quo, "the better of them - status quo", best.level) + lower
             text = f"Keep the status quo: on held-out people it is better than the tree and every treatment ({shown})"
         else:
             how = "worse than" if self.reason is Reason.TREE_WORSE else "not shown better than"
@@ -66,8 +71,10 @@ class Verdict:
             others = [name for name in best.candidates if name != self.rule]
             if others:
                 text += f"; {_listed(others)} may be as good"
+        if self.reason is not Reason.STATUS_QUO_BETTER and not self.beats_status_quo:
+            text += f"; {self.rule} is not shown better than what people got"
         if self.plug_in_better is not None:
-            plug = _shown(self.plug_in_better, "plug-in rule - that", best.level)
+            plug = _shown(self.plug_in_better, f"plug-in rule - {self.rule}", best.level)
             text += f"; a rule that is no tree is better still ({plug})"
         return text + "."
 
@@ -81,6 +88,7 @@ class Verdict:
             "tree_minus_best_treatment": [best.value, best.lower, best.upper],
             "level": best.level,
             "possibly_best_treatments": list(best.candidates),
+            "beats_status_quo": self.beats_status_quo,
         }
 
 

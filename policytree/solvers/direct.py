@@ -196,14 +196,20 @@ class _Search:
         if self._useful_depth() < first:
             self.bound = self.best
             return
-        target = self._useful_depth()
+        self._deepen(first, roots, cuts)
+
+    def _deepen(self, first: int, roots: np.ndarray, cuts: np.ndarray) -> None:
+        """Depths from ``first`` on, one after the other; and the search over row sets, while that pays.
+
+        Shallower problems are cheap beside the last one, and each leaves an incumbent behind. Their bounds do not hold
+        for deeper trees.
+        """
+        node, target = self.node, self._useful_depth()
         if target > 3:
             self._grow([(-1, 0)], target)
         if self.by_sets:
             self.sets = RowSetSearch(node, -(-(self.best - self.floor) // node.penalty), self.clock)
             self.slice = self.sets.first_slice()
-        # Shallower problems first: cheap beside the last one, and each leaves an incumbent behind. Their bounds do not
-        # hold for deeper trees.
         for depth in range(first, target + 1):
             if depth > 3:
                 self._grow(expand(node, self.tree), target)
@@ -212,6 +218,7 @@ class _Search:
             if self._work_on_sets():
                 return
             self.final = depth == target
+            # Without a depth limit, trees end where another leaf costs more than is left to gain.
             by_price = self.problem_depth == UNLIMITED and target < self.most_leaves - 1
             self.depth = UNLIMITED if self.final and by_price else depth
             self._all_rounds(roots, cuts)
