@@ -18,7 +18,11 @@ from policytree.estimators.doubly_robust import DRPolicyTree as DRPolicyTree
 from policytree.estimators.path import TreePath as TreePath
 from policytree.estimators.path import tree_path as tree_path
 from policytree.estimators.policy import PolicyTree as PolicyTree
+from policytree.evaluation.effect_regressions import best_linear_projection as best_linear_projection
+from policytree.evaluation.effect_regressions import calibration_test as calibration_test
+from policytree.evaluation.effects import average_effect as average_effect
 from policytree.evaluation.held_out import cross_val_policy_value as cross_val_policy_value
+from policytree.evaluation.heterogeneity import heterogeneity_test as heterogeneity_test
 from policytree.evaluation.honest import honest_leaf_summary as honest_leaf_summary
 from policytree.evaluation.leaves import leaf_summary as leaf_summary
 from policytree.evaluation.values import policy_difference as policy_difference
@@ -27,10 +31,13 @@ from policytree.exceptions import BalanceWarning as BalanceWarning
 from policytree.exceptions import InputError as InputError
 from policytree.exceptions import OverlapWarning as OverlapWarning
 from policytree.exceptions import SearchWarning as SearchWarning
+from policytree.exceptions import UnseenValueWarning as UnseenValueWarning
 from policytree.guesses.reference import ReferenceGuesses as ReferenceGuesses
 from policytree.plotting import PolicyTreeDisplay as PolicyTreeDisplay
 from policytree.plotting import PolicyValueDisplay as PolicyValueDisplay
 from policytree.plotting import plot_tree as plot_tree
+from policytree.study_check import check_rewards as check_rewards
+from policytree.study_check import check_study as check_study
 from policytree.tree import Tree as Tree
 from policytree.types import Guesses as Guesses
 from policytree.types import Status as Status

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import decimal
+import numbers
 from dataclasses import dataclass
 
 import narwhals.stable.v2 as nw
@@ -59,7 +61,8 @@ class FeatureEncoder:
             array = np.asarray(X)
             if array.ndim != 2:
                 raise InputError(f"{argument} must be a table with rows and columns; got {array.ndim} dimension(s).")
-            return cls(tuple(Feature(f"x{j}") for j in range(array.shape[1])), False, argument)
+            gaps = np.isnan(array).any(axis=0) if array.dtype.kind == "f" else np.zeros(array.shape[1], dtype=bool)
+            return cls(tuple(Feature(f"x{j}", has_missing=bool(gap)) for j, gap in enumerate(gaps)), False, argument)
         columns = {str(name): frame.get_column(name) for name in frame.columns}
         return cls(tuple(_learn_feature(*named, argument) for named in columns.items()), True, argument)
 
@@ -92,6 +95,14 @@ class FeatureEncoder:
         self._refuse_infinite(out)
         return out
 
+    def values(self, X, j: int) -> list:
+        """The values of column ``j`` as the user gave them."""
+        frame = _named_frame(X)
+        if frame is None or not self.named:
+            return np.asarray(X)[:, j].tolist()
+        names = {str(name): name for name in frame.columns}
+        return frame.get_column(names[self.features[j].name]).to_list()
+
     def _refuse_infinite(self, X: np.ndarray) -> None:
         bad = np.flatnonzero(np.isinf(X).any(axis=0))
         if len(bad):
@@ -112,15 +123,39 @@ def _as_float(X, argument: str) -> np.ndarray:
         ) from error
 
 
+def is_missing(value) -> bool:
+    """Whether a value of a table's column is none: None, NaN, or pandas' marks."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
+
+
+def object_numbers(values) -> np.ndarray | None:
+    """Numbers and booleans that stand in a list, perhaps with gaps (None, NaN), as float64; None if others stand there.
+
+    A table's column of Python objects is what the same column is after a CSV file: numbers, if all are.
+    """
+    out = np.full(len(values), np.nan)
+    for i, value in enumerate(values):
+        if isinstance(value, (numbers.Real, decimal.Decimal, np.bool_)):
+            out[i] = float(value)
+        elif not is_missing(value):
+            return None
+    return out
+
+
 def _is_category(column) -> bool:
-    return isinstance(column.dtype, (nw.String, nw.Categorical, nw.Enum, nw.Object))
+    return isinstance(column.dtype, (nw.String, nw.Categorical, nw.Enum, nw.Object)) and not _object_numbers(column)
+
+
+def _object_numbers(column) -> bool:
+    return isinstance(column.dtype, nw.Object) and object_numbers(column.to_list()) is not None
 
 
 def _learn_feature(name: str, column, argument: str) -> Feature:
     dtype = column.dtype
     if _is_category(column):
         try:
-            values = {v for v in column.to_list() if v is not None and v == v}
+            every = column.to_list()
+            values = {v for v in every if not is_missing(v)}
         except (TypeError, ValueError) as error:
             raise InputError(
                 f"Column {name!r} of {argument} holds lists or tables; turn it into numbers or text, or leave it out."
@@ -129,12 +164,13 @@ def _learn_feature(name: str, column, argument: str) -> Feature:
             ordered = sorted(values)
         except TypeError:
             ordered = sorted(values, key=lambda v: (str(type(v)), str(v)))
-        return Feature(name, CATEGORICAL, tuple(ordered))
-    if not (dtype.is_numeric() or isinstance(dtype, nw.Boolean)):
+        return Feature(name, CATEGORICAL, tuple(ordered), any(is_missing(v) for v in every))
+    if not (dtype.is_numeric() or isinstance(dtype, (nw.Boolean, nw.Object))):
         raise InputError(
             f"Column {name!r} of {argument} has type {dtype}; turn it into numbers or text, or leave it out."
         )
-    return Feature(name)
+    gaps = np.isnan(_encode_column(Feature(name), column, argument)).any()
+    return Feature(name, has_missing=bool(gaps))
 
 
 def _encode_column(feature: Feature, column, argument: str) -> np.ndarray:
@@ -147,6 +183,10 @@ def _encode_column(feature: Feature, column, argument: str) -> np.ndarray:
         raise InputError(
             f"Column {feature.name!r} of {argument} held numbers at fit and holds text now; convert it to numbers."
         )
+    if isinstance(column.dtype, nw.Object):
+        values = object_numbers(column.to_list())
+        assert values is not None, "checked above"
+        return values
     if isinstance(column.dtype, nw.Boolean):
         column = column.cast(nw.Float64)
     return column.cast(nw.Float64).to_numpy().astype(np.float64)

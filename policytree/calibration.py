@@ -7,16 +7,20 @@ from numbers import Integral
 
 import numpy as np
 import pandas as pd
+from scipy.stats import t as student_t
 
-from policytree.checks import numbers, per_treatment, weights
+from policytree.checks import group_codes, numbers, per_treatment, weights
 from policytree.exceptions import InputError
 
 LARGE_MISCALIBRATION = 0.2  # of the propensity: inverse weights are then off by a fifth
-CERTAIN = 4.0  # standard errors: beyond chance, however many bins and treatments are looked at
+CERTAIN = 4.0  # standard errors: beyond chance, however many treatments are looked at
+FALSE_ALARMS = 0.01  # of tables of right propensities, however many bins and treatments they have
 ENOUGH_ROWS = 10  # of a treatment, to say anything about its outcome model
 
 
-def calibration_table(propensity: pd.DataFrame, T, *, n_bins: int = 10) -> pd.DataFrame:
+def calibration_table(
+    propensity: pd.DataFrame, T, *, n_bins: int = 10, sample_weight=None, groups=None
+) -> pd.DataFrame:
     """Whether those said to have a 30 % chance of a treatment got it in 30 % of the cases.
 
     Parameters
@@ -26,34 +30,68 @@ def calibration_table(propensity: pd.DataFrame, T, *, n_bins: int = 10) -> pd.Da
     T : column of n labels
     n_bins : int
         Bins of equal size by propensity (fewer where values tie).
+    sample_weight : column of n numbers >= 0, optional
+        Weights of the rows in the means.
+    groups : column of n cluster labels, optional
+        Rows of one cluster got their treatments together, as in a trial that randomises villages.
 
     Returns
     -------
     DataFrame with index (treatment, bin)
-        rows, predicted (mean propensity), observed (share that got it), standard_error (of observed, if
-        predicted is true).
+        rows, clusters (both with positive weight), predicted (mean propensity), observed (share that got it),
+        standard_error (of observed, if predicted is true; with groups, from the clusters' sums).
 
     Raises
     ------
     InputError
-        If ``propensity`` or ``T`` cannot be used, or ``n_bins`` is no integer >= 1.
+        If an argument cannot be used; the message names it.
 
     Warns
     -----
     UserWarning
-        If some bin's share that got the treatment is more than a fifth off its propensity, beyond four standard errors.
+        If some bin's share that got the treatment is more than a fifth off its propensity, beyond chance: of tables of
+        right propensities, about one in a hundred warns, however many bins there are (Bonferroni, by Student's t with
+        the bin's clusters less one as degrees of freedom).
     """
     p, arm, labels = per_treatment(propensity, T)
+    w = weights(sample_weight, len(p))
+    cluster = group_codes(groups, len(p))
     frames = {}
     for k, label in enumerate(labels):
-        frame = pd.DataFrame({"predicted": p[:, k], "observed": arm == k, "noise": p[:, k] * (1 - p[:, k])})
-        grouped = frame.groupby(_equal_bins(p[:, k], n_bins))
-        frames[label] = grouped[["predicted", "observed"]].mean()
-        frames[label].insert(0, "rows", grouped.size())
-        frames[label]["standard_error"] = np.sqrt(grouped["noise"].sum()) / frames[label]["rows"]
+        columns = {"predicted": p[:, k], "observed": arm == k, "bin": _equal_bins(p[:, k], n_bins)}
+        columns["weight"] = np.ones(len(p)) if w is None else w
+        columns["cluster"] = np.arange(len(p)) if cluster is None else cluster
+        frame = pd.DataFrame(columns)
+        frames[label] = _calibration_of_bins(frame[frame["weight"] > 0.0], len(labels), clustered=cluster is not None)
     table = pd.concat(frames, names=["treatment", "bin"])
     _warn_miscalibrated(table)
-    return table
+    return table.drop(columns="certain")
+
+
+def _calibration_of_bins(frame: pd.DataFrame, n_tables: int, *, clustered: bool) -> pd.DataFrame:
+    """One treatment's bins: means, the standard error of the share that got it if its propensity is true.
+
+    ``certain`` says how many standard errors are beyond chance.
+    """
+    w, p = frame["weight"], frame["predicted"]
+    parts = {"total": w, "predicted": w * p, "observed": w * frame["observed"], "noise": w**2 * p * (1.0 - p)}
+    parts["cubed"] = w**3 * p * (1.0 - p) * np.abs(1.0 - 2.0 * p)
+    summed = pd.DataFrame(parts).groupby(frame["bin"]).sum()
+    variance = summed["noise"]
+    keys = [frame["bin"], frame["cluster"]]
+    if clustered:
+        gaps = (w * (frame["observed"] - p)).groupby(keys).sum()
+        variance = (gaps**2).groupby(level="bin").sum()
+    table = pd.DataFrame({"rows": frame.groupby("bin").size()})
+    table["clusters"] = frame.groupby("bin")["cluster"].nunique()
+    table["predicted"] = summed["predicted"] / summed["total"]
+    table["observed"] = summed["observed"] / summed["total"]
+    table["standard_error"] = np.sqrt(variance) / summed["total"]
+    # Few expected rows, or few heavy ones, make shares skewed: by the second term of Cornish and Fisher's expansion.
+    certain = student_t.ppf(1.0 - FALSE_ALARMS / (2 * n_tables * len(table)), np.maximum(table["clusters"] - 1, 1))
+    skewness = np.divide(summed["cubed"], summed["noise"] ** 1.5, where=summed["noise"] > 0, out=np.zeros(len(table)))
+    table["certain"] = certain + (certain**2 - 1.0) / 6.0 * skewness
+    return table.rename_axis(None)
 
 
 def _equal_bins(values: np.ndarray, n_bins: int) -> np.ndarray:
@@ -67,7 +105,7 @@ def _equal_bins(values: np.ndarray, n_bins: int) -> np.ndarray:
 
 def _warn_miscalibrated(table: pd.DataFrame) -> None:
     gap = (table["observed"] - table["predicted"]).abs()
-    off = gap.where(gap > CERTAIN * table["standard_error"], 0.0) / table["predicted"]
+    off = gap.where(gap > table["certain"] * table["standard_error"], 0.0) / table["predicted"]
     count = int((off > LARGE_MISCALIBRATION).sum())
     if count:
         treatment, part = off.idxmax()

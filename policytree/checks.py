@@ -171,6 +171,38 @@ def group_codes(groups, n: int) -> np.ndarray | None:
     return pd.factorize(series)[0].astype(np.int64)
 
 
+def stratum_codes(strata, n: int) -> np.ndarray | None:
+    """Blocks within which treatment was assigned as codes 0, 1, ...; shape (n,), int64, or None.
+
+    Parameters
+    ----------
+    strata : column of n labels, or table of several such columns
+        With several columns, every combination that occurs is a block.
+    n : int
+
+    Raises
+    ------
+    InputError
+        If values are missing or there are not n of them.
+    """
+    if strata is None:
+        return None
+    columns = [strata]
+    frame = as_pandas(strata)
+    if frame is not None and frame.shape[1] > 1:
+        columns = [frame.iloc[:, j] for j in range(frame.shape[1])]
+    elif frame is None and np.ndim(strata) == 2:
+        columns = list(np.asarray(strata).T)
+    codes = np.zeros(n, dtype=np.int64)
+    for column in columns:
+        series = as_series(column, "strata")
+        _check_length(series, n)
+        _refuse_missing(series, "give every row a stratum, for instance one of its own for 'unknown'.")
+        found = np.unique(series.astype(str).to_numpy(dtype=str), return_inverse=True)[1]
+        codes = np.unique(codes * (found.max() + 1) + found, return_inverse=True)[1].astype(np.int64)
+    return codes
+
+
 def weights(sample_weight, n: int, of: str = "Y") -> np.ndarray | None:
     """Row weights, shape (n,), float64 >= 0 and not all zero, or None.
 

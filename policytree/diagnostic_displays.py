@@ -140,12 +140,22 @@ class CalibrationDisplay:
         self.table = table
 
     @classmethod
-    def from_estimator(cls, estimator: Any, T: Column, *, n_bins: int = 10, ax: Any = None) -> CalibrationDisplay:
-        """Of a fitted RewardEstimator and the treatments it was fitted on."""
+    def from_estimator(
+        cls,
+        estimator: Any,
+        T: Column,
+        *,
+        n_bins: int = 10,
+        sample_weight: Column | None = None,
+        groups: Column | None = None,
+        ax: Any = None,
+    ) -> CalibrationDisplay:
+        """Of a fitted RewardEstimator and the treatments (weights, clusters) it was fitted on."""
         with warnings.catch_warnings():
             # the picture shows it
             warnings.filterwarnings("ignore", message="In .* bins the share", category=UserWarning)
-            table = calibration_table(_nuisance(estimator, "propensity"), T, n_bins=n_bins)
+            options: dict[str, Any] = {"n_bins": n_bins, "sample_weight": sample_weight, "groups": groups}
+            table = calibration_table(_nuisance(estimator, "propensity"), T, **options)
         return cls(table).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> CalibrationDisplay:

@@ -9,13 +9,15 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from policytree.checks import observed_propensity, refuse_weightless, treatment_codes, weights
+from policytree.checks import group_codes, observed_propensity, refuse_weightless, treatment_codes, weights
 from policytree.exceptions import BalanceWarning, InputError, OverlapWarning
 from policytree.weighting.covariates import Covariates
 
 LARGE_DIFFERENCE = 0.1  # standard deviations; the usual line, Austin (2009)
 LARGE_RATIO = 2.0  # of variances, or its inverse; Rubin (2001)
 FEW_EFFECTIVE = 0.1  # effective rows per row of a treatment
+LARGE_MEAN_WEIGHT = 0.1  # how far the mean inverse weight may be from one before it is worth a word
+CERTAIN = 3.0  # standard errors
 
 
 def effective_sample_size(weight) -> float:
@@ -25,7 +27,7 @@ def effective_sample_size(weight) -> float:
     return float(weight.sum() ** 2 / squares) if squares > 0.0 else 0.0
 
 
-def overlap_table(propensity: pd.DataFrame, T, *, floor: float = 0.01, sample_weight=None) -> pd.DataFrame:
+def overlap_table(propensity: pd.DataFrame, T, *, floor: float = 0.01, sample_weight=None, groups=None) -> pd.DataFrame:
     """How likely every treatment was, for everybody and for those who got it.
 
     Parameters
@@ -36,25 +38,32 @@ def overlap_table(propensity: pd.DataFrame, T, *, floor: float = 0.01, sample_we
     floor : float
         The clip, ``min_propensity``.
     sample_weight : column of n numbers, optional
+    groups : column of n cluster labels, optional
+        Rows of one cluster got their treatments together; for ``mean_weight_error`` only.
 
     Returns
     -------
     DataFrame, one row per treatment
-        rows, share; smallest, 1 %, 50 % and largest propensity of that treatment over all rows; share_at_floor; and
-        effective_rows: Kish's effective sample size of the inverse propensity weights of the rows that got it.
+        rows, share; smallest, 1 %, 50 % and largest propensity of that treatment over all rows; share_at_floor;
+        effective_rows: Kish's effective sample size of the inverse propensity weights of the rows that got it;
+        mean_weight: the mean over all rows of 1[T = k] / propensity of k, one if all is well; mean_weight_error: its
+        standard error if the propensities are right.
 
     Warns
     -----
     OverlapWarning
-        If more than one row in a hundred is at the floor for some treatment, or if the weighted rows of some treatment
-        are as good as less than a tenth of their number.
+        If more than one row in a hundred is at the floor for some treatment; if the weighted rows of some treatment are
+        as good as less than a tenth of their number; or if some mean_weight is more than a tenth off one, beyond three
+        standard errors.
     """
     p, arm, labels = observed_propensity(propensity, T)
     w = weights(sample_weight, len(p))
     w = np.ones(len(p)) if w is None else w
+    cluster = group_codes(groups, len(p))
     records = []
     for k in range(len(labels)):
         own = arm == k
+        inverse = np.where(own, 1.0 / np.where(own, p[:, k], 1.0), 0.0)
         low, percentile, middle, high = np.quantile(p[:, k], [0.0, 0.01, 0.5, 1.0])
         records.append(
             {
@@ -66,11 +75,27 @@ def overlap_table(propensity: pd.DataFrame, T, *, floor: float = 0.01, sample_we
                 "largest": high,
                 "share_at_floor": np.average(p[:, k] <= floor, weights=w),
                 "effective_rows": effective_sample_size(w[own] / p[own, k]),
+                "mean_weight": np.average(inverse, weights=w),
+                "mean_weight_error": _mean_weight_error(inverse, p[:, k], w, cluster),
             }
         )
     table = pd.DataFrame(records, index=pd.Index(labels, name="treatment"))
     _warn_overlap(table, floor)
     return table
+
+
+def _mean_weight_error(inverse, p, w, cluster) -> float:
+    """Standard error of the mean inverse weight under these propensities.
+
+    What they say for independent rows, ``sum w^2 (1 / p - 1)``; with clusters at least what their sums show.
+    """
+    if (p <= 0.0).any():
+        return np.inf
+    variance = (w**2 * (1.0 / p - 1.0)).sum()
+    if cluster is not None:
+        sums = np.bincount(cluster, weights=w * (inverse - 1.0))
+        variance = max(variance, sums @ sums)
+    return float(np.sqrt(variance) / w.sum())
 
 
 def _warn_overlap(table: pd.DataFrame, floor: float) -> None:
@@ -89,6 +114,17 @@ def _warn_overlap(table: pd.DataFrame, floor: float) -> None:
         warnings.warn(
             f"Weighted by inverse propensity, the {table.loc[worst, 'rows']} rows of treatment {worst!s} are as good "
             f"as {table.loc[worst, 'effective_rows']:.1f}: a few rows decide. Consider crump_trimming.",
+            OverlapWarning,
+            stacklevel=3,
+        )
+    off = (table["mean_weight"] - 1.0).abs()
+    off = off.where((off > LARGE_MEAN_WEIGHT) & (off > CERTAIN * table["mean_weight_error"]), 0.0)
+    worst = off.idxmax()
+    if off[worst] > 0.0:
+        warnings.warn(
+            f"The inverse weights of treatment {worst!s} have mean {table.loc[worst, 'mean_weight']:.2f} (standard "
+            f"error {table.loc[worst, 'mean_weight_error']:.2f}) instead of 1: the propensities do not fit. Use "
+            "another propensity model, name the design's strata, or method='doubly_robust_normalized'.",
             OverlapWarning,
             stacklevel=3,
         )

@@ -19,5 +19,9 @@ class OverlapWarning(UserWarning):
     """Estimated propensities leave some persons with almost no chance of some treatment."""
 
 
+class UnseenValueWarning(UserWarning):
+    """New rows have categories or gaps in a column that no training row had; the message says where they go."""
+
+
 class BalanceWarning(UserWarning):
     """After weighting, covariates still differ between treatments; the message says which, and by how much."""

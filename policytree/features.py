@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 NUMERIC = "numeric"
@@ -21,8 +21,11 @@ class Feature:
         Numeric features split by ``x <= threshold``; categorical ones by ``x == category``.
     categories : tuple
         The user's category values; the encoded value of a category is its position here. Empty for numeric features.
+    has_missing : bool or None
+        Whether values were missing in the training table; None if that is not known. Features are equal without it.
     """
 
     name: str
     kind: str = NUMERIC
     categories: tuple[Any, ...] = ()
+    has_missing: bool | None = field(default=None, compare=False)

@@ -36,7 +36,15 @@ class FoldPlan:
 
 
 def make_folds(
-    n: int, cv: Any = 5, *, strata=None, stratum_names=None, groups=None, random_state=None, what: str = "Treatment"
+    n: int,
+    cv: Any = 5,
+    *,
+    strata=None,
+    stratum_names=None,
+    design=None,
+    groups=None,
+    random_state=None,
+    what: str = "Treatment",
 ) -> FoldPlan:
     """Split rows into folds, balanced over strata, never splitting a cluster.
 
@@ -50,6 +58,9 @@ def make_folds(
         Codes 0, 1, ... (the arms). Every training part must hold every stratum.
     stratum_names : sequence, optional
         Names of the strata, for messages.
+    design : ndarray of shape (n,), int, optional
+        Codes 0, 1, ... of the blocks within which treatment was assigned (sites, say). Drawn folds hold each stratum of
+        each block in equal numbers, as far as its size and the clusters allow; a small one may be lacking in some fold.
     groups : ndarray of shape (n,), int, optional
         Cluster codes 0, 1, ...; rows of one cluster stand in one fold.
     random_state : int, RandomState or None
@@ -69,9 +80,9 @@ def make_folds(
     if np.ndim(cv) == 1:
         plan = _given_folds(np.asarray(cv), n, groups)
     elif isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
-        plan = _drawn_folds(n, int(cv), strata, names, groups, random_state, what)
+        plan = _drawn_folds(n, int(cv), strata, names, design, groups, random_state, what)
     elif hasattr(cv, "split") and not isinstance(cv, str):
-        y = np.zeros(n, dtype=np.int64) if strata is None else strata
+        y = _cells(n, strata, design)[0]
         plan = _folds_of_splitter(cv, n, y, groups)
     else:
         raise InputError(f"cv must be a number of folds, a scikit-learn splitter or one fold id per row; got {cv!r}.")
@@ -79,7 +90,16 @@ def make_folds(
     return plan
 
 
-def _drawn_folds(n, n_folds, strata, names, groups, random_state, what) -> FoldPlan:
+def _cells(n: int, strata, design) -> list[np.ndarray]:
+    """What folds are to be balanced over, finest first: strata within blocks, then strata; codes of shape (n,)."""
+    codes = np.zeros(n, dtype=np.int64) if strata is None else strata
+    if design is None:
+        return [codes]
+    cells = np.unique(codes * (design.max() + 1) + design, return_inverse=True)[1]
+    return [cells.astype(np.int64), codes]
+
+
+def _drawn_folds(n, n_folds, strata, names, design, groups, random_state, what) -> FoldPlan:
     if n_folds < 2:
         raise InputError(f"cv must be at least 2, so that models never judge rows they saw; got {n_folds}.")
     unit = "rows" if groups is None else "clusters"
@@ -93,28 +113,48 @@ def _drawn_folds(n, n_folds, strata, names, groups, random_state, what) -> FoldP
     if strata is not None:
         _refuse_small_strata(strata, names, groups, n_folds, unit, what)
     if groups is not None:
-        return FoldPlan(_deal_clusters(groups, strata, n_folds, check_random_state(random_state)), n_folds)
+        cells = _cells(n, strata, design)
+        return FoldPlan(_deal_clusters(groups, cells, n_folds, check_random_state(random_state)), n_folds)
+    if design is not None:
+        cells = _cells(n, strata, design)
+        return FoldPlan(_deal_rows(cells, n_folds, check_random_state(random_state)), n_folds)
     splitter = (KFold if strata is None else StratifiedKFold)(n_folds, shuffle=True, random_state=random_state)
     return _folds_of_splitter(splitter, n, np.zeros(n, dtype=np.int64) if strata is None else strata, None)
 
 
-def _deal_clusters(groups, strata, n_folds: int, random_state) -> np.ndarray:
-    """Folds of whole clusters with nearly equal numbers of rows in all and per stratum; shape (n,), int64.
+def _deal_rows(cells: list[np.ndarray], n_folds: int, random_state) -> np.ndarray:
+    """Folds of single rows, dealt like cards from a pack sorted by stratum and block; shape (n,), int64.
+
+    Strata within blocks, strata, and all rows are each spread over the folds with counts that differ by one at most.
+    """
+    n = len(cells[0])
+    order = random_state.permutation(n)
+    order = order[np.lexsort([codes[order] for codes in cells])]
+    fold = np.empty(n, dtype=np.int64)
+    fold[order] = np.arange(n) % n_folds
+    return random_state.permutation(n_folds)[fold]
+
+
+def _counts(groups: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Rows of every cluster in every cell, (n_clusters, n_cells)."""
+    shape = groups.max() + 1, codes.max() + 1
+    return np.bincount(groups * shape[1] + codes, minlength=shape[0] * shape[1]).reshape(shape)
+
+
+def _deal_clusters(groups, cells: list[np.ndarray], n_folds: int, random_state) -> np.ndarray:
+    """Folds of whole clusters with nearly equal numbers of rows in all and per cell; shape (n,), int64.
 
     Large clusters first, every cluster goes where the fold holds least of what it has, as in scikit-learn's
-    ``StratifiedGroupKFold``; but clusters of the same composition (rows per stratum) are dealt at once, which takes a
+    ``StratifiedGroupKFold``; but clusters of the same composition (rows per cell) are dealt at once, which takes a
     survey of a million people in households from minutes to a second.
     """
-    n_clusters = groups.max() + 1
-    codes = np.zeros(len(groups), dtype=np.int64) if strata is None else strata
-    n_strata = codes.max() + 1
-    counts = np.bincount(groups * n_strata + codes, minlength=n_clusters * n_strata).reshape(n_clusters, n_strata)
+    counts = np.hstack([_counts(groups, codes) for codes in cells])
     occurring = random_state.permutation(np.flatnonzero(counts.any(axis=1)))
     kinds, kind, size = np.unique(counts[occurring], axis=0, return_inverse=True, return_counts=True)
     members = np.split(occurring[np.argsort(kind.ravel(), kind="stable")], size.cumsum()[:-1])
-    totals = size @ kinds
-    share = np.column_stack([kinds / np.maximum(totals, 1), kinds.sum(axis=1) / totals.sum()])
-    fold, load = np.empty(n_clusters, dtype=np.int64), np.zeros((n_folds, share.shape[1]))
+    totals, n_rows = size @ kinds, kinds.sum(axis=1) / len(cells)
+    share = np.column_stack([kinds / np.maximum(totals, 1), n_rows / len(groups)])
+    fold, load = np.empty(len(counts), dtype=np.int64), np.zeros((n_folds, share.shape[1]))
     for i in np.argsort(-share.max(axis=1), kind="stable"):
         # One more cluster raises the sum of squared loads, least when balanced, by 2 load @ share + share @ share.
         level = load @ share[i] / (share[i] @ share[i])

@@ -95,7 +95,7 @@ class Tree:
             left = x <= self.threshold[node]
         return np.where(np.isnan(x), self.missing_go_to_left[node], left)
 
-    def _rows_of_nodes(self, X: np.ndarray) -> list[np.ndarray]:
+    def rows_of_nodes(self, X: np.ndarray) -> list[np.ndarray]:
         """Row indices that reach each node."""
         if X.ndim != 2 or X.shape[1] != len(self.features):
             raise InputError(f"X must have {len(self.features)} columns; got shape {X.shape}.")
@@ -109,7 +109,7 @@ class Tree:
     def apply(self, X: np.ndarray) -> np.ndarray:
         """Leaf id of every row of the encoded float64 matrix ``X`` (n, p); shape (n,), int64."""
         leaves = np.zeros(len(X), dtype=np.int64)
-        rows = self._rows_of_nodes(X)
+        rows = self.rows_of_nodes(X)
         for node in np.flatnonzero(self.is_leaf):
             leaves[rows[node]] = node
         return leaves
@@ -118,7 +118,7 @@ class Tree:
         """Sparse indicator of the nodes each row passes, CSR of shape (n, node_count)."""
         from scipy.sparse import csr_matrix
 
-        rows = self._rows_of_nodes(X)
+        rows = self.rows_of_nodes(X)
         i = np.concatenate(rows)
         j = np.repeat(np.arange(self.node_count), [len(r) for r in rows])
         return csr_matrix((np.ones(len(i), dtype=np.int8), (i, j)), shape=(len(X), self.node_count))

@@ -55,7 +55,7 @@ def test_missing_overlap_is_warned_about_with_numbers():
     p = pd.DataFrame({"a": np.r_[np.full(10, 0.01), np.full(90, 0.5)]})
     p["b"] = 1 - p["a"]
     with pytest.warns(OverlapWarning, match=r"Treatment a has a propensity of at most 0.01 for 10.0% of the rows"):
-        overlap_table(p, ["a", "b"] * 50)
+        overlap_table(p, ["b"] * 10 + ["a", "b"] * 45)
 
 
 def test_trimming_is_the_best_threshold(rng):
@@ -171,8 +171,12 @@ def test_outcome_fit_by_hand():
 def test_a_few_rows_that_decide_are_warned_about():
     p = pd.DataFrame({"a": np.r_[0.011, np.full(99, 0.9)]})
     p["b"] = 1 - p["a"]
-    with pytest.warns(OverlapWarning, match=r"the 50 rows of treatment a are as good as 2\.\d: a few rows decide"):
-        overlap_table(p, ["a", "b"] * 50)
+    T = ["a"] + ["b"] * 10 + ["a"] * 89
+    with (
+        pytest.warns(OverlapWarning, match=r"the 90 rows of treatment a are as good as \d\.\d: a few rows decide"),
+        pytest.warns(OverlapWarning, match=r"weights of treatment a have mean 1\.90 .* the propensities do not fit"),
+    ):
+        overlap_table(p, T)
 
 
 def test_outcome_models_that_do_not_fit_are_warned_about_with_numbers(rng):

@@ -1,5 +1,7 @@
 """The estimators keep scikit-learn's promises, and their own."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from policytree import InputError, OptimalTreeClassifier, PolicyTree, SearchWarning, Status
+from policytree import InputError, OptimalTreeClassifier, PolicyTree, SearchWarning, Status, UnseenValueWarning
 
 
 def _named_rewards(estimator):
@@ -119,7 +121,10 @@ def test_missing_and_unseen_values_at_predict_have_a_leaf(trial):
     X, rewards = trial
     tree = PolicyTree(max_depth=2).fit(X, rewards)
     new = pd.DataFrame({"age": [np.nan, 30.0], "region": ["east", None], "score": [np.nan, 0.0]})
-    assert tree.predict(new).shape == (2,)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        assert tree.predict(new).shape == (2,)
+    assert {w.category for w in heard} == {UnseenValueWarning}  # test_unseen.py has what they say
 
 
 def test_grid_search_and_pipeline():

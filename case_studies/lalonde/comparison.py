@@ -1,7 +1,7 @@
 """Second half of the Lalonde study: do estimators agree on who gains, and what survey controls do to the answer.
 
-Public interface used: cate_effects, RewardEstimator, overlap_table, crump_trimming, balance_table, OverlapDisplay,
-PolicyTree, policy_value, policy_difference.
+Public interface used: cate_effects, RewardEstimator (estimand), average_effect, overlap_table, crump_trimming,
+balance_table, OverlapDisplay, PolicyTree, policy_value, policy_difference.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from policytree import (
     OverlapWarning,
     PolicyTree,
     RewardEstimator,
+    average_effect,
     balance_table,
     cate_effects,
     crump_trimming,
@@ -32,6 +33,7 @@ from policytree import (
 
 SURVEYS = {"lalonde": "experiment", "lalonde-psid": "PSID", "lalonde-cps": "CPS"}
 TRAIN = "training"
+FLOOR = 0.01  # of estimated propensities, the library's default
 
 
 def forest_effects(seen, new) -> np.ndarray:
@@ -51,7 +53,9 @@ def show_who_gains(study, sample, rewards, effect) -> None:
     rows = []
     for a, b in combinations(effect, 2):
         gains = effect[[a, b]] > 2_000.0
+        lower, upper = resampled_correlation(effect[a], effect[b])
         rows.append({"estimators": f"{a} / {b}", "rank correlation": effect[a].corr(effect[b], method="spearman"),
+                     "lower": lower, "upper": upper,
                      "same sign": np.mean((effect[a] > 0) == (effect[b] > 0)), "label 2 by the first": gains[a].mean(),
                      "by the second": gains[b].mean(), "by both": gains.all(axis=1).mean(),
                      "by both if independent": gains[a].mean() * gains[b].mean()})  # fmt: skip
@@ -59,10 +63,21 @@ def show_who_gains(study, sample, rewards, effect) -> None:
     study.show("Doubly robust effect (dollars) in the thirds of each estimator's effects, and top minus bottom third:")
     study.table(thirds(rewards, effect), f"thirds_{sample.name}", digits=0, index=False)
     scores = (rewards[TRAIN] - rewards["control"]).to_numpy()
-    ranks = {name: pd.Series(scores).corr(effect[name], method="spearman") for name in effect}
-    study.show("Rank correlation with one man's own doubly robust score (mostly noise): "
-               + ", ".join(f"{name} {value:.2f}" for name, value in ranks.items()))  # fmt: skip
+    said = []
+    for name in effect:
+        lower, upper = resampled_correlation(pd.Series(scores), effect[name])
+        rank = pd.Series(scores).corr(effect[name], method="spearman")
+        said.append(f"{name} {rank:.2f} [{lower:.2f}, {upper:.2f}]")
+    study.show("Rank correlation with one man's own doubly robust score (mostly noise): " + ", ".join(said))
     draw_agreement(study, sample, effect)
+
+
+def resampled_correlation(a: pd.Series, b: pd.Series, n_draws: int = 1_000) -> np.ndarray:
+    """95 % percentile interval of a rank correlation, men drawn with replacement; the estimators are not refitted."""
+    rng = np.random.default_rng(0)
+    ranks = np.column_stack([a.rank(), b.rank()])
+    draws = [np.corrcoef(ranks[rng.integers(len(ranks), size=len(ranks))].T)[0, 1] for _ in range(n_draws)]
+    return np.quantile(draws, [0.025, 0.975])
 
 
 def thirds(rewards, effect) -> pd.DataFrame:
@@ -140,9 +155,13 @@ def survey_row(label: str, kind: str, keep: np.ndarray, data: dict, judge: dict,
     covariates = pd.concat([here["X"], here["W"]], axis=1)
     balance = balance_table(covariates, T, propensity=estimator.propensity_)
     means = here["Y"].groupby(T).mean()
-    everybody = policy_difference(TRAIN, "control", rewards)
-    # Weighted by the probability of training, the average is over men like the trained ones.
-    trained = policy_difference(TRAIN, "control", rewards, sample_weight=estimator.propensity_[TRAIN])
+    effects = {"all": policy_difference(TRAIN, "control", rewards)}
+    for estimand, treated in (("treated", TRAIN), ("overlap", None)):
+        other = RewardEstimator(estimand=estimand, treated=treated, random_state=0).fit(**here)
+        effects[estimand] = average_effect(other.rewards_, TRAIN, "control", population=other.population_)
+    # Not an effect on anybody: scores with floored propensities, weighed by the floored propensities.
+    weight = estimator.propensity_[TRAIN]
+    wrong = policy_difference(TRAIN, "control", rewards, sample_weight=weight)
     tree = PolicyTree(max_depth=2, min_samples_leaf=40).fit(here["X"], rewards)
     sent = tree.predict(judge["X"])
     worth = policy_difference(sent, TRAIN, judged)
@@ -158,12 +177,21 @@ def survey_row(label: str, kind: str, keep: np.ndarray, data: dict, judge: dict,
         "largest difference before (SD)": balance["difference_before"].abs().max(),
         "largest difference after (SD)": balance["difference_after"].abs().max(),
         "raw difference ($)": means[TRAIN] - means["control"],
-        "effect on all ($)": everybody.value,
-        "effect on all, SE": everybody.standard_error,
-        "effect on the trained ($)": trained.value,
-        "effect on the trained, SE": trained.standard_error,
+        **with_interval("effect on all ($)", effects["all"]),
+        **with_interval("effect on the trained ($)", effects["treated"]),
+        **with_interval("effect in the overlap ($)", effects["overlap"]),
+        **with_interval("NO effect: floored scores by floored weights ($)", wrong),
+        "share of that weight at the floor": weight[weight <= FLOOR].sum() / weight.sum(),
         "tree sends to training, of the 722": float(np.mean(sent == TRAIN)),
         "tree's value in the experiment ($)": np.nan if own else policy_value(sent, judged).value,
-        "minus training for all ($)": np.nan if own else worth.value,
-        "minus training for all, SE": np.nan if own else worth.standard_error,
+        **with_interval("minus training for all ($)", None if own else worth),
+    }
+
+
+def with_interval(name: str, estimate) -> dict:
+    """Value, standard error and the ends of the 95 % interval; missing for None."""
+    parts = ("value", "standard_error", "lower", "upper")
+    names = (name, f"{name}: SE", f"{name}: lower", f"{name}: upper")
+    return {
+        key: np.nan if estimate is None else getattr(estimate, part) for key, part in zip(names, parts, strict=True)
     }

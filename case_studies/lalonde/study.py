@@ -1,8 +1,9 @@
 """LaLonde's job training: label trees of the treatment-regime paper beside exact policy trees, and who really gains.
 
 Public interface used: load_dataset, MatchingRewards, row_costs, OptimalTreeClassifier (solvers direct, duplication,
-sampling; guessed thresholds), RewardEstimator, PolicyTree, DRPolicyTree, cross_val_policy_value, policy_value,
-policy_difference, leaf_summary, plot_tree, PolicyValueDisplay. The second half of the study is in comparison.py.
+sampling; guessed thresholds), RewardEstimator, PolicyTree, DRPolicyTree, heterogeneity_test, cross_val_policy_value,
+policy_value, policy_difference, leaf_summary, plot_tree, PolicyValueDisplay. The second half of the study is in
+comparison.py.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from policytree import (
     PolicyValueDisplay,
     RewardEstimator,
     cross_val_policy_value,
+    heterogeneity_test,
     leaf_summary,
     load_dataset,
     plot_tree,
@@ -283,6 +285,9 @@ def show_values(study, sample: Sample, rewards, arms) -> None:
         rows[rule]["trained %"] = 100 * (arms[rule] == TRAIN).mean()
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("rule")
     study.table(table, f"held_out_values_{sample.name}", digits=0)
+    deep = policy_difference(arms["direct, depth 4"].to_numpy(), arms["direct, depth 2"].to_numpy(), rewards)
+    study.show(f"Exact label trees, depth 4 minus depth 2: {deep.value:,.0f} dollars a man "
+               f"[{deep.lower:,.0f}, {deep.upper:,.0f}].\n")  # fmt: skip
     shown = table[~table.index.str.contains("guessed")].rename(
         columns={"minus always training": "difference", "diff. lower": "difference_lower",
                  "diff. upper": "difference_upper"})  # fmt: skip
@@ -298,9 +303,11 @@ def show_tutorial(study) -> None:
     study.step("the tutorial's lines")
     data = load_dataset("nsw").fit_arguments()
     model = DRPolicyTree(max_depth=2, min_samples_per_treatment=SMALLEST, random_state=0).fit(**data)
+    study.show(heterogeneity_test(**data, random_state=0))
+    study.show()
     study.show(model.export_text())
     study.show(f"{model.status_.name} {model.optimality_gap_:g}\n")
-    study.show(cross_val_policy_value(model, **data, cv=3 if study.quick else 10, random_state=0))
+    study.show(cross_val_policy_value(model, **data, cv=3 if study.quick else 5, random_state=0))
 
 
 def main(study) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from policytree import __version__
+from policytree.cli.checking import check
 from policytree.cli.design import design
 from policytree.cli.frame import EXAMPLE, EXIT_CODES, Commands, explain
 from policytree.cli.trees import plot, predict, show
@@ -43,7 +44,7 @@ def _root(
         typer.echo(ctx.get_help())
 
 
-for _command in (design, predict, show, plot, warmup):
+for _command in (design, check, predict, show, plot, warmup):
     app.command(epilog=EXIT_CODES)(_command)
 
 

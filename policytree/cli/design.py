@@ -59,6 +59,10 @@ def design(
     cluster: Annotated[
         str | None, _option("Column of clusters: rows that share one are dependent.", _COLUMNS, metavar="COLUMN")
     ] = None,
+    strata: Annotated[
+        str | None,
+        _option("Columns of the blocks within which treatment was assigned: a,b.", _COLUMNS, metavar="COLUMNS"),
+    ] = None,
     weights: Annotated[str | None, _option("Column of sampling weights.", _COLUMNS, metavar="COLUMN")] = None,
     dataset: Annotated[
         str | None,
@@ -150,7 +154,7 @@ def design(
     from policytree.cli.records import Job
     from policytree.cli.study import Roles
 
-    roles = Roles(treatment, outcome, covariates, confounders, propensity, cluster, weights, direction)
+    roles = Roles(treatment, outcome, covariates, confounders, propensity, cluster, weights, direction, strata)
     tree = {
         "max_depth": max_depth,
         "regularization": regularization,

@@ -13,7 +13,7 @@ import numpy as np
 from rich.console import Console
 
 from policytree.checks import check_level
-from policytree.cli import report
+from policytree.cli import findings, report
 from policytree.cli.files import check_folder, result_files, write_files
 from policytree.cli.records import Job, Result
 from policytree.cli.study import Study, study_from_dataset, study_from_file, tree_options
@@ -45,10 +45,10 @@ def run(job: Job) -> None:
     job = replace(job, tree=tree_options(job.tree, study))
     _refuse_small_arms(job, study)
     printer = report.Printer(Console(highlight=False))
-    printer.add(*report.data_section(study))
+    printer.add(*report.data_section(study), *findings.check_section(study))
     with _interrupts() as interrupts:
         result = _compute(job, study, interrupts)
-        sections = report.result_sections(result)
+        sections = [*findings.effects_section(result), *report.result_sections(result)]
         files = result_files(job, result, printer.text(*sections))
         with interrupts.held():
             written = write_files(folder, files)

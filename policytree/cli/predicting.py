@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 
 from policytree.binning import FeatureEncoder
 from policytree.cli.tables import read_as_text, read_table, require_column
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, UnseenValueWarning
 from policytree.tree import Tree
+from policytree.unseen import unseen_values
 
 
 def with_policy(tree: Tree, path: str, column: str) -> pd.DataFrame:
@@ -31,5 +34,8 @@ def with_policy(tree: Tree, path: str, column: str) -> pd.DataFrame:
         require_column(feature.name, "which the tree splits on", frame)
     if features:
         encoded[:, used] = FeatureEncoder(features, named=True).encode(frame[[f.name for f in features]])
+        encoder = FeatureEncoder(tree.features, named=True)
+        for sentence in unseen_values(tree, encoder, frame, encoded):
+            warnings.warn(sentence, UnseenValueWarning, stacklevel=2)
     actions = np.array(tree.actions, dtype=object)[tree.action[tree.apply(encoded)]]
     return read_as_text(path).assign(**{column: actions})

@@ -86,6 +86,8 @@ def data_section(study: Study) -> list[RenderableType]:
     }
     if study.confounders:
         facts["confounders"] = f"{', '.join(study.confounders)} (adjusted for; the tree does not see them)"
+    if study.strata:
+        facts["strata"] = f"{', '.join(study.strata)} (folds are balanced over them)"
     if study.weights:
         facts["weights"] = study.weights
     facts["propensity"] = study.propensity_text

@@ -11,6 +11,7 @@ from policytree.cli.tables import column_names, read_table, require_column
 from policytree.datasets import Dataset, load_dataset
 from policytree.evaluation import DIRECTIONS
 from policytree.exceptions import InputError
+from policytree.study_check.columns import column_findings
 from policytree.weighting.observed import Observed, observe
 
 MOST_CATEGORIES = 50  # text columns with more values are names or keys, unless the user asks for them
@@ -28,6 +29,7 @@ class Roles:
     cluster: str | None = None
     weights: str | None = None
     direction: str | None = None
+    strata: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,6 +45,8 @@ class Study:
         ``unit`` says what the outcome measures, "" if unknown.
     covariates, confounders : tuple of str
     cluster, weights : str or None
+    strata : tuple of str
+        Columns of the blocks within which treatment was assigned.
     propensity : mapping, Series, DataFrame, float or None
         As ``DRPolicyTree.fit`` takes it.
     propensity_text : str
@@ -67,6 +71,7 @@ class Study:
     propensity_text: str
     observed: Observed
     notes: tuple[str, ...] = field(default=())
+    strata: tuple[str, ...] = ()
 
     @property
     def X(self) -> pd.DataFrame:
@@ -74,7 +79,7 @@ class Study:
         return self.frame[list(self.covariates)]
 
     def fit_arguments(self) -> dict:
-        """Arguments of ``fit(Y, T, *, X, W, propensity, sample_weight, groups)``."""
+        """Arguments of ``fit(Y, T, *, X, W, propensity, sample_weight, groups, strata)``."""
         frame = self.frame
         return {
             "Y": frame[self.outcome],
@@ -84,6 +89,7 @@ class Study:
             "propensity": self.propensity,
             "sample_weight": None if self.weights is None else frame[self.weights],
             "groups": None if self.cluster is None else frame[self.cluster],
+            "strata": frame[list(self.strata)] if self.strata else None,
         }
 
 
@@ -120,6 +126,7 @@ def study_from_dataset(name: str, data_dir: str | None, roles: Roles) -> Study:
         propensity=roles.propensity,
         cluster=roles.cluster or dataset.groups,
         weights=roles.weights,
+        strata=roles.strata,
     )
     known = dataset.propensity if own_treatment and roles.propensity is None else None
     return _build(name, dataset.frame, merged, roles.direction or dataset.direction, dataset, known)
@@ -160,9 +167,11 @@ def _build(source, frame, roles: Roles, direction: str, dataset: Dataset | None 
     for role in ("treatment", "outcome", "cluster", "weights"):
         if getattr(roles, role) is not None:
             require_column(getattr(roles, role), f"--{role}", frame)
+    strata = tuple(column_names(roles.strata, "--strata", frame))
     observed = observe(
         frame[roles.outcome],
         frame[roles.treatment],
+        strata=frame[list(strata)] if strata else None,
         sample_weight=None if roles.weights is None else frame[roles.weights],
         groups=None if roles.cluster is None else frame[roles.cluster],
     )
@@ -174,6 +183,7 @@ def _build(source, frame, roles: Roles, direction: str, dataset: Dataset | None 
     used = {roles.treatment, roles.outcome, roles.cluster, roles.weights, *columns}
     confounders = column_names(roles.confounders, "--confounders", frame)
     _refuse_taken(confounders, "--confounders", taken)
+    _refuse_taken(list(strata), "--strata", taken)
     if roles.covariates is None:
         covariates, notes = _default_covariates(frame, used | set(confounders))
     else:
@@ -184,6 +194,7 @@ def _build(source, frame, roles: Roles, direction: str, dataset: Dataset | None 
     return Study(
         str(source), frame, roles.treatment, roles.outcome, unit, direction, tuple(covariates), tuple(confounders),
         roles.cluster, roles.weights, propensity, text, observed, tuple(notes),
+        strata,
     )  # fmt: skip
 
 
@@ -201,20 +212,25 @@ def _default_covariates(frame: pd.DataFrame, used: set[str]) -> tuple[list[str],
         if name in used:
             continue
         if not pd.api.types.is_numeric_dtype(column) and column.nunique() > MOST_CATEGORIES:
-            notes.append(
-                f"Column {name!r} has {column.nunique():,} different texts and was left out of the covariates."
-            )
+            notes.append(_left_out(column))
         elif pd.api.types.is_datetime64_any_dtype(column):
             notes.append(f"Column {name!r} holds dates and was left out of the covariates.")
         else:
             chosen.append(name)
-            if pd.api.types.is_integer_dtype(column) and len(column) > 2 and column.diff().iloc[1:].eq(1).all():
-                notes.append(f"Column {name!r} numbers the rows; if it is no trait, choose --covariates without it.")
     if not chosen:
         raise InputError("No column is left for the tree to split on; name some with --covariates.")
     notes.insert(0, "Without --covariates, every column without another role is a covariate: they must be known "
                  "before treatment is chosen.")  # fmt: skip
     return chosen, notes
+
+
+def _left_out(column: pd.Series) -> str:
+    """Say that a column of many texts was left out, and what to do if it holds numbers or dates."""
+    text = f"Column {column.name!r} has {column.nunique():,} different texts and was left out of the covariates."
+    for finding in column_findings(column, None):
+        if finding.kind in ("numbers as text", "dates"):
+            text += f" It {finding.found}. {finding.remedy}"
+    return text
 
 
 def _shares(propensity: dict) -> str:

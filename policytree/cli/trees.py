@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Annotated
 
 import typer
@@ -24,9 +25,14 @@ def predict(
     """Add to every row of a table the treatment that a saved tree gives it."""
     from policytree.cli.files import read_tree
     from policytree.cli.predicting import with_policy
+    from policytree.exceptions import UnseenValueWarning
     from policytree.serialization import save_text
 
-    text = with_policy(read_tree(tree)[0], data, column).to_csv(index=False)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always", UnseenValueWarning)
+        text = with_policy(read_tree(tree)[0], data, column).to_csv(index=False)
+    for warning in heard:
+        typer.echo(f"Warning: {warning.message}", err=True)
     if output is None:
         typer.echo(text, nl=False)
     else:

@@ -26,6 +26,7 @@ from policytree.exceptions import InputError, SearchWarning
 from policytree.solvers import draws, time_estimate
 from policytree.solvers.estimate import LONG, in_words
 from policytree.types import BinnedData, Problem, SearchLimits, Solution, Status
+from policytree.unseen import warn_of_unseen
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -158,9 +159,16 @@ class TreeEstimator(SearchArguments):
         Returns
         -------
         ndarray of shape (n,), int64
+
+        Warns
+        -----
+        UnseenValueWarning
+            If rows have a category, or a missing value, that no training row had where the tree asks about it.
         """
         check_is_fitted(self)
-        return self.tree_.apply(self._table(X, reset=False))
+        encoded = self._table(X, reset=False)
+        warn_of_unseen(self.tree_, self.encoder_, X, encoded)
+        return self.tree_.apply(encoded)
 
     def decision_path(self, X: Table) -> csr_matrix:
         """Sparse indicator matrix (n, node_count) of the nodes that every row passes."""

@@ -74,6 +74,7 @@ class DRPolicyTree(SearchArguments):
         propensity: PerTreatment | None = None,
         sample_weight: Column | None = None,
         groups: Column | None = None,
+        strata: Column | Table | None = None,
         sample_treatment_costs: PerTreatment | None = None,
     ) -> Self:
         """Estimate rewards and find the tree.
@@ -93,6 +94,8 @@ class DRPolicyTree(SearchArguments):
         sample_weight : array-like of shape (n,), optional
         groups : array-like of shape (n,), optional
             Clusters; never split between folds.
+        strata : array-like of shape (n,) or table, optional
+            Blocks within which treatment was assigned; folds are balanced over them (:meth:`RewardEstimator.fit`).
         sample_treatment_costs : optional
             As for :meth:`PolicyTree.fit`.
 
@@ -117,7 +120,7 @@ class DRPolicyTree(SearchArguments):
             random_state=self.random_state,
         )
         self.rewards_ = rewards.fit_predict(
-            Y, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups
+            Y, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups, strata=strata
         )
         self.reward_estimator_ = rewards
         self.policy_tree_ = tree.fit(X, self.rewards_, T, sample_weight, sample_treatment_costs)

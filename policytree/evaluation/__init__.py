@@ -3,7 +3,8 @@
 ``estimates``: means and their standard errors. ``values``: a policy on given rewards. ``held_out``: a learner, refitted
 without the rows it is judged on (``validation`` says which, ``refits`` does it). ``best_arm``: against the best of
 several. ``leaves``: what is in the leaves of a tree; ``honest``: judged by other rows than chose it; ``simultaneous``:
-intervals that hold together. ``verdict``: which rule to use. ``tables``: what is shown.
+intervals that hold together. ``effects``: averages over a population; ``heterogeneity``: do effects differ at all, and
+``effect_regressions`` on predictions and covariates. ``verdict``: which rule to use. ``tables``: what is shown.
 """
 
 from policytree.evaluation.best_arm import BestComparison, compare_with_best

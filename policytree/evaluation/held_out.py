@@ -31,6 +31,7 @@ def cross_val_policy_value(
     W: Table | None = None,
     propensity: PerTreatment | None = None,
     groups: Column | None = None,
+    strata: Column | Table | None = None,
     sample_weight: Column | None = None,
     sample_treatment_costs: PerTreatment | None = None,
     rivals: Mapping[str, Any] | None = None,
@@ -87,6 +88,8 @@ def cross_val_policy_value(
         Known assignment probabilities, in any form that ``RewardEstimator.fit`` takes.
     groups : array of shape (n,), optional
         Clusters; never split between folds.
+    strata : array of shape (n,) or table, optional
+        Blocks within which treatment was assigned; drawn folds are balanced over them (:meth:`RewardEstimator.fit`).
     sample_weight : array of shape (n,), optional
         Weights of the rows, in fitting and in the averages.
     sample_treatment_costs : optional
@@ -144,7 +147,7 @@ def cross_val_policy_value(
     """
     check_level(level)  # before the work, not after
     direction = checked_direction(estimator)
-    seen = observe(Y, T, sample_weight=sample_weight, groups=groups)
+    seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata)
     costs = None
     if sample_treatment_costs is not None:
         costs = seen.frame(treatment_costs(sample_treatment_costs, seen.n, seen.treatments))

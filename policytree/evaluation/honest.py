@@ -19,7 +19,6 @@ from policytree.evaluation.leaves import leaf_summary
 from policytree.evaluation.refits import Data, checked_direction, fit_finished
 from policytree.evaluation.values import policy_difference, policy_value
 from policytree.exceptions import InputError
-from policytree.folds import make_folds
 from policytree.weighting.costs import treatment_costs
 from policytree.weighting.observed import Observed, observe
 
@@ -61,6 +60,7 @@ def honest_leaf_summary(
     W: Table | None = None,
     propensity: PerTreatment | None = None,
     groups: Column | None = None,
+    strata: Column | Table | None = None,
     sample_weight: Column | None = None,
     sample_treatment_costs: PerTreatment | None = None,
     honest: float | Column = 0.5,
@@ -76,7 +76,7 @@ def honest_leaf_summary(
     ----------
     estimator : DRPolicyTree or the like
         As in :func:`policytree.cross_val_policy_value`, with ``apply``; it is cloned.
-    Y, T, X, W, propensity, groups, sample_weight, sample_treatment_costs
+    Y, T, X, W, propensity, groups, strata, sample_weight, sample_treatment_costs
         As in :func:`policytree.cross_val_policy_value`.
     honest : float in (0, 1), or array of shape (n,) of bool, or of row positions
         The share of rows that judge, drawn in balance over treatments, no cluster divided; or which rows.
@@ -102,7 +102,7 @@ def honest_leaf_summary(
     direction = checked_direction(estimator)
     if not hasattr(estimator, "apply"):
         raise InputError(f"{type(estimator).__name__} has no leaves (no apply); use DRPolicyTree.")
-    seen = observe(Y, T, sample_weight=sample_weight, groups=groups)
+    seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata)
     costs = None
     if sample_treatment_costs is not None:
         costs = seen.frame(treatment_costs(sample_treatment_costs, seen.n, seen.treatments))
@@ -131,10 +131,7 @@ def _judging_rows(honest, seen: Observed, random_state) -> np.ndarray:
             raise InputError(f"honest must be a share between 0 and 1, or rows; got {honest!r}.")
         share = Fraction(float(honest)).limit_denominator(10)
         share = min(max(share, Fraction(1, 10)), Fraction(9, 10))
-        folds = make_folds(
-            seen.n, share.denominator, strata=seen.arm, stratum_names=seen.treatments, groups=seen.groups,
-            random_state=check_random_state(random_state),
-        )  # fmt: skip
+        folds = seen.folds(share.denominator, check_random_state(random_state))
         return folds.fold < share.numerator
     given = np.asarray(honest)
     if given.dtype == bool and given.shape == (seen.n,):

@@ -17,7 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 from policytree.evaluation.inputs import check_direction
 from policytree.evaluation.tuning import with_tuned_learners
 from policytree.evaluation.validation import Fit
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, UnseenValueWarning
 from policytree.types import Status
 from policytree.weighting.observed import Observed
 from policytree.weighting.propensities import is_constant
@@ -102,6 +102,8 @@ class Data:
         arguments = self.observations(rows)
         arguments["sample_weight"] = None if seen.sample_weight is None else seen.sample_weight[rows]
         arguments["groups"] = None if seen.groups is None else seen.groups[rows]
+        if seen.strata is not None:
+            arguments["strata"] = seen.strata[rows]
         if self._costs is not None:
             arguments["sample_treatment_costs"] = self._costs.iloc[rows]
         return arguments
@@ -138,6 +140,7 @@ def refit(estimator, rivals: Mapping[str, Any], data: Data, fit: Fit) -> tuple[J
     """Learn from the training rows, judge the test rows; returns the fitted estimator too."""
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", UnseenValueWarning)  # rare categories of a fold: nothing to be done about
         fitted = fit_finished(estimator, data, fit.train)
         treatments, rows = pd.Index(data.seen.treatments), fit.test
         covariates = data.covariates(rows)

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from policytree.evaluation.estimates import Estimate, blocked_estimate, mean_estimate, repeated_estimate
 from policytree.exceptions import InputError
-from policytree.folds import FoldPlan, make_folds
+from policytree.folds import FoldPlan
 from policytree.weighting.observed import Observed
 
 REPEATED, SEQUENTIAL, SPLIT = "repeated", "sequential", "split"
@@ -128,12 +128,7 @@ def draw_validation(kind: str, cv, n_repeats, seen: Observed, random_state) -> V
     times = _times(n_repeats, kind, fixed=not drawn)
     folds = 2 * int(cv) if kind == SEQUENTIAL and drawn and cv >= 2 else cv
     random_state = check_random_state(random_state)
-    plans = tuple(
-        make_folds(
-            seen.n, folds, strata=seen.arm, stratum_names=seen.treatments, groups=seen.groups, random_state=random_state
-        )
-        for _ in range(times)
-    )
+    plans = tuple(seen.folds(folds, random_state) for _ in range(times))
     return Validation(kind, plans, n_repeats == ADAPTIVE)
 
 

@@ -53,7 +53,12 @@ def to_dict(tree: Tree) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         "features": [
-            {"name": f.name, "kind": f.kind, "categories": [label_to_json(c) for c in f.categories]}
+            {
+                "name": f.name,
+                "kind": f.kind,
+                "categories": [label_to_json(c) for c in f.categories],
+                "has_missing": f.has_missing,
+            }
             for f in tree.features
         ],
         "actions": [label_to_json(a) for a in tree.actions],
@@ -212,7 +217,11 @@ def _feature_from_json(data: Any, j: int) -> Feature:
     categories = tuple(label_from_json(c) for c in _list(data.get("categories"), "categories"))
     if kind not in (NUMERIC, CATEGORICAL) or (kind == NUMERIC and categories):
         raise InputError(f"Feature {data['name']!r} of the saved tree must be numeric, or categorical with categories.")
-    return Feature(data["name"], kind, categories)
+    gaps = data.get("has_missing")  # files of earlier versions do not say
+    name = data["name"]
+    if not (gaps is None or isinstance(gaps, bool)):
+        raise InputError(f"Field 'has_missing' of feature {name!r} of the saved tree must be true, false or null.")
+    return Feature(name, kind, categories, gaps)
 
 
 def _refuse_constant(name: str) -> None:

@@ -200,6 +200,7 @@ class _Search:
             if self._useful_depth() < depth:  # an incumbent so good that deeper trees cannot pay
                 break
             self.final = depth == target
+            # Without a depth limit, trees end where another leaf costs more than is left to gain.
             by_price = self.problem_depth == UNLIMITED and target < self.most_leaves - 1
             self.depth = UNLIMITED if self.final and by_price else depth
             self._all_rounds(roots, cuts)

@@ -18,5 +18,7 @@ from policytree.weighting.label_weights import feature_propensity_weights as fea
 from policytree.weighting.logit import LogitPropensity as LogitPropensity
 from policytree.weighting.logit import propensity_table as propensity_table
 from policytree.weighting.matching import MatchingRewards as MatchingRewards
+from policytree.weighting.overlap import DoublyRobustOverlap as DoublyRobustOverlap
 from policytree.weighting.registry import SCHEMES as SCHEMES
 from policytree.weighting.reward_estimator import RewardEstimator as RewardEstimator
+from policytree.weighting.treated import DoublyRobustTreated as DoublyRobustTreated

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from policytree.weighting.inverse_propensity import normalized_weights
 from policytree.weighting.observed import Observed
 from policytree.weighting.scheme import Nuisances
 
@@ -19,19 +20,41 @@ class DoublyRobust:
     Unbiased if either the outcome models m or the propensities e are right; with cross-fitted nuisances, errors enter
     only as the product of the two models' errors.
 
+    Normalised (Hajek): with ``w_ik = 1{t_i = k} / e_k(x_i)`` scaled to a (weighted) mean of one, ``r_k`` the mean
+    residual weighted by ``w_ik``, ``reward[i, k] = m_k(x_i) + r_k + w_ik (y_i - m_k(x_i) - r_k)``. Few rows with large
+    weights then move the mean less: it stays within what the outcome models and the residuals say. The variance of the
+    rewards is that of the ratio.
+
+    Parameters
+    ----------
+    normalized : bool
+
     References
     ----------
     Robins, Rotnitzky & Zhao (1994), JASA 89(427), the augmented estimating equation. Athey & Wager (2021), Econometrica
     89(1), eq. (14) and Zhou, Athey & Wager (2023), Operations Research 71(1), eq. (4): scores for policy learning.
+    Robins, Sued, Lei-Gomez & Rotnitzky (2007), Statistical Science 22(4), 544-559 (normalised weights).
     """
 
+    normalized: bool = False
     needs_regression: bool = True
     needs_propensity: bool = True
 
     def rewards(self, observed: Observed, nuisances: Nuisances) -> np.ndarray:
-        """Scores, shape (n, K), in the outcome's unit."""
+        """Scores, shape (n, K), in the outcome's unit.
+
+        Raises
+        ------
+        InputError
+            If normalised and some treatment has no row (or no weight).
+        """
         assert nuisances.propensity is not None, "needs_propensity"
         scores = np.array(nuisances.regression, dtype=np.float64)
+        if self.normalized:
+            w = normalized_weights(observed, nuisances.propensity)
+            residual = observed.y[:, None] - scores
+            mean = np.average(w * residual, axis=0, weights=observed.sample_weight)
+            return scores + mean + w * (residual - mean)
         rows = np.arange(observed.n)
         residual = observed.y - scores[rows, observed.arm]
         scores[rows, observed.arm] += residual / nuisances.propensity[rows, observed.arm]

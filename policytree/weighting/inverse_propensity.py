@@ -45,17 +45,34 @@ class InversePropensity:
             If self-normalised and some treatment has no row (or no weight) to be averaged.
         """
         assert nuisances.propensity is not None, "needs_propensity"
-        rows = np.arange(observed.n)
-        w = np.zeros((observed.n, observed.n_arms))
-        w[rows, observed.arm] = 1.0 / nuisances.propensity[rows, observed.arm]
-        if not self.normalized:
-            return w * observed.y[:, None]
-        total = np.average(w, axis=0, weights=observed.sample_weight)
-        if not total.all():
-            empty = observed.treatments[np.flatnonzero(total == 0.0)[0]]
-            raise InputError(
-                f"No row has treatment {empty!s}, so self-normalised weights do not exist; use the plain ones."
-            )
-        w /= total
-        means = np.average(w * observed.y[:, None], axis=0, weights=observed.sample_weight)
-        return means + w * (observed.y[:, None] - means)
+        if self.normalized:
+            w = normalized_weights(observed, nuisances.propensity)
+            means = np.average(w * observed.y[:, None], axis=0, weights=observed.sample_weight)
+            return means + w * (observed.y[:, None] - means)
+        return inverse_weights(observed, nuisances.propensity) * observed.y[:, None]
+
+
+def inverse_weights(observed: Observed, propensity: np.ndarray) -> np.ndarray:
+    """``1{t_i = k} / e_k(x_i)``, shape (n, K)."""
+    rows = np.arange(observed.n)
+    w = np.zeros((observed.n, observed.n_arms))
+    w[rows, observed.arm] = 1.0 / propensity[rows, observed.arm]
+    return w
+
+
+def normalized_weights(observed: Observed, propensity: np.ndarray) -> np.ndarray:
+    """:func:`inverse_weights` scaled to a (weighted) mean of one for every treatment.
+
+    Raises
+    ------
+    InputError
+        If some treatment has no row (or no weight) to be averaged.
+    """
+    w = inverse_weights(observed, propensity)
+    total = np.average(w, axis=0, weights=observed.sample_weight)
+    if not total.all():
+        empty = observed.treatments[np.flatnonzero(total == 0.0)[0]]
+        raise InputError(
+            f"No row has treatment {empty!s}, so self-normalised weights do not exist; use the plain ones."
+        )
+    return w / total

@@ -1,4 +1,4 @@
-"""What was observed, checked and as plain arrays: outcome, treatment, weights and clusters."""
+"""What was observed, checked and as plain arrays: outcome, treatment, weights, clusters and strata."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from policytree.checks import group_codes, numbers, refuse_nonfinite, refuse_weightless, treatment_codes, weights
+from policytree.checks import (
+    group_codes,
+    numbers,
+    refuse_nonfinite,
+    refuse_weightless,
+    stratum_codes,
+    treatment_codes,
+    weights,
+)
 from policytree.exceptions import InputError
 from policytree.folds import FoldPlan, make_folds
 from policytree.weighting.by_label import by_label
@@ -33,6 +41,8 @@ class Observed:
         Cluster codes.
     index : pandas.Index
         Row labels of the user's data, kept for the frames that come out.
+    strata : ndarray of shape (n,), int64, or None
+        Codes of the blocks within which treatment was assigned.
     """
 
     y: np.ndarray
@@ -41,6 +51,7 @@ class Observed:
     sample_weight: np.ndarray | None
     groups: np.ndarray | None
     index: pd.Index
+    strata: np.ndarray | None = None
 
     @property
     def n(self) -> int:
@@ -53,12 +64,13 @@ class Observed:
         return len(self.treatments)
 
     def folds(self, cv, random_state) -> FoldPlan:
-        """Folds balanced over treatments that split no cluster; see :func:`policytree.folds.make_folds`."""
+        """Folds balanced over treatments within strata that split no cluster: :func:`policytree.folds.make_folds`."""
         return make_folds(
             self.n,
             cv,
             strata=self.arm,
             stratum_names=self.treatments,
+            design=self.strata,
             groups=self.groups,
             random_state=random_state,
         )
@@ -68,7 +80,7 @@ class Observed:
         return pd.DataFrame(values, index=self.index, columns=self.treatments)
 
 
-def observe(Y, T, *, sample_weight=None, groups=None, treatments: np.ndarray | None = None) -> Observed:
+def observe(Y, T, *, sample_weight=None, groups=None, strata=None, treatments: np.ndarray | None = None) -> Observed:
     """Check and encode what was observed; see :class:`Observed`.
 
     Raises
@@ -90,7 +102,8 @@ def observe(Y, T, *, sample_weight=None, groups=None, treatments: np.ndarray | N
     w = weights(sample_weight, len(y))
     if treatments is None:
         refuse_weightless(arm, labels, w)
-    return Observed(y.to_numpy(), arm, labels, w, group_codes(groups, len(y)), y.index)
+    clusters = group_codes(groups, len(y))
+    return Observed(y.to_numpy(), arm, labels, w, clusters, y.index, stratum_codes(strata, len(y)))
 
 
 def outcome_matrix(regression, n: int, treatments: np.ndarray) -> np.ndarray:

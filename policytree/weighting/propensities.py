@@ -90,7 +90,9 @@ def _check_probabilities(matrix: np.ndarray, treatments: np.ndarray) -> None:
         )
 
 
-def clip(propensity: np.ndarray, floor: float, treatments: np.ndarray) -> tuple[np.ndarray, int]:
+def clip(
+    propensity: np.ndarray, floor: float, treatments: np.ndarray, divided_by: np.ndarray | None = None
+) -> tuple[np.ndarray, int]:
     """Raise estimated propensities below ``floor`` to it, and warn when that concerns many rows.
 
     Parameters
@@ -98,6 +100,8 @@ def clip(propensity: np.ndarray, floor: float, treatments: np.ndarray) -> tuple[
     propensity : ndarray of shape (n, K)
     floor : float in [0, 1 / K)
     treatments : ndarray of shape (K,)
+    divided_by : ndarray of shape (K,), bool, optional
+        Treatments whose propensity a score divides by; the others stay as they are. All by default.
 
     Returns
     -------
@@ -113,6 +117,8 @@ def clip(propensity: np.ndarray, floor: float, treatments: np.ndarray) -> tuple[
         If more than 1 % of the rows were raised for some treatment.
     """
     low = propensity < floor
+    if divided_by is not None:
+        low &= divided_by
     counts = low.sum(axis=0)
     if counts.max() > WARN_SHARE * len(propensity):
         each = ", ".join(f"{counts[k]} rows for {treatments[k]!s}" for k in np.flatnonzero(counts))
@@ -123,12 +129,16 @@ def clip(propensity: np.ndarray, floor: float, treatments: np.ndarray) -> tuple[
             OverlapWarning,
             stacklevel=4,
         )
-    return np.maximum(propensity, floor), int(low.any(axis=1).sum())
+    return np.where(low, floor, propensity), int(low.any(axis=1).sum())
 
 
-def warn_if_small(propensity: np.ndarray, floor: float, treatments: np.ndarray) -> None:
+def warn_if_small(
+    propensity: np.ndarray, floor: float, treatments: np.ndarray, divided_by: np.ndarray | None = None
+) -> None:
     """Warn when known propensities, which are never changed, lie below the floor in more than 1 % of the rows."""
     low = (propensity < floor).sum(axis=0)
+    if divided_by is not None:
+        low = low * divided_by
     if low.max() > WARN_SHARE * len(propensity):
         k = int(low.argmax())
         warnings.warn(

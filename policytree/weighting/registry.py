@@ -10,6 +10,7 @@ from policytree.weighting.scheme import Scheme
 SCHEMES: dict[str, Scheme] = {
     "direct": DirectMethod(),
     "doubly_robust": DoublyRobust(),
+    "doubly_robust_normalized": DoublyRobust(normalized=True),
     "inverse_propensity": InversePropensity(),
     "self_normalized": InversePropensity(normalized=True),
 }

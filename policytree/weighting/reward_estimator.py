@@ -15,11 +15,14 @@ from policytree.annotations import Column, PerTreatment, Seed, Table
 from policytree.checks import as_series, is_real
 from policytree.exceptions import InputError
 from policytree.weighting.covariates import Covariates
+from policytree.weighting.estimands import estimand_scheme
 from policytree.weighting.nuisances import cross_fit, median_of_repeats, resolve_propensity, resolve_regression
 from policytree.weighting.observed import Observed, observe, outcome_matrix
+from policytree.weighting.overlap import DoublyRobustOverlap
 from policytree.weighting.propensities import clip, is_constant, propensity_matrix, warn_if_small
 from policytree.weighting.registry import SCHEMES
 from policytree.weighting.scheme import Nuisances, Scheme
+from policytree.weighting.treated import DoublyRobustTreated
 
 
 @dataclass(eq=False, repr=False)
@@ -56,6 +59,13 @@ class RewardEstimator(BaseEstimator):
         less on the draw of folds. ``repeats_`` keeps each for :func:`policytree.crossfit.median_rule`.
     random_state : int, RandomState or None
         Draws the folds and drives the default learners; the user's own learners keep their own.
+    estimand : {"all", "treated", "overlap"}
+        Whom the rewards are about: all rows; those who got the treatment ``treated``
+        (:class:`policytree.weighting.DoublyRobustTreated`); or those who might well have got any
+        (:class:`policytree.weighting.DoublyRobustOverlap`). :func:`policytree.average_effect` turns the rewards and
+        ``population_`` into an effect with its standard error.
+    treated : label, optional
+        For ``estimand="treated"``: the treatment whose recipients are meant. Not needed where treatments are 0 and 1.
 
     Attributes
     ----------
@@ -73,6 +83,9 @@ class RewardEstimator(BaseEstimator):
         The nuisances of every repetition; empty if nothing was estimated.
     n_clipped_ : int
         Rows with at least one propensity raised.
+    population_ : ndarray of shape (n,)
+        How many people of the target population every row stands for; (weighted) mean one, and one in every row for
+        ``estimand="all"``.
 
     Notes
     -----
@@ -103,6 +116,8 @@ class RewardEstimator(BaseEstimator):
     cv: Any = 5
     n_repeats: int = 1
     random_state: Seed = None
+    estimand: str = "all"
+    treated: Any = None
 
     def fit(
         self,
@@ -115,6 +130,7 @@ class RewardEstimator(BaseEstimator):
         regression: PerTreatment | None = None,
         sample_weight: Column | None = None,
         groups: Column | None = None,
+        strata: Column | Table | None = None,
     ) -> Self:
         """Estimate the nuisances out of fold, and the rewards of these rows.
 
@@ -136,6 +152,9 @@ class RewardEstimator(BaseEstimator):
             Reaches every learner whose ``fit`` takes it.
         groups : column of n cluster labels, optional
             Rows of one cluster are never split between fitting and judging.
+        strata : column of n labels, or table of several such columns, optional
+            Blocks (sites, say) within which treatment was assigned: drawn folds hold each treatment of each block in
+            equal numbers, as far as sizes and clusters allow. Put what predicts the outcome in X or W as well.
 
         Returns
         -------
@@ -151,8 +170,8 @@ class RewardEstimator(BaseEstimator):
         OverlapWarning
             If many propensities fall below ``min_propensity``.
         """
-        observed = observe(Y, T, sample_weight=sample_weight, groups=groups)
-        scheme = self._scheme()
+        observed = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata)
+        scheme = self._scheme(observed.treatments)
         self._check_parameters(observed.n_arms)
         self.covariates_ = Covariates.fit(X, W)
         Z = self.covariates_.matrix(X, W, observed.n)
@@ -162,10 +181,13 @@ class RewardEstimator(BaseEstimator):
         self.folds_ = self.repeats_[0].folds.fold if self.repeats_ else None
         self.models_regression_ = self._all_models("regression")
         self.models_propensity_ = self._all_models("propensity")
-        nuisances, self.n_clipped_ = self._complete(given, [r.predictions() for r in self.repeats_])
+        nuisances, self.n_clipped_ = self._complete(scheme, given, [r.predictions() for r in self.repeats_])
         self.regression_ = None if nuisances.regression is None else observed.frame(nuisances.regression)
         self.propensity_ = None if nuisances.propensity is None else observed.frame(nuisances.propensity)
         self.rewards_ = _finite(scheme.rewards(observed, nuisances), observed)
+        self.population_ = np.ones(observed.n)
+        if isinstance(scheme, (DoublyRobustOverlap, DoublyRobustTreated)):
+            self.population_ = scheme.population(observed, nuisances)
         return self
 
     def fit_predict(
@@ -179,10 +201,11 @@ class RewardEstimator(BaseEstimator):
         regression: PerTreatment | None = None,
         sample_weight: Column | None = None,
         groups: Column | None = None,
+        strata: Column | Table | None = None,
     ) -> pd.DataFrame:
         """``fit``, then ``rewards_``: an (n, K) DataFrame; arguments as in :meth:`fit`."""
-        nuisances = {"propensity": propensity, "regression": regression}
-        return self.fit(Y, T, X=X, W=W, sample_weight=sample_weight, groups=groups, **nuisances).rewards_
+        rows = {"sample_weight": sample_weight, "groups": groups, "strata": strata}
+        return self.fit(Y, T, X=X, W=W, propensity=propensity, regression=regression, **rows).rewards_
 
     def predict_rewards(
         self,
@@ -218,10 +241,10 @@ class RewardEstimator(BaseEstimator):
         check_is_fitted(self, "rewards_")
         observed = observe(Y, T, treatments=self.treatments_)
         Z = self.covariates_.matrix(X, W, observed.n)
-        scheme = self._scheme()
+        scheme = self._scheme(self.treatments_)
         given = self._given_again(propensity, regression, observed, scheme)
         cluster = self._row_of_cluster(groups, observed.n)
-        nuisances, _ = self._complete(given, [r.predict_new(Z, cluster) for r in self.repeats_])
+        nuisances, _ = self._complete(scheme, given, [r.predict_new(Z, cluster) for r in self.repeats_])
         return _finite(scheme.rewards(observed, nuisances), observed)
 
     def predict_outcomes(
@@ -256,7 +279,10 @@ class RewardEstimator(BaseEstimator):
         index = table.index if isinstance(table, pd.DataFrame) else None
         return pd.DataFrame(values, index=index, columns=self.treatments_)
 
-    def _scheme(self) -> Scheme:
+    def _scheme(self, treatments: np.ndarray) -> Scheme:
+        other = estimand_scheme(self.estimand, self.treated, self.method, treatments)
+        if other is not None:
+            return other
         if all(hasattr(self.method, name) for name in ("rewards", "needs_regression", "needs_propensity")):
             return self.method
         if not isinstance(self.method, str) or self.method not in SCHEMES:
@@ -286,7 +312,7 @@ class RewardEstimator(BaseEstimator):
         p = m = None
         if propensity is not None:
             p = propensity_matrix(propensity, observed.n, observed.treatments)
-            warn_if_small(p, self.min_propensity, observed.treatments)
+            warn_if_small(p, self.min_propensity, observed.treatments, _divided_by(scheme, observed.treatments))
         if regression is not None:
             m = outcome_matrix(regression, observed.n, observed.treatments)
         return Nuisances(m, p)
@@ -327,15 +353,16 @@ class RewardEstimator(BaseEstimator):
             return None
         return tuple(model for part in parts for model in part.models)
 
-    def _complete(self, given: Nuisances, repeats: list[Nuisances]) -> tuple[Nuisances, int]:
+    def _complete(self, scheme: Scheme, given: Nuisances, repeats: list[Nuisances]) -> tuple[Nuisances, int]:
         """Given and estimated nuisances together, estimated propensities clipped; and the number of clipped rows."""
         estimated = median_of_repeats(repeats) if repeats else Nuisances()
-        m, p, n_clipped = given.regression, given.propensity, 0
+        m, p, n_clipped, raw = given.regression, given.propensity, 0, None
         if m is None:
             m = estimated.regression
         if p is None and estimated.propensity is not None:
-            p, n_clipped = clip(estimated.propensity, self.min_propensity, self.treatments_)
-        return Nuisances(m, p), n_clipped
+            raw, divided_by = estimated.propensity, _divided_by(scheme, self.treatments_)
+            p, n_clipped = clip(raw, self.min_propensity, self.treatments_, divided_by)
+        return Nuisances(m, p, raw), n_clipped
 
     def _row_of_cluster(self, groups, n: int) -> np.ndarray | None:
         """A row of the fit from each row's cluster (its fold tells which models missed it); -1 for new clusters."""
@@ -351,6 +378,11 @@ class RewardEstimator(BaseEstimator):
         first = pd.Series(self._group_labels).drop_duplicates()
         row_of = pd.Series(first.index, index=first.to_numpy())
         return series.map(row_of).fillna(-1).to_numpy().astype(np.int64)
+
+
+def _divided_by(scheme: Scheme, treatments: np.ndarray) -> np.ndarray | None:
+    """Treatments whose propensity the scheme divides by, (K,) bool; None for all."""
+    return scheme.divides_by(treatments) if hasattr(scheme, "divides_by") else None
 
 
 def _finite(rewards: np.ndarray, observed: Observed) -> pd.DataFrame:

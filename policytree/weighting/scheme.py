@@ -19,11 +19,20 @@ class Nuisances:
     regression : ndarray of shape (n, K), or None
         Expected outcome of each row under each treatment, in the outcome's unit.
     propensity : ndarray of shape (n, K), or None
-        Probability of each treatment for each row, bounded away from zero.
+        Probability of each treatment for each row, bounded away from zero: what schemes divide by.
+    unclipped : ndarray of shape (n, K), or None
+        The same as it was estimated or given, for what is multiplied by a propensity: there, raising small ones would
+        give weight to rows that should have next to none. None means that nothing was raised.
     """
 
     regression: np.ndarray | None = None
     propensity: np.ndarray | None = None
+    unclipped: np.ndarray | None = None
+
+    @property
+    def as_estimated(self) -> np.ndarray | None:
+        """Propensities before small ones were raised, (n, K)."""
+        return self.propensity if self.unclipped is None else self.unclipped
 
 
 class Scheme(Protocol):

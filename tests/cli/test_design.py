@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import DRPolicyTree
+from policytree import DRPolicyTree, check_study
 from policytree.cli.study import Roles, study_from_dataset, study_from_file
 from policytree.serialization import from_json
 from tests.cli.running import FILES, ROOT, design, process, refused, run, trial
@@ -163,7 +163,8 @@ def test_default_covariates_leave_out_roles_and_names(tmp_path):
     assert study.covariates == ("age", "income", "row")
     assert study.confounders == ("region",)
     assert any("'name'" in note for note in study.notes)
-    assert any("'row' numbers the rows" in note for note in study.notes)
+    check = check_study(study.X, **{name: study.fit_arguments()[name] for name in ("T", "Y")})
+    assert [f.found for f in check.findings if f.column == "row"] == ["numbers the rows"]
 
 
 def test_propensity_forms(tmp_path):

@@ -1,0 +1,39 @@
+"""``policytree check``: what is suspicious about a study, before anything is fitted."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from policytree.cli.frame import DebugOption
+
+
+def check(
+    data: Annotated[str | None, typer.Argument(metavar="[DATA]", help="CSV or Parquet file.")] = None,
+    treatment: Annotated[str | None, typer.Option(help="Column of the treatment each row got.")] = None,
+    outcome: Annotated[str | None, typer.Option(help="Column of the outcome, numbers.")] = None,
+    covariates: Annotated[str | None, typer.Option(help="Columns to check: a,b,c. Default: all others.")] = None,
+    confounders: Annotated[str | None, typer.Option(help="Further columns to check: a,b,c.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="Column of clusters.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="A built-in study instead of a file.")] = None,
+    data_dir: Annotated[str | None, typer.Option(help="Folder of the built-in studies' files.")] = None,
+    debug: DebugOption = False,
+) -> None:
+    """Look for leaks, ids, dates, numbers stored as text and more in a study, in seconds; nothing is fitted."""
+    from rich.console import Console
+
+    from policytree.cli.findings import check_section
+    from policytree.cli.report import Printer, data_section
+    from policytree.cli.study import Roles, study_from_dataset, study_from_file
+    from policytree.exceptions import InputError
+
+    roles = Roles(treatment, outcome, covariates, confounders, cluster=cluster)
+    if data is not None and dataset is None:
+        study = study_from_file(data, roles)
+    elif dataset is not None and data is None:
+        study = study_from_dataset(dataset, data_dir, roles)
+    else:
+        raise InputError("Give a data file or --dataset: policytree check trial.csv --treatment arm --outcome y")
+    printer = Printer(Console(highlight=False))
+    printer.add(*data_section(study), *check_section(study))

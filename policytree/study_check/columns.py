@@ -1,0 +1,173 @@
+"""Findings about single columns, whatever the outcome: ids, dates, numbers stored as text, values that are rare."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+
+from policytree.study_check.findings import Finding
+
+FEW_ROWS = 10  # in a category
+MANY_CATEGORIES = 50
+TEXT_SAMPLE = 2_000  # distinct texts looked at for their form
+FORM_SHARE = 0.8  # of the distinct texts that look like dates
+NUMBER_SHARE = 0.6  # of those that look like numbers: "2, 4, more" are numbers
+FEW_CODES = 10
+MOSTLY_MISSING = 0.5
+_NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?")
+_DATE = re.compile(
+    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T].*)?|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})([ T].*)?|"
+    r"\d{1,2}[- ]?[A-Za-z]{3,9}\.?,?[- ]?\d{2,4}|[A-Za-z]{3,9}\.? \d{1,2},? \d{4}"
+)
+_ID_NAME = re.compile(r"(^|[^a-z])(id|ids|nr|key|code|index|row|rownum|pidnum|patid|subjid|record|ssn|uuid)([^a-z]|$)")
+_AFTER = re.compile(
+    r"follow[-_ ]?up|(^|[^a-z])(fu|post|after|endpoint|end|discharge|death|died|dead|dod|surviv\w*|cens\w*|relapse|"
+    r"adverse|ae|dropout|withdr\w*|adheren\w*|complian\w*|complet\w*|offtrt|outcome|result|response|responder|change|"
+    r"delta|final)([^a-z]|$)|(^|[^a-z])(week|wk|month|mo|day|visit|year|yr)[-_ ]?[1-9]\d*([^0-9]|$)"
+)
+_WORD_BREAKS = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_SAME_STEM = re.compile(r"^(.*?)[-_ .]?(\d+)$")
+
+
+def is_text(column: pd.Series) -> bool:
+    """Whether the values are labels rather than numbers or dates."""
+    kind = column.dtype
+    return isinstance(kind, pd.CategoricalDtype) or not (
+        pd.api.types.is_numeric_dtype(kind)
+        or pd.api.types.is_datetime64_any_dtype(kind)
+        or pd.api.types.is_timedelta64_dtype(kind)
+        or isinstance(kind, pd.PeriodDtype)
+    )
+
+
+def column_findings(column: pd.Series, outcome_name: str | None) -> list[Finding]:
+    """Everything about one column, seen alone."""
+    present = column.dropna()
+    if present.empty:
+        return [Finding("note", "constant", column.name, "has no values at all", "Leave it out.")]
+    found = _after_treatment(column, outcome_name) + _missing(column)
+    n_values = int(present.nunique())
+    if n_values == 1 and len(present) == len(column):
+        return [
+            *found,
+            Finding("note", "constant", column.name, f"is {present.iloc[0]!s} in all rows", "Leave it out."),
+        ]
+    if not is_text(column):
+        if not pd.api.types.is_numeric_dtype(column.dtype):
+            if pd.api.types.is_timedelta64_dtype(column.dtype):
+                how = "Turn it into a number, of days or hours."
+                return [*found, Finding("warning", "durations", str(column.name), "holds durations", how)]
+            return [*found, _date_finding(str(column.name), str(present.iloc[0]))]
+        return found + _id_of_numbers(column, present, n_values)
+    return found + _unused_levels(column) + _text(column, present.astype(str), n_values)
+
+
+def _after_treatment(column: pd.Series, outcome_name: str | None) -> list[Finding]:
+    name = _WORD_BREAKS.sub("_", str(column.name)).lower()
+    hit = _AFTER.search(name)
+    own, theirs = _SAME_STEM.match(name), _SAME_STEM.match((outcome_name or "").lower())
+    later = own and theirs and own[1][:2] == theirs[1][:2] and own[1] and int(own[2]) >= int(theirs[2])
+    if not hit and not later:
+        return []
+    why = f"contains {hit[0].strip('_- .')!r}" if hit else f"counts on from the outcome's, {outcome_name!r}"
+    return [
+        Finding(
+            "warning", "after treatment", str(column.name), f"has a name that {why}",
+            "If it was measured after treatment began, leave it out: a rule cannot know it, and adjusting for it hides "
+            "the effect.",
+        )
+    ]  # fmt: skip
+
+
+def _missing(column: pd.Series) -> list[Finding]:
+    share = float(column.isna().mean())
+    if share <= MOSTLY_MISSING:
+        return []
+    return [
+        Finding(
+            "note", "mostly missing", str(column.name), f"is missing in {share:.0%} of the rows",
+            "A split on it is mostly a split on who has the value; leave it out if it would be missing for other "
+            "reasons when the rule is used.",
+        )
+    ]  # fmt: skip
+
+
+def _id_of_numbers(column: pd.Series, present: pd.Series, n_values: int) -> list[Finding]:
+    """Whole numbers that are all different, and count the rows or are called an id."""
+    if n_values < len(present) or len(present) < 20 or pd.api.types.is_bool_dtype(column.dtype):
+        return []
+    values = present.to_numpy(dtype=np.float64)
+    if (values != np.floor(values)).any():
+        return []
+    if np.isinf(values).any():
+        return []
+    steps = np.diff(values)
+    counts = bool((steps > 0).all() or (steps < 0).all()) or np.ptp(values) == len(values) - 1
+    named = _ID_NAME.search(_WORD_BREAKS.sub("_", str(column.name)).lower())
+    if not (counts or named):
+        return []
+    how = "numbers the rows" if counts else "is called an id and differs in all rows"
+    return [_id_finding(str(column.name), how)]
+
+
+def _id_finding(name: str, how: str) -> Finding:
+    return Finding(
+        "warning", "id", name, how,
+        "Leave it out; if it stands for persons or sites with several rows, name it as the cluster.",
+    )  # fmt: skip
+
+
+def _unused_levels(column: pd.Series) -> list[Finding]:
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        return []
+    unused = [str(level) for level in column.cat.categories if level not in set(column.dropna().unique())]
+    if not unused:
+        return []
+    what = f"has {len(unused)} level(s) that no row has ({_some(unused)})"
+    remedy = "The rule will say nothing about them; remove them, or check how the data were selected."
+    return [Finding("note", "unused levels", str(column.name), what, remedy)]
+
+
+def _text(column: pd.Series, present: pd.Series, n_values: int) -> list[Finding]:
+    """Numbers and dates stored as text, ids, rare and many categories: the first that applies."""
+    name, counts = str(column.name), present.value_counts()
+    texts = [str(value).strip() for value in counts.index[:TEXT_SAMPLE]]
+    numeric = [bool(_NUMBER.fullmatch(text)) for text in texts]
+    chosen = isinstance(column.dtype, pd.CategoricalDtype) and n_values <= FEW_CODES  # declared: codes, not amounts
+    if sum(numeric) >= 2 and np.mean(numeric) >= NUMBER_SHARE and not chosen:
+        others = [text for text, ok in zip(texts, numeric, strict=True) if not ok]
+        what = "holds numbers stored as text" + (f", because of values such as {_some(others)}" if others else "")
+        how = (
+            "Turn it into numbers (a detection limit into half of it, 'n/a' into a missing value): as text it is a "
+            "category, and no rule can ask whether it is high or low."
+        )
+        return [Finding("warning", "numbers as text", name, what, how)]
+    if np.mean([bool(_DATE.fullmatch(text)) for text in texts]) >= FORM_SHARE:
+        return [_date_finding(name, texts[0])]
+    if n_values > 0.9 * len(present) and len(present) >= 20:
+        return [_id_finding(name, f"has {n_values:,} different texts in {len(present):,} rows")]
+    rare = counts[counts < FEW_ROWS]
+    if n_values > MANY_CATEGORIES:
+        what = f"has {n_values:,} categories, {len(rare):,} of them with fewer than {FEW_ROWS} rows"
+        how = "Group them: a rule asks about one at a time, and models pool all but the 32 most frequent."
+        return [Finding("warning", "rare categories", name, what, how)]
+    if len(rare) and n_values > 2:
+        what = f"has {len(rare)} of {n_values} categories with fewer than {FEW_ROWS} rows ({_some(list(rare.index))})"
+        how = "Group them with others, if they mean something together: so few rows show no effect."
+        return [Finding("note", "rare categories", name, what, how)]
+    return []
+
+
+def _date_finding(name: str, example: str) -> Finding:
+    return Finding(
+        "warning", "dates", name, f"holds dates (such as {example})",
+        "Leave it out, or turn it into a number that a rule can use, such as an age or the days since enrolment began; "
+        "a date after treatment began must not be used.",
+    )  # fmt: skip
+
+
+def _some(values: list, most: int = 3) -> str:
+    shown = ", ".join(repr(str(value)) for value in values[:most])
+    return shown + (", ..." if len(values) > most else "")

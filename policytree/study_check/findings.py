@@ -1,0 +1,72 @@
+"""What a check of the data found: a sentence each, with the numbers and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+SEVERITIES = ("serious", "warning", "note")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was found.
+
+    Attributes
+    ----------
+    severity : {"serious", "warning", "note"}
+        Serious: results are probably wrong. Warning: they may be. Note: worth knowing.
+    kind : str
+        What was looked for, such as "determines outcome" or "dates".
+    column : str
+        The column, or several separated by commas; "" where it is about rows.
+    found : str
+        What was found, with numbers; begins like the rest of a sentence.
+    remedy : str
+        What to do.
+    """
+
+    severity: str
+    kind: str
+    column: str
+    found: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.column + ' ' if self.column else ''}{self.found}. {self.remedy}"
+
+
+@dataclass(frozen=True, slots=True)
+class StudyCheck:
+    """All findings, the most serious first; ``str()`` is a list of sentences.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+    n_rows, n_columns : int
+        What was looked at.
+    """
+
+    findings: tuple[Finding, ...]
+    n_rows: int
+    n_columns: int
+
+    def __str__(self) -> str:
+        if not self.findings:
+            return f"Nothing suspicious in {self.n_rows:,} rows and {self.n_columns} columns."
+        return "\n".join(f"{finding.severity.capitalize()}: {finding}" for finding in self.findings)
+
+    def of(self, severity: str) -> tuple[Finding, ...]:
+        """The findings of one severity."""
+        return tuple(finding for finding in self.findings if finding.severity == severity)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a finding: severity, kind, column, found, remedy."""
+        names = ("severity", "kind", "column", "found", "remedy")
+        return pd.DataFrame([[getattr(f, name) for name in names] for f in self.findings], columns=list(names))
+
+
+def by_severity(findings: list[Finding]) -> tuple[Finding, ...]:
+    """Most serious first, otherwise in the order given."""
+    return tuple(sorted(findings, key=lambda f: SEVERITIES.index(f.severity)))

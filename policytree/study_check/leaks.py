@@ -1,0 +1,184 @@
+"""Findings about what a column knows: the outcome, the treatment, or what another column says already."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import rankdata
+
+from policytree.study_check.columns import is_text
+from policytree.study_check.findings import Finding
+
+MOST_BINS = 100
+ROWS_A_VALUE, ROWS_A_BIN = 5, 10  # on average, for values to be bins of their own; in a bin otherwise
+DETERMINES, EXPLAINS = 0.95, 0.75  # of the outcome's variance, by one covariate
+TREATMENT_KNOWN = 0.9  # of the variation of who got some treatment, by one covariate
+TOGETHER = 0.98  # of the outcome's variance, by all numbers in a linear model
+FEWEST_ROWS = 30
+MISSING_GAP, MISSING_CERTAIN = 0.1, 5.0  # difference of shares between treatments, and in standard errors
+_DIGITS = re.compile(r"[-+]?\d*\.?\d+(?:[eE][-+]?\d+)?")
+
+
+def numbers_of(column: pd.Series) -> np.ndarray:
+    """A column as float64 with NaN for missing; texts by the first number in them, NaN without one."""
+    if not is_text(column):
+        if pd.api.types.is_numeric_dtype(column.dtype):
+            values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+            return np.where(np.isinf(values), np.nan, values)  # refused elsewhere
+        ranks = pd.factorize(column, sort=True)[0].astype(np.float64)  # dates and durations: only their order counts
+        return np.where(ranks < 0, np.nan, ranks)
+    codes, values = pd.factorize(column)
+    found = [_DIGITS.search(str(value)) for value in values]
+    each = np.array([float(hit[0]) if hit else np.nan for hit in found] + [np.nan])
+    return each[codes]
+
+
+def bins_of(values: np.ndarray) -> np.ndarray:
+    """Codes 0, 1, ... of at most 100 bins of nearly equal size, equal values together, missing ones apart; (n,)."""
+    missing = np.isnan(values)
+    known = values[~missing]
+    codes = np.full(len(values), 0, dtype=np.int64)
+    if len(known):
+        distinct = np.unique(known)
+        if len(distinct) > min(MOST_BINS, len(known) // ROWS_A_VALUE):
+            most = min(MOST_BINS, max(2, len(known) // ROWS_A_BIN))
+            distinct = np.unique(np.quantile(known, np.arange(1, most + 1) / most, method="inverted_cdf"))
+        codes[~missing] = 1 + np.minimum(np.searchsorted(distinct, known), len(distinct) - 1)
+    return np.unique(codes, return_inverse=True)[1]
+
+
+def explained(codes: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Share of each target's variance between the groups of ``codes``, less what chance explains; (n_targets,).
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n,), int
+        0, 1, ...
+    targets : ndarray of shape (n, n_targets), each with mean zero
+    """
+    n, n_groups = len(codes), int(codes.max()) + 1
+    if n - n_groups < max(FEWEST_ROWS, n_groups):
+        return np.zeros(targets.shape[1])
+    counts = np.bincount(codes, minlength=n_groups)
+    sums = np.column_stack([np.bincount(codes, weights=target, minlength=n_groups) for target in targets.T])
+    total = (targets**2).sum(axis=0)
+    within = total - (sums**2 / counts[:, None]).sum(axis=0)
+    return 1.0 - (within / (n - n_groups)) / np.maximum(total / (n - 1), np.finfo(float).tiny)
+
+
+def leak_findings(table: pd.DataFrame, y: np.ndarray, arm: np.ndarray, labels: np.ndarray) -> list[Finding]:
+    """Columns that nearly determine the outcome or the treatment, each alone; then all numbers together."""
+    if len(y) < FEWEST_ROWS:
+        return []
+    # Heavy tails hide a copy from the variance, but not from the variance of ranks.
+    outcome = np.column_stack([y - y.mean(), rankdata(y) - (len(y) + 1) / 2])
+    treatment = (arm[:, None] == np.arange(len(labels))).astype(np.float64)
+    treatment = treatment - treatment.mean(axis=0)
+    findings, numeric, alone = [], [], 0.0
+    for name, column in table.items():
+        values = numbers_of(column)
+        groupings = [bins_of(values)] if not np.isnan(values).all() else []
+        if is_text(column):
+            groupings.append(pd.factorize(column, use_na_sentinel=False)[0].astype(np.int64))
+        else:
+            numeric.append(values)
+        of_outcome = max((float(explained(codes, outcome).max()) for codes in groupings), default=0.0)
+        each = np.array([explained(codes, treatment) for codes in groupings]).reshape(-1, treatment.shape[1])
+        alone = max(alone, of_outcome)
+        findings += _about_outcome(str(name), of_outcome) + _about_treatment(
+            str(name), each.max(axis=0, initial=0.0), labels
+        )
+    return findings + (_together(numeric, outcome[:, 0]) if alone < EXPLAINS else [])
+
+
+def _about_outcome(name: str, share: float) -> list[Finding]:
+    if share < EXPLAINS:
+        return []
+    severity = "serious" if share >= DETERMINES else "warning"
+    what = f"explains {share:.1%} of the outcome's variance"
+    if severity == "serious":
+        what = f"nearly determines the outcome: it explains {share:.1%} of its variance"
+    remedy = (
+        "If it is the outcome in another form, or was measured after treatment began, leave it out: with it, every "
+        "effect disappears and intervals are far too short."
+    )
+    return [Finding(severity, "determines outcome", name, what, remedy)]
+
+
+def _about_treatment(name: str, shares: np.ndarray, labels: np.ndarray) -> list[Finding]:
+    k = int(shares.argmax())
+    if shares[k] < TREATMENT_KNOWN:
+        return []
+    what = f"nearly determines the treatment: it explains {shares[k]:.1%} of who got {labels[k]!s}"
+    remedy = (
+        "If it records the treatment, leave it out. If treatment was given by it, people with its other values cannot "
+        "show what the treatment would do for these: no method can tell both apart."
+    )
+    return [Finding("serious", "determines treatment", name, what, remedy)]
+
+
+def _together(numeric: list[np.ndarray], y: np.ndarray) -> list[Finding]:
+    """A sum or difference of columns that is the outcome, such as baseline and change."""
+    columns = [np.where(np.isnan(v), np.nanmean(v), v) for v in numeric if not np.isnan(v).all()]
+    if len(columns) < 2 or len(y) < 5 * len(columns) + FEWEST_ROWS:
+        return []
+    A = np.column_stack(columns)
+    A = A - A.mean(axis=0)
+    scale = A.std(axis=0)
+    A = A[:, scale > 0] / scale[scale > 0]
+    values, vectors = np.linalg.eigh(A.T @ A / len(y))
+    kept = values > 1e-10 * max(values.max(initial=0.0), 1e-300)
+    projected = (A @ vectors[:, kept]).T @ y
+    share = float((projected**2 / values[kept]).sum() / len(y) / max((y**2).sum(), np.finfo(float).tiny))
+    share = 1.0 - (1.0 - share) * (len(y) - 1) / (len(y) - 1 - kept.sum())
+    if share < TOGETHER:
+        return []
+    what = f"The covariates together determine the outcome: a sum of them explains {share:.1%} of its variance"
+    remedy = "Look for its parts among them, such as a change since baseline or a total, and leave them out."
+    return [Finding("serious", "determine outcome together", "", what, remedy)]
+
+
+def missing_by_treatment(table: pd.DataFrame, arm: np.ndarray, labels: np.ndarray) -> list[Finding]:
+    """Columns that are missing much more often under one treatment than under another."""
+    findings, sizes = [], np.bincount(arm, minlength=len(labels))
+    for name, column in table.items():
+        missing = column.isna().to_numpy()
+        if not missing.any():
+            continue
+        share = np.bincount(arm, weights=missing, minlength=len(labels)) / np.maximum(sizes, 1)
+        high, low = int(share.argmax()), int(share.argmin())
+        pooled = missing.mean() * (1.0 - missing.mean())
+        error = np.sqrt(pooled * (1.0 / max(sizes[high], 1) + 1.0 / max(sizes[low], 1)))
+        if share[high] - share[low] > max(MISSING_GAP, MISSING_CERTAIN * error):
+            what = (
+                f"is missing in {share[high]:.0%} of the rows of {labels[high]!s} and {share[low]:.0%} of those of "
+                f"{labels[low]!s}"
+            )
+            remedy = (
+                "If treatment decides who has a value, it was measured afterwards, or by another study: leave it out."
+            )
+            findings.append(Finding("warning", "missing by treatment", str(name), what, remedy))
+    return findings
+
+
+def repeated_columns(table: pd.DataFrame) -> list[Finding]:
+    """Columns that say what another says: equal, or one value for one value with few values."""
+    seen: dict[Any, str] = {}
+    findings = []
+    for name, column in table.items():
+        codes, values = pd.factorize(column, use_na_sentinel=False)
+        if len(values) < 2:
+            continue
+        exact = len(values) > len(column) // 10  # long columns match one to one by being long
+        key: Any = (exact, numbers_of(column).tobytes() if exact and not is_text(column) else codes.tobytes())
+        if exact and is_text(column):
+            key = (exact, tuple(map(str, values[:1000])), *key[1:])
+        if key in seen:
+            remedy = "Leave one of them out; a rule may show either."
+            findings.append(Finding("note", "repeated column", str(name), f"says the same as {seen[key]}", remedy))
+        else:
+            seen[key] = str(name)
+    return findings

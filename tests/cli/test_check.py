@@ -1,0 +1,85 @@
+"""`policytree check`, and the data check and the test for differing effects in the report of `policytree design`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from policytree import check_study
+from tests.cli.running import design, refused, run, trial
+
+
+@pytest.fixture
+def leaky(tmp_path):
+    """A trial in which somebody left traces of the outcome."""
+    frame = trial()
+    rng = np.random.default_rng(1)
+    frame["score_rounded"] = frame["y"].round(1)
+    frame["crp"] = np.where(rng.random(len(frame)) < 0.2, "<0.5", rng.uniform(1, 9, len(frame)).round(1).astype(str))
+    path = tmp_path / "leaky.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_check_says_what_design_says_before_the_tree(leaky, tmp_path):
+    code, out, err = run("check", leaky, "--treatment", "arm", "--outcome", "y", "--cluster", "clinic")
+    assert code == 0, err
+    words = " ".join(out.split())
+    assert "Data check Serious: score_rounded nearly determines the outcome: it explains" in words
+    assert "was left out of the covariates. It holds numbers stored as text, because of values such as '<0.5'." in words
+    code, out, err = design(leaky, tmp_path / "out", "--max-depth", "1", "--no-value", "--cv", "2")
+    assert code == 0, err
+    report = (tmp_path / "out" / "report.txt").read_text(encoding="utf-8")
+    assert "Serious: score_rounded nearly determines the outcome" in " ".join(report.split())
+    order = ["Data check", "Do effects differ between people?", "Policy tree"]
+    assert sorted(order, key=report.index) == order
+
+
+def test_an_honest_trial_is_told_so(designed):
+    _, out, _ = designed
+    words = " ".join(out.split())
+    assert "Nothing suspicious in 240 rows and 3 columns." in words
+    assert "Effects differ between people: p < 0.001." in words
+
+
+def test_check_refuses(csv, tmp_path):
+    refused(run("check"), "Give a data file or --dataset")
+    refused(run("check", csv, "--dataset", "nsw"), "Give a data file or --dataset")
+    refused(run("check", csv, "--treatment", "arm"), "--outcome is missing")
+    refused(run("check", csv, "--treatment", "arm", "--outcome", "yy"), "There is no column 'yy'")
+
+
+def test_built_in_studies_are_checked(capsys):
+    code, out, _ = run("check", "--dataset", "nsw")
+    assert code == 0
+    assert "Nothing suspicious in 445 rows and 8 columns." in out
+
+
+def test_strata_reach_the_folds_and_the_report(csv, tmp_path):
+    code, out, err = design(csv, tmp_path / "out", "--strata", "region", "--max-depth", "1", "--no-value", "--cv", "2")
+    assert code == 0, err
+    assert "strata" in out and "region (folds are balanced over them)" in " ".join(out.split())
+    refused(design(csv, tmp_path / "o", "--strata", "arm"), "--strata names 'arm', which is the treatment")
+    refused(design(csv, tmp_path / "o", "--strata", "site"), "There is no column 'site' (--strata)")
+
+
+def test_a_file_is_checked_like_the_frame_it_was_written_from(tmp_path):
+    """What pandas holds as objects, booleans or nullable numbers is the same column after a CSV file."""
+    rng = np.random.default_rng(0)
+    frame = trial()
+    n = len(frame)
+    frame["objects"] = pd.Series(list(rng.integers(0, 50, n)), dtype=object).where(rng.random(n) < 0.9)
+    frame["flags"] = pd.Series(list(rng.random(n) < 0.5), dtype=object).where(rng.random(n) < 0.9)
+    frame["nullable"] = pd.array(rng.integers(0, 50, n), dtype="Int64")
+    frame["copy"] = pd.Series(list(frame["y"] * 2), dtype=object)
+    path = tmp_path / "objects.csv"
+    frame.to_csv(path, index=False)
+    from policytree.cli.tables import read_table
+
+    again = read_table(path)
+    names = ["age", "income", "region", "objects", "flags", "nullable", "copy"]
+    ours = check_study(frame[names], frame["arm"], frame["y"])
+    theirs = check_study(again[names], again["arm"], again["y"])
+    assert str(ours) == str(theirs)
+    assert {f.column for f in ours.of("serious")} == {"copy"}
