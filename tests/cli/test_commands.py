@@ -8,6 +8,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 from policytree import DRPolicyTree
 from policytree.cli import main
 from policytree.datasets import DATASET_NAMES
@@ -164,4 +166,17 @@ def test_interrupt_of_a_real_process_leaves_nothing_behind(tmp_path):
     assert running.returncode == 130
     assert "Interrupted" in err
     assert "Traceback" not in err
+    assert [path.name for path in tmp_path.iterdir()] == ["trial.csv"]
+
+
+@pytest.mark.slow
+def test_interrupt_of_refits_in_processes_leaves_nothing_behind(tmp_path):
+    trial(600).to_csv(tmp_path / "trial.csv", index=False)
+    options = ("--treatment", "arm", "--outcome", "y", "--cv", "2", "--max-depth", "1", "--jobs", "2")
+    running = process("design", "trial.csv", *options, cwd=tmp_path)
+    assert any("2 of 10" in line for line in running.stderr), "the processes are at work"
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=120)
+    assert running.returncode == 130
+    assert "Interrupted" in err and "Traceback" not in err
     assert [path.name for path in tmp_path.iterdir()] == ["trial.csv"]
