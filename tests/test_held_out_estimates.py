@@ -266,3 +266,41 @@ def test_a_real_table_says_what_it_is_of(rng):
     table = cross_val_policy_value(model.fit(**data), **data, random_state=0)
     assert "cross-fitting over 5 folds, repeated 5 times" in str(table) and "25 rules" in str(table)
     assert 0.0 <= table.agreement <= 1.0 and "no row is left to judge it" in str(table)
+
+
+# --- what the numbers are of ---
+
+
+@pytest.fixture
+def rare():
+    """A 0/1 outcome with one event in an arm, so that some training rows have none."""
+    rng = np.random.default_rng(21)
+    T = np.repeat(["a", "b"], 60)
+    Y = np.zeros(120)
+    Y[3] = 1.0
+    Y[60:] = rng.random(60) < 0.4
+    return Y, T, rng.normal(size=(120, 2))
+
+
+def test_arms_without_events_in_some_folds(rare):
+    Y, T, X = rare
+    learner = DRPolicyTree(max_depth=1, cv=2, random_state=0)
+    table = cross_val_policy_value(learner, Y, T, X=X, propensity=0.5, cv=2, n_repeats=1, random_state=0)
+    assert np.isfinite(table.estimates[POLICY].value)
+    assert "cover about 90 %" in " ".join(table.statements())
+    none = cross_val_policy_value(learner, np.zeros(120), T, X=X, propensity=0.5, cv=2, n_repeats=1, random_state=0)
+    assert none.estimates[POLICY].value == none.estimates[STATUS_QUO].value == 0.0
+
+
+def test_a_split_says_which_rule_it_judged(rare):
+    Y, T, X = rare
+    learner = DRPolicyTree(model_regression=LinearRegression(), max_depth=1, cv=2, random_state=0)
+    study = {"X": X, "propensity": 0.5, "validation": "split", "random_state": 0}
+    of_all = learner.fit(Y, T, X=X, propensity=0.5)
+    shown = " ".join(cross_val_policy_value(of_all, Y, T, **study).statements())
+    assert "60 rows judge a rule learnt from the other 60" in shown
+    assert "The rule learnt from all rows is another one" in shown
+    elsewhere = DRPolicyTree(model_regression=LinearRegression(), max_depth=1, cv=2).fit(
+        Y, T, X=X[:, :1], propensity=0.5
+    )
+    assert cross_val_policy_value(elsewhere, Y, T, **study).agreement is None

@@ -160,9 +160,11 @@ def test_learners_without_outcomes_or_leaves_are_named(trial):
 @pytest.mark.parametrize(
     ("honest", "message"),
     [
-        (1.0, "share between 0 and 1"),
+        (1.0, "share from 0.1 to 0.9"),
         ("half", "honest must be a share"),
         (np.array([0, 400]), "honest must be a share"),
+        (np.arange(400) % 2, "more than once"),
+        (0.01, "from 0.1 to 0.9"),
         (np.arange(400) % 2 == 0, "rows of one cluster on both sides"),
         (np.arange(0), "honest must be a share"),
     ],

@@ -67,8 +67,8 @@ def _repeats(job: Job) -> int | str | None:
     """What --repeats, --validation and --honest say together."""
     if job.validation not in DEFAULT_CV:
         raise InputError(f"--validation must be repeated, sequential or split; got '{job.validation}'.")
-    if job.honest is not None and not 0.0 < job.honest < 1.0:
-        raise InputError(f"--honest must be a share between 0 and 1; got {job.honest:g}.")
+    if job.honest is not None and not 0.1 <= job.honest <= 0.9:
+        raise InputError(f"--honest must be a share from 0.1 to 0.9; got {job.honest:g}.")
     if job.honest is not None and (job.validation != REPEATED or job.repeats is not None or not job.value):
         raise InputError("--honest judges the tree by its own rows; leave out --validation, --repeats and --no-value.")
     if job.repeats is None:
@@ -105,7 +105,7 @@ def _refuse_small_arms(job: Job, study: Study) -> None:
 def _compute(job: Job, study: Study, interrupts: _Interrupts) -> Result:
     estimator = DRPolicyTree(direction=study.direction, cv=job.cv, random_state=job.seed, verbose=1, **job.tree)
     data, honest = study.fit_arguments(), None
-    rows = "all rows" if job.honest is None else f"{1 - job.honest:.0%} of the rows"
+    rows = "all rows" if job.honest is None else f"about {1 - job.honest:.0%} of the rows"
     with stage_progress() as display, _collected_warnings() as heard:
         with display.stage(f"Outcome models, rewards and tree on {rows}"):
             display.detail("fitting outcome and propensity models")

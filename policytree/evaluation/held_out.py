@@ -272,8 +272,13 @@ def _agreement(estimator, data: Data, validation: Validation, repetitions: list[
     fitted_rewards = getattr(estimator, "rewards_", None)
     if fitted_rewards is None or len(fitted_rewards) != data.seen.n:
         return None
+    if list(getattr(fitted_rewards, "columns", data.seen.treatments)) != list(data.seen.treatments):
+        return None  # fitted on another study
     rows = validation.judged()
-    shown = np.asarray(estimator.predict(data.covariates(rows)["X"]))
+    try:
+        shown = np.asarray(estimator.predict(data.covariates(rows)["X"]))
+    except ValueError:  # fitted on other columns: not the rule of this study
+        return None
     weight = None if data.seen.sample_weight is None else data.seen.sample_weight[rows]
     return float(np.mean([np.average(shown == r.policy, weights=weight) for r in repetitions]))
 

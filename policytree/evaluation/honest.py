@@ -78,8 +78,9 @@ def honest_leaf_summary(
         As in :func:`policytree.cross_val_policy_value`, with ``apply``; it is cloned.
     Y, T, X, W, propensity, groups, strata, sample_weight, sample_treatment_costs
         As in :func:`policytree.cross_val_policy_value`.
-    honest : float in (0, 1), or array of shape (n,) of bool, or of row positions
-        The share of rows that judge, drawn in balance over treatments, no cluster divided; or which rows.
+    honest : float in [0.1, 0.9], or array of shape (n,) of bool, or of row positions
+        The share of rows that judge (to the nearest fraction with a denominator of at most ten), drawn in balance over
+        treatments, no cluster divided; or which rows.
     level : float
         Coverage of the intervals.
     random_state : int, RandomState or None
@@ -127,16 +128,17 @@ def honest_leaf_summary(
 def _judging_rows(honest, seen: Observed, random_state) -> np.ndarray:
     """Mask of the rows that judge, shape (n,)."""
     if isinstance(honest, Real) and not isinstance(honest, bool):
-        if not 0.0 < float(honest) < 1.0:
-            raise InputError(f"honest must be a share between 0 and 1, or rows; got {honest!r}.")
-        share = Fraction(float(honest)).limit_denominator(10)
-        share = min(max(share, Fraction(1, 10)), Fraction(9, 10))
+        if not 0.1 <= float(honest) <= 0.9:
+            raise InputError(f"honest must be a share from 0.1 to 0.9, or rows; got {honest!r}.")
+        share = Fraction(float(honest)).limit_denominator(10)  # parts of equal size, balanced over treatments
         folds = seen.folds(share.denominator, check_random_state(random_state))
         return folds.fold < share.numerator
     given = np.asarray(honest)
     if given.dtype == bool and given.shape == (seen.n,):
         mask = given.copy()
     elif given.ndim == 1 and given.dtype.kind in "iu" and len(given) and given.min() >= 0 and given.max() < seen.n:
+        if len(np.unique(given)) < len(given):
+            raise InputError("honest names some row positions more than once; a mask must be of booleans, not 0 and 1.")
         mask = np.zeros(seen.n, dtype=bool)
         mask[given] = True
     else:

@@ -205,8 +205,8 @@ class PolicyValueTable:
             f"By {self.validation.describe(self.n_repeats)}. The values are of {rules} (nuisance models and tree) "
             "without the people it is judged on.",
         ]
-        if self.validation.kind == SPLIT:
-            lines.append("That rule is the one to show; one learnt from all rows would be another.")
+        if self.validation.kind == SPLIT and self.agreement is None:
+            lines.append("A rule learnt from all rows, or from others, is another one.")
         elif self.agreement is None:
             lines.append("A rule learnt from all rows is another one: no row is left to judge it.")
         else:

@@ -106,9 +106,10 @@ class Validation:
             blocks = folds - self.first_judged
             return f"sequential validation: {blocks} blocks, each judged by a rule learnt from all rows before it"
         if self.kind == SPLIT:
-            return f"a single split: one part in {folds} judges a rule learnt from the rest"
+            judging, rows = len(self.judged()), len(self.plans[0].fold)
+            return f"a single split: {judging:,} rows judge a rule learnt from the other {rows - judging:,}"
         if len(self.plans) == 1:
-            return f"cross-fitting over {folds} folds, once"
+            return f"cross-fitting over {folds} folds, once (such intervals cover about 90 % where 95 % are stated)"
         early = f" (of at most {len(self.plans)}: more would hardly change them)" if n_done < len(self.plans) else ""
         return f"cross-fitting over {folds} folds, repeated {n_done} times{early}"
 

@@ -188,13 +188,16 @@ def tuned_like(models: list):
     Parameters
     ----------
     models : list of fitted OutcomeRegressor or OutcomeClassifier
-        Of one treatment, one per fold.
+        Of one treatment, one per fold; or what stands for them where the outcome is constant.
     """
-    share = float(np.median([model.boosted_share_ for model in models]))
-    rounds = int(np.median([model.n_rounds_ for model in models]))
+    chosen = [model for model in models if hasattr(model, "boosted_share_")]  # a constant outcome chooses nothing
+    if not chosen:
+        return clone(models[0])
+    share = float(np.median([model.boosted_share_ for model in chosen]))
+    rounds = int(np.median([model.n_rounds_ for model in chosen]))
     if rounds == 0:
         share = 0.0
-    return clone(models[0]).set_params(boosted_share=share, n_rounds=rounds)
+    return clone(chosen[0]).set_params(boosted_share=share, n_rounds=rounds)
 
 
 class OutcomeRegressor(RegressorMixin, _LinearAndBoosted):

@@ -292,7 +292,7 @@ def test_honest_rows_judge_the_tree_that_is_shown(csv, tmp_path):
     assert code == 0, err
     words = " ".join(out.split())
     assert "Leaves, held out" in out and "By 120 rows that did not choose the tree" in words
-    assert "That rule is the one to show" in words
+    assert "A rule learnt from all rows, or from others, is another one" in words
     leaves = pd.read_csv(tmp_path / "out" / "leaves.csv", keep_default_na=False)
     assert set(leaves["rows"]) == {"held out"} and leaves["n"].sum() == 120
     assert (leaves["gain_over_best_lower"].astype(float) > 0).all(), "drug helps the young and harms the old, by 4"
@@ -326,7 +326,7 @@ def test_other_ways_to_hold_rows_out(csv, tmp_path, options, said):
         (["--repeats", "0"], ["--repeats must be a whole number of at least 1, or adaptive"]),
         (["--repeats", "many"], ["--repeats must be", "many"]),
         (["--validation", "split", "--repeats", "2"], ["--repeats goes with --validation repeated"]),
-        (["--honest", "1.5"], ["--honest must be a share between 0 and 1"]),
+        (["--honest", "1.5"], ["--honest must be a share from 0.1 to 0.9"]),
         (["--honest", "0.5", "--no-value"], ["leave out --validation, --repeats and --no-value"]),
     ],
 )
