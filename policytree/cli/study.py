@@ -180,6 +180,9 @@ def _build(source, frame, roles: Roles, direction: str, dataset: Dataset | None 
         propensity, text = known, "known: " + _shares(known)
     assert roles.treatment is not None and roles.outcome is not None, "asked for by both callers"
     taken = {"treatment": roles.treatment, "outcome": roles.outcome}
+    _refuse_taken([roles.outcome], "--outcome", {"treatment": roles.treatment})
+    for option, name in (("--weights", roles.weights), ("--cluster", roles.cluster)):
+        _refuse_taken([name] if name else [], option, taken)
     used = {roles.treatment, roles.outcome, roles.cluster, roles.weights, *columns}
     confounders = column_names(roles.confounders, "--confounders", frame)
     _refuse_taken(confounders, "--confounders", taken)

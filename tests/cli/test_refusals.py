@@ -47,6 +47,16 @@ def test_missing_column_suggests_close_names(csv, tmp_path):
     refused(run("design", csv, "--treatment", "arm"), "--outcome is missing")
 
 
+def test_one_column_in_two_roles(tmp_path):
+    path = change(tmp_path, size=np.arange(240) + 1.0)
+    out = tmp_path / "out"
+    refused(
+        run("design", path, "--treatment", "arm", "--outcome", "size", "--weights", "size"), "'size'", "the outcome"
+    )
+    refused(design(path, out, "--cluster", "arm"), "--cluster names 'arm'", "the treatment")
+    refused(run("design", path, "--treatment", "arm", "--outcome", "arm"), "'arm'")
+
+
 BAD_COLUMNS = {
     "missing treatment": ({"arm": ["None", None] * 120}, ["'arm'", "missing value"]),
     "missing outcome": ({"y": [1.0, np.nan] * 120}, ["'y'", "missing value"]),
