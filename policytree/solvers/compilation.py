@@ -40,7 +40,7 @@ DEEPER = (rows_of_nodes.pack_rows, sweeps.make_tables, search.advance)
 PAIRS = (rows_of_nodes.pack_rows, block_sums.fill_products, block_sums.open_two, block_sums.open_three)
 PAIRS_DEEP = (block_search.solve_four, block_search.bound_across)
 
-ROW_SETS = (row_sets.search_row_sets, row_set_table.copy_table)
+ROW_SETS = (row_sets.search_row_sets, row_set_table.copy_table, row_set_table.place_of)
 
 Needed = list[tuple[tuple[Kernel, ...], str]]  # kernels, and which version of them
 
@@ -76,14 +76,10 @@ def needed_kernels(problem: Problem, block_kind: np.dtype | None) -> Needed:
     needed: Needed = [(ALWAYS, "")]
     if depth is not None and depth < 2 and not deep:
         return needed
-    if block_kind is not None:
-        needed += [
-            (TWO_LEVELS, SPECIAL if is_special(bins) else PLAIN),
-            (PAIRS + PAIRS_DEEP * (depth > 3), block_kind.name),
-        ]
-        return needed
     kind = SPECIAL if is_special(bins) else PLAIN
     needed += [(TWO_LEVELS, kind)]
+    if block_kind is not None:
+        return [*needed, (PAIRS + PAIRS_DEEP * (depth > 3), block_kind.name)]
     if is_long(bins):
         needed += [(LONG, "")]
     if deep:

@@ -20,7 +20,7 @@ from policytree.solvers.kernels.row_set_layout import (
     RowSetProblem,
     SumScratch,
 )
-from policytree.solvers.kernels.row_set_table import copy_table
+from policytree.solvers.kernels.row_set_table import copy_table, place_of
 from policytree.solvers.kernels.row_sets import search_row_sets
 from policytree.solvers.node import Node, Splits, rows_of
 from policytree.types import Problem
@@ -132,14 +132,8 @@ class RowSetSearch:
         return (value, [(f, cut), *one[1], *other[1]]) if value < leaf else (leaf, [(-1, 0)])
 
     def _best_split(self, rows: np.ndarray) -> int:
-        keys = self.node.keys[:, rows].sum(axis=1)
-        mask = len(self.table) - 1
-        h = int(keys[0] ^ (keys[0] >> 29)) & mask
-        while self.table[h]["key1"] != 0 or self.table[h]["key2"] != 0:
-            if self.table[h]["key1"] == keys[0] and self.table[h]["key2"] == keys[1]:
-                return int(self.table[h]["split"])
-            h = (h + 1) & mask
-        return UNSPLIT
+        known = self.table[place_of(self.table, *self.node.keys[:, rows].sum(axis=1))]
+        return int(known["split"]) if known["key1"] != 0 or known["key2"] != 0 else UNSPLIT
 
 
 def _problem(node: Node) -> RowSetProblem:

@@ -45,10 +45,8 @@ i4 = np.int32  # numba computes in int64 without it
 i8 = types.int64
 codes_2d = types.uint16[:, ::1]
 codes_3d = types.uint16[:, :, ::1]
-short_1d = types.int16[::1]
 int_1d, int_2d, int_3d = types.int32[::1], types.int32[:, ::1], types.int32[:, :, ::1]
 long_1d, long_2d, long_3d = types.int64[::1], types.int64[:, ::1], types.int64[:, :, ::1]
-byte_1d = types.uint8[::1]
 flags_1d = types.boolean[::1]
 #: None, or 1 where nodes may have features with a way of their own: two-valued ones, and ones too long for tables. The
 #: kernels are compiled for each apart, without these ways where nothing needs them.

@@ -9,10 +9,11 @@ Symbols: see row_set_layout.py.
 """
 
 from policytree.solvers.kernels.compiling import kernel
+from policytree.solvers.kernels.layout import i8
 from policytree.solvers.kernels.row_set_layout import known_1d
 
 
-@kernel
+@kernel(takes=(known_1d, i8, i8))
 def place_of(table, key1, key2):
     """Where a set stands in the table, or the empty place where it would."""
     mask = len(table) - 1
