@@ -101,7 +101,7 @@ class RowSetSearch:
 
     def first_slice(self) -> int:
         """Work to begin with: some hundred sets as large as the root, from ten milliseconds to half a second."""
-        return min(max(FIRST_SETS * self.node.n_rows * len(self.columns[0]), LEAST_SLICE), MOST_SLICE)
+        return min(max(FIRST_SETS * self.sets.maker.work, LEAST_SLICE), MOST_SLICE)
 
     def run(self, budget: int, work: int) -> int:
         """Work until about so many more pairs of a row and a split were seen.
