@@ -128,20 +128,24 @@ class ListMaker:
         self.items = (offset[feature] + node.codes[feature, row]).astype(np.int32)
         self.common = offset[:-1] + common
         self.bytes_a_level, self.work = 4 * n, n * len(self.columns[0])
+        pairs = len(self.columns[0]) * self.n_sums * self.width
+        self.has_pairs = pairs <= MOST_PAIRS
+        self.bytes = 9 * self.numbers.size + 8 * int(offset[-1]) * self.numbers.shape[1]
+        self.bytes += (8 * pairs + 5 * n * self.width) * self.has_pairs
         self.cost = (n + len(self.items)) * (self.numbers.shape[1] // LANES) * ROW_COST
 
     def __call__(self, levels: int) -> Sets:
         """Make room for so many levels."""
         node, offset, n_sums = self.node, self.node.rows.offset, self.n_sums
         size = len(self.columns[0])
-        on = _side_one(node, self.columns) if size * n_sums * self.width <= MOST_PAIRS else np.zeros((1, 0), bool)
+        on = _side_one(node, self.columns) if self.has_pairs else np.zeros((1, 0), bool)
         row, column = np.nonzero(on)
         lists = RowLists(
             node.codes, offset, self.common, offset - np.arange(len(offset)), self.numbers, self.start, self.items,
             np.zeros((int(offset[-1]), self.numbers.shape[1]), np.int64),
             np.zeros((1, self.numbers.shape[1]), np.int64), _starts(row, len(on)), column.astype(np.int32),
             np.packbits(on, axis=1, bitorder="little"), len(row) * self.width * n_sums // (2 * LANES * node.n_rows),
-            np.zeros((size if on.size else 0, n_sums, self.width), np.int64),
+            np.zeros((size * self.has_pairs, n_sums, self.width), np.int64),
             np.zeros((levels, node.n_rows), np.int32),
         )  # fmt: skip
         return Sets((lists, None), np.arange(size, dtype=np.int32), n_sums, self)
@@ -173,7 +177,7 @@ class BitMaker:
         self.words = int(self.part[-1])
         self.keys = np.random.default_rng(1).integers(0, 1 << 64, (self.words, 2 * N_NAMES), np.uint64) | np.uint64(1)
         self.bytes_a_level, self.work = 12 * self.words, self.words * self.width
-        self.cost = self.work
+        self.cost, self.bytes = self.work, 17 * self.work
 
     def __call__(self, levels: int) -> Sets:
         """Make room for so many levels."""
