@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import pandas as pd
 
 from policytree.exceptions import InputError
 from policytree.features import CATEGORICAL, Feature
@@ -153,6 +152,8 @@ def _object_numbers(column) -> bool:
 
 def _factorize(column) -> tuple[np.ndarray, list]:
     """The code of every row, -1 where a value is missing, and the values that codes stand for."""
+    import pandas as pd  # a table is here: only now, so that importing an estimator stays quick
+
     native = column.to_native()
     if isinstance(native.dtype, pd.CategoricalDtype):
         return native.cat.codes.to_numpy(), native.cat.categories.tolist()

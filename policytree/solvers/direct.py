@@ -129,7 +129,7 @@ class _Search:
         self.final = False
         self.kind: np.dtype | None = kind  # of the blocks' sums, where blocks apply
         self.blocks: BinaryRoot | None = None
-        self.by_sets = row_sets_apply(problem)
+        self.by_sets = row_sets_apply(problem) and node.penalty > 0  # which may be rounded to nothing
         self.sets: RowSetSearch | None = None  # beside the search over depths, where it applies
         self.slice = 0  # work of the next slice
         self.work = np.zeros(len(COUNTERS), dtype=np.int64)
