@@ -1,6 +1,6 @@
 """What rules are worth, one question a file; everything speaks influence functions, clusters and weights.
 
-``estimates``: means and their standard errors. ``values``: a policy on given rewards. ``held_out``: a learner, refitted
+``estimates``: means and their standard errors; ``resampling``: the half-sample bootstrap. ``values``: a policy on given rewards. ``held_out``: a learner, refitted
 without the rows it is judged on (``validation`` says which, ``refits`` does it). ``best_arm``: against the best of
 several. ``leaves``: what is in the leaves of a tree; ``honest``: judged by other rows than chose it; ``simultaneous``:
 intervals that hold together. ``effects``: averages over a population; ``heterogeneity``: do effects differ at all, and
@@ -12,6 +12,7 @@ from policytree.evaluation.estimates import (
     DIRECTIONS,
     Estimate,
     blocked_estimate,
+    estimate_with_error,
     mean_estimate,
     repeated_estimate,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "blocked_estimate",
     "compare_with_best",
     "cross_val_policy_value",
+    "estimate_with_error",
     "honest_leaf_summary",
     "leaf_summary",
     "mean_estimate",
