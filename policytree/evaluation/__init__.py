@@ -1,10 +1,13 @@
 """What rules are worth, one question a file; everything speaks influence functions, clusters and weights.
 
-``estimates``: means and their standard errors; ``resampling``: the half-sample bootstrap. ``values``: a policy on given rewards. ``held_out``: a learner, refitted
-without the rows it is judged on (``validation`` says which, ``refits`` does it). ``best_arm``: against the best of
-several. ``leaves``: what is in the leaves of a tree; ``honest``: judged by other rows than chose it; ``simultaneous``:
-intervals that hold together. ``effects``: averages over a population; ``heterogeneity``: do effects differ at all, and
-``effect_regressions`` on predictions and covariates. ``verdict``: which rule to use. ``tables``: what is shown.
+``estimates``: means and their standard errors; ``resampling``: the half-sample bootstrap. ``values``: a policy on given
+rewards. ``held_out``: a learner, refitted without the rows it is judged on (``validation`` says which, ``refits`` does
+it). ``best_arm``: against the best of several. ``leaves``: what is in the leaves of a tree; ``honest``: judged by other
+rows than chose it; ``sample_split``: who learns and who judges; ``simultaneous``: intervals that hold together.
+``effects``: averages over a population; ``heterogeneity``: do effects differ at all, and ``effect_regressions`` on
+predictions and covariates. ``ranking``: whom first (``toc`` has the sums); ``cost_curves``: what a budget buys
+(``cost_paths``: in which order), both of rewards that are ``judged``. ``verdict``: which rule to use. ``tables``: what
+is shown.
 """
 
 from policytree.evaluation.best_arm import BestComparison, compare_with_best
