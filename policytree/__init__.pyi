@@ -3,6 +3,8 @@
 from policytree.calibration import calibration_table as calibration_table
 from policytree.calibration import outcome_calibration_table as outcome_calibration_table
 from policytree.calibration import outcome_fit_table as outcome_fit_table
+from policytree.curve_displays import QiniCurveDisplay as QiniCurveDisplay
+from policytree.curve_displays import TOCDisplay as TOCDisplay
 from policytree.datasets import load_dataset as load_dataset
 from policytree.datasets.rand_hie import load_rand_hie as load_rand_hie
 from policytree.diagnostic_displays import CalibrationDisplay as CalibrationDisplay
