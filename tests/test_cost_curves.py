@@ -319,7 +319,7 @@ def test_pictures_of_curves(noisy, axes):
     assert display.ax_ is axes and legend(display) == ["targeted", "without telling people apart"]
     assert len(axes.collections) == 2, "a band each"
     x, y = display.lines_[0].get_data()
-    np.testing.assert_allclose(y, [curve.value_at(b).value for b in x])
+    np.testing.assert_allclose(y[::40], [curve.value_at(b).value for b in x[::40]])
     assert axes.get_ylabel() == "gain over none for all, days"
     alone = QiniCurveDisplay.from_curves({"plan": marked})
     assert legend(alone) == ["plan (training rows)"] and "(training rows)" in alone.ax_.get_ylabel()
