@@ -16,6 +16,8 @@ from policytree.exceptions import InputError
 from policytree.plotting import LINE_COLORS, new_axes
 
 BAND = 0.18  # opacity of intervals
+MOST_BANDS = 2  # of more curves the bands could not be told apart: then intervals stand at a few places
+PLACES = 5
 FEWEST = 20  # people: the mean of fewer is too noisy to draw
 
 
@@ -59,7 +61,7 @@ class TOCDisplay:
         unit : str, optional
             Of the outcome, for the label of the axis.
         intervals : bool, default True
-            Draw the pointwise intervals of held-out curves as bands.
+            Draw the pointwise intervals of held-out curves: as bands, or at a few places if there are many curves.
 
         Returns
         -------
@@ -75,7 +77,9 @@ class TOCDisplay:
             shown = f"{estimate.value:,.{digits}f}"
             shown += f" {interval_text(estimate, digits)}" if ranking.held_out else f" ({TRAINING_ROWS})"
             curve = part.rename(columns={"share": "x"})
-            self.lines_.append(_draw(ax, curve, k, f"{name}: {ranking.target} {shown}", intervals))
+            self.lines_.append(
+                _draw(ax, curve, (k, len(ranking.estimates)), f"{name}: {ranking.target} {shown}", intervals)
+            )
         ax.set(xlabel="share treated, by priority", title=title or "")
         gain = f"gain over the average{f', {unit}' if unit else ''}"
         _finish(ax, gain if ranking.held_out else f"{gain} ({TRAINING_ROWS})")
@@ -133,7 +137,7 @@ class QiniCurveDisplay:
         unit : str, optional
             Of the outcome, for the label of the axis.
         intervals : bool, default True
-            Draw the pointwise intervals of held-out curves as bands.
+            Draw the pointwise intervals of held-out curves: as bands, or at a few places if there are many curves.
 
         Returns
         -------
@@ -145,7 +149,9 @@ class QiniCurveDisplay:
         for k, (name, curve) in enumerate(self.curves.items()):
             frame = curve.to_frame().rename(columns={"budget": "x"})
             marked = name if curve.held_out else f"{name} ({TRAINING_ROWS})"
-            self.lines_.append(_draw(ax, frame, k, marked, intervals, "-" if curve.targeted else "--"))
+            self.lines_.append(
+                _draw(ax, frame, (k, len(self.curves)), marked, intervals, "-" if curve.targeted else "--")
+            )
             last = frame.iloc[-1]
             if last["x"] < end:
                 color = self.lines_[-1].get_color()
@@ -158,11 +164,18 @@ class QiniCurveDisplay:
         return self
 
 
-def _draw(ax, frame: pd.DataFrame, k: int, label: str, intervals: bool, style: str = "-"):
-    """A line, and its band where there are intervals."""
+def _draw(ax, frame: pd.DataFrame, line: tuple[int, int], label: str, intervals: bool, style: str = "-"):
+    """The k-th of so many lines, with its intervals if it has any."""
+    k, count = line
     color = LINE_COLORS[(k + 3) % len(LINE_COLORS)]  # blue first
     if intervals and np.isfinite(frame["lower"]).any():
-        ax.fill_between(frame["x"], frame["lower"], frame["upper"], color=color, alpha=BAND, linewidth=0)
+        if count <= MOST_BANDS:
+            ax.fill_between(frame["x"], frame["lower"], frame["upper"], color=color, alpha=BAND, linewidth=0)
+        else:
+            places = (np.arange(PLACES) + (k + 1) / (count + 1)) / PLACES  # side by side with those of the others
+            at = frame.iloc[np.unique(np.searchsorted(frame["x"], places * frame["x"].max()).clip(0, len(frame) - 1))]
+            ax.vlines(at["x"], at["lower"], at["upper"], color=color, linewidth=1.2)
+            ax.plot(at["x"], at["value"], color=color, marker="o", markersize=3.5, linestyle="none")
     return ax.plot(frame["x"], frame["value"], color=color, label=label, linewidth=1.8, linestyle=style)[0]
 
 
