@@ -1,7 +1,7 @@
 """Do intervals of rankings and cost curves cover? Simulated trials with known truths.
 
     python benchmarks/ranking_coverage.py               # all cells, 1,000 runs each: an hour on one core
-    python benchmarks/ranking_coverage.py --cell "no effect" --runs 200 --output /tmp/ranking
+    python benchmarks/ranking_coverage.py --cell "60 clusters" --runs 200 --output /tmp/ranking
 
 Every run draws a study as in `held_out_coverage.py`; half of it learns (least squares, and the exact tree of depth
 two), the other half judges the order, and the plan, that come out. The truth is that order's, or plan's, in the
@@ -169,7 +169,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--cell", action="append", help="part of a cell's name; may be repeated")
     parser.add_argument("--output", type=Path, default=RESULTS / "ranking_coverage")
     options = parser.parse_args(arguments)
-    results = {}
+    results = {}  # cells that are not run again stay as they are
+    if options.output.with_suffix(".csv").is_file():
+        done = pd.read_csv(options.output.with_suffix(".csv"))
+        results = {name: part.drop(columns="cell") for name, part in done.groupby("cell", sort=False)}
     for cell in cells():
         if options.cell and not any(part in cell.name for part in options.cell):
             continue

@@ -41,6 +41,10 @@ class BudgetEstimate:
     upper: float
     level: float
 
+    def __repr__(self) -> str:
+        interval = f"{100 * self.level:g}% interval [{self.lower:.6g}, {self.upper:.6g}]"
+        return f"BudgetEstimate(value={self.value:.6g}, {interval})"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QiniCurve:
