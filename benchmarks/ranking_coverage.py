@@ -25,6 +25,7 @@ from policytree.evaluation.toc import Order, toc_and_areas
 
 SHARE, BUDGET = 0.2, 0.3
 COST_NOISE = 0.5
+TAIL = 1.5  # of the logarithm: one in a hundred costs ten times the mean
 
 
 def cells() -> list[Cell]:
@@ -119,14 +120,16 @@ def _add_curves(add, cell: Cell, truth: Truth, held, study, there, rng, options)
     other = true.value_at(BUDGET).value - truth.curve(tree.predict_value(POPULATION)).value_at(BUDGET).value
     add("gain, less the tree's", curve.difference(by_tree, BUDGET), other)
     # Costs that are outcomes themselves: everybody's own is seen, with noise; the plan knows a rule of thumb.
-    T = study["T"][held.rows]
-    seen = known[np.arange(len(T)), T] * (1 + COST_NOISE * rng.standard_normal(len(T)))
-    plan = np.tile(np.arange(cell.n_arms, dtype=float), (len(T), 1))
-    scores = plan + (T[:, None] == np.arange(cell.n_arms)) * cell.n_arms * (seen - plan[np.arange(len(T)), T])[:, None]
-    estimated = qini_curve(held.outcomes, held, plan, cost_scores=scores, **options)
-    thumb = np.tile(np.arange(cell.n_arms, dtype=float), (len(POPULATION), 1))
-    really = qini_curve(there, truth.gains, thumb, cost_scores=truth.costs, sample_weight=truth.weight)
-    add("gain, estimated costs", estimated.value_at(BUDGET), really.value_at(BUDGET).value)
+    T, thumb = study["T"][held.rows], np.arange(cell.n_arms, dtype=float)
+    own, plan = known[np.arange(len(T)), T], np.tile(thumb, (len(T), 1))
+    there_plan = np.tile(thumb, (len(POPULATION), 1))
+    really = qini_curve(there, truth.gains, there_plan, cost_scores=truth.costs, sample_weight=truth.weight)
+    noises = {"estimated": 1 + COST_NOISE * rng.standard_normal(len(T)),
+              "heavy-tailed": np.exp(TAIL * rng.standard_normal(len(T)) - TAIL**2 / 2)}  # fmt: skip
+    for name, noise in noises.items():
+        surprise = (T[:, None] == np.arange(cell.n_arms)) * cell.n_arms * (own * noise - thumb[T])[:, None]
+        curve_here = qini_curve(held.outcomes, held, plan, cost_scores=plan + surprise, **options)
+        add(f"gain, {name} costs", curve_here.value_at(BUDGET), really.value_at(BUDGET).value)
     goal = 0.5 * true.value_at(BUDGET).value
     if goal > 0.02:  # with no effect there is nothing to buy
         add("budget for half of it", curve.budget_for(goal), true.budget_for(goal).value)

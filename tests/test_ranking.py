@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 from itertools import combinations
 
 import numpy as np
@@ -324,3 +326,9 @@ def test_names_of_priorities(rng):
         _ = ranking.estimate
     with pytest.raises(InputError, match="no priority 'weight'; there are age, risk"):
         ranking.difference("age", "weight")
+
+
+@pytest.mark.parametrize("name", ["ranking", "cost_curves", "sample_split"])
+def test_examples_in_docstrings_print_what_they_say(name):
+    found = doctest.testmod(importlib.import_module(f"policytree.evaluation.{name}"))
+    assert found.attempted > 3 and found.failed == 0
