@@ -229,6 +229,14 @@ def test_training_rows_are_marked_and_have_no_interval(rng):
     assert ranking.toc[["standard_error", "lower", "upper"]].isna().all().all()
     assert "(training rows: flattered, no interval)" in str(ranking)
     assert np.isnan(ranking.difference("priority", "priority").lower)
+    assert np.isfinite(ranking.average_gain.lower), "the same for everybody: nothing was chosen here"
+    rule = rank_average_treatment_effect(x, against_nothing(x), treatment=(x > 0).astype(int))
+    assert np.isnan(rule.average_gain.lower) and "on average (training rows)." in str(rule)
+    assert np.isfinite(
+        rank_average_treatment_effect(
+            x, against_nothing(x), treatment=(x > 0).astype(int), held_out=True
+        ).average_gain.lower
+    )
 
 
 @pytest.fixture(scope="module")

@@ -42,7 +42,8 @@ class Ranking:
         Columns priority, share, value, standard_error, lower, upper, rows: the mean gain of the first ``share`` of
         people (by weight) less that of all. Intervals hold point by point.
     average_gain : Estimate
-        What everybody gains on average: treatment less baseline, in the direction that is better.
+        What everybody gains on average: treatment less baseline, in the direction that is better. No interval for a
+        rule on training rows.
     treatment, baseline : str
     direction : {"maximize", "minimize"}
     held_out : bool
@@ -106,10 +107,10 @@ class Ranking:
     def __str__(self) -> str:
         digits = decimals(e.standard_error for e in [self.average_gain, *self.estimates.values()])
         mean = self.average_gain
-        lines = [
-            f"{self.treatment} instead of {self.baseline}: everybody gains {mean.value:.{digits}f} on average, "
-            f"{100 * mean.level:g}% interval {interval_text(mean, digits)}."
-        ]
+        known = f"{100 * mean.level:g}% interval {interval_text(mean, digits)}"
+        known = f", {known}" if np.isfinite(mean.standard_error) else f" ({TRAINING_ROWS})"
+        everybody = f"everybody gains {mean.value:.{digits}f} on average{known}."
+        lines = [f"{self.treatment} instead of {self.baseline}: {everybody}"]
         for name, e in self.estimates.items():
             shown = f"{self.target} by {name} {e.value:.{digits}f}"
             if not self.held_out:
@@ -216,9 +217,11 @@ def rank_average_treatment_effect(
         influence = by_weight(order, scores, halves.weight, target) * halves.weight * n
         estimates[name] = estimate_with_error(areas[TARGETS.index(target)], error[0], influence, **rows)
         curves.append(_curve(name, curve, error[1:], estimates[name]))
-    toc = pd.concat(curves, ignore_index=True).assign(rows=judged.rows)
+    toc, average = pd.concat(curves, ignore_index=True).assign(rows=judged.rows), mean_estimate(scores, **rows)
+    if not held_out and (np.ndim(treatment) or np.ndim(baseline)):  # a rule that may have been learnt here
+        average = estimate_with_error(average.value, np.nan, average.influence, **rows)
     return Ranking(
-        target, estimates, toc, mean_estimate(scores, **rows), _name(treatment), _name(baseline), judged.direction,
+        target, estimates, toc, average, _name(treatment), _name(baseline), judged.direction,
         held_out, replicates, halves, rows,
     )  # fmt: skip
 
