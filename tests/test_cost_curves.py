@@ -271,6 +271,9 @@ def test_training_rows_are_marked_and_have_no_interval(noisy):
     assert e.value > 0 and np.isnan([e.standard_error, e.lower]).all()
     assert np.isnan(curve.difference(curve.untargeted, 0.4).lower)
     assert policy_value(curve.policy_at(0.4), noisy[1]).value > 0
+    assert "(training rows: flattered, no interval)" in str(curve)
+    shown = str(qini_curve(*noisy[:2], noisy[2], held_out=True).untargeted)
+    assert "by lots" in shown and "gains over none for all: 0." in shown and "95% interval [0." in shown
 
 
 @pytest.mark.parametrize(
@@ -345,12 +348,15 @@ def test_pictures_of_rankings(noisy, axes):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["no effect, 300 judge", "effects, 60 clusters of 25 judge"])
 def test_intervals_cover(name):
-    """Two cells of benchmarks/ranking_coverage.py: three Monte-Carlo errors below 94 % of 80 runs are 86 %."""
+    """Two cells of benchmarks/ranking_coverage.py, few runs: a Monte-Carlo error of 60 runs is three points.
+
+    Each of a dozen quantities stays within five such errors of 95 %, their mean within two.
+    """
     with benchmark_script("ranking_coverage") as script, script.unwatched():
         cell = next(cell for cell in script.cells() if cell.name == name)
         truth = script.Truth(cell)
-        records = [record for seed in range(80) for record in script.one_run(cell, truth, seed)]
+        records = [record for seed in range(60) for record in script.one_run(cell, truth, seed)]
     table = script.summary(pd.DataFrame(records)).set_index("quantity")
     assert {"AUTOC", "QINI, difference", "gain at a budget", "gain, less untargeted"} <= set(table.index)
-    assert (table["inside"] >= 86).all()
-    assert table.loc["AUTOC", "SE / SD"] == pytest.approx(1.0, abs=0.25)
+    assert (table["inside"] >= 80).all() and table["inside"].mean() >= 89
+    assert table.loc["AUTOC", "SE / SD"] == pytest.approx(1.0, abs=0.3)

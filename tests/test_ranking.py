@@ -95,6 +95,14 @@ def test_the_order_of_the_file_means_nothing(case, random):
     assert other[0] == pytest.approx(first[0], abs=1e-12)
 
 
+def test_equals_are_exactly_nobody_first(rng):
+    """Not by rounding either: ten equal priorities must not be called better or worse than chance."""
+    ranking = rank_average_treatment_effect(np.full(500, 0.1), against_nothing(rng.normal(size=500)), held_out=True)
+    e = ranking.estimate
+    assert e.value == e.standard_error == 0.0 and (ranking.toc["value"] == 0).all()
+    assert "are not shown to gain more" in str(ranking)
+
+
 def drawn():
     """The draws of which the numbers below are known."""
     state = np.random.RandomState(42)
@@ -313,10 +321,12 @@ def test_leaves_of_a_tree_are_a_priority(study, held):
         ({"treatment": 7}, "treatment recommends 7, which has no rewards"),
         ({"held_out": "yes"}, "held_out must be True or False"),
         ({"groups": [1] * 10}, "at least two clusters"),
-        ({"priority": [1.0] * 9}, "priority .* has 9 rows, but rewards has 10"),
+        ({"priority": [1.0] * 9}, "^priority has 9 rows, but rewards has 10"),
         ({"priority": {"age": [1.0] * 9 + [None]}}, "priority age has 1 missing value.*give every row a priority"),
         ({"priority": ["a"] * 10}, "numbers"),
         ({"priority": {}}, "names no priority"),
+        ({"priority": {1: [1.0] * 10, "1": [2.0] * 10}}, "priority names 1 twice"),
+        ({"held_out": True, "groups": np.arange(10) // 2}, "Half-samples of 5 clusters .* at least 10"),
     ],
 )
 def test_bad_input_is_one_sentence(options, message):

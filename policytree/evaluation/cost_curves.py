@@ -15,6 +15,7 @@ from policytree.evaluation.cost_paths import Ledger, cost_path, positions, value
 from policytree.evaluation.estimates import Estimate, estimate_with_error
 from policytree.evaluation.inputs import reward_frame
 from policytree.evaluation.judged import Judged
+from policytree.evaluation.numbers import decimals, interval_text
 from policytree.evaluation.resampling import N_DRAWS, HalfSamples
 from policytree.evaluation.sample_split import HeldOutRewards
 from policytree.exceptions import InputError
@@ -94,6 +95,18 @@ class QiniCurve:
         weight = self._halves.weight
         plan = [np.broadcast_to(weight @ part / weight.sum(), part.shape) for part in self._plan]
         return _along(replace(self, targeted=False, _ledger=replace(self._ledger, path=cost_path(*plan))))
+
+    def __str__(self) -> str:
+        if not self.held_out:
+            most = f"{self.gain[-1]:.6g} ({self.rows}: flattered, no interval)"
+        else:
+            last = self.value_at(float(self.spend.max()))
+            digits = decimals([last.standard_error])
+            most = f"{last.value:,.{digits}f}, {100 * self.level:g}% interval {interval_text(last, digits)}"
+        how = "" if self.targeted else ", by lots"
+        return (
+            f"At most {self.spend.max():.6g} a person are spent{how}; this gains over {self.baseline} for all: {most}."
+        )
 
     def value_at(self, budget: float) -> Estimate:
         """Gain per person at a budget per person.

@@ -14,6 +14,8 @@ from policytree.evaluation.resampling import HalfSamples
 from policytree.evaluation.sample_split import HeldOutRewards
 from policytree.exceptions import InputError
 
+FEWEST_UNITS = 10  # rows, or clusters: half of fewer say nothing about errors
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judged:
@@ -76,7 +78,19 @@ class Judged:
         return self.sign * policy_scores(policy, self.rewards, argument)
 
     def half_samples(self, n_draws: int, random_state) -> HalfSamples:
-        """Half-samples of these rows; the same seed draws the same clusters."""
+        """Half-samples of these rows; the same seed draws the same clusters.
+
+        Raises
+        ------
+        InputError
+            As :meth:`HalfSamples.of`; and if held-out rows, which get intervals, are fewer than ten (clusters).
+        """
         seed = check_random_state(random_state).randint(2**31 - 1)
         rows = {"groups": self.groups, "sample_weight": self.sample_weight}
-        return HalfSamples.of(len(self.rewards), **rows, n_draws=n_draws, seed=seed)
+        halves = HalfSamples.of(len(self.rewards), **rows, n_draws=n_draws, seed=seed)
+        if self.held_out and halves.n_units < FEWEST_UNITS:
+            unit = "rows" if self.groups is None else "clusters (groups)"
+            raise InputError(
+                f"Half-samples of {halves.n_units} {unit} give no standard error; pass at least {FEWEST_UNITS}."
+            )
+        return halves

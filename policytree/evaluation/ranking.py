@@ -268,10 +268,14 @@ def _priorities(priority, n: int) -> dict[str, np.ndarray]:
         priority = {ONLY: priority}
     if not priority:
         raise InputError("priority names no priority; pass numbers, one per row.")
-    remedy = "give every row a priority, such as the lowest."
-    return {
-        str(name): numbers(v, f"priority {name!s}", n, remedy, "rewards").to_numpy() for name, v in priority.items()
-    }
+    out = {}
+    for key, values in priority.items():
+        name = str(key)
+        if name in out:
+            raise InputError(f"priority names {name} twice; rename one.")
+        argument = name if name == ONLY else f"priority {name}"
+        out[name] = numbers(values, argument, n, "give every row a priority, such as the lowest.", "rewards").to_numpy()
+    return out
 
 
 def _name(policy: Any) -> str:

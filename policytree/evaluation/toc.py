@@ -67,6 +67,8 @@ def toc_and_areas(
         At least one weight is positive.
     shares : ndarray, in (0, 1]
     """
+    if len(order.starts) == 1:
+        return (0.0, 0.0), np.zeros(len(shares))  # all are equals: nobody is first, not even by rounding
     s = _Sorted.of(order, scores, weight)
     total = s.cumulated_weight[-1]
     average = s.cumulated_score[-1] / total
