@@ -76,8 +76,8 @@ def _show_budgets(study, visits: HeldOutRewards, spending: HeldOutRewards) -> No
     )
     plan = qini_curve(visits.outcomes, visits, average, cost_scores=spending, baseline=OTHERS)
     lots = plan.untargeted
-    rows = []
-    for budget in BUDGETS:
+    rows, least = [], max(plan.spend[0], lots.spend[0])  # more than nothing where another plan is predicted cheapest
+    for budget in (b for b in BUDGETS if b >= least):
         gain, blind, over = plan.value_at(budget), lots.value_at(budget), plan.difference(lots, budget)
         rows.append({"dollars": budget, "visits": gain.value, "lower": gain.lower, "upper": gain.upper})
         rows[-1] |= {"by lots": blind.value, "lots lower": blind.lower, "lots upper": blind.upper}
@@ -90,9 +90,11 @@ def _show_budgets(study, visits: HeldOutRewards, spending: HeldOutRewards) -> No
             f"Least dollars for {GOAL:g} more visits a person-year, {name}: {needed.value:.0f} [{needed.lower:.0f}, "
             f"{needed.upper:.0f}]."
         )
-    shares = plan.policy_at(BUDGETS[1]).mean()
+    shares = plan.policy_at(max(BUDGETS[1], least)).mean()
     study.show(
-        f"At {BUDGETS[1]:g} dollars the plan gives " + ", ".join(f"{arm} to {s:.0%}" for arm, s in shares.items()) + "."
+        f"At {max(BUDGETS[1], least):g} dollars the plan gives "
+        + ", ".join(f"{arm} to {s:.0%}" for arm, s in shares.items())
+        + "."
     )
     display = QiniCurveDisplay.from_curves(
         {"most predicted visits per dollar first": plan, "without telling people apart": lots},
