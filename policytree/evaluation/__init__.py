@@ -11,6 +11,7 @@ is shown.
 """
 
 from policytree.evaluation.best_arm import BestComparison, compare_with_best
+from policytree.evaluation.cost_curves import BudgetEstimate, QiniCurve, qini_curve
 from policytree.evaluation.estimates import (
     DIRECTIONS,
     Estimate,
@@ -22,6 +23,9 @@ from policytree.evaluation.estimates import (
 from policytree.evaluation.held_out import cross_val_policy_value
 from policytree.evaluation.honest import HonestLeaves, honest_leaf_summary
 from policytree.evaluation.leaves import HELD_OUT, TRAINING_ROWS, LeafValue, leaf_summary
+from policytree.evaluation.ranking import Ranking, rank_average_treatment_effect
+from policytree.evaluation.resampling import HalfSamples
+from policytree.evaluation.sample_split import HeldOutRewards, held_out_rewards
 from policytree.evaluation.tables import PLUG_IN, POLICY, STATUS_QUO, PolicyValueTable
 from policytree.evaluation.values import policy_difference, policy_value
 from policytree.evaluation.verdict import Reason, Verdict
@@ -34,20 +38,28 @@ __all__ = [
     "STATUS_QUO",
     "TRAINING_ROWS",
     "BestComparison",
+    "BudgetEstimate",
     "Estimate",
+    "HalfSamples",
+    "HeldOutRewards",
     "HonestLeaves",
     "LeafValue",
     "PolicyValueTable",
+    "QiniCurve",
+    "Ranking",
     "Reason",
     "Verdict",
     "blocked_estimate",
     "compare_with_best",
     "cross_val_policy_value",
     "estimate_with_error",
+    "held_out_rewards",
     "honest_leaf_summary",
     "leaf_summary",
     "mean_estimate",
     "policy_difference",
     "policy_value",
+    "qini_curve",
+    "rank_average_treatment_effect",
     "repeated_estimate",
 ]

@@ -109,7 +109,7 @@ class QiniCurve:
         )
 
     def value_at(self, budget: float) -> Estimate:
-        """Gain per person at a budget per person.
+        """Gain per person at a budget per person; spends that are estimated end where they first exceed it.
 
         Its influences hold the budget's constraint too: a row that costs more than the budget takes from others what
         that money would buy, at the curve's slope around the budget (over a window of ``n ** (-1 / 5) / 2`` of the
