@@ -6,12 +6,12 @@ it). ``best_arm``: against the best of several. ``leaves``: what is in the leave
 rows than chose it; ``sample_split``: who learns and who judges; ``simultaneous``: intervals that hold together.
 ``effects``: averages over a population; ``heterogeneity``: do effects differ at all, and ``effect_regressions`` on
 predictions and covariates. ``ranking``: whom first (``toc`` has the sums); ``cost_curves``: what a budget buys
-(``cost_paths``: in which order), both of rewards that are ``judged``. ``verdict``: which rule to use. ``tables``: what
-is shown.
+(``cost_paths``: in which order; ``least_budget``: the inverse), both of rewards that are ``judged``. ``verdict``: which
+rule to use. ``tables``: what is shown.
 """
 
 from policytree.evaluation.best_arm import BestComparison, compare_with_best
-from policytree.evaluation.cost_curves import BudgetEstimate, QiniCurve, qini_curve
+from policytree.evaluation.cost_curves import QiniCurve, qini_curve
 from policytree.evaluation.estimates import (
     DIRECTIONS,
     Estimate,
@@ -22,6 +22,7 @@ from policytree.evaluation.estimates import (
 )
 from policytree.evaluation.held_out import cross_val_policy_value
 from policytree.evaluation.honest import HonestLeaves, honest_leaf_summary
+from policytree.evaluation.least_budget import BudgetEstimate
 from policytree.evaluation.leaves import HELD_OUT, TRAINING_ROWS, LeafValue, leaf_summary
 from policytree.evaluation.ranking import Ranking, rank_average_treatment_effect
 from policytree.evaluation.resampling import HalfSamples

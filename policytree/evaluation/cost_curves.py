@@ -15,6 +15,7 @@ from policytree.evaluation.cost_paths import Ledger, cost_path, positions, value
 from policytree.evaluation.estimates import Estimate, estimate_with_error
 from policytree.evaluation.inputs import reward_frame
 from policytree.evaluation.judged import Judged
+from policytree.evaluation.least_budget import BudgetEstimate, budgets_that_may_give, first_reach
 from policytree.evaluation.numbers import decimals, interval_text
 from policytree.evaluation.resampling import N_DRAWS, HalfSamples
 from policytree.evaluation.sample_split import HeldOutRewards
@@ -22,29 +23,6 @@ from policytree.exceptions import InputError
 from policytree.weighting.costs import treatment_costs
 
 N_BUDGETS = 201  # of a curve as a table: from the least spend to the largest
-
-
-@dataclass(frozen=True, slots=True)
-class BudgetEstimate:
-    """The least budget that reaches a gain, with its confidence set.
-
-    Attributes
-    ----------
-    value : float
-        Infinite where the estimated curve does not reach the gain.
-    lower, upper : float
-        Ends of the set of budgets at which the curve's interval holds the gain; infinite where no budget may suffice.
-    level : float
-    """
-
-    value: float
-    lower: float
-    upper: float
-    level: float
-
-    def __repr__(self) -> str:
-        interval = f"{100 * self.level:g}% interval [{self.lower:.6g}, {self.upper:.6g}]"
-        return f"BudgetEstimate(value={self.value:.6g}, {interval})"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,15 +129,8 @@ class QiniCurve:
             If the gain is no finite number.
         """
         gain = _number(gain, "gain")
-        reached = int(np.argmax(self.gain >= gain)) if (self.gain >= gain).any() else None
-        value = np.inf if reached is None else float(self.spend[0])
-        if reached:
-            part = (gain - self.gain[reached - 1]) / (self.gain[reached] - self.gain[reached - 1])
-            value = float(self.spend[reached - 1] + part * (self.spend[reached] - self.spend[reached - 1]))
-        if not self.held_out:
-            return BudgetEstimate(value, np.nan, np.nan, self.level)
-        low, high = _budgets_that_may_give(gain, self.to_frame())
-        return BudgetEstimate(value, min(low, value), max(high, value), self.level)
+        ends = budgets_that_may_give(gain, self.to_frame()) if self.held_out else (np.nan, np.nan)
+        return BudgetEstimate.of(first_reach(self.spend, self.gain, gain), ends, self.level)
 
     def policy_at(self, budget: float) -> pd.DataFrame:
         """Who gets what at a budget: the probability of every treatment for every row, (n, K).
@@ -379,21 +350,3 @@ def _number(value: float, argument: str) -> float:
     if not is_real(value) or not np.isfinite(value):
         raise InputError(f"{argument} must be a finite number; got {value!r}.")
     return float(value)
-
-
-def _budgets_that_may_give(gain: float, curve: pd.DataFrame) -> tuple[float, float]:
-    """Ends of the set of budgets whose intervals hold a gain; between two budgets of the table by straight lines."""
-    budget, lower, upper = (curve[name].to_numpy() for name in ("budget", "lower", "upper"))
-    outside = np.maximum(lower - gain, gain - upper)  # negative inside
-    held = np.flatnonzero(outside <= 0)
-    if not len(held):
-        shown = np.flatnonzero(lower > gain)  # the first budget that gives more for sure, if any
-        return (np.inf, np.inf) if not len(shown) else (budget[max(shown[0] - 1, 0)], budget[shown[0]])
-
-    def crossing(i: int, j: int) -> float:
-        part = outside[i] / (outside[i] - outside[j])
-        return float(budget[i] + part * (budget[j] - budget[i]))
-
-    first, last = held[0], held[-1]
-    low = float(budget[0]) if first == 0 else crossing(first - 1, first)
-    return low, np.inf if last == len(budget) - 1 else crossing(last, last + 1)
