@@ -29,7 +29,7 @@ from policytree.solvers.node import (
     refuse_memory,
     rows_of,
 )
-from policytree.solvers.row_sets import RowSetSearch, row_sets_apply
+from policytree.solvers.row_sets import RowSetSearch, row_set_search, row_sets_apply
 from policytree.solvers.scoring import finish, leaf_only
 from policytree.solvers.workers import RootFeature, Stack
 from policytree.types import Problem, Progress, SearchLimits, Solution, Status
@@ -210,8 +210,8 @@ class _Search:
             self._grow([(-1, 0)], target)
         if self.by_sets:
             roots = None if self._any_root() else self.roots
-            self.sets = RowSetSearch(node, -(-(self.best - self.floor) // node.penalty), self.clock, roots)
-            self.slice = self.sets.first_slice()
+            self.sets = row_set_search(node, -(-(self.best - self.floor) // node.penalty), self.clock, roots)
+            self.slice = 0 if self.sets is None else self.sets.first_slice()
         for depth in range(first, target + 1):
             if depth > 3:
                 self._grow(expand(node, self.tree), target)

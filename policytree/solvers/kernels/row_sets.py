@@ -44,6 +44,8 @@ from policytree.solvers.kernels.row_set_layout import (
 from policytree.solvers.kernels.row_set_table import place_of
 from policytree.solvers.kernels.set_bounds import bound_sides
 
+MOST_PAIR_WORDS = 1 << 26  # words of pairs of bits, beyond which the sides are rather entered: some milliseconds
+WORDS_OF_A_PAIR = 8  # what a pair costs beside its words, in words
 MOST_PAIR_WORK = 1 << 15  # vectors added to sums of pairs of lists, beyond which the sides are rather entered
 WORK_OF_A_SPLIT = 16  # beside its sums, in pairs of a row and a split
 
@@ -134,11 +136,12 @@ def enter_set(lists, bits, state, d, siblings):
 
 @kernel
 def pairs_pay(lists, bits, path, d):
-    """Whether sums over pairs of columns cost less than the sets that they save: always, of bits."""
+    """Whether sums over pairs of columns cost less than the sets that they save."""
+    s = path.scalars[d]
     if bits is not None:
-        return True
+        return s[N_PLACES] * s[N_PLACES] * (WORDS_OF_A_PAIR + s[N_ROWS]) < MOST_PAIR_WORDS
     if lists is not None:
-        return lists.pairs.size > 0 and path.scalars[d, N_ROWS] * lists.pair_work < MOST_PAIR_WORK
+        return lists.pairs.size > 0 and s[N_ROWS] * lists.pair_work < MOST_PAIR_WORK
     return False
 
 
