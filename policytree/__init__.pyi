@@ -3,6 +3,8 @@
 from policytree.calibration import calibration_table as calibration_table
 from policytree.calibration import outcome_calibration_table as outcome_calibration_table
 from policytree.calibration import outcome_fit_table as outcome_fit_table
+from policytree.curve_displays import QiniCurveDisplay as QiniCurveDisplay
+from policytree.curve_displays import TOCDisplay as TOCDisplay
 from policytree.datasets import load_dataset as load_dataset
 from policytree.datasets.rand_hie import load_rand_hie as load_rand_hie
 from policytree.diagnostic_displays import CalibrationDisplay as CalibrationDisplay
@@ -18,6 +20,8 @@ from policytree.estimators.doubly_robust import DRPolicyTree as DRPolicyTree
 from policytree.estimators.path import TreePath as TreePath
 from policytree.estimators.path import tree_path as tree_path
 from policytree.estimators.policy import PolicyTree as PolicyTree
+from policytree.evaluation.cost_curves import QiniCurve as QiniCurve
+from policytree.evaluation.cost_curves import qini_curve as qini_curve
 from policytree.evaluation.effect_regressions import best_linear_projection as best_linear_projection
 from policytree.evaluation.effect_regressions import calibration_test as calibration_test
 from policytree.evaluation.effects import average_effect as average_effect
@@ -25,6 +29,10 @@ from policytree.evaluation.held_out import cross_val_policy_value as cross_val_p
 from policytree.evaluation.heterogeneity import heterogeneity_test as heterogeneity_test
 from policytree.evaluation.honest import honest_leaf_summary as honest_leaf_summary
 from policytree.evaluation.leaves import leaf_summary as leaf_summary
+from policytree.evaluation.ranking import Ranking as Ranking
+from policytree.evaluation.ranking import rank_average_treatment_effect as rank_average_treatment_effect
+from policytree.evaluation.sample_split import HeldOutRewards as HeldOutRewards
+from policytree.evaluation.sample_split import held_out_rewards as held_out_rewards
 from policytree.evaluation.values import policy_difference as policy_difference
 from policytree.evaluation.values import policy_value as policy_value
 from policytree.exceptions import BalanceWarning as BalanceWarning

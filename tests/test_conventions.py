@@ -35,7 +35,7 @@ ORDER = [
     ("evaluation", "datasets"),
     ("calibration", "diagnostics", "study_check"),
     ("plotting",),
-    ("diagnostic_displays",),
+    ("diagnostic_displays", "curve_displays"),
     ("report",),
     ("cli",),
     ("__main__",),

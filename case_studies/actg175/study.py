@@ -1,7 +1,7 @@
 """ACTG 175: four HIV treatments, CD4 cells after 20 weeks; which for whom if side effects cost something.
 
 Public interface used: load_dataset, RewardEstimator, PolicyTree, DRPolicyTree, cross_val_policy_value, policy_value,
-plot_tree, PolicyValueDisplay.
+plot_tree, PolicyValueDisplay; in priorities.py rankings and cost curves.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from itertools import combinations
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from actg175.priorities import show_priorities
 from econml.policy import PolicyTree as GreedyPolicyTree
 from sklearn.base import BaseEstimator
 
@@ -234,3 +235,4 @@ def main(study) -> None:
     show_greedy_gap(study, data, rewards, trees)
     show_costs(study, data, rewards)
     show_seeds(study, data)
+    show_priorities(study, data, arm_costs(), SMALLEST)

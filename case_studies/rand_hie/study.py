@@ -1,7 +1,7 @@
 """RAND Health Insurance Experiment: which of five plans for whom, as the worth of a doctor's visit moves.
 
 Public interface used: load_rand_hie, RewardEstimator, PolicyTree, policy_value, policy_difference, plot_tree, and of
-policytree.evaluation repeated_estimate and compare_with_best.
+policytree.evaluation repeated_estimate and compare_with_best; in priorities.py rankings and cost curves.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import warnings
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from rand_hie.priorities import show_priorities
 from sklearn.model_selection import GroupKFold
 
 from policytree import (
@@ -300,3 +301,4 @@ def main(study) -> None:
     shares = show_trees(study, frame, given["X"], rewards)
     values = show_values(study, frame, held_out(study, frame, given))
     draw(study, shares, values)
+    show_priorities(study, frame, given)

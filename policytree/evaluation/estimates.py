@@ -117,6 +117,29 @@ def mean_estimate(scores, *, groups=None, sample_weight=None, level: float = 0.9
     return _estimate(value, standard_error, level, n, n_clusters, influence, n_clusters - 1)
 
 
+def estimate_with_error(
+    value: float, standard_error: float, influence: np.ndarray, *, groups=None, sample_weight=None, level: float = 0.95
+) -> Estimate:
+    """An estimate whose standard error is known from elsewhere, such as a bootstrap; NaN where there is none.
+
+    Parameters
+    ----------
+    value, standard_error : float
+    influence : ndarray of shape (n,)
+        Each row's influence on ``value``.
+    groups, sample_weight, level
+        As in :func:`mean_estimate`; the interval takes Student's t with one less degrees of freedom than clusters.
+
+    Returns
+    -------
+    Estimate
+    """
+    check_level(level)
+    weight = np.ones(len(influence)) if sample_weight is None else sample_weight
+    n, n_clusters = _counts(weight, groups)
+    return _estimate(float(value), float(standard_error), level, n, n_clusters, influence, n_clusters - 1)
+
+
 def _counts(weight: np.ndarray, groups) -> tuple[int, int]:
     """Rows and clusters of positive weight."""
     n = int((weight > 0).sum())

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from fractions import Fraction
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.utils import check_random_state
 
 from policytree.annotations import Column, PerTreatment, Seed, Table
 from policytree.checks import check_level
@@ -17,10 +14,11 @@ from policytree.evaluation.best_arm import BestComparison, compare_with_best
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.leaves import leaf_summary
 from policytree.evaluation.refits import Data, checked_direction, fit_finished
+from policytree.evaluation.sample_split import judging_rows, rows_of
 from policytree.evaluation.values import policy_difference, policy_value
 from policytree.exceptions import InputError
 from policytree.weighting.costs import treatment_costs
-from policytree.weighting.observed import Observed, observe
+from policytree.weighting.observed import observe
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,50 +106,15 @@ def honest_leaf_summary(
     if sample_treatment_costs is not None:
         costs = seen.frame(treatment_costs(sample_treatment_costs, seen.n, seen.treatments))
     data = Data(seen, X, W, propensity, costs, direction)
-    judging = _judging_rows(honest, seen, random_state)
+    judging = judging_rows(honest, seen, random_state)
     rows = np.flatnonzero(judging)
     fitted = fit_finished(estimator, data, np.flatnonzero(~judging))
     table, x = data.held_out_rewards(fitted, rows), data.covariates(rows)["X"]
-    options: dict[str, Any] = {
-        "groups": None if seen.groups is None else seen.groups[rows],
-        "sample_weight": None if seen.sample_weight is None else seen.sample_weight[rows],
-        "level": level,
-    }
+    groups, weight = rows_of(seen, rows)
+    options: dict[str, Any] = {"groups": groups, "sample_weight": weight, "level": level}
     received, policy = seen.treatments[seen.arm[rows]], fitted.predict(x)
     leaves = leaf_summary(fitted.apply(x), policy, table, T=received, direction=direction, held_out=True, **options)
     differences = {f"always {k}": policy_difference(policy, k, table, **options) for k in seen.treatments}
     return HonestLeaves(
         fitted, leaves, rows, table, policy_value(policy, table, **options), compare_with_best(differences, direction)
     )
-
-
-def _judging_rows(honest, seen: Observed, random_state) -> np.ndarray:
-    """Mask of the rows that judge, shape (n,)."""
-    if isinstance(honest, Real) and not isinstance(honest, bool):
-        if not 0.1 <= float(honest) <= 0.9:
-            raise InputError(f"honest must be a share from 0.1 to 0.9, or rows; got {honest!r}.")
-        share = Fraction(float(honest)).limit_denominator(10)  # parts of equal size, balanced over treatments
-        folds = seen.folds(share.denominator, check_random_state(random_state))
-        return folds.fold < share.numerator
-    given = np.asarray(honest)
-    if given.dtype == bool and given.shape == (seen.n,):
-        mask = given.copy()
-    elif given.ndim == 1 and given.dtype.kind in "iu" and len(given) and given.min() >= 0 and given.max() < seen.n:
-        if len(np.unique(given)) < len(given):
-            raise InputError("honest names some row positions more than once; a mask must be of booleans, not 0 and 1.")
-        mask = np.zeros(seen.n, dtype=bool)
-        mask[given] = True
-    else:
-        raise InputError(f"honest must be a share between 0 and 1, {seen.n} booleans or row positions; got {honest!r}.")
-    _refuse_divided(mask, seen)
-    return mask
-
-
-def _refuse_divided(mask: np.ndarray, seen: Observed) -> None:
-    """Both sides need every treatment, and no cluster may be on both."""
-    for side, name in ((mask, "that judge"), (~mask, "that learn")):
-        lacking = np.flatnonzero(np.bincount(seen.arm[side], minlength=seen.n_arms) == 0)
-        if len(lacking):
-            raise InputError(f"honest leaves no row of treatment {seen.treatments[lacking[0]]!s} among those {name}.")
-    if seen.groups is not None and np.intersect1d(seen.groups[mask], seen.groups[~mask]).size:
-        raise InputError("honest puts rows of one cluster on both sides; keep clusters whole.")

@@ -39,28 +39,30 @@ def column(values, name: str, n: int) -> np.ndarray:
     return series.to_numpy()
 
 
-def reward_frame(rewards) -> pd.DataFrame:
+def reward_frame(rewards, argument: str = "rewards") -> pd.DataFrame:
     """Rewards as a float64 frame whose columns are the labels; refuses what cannot be averaged."""
     table = labelled_table(rewards)
     if table is None:
         array = np.asarray(rewards)
         if array.ndim != 2:
-            raise InputError(f"rewards must have one column per treatment, shape (n, K); got shape {array.shape}.")
+            raise InputError(f"{argument} must have one column per treatment, shape (n, K); got shape {array.shape}.")
         table = pd.DataFrame(array)
     if table.shape[0] == 0 or table.shape[1] < 2:
-        raise InputError(f"rewards must have rows and at least two treatments; got shape {table.shape}.")
+        raise InputError(f"{argument} must have rows and at least two treatments; got shape {table.shape}.")
     if not table.columns.is_unique:
-        raise InputError(f"rewards has two columns named {table.columns[table.columns.duplicated()][0]!s}; rename one.")
+        twice = table.columns[table.columns.duplicated()][0]
+        raise InputError(f"{argument} has two columns named {twice!s}; rename one.")
     try:
         table = table.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError("rewards holds values that are not numbers; give numbers in the outcome's unit.") from error
+        raise InputError(
+            f"{argument} holds values that are not numbers; give numbers in the outcome's unit."
+        ) from error
     bad = np.argwhere(~np.isfinite(table.to_numpy()))
     if len(bad):
         row, k = bad[0]
-        raise InputError(
-            f"The reward of treatment {table.columns[k]!s} is missing or infinite in row {row}; leave it out."
-        )
+        what = "The reward" if argument == "rewards" else f"{argument}: the value"
+        raise InputError(f"{what} of treatment {table.columns[k]!s} is missing or infinite in row {row}; leave it out.")
     return table
 
 

@@ -79,7 +79,7 @@ class Data:
 
     def held_out_rewards(self, fitted, rows: np.ndarray) -> pd.DataFrame:
         """Rewards of rows that a fitted estimator has not seen, net of costs, by its own nuisance models."""
-        rewards = fitted.reward_estimator_.predict_rewards(**self.observations(rows))
+        rewards = getattr(fitted, "reward_estimator_", fitted).predict_rewards(**self.observations(rows))
         values = _by_treatment(rewards, pd.Index(self.seen.treatments), "predict_rewards")
         return pd.DataFrame(self.net(values, rows), index=self.seen.index[rows], columns=self.seen.treatments)
 
