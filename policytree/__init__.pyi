@@ -25,6 +25,9 @@ from policytree.evaluation.held_out import cross_val_policy_value as cross_val_p
 from policytree.evaluation.heterogeneity import heterogeneity_test as heterogeneity_test
 from policytree.evaluation.honest import honest_leaf_summary as honest_leaf_summary
 from policytree.evaluation.leaves import leaf_summary as leaf_summary
+from policytree.evaluation.benchmark_covariates import nuisances_without as nuisances_without
+from policytree.evaluation.sensitivity_marginal import marginal_sensitivity as marginal_sensitivity
+from policytree.evaluation.sensitivity_omitted import omitted_variable_bounds as omitted_variable_bounds
 from policytree.evaluation.values import policy_difference as policy_difference
 from policytree.evaluation.values import policy_value as policy_value
 from policytree.exceptions import BalanceWarning as BalanceWarning
