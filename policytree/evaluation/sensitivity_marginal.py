@@ -14,7 +14,7 @@ from policytree.checks import as_numbers, check_level
 from policytree.evaluation.bounds import Bounds
 from policytree.evaluation.cluster_bootstrap import N_BOOTSTRAP, ClusterBootstrap, percentile
 from policytree.evaluation.contrasts import Contrast, make_contrast
-from policytree.evaluation.estimates import Estimate, mean_estimate
+from policytree.evaluation.estimates import Estimate, influence_estimate, mean_estimate
 from policytree.evaluation.leaves import HELD_OUT
 from policytree.evaluation.numbers import bounds_text, decimals
 from policytree.evaluation.sharp_bounds import SharpBounds
@@ -251,17 +251,16 @@ def _estimate(scores: np.ndarray, contrast: Contrast, level: float) -> Estimate:
 
 def _simple(simple: SimpleBounds, contrast: Contrast, gammas, bootstrap, level: float) -> tuple[Bounds, ...]:
     draws = simple.bootstrap(gammas, bootstrap) if contrast.held_out else None
-    relative = contrast.weight / contrast.weight.mean()
+    seen = contrast.observed
+    options: dict[str, Any] = {"groups": seen.groups, "sample_weight": seen.sample_weight, "level": level}
     out = []
     for j, gamma in enumerate(gammas):
-        ends = []
-        for largest, value in enumerate(simple.ends(gamma)):
-            influence = simple.influence(gamma, bool(largest))
-            # scores whose weighted mean is the value and whose influences are these
-            scores = value + np.divide(influence, relative, where=relative > 0, out=np.zeros_like(influence))
-            ends.append(_estimate(scores, contrast, level))
+        ends = [
+            influence_estimate(value, simple.influence(gamma, bool(end)), **options)
+            for end, value in enumerate(simple.ends(gamma))
+        ]
         drawn = (np.empty(0), np.empty(0)) if draws is None else (draws[:, j, 0], draws[:, j, 1])
-        out.append(Bounds.of(*ends, drawn, shown=contrast.held_out))
+        out.append(Bounds.of(ends[0], ends[1], drawn, shown=contrast.held_out))
     return tuple(out)
 
 

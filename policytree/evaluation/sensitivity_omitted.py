@@ -1,4 +1,4 @@
-"""How strong must an omitted variable be to undo the conclusion? Omitted-variable bounds, with covariates to compare."""
+"""How strong must an omitted variable be to undo the conclusion? Bounds, with covariates to compare it with."""
 
 from __future__ import annotations
 

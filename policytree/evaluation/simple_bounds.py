@@ -133,8 +133,8 @@ class SimpleBounds:
     def influence(self, gamma: float, largest: bool) -> np.ndarray:
         """Each row's influence on one end, propensities given; shape (n,), mean zero.
 
-        The end ``m`` of a cell solves ``E[a v (Y - m)] = 0``, where the extreme weights ``v`` switch at ``m`` itself, so
-        that moving the switch changes nothing to first order; the cell's share is estimated from the same rows.
+        The end ``m`` of a cell solves ``E[a v (Y - m)] = 0``, where the extreme weights ``v`` switch at ``m`` itself,
+        so that moving the switch changes nothing to first order; the cell's share is estimated from the same rows.
         """
         contrast, n = self._contrast, self._contrast.observed.n
         relative = contrast.weight * n / contrast.weight.sum()

@@ -12,6 +12,7 @@ import pandas as pd
 from policytree.evaluation.best_arm import BestComparison
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.numbers import decimals, interval_text
+from policytree.evaluation.optimism import Judgement, Optimism
 from policytree.evaluation.validation import SPLIT, Validation
 from policytree.evaluation.verdict import Verdict
 from policytree.exceptions import InputError
@@ -39,6 +40,9 @@ class Repetition:
         What every rule of the table brings every row.
     trees : tuple
         The fitted tree of every refit (``policy_tree_`` of the estimator, or the estimator if it has none).
+    judgements : mapping of str to tuple of Judgement
+        For every rule that is learnt, what each refit brings the rows that chose it and those that judge it; empty if
+        the estimator does not show the rewards it learnt from.
     """
 
     folds: FoldPlan = field(repr=False)
@@ -48,6 +52,7 @@ class Repetition:
     rewards: pd.DataFrame = field(repr=False)
     scores: Mapping[str, np.ndarray] = field(repr=False)
     trees: tuple[Any, ...] = field(repr=False)
+    judgements: Mapping[str, tuple[Judgement, ...]] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,6 +85,9 @@ class PolicyValueTable:
     agreement : float or None
         If the estimator was fitted on these rows beforehand: the share (of weight) of judged rows to which that rule,
         the one you would show, gives the same treatment as the rules that are judged here. None otherwise.
+    optimism : mapping of str to Optimism
+        For every rule that is learnt (the tree, the plug-in rule, rivals): its value on the rows that chose it less its
+        held-out value. Empty if the estimator has no ``rewards_``.
     """
 
     verdict: Verdict
@@ -92,6 +100,7 @@ class PolicyValueTable:
     validation: Validation = field(repr=False)
     observed: Observed = field(repr=False)
     agreement: float | None = None
+    optimism: Mapping[str, Optimism] = field(default_factory=dict, repr=False)
 
     @property
     def folds(self) -> FoldPlan:
@@ -145,7 +154,9 @@ class PolicyValueTable:
     def to_frame(self) -> pd.DataFrame:
         """One row per rule: value, standard_error, lower, upper, and difference, difference_standard_error, ... .
 
-        A difference is the policy tree's value minus the row's; NaN in the policy tree's own row.
+        A difference is the policy tree's value minus the row's; NaN in the policy tree's own row. Further
+        ``training_value``, the value on the rows that chose the rule, and ``optimism`` (that minus ``value``) with
+        ``optimism_standard_error``, ...; NaN for rules that are not learnt.
         """
         columns = ("value", "standard_error", "lower", "upper")
         rows = {}
@@ -155,6 +166,11 @@ class PolicyValueTable:
             for column in columns:
                 name = "difference" if column == "value" else f"difference_{column}"
                 row[name] = np.nan if difference is None else getattr(difference, column)
+            flattery = self.optimism.get(rule)
+            row["training_value"] = np.nan if flattery is None else flattery.training_value
+            for column in columns:
+                name = "optimism" if column == "value" else f"optimism_{column}"
+                row[name] = np.nan if flattery is None else getattr(flattery.difference, column)
             rows[rule] = row
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("rule")
 
@@ -181,7 +197,7 @@ class PolicyValueTable:
         header = ["value", "std. error", interval, "tree - rule", f"{interval} "]
         table = pd.DataFrame.from_dict(rows, orient="index", columns=header).to_string()
         better = "higher" if self.direction == "maximize" else "lower"
-        lines = [f"{self.verdict}\n", table, *self.statements()]
+        lines = [f"{self.verdict}\n", table, *self.statements(), *self.optimism_statements()]
         lines.insert(2, f"Held-out values, {better} is better; {self.size()}.")
         return "\n".join(lines)
 
@@ -213,6 +229,17 @@ class PolicyValueTable:
             lines.append(
                 "The rule learnt from all rows is another one, and no row is left to judge it; it gives "
                 f"{self.agreement:.0%} of people the same treatment as the rules judged here."
+            )
+        return tuple(lines)
+
+    def optimism_statements(self) -> tuple[str, ...]:
+        """What rules seemed to be worth on the rows that chose them, in a sentence each."""
+        digits, lines = self.digits, []
+        for rule, found in self.optimism.items():
+            gap = found.difference
+            lines.append(
+                f"On the rows that chose it the {rule} seems worth {found.training_value:,.{digits}f}: its optimism is "
+                f"{gap.value:+,.{digits}f}, {100 * gap.level:g}% interval {interval_text(gap, digits)}."
             )
         return tuple(lines)
 
