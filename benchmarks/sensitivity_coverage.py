@@ -1,4 +1,4 @@
-"""Do bounds for hidden confounding hold the truth when the confounder is as strong as they allow, and only then?
+"""Whether bounds for hidden confounding hold the truth when the confounder is as strong as they allow, and only then.
 
     python benchmarks/sensitivity_coverage.py                # all cells, 300 runs each: half an hour on a quiet core
     python benchmarks/sensitivity_coverage.py --cell "no effect" --runs 100

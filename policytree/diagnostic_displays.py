@@ -13,19 +13,9 @@ from policytree.calibration import calibration_table, outcome_calibration_table,
 from policytree.checks import per_treatment
 from policytree.diagnostics import LARGE_DIFFERENCE, balance_table, overlap_table
 from policytree.exceptions import BalanceWarning, InputError, OverlapWarning
-from policytree.plotting import PALETTE
+from policytree.plotting import LINE_COLORS, PALETTE, new_axes
 
-LINE_COLORS = tuple(color for color in PALETTE if color != "#F0E442")  # thin yellow lines are lost on white
 MARKS = {"marker": "o", "markersize": 3, "capsize": 2, "linewidth": 1}
-
-
-def _axes(ax, width: float = 6.4, height: float = 4.0):
-    """The given axes, or those of a new figure (matplotlib is imported here, not with the package)."""
-    if ax is not None:
-        return ax
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 
 def _nuisance(estimator, name: str) -> pd.DataFrame:
@@ -113,7 +103,7 @@ class CovariateBalanceDisplay:
         """Draw; ``ax_`` and ``figure_`` are set."""
         size = self.table.filter(like="difference_").abs().groupby(level="covariate", sort=False).max()
         size = size.sort_values("difference_before")
-        self.ax_ = ax = _axes(ax, height=1.2 + 0.22 * len(size))
+        self.ax_ = ax = new_axes(ax, height=1.2 + 0.22 * len(size))
         self.figure_ = ax.figure
         at = np.arange(len(size))
         ax.scatter(size["difference_before"], at, facecolors="none", edgecolors=PALETTE[5], label="before weighting")
@@ -160,7 +150,7 @@ class CalibrationDisplay:
 
     def plot(self, *, ax: Any = None) -> CalibrationDisplay:
         """Draw; ``ax_`` and ``figure_`` are set."""
-        self.ax_ = ax = _axes(ax, 4.8, 4.8)
+        self.ax_ = ax = new_axes(ax, 4.8, 4.8)
         self.figure_ = ax.figure
         for k, (label, part) in enumerate(self.table.groupby(level="treatment", sort=False)):
             error = 1.96 * part["standard_error"]

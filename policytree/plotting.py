@@ -16,6 +16,7 @@ from policytree.tree import Tree
 
 # Okabe and Ito (2008), readable with every kind of colour vision; repeated beyond eight arms.
 PALETTE = ("#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#999999")
+LINE_COLORS = tuple(color for color in PALETTE if color != "#F0E442")  # thin yellow lines are lost on white
 WRAP = 22  # characters in a line of a box
 GAP = 0.18  # inches between neighbouring leaves
 LEVEL = 0.62  # inches between the rows of boxes
@@ -121,7 +122,7 @@ class PolicyTreeDisplay:
         if ax is None:
             title, wide = _broken_title(title, width, fontsize + 2)
             x, width = x + (wide - width) / 2, wide
-            ax = _new_axes(width, height, title, fontsize + 2)
+            ax = _axes_of_tree(width, height, title, fontsize + 2)
         if title:
             ax.set_title(str(title), fontsize=fontsize + 2)
         self._draw(ax, texts, x, y, width, height, colors, fontsize)
@@ -349,7 +350,16 @@ def _broken_title(title, width: float, fontsize: float) -> tuple[str, float]:
     return "\n".join(lines), width
 
 
-def _new_axes(width: float, height: float, title: str, fontsize: float):
+def new_axes(ax: Any, width: float = 6.4, height: float = 4.0) -> Any:
+    """The given axes, or those of a new figure (matplotlib is imported here, not with the package)."""
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def _axes_of_tree(width: float, height: float, title: str, fontsize: float):
     """Axes of the tree's own size, so that an inch of layout is an inch of paper."""
     import matplotlib.pyplot as plt
 

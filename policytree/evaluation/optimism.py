@@ -48,9 +48,7 @@ class Optimism:
     difference: Estimate
 
 
-def optimism(
-    repetitions: Sequence[Sequence[Judgement]], seen: Observed, n_folds: int, level: float = 0.95
-) -> Optimism:
+def optimism(repetitions: Sequence[Sequence[Judgement]], seen: Observed, n_folds: int, level: float = 0.95) -> Optimism:
     """Optimism of one rule from its refits, repetition by repetition.
 
     Refit ``j`` judges rows of weight ``W_j``; with its training value ``t_j`` and held-out value ``h_j`` the optimism

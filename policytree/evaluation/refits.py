@@ -153,9 +153,9 @@ def refit(estimator, fit: Fit, *, rivals: Mapping[str, Any], data: Data) -> tupl
         judged = Judged(
             fit,
             rewards,
-            _codes(fitted, covariates["X"], treatments),
+            policy_codes(fitted, covariates["X"], treatments),
             _plug_in(fitted, data, rows),
-            {name: _codes(rival, covariates["X"], treatments) for name, rival in learnt.items()},
+            {name: policy_codes(rival, covariates["X"], treatments) for name, rival in learnt.items()},
             _training_scores(fitted, learnt, data, fit),
             getattr(fitted, "policy_tree_", fitted),
             tuple(heard),
@@ -179,8 +179,8 @@ def _training_scores(fitted, rivals: Mapping[str, Any], data: Data, fit: Fit) ->
     if values.shape != (len(fit.train), len(treatments)):
         return None
     net, every, X = data.net(values, fit.train), np.arange(len(fit.train)), data.covariates(fit.train)["X"]
-    codes = {"policy": _codes(fitted, X, treatments), "plug_in": _plug_in(fitted, data, fit.train)}
-    codes |= {name: _codes(rival, X, treatments) for name, rival in rivals.items()}
+    codes = {"policy": policy_codes(fitted, X, treatments), "plug_in": _plug_in(fitted, data, fit.train)}
+    codes |= {name: policy_codes(rival, X, treatments) for name, rival in rivals.items()}
     return {name: net[every, chosen] for name, chosen in codes.items()}
 
 
@@ -192,7 +192,7 @@ def fit_finished(estimator, data: Data, rows: np.ndarray):
     KeyboardInterrupt
         Where a search answered Ctrl-C by keeping its best tree: half a value is none.
     """
-    return _finished(clone(estimator).fit(**data.fit_arguments(rows)))
+    return finished(clone(estimator).fit(**data.fit_arguments(rows)))
 
 
 def _learn_rivals(rivals: Mapping[str, Any], fitted, data: Data, fit: Fit) -> dict[str, Any]:
@@ -206,18 +206,19 @@ def _learn_rivals(rivals: Mapping[str, Any], fitted, data: Data, fit: Fit) -> di
     learnt = {}
     for name, rival in rivals.items():
         taken = {key: arguments[key] for key in ("T", "sample_weight") if has_fit_parameter(rival, key)}
-        learnt[name] = _finished(clone(rival).fit(arguments["X"], rewards, **taken))
+        learnt[name] = finished(clone(rival).fit(arguments["X"], rewards, **taken))
     return learnt
 
 
-def _finished(fitted):
+def finished(fitted):
     """A search answers Ctrl-C by keeping its best tree; here Ctrl-C ends everything."""
     if getattr(fitted, "status_", None) is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return fitted
 
 
-def _codes(rule, X, treatments: pd.Index) -> np.ndarray:
+def policy_codes(rule, X, treatments: pd.Index) -> np.ndarray:
+    """Positions of what a fitted rule gives these rows."""
     codes = treatments.get_indexer(pd.Index(rule.predict(X)))
     if (codes < 0).any():
         raise InputError(f"{type(rule).__name__}.predict returned a label that is not among T's treatments.")

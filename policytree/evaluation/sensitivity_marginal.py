@@ -104,19 +104,19 @@ class MarginalSensitivity:
             "held out." if self.rows == HELD_OUT else "those that chose the policy: flattered, so without intervals."
         )
         meaning = (
-            "Gamma: given everything that matters, the odds of the treatment that a person got may differ from the "
-            "estimated odds by up to this factor, either way. The interval covers the truth, not only its bounds."
+            "Gamma: given everything that matters, the odds of the treatment that a person got may differ from the\n"
+            "estimated odds by up to this factor, either way. Intervals are of the truth, not only of its bounds."
         )
         return "\n".join([head, table, meaning, *self.statements()])
 
     def statements(self) -> tuple[str, ...]:
-        """At which Gamma the advantage may vanish, in sentences."""
+        """At which Gamma an advantage may vanish, in sentences."""
         lines = []
         for kind, point in self.tipping.items():
             if point.bounds == 1.0:
-                lines.append("No advantage is estimated, so there is none to lose.")
+                lines.append("No difference is estimated, so there is none to lose.")
                 continue
-            text = f"By the {kind} bounds the advantage may vanish from Gamma = {_gamma_text(point.bounds)} on"
+            text = f"By the {kind} bounds the difference may be zero from Gamma = {_gamma_text(point.bounds)} on"
             if point.interval == 1.0:
                 text += "; its interval holds zero without any hidden confounder"
             elif not np.isnan(point.interval):

@@ -173,7 +173,7 @@ class OmittedVariableBounds:
                 shown[interval] = ends
             lines.append(shown.to_string(index=False))
             lines.append(
-                "cf_y: share of the outcome's unexplained variance that the omitted variable explains; cf_d: share of "
+                "cf_y: share of the outcome's unexplained variance that the omitted variable explains; cf_d: share of\n"
                 "the mean squared weight that is due to it. '2 x age': twice what age adds to both."
             )
         return "\n".join([*lines, *self.statements()])
@@ -182,7 +182,7 @@ class OmittedVariableBounds:
         """What an omitted variable would have to explain, in sentences; none for a value."""
         if np.isnan(self.robustness_value):
             return ()
-        text = f"To undo the advantage it must explain {self.robustness_value:.1%} of both"
+        text = f"To bring the difference to zero it must explain {self.robustness_value:.1%} of both"
         if self.interval_robustness_value == 0.0:
             text += "; the interval holds zero without any"
         elif not np.isnan(self.interval_robustness_value):
@@ -191,9 +191,9 @@ class OmittedVariableBounds:
         for benchmark in self.benchmarks:
             multiple = self.multiple_needed(benchmark.name)
             if np.isinf(multiple):
-                lines.append(f"{benchmark.name} moves the estimate too little to measure strength by it.")
+                lines.append(f"By {benchmark.name} it cannot be measured: that explains too little of one of both.")
             else:
-                lines.append(f"It must be {multiple:.3g} times as strong as {benchmark.name}.")
+                lines.append(f"That is {multiple:.3g} times as strong as {benchmark.name}.")
         return tuple(lines)
 
     def __str__(self) -> str:

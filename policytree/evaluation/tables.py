@@ -154,9 +154,7 @@ class PolicyValueTable:
     def to_frame(self) -> pd.DataFrame:
         """One row per rule: value, standard_error, lower, upper, and difference, difference_standard_error, ... .
 
-        A difference is the policy tree's value minus the row's; NaN in the policy tree's own row. Further
-        ``training_value``, the value on the rows that chose the rule, and ``optimism`` (that minus ``value``) with
-        ``optimism_standard_error``, ...; NaN for rules that are not learnt.
+        A difference is the policy tree's value minus the row's; NaN in the policy tree's own row.
         """
         columns = ("value", "standard_error", "lower", "upper")
         rows = {}
@@ -166,13 +164,24 @@ class PolicyValueTable:
             for column in columns:
                 name = "difference" if column == "value" else f"difference_{column}"
                 row[name] = np.nan if difference is None else getattr(difference, column)
-            flattery = self.optimism.get(rule)
-            row["training_value"] = np.nan if flattery is None else flattery.training_value
-            for column in columns:
-                name = "optimism" if column == "value" else f"optimism_{column}"
-                row[name] = np.nan if flattery is None else getattr(flattery.difference, column)
             rows[rule] = row
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("rule")
+
+    def optimism_frame(self) -> pd.DataFrame:
+        """One row per rule that is learnt: its value on the rows that chose it, and how far that is off.
+
+        ``training_value``, ``held_out_value``, ``optimism`` (the first minus the second), ``optimism_standard_error``,
+        ``optimism_lower``, ``optimism_upper``. No rows if the estimator has no ``rewards_``.
+        """
+        rows = {}
+        for rule, found in self.optimism.items():
+            gap, row = found.difference, {"training_value": found.training_value}
+            row |= {"held_out_value": self.estimates[rule].value, "optimism": gap.value}
+            row |= {f"optimism_{part}": getattr(gap, part) for part in ("standard_error", "lower", "upper")}
+            rows[rule] = row
+        names = ["training_value", "held_out_value", "optimism"]
+        names += ["optimism_standard_error", "optimism_lower", "optimism_upper"]
+        return pd.DataFrame.from_dict(rows, orient="index", columns=names).rename_axis("rule")
 
     @property
     def digits(self) -> int:

@@ -1,0 +1,135 @@
+"""Heat maps of what recurs over resamples: where trees split, and whom they give what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from policytree.evaluation.stability_tables import N_RANGES, SETTLED, PolicyStability
+from policytree.exceptions import InputError
+
+MOST_COVARIATES = 12
+LEAST_SHOWN = 0.095  # smaller shares have a colour only
+DARK = 0.55  # share from which text on a cell is white
+
+
+class PolicyStabilityDisplay:
+    """Where trees learnt from resamples split, and which treatment each person gets.
+
+    Parameters
+    ----------
+    stability : PolicyStability
+        From :func:`policytree.policy_stability`.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    axes_ : ndarray of matplotlib Axes
+    """
+
+    def __init__(self, stability: PolicyStability):
+        self.stability = stability
+
+    @classmethod
+    def from_stability(cls, stability: PolicyStability, **options: Any) -> PolicyStabilityDisplay:
+        """Draw at once; options as in :meth:`plot`."""
+        return cls(stability).plot(**options)
+
+    def plot(self, *, title: str | None = None, n_covariates: int = MOST_COVARIATES) -> PolicyStabilityDisplay:
+        """Draw two heat maps on a new figure.
+
+        Left: share of resamples whose tree has a threshold in each range of a covariate (ranges hold equal numbers of
+        people; a category is named in its cell). Right: share of resamples that give each person each treatment, people
+        sorted. Learners that are no trees have the right one only.
+
+        Parameters
+        ----------
+        title : str, optional
+        n_covariates : int
+            Most covariates to show, those asked about most.
+
+        Returns
+        -------
+        PolicyStabilityDisplay
+
+        Raises
+        ------
+        InputError
+            If ``n_covariates`` is no whole number of at least 1.
+        """
+        if not isinstance(n_covariates, (int, np.integer)) or isinstance(n_covariates, bool) or n_covariates < 1:
+            raise InputError(f"n_covariates must be a whole number of at least 1; got {n_covariates!r}.")
+        import matplotlib.pyplot as plt
+
+        features = self.stability.feature_shares()
+        features = features[features["anywhere"] > 0].head(n_covariates)
+        arms = len(self.stability.treatments)
+        wanted = [1] if len(features) else []
+        height = 1.6 + max(0.34 * len(features), 0.45 * arms, 1.2)
+        self.figure_, axes = plt.subplots(
+            1, len(wanted) + 1, figsize=(5.2 + 5.2 * len(wanted), height), layout="constrained", squeeze=False,
+            gridspec_kw={"width_ratios": [*([1.15] * len(wanted)), 1.0]},
+        )  # fmt: skip
+        self.axes_ = axes[0]
+        if wanted:
+            self._splits(self.axes_[0], features)
+        image = self._people(self.axes_[-1])
+        self.figure_.colorbar(image, ax=self.axes_.tolist(), label="share of resamples", shrink=0.9)
+        if title:
+            self.figure_.suptitle(title, fontsize=11)
+        return self
+
+    def _splits(self, ax, features: pd.DataFrame) -> None:
+        """Covariates by ranges of their thresholds."""
+        shares = self.stability.threshold_shares().reset_index()
+        shares = shares[shares["covariate"].isin(features.index)]
+        grid = np.full((len(features), max(N_RANGES, int(shares["parts"].max()))), np.nan)
+        texts = []
+        for row in shares.itertuples():
+            at = features.index.get_loc(row.covariate)
+            # fewer ranges than columns: each is as many columns wide as people fill them
+            first, last = self._columns(row, grid.shape[1])
+            grid[at, first:last] = row.share
+            name = row.range.removeprefix("= ") + "\n" if row.range.startswith(("=", "is")) else ""
+            texts.append(((first + last - 1) / 2, at, f"{name}{row.share:.0%}", row.share))
+        for at, feature in enumerate(features.index):
+            if len(self.stability.covariates[feature]):
+                grid[at] = np.where(np.isnan(grid[at]), 0.0, grid[at])
+        ax.imshow(np.ma.masked_invalid(grid), cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto")
+        for x, y, text, share in texts:
+            if share >= LEAST_SHOWN:
+                ax.text(x, y, text, ha="center", va="center", fontsize=7, color="white" if share > DARK else "black",
+                        parse_math=False)  # fmt: skip
+        ax.set_yticks(np.arange(len(features)), [f"{n} ({p:.0%})" for n, p in features["anywhere"].items()])
+        ax.set_xticks([-0.5, grid.shape[1] / 2 - 0.5, grid.shape[1] - 0.5], ["smallest", "median person", "largest"])
+        ax.set_xlabel("where the threshold lies among people")
+        ax.set_title("splits (in brackets: trees that ask at all)", fontsize=10)
+
+    def _columns(self, row, n_columns: int) -> tuple[int, int]:
+        """First and last column of a range: by the people below its ends; categories stand side by side."""
+        values = np.sort(self.stability.covariates[row.covariate])
+        if not len(values) or not np.isfinite(row.lower):
+            return int(row.part), int(row.part) + 1
+        below = np.searchsorted(values, [row.lower, row.upper]) / len(values) * n_columns
+        first = min(int(np.floor(below[0] + 0.5)), n_columns - 1)
+        return first, max(first + 1, int(np.floor(below[1] + 0.5)))
+
+    def _people(self, ax):
+        """People by their shares of treatments, those that are settled at the ends."""
+        shares = self.stability.arm_shares()
+        if len(shares.columns) == 2:
+            order = np.argsort(-shares.iloc[:, 0].to_numpy(), kind="stable")
+        else:
+            values = shares.to_numpy()
+            order = np.lexsort((-values.max(axis=1), values.argmax(axis=1)))
+        image = ax.imshow(
+            shares.to_numpy()[order].T, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest"
+        )
+        ax.set_yticks(np.arange(len(shares.columns)), [str(label) for label in shares.columns])
+        ax.set_xlabel(f"{len(shares):,} people, sorted")
+        ax.set_xticks([])
+        settled = self.stability.settled_share()
+        ax.set_title(f"treatments: settled for {settled:.0%} (same in {SETTLED:.0%} of resamples)", fontsize=10)
+        return image
