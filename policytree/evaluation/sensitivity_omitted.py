@@ -257,6 +257,8 @@ def omitted_variable_bounds(
     check_level(level)
     if not is_real(rho) or not -1.0 <= rho <= 1.0:
         raise InputError(f"rho must lie between -1 and 1; got {rho!r}.")
+    if regression is None:
+        raise InputError("regression is None; pass expected outcomes, such as regression_ of a RewardEstimator.")
     given: dict[str, Any] = {
         "baseline": baseline, "groups": groups, "sample_weight": sample_weight, "held_out": held_out,
     }  # fmt: skip
