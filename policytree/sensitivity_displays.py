@@ -189,7 +189,8 @@ class OmittedVariableDisplay:
         from matplotlib.ticker import MaxNLocator
 
         points, reach = self._points(), self._reach()
-        ends = [largest or min(LARGEST_SHARE, 1.15 * max([reach, *(p[at] for p in points)])) for at in (2, 3)]
+        shown = ([cf_d for _, _, cf_d, _ in points], [cf_y for _, _, _, cf_y in points])
+        ends = [largest or min(LARGEST_SHARE, 1.15 * max([reach, *values])) for values in shown]
         cf_d, cf_y = (np.linspace(0.0, end, GRID) for end in ends)
         result, sign = self.result, 1.0 if self.result.estimate.value >= 0 else -1.0
         size = np.sqrt(cf_y[:, None] * cf_d[None, :] / (1.0 - cf_d[None, :])) * result.scale * abs(result.rho)

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from policytree.evaluation.stability_tables import N_RANGES, SETTLED, PolicyStability
+from policytree.evaluation.stability_tables import SETTLED, PolicyStability
 from policytree.exceptions import InputError
 
 MOST_COVARIATES = 12
+CATEGORY = 0.12  # width of a category's cell
+NARROWEST = 0.055  # of the width: text does not fit into narrower cells
 LEAST_SHOWN = 0.095  # smaller shares have a colour only
 DARK = 0.55  # share from which text on a cell is white
 
@@ -82,39 +84,40 @@ class PolicyStabilityDisplay:
         return self
 
     def _splits(self, ax, features: pd.DataFrame) -> None:
-        """Covariates by ranges of their thresholds."""
-        shares = self.stability.threshold_shares().reset_index()
-        shares = shares[shares["covariate"].isin(features.index)]
-        grid = np.full((len(features), max(N_RANGES, int(shares["parts"].max()))), np.nan)
-        texts = []
-        for row in shares.itertuples():
-            at = features.index.get_loc(row.covariate)
-            # fewer ranges than columns: each is as many columns wide as people fill them
-            first, last = self._columns(row, grid.shape[1])
-            grid[at, first:last] = row.share
-            name = row.range.removeprefix("= ") + "\n" if row.range.startswith(("=", "is")) else ""
-            texts.append(((first + last - 1) / 2, at, f"{name}{row.share:.0%}", row.share))
+        """Covariates by ranges of their thresholds, each as wide as people fill it."""
+        from matplotlib import colormaps
+
+        colors, shares = colormaps["Blues"], self.stability.threshold_shares().reset_index()
         for at, feature in enumerate(features.index):
             if len(self.stability.covariates[feature]):
-                grid[at] = np.where(np.isnan(grid[at]), 0.0, grid[at])
-        ax.imshow(np.ma.masked_invalid(grid), cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto")
-        for x, y, text, share in texts:
-            if share >= LEAST_SHOWN:
-                ax.text(x, y, text, ha="center", va="center", fontsize=7, color="white" if share > DARK else "black",
-                        parse_math=False)  # fmt: skip
+                ax.barh(at, 1.0, height=1.0, color=colors(0.0))  # ranges without a threshold
+            for row in shares[shares["covariate"] == feature].itertuples():
+                left, right = self._place(row)
+                ax.barh(
+                    at, right - left, left=left, height=1.0, color=colors(row.share), edgecolor="white", linewidth=0.6
+                )
+                if row.share < LEAST_SHOWN or right - left < NARROWEST:
+                    continue
+                name = row.range.removeprefix("= ") + "\n" if row.range.startswith(("=", "is")) else ""
+                ax.text((left + right) / 2, at, f"{name}{row.share:.0%}", ha="center", va="center", fontsize=7,
+                        color="white" if row.share > DARK else "black", parse_math=False)  # fmt: skip
         ax.set_yticks(np.arange(len(features)), [f"{n} ({p:.0%})" for n, p in features["anywhere"].items()])
-        ax.set_xticks([-0.5, grid.shape[1] / 2 - 0.5, grid.shape[1] - 0.5], ["smallest", "median person", "largest"])
+        ax.set_xlim(0.0, 1.0)
+        ax.set_ylim(len(features) - 0.5, -0.5)
+        ax.set_xticks([0.0, 0.5, 1.0], ["smallest", "median person", "largest"])
         ax.set_xlabel("where the threshold lies among people")
         ax.set_title("splits (in brackets: trees that ask at all)", fontsize=10)
 
-    def _columns(self, row, n_columns: int) -> tuple[int, int]:
-        """First and last column of a range: by the people below its ends; categories stand side by side."""
+    def _place(self, row) -> tuple[float, float]:
+        """Ends of a range, as shares of people below them; categories stand side by side."""
         values = np.sort(self.stability.covariates[row.covariate])
-        if not len(values) or not np.isfinite(row.lower):
-            return int(row.part), int(row.part) + 1
-        below = np.searchsorted(values, [row.lower, row.upper]) / len(values) * n_columns
-        first = min(int(np.floor(below[0] + 0.5)), n_columns - 1)
-        return first, max(first + 1, int(np.floor(below[1] + 0.5)))
+        if not len(values):
+            width = min(CATEGORY, 1.0 / row.parts)
+            return row.part * width, (row.part + 1) * width
+        if not np.isfinite(row.lower):  # "is known": at the end
+            return 1.0 - CATEGORY, 1.0
+        left, right = np.searchsorted(values, [row.lower, row.upper]) / len(values)
+        return float(left), float(right)
 
     def _people(self, ax):
         """People by their shares of treatments, those that are settled at the ends."""

@@ -81,11 +81,11 @@ def test_influences_are_derivatives(study):
 def test_a_variable_that_is_left_out_moves_the_estimate_by_what_the_bound_says(rng):
     """A linear model with a hidden normal variable; strengths by their definitions from the true functions."""
     n = 40_000
-    hidden = rng.integers(0, 2, n) * 2.0 - 1.0
+    hidden = rng.choice([-1.0, 1.0], n)
     e = np.where(hidden > 0, 0.7, 0.4)
     T = (rng.random(n) < e).astype(int)
     y = 1.0 * T + 0.6 * hidden + rng.normal(size=n)
-    means = np.array([y[T == k].mean() for k in (0, 1)])
+    means = np.array([y[k == T].mean() for k in (0, 1)])
     found = omitted_variable_bounds(
         1, y, T, propensity=np.full(n, T.mean()), regression=np.tile(means, (n, 1)), baseline=0, n_bootstrap=20,
         random_state=0,

@@ -270,7 +270,7 @@ def test_bad_arguments_are_one_sentence(study, change, words):
 def test_estimators_without_outcomes_are_refused(study):
     with pytest.raises(InputError, match="does not estimate its own rewards"):
         stability(LinearRegression(), study)
-    with pytest.raises(InputError, match="at must be above 0.5"):
+    with pytest.raises(InputError, match=r"at must be above 0\.5"):
         result(np.zeros((3, 4), int)).settled_share(0.5)
     with pytest.raises(InputError, match="n_ranges must be"):
         result(np.zeros((3, 4), int)).threshold_shares(0)

@@ -29,7 +29,6 @@ COVARIATES = {
     "prior earnings": ["re75"],
     "schooling": ["education", "nodegree"],
     "age": ["age"],
-    "married": ["married"],
 }
 
 

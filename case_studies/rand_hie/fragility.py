@@ -31,9 +31,7 @@ def main(study) -> None:
     model.fit(**data)
     nuisances = model.reward_estimator_
 
-    study.heading(
-        f"1. Optimism: worth on the person-years that chose a rule, less worth on others (a visit: {PRICE:g} $)"
-    )
+    study.heading(f"1. Optimism: worth on the rows that chose a rule less worth on others (a visit: {PRICE:g} dollars)")
     table = show_optimism(study, model, data, n_repeats=1 if study.quick else 2, cv=2 if study.quick else 5)
 
     study.heading("2. A hidden confounder (dollars a person-year)")

@@ -83,11 +83,12 @@ def _one(judgements: list[Judgement], seen: Observed, level: float) -> tuple[flo
     total = sum(float(weight[j.test].sum()) for j in judgements)
     influence, training, held_out = np.zeros(seen.n), 0.0, 0.0
     for j in judgements:
-        own = weight[j.train]
-        share, mean = float(weight[j.test].sum()) / total, float(np.average(j.chosen_by, weights=own))
-        influence[j.train] += share * seen.n * own * (j.chosen_by - mean) / own.sum()
+        w = weight[j.train]
+        share, mean = float(weight[j.test].sum()) / total, float(np.average(j.chosen_by, weights=w))
+        influence[j.train] += share * seen.n * w * (j.chosen_by - mean) / w.sum()
         training, held_out = training + share * mean, held_out + float(weight[j.test] @ j.judged_by) / total
     for j in judgements:
         influence[j.test] -= seen.n * weight[j.test] * (j.judged_by - held_out) / total
-    options = {"groups": seen.groups, "sample_weight": seen.sample_weight, "level": level}
-    return training, influence_estimate(training - held_out, influence, **options)
+    own = seen.sample_weight
+    estimate = influence_estimate(training - held_out, influence, groups=seen.groups, sample_weight=own, level=level)
+    return training, estimate

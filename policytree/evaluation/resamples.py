@@ -120,8 +120,8 @@ def refit_rows(estimator, rows: np.ndarray, *, data: Data, units: np.ndarray) ->
         everybody = data.covariates(np.arange(data.seen.n))["X"]
         policy = policy_codes(fitted, everybody, pd.Index(data.seen.treatments)).astype(np.int16)
     tree = getattr(getattr(fitted, "policy_tree_", fitted), "tree_", None)
-    known = isinstance(tree, Tree)
-    return Refitted(policy, splits_of(tree) if known else (), tree.n_leaves if known else 0, tuple(heard)), fitted
+    splits, n_leaves = (splits_of(tree), tree.n_leaves) if isinstance(tree, Tree) else ((), 0)
+    return Refitted(policy, splits, n_leaves, tuple(heard)), fitted
 
 
 def codes_of(labels: Sequence[Any] | np.ndarray | None, treatments: np.ndarray) -> np.ndarray | None:
