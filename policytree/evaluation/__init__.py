@@ -5,6 +5,11 @@ without the rows it is judged on (``validation`` says which, ``refits`` does it)
 several. ``leaves``: what is in the leaves of a tree; ``honest``: judged by other rows than chose it; ``simultaneous``:
 intervals that hold together. ``effects``: averages over a population; ``heterogeneity``: do effects differ at all, and
 ``effect_regressions`` on predictions and covariates. ``verdict``: which rule to use. ``tables``: what is shown.
+
+``sensitivity_marginal`` and ``sensitivity_omitted``: what a hidden confounder could do to a policy or to a contrast of
+two (``contrasts``); ``bounds`` come from ``simple_bounds`` and ``sharp_bounds``, their intervals from
+``cluster_bootstrap``, and ``benchmark_covariates`` say how strong the confounder may be.
+``stability``: what recurs over ``resamples`` (``stability_tables``). ``optimism``: how rules flatter themselves.
 """
 
 from policytree.evaluation.best_arm import BestComparison, compare_with_best
