@@ -1,6 +1,6 @@
 """Whether intervals of optimism cover: value on the rows that chose a rule less its true value.
 
-    python benchmarks/optimism_coverage.py            # all cells, 300 runs each: a quarter of an hour on one core
+    python benchmarks/optimism_coverage.py            # all cells, 300 runs each: half an hour on one core
 
 Every run draws a study as in `held_out_coverage.py`, calls `cross_val_policy_value` and compares the interval of the
 tree's optimism with the expected optimism: the mean over all runs of (value on the rows that chose the trees) - (true
@@ -71,9 +71,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=300)
     parser.add_argument("--output", type=Path, default=RESULTS / "optimism_coverage")
+    parser.add_argument("--resume", action="store_true", help="skip cells that the output has already")
     options = parser.parse_args(arguments)
-    rows = []
-    for cell in (c for c in cells() if c.name in CHOSEN):
+    rows, saved = [], options.output.with_suffix(".csv")
+    if options.resume and saved.is_file():
+        rows = pd.read_csv(saved).to_dict("records")
+    for cell in (c for c in cells() if c.name in CHOSEN and c.name not in {row["cell"] for row in rows}):
         start = time.perf_counter()
         with unwatched():
             rows.append(summary(cell, pd.DataFrame([one_run(cell, seed) for seed in range(options.runs)])))

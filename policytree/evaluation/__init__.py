@@ -23,6 +23,11 @@ from policytree.evaluation.estimates import (
 from policytree.evaluation.held_out import cross_val_policy_value
 from policytree.evaluation.honest import HonestLeaves, honest_leaf_summary
 from policytree.evaluation.leaves import HELD_OUT, TRAINING_ROWS, LeafValue, leaf_summary
+from policytree.evaluation.optimism import Optimism
+from policytree.evaluation.sensitivity_marginal import MarginalSensitivity, marginal_sensitivity
+from policytree.evaluation.sensitivity_omitted import OmittedVariableBounds, omitted_variable_bounds
+from policytree.evaluation.stability import policy_agreement, policy_stability
+from policytree.evaluation.stability_tables import PolicyStability
 from policytree.evaluation.tables import PLUG_IN, POLICY, STATUS_QUO, PolicyValueTable
 from policytree.evaluation.values import policy_difference, policy_value
 from policytree.evaluation.verdict import Reason, Verdict
@@ -38,6 +43,10 @@ __all__ = [
     "Estimate",
     "HonestLeaves",
     "LeafValue",
+    "MarginalSensitivity",
+    "OmittedVariableBounds",
+    "Optimism",
+    "PolicyStability",
     "PolicyValueTable",
     "Reason",
     "Verdict",
@@ -46,8 +55,12 @@ __all__ = [
     "cross_val_policy_value",
     "honest_leaf_summary",
     "leaf_summary",
+    "marginal_sensitivity",
     "mean_estimate",
+    "omitted_variable_bounds",
+    "policy_agreement",
     "policy_difference",
+    "policy_stability",
     "policy_value",
     "repeated_estimate",
 ]
