@@ -325,7 +325,7 @@ def test_nuisances_of_a_reward_estimator_are_taken_as_they_are(men):
         ({"level": 2}, "level must lie between 0 and 1"),
         ({"propensity": np.full((400, 3), 0.9)}, "sum to"),
         ({"regression": np.zeros((400, 2))}, "regression has shape"),
-        ({"groups": np.zeros(400)}, "at least two clusters"),
+        ({"groups": np.arange(400) % 9}, r"A bootstrap of 9 clusters \(groups\) .* pass at least 10"),
     ],
 )
 def test_bad_arguments_are_one_sentence(study, change, words):

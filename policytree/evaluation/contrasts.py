@@ -18,6 +18,8 @@ from policytree.weighting.observed import Observed, observe, outcome_matrix
 from policytree.weighting.propensities import propensity_matrix
 from policytree.weighting.scheme import Nuisances
 
+FEWEST_UNITS = 10  # rows, or clusters
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contrast:
@@ -115,10 +117,14 @@ def _observed(Y, T, propensity, groups, sample_weight) -> tuple[Observed, np.nda
     observed = observe(Y, T, sample_weight=sample_weight, groups=groups, treatments=known)
     if frame is None:
         p = propensity_matrix(propensity, observed.n, observed.treatments)
-    used = np.flatnonzero(np.ones(observed.n) if observed.sample_weight is None else observed.sample_weight)
-    if len(used if observed.groups is None else np.unique(observed.groups[used])) < 2:
+    weight = np.ones(observed.n) if observed.sample_weight is None else observed.sample_weight
+    clusters = np.arange(observed.n) if observed.groups is None else observed.groups
+    units = len(np.unique(clusters[weight > 0]))
+    if units < FEWEST_UNITS:
         unit = "rows" if observed.groups is None else "clusters (groups)"
-        raise InputError(f"A sensitivity analysis needs at least two {unit} with positive weight; pass more data.")
+        raise InputError(
+            f"A bootstrap of {units} {unit} with positive weight says little; pass at least {FEWEST_UNITS}."
+        )
     return observed, p
 
 
