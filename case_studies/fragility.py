@@ -44,15 +44,15 @@ def draw_confounding(study, policy, baseline, data: dict, nuisances, file: str, 
     study.figure(MarginalSensitivityDisplay.from_result(curve, ylabel=ylabel).figure_, file)
 
 
-def show_stability(study, model, data: dict, title: str, n_resamples: int, **options):
+def show_stability(study, model, data: dict, title: str, n_resamples: int, unit: str, **options):
     """The rule on bootstrap samples: tables and the heat map."""
     found = policy_stability(
         model, **data, **options, n_resamples=4 if study.quick else n_resamples, random_state=0,
         progress=lambda done, total: study.step(f"bootstrap sample {done} of {total}"),
     )  # fmt: skip
-    study.show(f"{found}\n")
+    study.show(f"{found.to_text(unit=unit)}\n")
     ranges = found.threshold_shares().reset_index()[["covariate", "range", "share", "standard_error", "median"]]
-    study.show("Where thresholds fall (tenths of the people; at least a tenth of the samples):")
+    study.show("Where thresholds fall (tenths of the rows; at least a tenth of the samples):")
     study.table(ranges[ranges["share"] >= 0.1], "thresholds", digits=2, index=False)
-    study.figure(PolicyStabilityDisplay.from_stability(found, title=title).figure_, "stability")
+    study.figure(PolicyStabilityDisplay.from_stability(found, title=title, unit=unit).figure_, "stability")
     return found

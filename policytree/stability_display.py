@@ -39,7 +39,9 @@ class PolicyStabilityDisplay:
         """Draw at once; options as in :meth:`plot`."""
         return cls(stability).plot(**options)
 
-    def plot(self, *, title: str | None = None, n_covariates: int = MOST_COVARIATES) -> PolicyStabilityDisplay:
+    def plot(
+        self, *, title: str | None = None, n_covariates: int = MOST_COVARIATES, unit: str = "people"
+    ) -> PolicyStabilityDisplay:
         """Draw two heat maps on a new figure.
 
         Left: share of resamples whose tree has a threshold in each range of a covariate (ranges hold equal numbers of
@@ -51,6 +53,8 @@ class PolicyStabilityDisplay:
         title : str, optional
         n_covariates : int
             Most covariates to show, those asked about most.
+        unit : str, default "people"
+            What the rows are, in the plural.
 
         Returns
         -------
@@ -77,7 +81,7 @@ class PolicyStabilityDisplay:
         self.axes_ = axes[0]
         if wanted:
             self._splits(self.axes_[0], features)
-        image = self._people(self.axes_[-1])
+        image = self._people(self.axes_[-1], unit)
         self.figure_.colorbar(image, ax=self.axes_.tolist(), label="share of resamples", shrink=0.9)
         if title:
             self.figure_.suptitle(title, fontsize=11)
@@ -104,8 +108,8 @@ class PolicyStabilityDisplay:
         ax.set_yticks(np.arange(len(features)), [f"{n} ({p:.0%})" for n, p in features["anywhere"].items()])
         ax.set_xlim(0.0, 1.0)
         ax.set_ylim(len(features) - 0.5, -0.5)
-        ax.set_xticks([0.0, 0.5, 1.0], ["smallest", "median person", "largest"])
-        ax.set_xlabel("where the threshold lies among people")
+        ax.set_xticks([0.0, 0.5, 1.0], ["smallest", "median", "largest"])
+        ax.set_xlabel("where the threshold lies among all values")
         ax.set_title("splits (in brackets: trees that ask at all)", fontsize=10)
 
     def _place(self, row) -> tuple[float, float]:
@@ -119,7 +123,7 @@ class PolicyStabilityDisplay:
         left, right = np.searchsorted(values, [row.lower, row.upper]) / len(values)
         return float(left), float(right)
 
-    def _people(self, ax):
+    def _people(self, ax, unit: str):
         """People by their shares of treatments, those that are settled at the ends."""
         shares = self.stability.arm_shares()
         if len(shares.columns) == 2:
@@ -131,7 +135,7 @@ class PolicyStabilityDisplay:
             shares.to_numpy()[order].T, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest"
         )
         ax.set_yticks(np.arange(len(shares.columns)), [str(label) for label in shares.columns])
-        ax.set_xlabel(f"{len(shares):,} people, sorted")
+        ax.set_xlabel(f"{len(shares):,} {unit}, sorted")
         ax.set_xticks([])
         settled = self.stability.settled_share()
         ax.set_title(f"treatments: settled for {settled:.0%} (same in {SETTLED:.0%} of resamples)", fontsize=10)

@@ -113,5 +113,6 @@ def test_the_heat_map_shows_shares(rng):
 
 
 def test_learners_without_trees_have_people_only(rng):
-    display = PolicyStabilityDisplay.from_stability(result(rng.integers(0, 2, (3, 20))))
+    display = PolicyStabilityDisplay.from_stability(result(rng.integers(0, 2, (3, 20))), unit="visits")
     assert len(display.axes_) == 1
+    assert display.axes_[0].get_xlabel() == "20 visits, sorted"

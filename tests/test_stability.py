@@ -109,6 +109,9 @@ def test_splits_and_ranges_are_counted():
     assert own["same level"].tolist() == [0.5, 0.5, 0.25]
     assert own["same range"].tolist() == [0.25, 0.25, 0.25]
     text = str(found)
+    assert "applied to all 3 visits." in found.to_text(unit="visits") and "100% of visits" in found.to_text(
+        unit="visits"
+    )
     assert "x ≤ 2.5" in text and "100% of people get the same treatment in at least 90% of them." in text
 
 

@@ -43,4 +43,4 @@ def main(study) -> None:
     study.show(f"{BEST} against {OLD}:\n{omitted}\n")
 
     study.heading(f"3. Another sample: the whole pipeline on {RESAMPLES} bootstrap samples")
-    show_stability(study, model, data, "ACTG 175, depth 2", RESAMPLES, **costs)
+    show_stability(study, model, data, "ACTG 175, depth 2", RESAMPLES, "patients", **costs)

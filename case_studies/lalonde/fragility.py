@@ -75,4 +75,4 @@ def main(study) -> None:
     show_optimism(study, model, experiment, n_repeats=1 if study.quick else 3, cv=2 if study.quick else 5)
 
     study.heading(f"4. Another sample: the whole pipeline on {RESAMPLES} bootstrap samples of the experiment")
-    show_stability(study, model, experiment, "The experiment, depth 2", RESAMPLES)
+    show_stability(study, model, experiment, "The experiment, depth 2", RESAMPLES, "men")

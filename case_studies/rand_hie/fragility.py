@@ -46,4 +46,4 @@ def main(study) -> None:
     draw_confounding(study, "95%", "free", data, nuisances, "confounding", "95% plan - free care, dollars")
 
     study.heading(f"3. Another sample: the whole pipeline on {RESAMPLES} bootstrap samples of households")
-    show_stability(study, model, data, f"RAND, depth 2, a visit worth {PRICE:g} dollars", RESAMPLES)
+    show_stability(study, model, data, f"RAND, depth 2, a visit worth {PRICE:g} dollars", RESAMPLES, "person-years")

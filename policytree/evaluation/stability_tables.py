@@ -218,13 +218,13 @@ class PolicyStability:
 
     # --- words ---
 
-    def to_text(self, n_features: int = 8) -> str:
-        """Show what recurred, and say it."""
+    def to_text(self, n_features: int = 8, *, unit: str = "people") -> str:
+        """Show what recurred, and say it; ``unit`` is what the rows are, in the plural."""
         how = "bootstrap samples" if self.method == BOOTSTRAP else f"samples of {self.share:.0%} of the rows"
-        n = f"{self.policies.shape[1]:,} people"
+        n = f"{self.policies.shape[1]:,} {unit}"
         early = f" (interrupted: {self.n_requested} were asked for)" if self.n_resamples < self.n_requested else ""
         lines = [f"The whole pipeline on {self.n_resamples} {how}{early}; each policy applied to all {n}."]
-        lines += self.statements()
+        lines += self.statements(unit=unit)
         if self.shown_splits:
             lines += ["How often the splits of the rule to show recur:", _percent(self.shown_split_shares())]
         features = self.feature_shares()
@@ -233,14 +233,14 @@ class PolicyStability:
             lines += ["What trees ask about:", _percent(features.reset_index())]
         return "\n".join(lines)
 
-    def statements(self) -> tuple[str, ...]:
+    def statements(self, *, unit: str = "people") -> tuple[str, ...]:
         """Settled people and agreement, in sentences."""
         error = (
             "" if np.isnan(self.agreement_error) else f" (Monte-Carlo error {100 * self.agreement_error:.1f} points)"
         )
         lines = [
-            f"{self.settled_share():.0%} of people get the same treatment in at least {SETTLED:.0%} of them.",
-            f"Two of these policies treat {self.agreement:.0%} of people alike{error}.",
+            f"{self.settled_share():.0%} of {unit} get the same treatment in at least {SETTLED:.0%} of them.",
+            f"Two of these policies treat {self.agreement:.0%} of {unit} alike{error}.",
         ]
         if self.shown is not None:
             lines.append(
