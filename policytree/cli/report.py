@@ -17,6 +17,7 @@ from policytree.cli.records import Result
 from policytree.cli.study import Study
 from policytree.evaluation import POLICY, HonestLeaves, PolicyValueTable, mean_estimate
 from policytree.evaluation.numbers import decimals, interval_text
+from policytree.evaluation.tables import OPTIMISM
 from policytree.types import Status
 
 TEXT_WIDTH = 96  # columns of report.txt
@@ -248,7 +249,10 @@ def _optimism(result: Result) -> list[RenderableType]:
             rule, f"{found.training_value:,.{digits}f}", f"{values.estimates[rule].value:,.{digits}f}",
             f"{gap.value:+,.{digits}f}", interval_text(gap, digits), style="bold" if rule == POLICY else None,
         )  # fmt: skip
-    words = "On its own rows: on those that chose the rule, by the rewards that chose it. Optimism: that less held out."
+    words = (
+        "On its own rows: on those that chose the rule, by the rewards that chose it. Optimism: that less held out. "
+    )
+    words += OPTIMISM
     shown = (Padding(table, INDENT, expand=False), Text(), Padding(Text(words), INDENT, expand=False))
     return [Text(), _heading("Optimism"), *shown]
 

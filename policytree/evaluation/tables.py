@@ -20,6 +20,10 @@ from policytree.folds import FoldPlan
 from policytree.weighting.observed import Observed
 
 POLICY, STATUS_QUO, PLUG_IN = "policy tree", "status quo", "plug-in rule"
+OPTIMISM = (
+    "The interval of an optimism is of what rules learnt from so many rows are expected to flatter themselves by; that "
+    "of these very rules may lie outside."
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -207,6 +211,7 @@ class PolicyValueTable:
         table = pd.DataFrame.from_dict(rows, orient="index", columns=header).to_string()
         better = "higher" if self.direction == "maximize" else "lower"
         lines = [f"{self.verdict}\n", table, *self.statements(), *self.optimism_statements()]
+        lines += [OPTIMISM] if self.optimism else []
         lines.insert(2, f"Held-out values, {better} is better; {self.size()}.")
         return "\n".join(lines)
 
