@@ -29,7 +29,7 @@ from policytree.solvers.node import (
     refuse_memory,
     rows_of,
 )
-from policytree.solvers.row_sets import RowSetSearch, row_sets_apply
+from policytree.solvers.row_sets import RowSetSearch, row_set_search, row_sets_apply
 from policytree.solvers.scoring import finish, leaf_only
 from policytree.solvers.workers import RootFeature, Stack
 from policytree.types import Problem, Progress, SearchLimits, Solution, Status
@@ -37,7 +37,8 @@ from policytree.types import Problem, Progress, SearchLimits, Solution, Status
 # Independent searches, whatever the number of threads, so that it cannot change the tree; deep ones have a cache each.
 LANES, SWEEP_LANES = 2, 8
 # The search over row sets works in slices, each of twice as much work, as long as a slice closes that share of the gap.
-WORTHWHILE = 0.1
+# Before depths that are not cheap it has some slices in any case.
+WORTHWHILE, CHEAP, PATIENCE = 0.05, 4, 4
 MOST_GROWN = 12  # levels of trees made by looking two ahead
 
 
@@ -209,14 +210,14 @@ class _Search:
             self._grow([(-1, 0)], target)
         if self.by_sets:
             roots = None if self._any_root() else self.roots
-            self.sets = RowSetSearch(node, -(-(self.best - self.floor) // node.penalty), self.clock, roots)
-            self.slice = self.sets.first_slice()
+            self.sets = row_set_search(node, -(-(self.best - self.floor) // node.penalty), self.clock, roots)
+            self.slice = 0 if self.sets is None else self.sets.first_slice()
         for depth in range(first, target + 1):
             if depth > 3:
                 self._grow(expand(node, self.tree), target)
             if self._useful_depth() < depth:  # an incumbent so good that deeper trees cannot pay
                 break
-            if self._work_on_sets():
+            if self._work_on_sets(slices=1 if depth <= CHEAP else PATIENCE):
                 return
             self.final = depth == target
             # Without a depth limit, trees end where another leaf costs more than is left to gain.
@@ -228,9 +229,10 @@ class _Search:
         if self._useful_depth() <= depth:
             self.bound = self.best
 
-    def _work_on_sets(self) -> bool:
-        """Search over row sets while that pays, where it applies; returns whether nothing is left to do."""
+    def _work_on_sets(self, slices: int) -> bool:
+        """Search over row sets, some slices and on while that pays, where it applies; whether nothing is left to do."""
         while self.sets is not None and not (self.sets.ended or self.clock.stopped):
+            slices -= 1
             entered, gap = int(self.sets.counters[ENTERED]), self.best - self.bound
             if self.sets.run(self.best, self.slice) < self.best:
                 value, tree = self.sets.tree()
@@ -242,7 +244,7 @@ class _Search:
             self._report()
             if self.best == self.bound:
                 return True
-            if self.best - self.bound > (1 - WORTHWHILE) * gap:
+            if self.best - self.bound > (1 - WORTHWHILE) * gap and slices <= 0:
                 break
         return self.clock.stopped
 
