@@ -25,10 +25,12 @@ class Study:
         Directory that receives CSV, PNG and ``output.txt``, all that was printed.
     quick : bool
         A small version for tests: fewer repetitions and settings, same code. Its numbers are not those of the README.
+    output : str
+        Name of the file for what was printed.
     """
 
-    def __init__(self, data_dir: Path | None, results: Path, *, quick: bool = False):
-        self.data_dir, self.results, self.quick = data_dir, results, quick
+    def __init__(self, data_dir: Path | None, results: Path, *, quick: bool = False, output: str = "output.txt"):
+        self.data_dir, self.results, self.quick, self._output = data_dir, results, quick, output
         self._start = time.perf_counter()
         self._lines: list[str] = []
         results.mkdir(parents=True, exist_ok=True)
@@ -42,7 +44,7 @@ class Study:
         self.show(f"\n{text}\n{'-' * len(text)}")
 
     def show(self, text: object = "") -> None:
-        """Print, and keep for ``output.txt``."""
+        """Print, and keep for the output file."""
         print(text, flush=True)
         self._lines.append(str(text))
 
@@ -58,8 +60,8 @@ class Study:
         plt.close(figure)
 
     def close(self) -> None:
-        """Write ``output.txt`` and say how long it took."""
+        """Write the output file and say how long it took."""
         text = "\n".join("\n".join(self._lines).splitlines()).strip() + "\n"
         text = "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
-        (self.results / "output.txt").write_text(text, encoding="utf-8")
+        (self.results / self._output).write_text(text, encoding="utf-8")
         self.step(f"done; results are in {self.results}")

@@ -1,4 +1,4 @@
-"""After a rerun: put the new lines of output.txt into a README's blocks, and list the numbers in its prose to mend.
+"""After a rerun: put the new lines of the outputs into a README's blocks, and list the numbers in its prose to mend.
 
     python case_studies/requote.py rand_hie actg175     # or: all
 
@@ -59,6 +59,11 @@ def numbers(text: str) -> list[str]:
     return [n.replace(",", "").rstrip(".") for n in re.findall(r"\d[\d,]*(?:\.\d+)?", text)]
 
 
+def printed(folder: Path) -> str:
+    """What all scripts of a study printed."""
+    return "\n".join(path.read_text(encoding="utf-8") for path in sorted((folder / "results").glob("*.txt")))
+
+
 def main(names: list[str]) -> int:
     """Rewrite the READMEs of these studies; returns the number of numbers left to mend."""
     left = 0
@@ -66,7 +71,7 @@ def main(names: list[str]) -> int:
     for folder in folders:
         if names != ["all"] and folder.name not in names:
             continue
-        path, output = folder / "README.md", (folder / "results" / "output.txt").read_text(encoding="utf-8")
+        path, output = folder / "README.md", printed(folder)
         text = requoted(path.read_text(encoding="utf-8"), output)
         path.write_text(text, encoding="utf-8")
         for number, line in unprinted(text, output):

@@ -3,10 +3,11 @@
     python case_studies/run.py                      what there is
     python case_studies/run.py rand_hie             run one; progress goes to standard error, results to its folder
     python case_studies/run.py all                  run every one
+    python case_studies/run.py actg175 --part fragility   a further script of the study, with its own output
     python case_studies/run.py actg175 --data DIR   where its data file is (or set POLICYTREE_DATA)
 
 A study is a folder with a ``study.py``: the first line of its docstring is its title, and ``main(study)`` does the work
-with a :class:`harness.Study`.
+with a :class:`harness.Study`. Its other scripts with a ``main`` are parts, run one at a time.
 """
 
 from __future__ import annotations
@@ -40,12 +41,23 @@ def data_directory(given: str | None) -> Path | None:
     return BESIDE_CHECKOUT if BESIDE_CHECKOUT.is_dir() else None
 
 
-def run(name: str, data: Path | None, results: Path | None, quick: bool) -> None:
-    """Run one study."""
+def parts(name: str) -> list[str]:
+    """Further scripts of a study that can be run by themselves."""
+    found = []
+    for path in sorted((HERE / name).glob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        if path.stem != "study" and any(isinstance(n, ast.FunctionDef) and n.name == "main" for n in tree.body):
+            found.append(path.stem)
+    return found
+
+
+def run(name: str, data: Path | None, results: Path | None, quick: bool, part: str | None = None) -> None:
+    """Run one study, or a part of it."""
     from harness import Study
 
-    study = Study(data, results or HERE / name / "results", quick=quick)
-    importlib.import_module(f"{name}.study").main(study)
+    output = "output.txt" if part is None else f"{part}.txt"
+    study = Study(data, results or HERE / name / "results", quick=quick, output=output)
+    importlib.import_module(f"{name}.{part or 'study'}").main(study)
     study.close()
 
 
@@ -55,6 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="studies to run, or 'all'; none lists them")
     parser.add_argument("--data", help=f"directory of data files (default: ${DATA_DIRECTORY_VARIABLE})")
     parser.add_argument("--results", type=Path, help="where results go (default: the study's own folder results)")
+    parser.add_argument("--part", help="a further script of one study, such as fragility")
     parser.add_argument("--quick", action="store_true", help="a small version that only shows that everything runs")
     options = parser.parse_args(arguments)
     known = studies()
@@ -70,12 +83,15 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error("--quick needs --results, so that it does not overwrite the kept results")
     if options.results is not None and len(names) > 1:
         parser.error("--results takes one study at a time")
+    if options.part is not None and (len(names) != 1 or options.part not in parts(names[0])):
+        known_parts = ", ".join(f"{name} --part {part}" for name in known for part in parts(name)) or "none"
+        parser.error(f"--part names a script of one study; there are: {known_parts}")
     sys.path.insert(0, str(HERE))
     from policytree import InputError
 
     for name in names:
         try:
-            run(name, data_directory(options.data), options.results, options.quick)
+            run(name, data_directory(options.data), options.results, options.quick, options.part)
         except InputError as error:
             print(f"{name}: {error}", file=sys.stderr)
             return 2

@@ -20,6 +20,7 @@ from policytree.estimators.doubly_robust import DRPolicyTree as DRPolicyTree
 from policytree.estimators.path import TreePath as TreePath
 from policytree.estimators.path import tree_path as tree_path
 from policytree.estimators.policy import PolicyTree as PolicyTree
+from policytree.evaluation.benchmark_covariates import nuisances_without as nuisances_without
 from policytree.evaluation.cost_curves import QiniCurve as QiniCurve
 from policytree.evaluation.cost_curves import qini_curve as qini_curve
 from policytree.evaluation.effect_regressions import best_linear_projection as best_linear_projection
@@ -33,6 +34,10 @@ from policytree.evaluation.ranking import Ranking as Ranking
 from policytree.evaluation.ranking import rank_average_treatment_effect as rank_average_treatment_effect
 from policytree.evaluation.sample_split import HeldOutRewards as HeldOutRewards
 from policytree.evaluation.sample_split import held_out_rewards as held_out_rewards
+from policytree.evaluation.sensitivity_marginal import marginal_sensitivity as marginal_sensitivity
+from policytree.evaluation.sensitivity_omitted import omitted_variable_bounds as omitted_variable_bounds
+from policytree.evaluation.stability import policy_agreement as policy_agreement
+from policytree.evaluation.stability import policy_stability as policy_stability
 from policytree.evaluation.values import policy_difference as policy_difference
 from policytree.evaluation.values import policy_value as policy_value
 from policytree.exceptions import BalanceWarning as BalanceWarning
@@ -44,6 +49,9 @@ from policytree.guesses.reference import ReferenceGuesses as ReferenceGuesses
 from policytree.plotting import PolicyTreeDisplay as PolicyTreeDisplay
 from policytree.plotting import PolicyValueDisplay as PolicyValueDisplay
 from policytree.plotting import plot_tree as plot_tree
+from policytree.sensitivity_displays import MarginalSensitivityDisplay as MarginalSensitivityDisplay
+from policytree.sensitivity_displays import OmittedVariableDisplay as OmittedVariableDisplay
+from policytree.stability_display import PolicyStabilityDisplay as PolicyStabilityDisplay
 from policytree.study_check import check_rewards as check_rewards
 from policytree.study_check import check_study as check_study
 from policytree.tree import Tree as Tree

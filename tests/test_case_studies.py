@@ -95,6 +95,21 @@ def test_a_missing_file_is_one_sentence_with_its_source(tmp_path, study, file):
     assert "Traceback" not in done.stderr
 
 
+def test_parts_are_scripts_with_a_main(runner, capsys):
+    assert "fragility" in runner.parts("actg175") and "study" not in runner.parts("actg175")
+    with pytest.raises(SystemExit):
+        runner.main(["actg175", "--part", "nothing"])
+    assert "actg175 --part fragility" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_small_version_of_a_part_runs(tmp_path):
+    done = run_script("rand_hie", "--part", "fragility", "--quick", "--results", tmp_path, MPLBACKEND="Agg")
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr and "Warning" not in done.stderr
+    assert {"fragility.txt", "stability.png"} <= {path.name for path in tmp_path.iterdir()}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_the_small_version_runs(runner, tmp_path, folder):
@@ -107,8 +122,8 @@ def test_the_small_version_runs(runner, tmp_path, folder):
 
 
 @pytest.mark.parametrize("folder", PRINTED, ids=lambda folder: folder.name)
-def test_readme_blocks_are_printed_lines(folder):
-    printed = {line.rstrip() for line in (folder / "results" / "output.txt").read_text(encoding="utf-8").splitlines()}
+def test_readme_blocks_are_printed_lines(requote, folder):
+    printed = {line.rstrip() for line in requote.printed(folder).splitlines()}
     blocks = re.findall(r"```text\n(.*?)```", (folder / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     assert blocks, "quote the output in blocks of ```text"
     lines = {line.rstrip() for block in blocks for line in block.splitlines() if line.strip() not in ("", "...")}
@@ -120,7 +135,7 @@ def test_readme_numbers_are_printed_numbers(requote, folder):
     """Numbers with a decimal point or three digits; years, commands and the section on sources are not checked."""
     text = (folder / "README.md").read_text(encoding="utf-8")
     assert list(requote.unprinted(text, "")), "a README without numbers says nothing"
-    assert list(requote.unprinted(text, (folder / "results" / "output.txt").read_text(encoding="utf-8"))) == []
+    assert list(requote.unprinted(text, requote.printed(folder))) == []
 
 
 def test_blocks_are_quoted_anew(requote):

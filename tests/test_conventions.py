@@ -36,6 +36,7 @@ ORDER = [
     ("calibration", "diagnostics", "study_check"),
     ("plotting",),
     ("diagnostic_displays", "curve_displays"),
+    ("sensitivity_displays", "stability_display"),
     ("report",),
     ("cli",),
     ("__main__",),

@@ -23,7 +23,7 @@ from policytree import (
     rank_average_treatment_effect,
 )
 from policytree.evaluation import mean_estimate
-from policytree.evaluation.resampling import HalfSamples
+from policytree.evaluation.half_samples import HalfSamples
 from policytree.evaluation.toc import Order, by_weight, toc_and_areas
 
 

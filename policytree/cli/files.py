@@ -27,7 +27,7 @@ PURPOSES = {
     "tree.pdf": "the same for print",
     "tree.json": "the tree for `policytree predict`, `show` and `plot`",
     "leaves.csv": "who is in each leaf, and every treatment's value there",
-    "values.csv": "the table of held-out values",
+    "values.csv": "the tables of held-out values and of optimism",
     "report.txt": "what is printed above",
 }
 
@@ -71,7 +71,8 @@ def result_files(job: Job, result: Result, report_text: str) -> dict[str, bytes]
         "report.txt": report_text.encode(),
     }
     if result.values is not None:
-        files["values.csv"] = result.values.to_frame().to_csv().encode()
+        optimism = result.values.optimism_frame().drop(columns="held_out_value")
+        files["values.csv"] = result.values.to_frame().join(optimism).to_csv().encode()
     return files
 
 

@@ -17,6 +17,7 @@ from policytree.cli.records import Result
 from policytree.cli.study import Study
 from policytree.evaluation import POLICY, HonestLeaves, PolicyValueTable, mean_estimate
 from policytree.evaluation.numbers import decimals, interval_text
+from policytree.evaluation.tables import OPTIMISM
 from policytree.types import Status
 
 TEXT_WIDTH = 96  # columns of report.txt
@@ -122,7 +123,7 @@ def result_sections(result: Result) -> list[RenderableType]:
         Text(), _heading("Policy tree"), Padding(tree, INDENT, expand=False),
         Text(), _heading("Certificate"), _facts(certificate(result)),
         *(leaf_section(result.honest) if result.honest is not None else ()),
-        Text(), _heading("Value, held out"), _values(result),
+        Text(), _heading("Value, held out"), _values(result), *_optimism(result),
     ]  # fmt: skip
     if result.warnings:
         parts += [
@@ -232,6 +233,28 @@ def _values(result: Result) -> RenderableType:
         Text(),
         Padding(Text(_explanation(values, result.study)), INDENT, expand=False),
     )
+
+
+def _optimism(result: Result) -> list[RenderableType]:
+    """What rules seem to be worth on the rows that chose them, beside what they are worth."""
+    values = result.values
+    if values is None or not values.optimism:
+        return []
+    digits = decimals(found.difference.standard_error for found in values.optimism.values())
+    level = next(iter(values.optimism.values())).difference.level
+    table = _table("rule", "on its own rows", "held out", "optimism", f"{100 * level:g}% interval")
+    for rule, found in values.optimism.items():
+        gap = found.difference
+        table.add_row(
+            rule, f"{found.training_value:,.{digits}f}", f"{values.estimates[rule].value:,.{digits}f}",
+            f"{gap.value:+,.{digits}f}", interval_text(gap, digits), style="bold" if rule == POLICY else None,
+        )  # fmt: skip
+    words = (
+        "On its own rows: on those that chose the rule, by the rewards that chose it. Optimism: that less held out. "
+    )
+    words += OPTIMISM
+    shown = (Padding(table, INDENT, expand=False), Text(), Padding(Text(words), INDENT, expand=False))
+    return [Text(), _heading("Optimism"), *shown]
 
 
 def _explanation(values: PolicyValueTable, study: Study) -> str:

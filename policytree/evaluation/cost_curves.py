@@ -17,7 +17,7 @@ from policytree.evaluation.inputs import reward_frame
 from policytree.evaluation.judged import Judged
 from policytree.evaluation.least_budget import BudgetEstimate, budgets_that_may_give, first_reach
 from policytree.evaluation.numbers import decimals, interval_text
-from policytree.evaluation.resampling import N_DRAWS, HalfSamples
+from policytree.evaluation.half_samples import N_DRAWS, HalfSamples
 from policytree.evaluation.sample_split import HeldOutRewards
 from policytree.exceptions import InputError
 from policytree.weighting.costs import treatment_costs

@@ -188,6 +188,27 @@ def blocked_estimate(scores, blocks, *, groups=None, sample_weight=None, level: 
     return _estimate(float(value), standard_error, level, n, n_clusters, influence, n_clusters - used)
 
 
+def influence_estimate(value: float, influence, *, groups=None, sample_weight=None, level: float = 0.95) -> Estimate:
+    """An estimate from its influences, with the variance of :func:`mean_estimate`.
+
+    Parameters
+    ----------
+    value : float
+    influence : ndarray of shape (n,)
+        Each row's influence on it, with sampling weights in it; they sum to zero.
+    groups, sample_weight, level
+        As in :func:`mean_estimate`; the weights only say which rows count.
+
+    Returns
+    -------
+    Estimate
+    """
+    check_level(level)
+    n, n_clusters = _counts(np.ones(len(influence)) if sample_weight is None else sample_weight, groups)
+    standard_error = float(np.sqrt(_variance(influence, groups, n_clusters)))
+    return _estimate(float(value), standard_error, level, n, n_clusters, influence, n_clusters - 1)
+
+
 def repeated_estimate(estimates: Sequence[Estimate], n_folds: int) -> Estimate:
     """One estimate from repetitions of a cross-fitting on other draws of the folds ("N + b").
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from policytree.annotations import Column, PerTreatment, Seed, Table
 from policytree.checks import check_level
 from policytree.evaluation.best_arm import BestComparison, compare_with_best, possibly_best
 from policytree.evaluation.estimates import Estimate
-from policytree.evaluation.refits import Data, Judged, Refitter, checked_direction
+from policytree.evaluation.optimism import Judgement, Optimism, optimism
+from policytree.evaluation.refits import Data, Judged, Refitter, checked_direction, refit, shown_policy
 from policytree.evaluation.tables import PLUG_IN, POLICY, STATUS_QUO, PolicyValueTable, Repetition
 from policytree.evaluation.validation import FEWEST_REPEATS, REPEATED, SMALL_SHARE, Validation, draw_validation
 from policytree.evaluation.verdict import decide
@@ -182,7 +184,7 @@ class _Teller:
 
 def _repetitions(estimator, rivals, data: Data, validation: Validation, n_jobs, teller, level) -> list[Repetition]:
     """All refits: at once, or repetition by repetition where they may end early."""
-    refitter = Refitter(estimator, rivals, data, n_jobs, teller)
+    refitter = Refitter(estimator, partial(refit, rivals=rivals, data=data), n_jobs, teller)
     count = len(validation.plans)
     batches: list[Sequence[int]] = [range(count)]
     if validation.adaptive:
@@ -223,7 +225,25 @@ def _assembled(judged: list[Judged], data: Data, validation: Validation, repetit
         validation.plans[repetition], seen.treatments[policy], seen.treatments[plug_in],
         {name: seen.treatments[codes] for name, codes in rivals.items()},
         pd.DataFrame(rewards, index=seen.index[rows], columns=seen.treatments), scores, tuple(j.tree for j in judged),
+        _judgements(judged),
     )  # fmt: skip
+
+
+def _judgements(judged: list[Judged]) -> dict[str, tuple[Judgement, ...]]:
+    """Both sides of every refit of every rule that is learnt; nothing if training rows were not scored."""
+    if any(j.training is None for j in judged):
+        return {}
+
+    def one(j: Judged, name: str, codes: np.ndarray) -> Judgement:
+        assert j.training is not None
+        held_out = j.rewards[np.arange(len(codes)), codes]
+        return Judgement(j.fit.train, j.fit.test, j.training[name], held_out)
+
+    out = {
+        POLICY: tuple(one(j, "policy", j.policy) for j in judged),
+        PLUG_IN: tuple(one(j, "plug_in", j.plug_in) for j in judged),
+    }
+    return out | {name: tuple(one(j, name, j.rivals[name]) for j in judged) for name in judged[0].rivals}
 
 
 def _estimates(
@@ -255,7 +275,17 @@ def _table(estimator, data: Data, validation: Validation, repetitions: list[Repe
     return PolicyValueTable(
         verdict, estimates, differences, best, data.direction, tuple(repetitions), validation.judged(), validation,
         data.seen, _agreement(estimator, data, validation, repetitions),
+        _optimism(repetitions, data.seen, validation, level),
     )  # fmt: skip
+
+
+def _optimism(repetitions: list[Repetition], seen: Observed, validation: Validation, level) -> dict[str, Optimism]:
+    """Of every rule that is learnt."""
+    n_folds = validation.plans[0].n_folds
+    return {
+        rule: optimism([r.judgements[rule] for r in repetitions], seen, n_folds, level)
+        for rule in repetitions[0].judgements
+    }
 
 
 def _against_best(data: Data, differences: Mapping[str, Estimate], difference) -> BestComparison:
@@ -269,15 +299,9 @@ def _against_best(data: Data, differences: Mapping[str, Estimate], difference) -
 
 def _agreement(estimator, data: Data, validation: Validation, repetitions: list[Repetition]) -> float | None:
     """Share of judged rows to which the rule learnt from all rows gives what the judged rules give; None if unknown."""
-    fitted_rewards = getattr(estimator, "rewards_", None)
-    if fitted_rewards is None or len(fitted_rewards) != data.seen.n:
-        return None
-    if list(getattr(fitted_rewards, "columns", data.seen.treatments)) != list(data.seen.treatments):
-        return None  # fitted on another study
     rows = validation.judged()
-    try:
-        shown = np.asarray(estimator.predict(data.covariates(rows)["X"]))
-    except ValueError:  # fitted on other columns: not the rule of this study
+    shown = shown_policy(estimator, data, rows)
+    if shown is None:
         return None
     weight = None if data.seen.sample_weight is None else data.seen.sample_weight[rows]
     return float(np.mean([np.average(shown == r.policy, weights=weight) for r in repetitions]))

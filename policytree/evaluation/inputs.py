@@ -82,34 +82,42 @@ def policy_scores(policy, rewards: pd.DataFrame, argument: str) -> np.ndarray:
     return values[np.arange(len(values)), arm_codes(policy, rewards.columns, len(values), argument)]
 
 
-def arm_codes(policy, labels: pd.Index, n: int, argument: str) -> np.ndarray:
+def policy_probabilities(policy, table: pd.DataFrame, argument: str, of: str) -> np.ndarray:
+    """Probability of every treatment under the policy, shape (n, K); ``of`` is what messages call the table."""
+    n, n_arms = table.shape
+    if np.ndim(policy) == 2 and np.shape(policy) != (n, 1):
+        return _probabilities(policy, table, argument, of)
+    out = np.zeros((n, n_arms))
+    out[np.arange(n), arm_codes(policy, table.columns, n, argument, of)] = 1.0
+    return out
+
+
+def arm_codes(policy, labels: pd.Index, n: int, argument: str, of: str = "rewards") -> np.ndarray:
     """Position of each row's recommended treatment among ``labels``, shape (n,)."""
     if np.ndim(policy) == 0:
         series = pd.Series([policy], dtype=object)
     else:
         series = as_series(policy, argument)
         if len(series) != n:
-            raise InputError(f"{argument} has {len(series)} rows, but rewards has {n}; give one label per row, or one.")
+            raise InputError(f"{argument} has {len(series)} rows, but {of} has {n}; give one label per row, or one.")
     values = series.to_numpy(dtype=object)
     codes = labels.astype(object).get_indexer(pd.Index(values, dtype=object))
     if (codes < 0).any():
         unknown = values[codes < 0][0]
         known = ", ".join(map(str, labels))
-        raise InputError(f"{argument} recommends {unknown!r}, which has no rewards; the treatments are {known}.")
+        raise InputError(f"{argument} recommends {unknown!r}, which has no {of}; the treatments are {known}.")
     return np.broadcast_to(codes, n)
 
 
-def _probabilities(policy, rewards: pd.DataFrame, argument: str) -> np.ndarray:
+def _probabilities(policy, rewards: pd.DataFrame, argument: str, of: str = "rewards") -> np.ndarray:
     table = labelled_table(policy)
     if table is not None:
         if set(table.columns) != set(rewards.columns):
-            raise InputError(f"{argument} must have the columns of rewards: {', '.join(map(str, rewards.columns))}.")
+            raise InputError(f"{argument} must have the columns of {of}: {', '.join(map(str, rewards.columns))}.")
         policy = table[list(rewards.columns)]
     probabilities = np.asarray(policy, dtype=np.float64)
     if probabilities.shape != rewards.shape:
-        raise InputError(
-            f"{argument} has shape {probabilities.shape}, but rewards has {rewards.shape}; they must agree."
-        )
+        raise InputError(f"{argument} has shape {probabilities.shape}, but {of} has {rewards.shape}; they must agree.")
     sums = probabilities.sum(axis=1)
     if not ((probabilities >= 0).all() and (np.abs(sums - 1) <= SUM_TOLERANCE).all()):
         raise InputError(f"{argument} must hold probabilities: none negative, and every row summing to one.")

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from policytree.evaluation.inputs import check_direction, policy_scores, reward_frame, rows_arguments
 from policytree.evaluation.leaves import HELD_OUT, TRAINING_ROWS
-from policytree.evaluation.resampling import HalfSamples
+from policytree.evaluation.half_samples import HalfSamples
 from policytree.evaluation.sample_split import HeldOutRewards
 from policytree.exceptions import InputError
 

@@ -15,4 +15,9 @@ def decimals(errors: Iterable[float]) -> int:
 
 def interval_text(estimate, digits: int) -> str:
     """The ends of an interval: anything with ``lower`` and ``upper``."""
-    return f"[{estimate.lower:,.{digits}f}, {estimate.upper:,.{digits}f}]"
+    return bounds_text(estimate.lower, estimate.upper, digits)
+
+
+def bounds_text(lower: float, upper: float, digits: int) -> str:
+    """Two ends that are numbers of their own."""
+    return f"[{lower:,.{digits}f}, {upper:,.{digits}f}]"

@@ -17,7 +17,7 @@ from policytree.evaluation.estimates import Estimate, estimate_with_error, mean_
 from policytree.evaluation.judged import Judged
 from policytree.evaluation.leaves import HELD_OUT, TRAINING_ROWS
 from policytree.evaluation.numbers import decimals, interval_text
-from policytree.evaluation.resampling import N_DRAWS, HalfSamples
+from policytree.evaluation.half_samples import N_DRAWS, HalfSamples
 from policytree.evaluation.sample_split import HeldOutRewards
 from policytree.evaluation.toc import Order, by_weight, toc_and_areas
 from policytree.exceptions import InputError

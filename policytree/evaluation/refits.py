@@ -121,6 +121,9 @@ class Judged:
     policy, plug_in : ndarray of shape (n_test,), int
         Positions of treatments.
     rivals : mapping of str to ndarray of shape (n_test,), int
+    training : mapping of str to ndarray of shape (n_train,), or None
+        What the rules bring the rows that chose them, by the rewards that chose them, net of costs: "policy",
+        "plug_in" and rivals by their names. None if the fitted estimator does not show these rewards.
     tree : object
         ``policy_tree_`` of the fitted estimator, or the estimator if it has none.
     warnings : tuple of WarningMessage
@@ -132,11 +135,12 @@ class Judged:
     policy: np.ndarray
     plug_in: np.ndarray
     rivals: Mapping[str, np.ndarray]
+    training: Mapping[str, np.ndarray] | None
     tree: Any
     warnings: tuple[warnings.WarningMessage, ...]
 
 
-def refit(estimator, rivals: Mapping[str, Any], data: Data, fit: Fit) -> tuple[Judged, Any]:
+def refit(estimator, fit: Fit, *, rivals: Mapping[str, Any], data: Data) -> tuple[Judged, Any]:
     """Learn from the training rows, judge the test rows; returns the fitted estimator too."""
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
@@ -145,18 +149,39 @@ def refit(estimator, rivals: Mapping[str, Any], data: Data, fit: Fit) -> tuple[J
         treatments, rows = pd.Index(data.seen.treatments), fit.test
         covariates = data.covariates(rows)
         rewards = data.held_out_rewards(fitted, rows).to_numpy()
-        outcomes = fitted.reward_estimator_.predict_outcomes(**covariates)
-        predicted = data.net(_by_treatment(outcomes, treatments, "predict_outcomes"), rows)
+        learnt = _learn_rivals(rivals, fitted, data, fit)
         judged = Judged(
             fit,
             rewards,
-            _codes(fitted, covariates["X"], treatments),
-            predicted.argmax(axis=1) if data.direction == "maximize" else predicted.argmin(axis=1),
-            _learn_rivals(rivals, fitted, data, fit),
+            policy_codes(fitted, covariates["X"], treatments),
+            _plug_in(fitted, data, rows),
+            {name: policy_codes(rival, covariates["X"], treatments) for name, rival in learnt.items()},
+            _training_scores(fitted, learnt, data, fit),
             getattr(fitted, "policy_tree_", fitted),
             tuple(heard),
         )
     return judged, fitted
+
+
+def _plug_in(fitted, data: Data, rows: np.ndarray) -> np.ndarray:
+    """The treatment whose predicted outcome, net of costs, is best."""
+    outcomes = fitted.reward_estimator_.predict_outcomes(**data.covariates(rows))
+    predicted = data.net(_by_treatment(outcomes, pd.Index(data.seen.treatments), "predict_outcomes"), rows)
+    return predicted.argmax(axis=1) if data.direction == "maximize" else predicted.argmin(axis=1)
+
+
+def _training_scores(fitted, rivals: Mapping[str, Any], data: Data, fit: Fit) -> dict[str, np.ndarray] | None:
+    """What the rules bring the rows that chose them; None where the estimator does not show its rewards."""
+    rewards, treatments = getattr(fitted, "rewards_", None), pd.Index(data.seen.treatments)
+    if rewards is None or len(rewards) != len(fit.train):
+        return None
+    values = np.asarray(rewards[list(treatments)] if isinstance(rewards, pd.DataFrame) else rewards, dtype=np.float64)
+    if values.shape != (len(fit.train), len(treatments)):
+        return None
+    net, every, X = data.net(values, fit.train), np.arange(len(fit.train)), data.covariates(fit.train)["X"]
+    codes = {"policy": policy_codes(fitted, X, treatments), "plug_in": _plug_in(fitted, data, fit.train)}
+    codes |= {name: policy_codes(rival, X, treatments) for name, rival in rivals.items()}
+    return {name: net[every, chosen] for name, chosen in codes.items()}
 
 
 def fit_finished(estimator, data: Data, rows: np.ndarray):
@@ -167,36 +192,50 @@ def fit_finished(estimator, data: Data, rows: np.ndarray):
     KeyboardInterrupt
         Where a search answered Ctrl-C by keeping its best tree: half a value is none.
     """
-    return _finished(clone(estimator).fit(**data.fit_arguments(rows)))
+    return finished(clone(estimator).fit(**data.fit_arguments(rows)))
 
 
-def _learn_rivals(rivals: Mapping[str, Any], fitted, data: Data, fit: Fit) -> dict[str, np.ndarray]:
-    """Learn every rival from the rewards that the tree was learnt from, and treat the held-out rows."""
+def _learn_rivals(rivals: Mapping[str, Any], fitted, data: Data, fit: Fit) -> dict[str, Any]:
+    """Every rival, fitted on the rewards that the tree was learnt from."""
     if not rivals:
         return {}
     treatments = pd.Index(data.seen.treatments)
     arguments = data.fit_arguments(fit.train)
-    gross, X = fitted.rewards_[list(treatments)], data.covariates(fit.test)["X"]
+    gross = fitted.rewards_[list(treatments)]
     rewards = pd.DataFrame(data.net(gross.to_numpy(), fit.train), index=gross.index, columns=gross.columns)
-    codes = {}
+    learnt = {}
     for name, rival in rivals.items():
         taken = {key: arguments[key] for key in ("T", "sample_weight") if has_fit_parameter(rival, key)}
-        codes[name] = _codes(_finished(clone(rival).fit(arguments["X"], rewards, **taken)), X, treatments)
-    return codes
+        learnt[name] = finished(clone(rival).fit(arguments["X"], rewards, **taken))
+    return learnt
 
 
-def _finished(fitted):
+def finished(fitted):
     """A search answers Ctrl-C by keeping its best tree; here Ctrl-C ends everything."""
     if getattr(fitted, "status_", None) is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return fitted
 
 
-def _codes(rule, X, treatments: pd.Index) -> np.ndarray:
+def policy_codes(rule, X, treatments: pd.Index) -> np.ndarray:
+    """Positions of what a fitted rule gives these rows."""
     codes = treatments.get_indexer(pd.Index(rule.predict(X)))
     if (codes < 0).any():
         raise InputError(f"{type(rule).__name__}.predict returned a label that is not among T's treatments.")
     return codes
+
+
+def shown_policy(estimator, data: Data, rows: np.ndarray) -> np.ndarray | None:
+    """What an estimator that was fitted on this very study gives these rows; None if it was not."""
+    fitted_rewards = getattr(estimator, "rewards_", None)
+    if fitted_rewards is None or len(fitted_rewards) != data.seen.n:
+        return None
+    if list(getattr(fitted_rewards, "columns", data.seen.treatments)) != list(data.seen.treatments):
+        return None  # fitted on another study
+    try:
+        return np.asarray(estimator.predict(data.covariates(rows)["X"]))
+    except ValueError:  # fitted on other columns: not the rule of this study
+        return None
 
 
 def _by_treatment(frame: pd.DataFrame, treatments: pd.Index, method: str) -> np.ndarray:
@@ -212,48 +251,49 @@ class Refitter:
 
     Parameters
     ----------
-    estimator, rivals, data
-        As for :func:`refit`.
+    estimator : object
+    task : callable (estimator, part) -> (result, fitted estimator)
+        One refit; picklable. ``part`` says which rows.
     n_jobs : int or None
         Processes, as in joblib.
     told : callable
-        Called with every :class:`Judged` as it comes.
+        Called with every result as it comes.
     """
 
-    def __init__(self, estimator, rivals: Mapping[str, Any], data: Data, n_jobs, told: Callable[[Judged], None]):
-        self._estimator, self._rivals, self._data, self._told = estimator, rivals, data, told
+    def __init__(self, estimator, task: Callable[[Any, Any], tuple[Any, Any]], n_jobs, told: Callable[[Any], None]):
+        self._estimator, self._task, self._told = estimator, task, told
         if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0):
             raise InputError(f"n_jobs must be a nonzero integer or None; got {n_jobs!r}.")
         self._jobs = effective_n_jobs(n_jobs)
         self._tuned = False
 
-    def run(self, fits: Sequence[Fit]) -> list[Judged]:
-        """All refits, in the order given."""
-        fits, done = list(fits), []
-        if fits and not self._tuned:
-            judged, fitted = refit(self._estimator, self._rivals, self._data, fits.pop(0))
+    def run(self, parts: Sequence[Any]) -> list[Any]:
+        """All results, in the order of the parts."""
+        parts, done = list(parts), []
+        if parts and not self._tuned:
+            result, fitted = self._task(self._estimator, parts.pop(0))
             self._estimator, self._tuned = with_tuned_learners(self._estimator, fitted), True
-            done.append(self._tell(judged))
-        if self._jobs == 1 or len(fits) < 2:
-            done += [self._tell(refit(self._estimator, self._rivals, self._data, fit)[0]) for fit in fits]
+            done.append(self._tell(result))
+        if self._jobs == 1 or len(parts) < 2:
+            done += [self._tell(self._task(self._estimator, part)[0]) for part in parts]
             return done
-        later: dict[int, Judged] = {}
-        for position, judged in self._parallel(fits):
-            later[position] = self._tell(judged)
-        return done + [later[position] for position in range(len(fits))]
+        later: dict[int, Any] = {}
+        for position, result in self._parallel(parts):
+            later[position] = self._tell(result)
+        return done + [later[position] for position in range(len(parts))]
 
-    def _parallel(self, fits: Sequence[Fit]) -> Iterator[tuple[int, Judged]]:
+    def _parallel(self, parts: Sequence[Any]) -> Iterator[tuple[int, Any]]:
         estimator = _quiet(self._estimator)
-        tasks = (delayed(_numbered)(k, estimator, self._rivals, self._data, fit) for k, fit in enumerate(fits))
+        tasks = (delayed(_numbered)(k, self._task, estimator, part) for k, part in enumerate(parts))
         yield from Parallel(n_jobs=self._jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs")(tasks)
 
-    def _tell(self, judged: Judged) -> Judged:
-        self._told(judged)
-        return judged
+    def _tell(self, result: Any) -> Any:
+        self._told(result)
+        return result
 
 
-def _numbered(position: int, estimator, rivals, data: Data, fit: Fit) -> tuple[int, Judged]:
-    return position, refit(estimator, rivals, data, fit)[0]
+def _numbered(position: int, task, estimator, part) -> tuple[int, Any]:
+    return position, task(estimator, part)[0]
 
 
 def _quiet(estimator):

@@ -12,6 +12,7 @@ import pandas as pd
 from policytree.evaluation.best_arm import BestComparison
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.numbers import decimals, interval_text
+from policytree.evaluation.optimism import Judgement, Optimism
 from policytree.evaluation.validation import SPLIT, Validation
 from policytree.evaluation.verdict import Verdict
 from policytree.exceptions import InputError
@@ -19,6 +20,10 @@ from policytree.folds import FoldPlan
 from policytree.weighting.observed import Observed
 
 POLICY, STATUS_QUO, PLUG_IN = "policy tree", "status quo", "plug-in rule"
+OPTIMISM = (
+    "The interval of an optimism is of what rules learnt from so many rows are expected to flatter themselves by; that "
+    "of these very rules may lie outside."
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +44,9 @@ class Repetition:
         What every rule of the table brings every row.
     trees : tuple
         The fitted tree of every refit (``policy_tree_`` of the estimator, or the estimator if it has none).
+    judgements : mapping of str to tuple of Judgement
+        For every rule that is learnt, what each refit brings the rows that chose it and those that judge it; empty if
+        the estimator does not show the rewards it learnt from.
     """
 
     folds: FoldPlan = field(repr=False)
@@ -48,6 +56,7 @@ class Repetition:
     rewards: pd.DataFrame = field(repr=False)
     scores: Mapping[str, np.ndarray] = field(repr=False)
     trees: tuple[Any, ...] = field(repr=False)
+    judgements: Mapping[str, tuple[Judgement, ...]] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,6 +89,9 @@ class PolicyValueTable:
     agreement : float or None
         If the estimator was fitted on these rows beforehand: the share (of weight) of judged rows to which that rule,
         the one you would show, gives the same treatment as the rules that are judged here. None otherwise.
+    optimism : mapping of str to Optimism
+        For every rule that is learnt (the tree, the plug-in rule, rivals): its value on the rows that chose it less its
+        held-out value. Empty if the estimator has no ``rewards_``.
     """
 
     verdict: Verdict
@@ -92,6 +104,7 @@ class PolicyValueTable:
     validation: Validation = field(repr=False)
     observed: Observed = field(repr=False)
     agreement: float | None = None
+    optimism: Mapping[str, Optimism] = field(default_factory=dict, repr=False)
 
     @property
     def folds(self) -> FoldPlan:
@@ -158,6 +171,22 @@ class PolicyValueTable:
             rows[rule] = row
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("rule")
 
+    def optimism_frame(self) -> pd.DataFrame:
+        """One row per rule that is learnt: its value on the rows that chose it, and how far that is off.
+
+        ``training_value``, ``held_out_value``, ``optimism`` (the first minus the second), ``optimism_standard_error``,
+        ``optimism_lower``, ``optimism_upper``. No rows if the estimator has no ``rewards_``.
+        """
+        rows = {}
+        for rule, found in self.optimism.items():
+            gap, row = found.difference, {"training_value": found.training_value}
+            row |= {"held_out_value": self.estimates[rule].value, "optimism": gap.value}
+            row |= {f"optimism_{part}": getattr(gap, part) for part in ("standard_error", "lower", "upper")}
+            rows[rule] = row
+        names = ["training_value", "held_out_value", "optimism"]
+        names += ["optimism_standard_error", "optimism_lower", "optimism_upper"]
+        return pd.DataFrame.from_dict(rows, orient="index", columns=names).rename_axis("rule")
+
     @property
     def digits(self) -> int:
         """Decimals that show two significant digits of the smallest standard error."""
@@ -181,7 +210,8 @@ class PolicyValueTable:
         header = ["value", "std. error", interval, "tree - rule", f"{interval} "]
         table = pd.DataFrame.from_dict(rows, orient="index", columns=header).to_string()
         better = "higher" if self.direction == "maximize" else "lower"
-        lines = [f"{self.verdict}\n", table, *self.statements()]
+        lines = [f"{self.verdict}\n", table, *self.statements(), *self.optimism_statements()]
+        lines += [OPTIMISM] if self.optimism else []
         lines.insert(2, f"Held-out values, {better} is better; {self.size()}.")
         return "\n".join(lines)
 
@@ -213,6 +243,17 @@ class PolicyValueTable:
             lines.append(
                 "The rule learnt from all rows is another one, and no row is left to judge it; it gives "
                 f"{self.agreement:.0%} of people the same treatment as the rules judged here."
+            )
+        return tuple(lines)
+
+    def optimism_statements(self) -> tuple[str, ...]:
+        """What rules seemed to be worth on the rows that chose them, in a sentence each."""
+        digits, lines = self.digits, []
+        for rule, found in self.optimism.items():
+            gap = found.difference
+            lines.append(
+                f"On the rows that chose it the {rule} seems worth {found.training_value:,.{digits}f}: its optimism is "
+                f"{gap.value:+,.{digits}f}, {100 * gap.level:g}% interval {interval_text(gap, digits)}."
             )
         return tuple(lines)
 

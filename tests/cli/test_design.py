@@ -278,6 +278,18 @@ def test_the_verdict_stands_before_the_tree_and_in_the_files(designed):
     assert "cross-fitting over 2 folds, repeated 5 times" in words and "10 rules" in words
 
 
+def test_the_report_says_how_rules_flatter_themselves(designed):
+    folder, out, _ = designed
+    assert out.index("Value, held out") < out.index("Optimism") < out.index("Files in")
+    values = pd.read_csv(folder / "out" / "values.csv", index_col="rule")
+    gap = values["training_value"] - values["value"]
+    learnt = ["policy tree", "plug-in rule"]
+    np.testing.assert_allclose(values.loc[learnt, "optimism"], gap[learnt], atol=1e-9)
+    assert values["optimism"].isna().sum() == len(values) - 2 and values.loc["policy tree", "optimism_lower"] < np.inf
+    row = re.search(r"^ +policy tree .*\+?-?\d.*\[.*\]$", out[out.index("Optimism") :], re.MULTILINE)[0]
+    assert f"{values.loc['policy tree', 'training_value']:.3f}"[:4] in row
+
+
 def test_values_of_training_rows_say_so_in_the_file(designed):
     folder, _, _ = designed
     header = (folder / "out" / "leaves.csv").read_text().splitlines()[0].split(",")

@@ -1,0 +1,58 @@
+"""What the parts called fragility share: a rule on unseen rows, hidden confounding, resamples, optimism."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from policytree import (
+    MarginalSensitivityDisplay,
+    PolicyStabilityDisplay,
+    cross_val_policy_value,
+    marginal_sensitivity,
+    policy_stability,
+)
+
+GAMMAS = (1.0, 1.1, 1.25, 1.5, 2.0)
+
+
+def show_optimism(study, model, data: dict, *, n_repeats: int = 2, cv: int = 5, **options):
+    """What rules seem to be worth on the rows that chose them; returns the table of held-out values."""
+    table = cross_val_policy_value(
+        model, **data, **options, cv=cv, n_repeats=n_repeats, random_state=0,
+        progress=lambda done, total: study.step(f"held-out values: refit {done} of {total}"),
+    )  # fmt: skip
+    study.table(table.optimism_frame(), "optimism", digits=2)
+    study.show("\n".join(table.optimism_statements()))
+    return table
+
+
+def show_confounding(study, policy, baseline, data: dict, nuisances, name: str, **options):
+    """Bounds of an advantage under the marginal sensitivity model: the table, and the curve as a picture."""
+    given = {"groups": data.get("groups"), "baseline": baseline, "random_state": 0, "regression": nuisances.regression_}
+    given |= {"propensity": nuisances.propensity_, **options}
+    found = marginal_sensitivity(policy, data["Y"], data["T"], gammas=GAMMAS, **given)
+    study.show(f"{name}:\n{found}\n")
+    return found
+
+
+def draw_confounding(study, policy, baseline, data: dict, nuisances, file: str, ylabel: str, **options) -> None:
+    """The curve of the same bounds."""
+    given = {"groups": data.get("groups"), "baseline": baseline, "random_state": 0, "regression": nuisances.regression_}
+    given |= {"propensity": nuisances.propensity_, **options}
+    grid = np.exp(np.linspace(0.0, np.log(3.0), 8 if study.quick else 16))
+    curve = marginal_sensitivity(policy, data["Y"], data["T"], gammas=grid, **given)
+    study.figure(MarginalSensitivityDisplay.from_result(curve, ylabel=ylabel).figure_, file)
+
+
+def show_stability(study, model, data: dict, title: str, n_resamples: int, unit: str, **options):
+    """The rule on bootstrap samples: tables and the heat map."""
+    found = policy_stability(
+        model, **data, **options, n_resamples=4 if study.quick else n_resamples, random_state=0,
+        progress=lambda done, total: study.step(f"bootstrap sample {done} of {total}"),
+    )  # fmt: skip
+    study.show(f"{found.to_text(unit=unit)}\n")
+    ranges = found.threshold_shares().reset_index()[["covariate", "range", "share", "standard_error", "median"]]
+    study.show("Where thresholds fall (tenths of the rows; at least a tenth of the samples):")
+    study.table(ranges[ranges["share"] >= 0.1], "thresholds", digits=2, index=False)
+    study.figure(PolicyStabilityDisplay.from_stability(found, title=title, unit=unit).figure_, "stability")
+    return found
