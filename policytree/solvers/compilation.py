@@ -13,8 +13,10 @@ import numpy as np
 from policytree.solvers.kernels import (
     block_search,
     block_sums,
+    box_pricing,
     depth_two,
     merging,
+    price_fitting,
     row_set_table,
     row_sets,
     rows_of_nodes,
@@ -26,6 +28,7 @@ from policytree.solvers.kernels import sweep_tables as sweeps
 from policytree.solvers.kernels.compiling import Kernel, compile_kernels
 from policytree.solvers.kernels.pair_tables import ROOM
 from policytree.solvers.kernels.two_valued import FEWEST
+from policytree.solvers.row_prices import row_prices_apply
 from policytree.solvers.row_sets import row_sets_apply
 from policytree.types import Problem
 
@@ -41,6 +44,10 @@ PAIRS = (rows_of_nodes.pack_rows, block_sums.fill_products, block_sums.open_two,
 PAIRS_DEEP = (block_search.solve_four, block_search.bound_across)
 
 ROW_SETS = (row_sets.search_row_sets, row_set_table.copy_table, row_set_table.place_of)
+
+ROW_PRICES = (
+    box_pricing.price_boxes, price_fitting.rows_of_box, price_fitting.forget_idle, price_fitting.project,
+)  # fmt: skip
 
 Needed = list[tuple[tuple[Kernel, ...], str]]  # kernels, and which version of them
 
@@ -86,6 +93,8 @@ def needed_kernels(problem: Problem, block_kind: np.dtype | None) -> Needed:
         needed += [(DEEPER, kind)]
     if row_sets_apply(problem):
         needed += [(ROW_SETS, "")]
+    if deep and row_prices_apply(problem):
+        needed += [(ROW_PRICES, "")]
     return needed
 
 
@@ -93,7 +102,7 @@ def all_kernels() -> Needed:
     """Kernels of every kind of problem."""
     tables = [(TWO_LEVELS + DEEPER, kind) for kind in (PLAIN, SPECIAL)]
     blocks = [(PAIRS + PAIRS_DEEP, kind) for kind in BLOCKS]
-    return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, (ROW_SETS, "")]
+    return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, (ROW_SETS, ""), (ROW_PRICES, "")]
 
 
 def kernel_folder() -> str | None:

@@ -29,6 +29,7 @@ from policytree.solvers.node import (
     refuse_memory,
     rows_of,
 )
+from policytree.solvers.row_prices import RowPrices, row_prices_apply
 from policytree.solvers.row_sets import RowSetSearch, row_sets_apply
 from policytree.solvers.scoring import finish, leaf_only
 from policytree.solvers.workers import RootFeature, Stack
@@ -131,6 +132,7 @@ class _Search:
         self.by_sets = row_sets_apply(problem)
         self.sets: RowSetSearch | None = None  # beside the search over depths, where it applies
         self.slice = 0  # work of the next slice
+        self.prices = RowPrices(node, clock) if kind is None and row_prices_apply(problem) and node.penalty > 0 else None
         self.work = np.zeros(len(COUNTERS), dtype=np.int64)
         self.features: dict[int, RootFeature] = {}
         self.lock = threading.Lock()
@@ -210,20 +212,22 @@ class _Search:
         if self.by_sets:
             self.sets = RowSetSearch(node, -(-(self.best - self.floor) // node.penalty), self.clock)
             self.slice = self.sets.first_slice()
+        seconds = self.clock.seconds() if self._any_root() else 0.0  # of the last depth that was proved
         for depth in range(first, target + 1):
             if depth > 3:
                 self._grow(expand(node, self.tree), target)
             if self._useful_depth() < depth:  # an incumbent so good that deeper trees cannot pay
                 break
-            if self._work_on_sets():
+            if self._work_on_sets() or self._work_on_prices(depth - 1, seconds):
                 return
-            self.final = depth == target
+            start, self.final = self.clock.seconds(), depth == target
             # Without a depth limit, trees end where another leaf costs more than is left to gain.
             by_price = self.problem_depth == UNLIMITED and target < self.most_leaves - 1
             self.depth = UNLIMITED if self.final and by_price else depth
             self._all_rounds(roots, cuts)
             if self.clock.stopped:
                 return
+            seconds = self.clock.seconds() - start
         if self._useful_depth() <= depth:
             self.bound = self.best
 
@@ -244,6 +248,14 @@ class _Search:
             if self.best - self.bound > (1 - WORTHWHILE) * gap:
                 break
         return self.clock.stopped
+
+    def _work_on_prices(self, depth: int, seconds: float) -> bool:
+        """Bound all trees beyond the depth that was proved, in as many seconds; returns whether nothing is left to do."""
+        if self.prices is not None and (worth := self.prices.seconds_worth(seconds)) > 0:
+            bound = self.prices.work(self.best, expand(self.node, self.tree), depth, worth)
+            self.bound = min(self.best, max(self.bound, bound))
+            self._report()
+        return self.clock.stopped or self.bound == self.best
 
     def _grow(self, splits: Splits, depth: int) -> None:
         """Make a deeper tree of one that is good, for an incumbent."""

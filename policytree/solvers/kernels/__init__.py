@@ -28,10 +28,14 @@
     row_set_layout   proofs without a depth limit: words and tuples
     row_set_table    what was proved of each set of rows
     row_sets         depth first within thresholds, over row sets
+    box_layout       prices per row: words and tuples
+    box_tables       the largest sum of a rectangle in a table of two features
+    box_pricing      the boxes of rows with the largest sums
+    price_fitting    numbers of rows that boxes do not exceed
 
 A new bound goes where its kind is: of cuts of one feature into cut_bounds, of a whole node into enter, of sets of
-rows met before into subset_cache. The searches by blocks and over row sets have their own in block_search and
-row_sets; bounds of the whole problem are Python's (``direct._useful_depth``, ``binary._capped``).
+rows met before into subset_cache. The searches by blocks, over row sets and over boxes have their own in block_search,
+row_sets and box_pricing; bounds of the whole problem are Python's (``direct._useful_depth``, ``binary._capped``).
 ``tests/test_kernels.py`` holds the order above against the imports.
 """
 
@@ -65,4 +69,8 @@ ORDER = (
     "row_set_layout",
     "row_set_table",
     "row_sets",
+    "box_layout",
+    "box_tables",
+    "box_pricing",
+    "price_fitting",
 )
