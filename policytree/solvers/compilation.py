@@ -15,6 +15,7 @@ from policytree.solvers.kernels import (
     block_sums,
     box_pricing,
     depth_two,
+    intervals,
     merging,
     price_fitting,
     row_set_table,
@@ -28,6 +29,7 @@ from policytree.solvers.kernels import sweep_tables as sweeps
 from policytree.solvers.kernels.compiling import Kernel, compile_kernels
 from policytree.solvers.kernels.pair_tables import ROOM
 from policytree.solvers.kernels.two_valued import FEWEST
+from policytree.solvers.one_feature import one_feature_applies
 from policytree.solvers.row_prices import row_prices_apply
 from policytree.solvers.row_sets import row_sets_apply
 from policytree.types import Problem
@@ -48,6 +50,7 @@ ROW_SETS = (row_sets.search_row_sets, row_set_table.copy_table, row_set_table.pl
 ROW_PRICES = (
     box_pricing.price_boxes, price_fitting.rows_of_box, price_fitting.forget_idle, price_fitting.project,
 )  # fmt: skip
+ONE_FEATURE = (merging.add_columns, intervals.add_leaf)
 
 Needed = list[tuple[tuple[Kernel, ...], str]]  # kernels, and which version of them
 
@@ -78,6 +81,8 @@ def needed_kernels(problem: Problem, block_kind: np.dtype | None) -> Needed:
     block_kind : dtype or None
         Numbers of blocks of pair sums, if these solve the problem (see :func:`policytree.solvers.binary.blocks_for`).
     """
+    if one_feature_applies(problem):
+        return [(ONE_FEATURE, "")]
     depth, bins = problem.max_depth, problem.data.n_bins
     deep = depth is None or depth > 2 or problem.root_features is not None  # these are searched one by one
     needed: Needed = [(ALWAYS, "")]
@@ -102,7 +107,7 @@ def all_kernels() -> Needed:
     """Kernels of every kind of problem."""
     tables = [(TWO_LEVELS + DEEPER, kind) for kind in (PLAIN, SPECIAL)]
     blocks = [(PAIRS + PAIRS_DEEP, kind) for kind in BLOCKS]
-    return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, (ROW_SETS, ""), (ROW_PRICES, "")]
+    return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, (ROW_SETS + ROW_PRICES + ONE_FEATURE, "")]
 
 
 def kernel_folder() -> str | None:

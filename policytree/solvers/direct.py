@@ -29,7 +29,8 @@ from policytree.solvers.node import (
     refuse_memory,
     rows_of,
 )
-from policytree.solvers.row_prices import RowPrices, row_prices_apply
+from policytree.solvers.one_feature import one_feature_applies, solve_one_feature
+from policytree.solvers.row_prices import LEAST_SECONDS, RowPrices, row_prices_apply, seconds_worth
 from policytree.solvers.row_sets import RowSetSearch, row_sets_apply
 from policytree.solvers.scoring import finish, leaf_only
 from policytree.solvers.workers import RootFeature, Stack
@@ -91,6 +92,8 @@ def _solve(problem: Problem, limits: SearchLimits, control: np.ndarray, merge: b
     most_leaves = n if problem.max_depth is None else min(n, 2 ** min(problem.max_depth, 60))
     most_leaves = min(most_leaves, problem.max_leaf_nodes or n)
     fixed = to_fixed_point(problem.losses, problem.leaf_penalty, most_leaves, problem.feature_costs, problem.weights)
+    if one_feature_applies(problem):
+        return solve_one_feature(problem, fixed, clock)
     refuse_memory(problem, limits)
     node = prepare(problem, fixed, merge, special=is_special(problem.data.n_bins))
     leaf, floor = node.leaf()
@@ -132,7 +135,8 @@ class _Search:
         self.by_sets = row_sets_apply(problem)
         self.sets: RowSetSearch | None = None  # beside the search over depths, where it applies
         self.slice = 0  # work of the next slice
-        self.prices = RowPrices(node, clock) if kind is None and row_prices_apply(problem) and node.penalty > 0 else None
+        self.by_prices = kind is None and node.penalty > 0 and row_prices_apply(problem)
+        self.prices: RowPrices | None = None  # after a depth that was proved, where they apply
         self.work = np.zeros(len(COUNTERS), dtype=np.int64)
         self.features: dict[int, RootFeature] = {}
         self.lock = threading.Lock()
@@ -251,7 +255,8 @@ class _Search:
 
     def _work_on_prices(self, depth: int, seconds: float) -> bool:
         """Bound all trees beyond the depth that was proved, in as many seconds; returns whether nothing is left to do."""
-        if self.prices is not None and (worth := self.prices.seconds_worth(seconds)) > 0:
+        if self.by_prices and (worth := seconds_worth(self.node, seconds)) > LEAST_SECONDS:
+            self.prices = self.prices or RowPrices(self.node, self.clock)
             bound = self.prices.work(self.best, expand(self.node, self.tree), depth, worth)
             self.bound = min(self.best, max(self.bound, bound))
             self._report()
@@ -379,15 +384,9 @@ class _Search:
         self._update_bound()
         solved = sum(state.solved for state in self.features.values()) / max(len(self.features), 1)
         closed = solved if self.final else 0.0  # shallower passes close nothing of the problem asked
-        self.limits.progress(
-            Progress(
-                self.clock.seconds(),
-                self.base + self.fixed.to_float(min(self.shown, self.best)),
-                self.base + self.fixed.to_float(self.bound),
-                closed,
-                int(self.work[NODES] + self.work[CUTS]),
-            )
-        )
+        values = (self.base + self.fixed.to_float(v) for v in (min(self.shown, self.best), self.bound))
+        seen = int(self.work[NODES] + self.work[CUTS])
+        self.limits.progress(Progress(self.clock.seconds(), *values, closed, seen))
 
 
 @dataclass

@@ -28,7 +28,10 @@ from policytree.types import Problem
 SHARE = 0.86  # of a leaf's price that boxes may exceed their loss by: the rest is the proof's room
 SPARE = 0.1  # what the numbers sum up to below the best tree's cost at that share, in leaves
 SHARE_OF_LARGE = 0.97  # the same where the best tree has as many leaves as the trees to be refuted
-MOST_FOUND, MOST_LEARNT = 1000, 100  # boxes with the largest sums of an action; those of them that numbers are fitted to
+MOST_FOUND, MOST_LEARNT = (
+    1000,
+    100,
+)  # boxes with the largest sums of an action; those of them that numbers are fitted to
 MOST_KNOWN = 8192  # boxes
 SWEEPS, TOLERANCE = 200, 0.0005  # of a fit; in leaves
 EVEN = 0.2  # of the mean that every row's scale has at least
@@ -39,7 +42,7 @@ MOST_STACK = 1 << 28  # bytes
 FRACTION = 10  # bits of the factor by which numbers that exceed too much are scaled down
 # Time that a proof may take, as a share of what the next depth may: at most so many times the last one's.
 SHARE_OF_TIME, MOST_GROWTH, SOLVED_BELOW = 0.25, 30.0, 0.25
-LEAST_SECONDS = 0.004
+LEAST_SECONDS = 0.004  # less is not begun with
 ROUNDS = 10  # that a proof takes at least: one that takes a larger share of the time is hopeless
 
 
@@ -47,6 +50,12 @@ def row_prices_apply(problem: Problem) -> bool:
     """Whether trees may be refuted by prices of rows: there is a price per leaf, and depth beyond what is cheap."""
     deep = problem.max_depth is None or problem.max_depth > 3
     return deep and problem.leaf_penalty > 0 and problem.losses.shape[1] > 1
+
+
+def seconds_worth(node: Node, last: float) -> float:
+    """Time that a proof is worth: a share of what the next depth may take, given the seconds of the last one."""
+    cuts = int((node.bins - 1).sum())
+    return SHARE_OF_TIME * last * min(max(SOLVED_BELOW * cuts, 1.0), MOST_GROWTH)
 
 
 class RowPrices:
@@ -123,11 +132,6 @@ class RowPrices:
         """What trees of at least ``fewest`` leaves cost at least."""
         return self.floor + max(total + fewest * (self.node.penalty - p) for total, p in self.proved)
 
-    def seconds_worth(self, last: float) -> float:
-        """Time that a proof is worth: a share of what the next depth may take, given the seconds of the last one."""
-        cuts = int((self.node.bins - 1).sum())
-        return SHARE_OF_TIME * last * min(max(SOLVED_BELOW * cuts, 1.0), MOST_GROWTH)
-
     def work(self, best: int, tree: Splits, depth: int, seconds: float) -> int:
         """Work for some seconds on a bound for all trees deeper than ``depth``, and return the bound.
 
@@ -136,10 +140,10 @@ class RowPrices:
         best : int
             The value of the best tree known, ``tree``. Trees down to ``depth`` are proved not to be better.
         seconds : float
-            Less than a few milliseconds are not begun with; work that looks as if it took far more ends early.
+            Work that looks as if it took far more ends early.
         """
         fewest = depth + 2  # a tree of fewer leaves is not deeper
-        if self.hopeless or seconds < LEAST_SECONDS or self.bound(fewest) >= best:
+        if self.hopeless or self.bound(fewest) >= best:
             return self.bound(fewest)
         self._aim(best, sum(f < 0 for f, _ in tree), fewest)
         start = self.clock.seconds()

@@ -32,6 +32,7 @@
     box_tables       the largest sum of a rectangle in a table of two features
     box_pricing      the boxes of rows with the largest sums
     price_fitting    numbers of rows that boxes do not exceed
+    intervals        one feature: the best partition of its values
 
 A new bound goes where its kind is: of cuts of one feature into cut_bounds, of a whole node into enter, of sets of
 rows met before into subset_cache. The searches by blocks, over row sets and over boxes have their own in block_search,
@@ -73,4 +74,5 @@ ORDER = (
     "box_tables",
     "box_pricing",
     "price_fitting",
+    "intervals",
 )
