@@ -60,7 +60,8 @@ def test_it_agrees_with_the_general_search(seed, monkeypatch):
         losses = rng.normal(size=(n, K))
         arms = rng.integers(0, K, n)
         rules = {"min_leaf": int(rng.choice([1, 7])), "min_leaf_per_arm": int(rng.choice([0, 2])), "arms": arms}
-        problem = Problem(bin_matrix(x[:, None]), losses, float(rng.choice([0.0, 0.4])), int(rng.integers(1, 4)), **rules)
+        penalty, depth = float(rng.choice([0.0, 0.4])), int(rng.integers(1, 4))
+        problem = Problem(bin_matrix(x[:, None]), losses, penalty, depth, **rules)
         assert one_feature_applies(problem)
         found = solve_direct(problem)
         with monkeypatch.context() as patch:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from policytree.solvers import direct
+from policytree.solvers import direct, row_prices
 from policytree.solvers.clock import Clock
 from policytree.solvers.compilation import ROW_PRICES, load_kernels
 from policytree.solvers.direct import solve_direct
@@ -67,7 +67,7 @@ def test_pricing_finds_the_largest_boxes(seed):
         prices.losses = np.zeros_like(prices.losses)
         size = int(rng.integers(1, 40))
         prices.best = prices.best._replace(sums=np.zeros(size, np.int64), boxes=prices.best.boxes[:size])
-        sums = sorted((sum(prices.numbers[list(box)].tolist()) for box in all_boxes(prices.node.codes.T.tolist())))
+        sums = sorted(sum(prices.numbers[list(box)].tolist()) for box in all_boxes(prices.node.codes.T.tolist()))
         least = int(rng.integers(-1, 12)) if rng.random() < 0.7 else 0
         prices._begin(0)
         calls = 0
@@ -92,7 +92,7 @@ def test_certificates_hold_for_every_box(seed):
     """Proved again from the table as given: every box, every action, exact integers, no merging, no binning."""
     rng = np.random.default_rng([seed, 122])
     closed = 0
-    for _ in range(25):
+    for _ in range(40):
         case = noisy_case(rng, rows=(5, 11))
         prices, fixed = started(case.problem(), merge=False)
         depth = int(rng.integers(1, 4))
@@ -108,10 +108,10 @@ def test_certificates_hold_for_every_box(seed):
             assert largest_excess(codes, losses, numbers.tolist()) <= p <= fixed.leaf_penalty, f"{case!r}"
             proved.append(floor - base + sum(numbers.tolist()) + (depth + 2) * (fixed.leaf_penalty - p))
         assert proved[-1] <= bound
-        optimum = int((case.optimum() * oracles.Fraction(2) ** fixed.exponent)) - base
+        optimum = int(case.optimum() * oracles.Fraction(2) ** fixed.exponent) - base
         assert min(best, bound) <= optimum, f"{case!r}"
         closed += bound >= best > 0
-    assert closed >= 3  # of 25: tables that leave something to refute
+    assert closed >= 2  # of 40: few tables leave something to refute
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -171,14 +171,19 @@ def test_noisy_rows_are_proved(monkeypatch):
     assert without.lower_bound <= solution.lower_bound <= solution.objective <= without.objective
 
 
+def in_fixed_point(problem, fixed, objective) -> float:
+    return (objective - problem.losses[:, 0].sum()) * 2.0**fixed.exponent
+
+
 def test_the_bound_moves_before_it_closes():
     problem = noise_problem(125)
-    prices, _ = started(problem)
+    optimum = solve_direct(problem, SearchLimits(time_limit=30.0))
+    prices, fixed = started(problem)
     best = prices.node.leaf()[0] + prices.node.penalty
     first = prices.bound(3)
-    bound = prices.work(best, [(-1, 0)], 1, 5.0)
-    assert first < bound
-    assert bound <= solve_direct(problem, SearchLimits(time_limit=30.0)).objective * 2**60
+    bound = prices.work(best, [(-1, 0)], 1, 1.0)
+    assert optimum.tree.n_leaves >= 3
+    assert first < bound <= in_fixed_point(problem, fixed, optimum.objective) * (1 + 1e-12)
 
 
 def test_a_raised_flag_ends_it_with_a_valid_bound():
@@ -192,7 +197,7 @@ def test_short_time_ends_early_and_goes_on_later():
     prices, _ = started(noise_problem(127))
     best = prices.node.leaf()[0] + prices.node.penalty
     prices.work(best, [(-1, 0)], 3, 0.005)
-    later = prices.work(best, [(-1, 0)], 3, 5.0)
+    later = prices.work(best, [(-1, 0)], 3, 1.0)
     assert later == prices.bound(5) and len(prices.proved) > 1
 
 
@@ -215,14 +220,23 @@ def test_a_full_stack_is_hopeless_and_harmless():
     assert prices.hopeless
 
 
-def test_idle_boxes_make_room():
-    prices, _ = started(noise_problem(130, rows=600))
+def test_idle_boxes_make_room(monkeypatch):
+    forgotten = []
+
+    def forget(known, n, original=row_prices.forget_idle):
+        forgotten.append(n - original(known, n))
+        return n - forgotten[-1]
+
+    monkeypatch.setattr(row_prices, "forget_idle", forget)
+    problem = noise_problem(130, rows=600)
+    prices, fixed = started(problem)
     known = prices.known
     prices.known = known._replace(index=known.index[: 3 * prices.node.n_rows])
     best = prices.node.leaf()[0] + prices.node.penalty
     bound = prices.work(best, [(-1, 0)], 2, 0.5)
-    assert prices.known.start[prices.n_known] <= len(prices.known.index)
-    assert bound <= best * 2
+    optimum = solve_direct(problem, SearchLimits(time_limit=30.0))
+    assert sum(forgotten) > 0 and prices.known.start[prices.n_known] <= len(prices.known.index)
+    assert min(best, bound) <= in_fixed_point(problem, fixed, optimum.objective) * (1 + 1e-12)
 
 
 def test_what_it_does_not_take():

@@ -254,7 +254,7 @@ class _Search:
         return self.clock.stopped
 
     def _work_on_prices(self, depth: int, seconds: float) -> bool:
-        """Bound all trees beyond the depth that was proved, in as many seconds; returns whether nothing is left to do."""
+        """Bound all trees beyond the depth that was proved, in as many seconds; returns whether that is all."""
         if self.by_prices and (worth := seconds_worth(self.node, seconds)) > LEAST_SECONDS:
             self.prices = self.prices or RowPrices(self.node, self.clock)
             bound = self.prices.work(self.best, expand(self.node, self.tree), depth, worth)

@@ -6,7 +6,7 @@ import numpy as np
 
 from policytree.solvers.clock import Clock
 from policytree.solvers.fixed_point import FixedPoint
-from policytree.solvers.kernels.intervals import ALONE, LEAVES, VALUE, Intervals, add_leaf
+from policytree.solvers.kernels.intervals import ALONE, VALUE, Intervals, add_leaf
 from policytree.solvers.kernels.layout import FEASIBLE, INF
 from policytree.solvers.kernels.merging import add_columns
 from policytree.solvers.scoring import finish, leaf_only
@@ -172,7 +172,7 @@ def _sums(problem: Problem, fixed: FixedPoint) -> Intervals:
 
 
 def _walk(state: int, start_of, end: int) -> list[Leaf]:
-    """Go back from the last value to the first; ``start_of(state, i, leaves so far)`` is where the leaf up to i begins."""
+    """Leaves from the last value back: ``start_of(state, i, leaves so far)`` is where the leaf up to i begins."""
     leaves: list[Leaf] = []
     i = end
     while i > 0 or state:
