@@ -28,13 +28,12 @@ from policytree.types import Problem
 SHARE = 0.86  # of a leaf's price that boxes may exceed their loss by: the rest is the proof's room
 SPARE = 0.1  # what the numbers sum up to below the best tree's cost at that share, in leaves
 SHARE_OF_LARGE = 0.97  # the same where the best tree has as many leaves as the trees to be refuted
-MOST_FOUND, MOST_LEARNT = (
-    1000,
-    100,
-)  # boxes with the largest sums of an action; those of them that numbers are fitted to
+MOST_FOUND, MOST_LEARNT = 300, 60  # boxes with the largest sums of an action; those that numbers are fitted to
+ENOUGH = 8_000_000  # rows and cells that pricing looks at; then boxes to learn from are enough, and nothing is proved
 MOST_KNOWN = 8192  # boxes
 SWEEPS, TOLERANCE = 200, 0.0005  # of a fit; in leaves
 EVEN = 0.2  # of the mean that every row's scale has at least
+CLOSE, TIGHTER = 0.01, 3.0  # of a leaf's price: boxes exceed so little more that less room will do, by this factor
 PATIENCE = 8  # rounds without a better bound, after which less is aimed at
 AT_ONCE = 2_000_000  # rows and cells between looks at the clock
 MOST_CELLS, MOST_ADDED = 1 << 18, 1 << 24  # of the table, and numbers that a table costs to search
@@ -43,7 +42,7 @@ FRACTION = 10  # bits of the factor by which numbers that exceed too much are sc
 # Time that a proof may take, as a share of what the next depth may: at most so many times the last one's.
 SHARE_OF_TIME, MOST_GROWTH, SOLVED_BELOW = 0.25, 30.0, 0.25
 LEAST_SECONDS = 0.004  # less is not begun with
-ROUNDS = 10  # that a proof takes at least: one that takes a larger share of the time is hopeless
+ROUNDS = 4  # that a proof takes at least: one that takes a larger share of the time is hopeless
 
 
 def row_prices_apply(problem: Problem) -> bool:
@@ -86,12 +85,16 @@ class RowPrices:
         losses = np.vstack([np.zeros(node.n_rows, np.int64), node.losses])
         self.floor = int(losses.min(axis=0).sum())
         self.losses = losses - losses.min(axis=0)
+        self.unit = max(
+            int(np.gcd.reduce(self.losses, axis=None)), 1
+        )  # of what trees lose: one error, if rows count one
         spread = self.losses.max(axis=0) / node.penalty
         self.scale = spread + EVEN * spread.mean()
         self.u = np.zeros(node.n_rows)
         self.certificates: list[tuple[np.ndarray, int]] = [(np.zeros(node.n_rows, np.int64), 0)]
         self.proved: list[tuple[int, int]] = [(0, 0)]  # sum of u, p
-        self.n_known, self.target, self.charge = 0, -np.inf, 0
+        self.n_known, self.target, self.charge = 0, 0.0, 0
+        self.aim, self.spare, self.share = (0, 0, 0), SPARE, SHARE
         self.hopeless = False
         self.idle = 0  # rounds without a better bound
         self.action = -1  # that is being priced
@@ -130,7 +133,14 @@ class RowPrices:
 
     def bound(self, fewest: int) -> int:
         """What trees of at least ``fewest`` leaves cost at least."""
-        return self.floor + max(total + fewest * (self.node.penalty - p) for total, p in self.proved)
+        return self.floor + max(self._bound_by(total, p, fewest) for total, p in self.proved)
+
+    def _bound_by(self, total: int, p: int, fewest: int) -> int:
+        """Least cost of h leaves over all h, given that they lose ``total - h p``, and a multiple of the unit."""
+        room, unit = self.node.penalty - p, self.unit
+        most = min(fewest + (unit // room + 2 if room else self.node.n_rows), fewest + self.node.n_rows)
+        h = np.arange(fewest, max(most, fewest + 1), dtype=np.int64)
+        return int((-((h * p - total) // unit) * unit + h * self.node.penalty).min())
 
     def work(self, best: int, tree: Splits, depth: int, seconds: float) -> int:
         """Work for some seconds on a bound for all trees deeper than ``depth``, and return the bound.
@@ -153,11 +163,12 @@ class RowPrices:
             if not self._price(start + (seconds / ROUNDS if first else seconds)):
                 break
             first = False
-            self._certify()
+            if self.exact:
+                self._certify()
             if self.bound(fewest) >= best:
                 break
             self._learn()
-            self._aim_lower(self.bound(fewest) > before)
+            self._aim_anew(self.bound(fewest) > before)
             project(
                 self.u, self.scale, self.known, self.n_known, self.target, SWEEPS, TOLERANCE, self.clock.flag
             )  # fmt: skip
@@ -167,19 +178,28 @@ class RowPrices:
 
     def _aim(self, best: int, leaves: int, fewest: int) -> None:
         """Choose what boxes may exceed their loss by, and what the numbers are to sum up to."""
-        penalty = self.node.penalty
-        share = SHARE if leaves < fewest else SHARE_OF_LARGE
-        target = (best - self.floor) / penalty - leaves * (1.0 - share) - SPARE * share
-        if int(share * penalty) != self.charge:
-            self.n_known, self.action = 0, -1  # what boxes may come to has changed
-        if target != self.target:
-            self.charge, self.target = int(share * penalty), target
-            self.u += (target - self.u.sum()) * self.scale / self.scale.sum()
+        if (best, leaves, fewest) == self.aim:
+            return
+        self.aim, self.spare = (best, leaves, fewest), SPARE
+        self._set_target(SHARE if leaves < fewest else SHARE_OF_LARGE)
 
-    def _aim_lower(self, better: bool) -> None:
-        """Aim at less where the target seems out of reach."""
+    def _set_target(self, share: float) -> None:
+        best, leaves, _ = self.aim
+        penalty, charge = self.node.penalty, int(share * self.node.penalty)
+        if charge != self.charge and self.action >= 0:
+            self.action = -1  # pricing looked for boxes above the old one
+        self.known.bound[: self.n_known] += (charge - self.charge) / penalty
+        self.charge, self.share = charge, share
+        self.target = (best - self.floor) / penalty - leaves * (1.0 - share) - self.spare * share
+        self.u += (self.target - self.u.sum()) * self.scale / self.scale.sum()
+
+    def _aim_anew(self, better: bool) -> None:
+        """Aim at more where the target was reached and proves too little, at less where it seems out of reach."""
         self.idle = 0 if better else self.idle + 1
-        if self.idle == PATIENCE:
+        if self.exact and self.largest < (self.share + CLOSE) * self.node.penalty:
+            self.spare /= TIGHTER
+            self._set_target(1.0 - (1.0 - self.share) / TIGHTER if self.share >= SHARE_OF_LARGE else self.share)
+        elif self.idle == PATIENCE:
             self.idle = 0
             reached = max(total for total, _ in self.proved) / self.node.penalty
             self.target = (self.target + reached) / 2
@@ -193,13 +213,16 @@ class RowPrices:
                 return False
             self.numbers, self.largest = numbers.astype(np.int64), self.charge
             self.found: list[np.ndarray] = []
+            self.exact = True
             self._begin(0)
         while True:
             price_boxes(
                 self.rows, self.excess, self.stack, self.best, self.scratch, self.charge, AT_ONCE, self.state,
                 self.clock.flag,
             )  # fmt: skip
-            if self.state[TOP] < 0:
+            quick = self.state[KEPT] == MOST_FOUND and self.state[SEEN] > ENOUGH
+            if self.state[TOP] < 0 or quick:
+                self.exact = self.exact and not quick
                 self.largest = max(self.largest, int(self.state[LARGEST_SUM]))
                 kept = np.argsort(-self.best.sums[: self.state[KEPT]], kind="stable")
                 self.found.append(self.best.boxes[kept])
