@@ -28,6 +28,7 @@ from policytree.solvers.node import (
     prepare,
     refuse_memory,
     rows_of,
+    size_of,
 )
 from policytree.solvers.one_feature import one_feature_applies, solve_one_feature
 from policytree.solvers.row_prices import LEAST_SECONDS, RowPrices, row_prices_apply, seconds_worth
@@ -204,7 +205,7 @@ class _Search:
             return
         self._deepen(first, roots, cuts)
 
-    def _deepen(self, first: int, roots: np.ndarray, cuts: np.ndarray) -> None:
+    def _deepen(self, first: int, order: np.ndarray, cuts: np.ndarray) -> None:
         """Depths from ``first`` on, one after the other; and the search over row sets, while that pays.
 
         Shallower problems are cheap beside the last one, and each leaves an incumbent behind. Their bounds do not hold
@@ -214,7 +215,8 @@ class _Search:
         if target > 3:
             self._grow([(-1, 0)], target)
         if self.by_sets:
-            self.sets = RowSetSearch(node, -(-(self.best - self.floor) // node.penalty), self.clock)
+            roots = None if self._any_root() else self.roots
+            self.sets = RowSetSearch(node, -(-(self.best - self.floor) // node.penalty), self.clock, roots)
             self.slice = self.sets.first_slice()
         seconds = self.clock.seconds() if self._any_root() else 0.0  # of the last depth that was proved
         for depth in range(first, target + 1):
@@ -228,7 +230,7 @@ class _Search:
             # Without a depth limit, trees end where another leaf costs more than is left to gain.
             by_price = self.problem_depth == UNLIMITED and target < self.most_leaves - 1
             self.depth = UNLIMITED if self.final and by_price else depth
-            self._all_rounds(roots, cuts)
+            self._all_rounds(order, cuts)
             if self.clock.stopped:
                 return
             seconds = self.clock.seconds() - start
@@ -241,7 +243,8 @@ class _Search:
             entered, gap = int(self.sets.counters[ENTERED]), self.best - self.bound
             if self.sets.run(self.best, self.slice) < self.best:
                 value, tree = self.sets.tree()
-                if value < self.best:
+                depth, leaves = size_of(tree)
+                if value < self.best and depth <= self.problem_depth and leaves <= self.leaf_limit:
                     self.best, self.tree = value, tree
             self.slice *= 2
             self.work[NODES] += int(self.sets.counters[ENTERED]) - entered

@@ -53,7 +53,7 @@ class Node:
     @property
     def priced(self) -> bool:
         """Whether splits cost something."""
-        return bool(self.rules.prices[-1] > 0)
+        return bool(self.rules.prices.any())
 
     @property
     def losses(self) -> np.ndarray:
@@ -192,6 +192,17 @@ def expand(node: Node, tree: Splits) -> Splits:
 
     walk(np.arange(node.n_rows))
     return out
+
+
+def size_of(tree: Splits) -> tuple[int, int]:
+    """The depth of a tree and its number of leaves."""
+    depths, deepest = [0], 0
+    for f, _ in tree:
+        depth = depths.pop()
+        deepest = max(deepest, depth)
+        if f >= 0:
+            depths += [depth + 1, depth + 1]
+    return deepest, len(tree) // 2 + 1
 
 
 def one_split(node: Node) -> tuple[int, Splits]:
