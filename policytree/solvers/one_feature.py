@@ -157,7 +157,7 @@ def _sums(problem: Problem, fixed: FixedPoint) -> Intervals:
         planes.append(np.ones(data.n_rows, np.int64))
         minima.append(problem.min_leaf)
     if problem.min_leaf_per_arm > 0:
-        planes += [(problem.arms == arm).astype(np.int64) for arm in range(K)]
+        planes += [np.asarray(problem.arms == arm, dtype=np.int64) for arm in range(K)]
         minima += [problem.min_leaf_per_arm] * K
     size = int(data.n_bins[0])
     each = add_columns(np.vstack(planes), data.codes[0].astype(np.int64), size)

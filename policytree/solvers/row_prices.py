@@ -109,7 +109,8 @@ class RowPrices:
         sizes = self.codes.max(axis=1).astype(np.int64) + 1
         self.sizes = sizes
         F, (P, A) = len(sizes) - 2, (int(x) for x in sizes[-2:])
-        self.rows = BoxRows(self.codes[:F], *self.codes[F:].astype(np.int32), P, A)
+        row, column = self.codes[F:].astype(np.int32)
+        self.rows = BoxRows(self.codes[:F], row, column, P, A)
         levels = 16 + 8 * int(np.ceil(np.log2(sizes[:F])).sum())
         levels = max(min(levels, MOST_STACK // (4 * n + 32 * F + 8 * N_NUMBERS)), 1)
         room = max(4 * n, 1 << 20)
@@ -125,8 +126,9 @@ class RowPrices:
             np.empty((P, A), np.int64), np.empty(A, np.int64), np.empty(P, np.int64), np.empty(5, np.int64),
             np.empty(n + 1, np.int32), np.empty(int(sizes.max()), np.int64),
         )  # fmt: skip
+        bound, norm, dual = np.zeros((3, MOST_KNOWN))
         self.known = KnownBoxes(
-            np.empty(room, np.int32), np.zeros(MOST_KNOWN + 1, np.int64), *np.zeros((3, MOST_KNOWN)),
+            np.empty(room, np.int32), np.zeros(MOST_KNOWN + 1, np.int64), bound, norm, dual,
             np.zeros((2, MOST_KNOWN), np.int64),
         )  # fmt: skip
         self.state = np.zeros(4, np.int64)

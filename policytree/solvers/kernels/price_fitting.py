@@ -18,7 +18,8 @@ from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.layout import codes_2d, i8, int_1d, long_1d, long_2d
 
 ALL_EVERY = 10  # sweeps
-f8, real_1d = types.float64, types.float64[::1]
+f8 = types.float64
+real_1d = types.float64[::1]
 
 
 class KnownBoxes(NamedTuple):
