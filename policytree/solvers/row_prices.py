@@ -38,6 +38,7 @@ PATIENCE = 8  # rounds without a better bound, after which less is aimed at
 AT_ONCE = 2_000_000  # rows and cells between looks at the clock
 MOST_CELLS, MOST_ADDED = 1 << 18, 1 << 24  # of the table, and numbers that a table costs to search
 MOST_STACK = 1 << 28  # bytes
+SAMPLE = 10_000  # rows that the table's features are chosen by
 FRACTION = 10  # bits of the factor by which numbers that exceed too much are scaled down
 # Time that a proof may take, as a share of what the next depth may: at most so many times the last one's.
 SHARE_OF_TIME, MOST_GROWTH, SOLVED_BELOW = 0.25, 30.0, 0.25
@@ -303,8 +304,8 @@ def _table_last(codes: np.ndarray) -> np.ndarray:
     """
     sizes = codes.max(axis=1).astype(np.int64) + 1
     order = np.argsort(sizes, kind="stable")
-    last = order[-1]
-    pairs = [len(np.unique(sizes[last] * codes[f].astype(np.int64) + codes[last])) for f in order[:-1]]
+    last, some = order[-1], codes[:, :SAMPLE].astype(np.int64)
+    pairs = [len(np.unique(sizes[last] * some[f] + some[last])) for f in order[:-1]]
     other = len(pairs) - 1 - int(np.argmax(pairs[::-1]))
     rest = np.delete(order[:-1], other)
     return np.concatenate([rest, [order[other], last]])
