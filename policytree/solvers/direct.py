@@ -31,7 +31,7 @@ from policytree.solvers.node import (
     size_of,
 )
 from policytree.solvers.one_feature import one_feature_applies, solve_one_feature
-from policytree.solvers.row_prices import LEAST_SECONDS, RowPrices, row_prices_apply, seconds_worth
+from policytree.solvers.row_prices import RowPrices, row_prices_apply, seconds_worth, turn_of_sets, worth_pricing
 from policytree.solvers.row_sets import RowSetSearch, row_sets_apply
 from policytree.solvers.scoring import finish, leaf_only
 from policytree.solvers.workers import RootFeature, Stack
@@ -123,8 +123,8 @@ class _Search:
         self.floor = floor
         self.tree = [(-1, 0)]
         self.bound = min(self.best, floor + 2 * node.penalty)
-        depth = UNLIMITED if problem.max_depth is None else min(problem.max_depth, node.n_rows - 1)
-        self.problem_depth = self.depth = depth
+        most_depth = UNLIMITED if problem.max_depth is None else problem.max_depth
+        self.problem_depth = self.depth = most_depth if problem.max_depth is None else min(most_depth, node.n_rows - 1)
         roots = problem.root_features
         columns = problem.data.columns
         self.roots = [j for j, c in enumerate(columns) if roots is None or c.feature in roots]
@@ -136,7 +136,7 @@ class _Search:
         self.by_sets = row_sets_apply(problem)
         self.sets: RowSetSearch | None = None  # beside the search over depths, where it applies
         self.slice = 0  # work of the next slice
-        self.by_prices = kind is None and node.penalty > 0 and row_prices_apply(problem)
+        self.by_prices = kind is None and row_prices_apply(problem) and worth_pricing(node)
         self.prices: RowPrices | None = None  # after a depth that was proved, where they apply
         self.work = np.zeros(len(COUNTERS), dtype=np.int64)
         self.features: dict[int, RootFeature] = {}
@@ -208,8 +208,7 @@ class _Search:
     def _deepen(self, first: int, order: np.ndarray, cuts: np.ndarray) -> None:
         """Depths from ``first`` on, one after the other; and the search over row sets, while that pays.
 
-        Shallower problems are cheap beside the last one, and each leaves an incumbent behind. Their bounds do not hold
-        for deeper trees.
+        Shallower problems are cheap and leave an incumbent behind; their bounds do not hold for deeper trees.
         """
         node, target = self.node, self._useful_depth()
         if target > 3:
@@ -224,7 +223,8 @@ class _Search:
                 self._grow(expand(node, self.tree), target)
             if self._useful_depth() < depth:  # an incumbent so good that deeper trees cannot pay
                 break
-            if self._work_on_sets() or self._work_on_prices(depth - 1, seconds):
+            worth = seconds_worth(node, seconds) if self.by_prices else 0.0
+            if self._work_on_sets(worth) or self._work_on_prices(depth - 1, worth):
                 return
             start, self.final = self.clock.seconds(), depth == target
             # Without a depth limit, trees end where another leaf costs more than is left to gain.
@@ -237,8 +237,9 @@ class _Search:
         if self._useful_depth() <= depth:
             self.bound = self.best
 
-    def _work_on_sets(self) -> bool:
-        """Search over row sets while that pays, where it applies; returns whether nothing is left to do."""
+    def _work_on_sets(self, worth: float) -> bool:
+        """Search over row sets while that pays, or it is the turn of prices; returns whether nothing is left to do."""
+        until = self.clock.seconds() + turn_of_sets(self.prices, worth)
         while self.sets is not None and not (self.sets.ended or self.clock.stopped):
             entered, gap = int(self.sets.counters[ENTERED]), self.best - self.bound
             if self.sets.run(self.best, self.slice) < self.best:
@@ -252,13 +253,13 @@ class _Search:
             self._report()
             if self.best == self.bound:
                 return True
-            if self.best - self.bound > (1 - WORTHWHILE) * gap:
+            if self.best - self.bound > (1 - WORTHWHILE) * gap or self.clock.seconds() > until:
                 break
         return self.clock.stopped
 
-    def _work_on_prices(self, depth: int, seconds: float) -> bool:
+    def _work_on_prices(self, depth: int, worth: float) -> bool:
         """Bound all trees beyond the depth that was proved, in as many seconds; returns whether that is all."""
-        if self.by_prices and (worth := seconds_worth(self.node, seconds)) > LEAST_SECONDS:
+        if worth > 0:
             self.prices = self.prices or RowPrices(self.node, self.clock)
             bound = self.prices.work(self.best, expand(self.node, self.tree), depth, worth)
             self.bound = min(self.best, max(self.bound, bound))
@@ -388,8 +389,7 @@ class _Search:
         solved = sum(state.solved for state in self.features.values()) / max(len(self.features), 1)
         closed = solved if self.final else 0.0  # shallower passes close nothing of the problem asked
         values = (self.base + self.fixed.to_float(v) for v in (min(self.shown, self.best), self.bound))
-        seen = int(self.work[NODES] + self.work[CUTS])
-        self.limits.progress(Progress(self.clock.seconds(), *values, closed, seen))
+        self.limits.progress(Progress(self.clock.seconds(), *values, closed, int(self.work[NODES] + self.work[CUTS])))
 
 
 @dataclass

@@ -30,7 +30,7 @@ SPARE = 0.1  # what the numbers sum up to below the best tree's cost at that sha
 SHARE_OF_LARGE = 0.97  # the same where the best tree has as many leaves as the trees to be refuted
 MOST_FOUND, MOST_LEARNT = 300, 60  # boxes with the largest sums of an action; those that numbers are fitted to
 ENOUGH = 8_000_000  # rows and cells that pricing looks at; then boxes to learn from are enough, and nothing is proved
-MOST_KNOWN = 8192  # boxes
+MOST_KNOWN, MOST_INDEX = 8192, 1 << 26  # boxes, rows in them
 SWEEPS, TOLERANCE = 200, 0.0005  # of a fit; in leaves
 EVEN = 0.2  # of the mean that every row's scale has at least
 CLOSE, TIGHTER = 0.01, 3.0  # of a leaf's price: boxes exceed so little more that less room will do, by this factor
@@ -42,6 +42,9 @@ SAMPLE = 10_000  # rows that the table's features are chosen by
 FRACTION = 10  # bits of the factor by which numbers that exceed too much are scaled down
 # Time that a proof may take, as a share of what the next depth may: at most so many times the last one's.
 SHARE_OF_TIME, MOST_GROWTH, SOLVED_BELOW = 0.25, 30.0, 0.25
+TURN = 0.25  # the same time's share that the search over row sets has first
+MOST_COLUMNS = 16  # more are hopeless: there are too many boxes
+SLOW = 1.0  # seconds that a first round may take
 LEAST_SECONDS = 0.004  # less is not begun with
 ROUNDS = 4  # that a proof takes at least: one that takes a larger share of the time is hopeless
 
@@ -52,10 +55,23 @@ def row_prices_apply(problem: Problem) -> bool:
     return deep and problem.leaf_penalty > 0 and problem.losses.shape[1] > 1
 
 
+def worth_pricing(node: Node) -> bool:
+    """Whether prices of rows are tried: columns are few, and not all two-valued, for which row sets do better."""
+    return node.penalty > 0 and 0 < len(node.bins) <= MOST_COLUMNS and bool((node.bins > 2).any())
+
+
 def seconds_worth(node: Node, last: float) -> float:
     """Time that a proof is worth: a share of what the next depth may take, given the seconds of the last one."""
     cuts = int((node.bins - 1).sum())
-    return SHARE_OF_TIME * last * min(max(SOLVED_BELOW * cuts, 1.0), MOST_GROWTH)
+    worth = SHARE_OF_TIME * last * min(max(SOLVED_BELOW * cuts, 1.0), MOST_GROWTH)
+    return worth if worth >= LEAST_SECONDS else 0.0
+
+
+def turn_of_sets(prices: RowPrices | None, worth: float) -> float:
+    """Seconds that the search over row sets may take before prices have their turn: any number if they have none."""
+    if worth == 0 or (prices is not None and not prices.promising):
+        return np.inf
+    return TURN * worth
 
 
 class RowPrices:
@@ -79,6 +95,8 @@ class RowPrices:
         for at least H leaves is ``bound(H)``.
     hopeless : bool
         Whether memory is short, or numbers run away.
+    slow : bool
+        Whether a second was not enough to find boxes for every action.
     """
 
     def __init__(self, node: Node, clock: Clock):
@@ -96,7 +114,7 @@ class RowPrices:
         self.proved: list[tuple[int, int]] = [(0, 0)]  # sum of u, p
         self.n_known, self.target, self.charge = 0, 0.0, 0
         self.aim, self.spare, self.share = (0, 0, 0), SPARE, SHARE
-        self.hopeless = False
+        self.hopeless = self.slow = False
         self.idle = 0  # rounds without a better bound
         self.action = -1  # that is being priced
         self._allocate()
@@ -134,6 +152,11 @@ class RowPrices:
         )  # fmt: skip
         self.state = np.zeros(4, np.int64)
 
+    @property
+    def promising(self) -> bool:
+        """Whether nothing speaks against a proof so far."""
+        return not (self.hopeless or self.slow)
+
     def bound(self, fewest: int) -> int:
         """What trees of at least ``fewest`` leaves cost at least."""
         return self.floor + max(self._bound_by(total, p, fewest) for total, p in self.proved)
@@ -164,6 +187,7 @@ class RowPrices:
         while not (self.hopeless or self.clock.stopped) and self.bound(fewest) < best:
             before = self.bound(fewest)
             if not self._price(start + (seconds / ROUNDS if first else seconds)):
+                self.slow = first and seconds > ROUNDS * SLOW
                 break
             first = False
             if self.exact:
@@ -265,6 +289,8 @@ class RowPrices:
 
     def _learn(self) -> None:
         """Add the boxes found to those that the numbers are fitted to."""
+        if 2 * self.n_known > MOST_KNOWN or 2 * self.known.start[self.n_known] > len(self.known.index):
+            self.n_known = forget_idle(self.known, self.n_known)
         for boxes in self.found:
             new = 0
             for box in boxes:
@@ -285,16 +311,15 @@ class RowPrices:
         return True
 
     def _has_room(self) -> bool:
-        """Whether another box can be kept: idle ones go, or room is made."""
-        n = self.node.n_rows
-        if self.n_known < MOST_KNOWN and self.known.start[self.n_known] + n <= len(self.known.index):
-            return True
-        self.n_known = forget_idle(self.known, self.n_known)
-        if 2 * self.known.start[self.n_known] + n > len(self.known.index):
-            if not self.clock.fits_memory(8 * len(self.known.index)):
+        """Whether another box can be kept, if more room has to be made."""
+        index, end = self.known.index, self.known.start[self.n_known] + self.node.n_rows
+        if self.n_known == MOST_KNOWN:
+            return False
+        if end > len(index):
+            if end > MOST_INDEX or not self.clock.fits_memory(8 * len(index)):
                 return False
-            self.known = self.known._replace(index=np.concatenate([self.known.index, np.empty_like(self.known.index)]))
-        return self.n_known < MOST_KNOWN
+            self.known = self.known._replace(index=np.concatenate([index, np.empty_like(index)]))
+        return True
 
 
 def _table_last(codes: np.ndarray) -> np.ndarray:
