@@ -17,7 +17,7 @@ from policytree.solvers.fixed_point import to_fixed_point
 from policytree.solvers.kernels.row_set_layout import KEPT
 from policytree.solvers.kernels.row_set_table import place_of
 from policytree.solvers.node import Node, new_control, prepare
-from policytree.solvers.row_sets import RowSetSearch, row_sets_apply
+from policytree.solvers.row_sets import row_set_search, row_sets_apply
 from policytree.solvers.sets_of_rows import BitMaker, ListMaker, make_sets
 from policytree.types import Problem, SearchLimits, Status
 from tests.strategies import Case
@@ -56,7 +56,7 @@ def started(case: Case, merge: bool = True, keep: str | None = None, switches=(T
     columns = problem.data.columns
     roots = [j for j, c in enumerate(columns) if case.root_features is None or c.feature in case.root_features]
     control = new_control(similar_support=switches[0], look_ahead=switches[1])
-    search = RowSetSearch(node, problem.data.n_rows, Clock(None, control), roots, keep)
+    search = row_set_search(node, problem.data.n_rows, Clock(None, control), roots, keep)
 
     def exact(value: int) -> Fraction:
         return Fraction(value, 1) / Fraction(2) ** fixed.exponent + Fraction(problem.losses[:, 0].sum())
@@ -204,6 +204,12 @@ def test_a_memory_limit_ends_it_with_a_valid_bound():
     assert search.ended and exact(search.bound) < exact(value)
     other, _ = started(case)
     assert search.bound <= other.run(NO_BUDGET, 1 << 40)
+
+
+def test_it_is_not_begun_where_memory_is_too_short():
+    node = started(classification(200, 14, 0.5, 94))[0].node
+    assert row_set_search(node, 200, Clock(None, new_control(), memory_limit=1)) is None
+    assert row_set_search(node, 200, Clock(None, new_control(), memory_limit=10**9)) is not None
 
 
 def test_rows_of_few_losses_are_kept_as_bits():

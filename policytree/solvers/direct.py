@@ -31,8 +31,8 @@ from policytree.solvers.node import (
     size_of,
 )
 from policytree.solvers.one_feature import one_feature_applies, solve_one_feature
-from policytree.solvers.row_prices import RowPrices, row_prices_apply, seconds_worth, turn_of_sets, worth_pricing
-from policytree.solvers.row_sets import RowSetSearch, row_sets_apply
+from policytree.solvers.row_prices import RowPrices, row_prices_apply, seconds_worth, turns_of_sets, worth_pricing
+from policytree.solvers.row_sets import RowSetSearch, row_set_search, row_sets_apply
 from policytree.solvers.scoring import finish, leaf_only
 from policytree.solvers.workers import RootFeature, Stack
 from policytree.types import Problem, Progress, SearchLimits, Solution, Status
@@ -40,7 +40,8 @@ from policytree.types import Problem, Progress, SearchLimits, Solution, Status
 # Independent searches, whatever the number of threads, so that it cannot change the tree; deep ones have a cache each.
 LANES, SWEEP_LANES = 2, 8
 # The search over row sets works in slices, each of twice as much work, as long as a slice closes that share of the gap.
-WORTHWHILE = 0.1
+# Before depths that are not cheap it has some slices in any case.
+WORTHWHILE, CHEAP, PATIENCE = 0.05, 4, 4
 MOST_GROWN = 12  # levels of trees made by looking two ahead
 
 
@@ -102,7 +103,7 @@ def _solve(problem: Problem, limits: SearchLimits, control: np.ndarray, merge: b
         return leaf_only(problem, fixed, Status.INFEASIBLE, clock.seconds())
     search = _Search(problem, node, leaf, floor, limits, clock, fixed, kind)
     search.run()
-    counters = {"merged_rows": node.n_rows, **search.counters()}
+    counters = {"merged_rows": node.n_rows, **dict(zip(COUNTERS, map(int, search.work), strict=True))}
     status = Status.OPTIMAL if problem.data.exact else Status.OPTIMAL_GIVEN_GUESSES
     if clock.stopped and search.bound < search.best:
         status = clock.status
@@ -153,10 +154,6 @@ class _Search:
             most = min(most, max(-(-(self.best - self.floor) // penalty) - 2, 0))
         return min(self.problem_depth, most)
 
-    def counters(self) -> dict[str, int]:
-        """Work done so far."""
-        return dict(zip(COUNTERS, map(int, self.work), strict=True))
-
     def run(self) -> None:
         """Search until the bound meets the incumbent or a limit strikes."""
         if self._useful_depth() == 0:
@@ -192,7 +189,8 @@ class _Search:
             (value, f, t), _, (roots, cuts) = depth_two(node, min(self.leaf_limit, 4), self.clock.flag)
         first = 3
         if self._any_root():
-            self.best, self.tree = int(value), [self._two_splits(int(f), int(t))]
+            f, t = int(f), int(t)  # as expand reads it
+            self.best, self.tree = int(value), [(-1, 0) if f < 0 else (-2 - f, -1 - t if self.leaf_limit == 3 else t)]
         else:  # the search below starts at every root feature that is allowed
             first = min(self._useful_depth(), 2)
         if self.clock.stopped:
@@ -215,8 +213,8 @@ class _Search:
             self._grow([(-1, 0)], target)
         if self.by_sets:
             roots = None if self._any_root() else self.roots
-            self.sets = RowSetSearch(node, -(-(self.best - self.floor) // node.penalty), self.clock, roots)
-            self.slice = self.sets.first_slice()
+            self.sets = row_set_search(node, -(-(self.best - self.floor) // node.penalty), self.clock, roots)
+            self.slice = 0 if self.sets is None else self.sets.first_slice()
         seconds = self.clock.seconds() if self._any_root() else 0.0  # of the last depth that was proved
         for depth in range(first, target + 1):
             if depth > 3:
@@ -224,7 +222,8 @@ class _Search:
             if self._useful_depth() < depth:  # an incumbent so good that deeper trees cannot pay
                 break
             worth = seconds_worth(node, seconds) if self.by_prices else 0.0
-            if self._work_on_sets(worth) or self._work_on_prices(depth - 1, worth):
+            slices = 1 if depth <= CHEAP else PATIENCE
+            if self._work_on_sets(slices, turns_of_sets(worth)[0]) or self._work_on_prices(depth - 1, worth):
                 return
             start, self.final = self.clock.seconds(), depth == target
             # Without a depth limit, trees end where another leaf costs more than is left to gain.
@@ -237,10 +236,11 @@ class _Search:
         if self._useful_depth() <= depth:
             self.bound = self.best
 
-    def _work_on_sets(self, worth: float) -> bool:
-        """Search over row sets while that pays, or it is the turn of prices; returns whether nothing is left to do."""
-        until = self.clock.seconds() + turn_of_sets(self.prices, worth)
+    def _work_on_sets(self, slices: int, seconds: float) -> bool:
+        """Search over row sets, some slices and on while that pays, where it applies; whether nothing is left to do."""
+        until = self.clock.seconds() + seconds
         while self.sets is not None and not (self.sets.ended or self.clock.stopped):
+            slices -= 1
             entered, gap = int(self.sets.counters[ENTERED]), self.best - self.bound
             if self.sets.run(self.best, self.slice) < self.best:
                 value, tree = self.sets.tree()
@@ -253,7 +253,8 @@ class _Search:
             self._report()
             if self.best == self.bound:
                 return True
-            if self.best - self.bound > (1 - WORTHWHILE) * gap or self.clock.seconds() > until:
+            pays = self.best - self.bound <= (1 - WORTHWHILE) * gap
+            if not (pays or slices > 0) or self.clock.seconds() > until:
                 break
         return self.clock.stopped
 
@@ -264,6 +265,8 @@ class _Search:
             bound = self.prices.work(self.best, expand(self.node, self.tree), depth, worth)
             self.bound = min(self.best, max(self.bound, bound))
             self._report()
+            if self.prices.slow:
+                return self.bound == self.best or self._work_on_sets(1, turns_of_sets(worth)[1])
         return self.clock.stopped or self.bound == self.best
 
     def _grow(self, splits: Splits, depth: int) -> None:
@@ -288,10 +291,6 @@ class _Search:
         roots = self.blocks.first
         f = int(np.argmin(roots))
         return (int(roots[f]), f, 0, roots, cuts) if roots[f] < self.best else (self.best, -1, 0, roots, cuts)
-
-    def _two_splits(self, f: int, t: int) -> tuple[int, int]:
-        """The incumbent of depth two as :func:`expand` reads it."""
-        return (-1, 0) if f < 0 else (-2 - f, -1 - t if self.leaf_limit == 3 else t)
 
     def _all_rounds(self, roots: np.ndarray, cuts: np.ndarray) -> None:
         """Search every root feature at the present depth: a few cuts of each, then to the end."""

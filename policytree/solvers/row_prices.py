@@ -44,7 +44,6 @@ FRACTION = 10  # bits of the factor by which numbers that exceed too much are sc
 SHARE_OF_TIME, MOST_GROWTH, SOLVED_BELOW = 0.25, 30.0, 0.25
 TURN = 0.25  # the same time's share that the search over row sets has first
 MOST_COLUMNS = 16  # more are hopeless: there are too many boxes
-SLOW = 1.0  # seconds that a first round may take
 LEAST_SECONDS = 0.004  # less is not begun with
 ROUNDS = 4  # that a proof takes at least: one that takes a larger share of the time is hopeless
 
@@ -67,11 +66,9 @@ def seconds_worth(node: Node, last: float) -> float:
     return worth if worth >= LEAST_SECONDS else 0.0
 
 
-def turn_of_sets(prices: RowPrices | None, worth: float) -> float:
-    """Seconds that the search over row sets may take before prices have their turn: any number if they have none."""
-    if worth == 0 or (prices is not None and not prices.promising):
-        return np.inf
-    return TURN * worth
+def turns_of_sets(worth: float) -> tuple[float, float]:
+    """Seconds that the search over row sets may take before prices have their turn, and after they turned out slow."""
+    return (TURN * worth, worth / SHARE_OF_TIME) if worth > 0 else (np.inf, np.inf)
 
 
 class RowPrices:
@@ -96,7 +93,7 @@ class RowPrices:
     hopeless : bool
         Whether memory is short, or numbers run away.
     slow : bool
-        Whether a second was not enough to find boxes for every action.
+        Whether the time given last was much too short.
     """
 
     def __init__(self, node: Node, clock: Clock):
@@ -152,11 +149,6 @@ class RowPrices:
         )  # fmt: skip
         self.state = np.zeros(4, np.int64)
 
-    @property
-    def promising(self) -> bool:
-        """Whether nothing speaks against a proof so far."""
-        return not (self.hopeless or self.slow)
-
     def bound(self, fewest: int) -> int:
         """What trees of at least ``fewest`` leaves cost at least."""
         return self.floor + max(self._bound_by(total, p, fewest) for total, p in self.proved)
@@ -179,6 +171,7 @@ class RowPrices:
             Work that looks as if it took far more ends early.
         """
         fewest = depth + 2  # a tree of fewer leaves is not deeper
+        self.slow = self.hopeless
         if self.hopeless or self.bound(fewest) >= best:
             return self.bound(fewest)
         self._aim(best, sum(f < 0 for f, _ in tree), fewest)
@@ -187,7 +180,7 @@ class RowPrices:
         while not (self.hopeless or self.clock.stopped) and self.bound(fewest) < best:
             before = self.bound(fewest)
             if not self._price(start + (seconds / ROUNDS if first else seconds)):
-                self.slow = first and seconds > ROUNDS * SLOW
+                self.slow = first
                 break
             first = False
             if self.exact:

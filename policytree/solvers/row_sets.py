@@ -24,11 +24,12 @@ from policytree.solvers.kernels.row_set_table import copy_table, place_of
 from policytree.solvers.kernels.row_sets import search_row_sets
 from policytree.solvers.kernels.sums import best_one_split
 from policytree.solvers.node import Node, Splits, rows_of
-from policytree.solvers.sets_of_rows import make_sets
+from policytree.solvers.sets_of_rows import BitMaker, ListMaker, make_sets
 from policytree.types import Problem
 
 FIRST_PLACES, MOST_PLACES = 2**12, 2**23  # of the table
 MOST_PATH = 1 << 27  # bytes
+FEWEST_LEVELS, BYTES_OF_A_COLUMN = 3, 108  # of the path
 FIRST_SETS, LEAST_SLICE, MOST_SLICE = 256, 1 << 23, 1 << 28
 SLACK = 2  # prices that a set may be worked on beyond the second best split's bound
 SHALLOW = 4  # depth up to which the search over depths is left alone
@@ -40,6 +41,30 @@ def row_sets_apply(problem: Problem) -> bool:
     return deep and problem.leaf_penalty > 0 and problem.losses.shape[1] > 1
 
 
+def row_set_search(
+    node: Node, most_leaves: int, clock: Clock, roots=None, keep: str | None = None
+) -> RowSetSearch | None:
+    """Start a search, or return None if the memory limit leaves no room for it.
+
+    Parameters
+    ----------
+    node : Node
+        The rows of a problem that :func:`row_sets_apply` takes.
+    most_leaves : int
+        More leaves than a tree that is of use can have.
+    clock, roots
+        See :class:`RowSetSearch`.
+    keep : {"lists", "bits"}, optional
+        How sets are kept (see :func:`make_sets`).
+    """
+    make = make_sets(node, keep)
+    a_level = BYTES_OF_A_COLUMN * make.width + make.bytes_a_level
+    levels = max(min(most_leaves + 2, node.n_rows + 1, MOST_PATH // a_level), FEWEST_LEVELS)
+    if not clock.fits_memory(make.bytes + levels * a_level):
+        return None
+    return RowSetSearch(make, levels, clock, roots)
+
+
 class RowSetSearch:
     """Bounds and trees of one problem; work can be done in slices.
 
@@ -48,16 +73,14 @@ class RowSetSearch:
 
     Parameters
     ----------
-    node : Node
-        The rows of a problem that :func:`row_sets_apply` takes.
-    most_leaves : int
-        More leaves than a tree that is of use can have.
+    make : ListMaker or BitMaker
+        How sets are kept.
+    levels : int
+        Longest path from the root.
     clock : Clock
         Its flag ends a slice, its memory limit the growth of the table.
     roots : sequence of int, optional
         Columns of codes that all rows may be split on; all of them if not given.
-    keep : {"lists", "bits"}, optional
-        How sets are kept (see :func:`make_sets`).
 
     Attributes
     ----------
@@ -67,14 +90,10 @@ class RowSetSearch:
         Whether more work cannot raise the bound: it needs more memory than there is.
     """
 
-    def __init__(self, node: Node, most_leaves: int, clock: Clock, roots=None, keep: str | None = None):
-        self.node, self.clock = node, clock
-        make = make_sets(node, keep)
+    def __init__(self, make: ListMaker | BitMaker, levels: int, clock: Clock, roots=None):
+        self.node, self.clock = make.node, clock
+        node, width, size = make.node, make.width, len(make.columns[0])
         self.columns = features, cuts = make.columns
-        size = len(features)
-        width = -(-size // LANES) * LANES
-        most = MOST_PATH // (104 * width + make.bytes_a_level)
-        levels = max(min(most_leaves + 2, node.n_rows + 1, most), 3)
         self.sets = make(levels)
         Q = self.sets.n_sums
         rules = _rules(node, features, cuts, roots, Q)
@@ -85,7 +104,8 @@ class RowSetSearch:
         )  # fmt: skip
         scratch = SetScratch(
             np.zeros(Q, np.int64), np.zeros((Q, width), np.int64), np.zeros((2, width), np.int64),
-            np.zeros((Q, width), np.int64), np.zeros((Q, LANES), np.int64),
+            np.zeros((Q, width), np.int64), np.zeros(width // LANES, np.uint8), np.zeros(width, np.int64),
+            np.zeros((Q, LANES), np.int64),
             *np.zeros((2, 2, width), np.int64),
         )  # fmt: skip
         self.state = SearchState(rules, path, np.zeros(FIRST_PLACES, KNOWN), scratch)
@@ -100,7 +120,7 @@ class RowSetSearch:
 
     def first_slice(self) -> int:
         """Work to begin with: some hundred sets as large as the root, from ten milliseconds to half a second."""
-        return min(max(FIRST_SETS * self.node.n_rows * len(self.columns[0]), LEAST_SLICE), MOST_SLICE)
+        return min(max(FIRST_SETS * self.sets.maker.work, LEAST_SLICE), MOST_SLICE)
 
     def run(self, budget: int, work: int) -> int:
         """Work until about so many more pairs of a row and a split were seen.

@@ -13,6 +13,7 @@ from policytree.solvers.node import Node
 
 WORD = 64
 MOST_PARTS = 64
+MOST_PAIRS = 1 << 18  # sums of pairs of columns, of lists: what a fast cache holds
 ROW_COST = 8  # of adding a row's numbers to one column, in words that are looked at
 
 
@@ -41,6 +42,23 @@ def make_sets(node: Node, keep: str | None = None) -> ListMaker | BitMaker:
 def _columns(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Feature and cut of every column, if features have so many."""
     return np.repeat(np.arange(len(sizes)), sizes), np.concatenate([np.arange(0), *map(np.arange, sizes)])
+
+
+def _side_one(node: Node, columns: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """Whether every row is on side 1 of every column, (rows, padded columns)."""
+    features, cuts = columns
+    on = np.zeros((node.n_rows, _padded(len(features))), bool)
+    on[:, : len(features)] = (node.codes[features] > cuts[:, None]).T
+    return on
+
+
+def _padded(n: int) -> int:
+    return -(-n // LANES) * LANES
+
+
+def _starts(rows: np.ndarray, n: int) -> np.ndarray:
+    """Where every row's entries begin in a list that is sorted by row, and the end of the last."""
+    return np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))]).astype(np.int64)
 
 
 def _parts(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
@@ -95,34 +113,42 @@ class Sets:
 
 
 class ListMaker:
-    """Makes sets as lists of rows; every code of a feature is a column."""
+    """Makes sets as lists of rows."""
 
     def __init__(self, node: Node, numbers: np.ndarray):
         self.node, self.n_sums = node, len(numbers)
-        n, offset, bins = node.n_rows, node.rows.offset, node.bins
-        self.columns = _columns(bins)
-        padded = -(-(len(numbers) + 2) // LANES) * LANES
-        self.numbers = np.zeros((n, padded), np.int64)
+        n, offset = node.n_rows, node.rows.offset
+        self.columns = _columns(node.bins - 1)
+        self.width = _padded(len(self.columns[0]))
+        self.numbers = np.zeros((n, _padded(len(numbers) + 2)), np.int64)
         self.numbers[:, : len(numbers) + 2] = np.vstack([numbers, node.keys]).T
         common = np.array([np.bincount(codes).argmax() for codes in node.codes], dtype=np.int64)
-        rare = node.codes != common[:, None]
-        row, feature = np.nonzero(rare.T)
-        self.start = np.concatenate([[0], np.cumsum(rare.sum(axis=0))])
+        row, feature = np.nonzero((node.codes != common[:, None]).T)
+        self.start = _starts(row, n)
         self.items = (offset[feature] + node.codes[feature, row]).astype(np.int32)
         self.common = offset[:-1] + common
-        self.bytes_a_level = 4 * n
-        self.cost = (n + len(self.items)) * (padded // LANES) * ROW_COST
+        self.bytes_a_level, self.work = 4 * n, n * len(self.columns[0])
+        pairs = len(self.columns[0]) * self.n_sums * self.width
+        self.has_pairs = pairs <= MOST_PAIRS
+        self.bytes = 9 * self.numbers.size + 8 * int(offset[-1]) * self.numbers.shape[1]
+        self.bytes += (8 * pairs + 5 * n * self.width) * self.has_pairs
+        self.cost = (n + len(self.items)) * (self.numbers.shape[1] // LANES) * ROW_COST
 
     def __call__(self, levels: int) -> Sets:
         """Make room for so many levels."""
-        node, offset = self.node, self.node.rows.offset
+        node, offset, n_sums = self.node, self.node.rows.offset, self.n_sums
+        size = len(self.columns[0])
+        on = _side_one(node, self.columns) if self.has_pairs else np.zeros((1, 0), bool)
+        row, column = np.nonzero(on)
         lists = RowLists(
-            node.codes, offset, self.common, self.numbers, self.start, self.items,
+            node.codes, offset, self.common, offset - np.arange(len(offset)), self.numbers, self.start, self.items,
             np.zeros((int(offset[-1]), self.numbers.shape[1]), np.int64),
-            np.zeros((1, self.numbers.shape[1]), np.int64), np.zeros((levels, node.n_rows), np.int32),
+            np.zeros((1, self.numbers.shape[1]), np.int64), _starts(row, len(on)), column.astype(np.int32),
+            np.packbits(on, axis=1, bitorder="little"), len(row) * self.width * n_sums // (2 * LANES * node.n_rows),
+            np.zeros((size * self.has_pairs, n_sums, self.width), np.int64),
+            np.zeros((levels, node.n_rows), np.int32),
         )  # fmt: skip
-        splits = np.flatnonzero(~np.isin(np.arange(offset[-1]), offset[1:] - 1))  # nothing is above the last code
-        return Sets((lists, None), splits.astype(np.int32), self.n_sums, self)
+        return Sets((lists, None), np.arange(size, dtype=np.int32), n_sums, self)
 
     def name(self, rows: np.ndarray) -> tuple[int, int]:
         """Sums of the rows' keys."""
@@ -147,18 +173,22 @@ class BitMaker:
         order = np.lexsort([row, part])
         self.row, part = row[order], part[order]
         self.bit = WORD * self.part[part] + np.arange(len(part)) - np.searchsorted(part, part)
-        self.width = -(-len(self.columns[0]) // LANES) * LANES
+        self.width = _padded(len(self.columns[0]))
         self.words = int(self.part[-1])
         self.keys = np.random.default_rng(1).integers(0, 1 << 64, (self.words, 2 * N_NAMES), np.uint64) | np.uint64(1)
-        self.bytes_a_level = 12 * self.words
-        self.cost = self.words * self.width
+        self.bytes_a_level, self.work = 12 * self.words, self.words * self.width
+        self.cost, self.bytes = self.work, 17 * self.work
 
     def __call__(self, levels: int) -> Sets:
         """Make room for so many levels."""
         bits = np.zeros((self.words, self.width), np.uint64)
         features, cuts = self.columns
-        for j, (f, cut) in enumerate(zip(features, cuts, strict=True)):
-            bits[:, j] = self.pack(self.node.codes[f] > cut)
+        for f in np.unique(features):
+            of_bits = np.zeros(self.words * WORD, np.uint16)
+            of_bits[self.bit] = self.node.codes[f, self.row]
+            columns = np.flatnonzero(features == f)
+            member = of_bits > cuts[columns, None]
+            bits[:, columns] = np.packbits(member, axis=1, bitorder="little").view(np.uint64).T
         sets = BitSets(
             bits, self.values, self.keys, np.zeros(N_NAMES, np.int64), np.zeros((levels, self.words), np.uint64),
             np.zeros((levels, self.words), np.int32), np.zeros((levels, len(self.values) + 1), np.int64),

@@ -17,9 +17,9 @@ from numba import types
 from numba.extending import intrinsic
 
 from policytree.solvers.kernels.compiling import kernel
-from policytree.solvers.kernels.layout import INF, LANES
+from policytree.solvers.kernels.layout import LANES
 from policytree.solvers.kernels.row_set_layout import N_PLACES, N_ROWS
-from policytree.solvers.kernels.set_bounds import bound_pairs
+from policytree.solvers.kernels.set_bounds import bound_bit_pairs
 from policytree.solvers.kernels.vector_code import VectorCode
 
 N_NAMES = 4  # sums that make a name
@@ -139,9 +139,8 @@ def descend_bits(sets, below, d, column, side):
 
 @kernel
 def look_ahead_bits(state, sets, d):
-    """Improve the bounds of the sides of every live column by their own splits."""
-    path, scratch, rules = state.path, state.scratch, state.rules
-    s, places = path.scalars[d], path.places[d]
+    """Bounds of the sides of every live column by their own splits; the live columns stand side by side."""
+    scratch, s, places = state.scratch, state.path.scalars[d], state.path.places[d]
     n = s[N_PLACES]
     width = scratch.live_on.shape[1]
     value, where = sets.value[d], sets.where[d]
@@ -157,14 +156,6 @@ def look_ahead_bits(state, sets, d):
             scratch.live_on[q, t] = scratch.on[q, places[t]]
         for t in range(n, padded):
             scratch.live_on[q, t] = 0
-    for v in range(2):
-        for t in range(padded):
-            scratch.pair_low[v, t] = INF
-            scratch.pair_up[v, t] = INF
-    bound_pairs(rules, sets, scratch, d, n)
-    for v in range(2):
-        low, up = path.low[d, v], path.up[d, v]
-        for t in range(n):
-            j = places[t]
-            low[j] = max(low[j], min(up[j], scratch.pair_low[v, t]))
-            up[j] = max(low[j], min(up[j], scratch.pair_up[v, t]))
+    for t in range(n):
+        scratch.order[t] = t
+    bound_bit_pairs(state.rules, sets, scratch, d, n)

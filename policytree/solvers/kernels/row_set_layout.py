@@ -37,6 +37,7 @@ KNOWN = np.dtype([("key1", np.int64), ("key2", np.int64), ("low", np.int64), ("u
 
 known_1d = types.Array(from_dtype(KNOWN), 1, "C")
 words_1d, words_2d = types.uint64[::1], types.uint64[:, ::1]
+bytes_1d, bytes_2d = types.uint8[::1], types.uint8[:, ::1]
 
 
 class SetRules(NamedTuple):
@@ -59,13 +60,19 @@ class RowLists(NamedTuple):
     """A set of every level as a list of rows."""
 
     codes: codes_2d  # (features, rows)
-    offset: long_1d  # where each feature's columns begin, and the end of the last
-    common: long_1d  # column of the code of every feature that most rows have
+    offset: long_1d  # where each feature's codes begin, and the end of the last
+    common: long_1d  # place of the code of every feature that most rows have
+    first: long_1d  # the first column of every feature, and the end of the last
     numbers: long_2d  # (rows, sums and two keys, padded): what is summed up
-    start: long_1d  # columns that row i adds to: items[start[i] : start[i + 1]]
+    start: long_1d  # places of codes that row i adds to: items[start[i] : start[i + 1]]
     items: int_1d
-    sums: long_2d  # of a set by column, cumulated (S, as numbers)
+    sums: long_2d  # of a set by code, cumulated (codes, as numbers)
     all_sums: long_2d  # (1, as numbers): of the whole set
+    on_start: long_1d  # columns on whose side 1 row i is: on_items[on_start[i] : on_start[i + 1]]
+    on_items: int_1d
+    on_masks: bytes_2d  # (rows, width / 8): the same as bits
+    pair_work: i8  # vectors that a row adds to sums of pairs, about
+    pairs: long_3d  # (S, Q, width): sums of the rows on side 1 of two columns; empty if they would be too large
     index: int_2d  # (levels, rows)
 
 
@@ -111,7 +118,9 @@ class SetScratch(NamedTuple):
     total: long_1d  # (Q,)
     on: long_2d  # (Q, width): sums of side 1 of every column
     useful: long_2d  # (2, width): whether a leaf on a side may pay
-    live_on: long_2d  # (Q, width): as ``on``, of the live columns side by side
+    live_on: long_2d  # (Q, width): as ``on``, of the live columns; zero elsewhere
+    live_mask: bytes_1d  # (width / 8): live columns as bits
+    order: long_1d  # (width): where the live columns stand in ``live_on``
     pair: long_2d  # (Q, 8): sums of the rows on side 1 of two columns
     pair_low: long_2d  # (2, width): of each side of a live column, bounds from its own splits
     pair_up: long_2d

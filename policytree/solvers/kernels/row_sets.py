@@ -20,7 +20,7 @@ Symbols: see row_set_layout.py.
 from policytree.solvers.kernels.bit_sets import descend_bits, look_ahead_bits, sum_bits
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.layout import INF, LOOK_AHEAD, SIMILAR, STOP, i8, long_1d
-from policytree.solvers.kernels.row_lists import descend_lists, sum_lists
+from policytree.solvers.kernels.row_lists import descend_lists, look_ahead_lists, sum_lists
 from policytree.solvers.kernels.row_set_layout import (
     BEST,
     BUDGET,
@@ -44,6 +44,9 @@ from policytree.solvers.kernels.row_set_layout import (
 from policytree.solvers.kernels.row_set_table import place_of
 from policytree.solvers.kernels.set_bounds import bound_sides
 
+MOST_PAIR_WORDS = 1 << 26  # words of pairs of bits, beyond which the sides are rather entered: some milliseconds
+WORDS_OF_A_PAIR = 8  # what a pair costs beside its words, in words
+MOST_PAIR_WORK = 1 << 15  # vectors added to sums of pairs of lists, beyond which the sides are rather entered
 WORK_OF_A_SPLIT = 16  # beside its sums, in pairs of a row and a split
 
 
@@ -129,6 +132,36 @@ def enter_set(lists, bits, state, d, siblings):
     bound_sides(rules, path, scratch, d, least if from_parent else -INF)
     drop_useless(rules, path, scratch, d)
     price_splits(rules, path, scratch, d)
+
+
+@kernel
+def pairs_pay(lists, bits, path, d):
+    """Whether sums over pairs of columns cost less than the sets that they save."""
+    s = path.scalars[d]
+    if bits is not None:
+        return s[N_PLACES] * s[N_PLACES] * (WORDS_OF_A_PAIR + s[N_ROWS]) < MOST_PAIR_WORDS
+    if lists is not None:
+        return lists.pairs.size > 0 and s[N_ROWS] * lists.pair_work < MOST_PAIR_WORK
+    return False
+
+
+@kernel
+def look_ahead(lists, bits, state, d):
+    """Improve the bounds of the sides of every live column by their own splits."""
+    path, scratch = state.path, state.scratch
+    scratch.pair_low[:] = INF
+    scratch.pair_up[:] = INF
+    if bits is not None:
+        look_ahead_bits(state, bits, d)
+    if lists is not None:
+        look_ahead_lists(state, lists, d)
+    for v in range(2):
+        low, up = path.low[d, v], path.up[d, v]
+        for k in range(path.scalars[d, N_PLACES]):
+            j = path.places[d, k]
+            t = scratch.order[k]
+            low[j] = max(low[j], min(up[j], scratch.pair_low[v, t]))
+            up[j] = max(low[j], min(up[j], scratch.pair_up[v, t]))
 
 
 @kernel
@@ -249,9 +282,9 @@ def search_row_sets(lists, bits, state, budget, slack, most, counters, control):
             counters[ENTERED] += 1
             counters[SUMMED] += s[N_ROWS] * s[N_PLACES] + WORK_OF_A_SPLIT * s[N_PLACES]
             enter_set(lists, bits, state, d, siblings)
-            if bits is not None and ahead and s[LEAST] < min(s[BUDGET], s[BEST]):
+            if ahead and s[LEAST] < min(s[BUDGET], s[BEST]) and pairs_pay(lists, bits, path, d):
                 counters[SUMMED] += s[N_PLACES] * s[N_PLACES] * (1 + s[N_ROWS] // 8)
-                look_ahead_bits(state, bits, d)
+                look_ahead(lists, bits, state, d)
             look_up_sides(path, d, table)
         one, two, t = least_two(path, d)
         bound = max(one, s[LEAST])

@@ -89,31 +89,20 @@ def bound_sides(typingctx, rules, path, scratch, d, least):
 class PairBounds(SetBounds):
     """Emits the bounds of the cells of pairs of live columns: column t with all columns before it."""
 
-    def count_pair(self, t, j):
-        """Sums of the rows on side 1 of column t and of each of columns j .. j + 7, into scratch.pair."""
-        b, width, Q = self.builder, self.shape("live_on", 1), self.shape("values", 1)
-        with self.loop(self.const(0), Q) as q:
-            self.store("pair", b.mul(q, self.const(LANES)), self.splat_const(0))
-        C = self.shape("values", 0)
-        with self.loop(self.const(0), C) as c:
-            first = b.add(b.mul(self["d"], b.add(C, self.const(1))), c)
-            counted = self.variable(self.splat_const(0))
-            ends = self.number("part", first), self.number("part", b.add(first, self.const(1)))
-            with self.loop(*ends) as w:
-                row = b.mul(w, width)
-                x = b.and_(self.splat(self.number("live", b.add(row, t))), self.load("live", b.add(row, j)))
-                self.update(counted, b.add, self.count_ones(x))
-            with b.if_then(b.icmp_signed("<", *ends)), self.loop(self.const(0), Q) as q:
-                at = b.mul(q, self.const(LANES))
-                each = self.splat(self.number("values", self.at((c, Q), q)))
-                self.store("pair", at, b.add(self.load("pair", at), b.mul(self.value(counted), each)))
+    def make_pair(self, t, j):
+        """Sum up the rows on side 1 of column t and of each of columns j .. j + 7, if that was not done before."""
+
+    def both(self, t, j, q):
+        """Sum q of these rows."""
+        width, Q = self.shape("live_on", 1), self.shape("pairs", 1)
+        return self.load("pairs", self.at((self.at((t, Q), q), width), j))
 
     def cells(self, t, j):
         """The four cells of the pairs, as a function of the sum: both sides 1; 1 and 0; 0 and 1; both 0."""
         b, width = self.builder, self.shape("live_on", 1)
 
         def sums(q):
-            both = self.load("pair", b.mul(q, self.const(LANES)))
+            both = self.both(t, j, q)
             one = self.splat(self.number("live_on", self.at((q, width), t)))
             other = self.load("live_on", self.at((q, width), j))
             rest = b.sub(other, both)
@@ -130,11 +119,12 @@ class PairBounds(SetBounds):
         """Bounds of all sides of live columns from their own splits."""
         b, width = self.builder, self.shape("live_on", 1)
         never = self.splat_const(INF)
-        with self.loop(self.const(0), self["n_live"]) as t:
+        with self.loop(self.const(0), self["n_live"]) as place:
+            t = self.number("order", place)
             mine = [[self.variable(never) for _ in range(2)] for _ in range(2)]  # [side][low or up]
             with self.loop(self.const(0), b.add(b.udiv(t, self.const(LANES)), self.const(1))) as block:
                 j = b.mul(block, self.const(LANES))
-                self.count_pair(t, j)
+                self.make_pair(t, j)
                 found = self.bounds(self.cells(t, j), 4)
                 for k, name in enumerate(("pair_low", "pair_up")):
                     both, one, other, none = ((x[k], x[2]) for x in found)
@@ -154,16 +144,48 @@ class PairBounds(SetBounds):
                     self.put_number(name, at, best)
 
 
-@intrinsic
-def bound_pairs(typingctx, rules, sets, scratch, d, n_live):
-    """Bounds of both sides of every live column from all pairs of them, into scratch.pair_low and scratch.pair_up.
+class BitPairBounds(PairBounds):
+    """The same for sets of bits, whose pairs are counted when they are needed, into scratch.pair."""
+
+    def make_pair(self, t, j):
+        """Count the bits of every part."""
+        b, width, Q = self.builder, self.shape("live_on", 1), self.shape("values", 1)
+        with self.loop(self.const(0), Q) as q:
+            self.store("pair", b.mul(q, self.const(LANES)), self.splat_const(0))
+        C = self.shape("values", 0)
+        with self.loop(self.const(0), C) as c:
+            first = b.add(b.mul(self["d"], b.add(C, self.const(1))), c)
+            counted = self.variable(self.splat_const(0))
+            ends = self.number("part", first), self.number("part", b.add(first, self.const(1)))
+            with self.loop(*ends) as w:
+                row = b.mul(w, width)
+                x = b.and_(self.splat(self.number("live", b.add(row, t))), self.load("live", b.add(row, j)))
+                self.update(counted, b.add, self.count_ones(x))
+            with b.if_then(b.icmp_signed("<", *ends)), self.loop(self.const(0), Q) as q:
+                at = b.mul(q, self.const(LANES))
+                each = self.splat(self.number("values", self.at((c, Q), q)))
+                self.store("pair", at, b.add(self.load("pair", at), b.mul(self.value(counted), each)))
+
+    def both(self, t, j, q):
+        """Sum q of these rows."""
+        return self.load("pair", self.builder.mul(q, self.const(LANES)))
+
+
+def _bound_pairs(emitter):
+    """Build the intrinsic that bounds both sides of every live column from all pairs of them.
 
     What a side costs if it is split once or more: at least the least sum of the bounds of both parts, at most the least
-    sum of their leaves. The set's words within the live columns stand in ``sets.live``; what is not live is zero.
+    sum of their leaves; into scratch.pair_low and scratch.pair_up. ``scratch.order`` holds the n_live columns.
     """
 
-    def codegen(context, builder, signature, args):
-        PairBounds(context, builder, signature, args, ("rules", "sets", "scratch", "d", "n_live")).emit()
-        return context.get_dummy_value()
+    def bound_pairs(typingctx, rules, sets, scratch, d, n_live):
+        def codegen(context, builder, signature, args):
+            emitter(context, builder, signature, args, ("rules", "sets", "scratch", "d", "n_live")).emit()
+            return context.get_dummy_value()
 
-    return types.void(rules, sets, scratch, types.int64, types.int64), codegen
+        return types.void(rules, sets, scratch, types.int64, types.int64), codegen
+
+    return intrinsic(bound_pairs)
+
+
+bound_pairs, bound_bit_pairs = _bound_pairs(PairBounds), _bound_pairs(BitPairBounds)
