@@ -13,8 +13,11 @@ import numpy as np
 from policytree.solvers.kernels import (
     block_search,
     block_sums,
+    box_pricing,
     depth_two,
+    intervals,
     merging,
+    price_fitting,
     row_set_table,
     row_sets,
     rows_of_nodes,
@@ -26,6 +29,8 @@ from policytree.solvers.kernels import sweep_tables as sweeps
 from policytree.solvers.kernels.compiling import Kernel, compile_kernels
 from policytree.solvers.kernels.pair_tables import ROOM
 from policytree.solvers.kernels.two_valued import FEWEST
+from policytree.solvers.one_feature import one_feature_applies
+from policytree.solvers.row_prices import row_prices_apply
 from policytree.solvers.row_sets import row_sets_apply
 from policytree.types import Problem
 
@@ -43,6 +48,11 @@ PAIRS_DEEP = (block_search.solve_four, block_search.bound_across)
 ROW_SETS = (row_sets.search_row_sets,)
 SET_TABLE = (row_set_table.copy_table, row_set_table.place_of)
 ROW_SET_KERNELS = [(SET_TABLE, ""), (ROW_SETS, "lists"), (ROW_SETS, "bits")]
+
+ROW_PRICES = (
+    box_pricing.price_boxes, price_fitting.rows_of_box, price_fitting.forget_idle, price_fitting.project,
+)  # fmt: skip
+ONE_FEATURE = (merging.add_columns, intervals.add_leaf)
 
 Needed = list[tuple[tuple[Kernel, ...], str]]  # kernels, and which version of them
 
@@ -73,6 +83,8 @@ def needed_kernels(problem: Problem, block_kind: np.dtype | None) -> Needed:
     block_kind : dtype or None
         Numbers of blocks of pair sums, if these solve the problem (see :func:`policytree.solvers.binary.blocks_for`).
     """
+    if one_feature_applies(problem):
+        return [(ONE_FEATURE, "")]
     depth, bins = problem.max_depth, problem.data.n_bins
     deep = depth is None or depth > 2 or problem.root_features is not None  # these are searched one by one
     needed: Needed = [(ALWAYS, "")]
@@ -88,6 +100,8 @@ def needed_kernels(problem: Problem, block_kind: np.dtype | None) -> Needed:
         needed += [(DEEPER, kind)]
     if row_sets_apply(problem):
         needed += ROW_SET_KERNELS
+    if deep and row_prices_apply(problem):
+        needed += [(ROW_PRICES, "")]
     return needed
 
 
@@ -95,7 +109,7 @@ def all_kernels() -> Needed:
     """Kernels of every kind of problem."""
     tables = [(TWO_LEVELS + DEEPER, kind) for kind in (PLAIN, SPECIAL)]
     blocks = [(PAIRS + PAIRS_DEEP, kind) for kind in BLOCKS]
-    return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, *ROW_SET_KERNELS]
+    return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, *ROW_SET_KERNELS, (ROW_PRICES + ONE_FEATURE, "")]
 
 
 def kernel_folder() -> str | None:

@@ -28,7 +28,10 @@ from policytree.solvers.node import (
     prepare,
     refuse_memory,
     rows_of,
+    size_of,
 )
+from policytree.solvers.one_feature import one_feature_applies, solve_one_feature
+from policytree.solvers.row_prices import RowPrices, row_prices_apply, seconds_worth, turns_of_sets, worth_pricing
 from policytree.solvers.row_sets import RowSetSearch, row_set_search, row_sets_apply
 from policytree.solvers.scoring import finish, leaf_only
 from policytree.solvers.workers import RootFeature, Stack
@@ -91,6 +94,8 @@ def _solve(problem: Problem, limits: SearchLimits, control: np.ndarray, merge: b
     most_leaves = n if problem.max_depth is None else min(n, 2 ** min(problem.max_depth, 60))
     most_leaves = min(most_leaves, problem.max_leaf_nodes or n)
     fixed = to_fixed_point(problem.losses, problem.leaf_penalty, most_leaves, problem.feature_costs, problem.weights)
+    if one_feature_applies(problem):
+        return solve_one_feature(problem, fixed, clock)
     refuse_memory(problem, limits)
     node = prepare(problem, fixed, merge, special=is_special(problem.data.n_bins))
     leaf, floor = node.leaf()
@@ -98,7 +103,7 @@ def _solve(problem: Problem, limits: SearchLimits, control: np.ndarray, merge: b
         return leaf_only(problem, fixed, Status.INFEASIBLE, clock.seconds())
     search = _Search(problem, node, leaf, floor, limits, clock, fixed, kind)
     search.run()
-    counters = {"merged_rows": node.n_rows, **search.counters()}
+    counters = {"merged_rows": node.n_rows, **dict(zip(COUNTERS, map(int, search.work), strict=True))}
     status = Status.OPTIMAL if problem.data.exact else Status.OPTIMAL_GIVEN_GUESSES
     if clock.stopped and search.bound < search.best:
         status = clock.status
@@ -119,8 +124,8 @@ class _Search:
         self.floor = floor
         self.tree = [(-1, 0)]
         self.bound = min(self.best, floor + 2 * node.penalty)
-        depth = UNLIMITED if problem.max_depth is None else min(problem.max_depth, node.n_rows - 1)
-        self.problem_depth = self.depth = depth
+        most_depth = UNLIMITED if problem.max_depth is None else problem.max_depth
+        self.problem_depth = self.depth = most_depth if problem.max_depth is None else min(most_depth, node.n_rows - 1)
         roots = problem.root_features
         columns = problem.data.columns
         self.roots = [j for j, c in enumerate(columns) if roots is None or c.feature in roots]
@@ -132,6 +137,8 @@ class _Search:
         self.by_sets = row_sets_apply(problem) and node.penalty > 0  # which may be rounded to nothing
         self.sets: RowSetSearch | None = None  # beside the search over depths, where it applies
         self.slice = 0  # work of the next slice
+        self.by_prices = kind is None and row_prices_apply(problem) and worth_pricing(node)
+        self.prices: RowPrices | None = None  # after a depth that was proved, where they apply
         self.work = np.zeros(len(COUNTERS), dtype=np.int64)
         self.features: dict[int, RootFeature] = {}
         self.lock = threading.Lock()
@@ -146,10 +153,6 @@ class _Search:
         if penalty > 0:
             most = min(most, max(-(-(self.best - self.floor) // penalty) - 2, 0))
         return min(self.problem_depth, most)
-
-    def counters(self) -> dict[str, int]:
-        """Work done so far."""
-        return dict(zip(COUNTERS, map(int, self.work), strict=True))
 
     def run(self) -> None:
         """Search until the bound meets the incumbent or a limit strikes."""
@@ -186,7 +189,8 @@ class _Search:
             (value, f, t), _, (roots, cuts) = depth_two(node, min(self.leaf_limit, 4), self.clock.flag)
         first = 3
         if self._any_root():
-            self.best, self.tree = int(value), [self._two_splits(int(f), int(t))]
+            f, t = int(f), int(t)  # as expand reads it
+            self.best, self.tree = int(value), [(-1, 0) if f < 0 else (-2 - f, -1 - t if self.leaf_limit == 3 else t)]
         else:  # the search below starts at every root feature that is allowed
             first = min(self._useful_depth(), 2)
         if self.clock.stopped:
@@ -202,8 +206,7 @@ class _Search:
     def _deepen(self, first: int, order: np.ndarray, cuts: np.ndarray) -> None:
         """Depths from ``first`` on, one after the other; and the search over row sets, while that pays.
 
-        Shallower problems are cheap beside the last one, and each leaves an incumbent behind. Their bounds do not hold
-        for deeper trees.
+        Shallower problems are cheap and leave an incumbent behind; their bounds do not hold for deeper trees.
         """
         node, target = self.node, self._useful_depth()
         if target > 3:
@@ -212,31 +215,37 @@ class _Search:
             roots = None if self._any_root() else self.roots
             self.sets = row_set_search(node, -(-(self.best - self.floor) // node.penalty), self.clock, roots)
             self.slice = 0 if self.sets is None else self.sets.first_slice()
+        seconds = self.clock.seconds() if self._any_root() else 0.0  # of the last depth that was proved
         for depth in range(first, target + 1):
             if depth > 3:
                 self._grow(expand(node, self.tree), target)
             if self._useful_depth() < depth:  # an incumbent so good that deeper trees cannot pay
                 break
-            if self._work_on_sets(slices=1 if depth <= CHEAP else PATIENCE):
+            worth = seconds_worth(node, seconds) if self.by_prices else 0.0
+            slices = 1 if depth <= CHEAP else PATIENCE
+            if self._work_on_sets(slices, turns_of_sets(worth)[0]) or self._work_on_prices(depth - 1, worth):
                 return
-            self.final = depth == target
+            start, self.final = self.clock.seconds(), depth == target
             # Without a depth limit, trees end where another leaf costs more than is left to gain.
             by_price = self.problem_depth == UNLIMITED and target < self.most_leaves - 1
             self.depth = UNLIMITED if self.final and by_price else depth
             self._all_rounds(order, cuts)
             if self.clock.stopped:
                 return
+            seconds = self.clock.seconds() - start
         if self._useful_depth() <= depth:
             self.bound = self.best
 
-    def _work_on_sets(self, slices: int) -> bool:
+    def _work_on_sets(self, slices: int, seconds: float) -> bool:
         """Search over row sets, some slices and on while that pays, where it applies; whether nothing is left to do."""
+        until = self.clock.seconds() + seconds
         while self.sets is not None and not (self.sets.ended or self.clock.stopped):
             slices -= 1
             entered, gap = int(self.sets.counters[ENTERED]), self.best - self.bound
             if self.sets.run(self.best, self.slice) < self.best:
                 value, tree = self.sets.tree()
-                if value < self.best and self._within_limits(tree):
+                depth, leaves = size_of(tree)
+                if value < self.best and depth <= self.problem_depth and leaves <= self.leaf_limit:
                     self.best, self.tree = value, tree
             self.slice *= 2
             self.work[NODES] += int(self.sets.counters[ENTERED]) - entered
@@ -244,19 +253,21 @@ class _Search:
             self._report()
             if self.best == self.bound:
                 return True
-            if self.best - self.bound > (1 - WORTHWHILE) * gap and slices <= 0:
+            pays = self.best - self.bound <= (1 - WORTHWHILE) * gap
+            if not (pays or slices > 0) or self.clock.seconds() > until:
                 break
         return self.clock.stopped
 
-    def _within_limits(self, tree: Splits) -> bool:
-        """Whether a tree keeps to the limits of depth and of leaves."""
-        depths, deepest = [0], 0
-        for f, _ in tree:
-            depth = depths.pop()
-            deepest = max(deepest, depth)
-            if f >= 0:
-                depths += [depth + 1, depth + 1]
-        return deepest <= self.problem_depth and len(tree) // 2 + 1 <= self.leaf_limit
+    def _work_on_prices(self, depth: int, worth: float) -> bool:
+        """Bound all trees beyond the depth that was proved, in as many seconds; returns whether that is all."""
+        if worth > 0:
+            self.prices = self.prices or RowPrices(self.node, self.clock)
+            bound = self.prices.work(self.best, expand(self.node, self.tree), depth, worth)
+            self.bound = min(self.best, max(self.bound, bound))
+            self._report()
+            if self.prices.slow:
+                return self.bound == self.best or self._work_on_sets(1, turns_of_sets(worth)[1])
+        return self.clock.stopped or self.bound == self.best
 
     def _grow(self, splits: Splits, depth: int) -> None:
         """Make a deeper tree of one that is good, for an incumbent."""
@@ -280,10 +291,6 @@ class _Search:
         roots = self.blocks.first
         f = int(np.argmin(roots))
         return (int(roots[f]), f, 0, roots, cuts) if roots[f] < self.best else (self.best, -1, 0, roots, cuts)
-
-    def _two_splits(self, f: int, t: int) -> tuple[int, int]:
-        """The incumbent of depth two as :func:`expand` reads it."""
-        return (-1, 0) if f < 0 else (-2 - f, -1 - t if self.leaf_limit == 3 else t)
 
     def _all_rounds(self, roots: np.ndarray, cuts: np.ndarray) -> None:
         """Search every root feature at the present depth: a few cuts of each, then to the end."""
@@ -380,15 +387,8 @@ class _Search:
         self._update_bound()
         solved = sum(state.solved for state in self.features.values()) / max(len(self.features), 1)
         closed = solved if self.final else 0.0  # shallower passes close nothing of the problem asked
-        self.limits.progress(
-            Progress(
-                self.clock.seconds(),
-                self.base + self.fixed.to_float(min(self.shown, self.best)),
-                self.base + self.fixed.to_float(self.bound),
-                closed,
-                int(self.work[NODES] + self.work[CUTS]),
-            )
-        )
+        values = (self.base + self.fixed.to_float(v) for v in (min(self.shown, self.best), self.bound))
+        self.limits.progress(Progress(self.clock.seconds(), *values, closed, int(self.work[NODES] + self.work[CUTS])))
 
 
 @dataclass

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from policytree.solvers.binary import blocks_for
+from policytree.solvers.one_feature import one_feature_applies
 from policytree.types import Problem
 
 LONG = 600.0  # seconds: a search beyond is worth a warning, or another solver
@@ -29,6 +30,8 @@ def estimated_seconds(problem: Problem) -> float:
     first split of deeper trees may be held to some features: then only their cuts count there.
     """
     n_actions = problem.losses.shape[1]
+    if one_feature_applies(problem):
+        return PER_ROW * problem.data.n_rows * n_actions * 10
     bins = np.sort(problem.data.n_bins.astype(float))
     p, n = len(bins), problem.data.n_rows
     cuts = float((bins - 1).sum())

@@ -194,6 +194,17 @@ def expand(node: Node, tree: Splits) -> Splits:
     return out
 
 
+def size_of(tree: Splits) -> tuple[int, int]:
+    """The depth of a tree and its number of leaves."""
+    depths, deepest = [0], 0
+    for f, _ in tree:
+        depth = depths.pop()
+        deepest = max(deepest, depth)
+        if f >= 0:
+            depths += [depth + 1, depth + 1]
+    return deepest, len(tree) // 2 + 1
+
+
 def one_split(node: Node) -> tuple[int, Splits]:
     """What at most one split saves, and the splits."""
     value, f, t = best_one_split(node.rows, node.rules)

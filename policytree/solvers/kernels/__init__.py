@@ -32,10 +32,15 @@
     row_lists        row sets as lists of rows
     bit_sets         row sets as bits
     row_sets         depth first within thresholds, over row sets
+    box_layout       prices per row: words and tuples
+    box_tables       the largest sum of a rectangle in a table of two features
+    box_pricing      the boxes of rows with the largest sums
+    price_fitting    numbers of rows that boxes do not exceed
+    intervals        one feature: the best partition of its values
 
 A new bound goes where its kind is: of cuts of one feature into cut_bounds, of a whole node into enter, of sets of
-rows met before into subset_cache. The searches by blocks and over row sets have their own in block_search and
-row_sets; bounds of the whole problem are Python's (``direct._useful_depth``, ``binary._capped``).
+rows met before into subset_cache. The searches by blocks, over row sets and over boxes have their own in block_search,
+row_sets and box_pricing; bounds of the whole problem are Python's (``direct._useful_depth``, ``binary._capped``).
 ``tests/test_kernels.py`` holds the order above against the imports.
 """
 
@@ -73,4 +78,9 @@ ORDER = (
     "row_lists",
     "bit_sets",
     "row_sets",
+    "box_layout",
+    "box_tables",
+    "box_pricing",
+    "price_fitting",
+    "intervals",
 )

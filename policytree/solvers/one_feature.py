@@ -1,0 +1,206 @@
+"""Trees on one ordered feature: any intervals of its values are a tree, so dynamic programming over cuts solves it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from policytree.solvers.clock import Clock
+from policytree.solvers.fixed_point import FixedPoint
+from policytree.solvers.kernels.intervals import ALONE, VALUE, Intervals, add_leaf
+from policytree.solvers.kernels.layout import FEASIBLE, INF
+from policytree.solvers.kernels.merging import add_columns
+from policytree.solvers.scoring import finish, leaf_only
+from policytree.types import Problem, Solution, Status
+
+Leaf = tuple[int, int, bool]  # first value, value after the last, whether the rows without a value are in it
+
+
+def one_feature_applies(problem: Problem) -> bool:
+    """Whether all splits are cuts of one ordered feature, and free: what they cost depends on who reaches them."""
+    columns = problem.data.columns
+    if problem.feature_costs is not None or problem.root_features is not None or problem.losses.shape[1] < 2:
+        return False
+    if len(columns) != 2:
+        return len(columns) == 1
+    right, left = (c.thresholds for c in columns)
+    same = columns[0].feature == columns[1].feature and columns[1].missing_left and not columns[0].missing_left
+    # A category with missing values on either side has two columns of one cut.
+    return same and np.isposinf(right[-1]) and np.array_equal(right[:-1], left)
+
+
+def solve_one_feature(problem: Problem, fixed: FixedPoint, clock: Clock) -> Solution:
+    """Find the best tree of a problem that :func:`one_feature_applies` takes.
+
+    A tree of depth d has up to 2^d leaves, and any 2^d intervals are a balanced tree of that depth: limits of depth are
+    limits on leaves. Without one, or where it does not bind, a price per leaf is all there is, in O(n K). Else the
+    limit is first turned into a further price per leaf (a Lagrange multiplier); where no such price gives just the
+    number of leaves that is allowed, leaves are added one after the other, in O(n K) each.
+    """
+    search = _Partition(problem, fixed, clock)
+    clock.watch(search.run)
+    if search.best >= FEASIBLE:
+        return leaf_only(problem, fixed, Status.INFEASIBLE, clock.seconds())
+    status = Status.OPTIMAL if problem.data.exact else Status.OPTIMAL_GIVEN_GUESSES
+    if search.bound < search.best:
+        status = clock.status
+    splits = _balanced(search.leaves, len(search.intervals.sums) - 1)
+    counters = {"values": len(search.intervals.sums) - 1, "passes": search.passes}
+    gap = fixed.to_float(search.best - min(search.bound, search.best))
+    return finish(problem, fixed, splits, gap, status, clock.seconds(), counters)
+
+
+class _Partition:
+    """The best intervals, and a bound, of one problem."""
+
+    def __init__(self, problem: Problem, fixed: FixedPoint, clock: Clock):
+        self.clock, self.penalty = clock, fixed.leaf_penalty
+        n = problem.data.n_rows
+        depth = n if problem.max_depth is None else min(problem.max_depth, 60)
+        self.intervals = _sums(problem, fixed)
+        values = len(self.intervals.sums) - 1 + self.intervals.any_missing
+        self.most = min(values, 2 ** min(depth, 60), problem.max_leaf_nodes or n)
+        self.least = np.empty((3, problem.losses.shape[1], 3), np.int64)
+        self.best, self.bound, self.passes = INF, -INF, 0
+        self.leaves: list[Leaf] = []
+
+    def run(self) -> None:
+        """Search until the bound meets the best value, or a limit strikes."""
+        value, leaves = self._priced(0)
+        if len(leaves) > self.most:
+            self._take([(0, len(self.intervals.sums) - 1, self.intervals.any_missing)])
+            self._multiplier(len(leaves))
+            if self.bound < self.best and not self.clock.stopped:
+                self._limited()
+        else:
+            self.best = self.bound = value
+            self.leaves = leaves
+
+    def _empty(self, start: np.ndarray) -> np.ndarray:
+        """Costs where no value is in a leaf yet; the rows without one may have theirs."""
+        costs = np.full((2, 2, len(self.intervals.sums)), INF, np.int64)
+        costs[0, :, 0] = 0
+        if self.intervals.any_missing and (self.intervals.missing_counts >= self.intervals.minima).all():
+            start[1, 0] = ALONE
+        return costs
+
+    def _alone(self, price: int) -> tuple[int, int]:
+        return int(self.intervals.missing_sums.min()) + price, 1
+
+    def _priced(self, more: int) -> tuple[int, list[Leaf]]:
+        """The best intervals of any number if every leaf costs so much more, and what they cost then."""
+        start = np.zeros((2, len(self.intervals.sums)), np.int32)
+        costs = self._empty(start)
+        if start[1, 0] == ALONE:
+            costs[1, :, 0] = self._alone(self.penalty + more)
+        add_leaf(self.intervals, self.penalty + more, costs, costs, start, self.least)
+        self.passes += 1
+        state = int(self.intervals.any_missing)
+        value = int(costs[state, VALUE, -1])
+        return value, [] if value >= FEASIBLE else _walk(
+            state, lambda state, i, taken: start[state, i], len(start[0]) - 1
+        )
+
+    def _take(self, leaves: list[Leaf]) -> None:
+        """Keep leaves that cost less than the best ones."""
+        sums, value = self.intervals.sums, 0
+        for first, end, missing in leaves:
+            loss = sums[end] - sums[first] + (self.intervals.missing_sums if missing else 0)
+            value += int(loss.min()) + self.penalty
+        if value < self.best:
+            self.best, self.leaves = value, leaves
+
+    def _multiplier(self, most: int) -> None:
+        """Bisect the least further price per leaf at which few enough leaves are best; all prices give bounds."""
+        each = np.vstack([np.diff(self.intervals.sums, axis=0), self.intervals.missing_sums])
+        low, high = 0, int(np.ptp(each, axis=1).sum()) + 1  # more than any split can save
+        while low < high and not self.clock.stopped and self.bound < self.best:
+            middle = (low + high) // 2
+            value, leaves = self._priced(middle)
+            self.bound = max(self.bound, value - middle * self.most)
+            if len(leaves) <= self.most:
+                high = middle
+                self._take(leaves)
+            else:
+                low = middle + 1
+
+    def _limited(self) -> None:
+        """Add leaves one after the other, up to the limit."""
+        n = len(self.intervals.sums)
+        if not self.clock.fits_memory(8 * n * self.most):
+            self.clock.stop(Status.MEMORY_LIMIT)
+            return
+        state = int(self.intervals.any_missing)
+        starts = [np.zeros((2, n), np.int32)]
+        costs, best = self._empty(starts[0]), (INF, 0)
+        alone = starts[0][1, 0] == ALONE
+        for count in range(1, self.most + 1):
+            target, start = np.full((2, 2, n), INF, np.int64), np.zeros((2, n), np.int32)
+            if count == 1 and alone:
+                target[1, :, 0], start[1, 0] = self._alone(self.penalty), ALONE
+            add_leaf(self.intervals, self.penalty, costs, target, start, self.least)
+            self.passes += 1
+            starts.append(start)
+            costs = target
+            best = min(best, (int(costs[state, VALUE, -1]), count))
+            if self.clock.stopped:
+                return
+        self._take(_walk(state, lambda state, i, taken: starts[best[1] - taken][state, i], n - 1))
+        self.bound = self.best
+
+
+def _sums(problem: Problem, fixed: FixedPoint) -> Intervals:
+    """Sums of losses and counts over the first values of the feature, and of rows without a value."""
+    data, K = problem.data, problem.losses.shape[1]
+    planes = [np.zeros(data.n_rows, np.int64), *fixed.planes]
+    minima = []
+    if problem.min_leaf > 1:
+        planes.append(np.ones(data.n_rows, np.int64))
+        minima.append(problem.min_leaf)
+    if problem.min_leaf_per_arm > 0:
+        planes += [np.asarray(problem.arms == arm, dtype=np.int64) for arm in range(K)]
+        minima += [problem.min_leaf_per_arm] * K
+    size = int(data.n_bins[0])
+    each = add_columns(np.vstack(planes), data.codes[0].astype(np.int64), size)
+    values = size - (len(data.columns) == 2)
+    ahead = np.zeros((values + 1, len(planes)), np.int64)
+    np.cumsum(each[:, :values].T, axis=0, out=ahead[1:])
+    rest = each[:, values] if values < size else np.zeros(len(planes), np.int64)
+    return Intervals(
+        np.ascontiguousarray(ahead[:, :K]), np.ascontiguousarray(ahead[:, K:]), np.array(minima, np.int64),
+        rest[:K].copy(), rest[K:].copy(), values < size,
+    )  # fmt: skip
+
+
+def _walk(state: int, start_of, end: int) -> list[Leaf]:
+    """Leaves from the last value back: ``start_of(state, i, leaves so far)`` is where the leaf up to i begins."""
+    leaves: list[Leaf] = []
+    i = end
+    while i > 0 or state:
+        at = int(start_of(state, i, len(leaves)))
+        if at == ALONE:
+            leaves.append((0, 0, True))
+            break
+        leaves.append((at // 2, i, bool(at % 2)))
+        i = at // 2
+        state -= at % 2
+    return leaves[::-1]
+
+
+def _balanced(leaves: list[Leaf], n: int) -> list[tuple[int, int]]:
+    """A tree of least depth with these leaves, as (column, cut) in preorder."""
+    alone = bool(leaves) and leaves[0][1] == 0
+    parts = leaves[alone:]
+    out: list[tuple[int, int]] = []
+
+    def build(first: int, end: int, alone: bool) -> None:
+        if end - first == 1:
+            out.extend([(0, n - 1), (-1, 0), (-1, 0)] if alone else [(-1, 0)])
+            return
+        middle = (first + end) // 2  # the left half is never larger: it takes the leaf that is alone
+        missing_left = alone or any(part[2] for part in parts[first:middle])
+        out.append((int(missing_left), parts[middle][0] - 1))
+        build(first, middle, alone)
+        build(middle, end, False)
+
+    build(0, len(parts), alone)
+    return out

@@ -1,0 +1,138 @@
+"""One feature: dynamic programming against brute force, at any size and under every limit."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from policytree.binning import bin_matrix
+from policytree.solvers import compilation, direct
+from policytree.solvers.clock import Clock
+from policytree.solvers.compilation import ONE_FEATURE, load_kernels
+from policytree.solvers.direct import solve_direct
+from policytree.solvers.fixed_point import to_fixed_point
+from policytree.solvers.one_feature import _Partition, one_feature_applies
+from policytree.types import Problem, SearchLimits, Status
+from tests import oracles
+from tests.strategies import Case, random_case
+
+
+def one_feature_case(rng) -> Case:
+    """One column with repeats and gaps; every constraint that dynamic programming takes."""
+    case = random_case(rng, max_rows=11, costs=False)
+    x = rng.integers(0, rng.choice([2, 4, 12]), len(case.losses)).astype(float)
+    x[rng.random(len(x)) < rng.choice([0.0, 0.2, 0.6])] = np.nan
+    return case.but(X=x[:, None], categorical=(), root_features=None, feature_costs=None, weights=None)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_it_agrees_with_brute_force(seed):
+    rng = np.random.default_rng([seed, 141])
+    taken = 0
+    for _ in range(250):
+        case = one_feature_case(rng)
+        problem = case.problem()
+        taken += one_feature_applies(problem)
+        solution, optimum = solve_direct(problem), case.optimum()
+        if optimum is None:
+            assert solution.status is Status.INFEASIBLE
+            continue
+        assert solution.status is Status.OPTIMAL, f"{case!r}"
+        assert abs(solution.objective - float(optimum)) <= 1e-9 + 2 * solution.resolution, f"{case!r}"
+        assert abs(solution.lower_bound - float(optimum)) <= 1e-9 + 2 * solution.resolution
+        assert case.max_depth is None or solution.tree.max_depth <= case.max_depth, f"{case!r}"
+        assert case.max_leaf_nodes is None or solution.tree.n_leaves <= case.max_leaf_nodes
+        rows = solution.tree.n_node_samples[solution.tree.is_leaf]
+        assert rows.min() >= case.min_leaf
+    assert taken > 150
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_it_agrees_with_the_general_search(seed, monkeypatch):
+    """Some hundred values, real weights, limits of depth and minimum counts."""
+    rng = np.random.default_rng([seed, 142])
+    for _ in range(12):
+        n, K = int(rng.integers(20, 150)), int(rng.integers(2, 4))
+        x = rng.normal(size=n).round(int(rng.integers(1, 4)))
+        x[rng.random(n) < rng.choice([0.0, 0.1])] = np.nan
+        losses = rng.normal(size=(n, K))
+        arms = rng.integers(0, K, n)
+        rules = {"min_leaf": int(rng.choice([1, 7])), "min_leaf_per_arm": int(rng.choice([0, 2])), "arms": arms}
+        penalty, depth = float(rng.choice([0.0, 0.4])), int(rng.integers(1, 4))
+        problem = Problem(bin_matrix(x[:, None]), losses, penalty, depth, **rules)
+        assert one_feature_applies(problem)
+        found = solve_direct(problem)
+        with monkeypatch.context() as patch:
+            for room in (direct, compilation):
+                patch.setattr(room, "one_feature_applies", lambda problem: False)
+            other = solve_direct(problem)
+        assert found.status is other.status
+        if found.status is Status.OPTIMAL:
+            assert abs(found.objective - other.objective) <= 1e-9 * n
+            assert found.tree.max_depth <= problem.max_depth
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_it_agrees_with_plain_dynamic_programming(seed):
+    rng = np.random.default_rng([seed, 143])
+    for most in (None, 3, 7, 40):
+        n, K = 800, int(rng.integers(2, 5))
+        x, losses = rng.integers(0, 300, n), rng.integers(-9, 10, (n, K))
+        penalty, least = int(rng.integers(0, 30)), int(rng.choice([1, 1, 20]))
+        problem = Problem(
+            bin_matrix(x[:, None]), losses.astype(float), penalty, None, min_leaf=least, max_leaf_nodes=most
+        )
+        solution = solve_direct(problem)
+        assert solution.objective == oracles.best_intervals(x, losses, most, penalty, least)
+        assert solution.status is Status.OPTIMAL
+        assert 2 ** (solution.tree.max_depth - 1) < max(solution.tree.n_leaves, 1) + 1
+
+
+def partition(problem, limit=None):
+    load_kernels([(ONE_FEATURE, "")])
+    fixed = to_fixed_point(problem.losses, problem.leaf_penalty, problem.data.n_rows)
+    return _Partition(problem, fixed, Clock(limit))
+
+
+def test_limits_end_it_with_a_tree_and_a_bound():
+    rng = np.random.default_rng(144)
+    x, losses = rng.normal(size=3000), rng.normal(size=(3000, 3))
+    problem = Problem(bin_matrix(x[:, None]), losses, 0.0, None, max_leaf_nodes=100)
+    whole = partition(problem)
+    whole.run()
+    assert whole.bound == whole.best and len(whole.leaves) <= 100
+    short = partition(problem)
+    short.clock.fits_memory = lambda more: False
+    short.run()
+    assert short.bound <= whole.best <= short.best and len(short.leaves) <= 100
+    assert short.bound == short.best or short.clock.status is Status.MEMORY_LIMIT
+    stopped = partition(problem)
+    stopped.clock.stop(Status.INTERRUPTED)
+    stopped.run()
+    assert stopped.bound <= whole.best <= stopped.best < 1 << 59
+    solution = solve_direct(problem, SearchLimits(time_limit=0.0))
+    assert solution.lower_bound <= solution.objective and solution.tree.n_leaves >= 1
+
+
+def test_what_it_does_not_take():
+    data = bin_matrix(np.array([[0.0], [1.0], [2.0]]))
+    losses = np.eye(2)[[0, 1, 0]]
+    assert one_feature_applies(Problem(data, losses))
+    assert not one_feature_applies(Problem(data, losses, feature_costs=np.array([0.1])))
+    assert not one_feature_applies(Problem(data, losses, root_features=()))
+    two = bin_matrix(np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]]))
+    assert not one_feature_applies(Problem(two, losses))
+
+
+def test_many_values_take_no_time():
+    rng = np.random.default_rng(145)
+    n = 10_000
+    x = rng.permutation(n).astype(float)
+    problem = Problem(bin_matrix(x[:, None]), rng.normal(size=(n, 2)), 2.0, None)
+    solve_direct(problem)
+    start = time.perf_counter()
+    solution = solve_direct(problem)
+    assert time.perf_counter() - start < 1.0  # some hundredths of a second where nothing else runs
+    assert solution.status is Status.OPTIMAL and solution.tree.n_leaves > 100

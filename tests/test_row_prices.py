@@ -1,0 +1,248 @@
+"""Prices per row: exact pricing, certificates that hold for every box, and proofs that agree with brute force."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from policytree.solvers import direct, row_prices
+from policytree.solvers.clock import Clock
+from policytree.solvers.compilation import ROW_PRICES, load_kernels
+from policytree.solvers.direct import solve_direct
+from policytree.solvers.fixed_point import to_fixed_point
+from policytree.solvers.kernels.box_layout import KEPT, LARGEST_SUM, TOP
+from policytree.solvers.kernels.box_pricing import price_boxes
+from policytree.solvers.node import new_control, prepare
+from policytree.solvers.row_prices import RowPrices, row_prices_apply
+from policytree.types import Problem, SearchLimits, Status
+from tests import oracles
+from tests.box_oracles import all_boxes, largest_excess
+from tests.strategies import Case, random_case
+
+
+def noisy_case(rng, rows=(6, 15)) -> Case:
+    """Few values, noise, missing values, categories; losses of any sign or weighted mistakes; several leaves pay."""
+    n, p, K = int(rng.integers(*rows)), int(rng.integers(1, 4)), int(rng.integers(2, 4))
+    X = rng.integers(0, rng.choice([2, 3, 4]), (n, p)).astype(float)
+    X[rng.random((n, p)) < 0.1] = np.nan
+    if rng.random() < 0.5:
+        losses = rng.integers(-6, 7, (n, K)).astype(float)
+    else:
+        losses = rng.choice([0.25, 1.0, 1.5], (n, 1)) * (rng.integers(0, K, n)[:, None] != np.arange(K))
+    categorical = (0,) if rng.random() < 0.3 else ()
+    penalty = float(rng.choice([0.125, 0.25, 0.5, 1.0]))
+    return Case(X, losses, penalty, max_depth=None, categorical=categorical)
+
+
+def started(problem: Problem, merge: bool = True):
+    """The prices of a problem's rows, and its fixed point."""
+    load_kernels([(ROW_PRICES, "")])
+    fixed = to_fixed_point(
+        problem.losses, problem.leaf_penalty, problem.data.n_rows, problem.feature_costs, problem.weights
+    )
+    return RowPrices(prepare(problem, fixed, merge), Clock(None, new_control())), fixed
+
+
+def best_down_to(case: Case, depth: int, fixed) -> tuple[int, int]:
+    """Value in fixed point, and number of leaves, of the best tree of a depth."""
+    value, leaves = oracles.best_tree(
+        case.X, case.losses, case.penalty, depth, categorical=case.categorical
+    )  # fmt: skip
+    relative = value - sum(map(oracles.Fraction, case.losses[:, 0].tolist()))
+    scaled = relative * oracles.Fraction(2) ** fixed.exponent
+    assert scaled.denominator == 1
+    return int(scaled), len(leaves)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_pricing_finds_the_largest_boxes(seed):
+    rng = np.random.default_rng([seed, 121])
+    for _ in range(60):
+        case = noisy_case(rng)
+        prices, _ = started(case.problem(), merge=bool(rng.random() < 0.5))
+        if prices.hopeless or not len(prices.node.bins):
+            continue
+        n = prices.node.n_rows
+        prices.numbers = rng.integers(-9, 10, n)
+        prices.losses = np.zeros_like(prices.losses)
+        size = int(rng.integers(1, 40))
+        prices.best = prices.best._replace(sums=np.zeros(size, np.int64), boxes=prices.best.boxes[:size])
+        sums = sorted(sum(prices.numbers[list(box)].tolist()) for box in all_boxes(prices.node.codes.T.tolist()))
+        least = int(rng.integers(-1, 12)) if rng.random() < 0.7 else 0
+        prices._begin(0)
+        calls = 0
+        while prices.state[TOP] >= 0:
+            price_boxes(
+                prices.rows, prices.excess, prices.stack, prices.best, prices.scratch, max(least, 0),
+                int(rng.integers(1, 200)), prices.state, prices.clock.flag,
+            )  # fmt: skip
+            calls += 1
+            assert calls < 10_000
+        largest = max(sums[-1], 0)
+        assert max(prices.state[LARGEST_SUM], max(least, 0)) == max(largest, max(least, 0)), f"{case!r}"
+        kept = prices.best.sums[: prices.state[KEPT]]
+        assert (len(kept) > 0) == (largest > max(least, 0))
+        for total, box in zip(kept.tolist(), prices.best.boxes, strict=False):  # every box has the sum that is claimed
+            inside = ((prices.codes >= box[:, :1]) & (prices.codes <= box[:, 1:])).all(axis=0)
+            assert prices.numbers[inside].sum() == total > max(least, 0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_certificates_hold_for_every_box(seed):
+    """Proved again from the table as given: every box, every action, exact integers, no merging, no binning."""
+    rng = np.random.default_rng([seed, 122])
+    closed = 0
+    for _ in range(40):
+        case = noisy_case(rng, rows=(5, 11))
+        prices, fixed = started(case.problem(), merge=False)
+        depth = int(rng.integers(1, 4))
+        best, leaves = best_down_to(case, depth, fixed)
+        bound = prices.work(best, [(-1, 0)] * leaves, depth, 0.2)
+        codes = oracles.code_columns(case.X, case.categorical).tolist()
+        losses = [[int(v * 2**fixed.exponent) for v in row] for row in case.losses.tolist()]
+        floor = sum(map(min, losses))
+        losses = [[v - min(row) for v in row] for row in losses]
+        base = sum(int(v * 2**fixed.exponent) for v in case.losses[:, 0].tolist())
+        proved = []
+        for numbers, p in prices.certificates:
+            assert largest_excess(codes, losses, numbers.tolist()) <= p <= fixed.leaf_penalty, f"{case!r}"
+            proved.append(floor - base + sum(numbers.tolist()) + (depth + 2) * (fixed.leaf_penalty - p))
+        assert proved[-1] <= bound
+        optimum = int(case.optimum() * oracles.Fraction(2) ** fixed.exponent) - base
+        assert min(best, bound) <= optimum, f"{case!r}"
+        closed += bound >= best > 0
+    assert closed >= 2  # of 40: few tables leave something to refute
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_proofs_agree_with_brute_force(seed, monkeypatch):
+    """Whole searches in which prices close what they can, with every constraint: the same optimum as without."""
+    rng = np.random.default_rng([seed, 123])
+    closed = []
+
+    def work(self, best, tree, depth, seconds, original=RowPrices.work):
+        bound = original(self, best, tree, depth, 0.05)
+        closed.append(bound >= best)
+        return bound
+
+    monkeypatch.setattr(direct, "row_sets_apply", lambda problem: False)
+    monkeypatch.setattr(direct, "seconds_worth", lambda node, last: 0.05)
+    monkeypatch.setattr(direct, "worth_pricing", lambda node: node.penalty > 0 and len(node.bins) > 0)
+    for _ in range(40):
+        case = random_case(rng, max_rows=12) if rng.random() < 0.5 else noisy_case(rng)
+        case = case.but(max_depth=None if rng.random() < 0.7 else 5, penalty=case.penalty or 0.25)
+        without = solve_direct(case.problem())
+        with monkeypatch.context() as patch:
+            patch.setattr(RowPrices, "work", work)
+            solution = solve_direct(case.problem())
+        optimum = case.optimum()
+        assert solution.status == without.status
+        if optimum is not None:
+            assert abs(solution.objective - float(optimum)) <= 1e-9 + 2 * solution.resolution, f"{case!r}"
+            assert solution.objective == without.objective
+            assert solution.lower_bound <= float(optimum) + 1e-9 + solution.resolution
+    assert len(closed) > 3
+
+
+def noise(rng, rows=1500):
+    """A table of noisy rows with four leaves that pay."""
+    X = np.column_stack([rng.integers(0, k, rows) for k in (2, 3, 9, 14)]).astype(float)
+    signal = np.where(X[:, 3] > 6, X[:, 2] > 3, X[:, 2] > 6)
+    y = (signal != (rng.random(rows) < 0.35)).astype(int)
+    return X, y
+
+
+def noise_problem(seed, rate=0.01, rows=1500):
+    from policytree.binning import bin_matrix
+
+    X, y = noise(np.random.default_rng(seed), rows)
+    return Problem(bin_matrix(X), (y[:, None] != np.arange(2)).astype(float), rate * rows, None)
+
+
+def test_noisy_rows_are_proved(monkeypatch):
+    """What neither depths nor row sets prove in that time."""
+    problem = noise_problem(124)
+    solution = solve_direct(problem, SearchLimits(time_limit=30.0))
+    assert solution.status is Status.OPTIMAL
+    again = solve_direct(problem, SearchLimits(time_limit=30.0, n_jobs=2))
+    assert again.objective == solution.objective
+    assert again.tree.threshold.tobytes() == solution.tree.threshold.tobytes()
+    monkeypatch.setattr(direct, "row_prices_apply", lambda problem: False)
+    without = solve_direct(problem, SearchLimits(time_limit=2.0))
+    assert without.lower_bound <= solution.lower_bound <= solution.objective <= without.objective
+
+
+def in_fixed_point(problem, fixed, objective) -> float:
+    return (objective - problem.losses[:, 0].sum()) * 2.0**fixed.exponent
+
+
+def test_the_bound_moves_before_it_closes():
+    problem = noise_problem(125)
+    optimum = solve_direct(problem, SearchLimits(time_limit=30.0))
+    prices, fixed = started(problem)
+    best = prices.node.leaf()[0] + prices.node.penalty
+    first = prices.bound(3)
+    bound = prices.work(best, [(-1, 0)], 1, 1.0)
+    assert optimum.tree.n_leaves >= 3
+    assert first < bound <= in_fixed_point(problem, fixed, optimum.objective) * (1 + 1e-12)
+
+
+def test_a_raised_flag_ends_it_with_a_valid_bound():
+    prices, _ = started(noise_problem(126))
+    prices.clock.stop(Status.INTERRUPTED)
+    best = prices.node.leaf()[0]
+    assert prices.work(best, [(-1, 0)] * 2, 3, 10.0) == prices.bound(5) == prices.floor + 5 * prices.node.penalty
+
+
+def test_short_time_ends_early_and_goes_on_later():
+    prices, _ = started(noise_problem(127))
+    best = prices.node.leaf()[0] + prices.node.penalty
+    prices.work(best, [(-1, 0)], 3, 0.005)
+    later = prices.work(best, [(-1, 0)], 3, 1.0)
+    assert later == prices.bound(5) and len(prices.proved) > 1
+
+
+def test_memory_limits_hold():
+    problem = noise_problem(128)
+    load_kernels([(ROW_PRICES, "")])
+    node = prepare(problem, to_fixed_point(problem.losses, problem.leaf_penalty, 100), True)
+    clock = Clock(None, new_control())
+    clock.fits_memory = lambda more: False
+    prices = RowPrices(node, clock)
+    assert prices.hopeless
+    assert prices.work(node.leaf()[0], [(-1, 0)], 3, 10.0) == prices.bound(5)
+
+
+def test_a_full_stack_is_hopeless_and_harmless():
+    prices, _ = started(noise_problem(129))
+    prices.stack = prices.stack._replace(numbers=prices.stack.numbers[:4])
+    best = prices.node.leaf()[0] + prices.node.penalty
+    assert prices.work(best, [(-1, 0)], 3, 10.0) == prices.bound(5) == prices.floor + 5 * prices.node.penalty
+    assert prices.hopeless
+
+
+def test_idle_boxes_make_room(monkeypatch):
+    forgotten = []
+
+    def forget(known, n, original=row_prices.forget_idle):
+        forgotten.append(n - original(known, n))
+        return n - forgotten[-1]
+
+    monkeypatch.setattr(row_prices, "forget_idle", forget)
+    problem = noise_problem(130, rows=600)
+    prices, fixed = started(problem)
+    known = prices.known
+    prices.known = known._replace(index=known.index[: prices.node.n_rows + 1])
+    best = prices.node.leaf()[0] + prices.node.penalty
+    bound = prices.work(best, [(-1, 0)], 2, 0.5)
+    optimum = solve_direct(problem, SearchLimits(time_limit=30.0))
+    assert sum(forgotten) > 0 and prices.known.start[prices.n_known] <= len(prices.known.index)
+    assert min(best, bound) <= in_fixed_point(problem, fixed, optimum.objective) * (1 + 1e-12)
+
+
+def test_what_it_does_not_take():
+    problem = noise_problem(131, rows=50)
+    assert row_prices_apply(problem)
+    for rules in ({"max_depth": 3}, {"leaf_penalty": 0.0}, {"losses": problem.losses[:, :1]}):
+        fields = {"data": problem.data, "losses": problem.losses, "leaf_penalty": 1.0, "max_depth": None} | rules
+        assert not row_prices_apply(Problem(**fields))
