@@ -91,7 +91,7 @@ def _solve(problem: Problem, limits: SearchLimits, control: np.ndarray, merge: b
     most_leaves = min(most_leaves, problem.max_leaf_nodes or n)
     fixed = to_fixed_point(problem.losses, problem.leaf_penalty, most_leaves, problem.feature_costs, problem.weights)
     refuse_memory(problem, limits)
-    node = prepare(problem, fixed, merge, special=is_special(problem.data.n_bins))
+    node = prepare(problem, fixed, merge, special=is_special(problem))
     leaf, floor = node.leaf()
     if leaf >= FEASIBLE:
         return leaf_only(problem, fixed, Status.INFEASIBLE, clock.seconds())

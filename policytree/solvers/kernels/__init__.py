@@ -9,6 +9,7 @@
     first_splits     what each first split is worth, given the best second ones
     cut_bounds       bounds of all cuts of a feature from a few ("similar support")
     strips           second splits by long features: 32 first cuts side by side
+    class_strips     the same for more than two actions, or with counted rows
     depth_two        the best tree of depth two from tables
     live_cuts        the cuts of a long feature that no bound has refuted
     long_pairs       the best tree of depth two with long features
@@ -46,6 +47,7 @@ ORDER = (
     "first_splits",
     "cut_bounds",
     "strips",
+    "class_strips",
     "depth_two",
     "live_cuts",
     "long_pairs",

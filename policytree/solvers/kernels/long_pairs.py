@@ -1,8 +1,8 @@
 """Depth two where a first feature has so many codes that tables over pairs do not pay.
 
-A few cuts of the feature are solved at a time: for two actions 32 side by side in one pass over sorted rows
-(strips.py), otherwise by a table with one column for each chosen cut. What lies between is refuted by similar support
-(live_cuts.py), until no cut is left.
+32 cuts of the feature are solved at a time, side by side in one pass over sorted rows (strips.py; class_strips.py for
+more than two actions or counted rows). What lies between is refuted by similar support (live_cuts.py), until no cut is
+left.
 
 Cost: rounds x features x n; three or four rounds are usual.
 Symbols: see layout.py.
@@ -10,13 +10,14 @@ Symbols: see layout.py.
 
 import numpy as np
 
+from policytree.solvers.kernels.class_strips import make_class_strips, scan_classes
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.cut_bounds import row_bounds
-from policytree.solvers.kernels.depth_two import CHOSEN, FirstSplits, Found, PairWork, short_pairs
-from policytree.solvers.kernels.first_splits import exact_value, second_split, split_by_itself
-from policytree.solvers.kernels.layout import FEASIBLE, FORBIDDEN, INF, SIMILAR, STOP, Bounds, Rows, Rules, i8, long_1d
+from policytree.solvers.kernels.depth_two import FirstSplits, Found, PairWork, short_pairs
+from policytree.solvers.kernels.first_splits import exact_value, second_split
+from policytree.solvers.kernels.layout import FEASIBLE, INF, SIMILAR, STOP, Bounds, Rows, Rules, i8, long_1d
 from policytree.solvers.kernels.live_cuts import Chosen, LiveCuts, choose_first, choose_live, list_live, spread_live
-from policytree.solvers.kernels.pair_tables import fill_and_scan, table_pays
+from policytree.solvers.kernels.pair_tables import is_signed
 from policytree.solvers.kernels.strips import STRIP, make_strips, scan_strips
 from policytree.solvers.kernels.sums import costly, two_leaves
 
@@ -45,28 +46,6 @@ def segment_rows(rows, f, chosen, n, step, kind, segment, x):
         segment[c] = j * step
     for i in range(rows.n):
         x[i] = segment[rows.codes[f, i]] + kind[i]
-
-
-@kernel(separate=True)
-def scan_chosen(f, n, rows, rules, work, x, at, control):
-    """Best second splits by long features for the n chosen cuts of f, by tables; False if stopped.
-
-    They go to work.splits from ``at`` on, by price.
-    """
-    low, high = work.splits
-    unread = at + len(rules.prices) * STRIP
-    B = rows.bins[f]
-    for j in range(at, unread):
-        low[j] = 2 * FORBIDDEN
-        high[j] = 2 * FORBIDDEN
-    for g in range(len(rows.bins)):
-        if control[STOP] != 0:
-            return False
-        if g != f and not table_pays(B, rows.bins[g], rows.n):
-            fill_and_scan(x, n + 1, rows.codes[g], rows.bins[g], work.rounded, rules, work.tables, work.splits,
-                          at + rows.groups[g] * STRIP, unread)  # fmt: skip
-    split_by_itself(work.sums, rules, rows.offset[f], B, work.own)
-    return True
 
 
 @kernel(separate=True)
@@ -152,14 +131,15 @@ def long_pairs(rows, rules, leaves, first, work, best, control):
     p, n, J = len(bins), rows.n, len(rules.prices)
     K = rules.n_losses + len(rules.minima)
     similar = control[SIMILAR] != 0
-    signed = rules.n_losses == 1 and len(rules.minima) == 0
-    limit = STRIP if signed else CHOSEN
+    signed = is_signed(rules)
+    limit = STRIP
     at = J * offset[p]
     live, chosen = room_for_cuts(rows, rules, work.long, limit)
     segment = np.empty(len(work.own.low), np.uint8)
     kind = np.zeros(n, np.uint8)
     x = np.empty(n, np.uint8)
     strips = make_strips(rows, work.rounded.planes[0], work.long, J if signed else 0)
+    classes = make_class_strips(rows, rules, work.rounded, work.long, not signed)
     step = 1
     if signed and strips.kinds > 0:
         step = strips.kinds
@@ -190,8 +170,8 @@ def long_pairs(rows, rules, leaves, first, work, best, control):
                 return best, False
             if signed:
                 scan_strips(f, rows, strips, x, work.splits, at)
-            elif not scan_chosen(f, m, rows, rules, work, x, at, control):
-                return best, False
+            else:
+                scan_classes(f, rows, rules, classes, x, work.splits, at)
             value_chosen(f, m, rows, rules, leaves, work, at, chosen)
             keep_values(f, m, first, chosen)
             best = try_chosen(f, m, rows, rules, leaves, work, chosen, best)

@@ -241,7 +241,7 @@ def scan_strips(f, rows, strips, x, splits, at):
             found[j, e] = i4(0)
             found_short[j, e] = np.int16(0)
     for g in range(len(bins)):
-        if g != f and table_pays(bins[f], bins[g], n):
+        if g != f and table_pays(bins[f], bins[g], n, True):
             continue
         second = Second(g * n, rows.offset[g] + g, bins[g], n, 2 * rows.groups[g])
         if strips.kinds > 0:
