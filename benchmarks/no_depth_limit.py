@@ -1,21 +1,26 @@
 """Trees with a price per leaf and no depth limit: is the best one proved, and how long does that take.
 
-    python benchmarks/no_depth_limit.py [--time-limit 60] [--data ../shared/data/sparse] [--only car]
+    python benchmarks/no_depth_limit.py [--time-limit 60] [--data ../shared/data] [--only car] [--repeats 3]
+        [--sketch ../shared/sketch/no_depth_limit.py]
 
-One core, whole fits with binning, kernels warm. The value is accuracy less price x (leaves - 1).
+One core, whole fits with binning, kernels warm, medians. The value is accuracy less price x (leaves - 1). ``--sketch``:
+a prototype of the search over row sets, timed in the same run, with and without its look-ahead; the better one counts.
 """
 
 import argparse
+import importlib.util
+import statistics
 import time
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from policytree import OptimalTreeClassifier
 from policytree.solvers.compilation import all_kernels, load_kernels
 
-CASES = {  # table: (price, best known value)
+SPARSE = {  # table of 0/1 columns: (price, best known value)
     "zoo": (0.001, 0.992),
     "monk2_f": (0.001, 0.933),
     "tic_tac_toe_f": (0.005, 0.8507),
@@ -30,34 +35,128 @@ CASES = {  # table: (price, best known value)
     "balance_onehot": (0.005, 0.7692),
     "lymph": (0.01, 0.8462),
 }
+SMALL = (
+    "classification/monk1", "classification/monk2", "classification/monk3", "classification/car",
+    "classification/balance_scale", "classification/tic_tac_toe", "classification/iris", "born_again/FICO",
+    "born_again/COMPAS-ProPublica",
+)  # fmt: skip
+PRICES = (0.1, 0.05, 0.02, 0.01, 0.005)
+NOISY = {
+    "classification/compas": (0.02, 0.01, 0.005, 0.004),
+    "classification/coupon_rest20_onehot": (0.02, 0.01, 0.005),
+    "classification/broward": (0.01, 0.005),
+}
+TEXT = ("monk", "car", "tic_tac_toe")  # attributes are categories
+LONG_FOR_THE_SKETCH = ("lymph",)
+
+
+def table(path: Path) -> tuple[pd.DataFrame, pd.Series]:
+    """Features and label of a table; of the monks, the rows to train on."""
+    frame = pd.read_csv(f"{path}.csv.gz")
+    if "split" in frame:
+        frame = frame[frame["split"] == "train"]
+    frame = frame.drop(columns=["split", "test_fold"], errors="ignore")
+    X = frame.iloc[:, :-1]
+    return X.astype("category") if path.name.startswith(TEXT) else X, frame.iloc[:, -1].astype(str)
+
+
+def fit(X, y, price: float, limit: float, repeats: int) -> tuple[OptimalTreeClassifier, float]:
+    """A fitted tree, and the median of its seconds; long fits are not repeated."""
+    model, seconds = OptimalTreeClassifier(regularization=price, time_limit=limit), []
+    while len(seconds) < repeats and sum(seconds) < 10:
+        start = time.perf_counter()
+        model.fit(X, y)
+        seconds.append(time.perf_counter() - start)
+    return model, statistics.median(seconds)
+
+
+def load_sketch(path: str):
+    """The prototype as a module, compiled."""
+    spec = importlib.util.spec_from_file_location("sketch", path)
+    sketch = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sketch)
+    rng = np.random.default_rng(0)
+    sketch.Problem(rng.integers(0, 2, (64, 4)), rng.integers(0, 2, 64), 0.125).solve()
+    return sketch
+
+
+def time_sketch(sketch, X, y, price: float, repeats: int) -> float:
+    """Seconds of the prototype, the better of its two settings."""
+    best = []
+    for ahead in (True, False):
+        seconds = []
+        while len(seconds) < repeats and sum(seconds) < 10:
+            start = time.perf_counter()
+            sketch.Problem(X.to_numpy(int), y.to_numpy(), price).solve(ahead=ahead)
+            seconds.append(time.perf_counter() - start)
+        best.append(statistics.median(seconds))
+    return min(best)
+
+
+def row(name: str, X, price: float, known, model, seconds: float, *more) -> None:
+    """Print a line."""
+    value = f"{1 + price - model.objective_value_:.4f}"
+    cells = [name, f"{len(X)} x {X.shape[1]}", price, value, known, model.status_.value]
+    cells += [f"{model.optimality_gap_:.4f}", f"{seconds:.4f}", f"{model.solution_.counters['nodes']:,}", *more]
+    print("|", " | ".join(map(str, cells)), "|", flush=True)
+
+
+def header(*more: str) -> None:
+    """Print the head of a table."""
+    cells = ["table", "rows x columns", "price", "value", "best known", "status", "gap", "seconds", "sets and nodes"]
+    print("\n|", " | ".join([*cells, *more]), "|")
+    print("|---|---|" + "---:|" * 3 + "---|" + "---:|" * (3 + len(more)), flush=True)
+
+
+def mean(seconds: list[float]) -> str:
+    """Geometric mean, as text."""
+    return f"{np.exp(np.mean(np.log(seconds))):.4f}"
 
 
 def main():
     """Fit every table and print a line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--time-limit", type=float, default=60.0)
-    parser.add_argument("--data", default=str(Path(__file__).parents[2] / "shared" / "data" / "sparse"))
+    parser.add_argument("--data", default=str(Path(__file__).parents[2] / "shared" / "data"))
     parser.add_argument("--only", default="", help="part of the tables' names")
+    parser.add_argument("--parts", default="sparse,small,noisy")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--sketch", help="file of the prototype")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     load_kernels(all_kernels())
-    print("| table | rows x columns | price | value | best known | status | gap | seconds | sets and nodes |")
-    print("|---|---|---:|---:|---:|---|---:|---:|---:|")
-    for name, (price, known) in CASES.items():
-        if arguments.only not in name:
+    sketch = load_sketch(arguments.sketch) if arguments.sketch else None
+    data, limit, repeats = Path(arguments.data), arguments.time_limit, arguments.repeats
+    if "sparse" in arguments.parts:
+        header(*(["sketch, seconds"] if sketch else []))
+        ours, theirs = [], []
+        for name, (price, known) in SPARSE.items():
+            if arguments.only not in name:
+                continue
+            X, y = table(data / "sparse" / name)
+            model, seconds = fit(X, y, price, limit, repeats)
+            more = []
+            if sketch and name not in LONG_FOR_THE_SKETCH:
+                theirs.append(time_sketch(sketch, X, y, price, repeats))
+                ours.append(seconds)
+                more = [f"{theirs[-1]:.4f}"]
+            row(name, X, price, known, model, seconds, *more)
+        if theirs:
+            print(f"\ngeometric mean: {mean(ours)} s, sketch {mean(theirs)} s")
+    for part, tables in (("small", dict.fromkeys(SMALL, PRICES)), ("noisy", NOISY)):
+        if part not in arguments.parts:
             continue
-        frame = pd.read_csv(Path(arguments.data) / f"{name}.csv.gz")
-        X, y = frame.iloc[:, :-1].to_numpy(float), frame.iloc[:, -1].astype(str)
-        model = OptimalTreeClassifier(max_depth=None, regularization=price, time_limit=arguments.time_limit)
-        start = time.perf_counter()
-        model.fit(X, y)
-        seconds = time.perf_counter() - start
-        print(
-            f"| {name} | {len(X)} x {X.shape[1]} | {price} | {1 + price - model.objective_value_:.4f} | {known} "
-            f"| {model.status_.value} | {model.optimality_gap_:.4f} | {seconds:.2f} "
-            f"| {model.solution_.counters['nodes']:,} |",
-            flush=True,
-        )
+        header()
+        every = []
+        for name, prices in tables.items():
+            if arguments.only not in name:
+                continue
+            X, y = table(data / name)
+            for price in prices:
+                model, seconds = fit(X, y, price, limit, repeats)
+                every.append(seconds)
+                row(Path(name).name, X, price, "", model, seconds)
+        print(f"\ngeometric mean: {mean(every)} s")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import pandas as pd
 
 from policytree.exceptions import InputError
 from policytree.features import CATEGORICAL, Feature
@@ -150,12 +151,24 @@ def _object_numbers(column) -> bool:
     return isinstance(column.dtype, nw.Object) and object_numbers(column.to_list()) is not None
 
 
+def _factorize(column) -> tuple[np.ndarray, list]:
+    """The code of every row, -1 where a value is missing, and the values that codes stand for."""
+    native = column.to_native()
+    if isinstance(native.dtype, pd.CategoricalDtype):
+        return native.cat.codes.to_numpy(), native.cat.categories.tolist()
+    values = np.empty(len(column), dtype=object)
+    values[:] = column.to_list()
+    codes, distinct = pd.factorize(values)
+    return codes, distinct.tolist()
+
+
 def _learn_feature(name: str, column, argument: str) -> Feature:
     dtype = column.dtype
     if _is_category(column):
         try:
-            every = column.to_list()
-            values = {v for v in every if not is_missing(v)}
+            codes, distinct = _factorize(column)
+            present = [distinct[k] for k in np.unique(codes[codes >= 0])]
+            values = {v for v in present if not is_missing(v)}
         except (TypeError, ValueError) as error:
             raise InputError(
                 f"Column {name!r} of {argument} holds lists or tables; turn it into numbers or text, or leave it out."
@@ -164,7 +177,7 @@ def _learn_feature(name: str, column, argument: str) -> Feature:
             ordered = sorted(values)
         except TypeError:
             ordered = sorted(values, key=lambda v: (str(type(v)), str(v)))
-        return Feature(name, CATEGORICAL, tuple(ordered), any(is_missing(v) for v in every))
+        return Feature(name, CATEGORICAL, tuple(ordered), bool((codes < 0).any()) or any(map(is_missing, present)))
     if not (dtype.is_numeric() or isinstance(dtype, (nw.Boolean, nw.Object))):
         raise InputError(
             f"Column {name!r} of {argument} has type {dtype}; turn it into numbers or text, or leave it out."
@@ -178,7 +191,8 @@ def _encode_column(feature: Feature, column, argument: str) -> np.ndarray:
         position = {value: float(k) for k, value in enumerate(feature.categories)}
         _refuse_numbers_for_text(feature, column, argument)
         # A NaN in a text column is a float that equals nothing, so it is "not seen" as well.
-        return np.array([position.get(v, np.nan) for v in column.to_list()], dtype=np.float64)
+        codes, distinct = _factorize(column)
+        return np.array([*(position.get(v, np.nan) for v in distinct), np.nan])[codes]
     if _is_category(column):
         raise InputError(
             f"Column {feature.name!r} of {argument} held numbers at fit and holds text now; convert it to numbers."

@@ -153,7 +153,7 @@ def test_one_class(labelled_rows):
 def test_grid_search_and_pipeline(labelled_rows):
     X, y, _ = labelled_rows
     search = GridSearchCV(
-        OptimalTreeClassifier(random_state=0),
+        OptimalTreeClassifier(max_depth=3, random_state=0),
         {"regularization": [0.2, 0.01], "solver": ["direct", "sampling"], "guesses": [None, "thresholds"]},
         cv=3,
     ).fit(X, y)
@@ -228,9 +228,23 @@ def test_sampling_follows_the_seed(labelled_rows):
     assert len({fit.objective_value_ for fit in fits}) > 1
 
 
+def test_without_arguments_there_is_a_price_and_a_time_limit_but_no_depth_limit(rng):
+    X = rng.integers(0, 2, (400, 7)).astype(float)
+    y = X[:, :5].sum(axis=1) % 2
+    tree = OptimalTreeClassifier()
+    assert (tree.regularization, tree.max_depth, tree.time_limit) == (0.01, None, 60.0)
+    tree.fit(X, y)
+    assert tree.status_ is Status.OPTIMAL and tree.get_depth() == 5
+    assert tree.objective_value_ == pytest.approx(0.01 * 32)
+    noise = rng.standard_normal((600, 12))
+    with pytest.warns(SearchWarning, match="gap"):
+        tree.set_params(regularization=0.002, time_limit=0.5).fit(noise, rng.integers(0, 2, 600))
+    assert tree.status_ is Status.TIME_LIMIT and tree.optimality_gap_ > 0
+
+
 def test_auto_says_why(labelled_rows):
     X, y, w = labelled_rows
-    tree = OptimalTreeClassifier(solver="auto").fit(X, y, w)
+    tree = OptimalTreeClassifier(max_depth=3, solver="auto").fit(X, y, w)
     assert tree.status_ is Status.OPTIMAL and "direct" in tree.solution_.guarantees["reason"]
 
 

@@ -64,7 +64,7 @@ def test_max_bins_thins_and_the_status_says_so(rng):
     assert full.status_ is Status.OPTIMAL
     assert thin.status_ is Status.OPTIMAL_GIVEN_GUESSES
     assert thin.objective_value_ >= full.objective_value_
-    assert OptimalTreeClassifier(max_bins=400).fit(X, y).status_ is Status.OPTIMAL
+    assert OptimalTreeClassifier(max_depth=3, max_bins=400).fit(X, y).status_ is Status.OPTIMAL
     with pytest.raises(InputError, match="max_bins"):
         OptimalTreeClassifier(max_bins=1).fit(X, y)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -33,9 +33,11 @@ class OptimalTreeClassifier(ClassifierMixin, TreeEstimator):
     regularization : float, default 0.01
         The price of a leaf as a share of the total weight: the tree minimises ``error rate + regularization * leaves``
         (Hu, Rudin and Seltzer, "Optimal sparse decision trees", NeurIPS 2019, eq. 1).
-    max_depth : int or None, default 3
-        Largest number of splits on a path. None leaves it to ``regularization`` and
-        ``max_leaf_nodes``; proofs then take much longer.
+    max_depth : int or None, default None
+        Largest number of splits on a path. None leaves it to ``regularization`` and ``max_leaf_nodes``.
+    time_limit : float or None, default 60.0
+        Seconds after which the search ends with its best tree, its gap and a ``SearchWarning``; without a depth
+        limit, proofs on noisy data may take much longer than finding the tree. None: until it is proved.
     min_samples_leaf : int, default 1
         Smallest number of rows in a leaf (weights are not counted).
     objective : {"accuracy", "balanced_accuracy"}, default "accuracy"
@@ -61,8 +63,9 @@ class OptimalTreeClassifier(ClassifierMixin, TreeEstimator):
     """
 
     regularization: float = 0.01
-    max_depth: int | None = 3
+    max_depth: int | None = None
     min_samples_leaf: int = 1
+    time_limit: float | None = field(default=60.0, kw_only=True)
     objective: str = "accuracy"
 
     def fit(self, X: Table, y: Column, sample_weight: Column | None = None) -> Self:

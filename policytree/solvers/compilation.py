@@ -40,7 +40,9 @@ DEEPER = (rows_of_nodes.pack_rows, sweeps.make_tables, search.advance)
 PAIRS = (rows_of_nodes.pack_rows, block_sums.fill_products, block_sums.open_two, block_sums.open_three)
 PAIRS_DEEP = (block_search.solve_four, block_search.bound_across)
 
-ROW_SETS = (row_sets.search_row_sets, row_set_table.copy_table, row_set_table.place_of)
+ROW_SETS = (row_sets.search_row_sets,)
+SET_TABLE = (row_set_table.copy_table, row_set_table.place_of)
+ROW_SET_KERNELS = [(SET_TABLE, ""), (ROW_SETS, "lists"), (ROW_SETS, "bits")]
 
 Needed = list[tuple[tuple[Kernel, ...], str]]  # kernels, and which version of them
 
@@ -91,7 +93,7 @@ def needed_kernels(problem: Problem, block_kind: np.dtype | None) -> Needed:
     if deep:
         needed += [(DEEPER, kind)]
     if row_sets_apply(problem):
-        needed += [(ROW_SETS, "")]
+        needed += ROW_SET_KERNELS
     return needed
 
 
@@ -99,7 +101,7 @@ def all_kernels() -> Needed:
     """Kernels of every kind of problem."""
     tables = [(TWO_LEVELS + DEEPER, kind) for kind in (PLAIN, SPECIAL)]
     blocks = [(PAIRS + PAIRS_DEEP, kind) for kind in BLOCKS]
-    return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, (ROW_SETS, "")]
+    return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, *ROW_SET_KERNELS]
 
 
 def kernel_folder() -> str | None:

@@ -37,7 +37,8 @@ from policytree.types import Problem, Progress, SearchLimits, Solution, Status
 # Independent searches, whatever the number of threads, so that it cannot change the tree; deep ones have a cache each.
 LANES, SWEEP_LANES = 2, 8
 # The search over row sets works in slices, each of twice as much work, as long as a slice closes that share of the gap.
-WORTHWHILE = 0.1
+# Before depths that are not cheap it has some slices in any case.
+WORTHWHILE, CHEAP, PATIENCE = 0.05, 4, 4
 MOST_GROWN = 12  # levels of trees made by looking two ahead
 
 
@@ -198,7 +199,7 @@ class _Search:
             return
         self._deepen(first, roots, cuts)
 
-    def _deepen(self, first: int, roots: np.ndarray, cuts: np.ndarray) -> None:
+    def _deepen(self, first: int, order: np.ndarray, cuts: np.ndarray) -> None:
         """Depths from ``first`` on, one after the other; and the search over row sets, while that pays.
 
         Shallower problems are cheap beside the last one, and each leaves an incumbent behind. Their bounds do not hold
@@ -208,32 +209,34 @@ class _Search:
         if target > 3:
             self._grow([(-1, 0)], target)
         if self.by_sets:
-            self.sets = RowSetSearch(node, -(-(self.best - self.floor) // node.penalty), self.clock)
+            roots = None if self._any_root() else self.roots
+            self.sets = RowSetSearch(node, -(-(self.best - self.floor) // node.penalty), self.clock, roots)
             self.slice = self.sets.first_slice()
         for depth in range(first, target + 1):
             if depth > 3:
                 self._grow(expand(node, self.tree), target)
             if self._useful_depth() < depth:  # an incumbent so good that deeper trees cannot pay
                 break
-            if self._work_on_sets():
+            if self._work_on_sets(slices=1 if depth <= CHEAP else PATIENCE):
                 return
             self.final = depth == target
             # Without a depth limit, trees end where another leaf costs more than is left to gain.
             by_price = self.problem_depth == UNLIMITED and target < self.most_leaves - 1
             self.depth = UNLIMITED if self.final and by_price else depth
-            self._all_rounds(roots, cuts)
+            self._all_rounds(order, cuts)
             if self.clock.stopped:
                 return
         if self._useful_depth() <= depth:
             self.bound = self.best
 
-    def _work_on_sets(self) -> bool:
-        """Search over row sets while that pays, where it applies; returns whether nothing is left to do."""
+    def _work_on_sets(self, slices: int) -> bool:
+        """Search over row sets, some slices and on while that pays, where it applies; whether nothing is left to do."""
         while self.sets is not None and not (self.sets.ended or self.clock.stopped):
+            slices -= 1
             entered, gap = int(self.sets.counters[ENTERED]), self.best - self.bound
             if self.sets.run(self.best, self.slice) < self.best:
                 value, tree = self.sets.tree()
-                if value < self.best:
+                if value < self.best and self._within_limits(tree):
                     self.best, self.tree = value, tree
             self.slice *= 2
             self.work[NODES] += int(self.sets.counters[ENTERED]) - entered
@@ -241,9 +244,19 @@ class _Search:
             self._report()
             if self.best == self.bound:
                 return True
-            if self.best - self.bound > (1 - WORTHWHILE) * gap:
+            if self.best - self.bound > (1 - WORTHWHILE) * gap and slices <= 0:
                 break
         return self.clock.stopped
+
+    def _within_limits(self, tree: Splits) -> bool:
+        """Whether a tree keeps to the limits of depth and of leaves."""
+        depths, deepest = [0], 0
+        for f, _ in tree:
+            depth = depths.pop()
+            deepest = max(deepest, depth)
+            if f >= 0:
+                depths += [depth + 1, depth + 1]
+        return deepest <= self.problem_depth and len(tree) // 2 + 1 <= self.leaf_limit
 
     def _grow(self, splits: Splits, depth: int) -> None:
         """Make a deeper tree of one that is good, for an incumbent."""

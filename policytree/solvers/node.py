@@ -53,7 +53,7 @@ class Node:
     @property
     def priced(self) -> bool:
         """Whether splits cost something."""
-        return bool(self.rules.prices[-1] > 0)
+        return bool(self.rules.prices.any())
 
     @property
     def losses(self) -> np.ndarray:

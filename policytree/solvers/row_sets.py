@@ -10,35 +10,41 @@ from policytree.solvers.kernels.row_set_layout import (
     KEPT,
     KNOWN,
     N_PLACES,
-    N_ROWS,
     N_SCALARS,
     SET_KEY1,
     SET_KEY2,
     SUMMED,
     UNSPLIT,
     Path,
-    RowSetProblem,
-    SumScratch,
+    SearchState,
+    SetRules,
+    SetScratch,
 )
 from policytree.solvers.kernels.row_set_table import copy_table, place_of
 from policytree.solvers.kernels.row_sets import search_row_sets
+from policytree.solvers.kernels.sums import best_one_split
 from policytree.solvers.node import Node, Splits, rows_of
+from policytree.solvers.sets_of_rows import make_sets
 from policytree.types import Problem
 
 FIRST_PLACES, MOST_PLACES = 2**12, 2**23  # of the table
 MOST_PATH = 1 << 27  # bytes
 FIRST_SETS, LEAST_SLICE, MOST_SLICE = 256, 1 << 23, 1 << 28
+SLACK = 2  # prices that a set may be worked on beyond the second best split's bound
+SHALLOW = 4  # depth up to which the search over depths is left alone
 
 
 def row_sets_apply(problem: Problem) -> bool:
-    """Whether the search takes a problem: a price per leaf, no limit of depth or leaves, no minimum, free questions."""
-    limited = problem.min_leaf > 1 or problem.min_leaf_per_arm > 0 or problem.feature_costs is not None
-    limited = limited or problem.max_leaf_nodes is not None or problem.root_features is not None
-    return problem.max_depth is None and problem.leaf_penalty > 0 and problem.losses.shape[1] > 1 and not limited
+    """Whether the search is of use: a price per leaf, and no limit of depth that is low."""
+    deep = problem.max_depth is None or problem.max_depth > SHALLOW
+    return deep and problem.leaf_penalty > 0 and problem.losses.shape[1] > 1
 
 
 class RowSetSearch:
     """Bounds and trees of one problem; work can be done in slices.
+
+    Limits of depth and of leaves are not obeyed: bounds hold for all trees, so also for those within limits, and the
+    best tree solves the problem if it keeps to them.
 
     Parameters
     ----------
@@ -48,6 +54,10 @@ class RowSetSearch:
         More leaves than a tree that is of use can have.
     clock : Clock
         Its flag ends a slice, its memory limit the growth of the table.
+    roots : sequence of int, optional
+        Columns of codes that all rows may be split on; all of them if not given.
+    keep : {"lists", "bits"}, optional
+        How sets are kept (see :func:`make_sets`).
 
     Attributes
     ----------
@@ -57,28 +67,41 @@ class RowSetSearch:
         Whether more work cannot raise the bound: it needs more memory than there is.
     """
 
-    def __init__(self, node: Node, most_leaves: int, clock: Clock):
+    def __init__(self, node: Node, most_leaves: int, clock: Clock, roots=None, keep: str | None = None):
         self.node, self.clock = node, clock
-        self.problem = _problem(node)
-        places, size = int(node.rows.offset[-1]), self.problem.numbers.shape[1]
-        levels = max(min(most_leaves + 2, node.n_rows + 1, MOST_PATH // (100 * places + 4 * node.n_rows)), 3)
-        arrays = (np.empty((levels, 2, places), np.int64) for _ in range(6))
-        self.path = Path(
-            np.empty((levels, node.n_rows), np.int32), np.empty((levels, places), np.int32),
-            np.zeros((levels, N_SCALARS), np.int64), *arrays,
+        make = make_sets(node, keep)
+        self.columns = features, cuts = make.columns
+        size = len(features)
+        width = -(-size // LANES) * LANES
+        most = MOST_PATH // (104 * width + make.bytes_a_level)
+        levels = max(min(most_leaves + 2, node.n_rows + 1, most), 3)
+        self.sets = make(levels)
+        Q = self.sets.n_sums
+        rules = _rules(node, features, cuts, roots, Q)
+        arrays = (np.zeros((levels, 2, width), np.int64) for _ in range(6))
+        path = Path(
+            np.zeros((levels, size), np.int32), np.zeros((levels, N_SCALARS), np.int64),
+            np.zeros((levels, width), np.int64), *arrays,
         )  # fmt: skip
-        self.path.index[0] = np.arange(node.n_rows)
-        last = np.isin(np.arange(places), node.rows.offset[1:] - 1)  # no split: nothing is on its right
-        self.splits = np.flatnonzero(~last)
-        self.table = np.zeros(FIRST_PLACES, KNOWN)
-        self.scratch = SumScratch(*(np.empty((k, size), np.int64) for k in (places, 1, 2)))
+        scratch = SetScratch(
+            np.zeros(Q, np.int64), np.zeros((Q, width), np.int64), np.zeros((2, width), np.int64),
+            np.zeros((Q, width), np.int64), np.zeros(width // LANES, np.uint8), np.zeros(width, np.int64),
+            np.zeros((Q, LANES), np.int64),
+            *np.zeros((2, 2, width), np.int64),
+        )  # fmt: skip
+        self.state = SearchState(rules, path, np.zeros(FIRST_PLACES, KNOWN), scratch)
         self.counters = np.zeros(3, np.int64)
         self.bound = -INF
         self.ended = False
 
+    @property
+    def table(self) -> np.ndarray:
+        """What was proved of each set."""
+        return self.state.table
+
     def first_slice(self) -> int:
         """Work to begin with: some hundred sets as large as the root, from ten milliseconds to half a second."""
-        return min(max(FIRST_SETS * self.node.n_rows * len(self.splits), LEAST_SLICE), MOST_SLICE)
+        return min(max(FIRST_SETS * self.sets.maker.work, LEAST_SLICE), MOST_SLICE)
 
     def run(self, budget: int, work: int) -> int:
         """Work until about so many more pairs of a row and a split were seen.
@@ -90,12 +113,9 @@ class RowSetSearch:
         up = INF
         while self.counters[SUMMED] < most and self.bound < min(budget, up) and not (self.clock.stopped or self.ended):
             before = self.bound, int(self.counters[KEPT])
-            root = self.path.scalars[0]
-            self.path.places[0, : len(self.splits)] = self.splits
-            root[N_ROWS], root[N_PLACES] = self.node.n_rows, len(self.splits)
-            root[SET_KEY1], root[SET_KEY2] = self.node.keys.sum(axis=1)
+            self._enter_root()
             bound, up = search_row_sets(
-                self.problem, self.path, self.table, self.scratch, budget, self.node.penalty, most, self.counters,
+                *self.sets.arguments, self.state, budget, SLACK * self.node.penalty, most, self.counters,
                 self.clock.flag,
             )  # fmt: skip
             self.bound = max(self.bound, int(bound))
@@ -105,6 +125,14 @@ class RowSetSearch:
                 self.ended = True  # the path is too short
         return int(up)
 
+    def _enter_root(self) -> None:
+        path, splits = self.state.path, self.sets.splits
+        path.places[0, : len(splits)] = splits
+        root = path.scalars[0]
+        root[N_PLACES] = len(splits)
+        self.sets.enter_all(root)
+        root[SET_KEY1], root[SET_KEY2] = self.sets.name(np.arange(self.node.n_rows))
+
     def _grow_table(self) -> None:
         size = 4 * len(self.table)
         if size > MOST_PLACES or not self.clock.fits_memory(size * KNOWN.itemsize):
@@ -112,7 +140,7 @@ class RowSetSearch:
             return
         larger = np.zeros(size, KNOWN)
         copy_table(self.table, larger)
-        self.table = larger
+        self.state = self.state._replace(table=larger)
 
     def tree(self) -> tuple[int, Splits]:
         """The best tree that the table knows, and what it costs."""
@@ -121,38 +149,37 @@ class RowSetSearch:
     def _tree(self, rows: np.ndarray) -> tuple[int, Splits]:
         part = rows_of(self.node, rows)
         leaf = part.leaf()[0] + self.node.penalty
-        place = self._best_split(rows)
-        if place == UNSPLIT:
+        f, cut, paid = self._best_split(part, rows)
+        if f < 0:
             return leaf, [(-1, 0)]
-        f = int(self.problem.feature[place])
-        cut = place - int(self.node.rows.offset[f])
-        left = self.node.codes[f, rows] <= cut
+        left = part.codes[f] <= cut
+        if left.all() or not left.any():
+            return leaf, [(-1, 0)]
         one, other = self._tree(rows[left]), self._tree(rows[~left])
-        value = one[0] + other[0]
+        value = paid + one[0] + other[0]
         return (value, [(f, cut), *one[1], *other[1]]) if value < leaf else (leaf, [(-1, 0)])
 
-    def _best_split(self, rows: np.ndarray) -> int:
-        known = self.table[place_of(self.table, *self.node.keys[:, rows].sum(axis=1))]
-        return int(known["split"]) if known["key1"] != 0 or known["key2"] != 0 else UNSPLIT
+    def _best_split(self, part: Node, rows: np.ndarray) -> tuple[int, int, int]:
+        """Feature, cut and own cost of the split that the table knows; -1 for a leaf.
+
+        A set that it does not know was never entered: its value is that of a leaf or of one split.
+        """
+        known = self.table[place_of(self.table, *self.sets.name(rows))]
+        if known["key1"] == 0 and known["key2"] == 0:
+            _, f, cut = best_one_split(part.rows, part.rules)
+        elif known["split"] == UNSPLIT:
+            return -1, 0, 0
+        else:
+            f, cut = (int(c[known["split"]]) for c in self.columns)
+        return int(f), int(cut), part.paid(int(f)) if f >= 0 else 0
 
 
-def _problem(node: Node) -> RowSetProblem:
-    """Lay out the numbers that the search sums up."""
-    n, offset = node.n_rows, node.rows.offset
-    losses = np.vstack([np.zeros(n, np.int64), node.losses])
-    order = np.sort(losses, axis=0)
-    numbers = [*node.losses, order[0], order[-1]]
-    if len(losses) > 2:
-        best, regret = losses.argmin(axis=0), order[1] - order[0]
-        numbers += [np.where(best == k, regret, 0) for k in range(len(losses))]
-    numbers += [np.ones(n, np.int64), *node.keys]
-    padded = np.zeros((n, -(-len(numbers) // LANES) * LANES), np.int64)
-    padded[:, : len(numbers)] = np.transpose(numbers)
-    common = np.array([np.bincount(codes).argmax() for codes in node.codes], dtype=np.int64)
-    rare = node.codes != common[:, None]
-    row, feature = np.nonzero(rare.T)
-    return RowSetProblem(
-        node.codes, offset, np.repeat(np.arange(len(node.bins), dtype=np.int32), node.bins),
-        offset[:-1] + common, padded, np.concatenate([[0], np.cumsum(rare.sum(axis=0))]),
-        (offset[feature] + node.codes[feature, row]).astype(np.int32), len(numbers), node.rules.n_losses, node.penalty,
+def _rules(node: Node, features: np.ndarray, cuts: np.ndarray, roots, n_sums: int) -> SetRules:
+    """What a tree obeys and pays."""
+    rules = node.rules
+    prices = rules.prices[node.rows.groups[features]] if node.priced else np.zeros(len(features), np.int64)
+    at_root = np.ones(len(features), np.int64) if roots is None else np.isin(features, roots).astype(np.int64)
+    return SetRules(
+        rules.n_losses, len(rules.minima), n_sums - 2 if node.priced else 0, n_sums, node.penalty, rules.minima,
+        prices, at_root, int(not at_root.all()), features.astype(np.int32), cuts.astype(np.int32),
     )  # fmt: skip

@@ -30,6 +30,10 @@
     block_search     depth four from blocks
     row_set_layout   proofs without a depth limit: words and tuples
     row_set_table    what was proved of each set of rows
+    vector_code      vectors of eight int64, instruction by instruction
+    set_bounds       bounds of row sets from their sums, and from the sums of pairs of splits
+    row_lists        row sets as lists of rows
+    bit_sets         row sets as bits
     row_sets         depth first within thresholds, over row sets
 
 A new bound goes where its kind is: of cuts of one feature into cut_bounds, of a whole node into enter, of sets of
@@ -70,5 +74,9 @@ ORDER = (
     "block_search",
     "row_set_layout",
     "row_set_table",
+    "vector_code",
+    "set_bounds",
+    "row_lists",
+    "bit_sets",
     "row_sets",
 )

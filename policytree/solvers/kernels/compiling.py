@@ -182,7 +182,7 @@ class OneOf:
 def type_of(declared, kind: str = ""):
     """The numba type of an argument; a NamedTuple class whose annotations are such types stands for its instances."""
     if isinstance(declared, OneOf):
-        return declared.types[kind]
+        return type_of(declared.types[kind], kind)
     if _is_tuple(declared):
         parts = [type_of(t, kind) for t in declared.__annotations__.values()]
         return types.BaseTuple.from_types(parts, declared)

@@ -1,21 +1,23 @@
 """Proofs without a depth limit: the words and tuples of the search over row sets.
 
 The value V(R) of a set of rows R is the least cost of any tree on them, with a price for every leaf. What is proved
-of a set holds however it was reached, so a table keeps it under the set's name: the sum of two random 64-bit keys of
-its rows.
+of a set holds however it was reached, so a table keeps it under the set's name of 128 bits (see row_set_table.py).
 
-What is summed up over the rows of a set, side by side for every row (padded to whole vectors of eight):
+What is summed up over the rows of a set:
 
     losses       of actions 1, 2, ... less that of action 0 (n_losses of them)
     floor        the least loss of every row
     worst        the largest
     regrets      of each action k: what rows whose best action is k lose without it (only with three actions and more)
-    count        of distinct rows
-    keys         two
+    minima       counted rows that a leaf must have (n_minima of them)
+    mass         what the price of a split is multiplied by (only if splits cost something)
+    count        of rows
 
-A code of a feature that most rows have is not added up: its sums are what the others leave of the total.
+A set is kept in one of two ways: as a list of rows (``row_lists.py``: any losses), or as bits, in which rows of equal
+losses stand side by side and are counted (``bit_sets.py``: few different losses).
 
-Symbols: a *split* is a place (f, t) as in layout.py; S places; Q sums; side 0 has the rows of code <= t.
+Symbols: a *split* is a column j, a feature and a cut; S columns; Q sums; side 0 has the rows of code <= cut, side 1 the
+others.
 """
 
 from typing import NamedTuple
@@ -23,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import from_dtype, types
 
+from policytree.solvers.kernels.compiling import OneOf
 from policytree.solvers.kernels.layout import codes_2d, i8, int_1d, int_2d, long_1d, long_2d, long_3d
 
 UNSPLIT = -1  # best split of a set: it is a leaf
@@ -33,30 +36,70 @@ ENTERED, SUMMED, KEPT = 0, 1, 2
 KNOWN = np.dtype([("key1", np.int64), ("key2", np.int64), ("low", np.int64), ("up", np.int64), ("split", np.int64)])
 
 known_1d = types.Array(from_dtype(KNOWN), 1, "C")
+words_1d, words_2d = types.uint64[::1], types.uint64[:, ::1]
+bytes_1d, bytes_2d = types.uint8[::1], types.uint8[:, ::1]
 
 
-class RowSetProblem(NamedTuple):
-    """The rows of a problem, and what a leaf costs."""
+class SetRules(NamedTuple):
+    """What a tree obeys and pays, and where the sums stand that say so."""
+
+    n_losses: i8
+    n_minima: i8
+    mass: i8  # which sum; 0 if splits are free
+    n_sums: i8  # the last one is the count
+    penalty: i8
+    minima: long_1d
+    prices: long_1d  # of the split on every column, for every unit of mass
+    at_root: long_1d  # whether all rows may be split there
+    root_is_bound: i8  # whether there is a column where they may not
+    feature: int_1d  # of every column
+    cut: int_1d
+
+
+class RowLists(NamedTuple):
+    """A set of every level as a list of rows."""
 
     codes: codes_2d  # (features, rows)
-    offset: long_1d  # where each feature's places begin, and the end of the last
-    feature: int_1d  # of every place
+    offset: long_1d  # where each feature's codes begin, and the end of the last
     common: long_1d  # place of the code of every feature that most rows have
-    numbers: long_2d  # (rows, Q): what is summed up
-    start: long_1d  # places that row i adds to: items[start[i] : start[i + 1]]
+    first: long_1d  # the first column of every feature, and the end of the last
+    numbers: long_2d  # (rows, sums and two keys, padded): what is summed up
+    start: long_1d  # places of codes that row i adds to: items[start[i] : start[i + 1]]
     items: int_1d
-    n_sums: i8  # of a row: Q without what pads it
-    n_losses: i8
-    penalty: i8
+    sums: long_2d  # of a set by code, cumulated (codes, as numbers)
+    all_sums: long_2d  # (1, as numbers): of the whole set
+    on_start: long_1d  # columns on whose side 1 row i is: on_items[on_start[i] : on_start[i + 1]]
+    on_items: int_1d
+    on_masks: bytes_2d  # (rows, width / 8): the same as bits
+    pair_work: i8  # vectors that a row adds to sums of pairs, about
+    pairs: long_3d  # (S, Q, width): sums of the rows on side 1 of two columns; empty if they would be too large
+    index: int_2d  # (levels, rows)
+
+
+class BitSets(NamedTuple):
+    """A set of every level as bits: only the words that are not zero, and where they stand."""
+
+    bits: words_2d  # (words, width): side 1 of every column
+    values: long_2d  # (parts, Q): what one bit of a part adds to every sum
+    keys: words_2d  # (words, 8): what names are made of
+    own: long_1d  # the four sums that name the set itself
+    value: words_2d  # (levels, words)
+    where: int_2d
+    part: long_2d  # (levels, parts + 1): the words of each part
+    live: words_1d  # (words * width): the set's words within side 1 of its live columns
+
+
+Lists = OneOf({"lists": RowLists, "bits": types.none})
+Bits = OneOf({"lists": types.none, "bits": BitSets})
 
 
 class Path(NamedTuple):
-    """One level for every set on the path from the root."""
+    """One level for every set on the path from the root. ``width`` is S padded to whole vectors."""
 
-    index: int_2d  # its rows
-    places: int_2d  # splits that may be of use in it
+    places: int_2d  # columns that may be of use in it
     scalars: long_2d  # see the names below
-    low: long_3d  # (levels, 2, S): bounds of the sides of every split
+    cost: long_2d  # (levels, width): of every split itself
+    low: long_3d  # (levels, 2, width): bounds of the sides of every split
     up: long_3d
     worst: long_3d  # sums of the sides
     floor: long_3d
@@ -69,9 +112,24 @@ N_ROWS, N_PLACES, BUDGET, BEST, SPLIT, LEAST, TOTAL_WORST, PLACE, SIDE, SET_KEY1
 N_SCALARS = 11
 
 
-class SumScratch(NamedTuple):
-    """Sums of one set: by place, cumulated, and in total."""
+class SetScratch(NamedTuple):
+    """Numbers of the set that is entered."""
 
-    sums: long_2d  # (S, Q)
-    total: long_2d  # (1, Q)
-    part: long_2d  # (2, Q): of both sides of a split
+    total: long_1d  # (Q,)
+    on: long_2d  # (Q, width): sums of side 1 of every column
+    useful: long_2d  # (2, width): whether a leaf on a side may pay
+    live_on: long_2d  # (Q, width): as ``on``, of the live columns; zero elsewhere
+    live_mask: bytes_1d  # (width / 8): live columns as bits
+    order: long_1d  # (width): where the live columns stand in ``live_on``
+    pair: long_2d  # (Q, 8): sums of the rows on side 1 of two columns
+    pair_low: long_2d  # (2, width): of each side of a live column, bounds from its own splits
+    pair_up: long_2d
+
+
+class SearchState(NamedTuple):
+    """What a search works on."""
+
+    rules: SetRules
+    path: Path
+    table: known_1d
+    scratch: SetScratch

@@ -1,8 +1,8 @@
 """The table of row sets: what was proved of each, under its name.
 
 Open addressing with a number of places that is a power of two; nothing is ever forgotten, so that a proof stands on
-what was proved. Names are sums of two random 64-bit keys per row: two sets among a million share one with probability
-1e-27.
+what was proved. Names have 128 bits (see row_lists.py and bit_sets.py): two sets among a million share one with
+probability 1e-27, whatever the data.
 
 Cost: one or two looks for a set.
 Symbols: see row_set_layout.py.

@@ -5,25 +5,22 @@ until that sum passes the second least by ``slack``, the set's best tree, or its
 bound is weakest, and comes back as soon as another split is weaker: an AO* search that keeps one path and a table
 (Korf's recursive best first search, for trees).
 
-Bounds of a set R, of which V(R) is the value:
+Bounds of a set R, of which V(R) is the value, beside those from its sums (set_bounds.py):
 
-    leaf       V <= penalty + the least sum of losses of an action
-    floor      V >= the leaf, or two penalties and the least loss of every row
-    actions    every action has a leaf or its rows lose it: V >= floor + sum over k of min(penalty, regret of k)
-    support    a leaf must save more than a penalty over the worst that its rows can lose, or the tree without it is no
-               worse: a side that cannot is never made, and its split is out for the whole subtree
     siblings   V(R') >= V(R) - worst(R without R') + floor(R' without R) for any two sets: R's sums hold what it shares
-               with each side R' of its parent, so every result improves all siblings at no cost
+               with each side R' of its parent, so every result improves all siblings at no cost. Where leaves have
+               minima, or splits a price, a tree for R' may not do for R, and the bound is not used
     known      what the table holds
+    ahead      both bounds of every side from its own splits: exact for up to two leaves, one level deeper for more
 
-Cost: one pass over the rows for every feature that is left, and a few passes over the splits.
+Cost: sums (row_lists.py, bit_sets.py), a few passes over the splits, and two looks into the table for each.
 Symbols: see row_set_layout.py.
 """
 
-import numpy as np
-
+from policytree.solvers.kernels.bit_sets import descend_bits, look_ahead_bits, sum_bits
 from policytree.solvers.kernels.compiling import kernel
-from policytree.solvers.kernels.layout import INF, LANES, STOP, i8, long_1d
+from policytree.solvers.kernels.layout import INF, LOOK_AHEAD, SIMILAR, STOP, i8, long_1d
+from policytree.solvers.kernels.row_lists import descend_lists, look_ahead_lists, sum_lists
 from policytree.solvers.kernels.row_set_layout import (
     BEST,
     BUDGET,
@@ -40,129 +37,149 @@ from policytree.solvers.kernels.row_set_layout import (
     SUMMED,
     TOTAL_WORST,
     UNSPLIT,
-    Path,
-    RowSetProblem,
-    SumScratch,
-    known_1d,
+    Bits,
+    Lists,
+    SearchState,
 )
 from policytree.solvers.kernels.row_set_table import place_of
-from policytree.solvers.kernels.two_valued import add_vectors
+from policytree.solvers.kernels.set_bounds import bound_sides
 
-
-@kernel(separate=True)
-def sum_up(problem, index, n, places, n_places, scratch):
-    """Sums of a set's rows by place, cumulated, of all features that have a split left; and in total."""
-    offset, start, items = problem.offset, problem.start, problem.items
-    Q = problem.numbers.shape[1]
-    sums, total = scratch.sums, scratch.total
-    flat, all_sums = sums.reshape(sums.size), total.reshape(Q)
-    numbers = problem.numbers.reshape(problem.numbers.size)
-    sums[:] = 0
-    total[:] = 0
-    for i in range(n):
-        r = np.int64(index[i])
-        add_vectors(all_sums, 0, numbers, r * Q, Q // LANES)
-        for s in range(start[r], start[r + 1]):
-            add_vectors(flat, np.int64(items[s]) * Q, numbers, r * Q, Q // LANES)
-    last = -1
-    for j in range(n_places):
-        f = problem.feature[places[j]]
-        if f == last:
-            continue
-        last = f
-        first, end, common = offset[f], offset[f + 1], problem.common[f]
-        for q in range(problem.n_sums):
-            rest = total[0, q]
-            for t in range(first, end):
-                rest -= sums[t, q]
-            sums[common, q] = rest
-            for t in range(first + 1, end):
-                sums[t, q] += sums[t - 1, q]
-
-
-@kernel(separate=True)
-def bounds_of(w, problem):
-    """Of a set with the sums w: the value of the leaf, a bound of any tree, and whether a leaf may save its penalty."""
-    P, penalty = problem.n_losses, problem.penalty
-    leaf = 0
-    for k in range(P):
-        leaf = min(leaf, w[k])
-    floor = w[P]
-    least = floor + 2 * penalty
-    if P > 1:
-        actions = floor
-        for k in range(P + 1):
-            actions += min(penalty, w[P + 2 + k])
-        least = max(least, actions)
-    leaf += penalty
-    return leaf, min(leaf, least), w[P + 1] - (leaf - penalty) > penalty
+MOST_PAIR_WORDS = 1 << 26  # words of pairs of bits, beyond which the sides are rather entered: some milliseconds
+WORDS_OF_A_PAIR = 8  # what a pair costs beside its words, in words
+MOST_PAIR_WORK = 1 << 15  # vectors added to sums of pairs of lists, beyond which the sides are rather entered
+WORK_OF_A_SPLIT = 16  # beside its sums, in pairs of a row and a split
 
 
 @kernel
-def enter_set(problem, path, d, table, scratch):
-    """Sum up the set of level d and bound the sides of its splits; those that are of no use in any part of it go."""
-    s = path.scalars[d]
-    places, low, up = path.places[d], path.low[d], path.up[d]
-    total, sums, part = scratch.total[0], scratch.sums, scratch.part
-    Q = problem.n_sums
-    P = problem.n_losses
-    count, key = Q - 3, Q - 2
-    sum_up(problem, path.index[d], s[N_ROWS], places, s[N_PLACES], scratch)
-    leaf, least, _ = bounds_of(total, problem)
-    known = table[place_of(table, s[SET_KEY1], s[SET_KEY2])]
-    s[BEST] = leaf
-    s[SPLIT] = UNSPLIT
-    s[TOTAL_WORST] = total[P + 1]
-    if known.key1 != 0 or known.key2 != 0:
-        least = max(least, known.low)
-        if known.up < leaf:
-            s[BEST] = known.up
-            s[SPLIT] = known.split
-    s[LEAST] = least
+def bound_set(rules, total):
+    """Of the set with these sums: the value of the leaf, and a bound of any tree."""
+    P, penalty = rules.n_losses, rules.penalty
+    leaf = 0
+    for k in range(P):
+        leaf = min(leaf, total[k])
+    floor = total[P]
+    actions = floor
+    if P > 1:
+        for k in range(P + 1):
+            actions += min(penalty, total[P + 2 + k])
+    return leaf + penalty, min(leaf + penalty, max(floor + 2 * penalty, actions))
+
+
+@kernel
+def keeps_minima(rules, scratch, t):
+    """Whether both sides of a column have what a leaf must have."""
+    first = (rules.mass if rules.mass > 0 else rules.n_sums - 1) - rules.n_minima
+    for m in range(rules.n_minima):
+        on = scratch.on[first + m, t]
+        if on < rules.minima[m] or scratch.total[first + m] - on < rules.minima[m]:
+            return False
+    return True
+
+
+@kernel
+def drop_useless(rules, path, scratch, d):
+    """Keep the splits that part the set, as no other does, into sides of which each may have a leaf that pays.
+
+    Where not every column may split all rows, a leaf beside the rest of the tree is the price of an allowed one.
+    """
+    s, places, useful = path.scalars[d], path.places[d], scratch.useful
+    on = scratch.on[rules.n_sums - 1]
+    every = scratch.total[rules.n_sums - 1]
     kept = 0
     for j in range(s[N_PLACES]):
         t = places[j]
-        o = problem.offset[problem.feature[t]]
-        for q in range(Q):
-            part[0, q] = sums[t, q]
-            part[1, q] = total[q] - part[0, q]
-        for v in range(2):  # what siblings need, also of splits that go
-            path.worst[d, v, t] = part[v, P + 1]
-            path.floor[d, v, t] = part[v, P]
-        new = part[0, count] > 0 if t == o else part[0, count] > sums[t - 1, count]
-        if not new or part[1, count] == 0:  # one side is empty, or the split is the same as the one before
-            continue
-        useful = True
-        for v in range(2):
-            leaf, least, saves = bounds_of(part[v], problem)
-            useful = useful and saves
-            # the set without the rows of the other side: siblings' bound from the set itself
-            low[v, t] = min(leaf, max(least, s[LEAST] - part[1 - v, P + 1]))
-            up[v, t] = leaf
-            path.key1[d, v, t] = part[v, key]
-            path.key2[d, v, t] = part[v, key + 1]
-        if useful:
+        same = t > 0 and rules.feature[t - 1] == rules.feature[t] and on[t - 1] == on[t]
+        pays = useful[0, t] and useful[1, t]
+        if d == 0 and rules.root_is_bound:
+            pays = keeps_minima(rules, scratch, t)
+        if pays and 0 < on[t] < every and not same:
             places[kept] = t
             kept += 1
     s[N_PLACES] = kept
 
 
 @kernel
+def price_splits(rules, path, scratch, d):
+    """What every split of level d costs itself; at the root, forbidden ones cost more than any tree."""
+    for j in range(path.scalars[d, N_PLACES]):
+        t = path.places[d, j]
+        path.cost[d, t] = rules.prices[t] * scratch.total[rules.mass] if rules.mass > 0 else 0
+        if d == 0 and not rules.at_root[t]:
+            path.cost[d, t] = INF
+
+
+@kernel
+def enter_set(lists, bits, state, d, siblings):
+    """Sum up the set of level d and bound the sides of its splits; those that are of no use in any part of it go."""
+    rules, path, table, scratch = state.rules, state.path, state.table, state.scratch
+    s = path.scalars[d]
+    if bits is not None:
+        sum_bits(bits, path, scratch, d)
+    if lists is not None:
+        sum_lists(lists, rules, path, scratch, d)
+    leaf, least = bound_set(rules, scratch.total)
+    known = table[place_of(table, s[SET_KEY1], s[SET_KEY2])]
+    s[BEST] = leaf
+    s[SPLIT] = UNSPLIT
+    s[TOTAL_WORST] = scratch.total[rules.n_losses + 1]
+    if known.key1 != 0 or known.key2 != 0:
+        least = max(least, known.low)
+        if known.up < leaf:
+            s[BEST] = known.up
+            s[SPLIT] = known.split
+    s[LEAST] = least
+    from_parent = siblings and not (d == 0 and rules.root_is_bound)
+    bound_sides(rules, path, scratch, d, least if from_parent else -INF)
+    drop_useless(rules, path, scratch, d)
+    price_splits(rules, path, scratch, d)
+
+
+@kernel
+def pairs_pay(lists, bits, path, d):
+    """Whether sums over pairs of columns cost less than the sets that they save."""
+    s = path.scalars[d]
+    if bits is not None:
+        return s[N_PLACES] * s[N_PLACES] * (WORDS_OF_A_PAIR + s[N_ROWS]) < MOST_PAIR_WORDS
+    if lists is not None:
+        return lists.pairs.size > 0 and s[N_ROWS] * lists.pair_work < MOST_PAIR_WORK
+    return False
+
+
+@kernel
+def look_ahead(lists, bits, state, d):
+    """Improve the bounds of the sides of every live column by their own splits."""
+    path, scratch = state.path, state.scratch
+    scratch.pair_low[:] = INF
+    scratch.pair_up[:] = INF
+    if bits is not None:
+        look_ahead_bits(state, bits, d)
+    if lists is not None:
+        look_ahead_lists(state, lists, d)
+    for v in range(2):
+        low, up = path.low[d, v], path.up[d, v]
+        for k in range(path.scalars[d, N_PLACES]):
+            j = path.places[d, k]
+            t = scratch.order[k]
+            low[j] = max(low[j], min(up[j], scratch.pair_low[v, t]))
+            up[j] = max(low[j], min(up[j], scratch.pair_up[v, t]))
+
+
+@kernel
 def look_up_sides(path, d, table):
     """Take over what the table knows of the sides of splits that are still open."""
-    s = path.scalars[d]
+    s, cost = path.scalars[d], path.cost[d]
     low, up = path.low[d], path.up[d]
     for j in range(s[N_PLACES]):
         t = path.places[d, j]
-        if low[0, t] + low[1, t] < min(s[BUDGET], s[BEST]):
+        if low[0, t] + low[1, t] + cost[t] < min(s[BUDGET], s[BEST]):
             for v in range(2):
                 if low[v, t] < up[v, t]:
                     known = table[place_of(table, path.key1[d, v, t], path.key2[d, v, t])]
                     if known.key1 != 0 or known.key2 != 0:
                         up[v, t] = min(up[v, t], known.up)
                         low[v, t] = min(up[v, t], max(low[v, t], known.low))
-        if up[0, t] + up[1, t] < s[BEST]:
-            s[BEST] = up[0, t] + up[1, t]
+        if up[0, t] + up[1, t] + cost[t] < s[BEST]:
+            s[BEST] = up[0, t] + up[1, t] + cost[t]
             s[SPLIT] = t
 
 
@@ -172,7 +189,7 @@ def least_two(path, d):
     one, two, best = INF, INF, -1
     for j in range(path.scalars[d, N_PLACES]):
         t = path.places[d, j]
-        v = path.low[d, 0, t] + path.low[d, 1, t]
+        v = path.low[d, 0, t] + path.low[d, 1, t] + path.cost[d, t]
         if v < one:
             two = one
             one = v
@@ -183,24 +200,18 @@ def least_two(path, d):
 
 
 @kernel
-def descend(problem, path, d, t, side):
+def descend(lists, bits, state, d, t, side):
     """Make the rows of one side of a split the set of the next level."""
+    path, rules = state.path, state.rules
     s, below = path.scalars[d], path.scalars[d + 1]
-    f = problem.feature[t]
-    cut = t - problem.offset[f]
-    c = problem.codes[f]
-    index, to = path.index[d], path.index[d + 1]
-    n = 0
-    for i in range(s[N_ROWS]):
-        r = index[i]
-        if (np.int64(c[r]) <= cut) == (side == 0):
-            to[n] = r
-            n += 1
+    if bits is not None:
+        descend_bits(bits, below, d, t, side)
+    if lists is not None:
+        descend_lists(lists, rules, s, below, d, t, side)
     for j in range(s[N_PLACES]):
         path.places[d + 1, j] = path.places[d, j]
     s[PLACE] = t
     s[SIDE] = side
-    below[N_ROWS] = n
     below[N_PLACES] = s[N_PLACES]
     below[SET_KEY1] = path.key1[d, side, t]
     below[SET_KEY2] = path.key2[d, side, t]
@@ -226,16 +237,18 @@ def keep_set(path, d, table, low, counters):
 
 
 @kernel
-def take_result(path, d, low):
+def take_result(path, d, low, siblings):
     """Use what was proved of the side of level d that was worked on, for itself and for its siblings."""
     s, child = path.scalars[d], path.scalars[d + 1]
-    lows, ups = path.low[d], path.up[d]
+    lows, ups, cost = path.low[d], path.up[d], path.cost[d]
     t, v = s[PLACE], s[SIDE]
     ups[v, t] = min(ups[v, t], child[BEST])
     lows[v, t] = min(ups[v, t], max(lows[v, t], low))
-    if ups[0, t] + ups[1, t] < s[BEST]:
-        s[BEST] = ups[0, t] + ups[1, t]
+    if ups[0, t] + ups[1, t] + cost[t] < s[BEST]:
+        s[BEST] = ups[0, t] + ups[1, t] + cost[t]
         s[SPLIT] = t
+    if not siblings:
+        return
     spare = lows[v, t] - child[TOTAL_WORST]
     for j in range(s[N_PLACES]):
         u = path.places[d, j]
@@ -246,14 +259,17 @@ def take_result(path, d, low):
                 lows[side, u] = min(bound, ups[side, u])
 
 
-@kernel(takes=(RowSetProblem, Path, known_1d, SumScratch, i8, i8, i8, long_1d, long_1d))
-def search_row_sets(problem, path, table, scratch, budget, slack, most, counters, control):
-    """Work on the root for about ``most`` rows summed up; returns its bound and the cost of its best tree.
+@kernel(takes=(Lists, Bits, SearchState, i8, i8, i8, long_1d, long_1d))
+def search_row_sets(lists, bits, state, budget, slack, most, counters, control):
+    """Work on the root for about ``most`` units of work; returns its bound and the cost of its best tree.
 
-    Trees that cost ``budget`` or more are of no interest: work ends when the bound gets there. The root's rows stand at
-    level 0 of the path. Every level closes with the bounds it has when the work is done, the table is full, or the stop
-    flag is raised; the next call goes on where the table says.
+    Trees that cost ``budget`` or more are of no interest: work ends when the bound gets there. The root's set stands at
+    level 0. Every level closes with the bounds it has when the work is done, the table is full, or the stop flag is
+    raised; the next call goes on where the table says.
     """
+    rules, path, table = state.rules, state.path, state.table
+    siblings = rules.n_minima == 0 and rules.mass == 0 and control[SIMILAR] != 0
+    ahead = rules.mass == 0 and control[LOOK_AHEAD] != 0
     d = 0
     fresh = True
     path.scalars[0, BUDGET] = budget
@@ -264,8 +280,11 @@ def search_row_sets(problem, path, table, scratch, budget, slack, most, counters
         if fresh:
             fresh = False
             counters[ENTERED] += 1
-            counters[SUMMED] += s[N_ROWS] * s[N_PLACES]
-            enter_set(problem, path, d, table, scratch)
+            counters[SUMMED] += s[N_ROWS] * s[N_PLACES] + WORK_OF_A_SPLIT * s[N_PLACES]
+            enter_set(lists, bits, state, d, siblings)
+            if ahead and s[LEAST] < min(s[BUDGET], s[BEST]) and pairs_pay(lists, bits, path, d):
+                counters[SUMMED] += s[N_PLACES] * s[N_PLACES] * (1 + s[N_ROWS] // 8)
+                look_ahead(lists, bits, state, d)
             look_up_sides(path, d, table)
         one, two, t = least_two(path, d)
         bound = max(one, s[LEAST])
@@ -275,8 +294,8 @@ def search_row_sets(problem, path, table, scratch, budget, slack, most, counters
             low, up = path.low[d], path.up[d]
             side = 0 if up[0, t] - low[0, t] >= up[1, t] - low[1, t] else 1
             limit = min(min(s[BUDGET], s[BEST]), max(two, bound) + slack)
-            path.scalars[d + 1, BUDGET] = limit - low[1 - side, t]
-            descend(problem, path, d, t, side)
+            path.scalars[d + 1, BUDGET] = limit - low[1 - side, t] - path.cost[d, t]
+            descend(lists, bits, state, d, t, side)
             d += 1
             fresh = True
             continue
@@ -285,4 +304,4 @@ def search_row_sets(problem, path, table, scratch, budget, slack, most, counters
         if d == 0:
             return bound, s[BEST]
         d -= 1
-        take_result(path, d, bound)
+        take_result(path, d, bound, siblings)
