@@ -1,6 +1,6 @@
 """Depth three and four over continuous columns beside ConTree: nearly separable tables, and many classes.
 
-    python benchmarks/depth_four.py [--time-limit 120] [--repeats 3] [--data ../shared/data/classification] [--only bank]
+    python benchmarks/depth_four.py [--time-limit 120] [--repeats 3] [--data FOLDER] [--only bank]
 
 One core, whole fits with binning, kernels warm, all thresholds, no leaf penalty. Processor seconds, the median of the
 repeats, ours and ConTree's in turn in one process.
