@@ -41,10 +41,10 @@ def small_problem(rng):
     X, y = planted(rng, n, p, K, int(rng.integers(0, 4)))
     weights = rng.integers(1, 6, n) if rng.random() < 0.5 else np.ones(n, np.int64)
     losses = weights[:, None] * (y[:, None] != np.arange(K))
-    ours: dict = {"max_depth": int(rng.integers(3, 6))}
+    ours: dict = {"max_depth": int(rng.integers(3, 7))}
     theirs = dict(ours)
     if rng.random() < 0.4:
-        ours["leaf_penalty"] = theirs["penalty"] = int(rng.integers(1, 3))
+        ours["leaf_penalty"] = theirs["penalty"] = int(rng.integers(1, 4))
     if rng.random() < 0.3:
         ours["min_leaf"] = theirs["min_leaf"] = 2
     if rng.random() < 0.2:

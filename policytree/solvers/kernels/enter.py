@@ -180,7 +180,7 @@ def enter(levels, level, rules, memory, counters, control, special):
                 node.cut_off_bound = min(node.cut_off_bound, floor + (max(leaves, 3) + 1) * penalty)
                 node.useful_depth = depth if depth <= 3 else node.depth
     node.to_try = 0
-    if depth == 3 and level > 0 and control[SIMILAR] != 0 and node.best > node.budget:
+    if depth == node.depth == 3 and level > 0 and control[SIMILAR] != 0 and node.best > node.budget:
         more = (node.best - node.budget) // MARGIN
         node.budget += more
         if inherits:
