@@ -343,10 +343,10 @@ def test_warming_up_takes_all_that_python_may_call():
         assert len(inspect.signature(kernel.py_func).parameters) == len(next(iter(kernel.takes.values())))
 
 
-@given(bins=st.lists(st.integers(1, 400), max_size=6), n=st.integers(0, 2000))
-def test_plain_kernels_are_chosen_only_where_tables_always_pay(bins, n):
+@given(bins=st.lists(st.integers(1, 400), max_size=6), n=st.integers(0, 2000), signed=st.booleans())
+def test_plain_kernels_are_chosen_only_where_tables_always_pay(bins, n, signed):
     """A node below the root has at most as many codes of every feature, and any number of rows."""
-    if not compilation.is_long(np.array(bins, dtype=np.int64)):
+    if not compilation.is_long(np.array(bins, dtype=np.int64), signed):
         for one, other in itertools.combinations(bins, 2):
             for fewer in (1, 2, 7):
-                assert table_pays.py_func(max(one // fewer, 1), other, n)
+                assert table_pays.py_func(max(one // fewer, 1), other, n, signed)

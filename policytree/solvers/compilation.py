@@ -27,7 +27,7 @@ from policytree.solvers.kernels import (
 from policytree.solvers.kernels import long_pairs as long_features
 from policytree.solvers.kernels import sweep_tables as sweeps
 from policytree.solvers.kernels.compiling import Kernel, compile_kernels
-from policytree.solvers.kernels.pair_tables import ROOM
+from policytree.solvers.kernels.pair_tables import ROOM, ROOM_OF_PLANES
 from policytree.solvers.kernels.two_valued import FEWEST
 from policytree.solvers.one_feature import one_feature_applies
 from policytree.solvers.row_prices import row_prices_apply
@@ -57,7 +57,7 @@ ONE_FEATURE = (merging.add_columns, intervals.add_leaf)
 Needed = list[tuple[tuple[Kernel, ...], str]]  # kernels, and which version of them
 
 
-def is_long(bins: np.ndarray) -> bool:
+def is_long(bins: np.ndarray, signed: bool = False) -> bool:
     """Whether a node may have a pair of features with more codes than a table pays for, however few its rows.
 
     Below the root codes only become fewer, and with them the two sides of :func:`table_pays` for no rows at all: what
@@ -66,12 +66,18 @@ def is_long(bins: np.ndarray) -> bool:
     if len(bins) < 2:
         return False
     second, first = np.sort(bins)[-2:]
-    return bool(first * second > ROOM * (first + second))
+    return bool(first * second > (ROOM if signed else ROOM_OF_PLANES) * (first + second))
 
 
-def is_special(bins: np.ndarray) -> bool:
+def is_special(problem: Problem) -> bool:
     """Whether the search needs more than tables: blocks for two-valued features, or strips for long ones."""
-    return int(np.count_nonzero(bins == 2)) >= FEWEST or is_long(bins)
+    bins = problem.data.n_bins
+    return int(np.count_nonzero(bins == 2)) >= FEWEST or is_long(bins, is_signed(problem))
+
+
+def is_signed(problem: Problem) -> bool:
+    """Whether one signed loss is all there is: two actions, and no rows that are counted in leaves."""
+    return problem.losses.shape[1] == 2 and problem.min_leaf <= 1 and problem.min_leaf_per_arm == 0
 
 
 def needed_kernels(problem: Problem, block_kind: np.dtype | None) -> Needed:
@@ -90,11 +96,11 @@ def needed_kernels(problem: Problem, block_kind: np.dtype | None) -> Needed:
     needed: Needed = [(ALWAYS, "")]
     if depth is not None and depth < 2 and not deep:
         return needed
-    kind = SPECIAL if is_special(bins) else PLAIN
+    kind = SPECIAL if is_special(problem) else PLAIN
     needed += [(TWO_LEVELS, kind)]
     if block_kind is not None:
         return [*needed, (PAIRS + PAIRS_DEEP * (depth > 3), block_kind.name)]
-    if is_long(bins):
+    if is_long(bins, is_signed(problem)):
         needed += [(LONG, "")]
     if deep:
         needed += [(DEEPER, kind)]

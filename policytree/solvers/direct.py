@@ -97,7 +97,7 @@ def _solve(problem: Problem, limits: SearchLimits, control: np.ndarray, merge: b
     if one_feature_applies(problem):
         return solve_one_feature(problem, fixed, clock)
     refuse_memory(problem, limits)
-    node = prepare(problem, fixed, merge, special=is_special(problem.data.n_bins))
+    node = prepare(problem, fixed, merge, special=is_special(problem))
     leaf, floor = node.leaf()
     if leaf >= FEASIBLE:
         return leaf_only(problem, fixed, Status.INFEASIBLE, clock.seconds())

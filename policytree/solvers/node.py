@@ -9,7 +9,7 @@ import numpy as np
 from policytree.exceptions import InputError
 from policytree.solvers.fixed_point import FixedPoint
 from policytree.solvers.kernels.depth_two import FirstSplits, Found, short_pairs
-from policytree.solvers.kernels.layout import OPEN, Rows, Rules
+from policytree.solvers.kernels.layout import INF, OPEN, Rows, Rules
 from policytree.solvers.kernels.long_pairs import long_pairs
 from policytree.solvers.kernels.rows_of_nodes import Packed, pack_rows
 from policytree.solvers.kernels.sums import best_one_split, node_sums
@@ -131,7 +131,7 @@ def depth_two(node: Node, leaves: int, control: np.ndarray) -> tuple[Found, bool
     first = FirstSplits(*np.empty((2, len(node.bins)), np.int64))
     best, finished, any_long, work = short_pairs(node.rows, node.rules, leaves, first, control, node.special)
     if finished and any_long:
-        best, finished = long_pairs(node.rows, node.rules, leaves, first, work, best, control)
+        best, _, finished = long_pairs(node.rows, node.rules, leaves, first, work, best, INF, control)
     return best, finished, first
 
 

@@ -56,7 +56,8 @@ class Stack:
         p, n = node.codes.shape
         cached, sides = Stack._rows_kept(node, useful)
         deep = cached * (SOLVED.itemsize + 64) + sides * SIDE.itemsize
-        return max(useful - 1, 2) * n * (2 * p + 8 * len(node.rows.planes) + 4) + deep
+        inner = 32 * max(useful - 1, 2) * int(node.rows.offset[-1]) if useful > 3 else 0
+        return max(useful - 1, 2) * n * (2 * p + 8 * len(node.rows.planes) + 4) + deep + inner
 
     @staticmethod
     def _rows_kept(node: Node, useful: int) -> tuple[int, int]:
@@ -83,7 +84,7 @@ class Stack:
         root["phase"], root["rows"], root["features"] = FEATURE, n, p
         root["depth"] = root["useful_depth"] = depth
         root["leaves"] = self.leaf_limit if self.leaf_limit < 2 ** min(depth, 40) else UNLIMITED
-        root["budget"] = root["best"] = budget
+        root["budget"] = root["enough"] = root["best"] = budget
         root["to_try"], root["split_bound"] = 1, INF
         most = PROBES if first else NO_LIMIT
         advance(0, levels, node.rules, most, self.tables, self.memory, self.counters, flag, node.special)
@@ -117,4 +118,5 @@ def _empty_levels(node: Node, useful: int) -> Levels:
     return Levels(
         np.zeros(levels, NODE), codes, planes, bins, offset, groups, columns, cuts, np.empty((levels, n), np.int32),
         ends, left, right, least, most, order, first_values, first_cuts, tree, first_tree,
+        np.full((levels, 4), -1), np.empty((levels, 2, 2, places if useful > 3 else 0), np.int64),
     )  # fmt: skip

@@ -23,17 +23,19 @@ def _columns(values, rng):
     return X
 
 
-def _losses(weights, X, rng):
+def _losses(weights, X, rng, K=2):
     """Integers, so that brute force is exact; real weights stand for themselves where sums need more than 30 bits."""
     signal = (X[:, 0] > N / 3) ^ (X[:, 1] > N / 2)
     label = np.where(rng.random(N) < 0.2, ~signal, signal).astype(np.int64)
+    label += np.where(rng.random(N) < 0.4, rng.integers(0, K - 1, N), 0)
     size = {
         "classes": np.ones(N, np.int64),
         "small": rng.integers(0, 4, N),
         "medium": rng.integers(1, 1000, N),
         "large": rng.integers(1, 1 << 45, N),
     }[weights]
-    return size[:, None] * (label[:, None] != np.arange(2))
+    losses = size[:, None] * (label[:, None] != np.arange(K))
+    return losses + rng.integers(-3, 4, (N, K)) if weights == "small" and K > 2 else losses
 
 
 LIMITS = {
@@ -42,16 +44,14 @@ LIMITS = {
     "three leaves": {"max_leaf_nodes": 3},
     "costs": {"column_costs": np.array([1, 0, 2]), "penalty": 1},
     "counts": {"min_leaf": 15},
+    "arms": {"min_leaf_per_arm": 6, "max_leaf_nodes": 3},
 }
 
 
-@pytest.mark.parametrize("values", ["distinct", "ties", "mixed"])
-@pytest.mark.parametrize("weights", ["classes", "small", "medium", "large"])
-@pytest.mark.parametrize("limits", LIMITS)
-def test_depth_two_equals_brute_force(values, weights, limits, rng):
-    X = _columns(values, rng)
-    losses = _losses(weights, X, rng)
+def _check(losses, limits, X, rng):
     settings = dict(LIMITS[limits])
+    if limits == "arms":
+        settings["arms"] = rng.integers(0, losses.shape[1], N)
     codes = np.stack([np.unique(x, return_inverse=True)[1] for x in X.T], axis=1)
     optimum = oracles.best_objective_fast(codes, losses, max_depth=2, **settings)
     settings["leaf_penalty"] = settings.pop("penalty", 0.0)
@@ -59,3 +59,20 @@ def test_depth_two_equals_brute_force(values, weights, limits, rng):
     solution = solve_direct(Problem(bin_matrix(X), losses.astype(float), max_depth=2, **settings))
     assert solution.objective == pytest.approx(optimum, rel=1e-15)  # a number of 53 bits
     assert solution.lower_bound == solution.objective
+
+
+@pytest.mark.parametrize("values", ["distinct", "ties", "mixed"])
+@pytest.mark.parametrize("weights", ["classes", "small", "medium", "large"])
+@pytest.mark.parametrize("limits", LIMITS)
+def test_depth_two_equals_brute_force(values, weights, limits, rng):
+    X = _columns(values, rng)
+    _check(_losses(weights, X, rng), limits, X, rng)
+
+
+@pytest.mark.parametrize("K", [3, 6])
+@pytest.mark.parametrize("weights", ["classes", "small", "large"])
+@pytest.mark.parametrize("limits", LIMITS)
+def test_depth_two_with_more_actions_equals_brute_force(K, weights, limits, rng):
+    values = "ties" if limits in ("none", "counts") else "mixed"
+    X = _columns(values, rng)
+    _check(_losses(weights, X, rng, K), limits, X, rng)

@@ -9,6 +9,8 @@
     first_splits     what each first split is worth, given the best second ones
     cut_bounds       bounds of all cuts of a feature from a few ("similar support")
     strips           second splits by long features: 32 first cuts side by side
+    class_code       one pass over rows of any number of actions, in vectors
+    class_strips     the same for more than two actions, or with counted rows
     depth_two        the best tree of depth two from tables
     live_cuts        the cuts of a long feature that no bound has refuted
     long_pairs       the best tree of depth two with long features
@@ -19,6 +21,7 @@
     subset_cache     what is known of sets of rows
     rows_of_nodes    the rows of a node, handed on to its children
     levels           the search stack, and the steps that change one level
+    inner_bounds     what one cut's sides hand on to the next cut's
     enter            a node is solved outright, or its features are put in order
     search           depth three and more: depth first through features and cuts
     block_layout     two actions and two-valued columns: words and tuples
@@ -55,6 +58,8 @@ ORDER = (
     "first_splits",
     "cut_bounds",
     "strips",
+    "class_code",
+    "class_strips",
     "depth_two",
     "live_cuts",
     "long_pairs",
@@ -65,6 +70,7 @@ ORDER = (
     "subset_cache",
     "rows_of_nodes",
     "levels",
+    "inner_bounds",
     "enter",
     "search",
     "block_layout",

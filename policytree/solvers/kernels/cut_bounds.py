@@ -20,31 +20,53 @@ from policytree.solvers.kernels.sums import two_leaves
 
 
 @kernel(separate=True)
+def row_values(rows, rules, dearest):
+    """What every row costs at least, and at most where a path pays ``dearest`` for its splits."""
+    planes, P = rows.planes, rules.n_losses
+    mass = P + len(rules.minima)
+    low = np.empty(rows.n, np.int64)
+    high = np.empty(rows.n, np.int64)
+    for i in range(rows.n):
+        low[i] = min(0, planes[0, i]) if P > 0 else 0
+        high[i] = max(0, planes[0, i]) if P > 0 else 0
+    for k in range(1, P):
+        for i in range(rows.n):
+            low[i] = min(low[i], planes[k, i])
+            high[i] = max(high[i], planes[k, i])
+    if dearest > 0:
+        for i in range(rows.n):
+            high[i] += dearest * planes[mass, i]
+    return low, high
+
+
+@kernel(separate=True)
+def cumulate_values(c, B, n, values, bounds, o):
+    """Cumulate what rows with the codes c cost, into bounds.least, bounds.most from o on."""
+    low, high = values
+    least, most = bounds.least, bounds.most
+    for t in range(o, o + B):
+        least[t] = 0
+        most[t] = 0
+    for i in range(n):
+        t = o + np.int64(c[i])
+        least[t] += low[i]
+        most[t] += high[i]
+    x = np.int64(0)
+    y = np.int64(0)
+    for t in range(o, o + B):
+        x += least[t]
+        y += most[t]
+        least[t] = x
+        most[t] = y
+
+
+@kernel(separate=True)
 def row_bounds(rows, rules, f, dearest, bounds, o):
     """Cumulated least and largest value of the rows with each code of f, into bounds.least, bounds.most from o on.
 
     ``dearest``: the largest sum of prices on a path below, which rows may have to pay as well.
     """
-    planes, P, least, most = rows.planes, rules.n_losses, bounds.least, bounds.most
-    c = rows.codes[f]
-    B = rows.bins[f]
-    mass = P + len(rules.minima)
-    for t in range(o, o + B):
-        least[t] = 0
-        most[t] = 0
-    for i in range(rows.n):
-        x = 0
-        y = 0
-        for k in range(P):
-            x = min(x, planes[k, i])
-            y = max(y, planes[k, i])
-        if dearest > 0:
-            y += dearest * planes[mass, i]
-        least[o + np.int64(c[i])] += x
-        most[o + np.int64(c[i])] += y
-    for t in range(o + 1, o + B):
-        least[t] += least[t - 1]
-        most[t] += most[t - 1]
+    cumulate_values(rows.codes[f], rows.bins[f], rows.n, row_values(rows, rules, dearest), bounds, o)
 
 
 @kernel(separate=True)

@@ -32,12 +32,10 @@ from policytree.solvers.kernels.layout import (
     long_1d,
     long_3d,
 )
-from policytree.solvers.kernels.pair_tables import TableScratch, fill_and_scan, table_pays
+from policytree.solvers.kernels.pair_tables import TableScratch, fill_and_scan, is_signed, table_pays
 from policytree.solvers.kernels.strips import STRIP
 from policytree.solvers.kernels.sums import costly, node_sums, round_planes, rounded_sums
 from policytree.solvers.kernels.two_valued import block_scratch, block_size, make_block, scan_block
-
-CHOSEN = 8  # cuts of a long feature in one table
 
 
 class FirstSplits(NamedTuple):
@@ -60,7 +58,7 @@ class PairWork(NamedTuple):
 
     rounded: Rounded
     sums: int_2d  # cumulated, of single features
-    splits: SecondSplits  # behind the features' places: of chosen cuts only, and a place for what is not read
+    splits: SecondSplits  # behind the features' places: of chosen cuts only
     own: OwnSplits
     tables: TableScratch
     exact: long_3d
@@ -68,24 +66,20 @@ class PairWork(NamedTuple):
 
 
 @kernel
-def find_long(rows, long):
+def find_long(rows, rules, long):
     """Mark the features of pairs that are too long for a table; returns the cells of the largest table."""
     bins = rows.bins
     cells = 1
-    widest = 1
-    any_long = False
     for f in range(len(bins)):
         long[f] = False
     for f in range(len(bins)):
-        widest = max(widest, bins[f])
         for g in range(f + 1, len(bins)):
-            if table_pays(bins[f], bins[g], rows.n):
+            if table_pays(bins[f], bins[g], rows.n, is_signed(rules)):
                 cells = max(cells, bins[f] * bins[g])
             else:
                 long[f] = True
                 long[g] = True
-                any_long = True
-    return max(cells, (CHOSEN + 1) * widest) if any_long else cells
+    return cells
 
 
 @kernel(separate=True)
@@ -95,9 +89,9 @@ def prepare_pairs(rows, rules, widest, n_block):
     S, J, K = rows.offset[p], len(rules.prices), rules.n_losses + len(rules.minima)
     n_sums = K + (1 if costly(rules) else 0)
     long = np.empty(p, np.bool_)
-    cells = find_long(rows, long)
+    cells = find_long(rows, rules, long)
     rounded = round_planes(rows, rules)
-    end = J * (S + STRIP) + widest
+    end = J * (S + STRIP)
     return PairWork(
         rounded,
         rounded_sums(rows, rounded),
@@ -122,7 +116,7 @@ def fill_tables(rows, rules, work, n_block, control):
             B = bins[f]
             if n_block > 0 and B == 2 and bins[g] == 2:
                 continue
-            if table_pays(B, bins[g], rows.n) and (bins[g] > B or (bins[g] == B and f < g)):
+            if table_pays(B, bins[g], rows.n, is_signed(rules)) and (bins[g] > B or (bins[g] == B and f < g)):
                 fill_and_scan(rows.codes[f], B, rows.codes[g], bins[g], work.rounded, rules, work.tables, work.splits,
                               groups[g] * S + offset[f], groups[f] * S + offset[g])  # fmt: skip
     return True

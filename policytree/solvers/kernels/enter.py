@@ -9,11 +9,16 @@ Symbols: see layout.py and levels.py.
 """
 
 from policytree.solvers.kernels.compiling import kernel
-from policytree.solvers.kernels.layout import CACHE, HITS, INF, TWO, UNLIMITED
+from policytree.solvers.kernels.inner_bounds import inherited_bound, shares_inner, side_being_solved
+from policytree.solvers.kernels.layout import CACHE, FEASIBLE, HITS, INF, SIMILAR, TWO, UNLIMITED
 from policytree.solvers.kernels.levels import DONE, ENTER, FEATURE, NOT_SEARCHED, first_at, rows_at
 from policytree.solvers.kernels.long_pairs import depth_two
 from policytree.solvers.kernels.subset_cache import look_up, size_key
 from policytree.solvers.kernels.sums import best_one_split, node_sums
+
+# Depth three is refuted by more than is needed, since that says more of other cuts: one part in so many of what lies
+# between the need and the best tree of depth two.
+MARGIN = 4
 
 
 @kernel
@@ -24,7 +29,7 @@ def recall(levels, level, memory, size):
     if h < 0:
         return False
     known = memory.solved[h]
-    if known.length == 0 and known.value < node.budget:
+    if known.length == 0 and known.value < node.enough:
         return False
     node.best = known.value
     node.tree_length = known.length
@@ -58,12 +63,23 @@ def take_one_split(levels, level, rules):
 
 @kernel(separate=True)
 def take_two_splits(levels, level, rules, control, special):
-    """Solve a node for depth two, for good or to begin with; False if stopped."""
+    """Solve a node for depth two, for good or to begin with; False if stopped.
+
+    For good, a bound does where it is enough. To begin with, any good tree and an order of the features do, unless a
+    leaf's penalty makes the exact value say how deep trees need to be.
+    """
     node = levels.nodes[level]
     rows = rows_at(levels, level)
-    best, finished = depth_two(rows, rules, node.leaves, first_at(levels, level), control, special)
+    enough = node.enough
+    if node.useful_depth > 2:
+        enough = INF if rules.penalty > 0 else -INF
+    best, bound, finished = depth_two(rows, rules, node.leaves, enough, first_at(levels, level), control, special)
     if not finished:
         return False
+    if bound < best.value and node.useful_depth == 2:
+        node.best = bound
+        node.tree_length = 0
+        return True
     node.best = best.value
     if best.feature >= 0:
         tree = levels.tree[level]
@@ -130,6 +146,21 @@ def enter(levels, level, rules, memory, counters, control, special):
     if control[CACHE] != 0 and recall(levels, level, memory, size_key(depth, node.leaves)):
         counters[HITS] += 1
         return DONE
+    inherits = level > 0 and depth == 3 and control[SIMILAR] != 0 and shares_inner(levels, level - 1)
+    if inherits:
+        known = min(leaf, inherited_bound(levels, level))
+        if known >= node.budget:
+            node.best = known
+            node.tree_length = 0
+            return DONE
+        if penalty == 0 and known > -FEASIBLE:  # all features are known from a neighbour: no need to order them
+            node.useful_depth = depth
+            node.budget += levels.inner_at[level - 1, 2 + side_being_solved(levels.nodes[level - 1])]
+            node.to_try = node.features
+            for f in range(node.features):
+                levels.order[level, f] = f
+                levels.first_cuts[level, f] = -1
+            return FEATURE
     if penalty > 0:  # depth is less than the number of leaves
         leaves = payable_leaves(min(node.budget, leaf), floor, penalty)
         if leaves - 1 < depth:
@@ -149,6 +180,11 @@ def enter(levels, level, rules, memory, counters, control, special):
                 node.cut_off_bound = min(node.cut_off_bound, floor + (max(leaves, 3) + 1) * penalty)
                 node.useful_depth = depth if depth <= 3 else node.depth
     node.to_try = 0
+    if depth == node.depth == 3 and level > 0 and control[SIMILAR] != 0 and node.best > node.budget:
+        more = (node.best - node.budget) // MARGIN
+        node.budget += more
+        if inherits:
+            levels.inner_at[level - 1, 2 + side_being_solved(levels.nodes[level - 1])] = more
     if depth <= 2:
         if node.best >= node.budget and node.cut_off_bound < node.best:
             node.best = node.cut_off_bound

@@ -47,6 +47,7 @@ codes_2d = types.uint16[:, ::1]
 codes_3d = types.uint16[:, :, ::1]
 int_1d, int_2d, int_3d = types.int32[::1], types.int32[:, ::1], types.int32[:, :, ::1]
 long_1d, long_2d, long_3d = types.int64[::1], types.int64[:, ::1], types.int64[:, :, ::1]
+long_4d = types.int64[:, :, :, ::1]
 flags_1d = types.boolean[::1]
 #: None, or 1 where nodes may have features with a way of their own: two-valued ones, and ones too long for tables. The
 #: kernels are compiled for each apart, without these ways where nothing needs them.
@@ -120,6 +121,7 @@ NODE = np.dtype(
         ("useful_depth", np.int64),  # largest depth that can pay
         ("leaves", np.int64),  # largest number of leaves
         ("budget", np.int64),  # what the node is of use below
+        ("enough", np.int64),  # a bound that refutes it, though its exact value would say more of other cuts
         ("best", np.int64),  # value of the best tree so far; a lower bound if it has no tree
         ("tree_length", np.int64),
         ("to_try", np.int64),  # features to try: 0 if none is needed; see levels.NOT_SEARCHED

@@ -35,6 +35,7 @@ from policytree.solvers.kernels.layout import (
     int_2d,
     long_2d,
     long_3d,
+    long_4d,
     nodes_1d,
 )
 from policytree.solvers.kernels.rows_of_nodes import Packed, order_rows, pack_rows
@@ -68,6 +69,9 @@ class Levels(NamedTuple):
     first_cuts: long_2d
     tree: long_3d  # (column, cut) in preorder: the best so far
     first_tree: long_3d  # of the side that was solved first
+    inner_at: long_2d  # (levels, 4): for which cut each side's inner bounds hold (-1: none), and how much more than
+    # needed each side is refuted by; see inner_bounds.py
+    inner: long_4d  # (levels, 2, 2, places of the problem)
 
 
 @kernel
@@ -151,7 +155,8 @@ def push_child(levels, level, side):
     elif node.leaves != UNLIMITED:
         child.leaves = node.share if side == LEFT_SIDE else node.leaves - node.share
     child.depth = node.useful_depth if node.useful_depth == UNLIMITED else node.useful_depth - 1
-    child.budget = INF if min(child.depth, child.leaves - 1) <= 2 else budget_of(node) - other
+    child.enough = budget_of(node) - other
+    child.budget = INF if min(child.depth, child.leaves - 1) <= 2 else child.enough
     child.share = 0
     child.paid = 0
     child.phase = ENTER

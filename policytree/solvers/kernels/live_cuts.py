@@ -3,7 +3,7 @@
 Of a feature with thousands of cuts, a few are solved at a time and the others are refuted by similar support (see
 cut_bounds.py). The list of those left is short after the first round, so that later rounds look at live cuts only.
 
-Cost: one step for every cut in the first round, for every live cut after that.
+Cost: one step for every cut of a gap between chosen cuts that is not refuted whole, later for every live cut.
 Symbols: o is where the feature's places begin.
 """
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from policytree.solvers.kernels.compiling import kernel
-from policytree.solvers.kernels.layout import INF, Bounds, int_1d, long_1d
+from policytree.solvers.kernels.layout import Bounds, int_1d, long_1d
 
 
 class LiveCuts(NamedTuple):
@@ -21,6 +21,7 @@ class LiveCuts(NamedTuple):
     cuts: int_1d
     bounds: Bounds  # left, right: by place in the list; least, most: by code
     count: long_1d  # of every feature; -1: all, and none was solved yet
+    dropped: long_1d  # of every feature, the least bound of the cuts that were dropped
 
 
 class Chosen(NamedTuple):
@@ -41,48 +42,75 @@ def choose_first(bounds, o, cuts, limit, chosen):
     total = most[o + cuts] - least[o + cuts]
     t = 0
     for j in range(n):
-        while t < cuts - n + j and (most[o + t] - least[o + t]) * (n + 1.0) < total * (j + 1.0):
-            t += 1
+        end = cuts - n + j
+        while t < end:  # mass grows with the cut
+            middle = (t + end) // 2
+            if (most[o + middle] - least[o + middle]) * (n + 1.0) < total * (j + 1.0):
+                t = middle + 1
+            else:
+                end = middle
         chosen[j] = t
         t += 1
     return n
 
 
 @kernel
-def list_live(live, o, cuts, chosen, n, rules, budget, similar):
-    """List the cuts that the values of the n chosen ones do not refute; returns how many they are."""
+def bound_between(bounds, o, cuts, chosen, n, j, rules, similar):
+    """A bound of all cuts between the chosen ones j - 1 and j: the left side holds that of the first, and so on."""
+    least = bounds.least
+    if not similar or len(rules.minima) > 0:
+        return least[o + cuts] + 2 * rules.penalty
+    s = o + chosen.cuts[j - 1] if j > 0 else o
+    e = o + chosen.cuts[j] if j < n else o + cuts
+    x = chosen.left[j - 1] - least[s] if j > 0 else rules.penalty
+    y = chosen.right[j] + least[e] if j < n else least[e] + rules.penalty
+    return x + y
+
+
+@kernel
+def list_live(live, f, o, cuts, chosen, n, rules, budget, similar):
+    """List the cuts that the values of the n chosen ones do not refute; returns how many they are.
+
+    Cuts between two chosen ones are looked at one by one only if the bound of them all is below the budget.
+    """
     left, right, least, most = live.bounds
     constrained = len(rules.minima) > 0
     alive = 0
-    j = 0  # the next chosen cut
-    left_before, right_before = -INF, -INF
-    for t in range(cuts):
-        if j < n and t == chosen.cuts[j]:
-            j += 1
-            left_before, right_before = chosen.left[j - 1], chosen.right[j - 1]
+    for j in range(n + 1):
+        first = chosen.cuts[j - 1] + 1 if j > 0 else 0
+        end = chosen.cuts[j] if j < n else cuts
+        if first == end:
             continue
-        x = least[o + t] + rules.penalty
-        y = least[o + cuts] - least[o + t] + rules.penalty
-        if similar:
-            if j > 0:
-                s = o + chosen.cuts[j - 1]
-                y = max(y, right_before - (most[o + t] - most[s]))
-                if not constrained:
-                    x = max(x, left_before + least[o + t] - least[s])
-            if j < n:
-                s = o + chosen.cuts[j]
-                x = max(x, chosen.left[j] - (most[s] - most[o + t]))
-                if not constrained:
-                    y = max(y, chosen.right[j] + least[s] - least[o + t])
-        live.cuts[o + alive] = t
-        left[o + alive] = x
-        right[o + alive] = y
-        alive += x + y < budget
+        together = bound_between(live.bounds, o, cuts, chosen, n, j, rules, similar)
+        if together >= budget:
+            live.dropped[f] = min(live.dropped[f], together)
+            continue
+        for t in range(first, end):
+            x = least[o + t] + rules.penalty
+            y = least[o + cuts] - least[o + t] + rules.penalty
+            if similar:
+                if j > 0:
+                    s = o + chosen.cuts[j - 1]
+                    y = max(y, chosen.right[j - 1] - (most[o + t] - most[s]))
+                    if not constrained:
+                        x = max(x, chosen.left[j - 1] + least[o + t] - least[s])
+                if j < n:
+                    s = o + chosen.cuts[j]
+                    x = max(x, chosen.left[j] - (most[s] - most[o + t]))
+                    if not constrained:
+                        y = max(y, chosen.right[j] + least[s] - least[o + t])
+            if x + y >= budget:
+                live.dropped[f] = min(live.dropped[f], x + y)
+                continue
+            live.cuts[o + alive] = t
+            left[o + alive] = x
+            right[o + alive] = y
+            alive += 1
     return alive
 
 
 @kernel
-def choose_live(live, o, n, budget, limit, chosen):
+def choose_live(live, f, o, n, budget, limit, chosen):
     """Keep of the n listed cuts what no bound refutes, and choose up to ``limit`` of it, spread by mass.
 
     Returns how many are chosen and how many are live.
@@ -102,6 +130,8 @@ def choose_live(live, o, n, budget, limit, chosen):
             if t > o:
                 w -= most[t - 1] - least[t - 1]
             mass += max(w, 1)
+        else:
+            live.dropped[f] = min(live.dropped[f], x + y)
     n = 0
     seen = 0
     for j in range(o, alive):

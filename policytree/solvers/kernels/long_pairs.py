@@ -1,8 +1,8 @@
 """Depth two where a first feature has so many codes that tables over pairs do not pay.
 
-A few cuts of the feature are solved at a time: for two actions 32 side by side in one pass over sorted rows
-(strips.py), otherwise by a table with one column for each chosen cut. What lies between is refuted by similar support
-(live_cuts.py), until no cut is left.
+32 cuts of the feature are solved at a time, side by side in one pass over sorted rows (strips.py; class_strips.py for
+more than two actions or counted rows). What lies between is refuted by similar support (live_cuts.py), until no cut is
+left.
 
 Cost: rounds x features x n; three or four rounds are usual.
 Symbols: see layout.py.
@@ -10,13 +10,14 @@ Symbols: see layout.py.
 
 import numpy as np
 
+from policytree.solvers.kernels.class_strips import make_class_strips, scan_classes
 from policytree.solvers.kernels.compiling import kernel
-from policytree.solvers.kernels.cut_bounds import row_bounds
-from policytree.solvers.kernels.depth_two import CHOSEN, FirstSplits, Found, PairWork, short_pairs
-from policytree.solvers.kernels.first_splits import exact_value, second_split, split_by_itself
-from policytree.solvers.kernels.layout import FEASIBLE, FORBIDDEN, INF, SIMILAR, STOP, Bounds, Rows, Rules, i8, long_1d
+from policytree.solvers.kernels.cut_bounds import cumulate_values, row_values
+from policytree.solvers.kernels.depth_two import FirstSplits, Found, PairWork, short_pairs
+from policytree.solvers.kernels.first_splits import exact_value, second_split
+from policytree.solvers.kernels.layout import FEASIBLE, INF, SIMILAR, STOP, Bounds, Rows, Rules, i8, long_1d
 from policytree.solvers.kernels.live_cuts import Chosen, LiveCuts, choose_first, choose_live, list_live, spread_live
-from policytree.solvers.kernels.pair_tables import fill_and_scan, table_pays
+from policytree.solvers.kernels.pair_tables import is_signed
 from policytree.solvers.kernels.strips import STRIP, make_strips, scan_strips
 from policytree.solvers.kernels.sums import costly, two_leaves
 
@@ -26,11 +27,12 @@ def room_for_cuts(rows, rules, long, limit):
     """Empty lists of live cuts of all long features, with what rows may come to, and of chosen ones."""
     p = len(rows.bins)
     S = rows.offset[p]
-    bounds = Bounds(np.empty(S, np.int64), np.empty(S, np.int64), np.zeros(S, np.int64), np.zeros(S, np.int64))
-    live = LiveCuts(np.empty(S, np.int32), bounds, np.full(p, -1, np.int64))
+    bounds = Bounds(np.empty(S, np.int64), np.empty(S, np.int64), np.empty(S, np.int64), np.empty(S, np.int64))
+    live = LiveCuts(np.empty(S, np.int32), bounds, np.full(p, -1, np.int64), np.full(p, INF, np.int64))
+    values = row_values(rows, rules, rules.prices[len(rules.prices) - 1])
     for f in range(p):
         if long[f]:
-            row_bounds(rows, rules, f, rules.prices[len(rules.prices) - 1], bounds, rows.offset[f])
+            cumulate_values(rows.codes[f], rows.bins[f], rows.n, values, bounds, rows.offset[f])
     cuts = np.empty((5, limit), np.int64)
     return live, Chosen(cuts[0], cuts[1], cuts[2], cuts[3], cuts[4])
 
@@ -45,28 +47,6 @@ def segment_rows(rows, f, chosen, n, step, kind, segment, x):
         segment[c] = j * step
     for i in range(rows.n):
         x[i] = segment[rows.codes[f, i]] + kind[i]
-
-
-@kernel(separate=True)
-def scan_chosen(f, n, rows, rules, work, x, at, control):
-    """Best second splits by long features for the n chosen cuts of f, by tables; False if stopped.
-
-    They go to work.splits from ``at`` on, by price.
-    """
-    low, high = work.splits
-    unread = at + len(rules.prices) * STRIP
-    B = rows.bins[f]
-    for j in range(at, unread):
-        low[j] = 2 * FORBIDDEN
-        high[j] = 2 * FORBIDDEN
-    for g in range(len(rows.bins)):
-        if control[STOP] != 0:
-            return False
-        if g != f and not table_pays(B, rows.bins[g], rows.n):
-            fill_and_scan(x, n + 1, rows.codes[g], rows.bins[g], work.rounded, rules, work.tables, work.splits,
-                          at + rows.groups[g] * STRIP, unread)  # fmt: skip
-    split_by_itself(work.sums, rules, rows.offset[f], B, work.own)
-    return True
 
 
 @kernel(separate=True)
@@ -142,24 +122,34 @@ def close_chosen(live, chosen, o, count, n, rules, similar):
         left[chosen.at[j]] = INF
 
 
-@kernel(takes=(Rows, Rules, i8, FirstSplits, PairWork, Found, long_1d), separate=True)
-def long_pairs(rows, rules, leaves, first, work, best, control):
+@kernel
+def worth_proving(best, enough):
+    """The bound below which cuts are looked into: above ``enough``, since it says more of other sets of rows too."""
+    if best <= enough or enough == -INF:
+        return min(best, enough)
+    return enough + (best - enough) // 4 * 3
+
+
+@kernel(takes=(Rows, Rules, i8, FirstSplits, PairWork, Found, i8, long_1d), separate=True)
+def long_pairs(rows, rules, leaves, first, work, best, enough, control):
     """Best tree of depth two, given the best whose first feature is not long (see :func:`short_pairs`).
 
-    Returns it, and whether it is the best of all: False if stopped.
+    Cuts whose bound is ``enough`` are not looked into. Returns the best tree found, a bound of all trees (the tree's
+    value, or at least ``enough``), and whether the search was finished: False if stopped.
     """
     bins, offset = rows.bins, rows.offset
     p, n, J = len(bins), rows.n, len(rules.prices)
     K = rules.n_losses + len(rules.minima)
     similar = control[SIMILAR] != 0
-    signed = rules.n_losses == 1 and len(rules.minima) == 0
-    limit = STRIP if signed else CHOSEN
+    signed = is_signed(rules)
+    limit = STRIP
     at = J * offset[p]
     live, chosen = room_for_cuts(rows, rules, work.long, limit)
     segment = np.empty(len(work.own.low), np.uint8)
     kind = np.zeros(n, np.uint8)
     x = np.empty(n, np.uint8)
     strips = make_strips(rows, work.rounded.planes[0], work.long, J if signed else 0)
+    classes = make_class_strips(rows, rules, work.rounded, work.long, not signed)
     step = 1
     if signed and strips.kinds > 0:
         step = strips.kinds
@@ -181,36 +171,43 @@ def long_pairs(rows, rules, leaves, first, work, best, control):
             if newly:
                 m = choose_first(live.bounds, o, cuts, limit, chosen.cuts)
             else:
-                m, live.count[f] = choose_live(live, o, live.count[f], best.value - paid, limit, chosen)
+                top = worth_proving(best.value, enough)
+                m, live.count[f] = choose_live(live, f, o, live.count[f], top - paid, limit, chosen)
             if m == 0:
                 continue
             again = True
             segment_rows(rows, f, chosen, m, step, kind, segment, x)
             if control[STOP] != 0:
-                return best, False
+                return best, best.value, False
             if signed:
                 scan_strips(f, rows, strips, x, work.splits, at)
-            elif not scan_chosen(f, m, rows, rules, work, x, at, control):
-                return best, False
+            else:
+                scan_classes(f, rows, rules, classes, x, work.splits, at)
             value_chosen(f, m, rows, rules, leaves, work, at, chosen)
             keep_values(f, m, first, chosen)
             best = try_chosen(f, m, rows, rules, leaves, work, chosen, best)
             if newly:
-                live.count[f] = list_live(live, o, cuts, chosen, m, rules, best.value - paid, similar)
+                top = worth_proving(best.value, enough)
+                live.count[f] = list_live(live, f, o, cuts, chosen, m, rules, top - paid, similar)
             else:
                 close_chosen(live, chosen, o, live.count[f], m, rules, similar)
-    return best, True
+    bound = best.value
+    for f in range(p):
+        paid = rules.prices[rows.groups[f]] * work.sums[K, offset[f + 1] - 1] if costly(rules) else 0
+        bound = min(bound, live.dropped[f] + paid)
+    return best, bound, True
 
 
 @kernel(separate=True)
-def depth_two(rows, rules, leaves, first, control, special):
+def depth_two(rows, rules, leaves, enough, first, control, special):
     """Best tree of at most two splits on a path; of at most three leaves, if ``leaves`` is 3.
 
-    Returns it, and whether it is the best of all: False if stopped. ``first`` takes the values of all first splits.
+    Returns the best tree found, a bound of all trees (the tree's value, or at least ``enough``), and whether the search
+    was finished: False if stopped. ``first`` takes the values of all first splits.
     """
     best, finished, any_long, work = short_pairs(rows, rules, leaves, first, control, special)
     if special is None:
-        return best, finished and not any_long  # compiled for problems that have no long features
+        return best, best.value, finished and not any_long  # compiled for problems that have no long features
     if finished and any_long:
-        return long_pairs(rows, rules, leaves, first, work, best, control)
-    return best, finished
+        return long_pairs(rows, rules, leaves, first, work, best, enough, control)
+    return best, best.value, finished

@@ -21,6 +21,7 @@ from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.layout import FORBIDDEN, i4, int_2d
 
 ROOM = 40  # tables with this many codes on one side always pay
+ROOM_OF_PLANES = 8  # the same for several losses or counts
 
 
 class TableScratch(NamedTuple):
@@ -28,6 +29,12 @@ class TableScratch(NamedTuple):
 
     cells: int_2d  # (2, sums * rows * width)
     extremes: int_2d  # (4, width)
+
+
+@kernel(inline="always")
+def is_signed(rules):
+    """Whether one signed loss is all there is: two actions, and no counted rows."""
+    return rules.n_losses == 1 and len(rules.minima) == 0
 
 
 @kernel(separate=True)
@@ -233,7 +240,7 @@ def scan_planes(T, R, W, rules, extremes, splits, f_at, g_at):
 @kernel(separate=True)
 def scan(C, R, W, rules, extremes, splits, f_at, g_at):
     """Best second splits from cumulated tables C[k]; see :func:`scan_signed`."""
-    if rules.n_losses == 1 and len(rules.minima) == 0:
+    if is_signed(rules):
         scan_signed(C[0], R, W, extremes, splits, f_at, g_at)
     else:
         scan_planes(C, R, W, rules, extremes, splits, f_at, g_at)
@@ -260,6 +267,8 @@ def fill_and_scan(x, R, y, W, rounded, rules, scratch, splits, x_at, y_at):
 
 
 @kernel
-def table_pays(R, W, n):
-    """Whether one full table of a pair is cheaper than a few coarse ones in both directions (measured)."""
-    return 3 * n + ROOM * (R + W) >= R * W
+def table_pays(R, W, n, signed):
+    """Whether a table of a pair is cheaper than strips in both directions (measured); see :func:`is_signed`."""
+    if signed:
+        return 3 * n + ROOM * (R + W) >= R * W
+    return n + ROOM_OF_PLANES * (R + W) >= R * W

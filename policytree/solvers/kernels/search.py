@@ -20,6 +20,14 @@ import numpy as np
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.cut_bounds import choose_cut, choose_many, include, least_bound, spread_bounds
 from policytree.solvers.kernels.enter import enter
+from policytree.solvers.kernels.inner_bounds import (
+    choose_near,
+    forget_inner,
+    inherit_inner,
+    keep_inner,
+    move_inner,
+    shares_inner,
+)
 from policytree.solvers.kernels.layout import (
     CACHE,
     CUTS,
@@ -142,6 +150,9 @@ def next_cut(levels, level, bounds, cuts):
     levels.first_cuts[level, node.feature] = -1
     if hint >= 0 and bounds.left[hint] + bounds.right[hint] < budget:
         return hint
+    last = levels.inner_at[level, LEFT_SIDE]
+    if last >= 0 and shares_inner(levels, level):
+        return choose_near(bounds, cuts, budget, last)
     return choose_cut(bounds, cuts, budget)
 
 
@@ -214,6 +225,10 @@ def advance(level, levels, rules, max_cuts, tables, memory, counters, control, s
                 node.phase = DONE
                 continue
             open_feature(levels, level, rules, control)
+            if shares_inner(levels, level):
+                forget_inner(levels, level)
+            if node.useful_depth == 3 and control[SIMILAR] != 0 and level > 0 and shares_inner(levels, level - 1):
+                inherit_inner(levels, level)
             if node.useful_depth == 3 and tables.pays != 0 and remembers_sides(memory, control):
                 side_keys(rows_at(levels, level), node.feature, keys)
                 recall_sides(memory, keys, levels.bins[level, node.feature] - 1, bounds)
@@ -251,6 +266,8 @@ def advance(level, levels, rules, max_cuts, tables, memory, counters, control, s
                 else:
                     t = next_cut(levels, level, bounds, cuts)
                 if t < 0:
+                    if node.useful_depth == 3 and level > 0 and shares_inner(levels, level - 1):
+                        keep_inner(levels, level)
                     node.split_bound = min(node.split_bound, least_bound(bounds, cuts) + node.paid)
                     node.next += 1
                     node.phase = FEATURE
@@ -268,6 +285,8 @@ def advance(level, levels, rules, max_cuts, tables, memory, counters, control, s
                 # Swept cuts were counted when they were swept, unless they are solved share by share.
                 cuts_solved += level == 0 and (batch == 0 or node.leaves != UNLIMITED)
         if side != NO_SIDE:
+            if shares_inner(levels, level):
+                move_inner(levels, level, side, node.cut, rules)
             push_child(levels, level, side)
             level += 1
     return level

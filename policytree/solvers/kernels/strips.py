@@ -31,10 +31,12 @@ class Strips(NamedTuple):
 
     order: int_1d  # rows in the order of feature f's codes, from f * n on
     weights: int_1d  # their losses, in that order
-    starts: int_1d  # feature f's codes begin at starts[offset[f] + f] of its order
+    starts: int_1d  # feature f's codes, or runs of them, begin at starts[offset[f] + f] of its order
+    groups: int_1d  # how many codes or runs every feature has
     lightest: i8  # least loss, and
     kinds: i8  # how many whole numbers there are from there to the largest: 0 if tables of them would not pay
     masks: int_2d  # (STRIP + 1, STRIP): which cuts have a row on their left
+    masks_short: types.int16[:, ::1]  # the same, if sums fit
     tables: types.int16[:, :, ::1]  # the same for the losses lightest, lightest + 1, ...: added left, and right
     found: int_2d  # results of a pass: (2 * prices, STRIP)
     found_short: types.int16[:, ::1]
@@ -52,9 +54,11 @@ class _StripCode:
             for k, (name, part) in enumerate(zip(ty.fields, ty, strict=True)):
                 self.take(context, name, part, builder.extract_value(value, k))
         number = ir.IntType(signature.args[-1].dtype.bitwidth)
-        self.tables = number.width == 16
+        self.tables = signature.args[3].ndim == 3
+        self.number = number
         self.vector = ir.VectorType(number, STRIP)
         self.zero = ir.Constant(self.vector, [0] * STRIP)
+        self.places = ir.Constant(ir.VectorType(ir.IntType(32), STRIP), [0] * STRIP)
         self.left, self.right, *self.extremes = (cgutils.alloca_once_value(builder, self.zero) for _ in range(6))
         for slot in (self.left, self.right, *self.extremes):
             builder.store(self.zero, slot)
@@ -80,8 +84,10 @@ class _StripCode:
             places = (first, builder.add(first, ir.Constant(ir.IntType(64), 1)))
             return [builder.load(self.pointer("table", place), align=4) for place in places]
         undefined = ir.Constant(self.vector, ir.Undefined)
-        weight = builder.insert_element(undefined, self.load("weights", at), ir.Constant(ir.IntType(32), 0))
-        weight = builder.shuffle_vector(weight, undefined, self.zero)
+        weight = self.load("weights", at)
+        weight = builder.trunc(weight, self.number) if self.number.width == 16 else weight
+        weight = builder.insert_element(undefined, weight, ir.Constant(ir.IntType(32), 0))
+        weight = builder.shuffle_vector(weight, undefined, self.places)
         mask = builder.load(self.pointer("table", x), align=4)
         return builder.and_(mask, weight), builder.and_(builder.not_(mask), weight)
 
@@ -123,7 +129,10 @@ class _StripCode:
 
 
 class Second(NamedTuple):
-    """The feature of the second splits: where it stands in the strips' arrays, and where its results go."""
+    """The feature of the second splits: where it stands in the strips' arrays, and where its results go.
+
+    ``B``: codes, or runs of codes.
+    """
 
     at: i8  # in order and weights
     first_code: i8  # in starts
@@ -137,7 +146,7 @@ def pass_over_rows(typingctx, strips, second, x, table, out):
     """Best split by one feature on both sides of each of STRIP chosen cuts of another: out[out_at], out[out_at + 1].
 
     Row i is on the left of cut e where ``table[x[i], e]``, and weighs strips.weights at its place in the order; int16
-    tables hold what a row adds on the left, ``table[x[i], 0, e]``, and on the right.
+    tables of three axes hold what a row adds on the left, ``table[x[i], 0, e]``, and on the right.
     """
 
     def codegen(context, builder, signature, args):
@@ -149,7 +158,7 @@ def pass_over_rows(typingctx, strips, second, x, table, out):
 
 @kernel
 def few_weights(losses):
-    """Least loss and how many there may be up to the largest, if there may be int16 tables of them; else 0, 0."""
+    """Least loss and how many up to the largest, if tables of them pay (else 0, 0); whether sums fit int16."""
     least = np.int64(losses[0])
     most = least
     below = 0
@@ -160,15 +169,51 @@ def few_weights(losses):
         most = max(most, x)
         below -= min(x, 0)
         above += max(x, 0)
-    if most - least < FEW_WEIGHTS and max(below, above) < 1 << 15:
-        return least, most - least + 1
-    return 0, 0
+    short = max(below, above) < 1 << 15
+    if most - least < FEW_WEIGHTS and short:
+        return least, most - least + 1, short
+    return 0, 0, short
+
+
+@kernel
+def few_runs(losses):
+    """Whether most neighbours are of one sign in any order, so that runs are long."""
+    above = 0
+    below = 0
+    for i in range(len(losses)):
+        above += losses[i] > 0
+        below += losses[i] < 0
+    return 8 * min(above, below) < len(losses)
+
+
+@kernel
+def join_runs(c, B, n, losses, starts, o):
+    """Join codes whose rows all have losses of one sign: a cut between them is no better than one at an end of the run.
+
+    ``starts`` of a feature with the codes c, from ``o`` on, become those of the runs; returns how many there are.
+    """
+    signs = np.zeros(B, np.int8)  # 1: losses above 0; 2: below; 3: both
+    for i in range(n):
+        signs[c[i]] |= (losses[i] > 0) + 2 * (losses[i] < 0)
+    runs = 0
+    sign = 3
+    for b in range(B):
+        together = sign | signs[b]
+        if b > 0 and together != 3:
+            sign = together
+            continue
+        starts[o + runs] = b if n == B else starts[o + b]
+        sign = signs[b]
+        runs += 1
+    starts[o + runs] = n
+    return runs
 
 
 @kernel
 def sort_rows(rows, losses, large, strips):
     """Put the rows, and their losses, in the order of every long feature."""
     n, order, starts = rows.n, strips.order, strips.starts
+    joins = few_runs(losses)
     for f in range(len(rows.bins)):
         if not large[f]:
             continue
@@ -192,6 +237,7 @@ def sort_rows(rows, losses, large, strips):
             for t in range(o + B, o, -1):
                 starts[t] = starts[t - 1]
             starts[o] = 0
+        strips.groups[f] = join_runs(c, B, n, losses, starts, o) if joins else B
         if len(strips.weights) > 0:
             for i in range(f * n, (f + 1) * n):
                 strips.weights[i] = losses[order[i]]
@@ -201,16 +247,18 @@ def sort_rows(rows, losses, large, strips):
 def make_strips(rows, losses, large, n_prices):
     """Prepare strips: rows in order, masks, tables of the losses if these are few."""
     n, p = rows.n, len(rows.bins)
-    lightest, kinds = few_weights(losses)
+    lightest, kinds, short = few_weights(losses)
     ordered = p * n if n_prices > 0 else 0  # no strips are asked for
     step = max(kinds, 1)
     strips = Strips(
         np.empty(ordered, np.int32),
         np.empty(ordered if kinds == 0 else 0, np.int32),
         np.empty(rows.offset[p] + p, np.int32),
+        np.empty(p, np.int32),
         lightest,
         kinds,
         np.empty((STRIP + 1, STRIP), np.int32),
+        np.empty((STRIP + 1 if short else 0, STRIP), np.int16),
         np.empty(((STRIP + 1) * step, 2, STRIP), np.int16),
         np.empty((2 * n_prices, STRIP), np.int32),
         np.empty((2 * n_prices, STRIP), np.int16),
@@ -221,6 +269,8 @@ def make_strips(rows, losses, large, n_prices):
     for j in range(STRIP + 1):
         for e in range(STRIP):
             strips.masks[j, e] = i4(-1) if e >= j else i4(0)
+            if short:
+                strips.masks_short[j, e] = -1 if e >= j else 0
             for k in range(kinds):
                 w = np.int16(lightest + k)
                 strips.tables[j * kinds + k, 0, e] = w if e >= j else np.int16(0)
@@ -241,11 +291,13 @@ def scan_strips(f, rows, strips, x, splits, at):
             found[j, e] = i4(0)
             found_short[j, e] = np.int16(0)
     for g in range(len(bins)):
-        if g != f and table_pays(bins[f], bins[g], n):
+        if g != f and table_pays(bins[f], bins[g], n, True):
             continue
-        second = Second(g * n, rows.offset[g] + g, bins[g], n, 2 * rows.groups[g])
+        second = Second(g * n, rows.offset[g] + g, np.int64(strips.groups[g]), n, 2 * rows.groups[g])
         if strips.kinds > 0:
             pass_over_rows(strips, second, x, strips.tables, found_short)
+        elif len(strips.masks_short) > 0:
+            pass_over_rows(strips, second, x, strips.masks_short, found_short)
         else:
             pass_over_rows(strips, second, x, strips.masks, found)
     for j in range(len(found) // 2):

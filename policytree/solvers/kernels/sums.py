@@ -61,7 +61,7 @@ def round_planes(rows, rules):
             bits |= planes[k, i]
         below -= x
         above += y
-    limit = LARGEST if n_counts > 0 else 2 * LARGEST
+    limit = LARGEST if n_counts > 0 or P > 1 else 2 * LARGEST  # gains over the worst action are larger than losses
     shift = 0
     while bits != 0 and (bits >> shift) & 1 == 0:
         shift += 1
