@@ -1,13 +1,14 @@
 """What rules are worth, one question a file; everything speaks influence functions, clusters and weights.
 
-``estimates``: means and their standard errors; ``half_samples``: the half-sample bootstrap. ``values``: a policy on given
-rewards. ``held_out``: a learner, refitted without the rows it is judged on (``validation`` says which, ``refits`` does
-it). ``best_arm``: against the best of several. ``leaves``: what is in the leaves of a tree; ``honest``: judged by other
-rows than chose it; ``sample_split``: who learns and who judges; ``simultaneous``: intervals that hold together.
-``effects``: averages over a population; ``heterogeneity``: do effects differ at all, and ``effect_regressions`` on
-predictions and covariates. ``ranking``: whom first (``toc`` has the sums); ``cost_curves``: what a budget buys
-(``cost_paths``: in which order; ``least_budget``: the inverse), both of rewards that are ``judged``. ``verdict``: which
-rule to use. ``optimism``: how rules flatter themselves. ``tables``: what is shown.
+``estimates``: means and their standard errors; ``half_samples``: the half-sample bootstrap. ``values``: a policy on
+given rewards. ``held_out``: a learner, refitted without the rows it is judged on (``validation`` says which,
+``refits`` does it). ``best_arm``: against the best of several. ``leaves``: what is in the leaves of a tree;
+``honest``: judged by other rows than chose it; ``sample_split``: who learns and who judges; ``simultaneous``:
+intervals that hold together. ``effects``: averages over a population; ``heterogeneity``: do effects differ at all,
+and ``effect_regressions`` on predictions and covariates. ``ranking``: whom first (``toc`` has the sums);
+``cost_curves``: what a budget buys (``cost_paths``: in which order; ``least_budget``: the inverse), both of rewards
+that are ``judged``. ``verdict``: which rule to use. ``optimism``: how rules flatter themselves. ``tables``: what is
+shown.
 
 ``sensitivity_marginal`` and ``sensitivity_omitted``: what a hidden confounder could do to a policy or to a contrast of
 two (``contrasts``); ``bounds`` come from ``simple_bounds`` and ``sharp_bounds``, their intervals from
@@ -25,13 +26,13 @@ from policytree.evaluation.estimates import (
     mean_estimate,
     repeated_estimate,
 )
+from policytree.evaluation.half_samples import HalfSamples
 from policytree.evaluation.held_out import cross_val_policy_value
 from policytree.evaluation.honest import HonestLeaves, honest_leaf_summary
 from policytree.evaluation.least_budget import BudgetEstimate
 from policytree.evaluation.leaves import HELD_OUT, TRAINING_ROWS, LeafValue, leaf_summary
 from policytree.evaluation.optimism import Optimism
 from policytree.evaluation.ranking import Ranking, rank_average_treatment_effect
-from policytree.evaluation.half_samples import HalfSamples
 from policytree.evaluation.sample_split import HeldOutRewards, held_out_rewards
 from policytree.evaluation.sensitivity_marginal import MarginalSensitivity, marginal_sensitivity
 from policytree.evaluation.sensitivity_omitted import OmittedVariableBounds, omitted_variable_bounds

@@ -13,11 +13,11 @@ from policytree.annotations import Column, PerTreatment, Seed, Table
 from policytree.checks import as_numbers, check_level, is_real
 from policytree.evaluation.cost_paths import Ledger, cost_path, positions, values_at
 from policytree.evaluation.estimates import Estimate, estimate_with_error
+from policytree.evaluation.half_samples import N_DRAWS, HalfSamples
 from policytree.evaluation.inputs import reward_frame
 from policytree.evaluation.judged import Judged
 from policytree.evaluation.least_budget import BudgetEstimate, budgets_that_may_give, first_reach
 from policytree.evaluation.numbers import decimals, interval_text
-from policytree.evaluation.half_samples import N_DRAWS, HalfSamples
 from policytree.evaluation.sample_split import HeldOutRewards
 from policytree.exceptions import InputError
 from policytree.weighting.costs import treatment_costs

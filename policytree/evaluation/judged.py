@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import check_random_state
 
+from policytree.evaluation.half_samples import HalfSamples
 from policytree.evaluation.inputs import check_direction, policy_scores, reward_frame, rows_arguments
 from policytree.evaluation.leaves import HELD_OUT, TRAINING_ROWS
-from policytree.evaluation.half_samples import HalfSamples
 from policytree.evaluation.sample_split import HeldOutRewards
 from policytree.exceptions import InputError
 

@@ -14,10 +14,10 @@ from policytree.annotations import Column, Seed, Table
 from policytree.binning import as_pandas
 from policytree.checks import check_level, numbers
 from policytree.evaluation.estimates import Estimate, estimate_with_error, mean_estimate
+from policytree.evaluation.half_samples import N_DRAWS, HalfSamples
 from policytree.evaluation.judged import Judged
 from policytree.evaluation.leaves import HELD_OUT, TRAINING_ROWS
 from policytree.evaluation.numbers import decimals, interval_text
-from policytree.evaluation.half_samples import N_DRAWS, HalfSamples
 from policytree.evaluation.sample_split import HeldOutRewards
 from policytree.evaluation.toc import Order, by_weight, toc_and_areas
 from policytree.exceptions import InputError
