@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from policytree.solvers import effort
 from policytree.solvers.binary import BinaryRoot, BinaryStack, blocks_for
 from policytree.solvers.clock import Clock
 from policytree.solvers.compilation import is_special, load_kernels, needed_kernels
@@ -215,7 +216,7 @@ class _Search:
             roots = None if self._any_root() else self.roots
             self.sets = row_set_search(node, -(-(self.best - self.floor) // node.penalty), self.clock, roots)
             self.slice = 0 if self.sets is None else self.sets.first_slice()
-        seconds = self.clock.seconds() if self._any_root() else 0.0  # of the last depth that was proved
+        seconds = effort.DEPTH_TWO if self._any_root() else 0.0  # of the last depth that was proved; see effort.py
         for depth in range(first, target + 1):
             if depth > 3:
                 self._grow(expand(node, self.tree), target)
@@ -225,20 +226,20 @@ class _Search:
             slices = 1 if depth <= CHEAP else PATIENCE
             if self._work_on_sets(slices, turns_of_sets(worth)[0]) or self._work_on_prices(depth - 1, worth):
                 return
-            start, self.final = self.clock.seconds(), depth == target
+            before, self.final = self.work.copy(), depth == target
             # Without a depth limit, trees end where another leaf costs more than is left to gain.
             by_price = self.problem_depth == UNLIMITED and target < self.most_leaves - 1
             self.depth = UNLIMITED if self.final and by_price else depth
             self._all_rounds(order, cuts)
             if self.clock.stopped:
                 return
-            seconds = self.clock.seconds() - start
+            seconds = effort.of_depth(node, before, self.work)
         if self._useful_depth() <= depth:
             self.bound = self.best
 
     def _work_on_sets(self, slices: int, seconds: float) -> bool:
         """Search over row sets, some slices and on while that pays, where it applies; whether nothing is left to do."""
-        until = self.clock.seconds() + seconds
+        until = seconds + (0.0 if self.sets is None else effort.of_sets(self.sets.counters))
         while self.sets is not None and not (self.sets.ended or self.clock.stopped):
             slices -= 1
             entered, gap = int(self.sets.counters[ENTERED]), self.best - self.bound
@@ -254,7 +255,7 @@ class _Search:
             if self.best == self.bound:
                 return True
             pays = self.best - self.bound <= (1 - WORTHWHILE) * gap
-            if not (pays or slices > 0) or self.clock.seconds() > until:
+            if not (pays or slices > 0) or effort.of_sets(self.sets.counters) > until:
                 break
         return self.clock.stopped
 

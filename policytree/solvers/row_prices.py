@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from policytree.solvers import effort
 from policytree.solvers.clock import Clock
 from policytree.solvers.kernels.box_layout import (
     KEPT,
@@ -112,6 +113,7 @@ class RowPrices:
         self.n_known, self.target, self.charge = 0, 0.0, 0
         self.aim, self.spare, self.share = (0, 0, 0), SPARE, SHARE
         self.hopeless = self.slow = False
+        self.effort = 0.0  # seconds of a usual machine that were spent
         self.idle = 0  # rounds without a better bound
         self.action = -1  # that is being priced
         self._allocate()
@@ -168,14 +170,14 @@ class RowPrices:
         best : int
             The value of the best tree known, ``tree``. Trees down to ``depth`` are proved not to be better.
         seconds : float
-            Work that looks as if it took far more ends early.
+            Of a usual machine (see effort.py). Work that looks as if it took far more ends early.
         """
         fewest = depth + 2  # a tree of fewer leaves is not deeper
         self.slow = self.hopeless
         if self.hopeless or self.bound(fewest) >= best:
             return self.bound(fewest)
         self._aim(best, sum(f < 0 for f, _ in tree), fewest)
-        start = self.clock.seconds()
+        start = self.effort
         first = self.action < 0 or self.n_known == 0
         while not (self.hopeless or self.clock.stopped) and self.bound(fewest) < best:
             before = self.bound(fewest)
@@ -192,7 +194,8 @@ class RowPrices:
             project(
                 self.u, self.scale, self.known, self.n_known, self.target, SWEEPS, TOLERANCE, self.clock.flag
             )  # fmt: skip
-            if self.clock.seconds() > start + seconds:
+            self.effort += int(self.known.start[self.n_known]) * SWEEPS * effort.A_STEP + effort.A_ROUND
+            if self.effort > start + seconds:
                 break
         return self.bound(fewest)
 
@@ -236,10 +239,12 @@ class RowPrices:
             self.exact = True
             self._begin(0)
         while True:
+            seen = int(self.state[SEEN])
             price_boxes(
                 self.rows, self.excess, self.stack, self.best, self.scratch, self.charge, AT_ONCE, self.state,
                 self.clock.flag,
             )  # fmt: skip
+            self.effort += (int(self.state[SEEN]) - seen) * effort.A_CELL
             quick = self.state[KEPT] == MOST_FOUND and self.state[SEEN] > ENOUGH
             if self.state[TOP] < 0 or quick:
                 self.exact = self.exact and not quick
@@ -253,7 +258,7 @@ class RowPrices:
             elif self.state[TOP] + 3 >= len(self.stack.numbers):
                 self.hopeless = True
                 return False
-            if self.clock.stopped or self.clock.seconds() > until:
+            if self.clock.stopped or self.effort > until:
                 return False
 
     def _begin(self, action: int) -> None:
