@@ -81,7 +81,7 @@ class MarginalSensitivityDisplay:
                 ax.plot(gamma, values, color=PALETTE[4], linestyle=":", linewidth=1.5, label=name)
         if result.tipping:
             _zero_line(ax)
-            self._mark(ax, result.tipping[first].bounds, gamma)
+            self._mark(ax, result.tipping[first].bounds, gamma, above=low[0] > 0)
         ax.set_xscale("log")
         self._ticks(ax, gamma)
         ax.set_xlabel("Gamma: factor on the odds of treatment by what is hidden")
@@ -92,12 +92,13 @@ class MarginalSensitivityDisplay:
         return self
 
     @staticmethod
-    def _mark(ax, tipping: float, gamma: np.ndarray) -> None:
-        """Where the bounds reach zero."""
+    def _mark(ax, tipping: float, gamma: np.ndarray, above: bool) -> None:
+        """Where the bounds reach zero; the words stand inside the bounds."""
         if 1.0 < tipping <= gamma[-1]:
             ax.plot([tipping], [0.0], "o", color="black", markersize=5, zorder=4)
             ax.annotate(
-                f"Gamma {tipping:.2f}", (tipping, 0.0), xytext=(6, 8), textcoords="offset points", fontsize=9,
+                f"Gamma {tipping:.2f}", (tipping, 0.0), xytext=(6, 8 if above else -14), textcoords="offset points",
+                fontsize=9,
             )  # fmt: skip
 
     @staticmethod
