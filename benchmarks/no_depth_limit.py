@@ -5,6 +5,7 @@
 
 One core, whole fits with binning, kernels warm, medians. The value is accuracy less price x (leaves - 1). ``--sketch``:
 a prototype of the search over row sets, timed in the same run, with and without its look-ahead; the better one counts.
+``--parts bounds``: the search over row sets alone, with bounds switched off, and with sets as lists of rows.
 """
 
 import argparse
@@ -18,7 +19,15 @@ import numpy as np
 import pandas as pd
 
 from policytree import OptimalTreeClassifier
+from policytree.binning import bin_matrix
+from policytree.solvers.clock import Clock
 from policytree.solvers.compilation import all_kernels, load_kernels
+from policytree.solvers.fixed_point import to_fixed_point
+from policytree.solvers.kernels.layout import FEASIBLE
+from policytree.solvers.kernels.row_set_layout import ENTERED
+from policytree.solvers.node import new_control, prepare
+from policytree.solvers.row_sets import row_set_search
+from policytree.types import Problem
 
 SPARSE = {  # table of 0/1 columns: (price, best known value)
     "zoo": (0.001, 0.992),
@@ -93,6 +102,36 @@ def time_sketch(sketch, X, y, price: float, repeats: int) -> float:
     return min(best)
 
 
+def row_sets_alone(X, y, price: float, limit: float, siblings: bool, ahead: bool, keep: str) -> str:
+    """Sets entered and seconds of the search over row sets; a star if it did not end."""
+    labels = pd.factorize(y)[0]
+    losses = (labels[:, None] != np.arange(labels.max() + 1)).astype(float)
+    problem = Problem(bin_matrix(X.to_numpy(float)), losses, price * len(y), None)
+    node = prepare(problem, to_fixed_point(losses, problem.leaf_penalty, len(y)), merge=True)
+    clock = Clock(None, new_control(similar_support=siblings, look_ahead=ahead))
+    start = time.perf_counter()
+    search = row_set_search(node, len(y), clock, None, keep)
+    work, value = search.first_slice(), FEASIBLE
+    while search.bound < value and not search.ended and time.perf_counter() < start + limit:
+        value = search.run(FEASIBLE, work)
+        work *= 2
+    star = "" if search.bound >= value else "*"
+    return f"{search.counters[ENTERED]:,} ({time.perf_counter() - start:.2f}{star})"
+
+
+def bounds_part(data: Path, only: str, limit: float) -> None:
+    """What each bound brings."""
+    print("\n| table | all | no siblings | no look-ahead | neither | lists, all |")
+    print("|---|" + "---:|" * 5, flush=True)
+    for name, (price, _) in SPARSE.items():
+        if only in name and name not in LONG_FOR_THE_SKETCH:
+            X, y = table(data / "sparse" / name)
+            settings = [(True, True), (False, True), (True, False), (False, False)]
+            cells = [row_sets_alone(X, y, price, limit, *setting, "bits") for setting in settings]
+            cells.append(row_sets_alone(X, y, price, limit, True, True, "lists"))
+            print("|", " | ".join([name, *cells]), "|", flush=True)
+
+
 def row(name: str, X, price: float, known, model, seconds: float, *more) -> None:
     """Print a line."""
     value = f"{1 + price - model.objective_value_:.4f}"
@@ -143,6 +182,8 @@ def main():
             row(name, X, price, known, model, seconds, *more)
         if theirs:
             print(f"\ngeometric mean: {mean(ours)} s, sketch {mean(theirs)} s")
+    if "bounds" in arguments.parts:
+        bounds_part(data, arguments.only, limit)
     for part, tables in (("small", dict.fromkeys(SMALL, PRICES)), ("noisy", NOISY)):
         if part not in arguments.parts:
             continue
