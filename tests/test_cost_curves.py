@@ -360,3 +360,13 @@ def test_intervals_cover(name):
     assert {"AUTOC", "QINI, difference", "gain at a budget", "gain, less untargeted"} <= set(table.index)
     assert (table["inside"] >= 80).all() and table["inside"].mean() >= 89
     assert table.loc["AUTOC", "SE / SD"] == pytest.approx(1.0, abs=0.3)
+
+
+def test_one_budget_at_a_time_but_in_the_table():
+    rng = np.random.default_rng(5)
+    curve = qini_curve(rng.normal(size=(40, 2)), rng.normal(size=(40, 2)), np.array([0.0, 1.0]), held_out=True)
+    assert list(curve.to_frame([0.1, 0.2])["budget"]) == [0.1, 0.2]
+    for ask in (curve.value_at, curve.policy_at, curve.price_at, lambda b: curve.difference(curve, b)):
+        for budgets in ([0.1, 0.2], []):
+            with pytest.raises(InputError, match="one at a time"):
+                ask(budgets)

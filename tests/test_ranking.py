@@ -350,3 +350,24 @@ def test_names_of_priorities(rng):
 def test_examples_in_docstrings_print_what_they_say(name):
     found = doctest.testmod(importlib.import_module(f"policytree.evaluation.{name}"))
     assert found.attempted > 3 and found.failed == 0
+
+
+def test_rewards_of_other_populations_are_refused():
+    """Shares of people and budgets count everybody; scores of the treated do not."""
+    rng = np.random.default_rng(3)
+    T = rng.integers(0, 2, 60)
+    for estimand in ("treated", "overlap"):
+        with pytest.raises(InputError, match="estimand="):
+            held_out_rewards(RewardEstimator(estimand=estimand), T + rng.normal(size=60), T, X=rng.normal(size=(60, 2)))
+
+
+def test_a_treatment_is_not_compared_with_itself():
+    rewards = pd.DataFrame(np.random.default_rng(4).normal(size=(50, 3)), columns=["drug", "placebo", "other"])
+    priority = np.arange(50.0)
+    two = rewards[["drug", "placebo"]]
+    named = rank_average_treatment_effect(priority, two, treatment="drug", baseline="placebo", held_out=True)
+    alone = rank_average_treatment_effect(priority, two, treatment="drug", held_out=True)
+    assert alone.estimate.value == named.estimate.value
+    for arguments in ({"treatment": "drug"}, {"treatment": "other", "baseline": "other"}):
+        with pytest.raises(InputError, match="both"):
+            rank_average_treatment_effect(priority, rewards, held_out=True, **arguments)

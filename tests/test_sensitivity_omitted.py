@@ -203,3 +203,14 @@ def test_rows_that_chose_the_policy_have_no_intervals(study):
     found = analyse(study, baseline="a", held_out=False)
     assert np.isnan(found.bounds(0.1, 0.1).interval_lower) and np.isnan(found.interval_robustness_value)
     assert "flattered, so without intervals" in str(found) and "interval (" not in str(found)
+
+
+def test_a_propensity_that_contradicts_the_data_is_no_robustness(rng):
+    """Its representer has a negative mean square by the formula: no bound follows, least of all a perfect one."""
+    T = np.where(rng.random(300) < 0.9, "b", "a")
+    propensity = {"a": 0.95, "b": 0.05}
+    regression = pd.DataFrame(0.0, index=range(300), columns=["a", "b"])
+    with pytest.raises(InputError, match="propensity is far from"):
+        omitted_variable_bounds(
+            "b", rng.normal(size=300), T, propensity=propensity, regression=regression, baseline="a", held_out=True
+        )

@@ -168,17 +168,23 @@ class QiniCurve:
         InputError
             As :meth:`value_at`.
         """
-        at = np.linspace(self.spend[0], self.spend.max(), N_BUDGETS) if budgets is None else self._checked(budgets)
+        at = (
+            np.linspace(self.spend[0], self.spend.max(), N_BUDGETS)
+            if budgets is None
+            else self._checked(budgets, several=True)
+        )
         value, error = values_at(self.spend, self.gain, at), self._errors(self._replicates(at))
         width = error * float(stdtrit(self._halves.n_units - 1, 0.5 + self.level / 2))
         columns = {"value": value, "standard_error": error, "lower": value - width, "upper": value + width}
         return pd.DataFrame({"budget": at, **columns, "rows": self.rows})
 
-    def _checked(self, budgets) -> np.ndarray:
+    def _checked(self, budgets, several: bool = False) -> np.ndarray:
         """Budgets as an array; refuses those that not even the cheapest treatments meet."""
-        at = np.atleast_1d(as_numbers(budgets, "budget"))
-        if at.ndim > 1 or not np.isfinite(at).all():
-            raise InputError(f"budget must be a finite number, or a row of them; got {budgets!r}.")
+        at = as_numbers(budgets, "budget")
+        if at.ndim > several or at.size == 0 or not np.isfinite(at).all():
+            what = "or a row of them" if several else "one at a time (to_frame takes several)"
+            raise InputError(f"budget must be a finite number, {what}; got {budgets!r}.")
+        at = np.atleast_1d(at)
         if (at < self.spend[0]).any():
             raise InputError(f"budget is {at.min():g} a person, but the cheapest treatments cost {self.spend[0]:g}.")
         return at

@@ -247,7 +247,8 @@ def _arms(treatment, baseline, rewards: pd.DataFrame) -> tuple[Any, Any]:
     """What the first get, and what the others get."""
     labels = list(rewards.columns)
     if baseline is None:
-        baseline = labels[0]
+        others = [label for label in labels if np.ndim(treatment) == 0 and label != treatment]
+        baseline = others[0] if len(labels) == 2 and len(others) == 1 else labels[0]
     if treatment is None:
         others = [label for label in labels if np.ndim(baseline) == 0 and label != baseline]
         if len(others) != 1:
@@ -256,6 +257,8 @@ def _arms(treatment, baseline, rewards: pd.DataFrame) -> tuple[Any, Any]:
                 "one as treatment, or pass every person's own."
             )
         treatment = others[0]
+    if np.ndim(treatment) == np.ndim(baseline) == 0 and treatment == baseline:
+        raise InputError(f"treatment and baseline are both {treatment!r}; name what it is compared with as baseline.")
     return treatment, baseline
 
 

@@ -114,6 +114,10 @@ def held_out_rewards(
     True
     """
     direction = checked_direction(estimator)
+    if getattr(estimator, "estimand", "all") != "all":
+        raise InputError(
+            f"estimator has estimand={estimator.estimand!r}, but rankings and budgets count everybody; use 'all'."
+        )
     seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata)
     data = Data(seen, X, W, propensity, None, direction)
     judging = judging_rows(honest, seen, random_state)

@@ -304,7 +304,13 @@ def _parts(contrast: Contrast) -> np.ndarray:
 
 
 def _means(parts: np.ndarray, contrast: Contrast) -> np.ndarray:
-    return np.average(parts, axis=0, weights=contrast.weight)
+    means = np.average(parts, axis=0, weights=contrast.weight)
+    if means[2] <= 0:
+        raise InputError(
+            f"propensity is far from the shares that were treated: the mean square of the representer comes out at "
+            f"{means[2]:.3g}, not above 0; estimate it anew or check it with overlap_table."
+        )
+    return means
 
 
 def _scale(means: np.ndarray) -> np.ndarray:

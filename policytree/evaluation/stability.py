@@ -203,7 +203,7 @@ def policy_agreement(
         for b in names[i + 1 :]:
             same = (codes[a] == codes[b]).astype(float)
             e = mean_estimate(same, groups=clusters, sample_weight=weight, level=level)
-            ends = {"lower": max(0.0, e.lower), "upper": min(1.0, e.upper)}
+            ends = {"lower": float(np.clip(e.lower, 0.0, 1.0)), "upper": float(np.clip(e.upper, 0.0, 1.0))}
             rows[a, b] = {"agreement": e.value, "standard_error": e.standard_error, **ends}
     frame = pd.DataFrame.from_dict(rows, orient="index")
     frame.index = pd.MultiIndex.from_tuples(frame.index, names=["a", "b"])
