@@ -32,6 +32,8 @@ def random_case(rng) -> Case:
     X = rng.integers(0, rng.choice([2, 3, 5]), (n, p)).astype(float)
     X[rng.random((n, p)) < 0.15] = np.nan
     losses = rng.integers(-6, 7, (n, K)) if rng.random() < 0.5 else rng.integers(0, K, n)[:, None] != np.arange(K)
+    if rng.random() < 0.3:
+        losses[rng.random(n) < 0.3] = 2  # rows that no action gains by
     case = Case(X, losses.astype(float), max_depth=None, penalty=float(rng.choice([0.25, 0.5, 1.0, 2.5])))
     if rng.random() < 0.3:
         case = case.but(categorical=(0,), X=np.column_stack([np.nan_to_num(X[:, 0]), X[:, 1:]]))
@@ -41,7 +43,7 @@ def random_case(rng) -> Case:
         case = case.but(arms=rng.integers(0, K, n), min_leaf_per_arm=1)
     if rng.random() < 0.25:
         case = case.but(feature_costs=rng.choice([0.0, 0.125, 0.5], p), weights=rng.integers(1, 4, n).astype(float))
-    if rng.random() < 0.25:
+    if rng.random() < 0.35:
         case = case.but(root_features=tuple(np.flatnonzero(rng.random(p) < 0.6)) or (0,))
     return case
 
@@ -68,7 +70,7 @@ def feasible_case(rng) -> tuple[Case, Fraction]:
     while True:
         case = random_case(rng)
         optimum = case.optimum()
-        if optimum is not None:
+        if optimum is not None and np.ptp(case.losses, axis=1).any():  # else every tree is a leaf, and prices are cut
             return case, optimum
 
 
@@ -150,7 +152,7 @@ def test_everything_in_the_table_is_true(keep):
     """The certificate rests on it: each set that the table knows is valued again, by itself, with nothing shared."""
     rng = np.random.default_rng(97)
     checked = 0
-    for _ in range(150):
+    for _ in range(250):
         case, _ = feasible_case(rng)
         search, _ = started(case.but(root_features=None), keep=keep, switches=SWITCHES[int(rng.integers(4))])
         value = true_values(search.node)
@@ -162,6 +164,33 @@ def test_everything_in_the_table_is_true(keep):
                     assert known["low"] <= value(rows) <= known["up"], f"{case!r} {rows}"
                     checked += 1
     assert checked > 1000
+
+
+@pytest.mark.parametrize("keep", ["lists", "bits"])
+def test_a_leaf_of_indifferent_rows_may_be_the_price_of_the_first_split(keep):
+    """Only the first column may split all rows; row 0, alone on its side, costs the same whatever it gets."""
+    losses = np.array([[0.0, 0.0], [4.0, 3.0], [2.0, 3.0]])
+    X = np.array([[1.0, 1.0], [0.0, 0.0], [0.0, 1.0]])
+    case = Case(X, losses, penalty=0.125, max_depth=None, root_features=(0,))
+    search, exact = started(case, keep=keep)
+    value = search.run(NO_BUDGET, 1 << 40)
+    assert exact(value) == exact(search.bound) == case.optimum() == Fraction(43, 8)
+    labels = OptimalTreeClassifier(0.05, root_feature=[0])
+    labels.fit([[1, 1], [1, 1], [0, 0], [0, 0], [0, 1], [0, 1]], [0, 1, 0, 0, 1, 1])
+    assert labels.objective_value_ == pytest.approx(1 / 6 + 3 * 0.05)
+
+
+@pytest.mark.parametrize("keep", ["lists", "bits"])
+def test_a_leaf_that_does_not_pay_may_spare_its_rows_a_question(keep):
+    """Row 0 gains no more than a leaf's price; but beside the others it would pay for the dear second column."""
+    losses = np.array([[1.0, 2.0], [13.0, 0.0], [0.0, 17.0]])
+    X = np.array([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
+    costs = {"feature_costs": np.array([0.0, 0.5]), "weights": np.array([3.0, 1.0, 4.0])}
+    case = Case(X, losses, penalty=1.0, max_depth=None, **costs)
+    search, exact = started(case, keep=keep)
+    value = search.run(NO_BUDGET, 1 << 40)
+    assert exact(value) == exact(search.bound) == case.optimum() == Fraction(13, 2)
+    assert solve_direct(case.problem()).objective == 6.5
 
 
 def test_names_of_sets_are_the_same_in_both_languages():

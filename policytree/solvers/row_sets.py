@@ -57,7 +57,7 @@ def row_set_search(
     keep : {"lists", "bits"}, optional
         How sets are kept (see :func:`make_sets`).
     """
-    make = make_sets(node, keep)
+    make = make_sets(node, keep, every_row=roots is not None and len(roots) < len(node.bins))
     a_level = BYTES_OF_A_COLUMN * make.width + make.bytes_a_level
     levels = max(min(most_leaves + 2, node.n_rows + 1, MOST_PATH // a_level), FEWEST_LEVELS)
     if not clock.fits_memory(make.bytes + levels * a_level):

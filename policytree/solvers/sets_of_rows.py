@@ -28,10 +28,14 @@ def numbers_of(node: Node) -> np.ndarray:
     return np.vstack([*numbers, *node.rows.planes[len(node.losses) : -2], np.ones(node.n_rows, np.int64)])
 
 
-def make_sets(node: Node, keep: str | None = None) -> ListMaker | BitMaker:
-    """Choose how sets are kept: what costs less, or "lists" or "bits" if ``keep`` says so."""
+def make_sets(node: Node, keep: str | None = None, every_row: bool = False) -> ListMaker | BitMaker:
+    """Choose how sets are kept: what costs less, or "lists" or "bits" if ``keep`` says so.
+
+    Rows that no action gains or loses by have no bit, unless ``every_row`` has to count: where only some features may
+    split all rows, a leaf of such rows alone can be the price of a first split.
+    """
     numbers = numbers_of(node)
-    parts = _parts(numbers[:-1])
+    parts = _parts(numbers[:-1], every_row)
     lists = ListMaker(node, numbers)
     if parts is None or keep == "lists":
         return lists
@@ -61,7 +65,7 @@ def _starts(rows: np.ndarray, n: int) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))]).astype(np.int64)
 
 
-def _parts(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+def _parts(numbers: np.ndarray, every_row: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """Write every row's numbers as a sum of few vectors.
 
     Returns the vectors (parts, sums), and for every bit its part and its row; None if there are too many.
@@ -81,7 +85,13 @@ def _parts(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | N
     if pairs.shape[1] > MOST_PARTS:
         return None
     values = (vectors[:, pairs[0]] * (unit << pairs[1])).T
-    return np.ascontiguousarray(values), part.ravel(), kept[row]
+    part, row = part.ravel(), kept[row]
+    idle = np.setdiff1d(np.arange(numbers.shape[1]), kept)
+    if every_row and len(idle):
+        values = np.vstack([values, np.zeros_like(values[:1])])
+        part = np.concatenate([part, np.full(len(idle), len(values) - 1)])
+        row = np.concatenate([row, idle])
+    return np.ascontiguousarray(values), part, row
 
 
 @dataclass

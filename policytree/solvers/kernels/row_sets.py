@@ -80,7 +80,8 @@ def keeps_minima(rules, scratch, t):
 def drop_useless(rules, path, scratch, d):
     """Keep the splits that part the set, as no other does, into sides of which each may have a leaf that pays.
 
-    Where not every column may split all rows, a leaf beside the rest of the tree is the price of an allowed one.
+    Where not every column may split all rows, a leaf beside the rest of the tree is the price of an allowed one; where
+    splits cost something, it spares its rows the questions below. There a leaf need not pay by itself.
     """
     s, places, useful = path.scalars[d], path.places[d], scratch.useful
     on = scratch.on[rules.n_sums - 1]
@@ -90,7 +91,7 @@ def drop_useless(rules, path, scratch, d):
         t = places[j]
         same = t > 0 and rules.feature[t - 1] == rules.feature[t] and on[t - 1] == on[t]
         pays = useful[0, t] and useful[1, t]
-        if d == 0 and rules.root_is_bound:
+        if rules.mass > 0 or (d == 0 and rules.root_is_bound):
             pays = keeps_minima(rules, scratch, t)
         if pays and 0 < on[t] < every and not same:
             places[kept] = t

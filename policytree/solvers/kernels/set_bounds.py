@@ -4,7 +4,8 @@
     floor      V >= the leaf, or two penalties and the least loss of every row
     actions    every action has a leaf or its rows lose it: V >= floor + sum over k of min(penalty, regret of k)
     support    a leaf must save more than a penalty over the worst that its rows can lose, or the tree without it is no
-               worse: a side that cannot is never made, and its split is out for the whole subtree
+               worse: a side that cannot is never made, and its split is out for the whole subtree. Not where splits
+               have a price: a leaf spares its rows the questions of the rest
     minima     what a leaf must have at least; what has less is out for the whole subtree, too
 
 Cost: a few vector instructions for every sum.

@@ -22,6 +22,8 @@ from policytree.solvers.kernels.pair_tables import scan
 from policytree.solvers.kernels.sums import costly
 
 FEWEST = 4  # two-valued features that make a block
+MOST_PRODUCTS = 1 << 26  # numbers of a block's rows
+MOST_WORK = 1 << 32  # additions: a block cannot be stopped while it is made
 
 
 class Block(NamedTuple):
@@ -44,12 +46,14 @@ class BlockScratch(NamedTuple):
 
 @kernel(separate=True)
 def block_size(rows, rules):
-    """How many two-valued features go through the block: none if they are few, costly or the products large."""
+    """How many two-valued features go through the block: none if they are few, costly or make it large."""
     n = 0
     for f in range(len(rows.bins)):
         n += rows.bins[f] == 2
     K = rules.n_losses + len(rules.minima)
-    return n if n >= FEWEST and not costly(rules) and K * rows.n * n <= 1 << 26 else 0
+    products = K * rows.n * n
+    fits = products <= MOST_PRODUCTS and products * n <= MOST_WORK
+    return n if n >= FEWEST and not costly(rules) and fits else 0
 
 
 @kernel
