@@ -159,7 +159,7 @@ def test_everything_in_the_table_is_true(keep):
         for _ in range(3):
             search.run(NO_BUDGET, int(rng.integers(1, 3000)))
             for rows in reachable(search.node):
-                known = search.table[place_of(search.table, *search.sets.name(np.array(rows)))]
+                known = search.table[place_of(search.table, *search.make.name(np.array(rows)))]
                 if known["key1"] != 0 or known["key2"] != 0:
                     assert known["low"] <= value(rows) <= known["up"], f"{case!r} {rows}"
                     checked += 1
@@ -203,10 +203,10 @@ def test_names_of_sets_are_the_same_in_both_languages():
         search.run(NO_BUDGET, 1 << 40)
         path, node = search.state.path, search.node
         for column in path.places[0, :3]:
-            f, cut = (int(c[column]) for c in search.columns)
+            f, cut = (int(c[column]) for c in search.make.columns)
             for side in range(2):
                 rows = np.flatnonzero((node.codes[f] > cut) == side)
-                assert search.sets.name(rows) == (path.key1[0, side, column], path.key2[0, side, column])
+                assert search.make.name(rows) == (path.key1[0, side, column], path.key2[0, side, column])
 
 
 def classification(n: int, p: int, penalty: float, seed: int) -> Case:

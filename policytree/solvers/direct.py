@@ -125,8 +125,8 @@ class _Search:
         self.floor = floor
         self.tree = [(-1, 0)]
         self.bound = min(self.best, floor + 2 * node.penalty)
-        most_depth = UNLIMITED if problem.max_depth is None else problem.max_depth
-        self.problem_depth = self.depth = most_depth if problem.max_depth is None else min(most_depth, node.n_rows - 1)
+        depth = UNLIMITED if problem.max_depth is None else min(problem.max_depth, node.n_rows - 1)
+        self.problem_depth = self.depth = depth
         roots = problem.root_features
         columns = problem.data.columns
         self.roots = [j for j, c in enumerate(columns) if roots is None or c.feature in roots]

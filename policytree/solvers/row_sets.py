@@ -91,12 +91,10 @@ class RowSetSearch:
     """
 
     def __init__(self, make: ListMaker | BitMaker, levels: int, clock: Clock, roots=None):
-        self.node, self.clock = make.node, clock
-        node, width, size = make.node, make.width, len(make.columns[0])
-        self.columns = features, cuts = make.columns
+        self.node, self.make, self.clock = make.node, make, clock
+        width, size, Q = make.width, len(make.columns[0]), make.n_sums
         self.sets = make(levels)
-        Q = self.sets.n_sums
-        rules = _rules(node, features, cuts, roots, Q)
+        rules = _rules(make, roots)
         arrays = (np.zeros((levels, 2, width), np.int64) for _ in range(6))
         path = Path(
             np.zeros((levels, size), np.int32), np.zeros((levels, N_SCALARS), np.int64),
@@ -120,7 +118,7 @@ class RowSetSearch:
 
     def first_slice(self) -> int:
         """Work to begin with: some hundred sets as large as the root, from ten milliseconds to half a second."""
-        return min(max(FIRST_SETS * self.sets.maker.work, LEAST_SLICE), MOST_SLICE)
+        return min(max(FIRST_SETS * self.make.work, LEAST_SLICE), MOST_SLICE)
 
     def run(self, budget: int, work: int) -> int:
         """Work until about so many more pairs of a row and a split were seen.
@@ -134,7 +132,7 @@ class RowSetSearch:
             before = self.bound, int(self.counters[KEPT])
             self._enter_root()
             bound, up = search_row_sets(
-                *self.sets.arguments, self.state, budget, SLACK * self.node.penalty, most, self.counters,
+                *self.sets, self.state, budget, SLACK * self.node.penalty, most, self.counters,
                 self.clock.flag,
             )  # fmt: skip
             self.bound = max(self.bound, int(bound))
@@ -145,12 +143,12 @@ class RowSetSearch:
         return int(up)
 
     def _enter_root(self) -> None:
-        path, splits = self.state.path, self.sets.splits
-        path.places[0, : len(splits)] = splits
-        root = path.scalars[0]
+        path = self.state.path
+        root, splits = path.scalars[0], path.places[0]
+        splits[:] = np.arange(len(splits))
         root[N_PLACES] = len(splits)
-        self.sets.enter_all(root)
-        root[SET_KEY1], root[SET_KEY2] = self.sets.name(np.arange(self.node.n_rows))
+        self.make.enter_all(self.sets, root)
+        root[SET_KEY1], root[SET_KEY2] = self.make.name(np.arange(self.node.n_rows))
 
     def _grow_table(self) -> None:
         size = 4 * len(self.table)
@@ -183,19 +181,19 @@ class RowSetSearch:
 
         A set that it does not know was never entered: its value is that of a leaf or of one split.
         """
-        known = self.table[place_of(self.table, *self.sets.name(rows))]
+        known = self.table[place_of(self.table, *self.make.name(rows))]
         if known["key1"] == 0 and known["key2"] == 0:
             _, f, cut = best_one_split(part.rows, part.rules)
         elif known["split"] == UNSPLIT:
             return -1, 0, 0
         else:
-            f, cut = (int(c[known["split"]]) for c in self.columns)
+            f, cut = (int(c[known["split"]]) for c in self.make.columns)
         return int(f), int(cut), part.paid(int(f)) if f >= 0 else 0
 
 
-def _rules(node: Node, features: np.ndarray, cuts: np.ndarray, roots, n_sums: int) -> SetRules:
+def _rules(make: ListMaker | BitMaker, roots) -> SetRules:
     """What a tree obeys and pays."""
-    rules = node.rules
+    node, rules, (features, cuts), n_sums = make.node, make.node.rules, make.columns, make.n_sums
     prices = rules.prices[node.rows.groups[features]] if node.priced else np.zeros(len(features), np.int64)
     at_root = np.ones(len(features), np.int64) if roots is None else np.isin(features, roots).astype(np.int64)
     return SetRules(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from policytree.solvers.kernels.bit_sets import N_NAMES
@@ -94,71 +92,42 @@ def _parts(numbers: np.ndarray, every_row: bool) -> tuple[np.ndarray, np.ndarray
     return np.ascontiguousarray(values), part, row
 
 
-@dataclass
-class Sets:
-    """Sets of rows for every level of a search.
-
-    Attributes
-    ----------
-    arguments : tuple
-        What the kernels take: lists or None, bits or None.
-    splits : ndarray of int32
-        Columns that are splits.
-    n_sums : int
-    maker : BitMaker or ListMaker
-    """
-
-    arguments: tuple
-    splits: np.ndarray
-    n_sums: int
-    maker: BitMaker | ListMaker
-
-    def name(self, rows: np.ndarray) -> tuple[int, int]:
-        """Name of a set."""
-        return self.maker.name(rows)
-
-    def enter_all(self, root: np.ndarray) -> None:
-        """Make all rows the set of level 0."""
-        self.maker.enter_all(self.arguments, root)
-
-
 class ListMaker:
     """Makes sets as lists of rows."""
 
     def __init__(self, node: Node, numbers: np.ndarray):
-        self.node, self.n_sums = node, len(numbers)
-        n, offset = node.n_rows, node.rows.offset
+        self.node, self.numbers, self.n_sums = node, numbers, len(numbers)
+        n = node.n_rows
         self.columns = _columns(node.bins - 1)
         self.width = _padded(len(self.columns[0]))
-        self.numbers = np.zeros((n, _padded(len(numbers) + 2)), np.int64)
-        self.numbers[:, : len(numbers) + 2] = np.vstack([numbers, node.keys]).T
-        common = np.array([np.bincount(codes).argmax() for codes in node.codes], dtype=np.int64)
-        row, feature = np.nonzero((node.codes != common[:, None]).T)
-        self.start = _starts(row, n)
-        self.items = (offset[feature] + node.codes[feature, row]).astype(np.int32)
-        self.common = offset[:-1] + common
+        self.common = np.array([np.bincount(codes).argmax() for codes in node.codes], dtype=np.int64)
+        self.padded = _padded(self.n_sums + 2)
         self.bytes_a_level, self.work = 4 * n, n * len(self.columns[0])
         pairs = len(self.columns[0]) * self.n_sums * self.width
         self.has_pairs = pairs <= MOST_PAIRS
-        self.bytes = 9 * self.numbers.size + 8 * int(offset[-1]) * self.numbers.shape[1]
+        self.bytes = 9 * n * self.padded + 8 * int(node.rows.offset[-1]) * self.padded
         self.bytes += (8 * pairs + 5 * n * self.width) * self.has_pairs
-        self.cost = (n + len(self.items)) * (self.numbers.shape[1] // LANES) * ROW_COST
+        added = n + int(np.count_nonzero(node.codes != self.common[:, None]))
+        self.cost = added * (self.padded // LANES) * ROW_COST
 
-    def __call__(self, levels: int) -> Sets:
-        """Make room for so many levels."""
-        node, offset, n_sums = self.node, self.node.rows.offset, self.n_sums
-        size = len(self.columns[0])
+    def __call__(self, levels: int) -> tuple[RowLists, None]:
+        """Make room for so many levels; returns what the kernels take: lists, and no bits."""
+        node, offset, n_sums, size = self.node, self.node.rows.offset, self.n_sums, len(self.columns[0])
+        n = node.n_rows
+        numbers = np.zeros((n, self.padded), np.int64)
+        numbers[:, : n_sums + 2] = np.vstack([self.numbers, node.keys]).T
+        of_row, feature = np.nonzero((node.codes != self.common[:, None]).T)
+        items = (offset[feature] + node.codes[feature, of_row]).astype(np.int32)
         on = _side_one(node, self.columns) if self.has_pairs else np.zeros((1, 0), bool)
         row, column = np.nonzero(on)
         lists = RowLists(
-            node.codes, offset, self.common, offset - np.arange(len(offset)), self.numbers, self.start, self.items,
-            np.zeros((int(offset[-1]), self.numbers.shape[1]), np.int64),
-            np.zeros((1, self.numbers.shape[1]), np.int64), _starts(row, len(on)), column.astype(np.int32),
-            np.packbits(on, axis=1, bitorder="little"), len(row) * self.width * n_sums // (2 * LANES * node.n_rows),
-            np.zeros((size * self.has_pairs, n_sums, self.width), np.int64),
-            np.zeros((levels, node.n_rows), np.int32),
+            node.codes, offset, offset[:-1] + self.common, offset - np.arange(len(offset)), numbers, _starts(of_row, n),
+            items, np.zeros((int(offset[-1]), self.padded), np.int64), np.zeros((1, self.padded), np.int64),
+            _starts(row, len(on)), column.astype(np.int32), np.packbits(on, axis=1, bitorder="little"),
+            len(row) * self.width * n_sums // (2 * LANES * n),
+            np.zeros((size * self.has_pairs, n_sums, self.width), np.int64), np.zeros((levels, n), np.int32),
         )  # fmt: skip
-        return Sets((lists, None), np.arange(size, dtype=np.int32), n_sums, self)
+        return lists, None
 
     def name(self, rows: np.ndarray) -> tuple[int, int]:
         """Sums of the rows' keys."""
@@ -189,8 +158,8 @@ class BitMaker:
         self.bytes_a_level, self.work = 12 * self.words, self.words * self.width
         self.cost, self.bytes = self.work, 17 * self.work
 
-    def __call__(self, levels: int) -> Sets:
-        """Make room for so many levels."""
+    def __call__(self, levels: int) -> tuple[None, BitSets]:
+        """Make room for so many levels; returns what the kernels take: no lists, and bits."""
         bits = np.zeros((self.words, self.width), np.uint64)
         features, cuts = self.columns
         for f in np.unique(features):
@@ -204,7 +173,7 @@ class BitMaker:
             np.zeros((levels, self.words), np.int32), np.zeros((levels, len(self.values) + 1), np.int64),
             np.zeros(self.words * self.width, np.uint64),
         )  # fmt: skip
-        return Sets((None, sets), np.arange(len(features), dtype=np.int32), self.n_sums, self)
+        return None, sets
 
     def pack(self, member: np.ndarray) -> np.ndarray:
         """Words of the set of rows that are members."""
