@@ -31,6 +31,13 @@ def is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, Integral)
 
 
+def check_count(value: object, argument: str, least: int, such_as: str = "") -> None:
+    """Refuse what is no whole number, or less than the least one; ``such_as`` is an example."""
+    if not is_whole(value) or isinstance(value, bool) or value < least:
+        example = f", such as {such_as}" if such_as else ""
+        raise InputError(f"{argument} must be a whole number of at least {least}{example}; got {value!r}.")
+
+
 def as_series(values, argument: str) -> pd.Series:
     """One column of the user's data as a pandas Series; its name, for messages, is the column's or the argument's.
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from policytree.checks import check_count
 from policytree.evaluation.stability_tables import SETTLED, PolicyStability
-from policytree.exceptions import InputError
 
 MOST_COVARIATES = 12
 CATEGORY = 0.12  # width of a category's cell
@@ -65,8 +65,7 @@ class PolicyStabilityDisplay:
         InputError
             If ``n_covariates`` is no whole number of at least 1.
         """
-        if not isinstance(n_covariates, (int, np.integer)) or isinstance(n_covariates, bool) or n_covariates < 1:
-            raise InputError(f"n_covariates must be a whole number of at least 1; got {n_covariates!r}.")
+        check_count(n_covariates, "n_covariates", 1)
         import matplotlib.pyplot as plt
 
         features = self.stability.feature_shares()

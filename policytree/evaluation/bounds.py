@@ -9,6 +9,8 @@ import numpy as np
 from policytree.evaluation.cluster_bootstrap import percentile
 from policytree.evaluation.estimates import Estimate
 
+LARGEST_GAMMA = 1e6  # beyond it, bounds that do not reach zero never do
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bounds:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils import check_random_state
 
-from policytree.exceptions import InputError
+from policytree.checks import check_count
+from policytree.evaluation.inputs import units_with_weight
 
 N_BOOTSTRAP = 1_000
 CELLS = 4_000_000  # numbers at a time: draws times rows
@@ -23,7 +24,7 @@ class ClusterBootstrap:
     counts : ndarray of shape (n_draws, n_clusters), uint16
         How often each cluster is drawn.
     cluster : ndarray of shape (n,), int64
-        Every row's; -1 for rows of clusters without weight.
+        Every row's; -1 for rows without weight.
     weight : ndarray of shape (n,)
         Sampling weights.
 
@@ -52,13 +53,9 @@ class ClusterBootstrap:
         InputError
             If ``n_draws`` is less than 20.
         """
-        if not isinstance(n_draws, (int, np.integer)) or isinstance(n_draws, bool) or n_draws < 20:
-            raise InputError(f"n_bootstrap must be a whole number of at least 20, such as 1000; got {n_draws!r}.")
+        check_count(n_draws, "n_bootstrap", 20, "1000")
         rng = check_random_state(random_state)
-        used, position = np.unique(clusters[weight > 0], return_inverse=True)
-        cluster = np.full(len(clusters), -1)
-        cluster[weight > 0] = position
-        size = len(used)
+        cluster, size = units_with_weight(clusters, weight)
         counts = np.empty((n_draws, size), dtype=np.uint16)
         for b in range(n_draws):
             counts[b] = np.bincount(rng.randint(size, size=size), minlength=size)

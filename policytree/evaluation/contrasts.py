@@ -10,15 +10,14 @@ import pandas as pd
 
 from policytree.binning import as_pandas
 from policytree.checks import observed_propensity
-from policytree.evaluation.inputs import policy_probabilities
+from policytree.evaluation.estimates import Estimate, mean_estimate
+from policytree.evaluation.inputs import FEWEST_UNITS, policy_probabilities, units_with_weight
 from policytree.evaluation.leaves import HELD_OUT, TRAINING_ROWS
 from policytree.exceptions import InputError
 from policytree.weighting.doubly_robust import DoublyRobust
 from policytree.weighting.observed import Observed, observe, outcome_matrix
 from policytree.weighting.propensities import propensity_matrix
 from policytree.weighting.scheme import Nuisances
-
-FEWEST_UNITS = 10  # rows, or clusters
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,13 +60,12 @@ class Contrast:
     @property
     def weight(self) -> np.ndarray:
         """Sampling weights, ones without, shape (n,)."""
-        own = self.observed.sample_weight
-        return np.ones(self.observed.n) if own is None else own
+        return self.observed.weight
 
     @property
     def clusters(self) -> np.ndarray:
         """Cluster of every row, its own without clusters, shape (n,)."""
-        return np.arange(self.observed.n) if self.observed.groups is None else self.observed.groups
+        return self.observed.clusters
 
     @property
     def odds(self) -> np.ndarray:
@@ -80,6 +78,11 @@ class Contrast:
         assert self.regression is not None
         rewards = DoublyRobust().rewards(self.observed, Nuisances(self.regression, self.propensity))
         return (self.change * rewards).sum(axis=1)
+
+    def estimate(self, scores: np.ndarray, level: float) -> Estimate:
+        """Mean of every row's score, by these clusters and weights."""
+        seen = self.observed
+        return mean_estimate(scores, groups=seen.groups, sample_weight=seen.sample_weight, level=level)
 
 
 def make_contrast(
@@ -117,9 +120,7 @@ def _observed(Y, T, propensity, groups, sample_weight) -> tuple[Observed, np.nda
     observed = observe(Y, T, sample_weight=sample_weight, groups=groups, treatments=known)
     if frame is None:
         p = propensity_matrix(propensity, observed.n, observed.treatments)
-    weight = np.ones(observed.n) if observed.sample_weight is None else observed.sample_weight
-    clusters = np.arange(observed.n) if observed.groups is None else observed.groups
-    units = len(np.unique(clusters[weight > 0]))
+    _, units = units_with_weight(observed.clusters, observed.weight)
     if units < FEWEST_UNITS:
         unit = "rows" if observed.groups is None else "clusters (groups)"
         raise InputError(
@@ -130,10 +131,9 @@ def _observed(Y, T, propensity, groups, sample_weight) -> tuple[Observed, np.nda
 
 def _refuse_unsupported(observed: Observed, change: np.ndarray) -> None:
     """Where a treatment is newly given or taken away, somebody must have got it."""
-    weight = np.ones(observed.n) if observed.sample_weight is None else observed.sample_weight
     for k, label in enumerate(observed.treatments):
         for sign, who in ((1.0, "policy"), (-1.0, "baseline")):
-            wanted = (sign * change[:, k] > 0) & (weight > 0)
+            wanted = (sign * change[:, k] > 0) & (observed.weight > 0)
             if wanted.any() and not (wanted & (observed.arm == k)).any():
                 raise InputError(
                     f"Nobody to whom the {who} would give {label!s} got it, so its outcome there cannot be bounded; "

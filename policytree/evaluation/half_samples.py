@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from policytree.checks import check_count
+from policytree.evaluation.inputs import units_with_weight
 from policytree.exceptions import InputError
 
 N_DRAWS = 200
@@ -27,7 +29,7 @@ class HalfSamples:
     weight : ndarray of shape (n,), float64
         Weights of the rows.
     unit_of : ndarray of shape (n,), int64, or None
-        Cluster of every row, 0, ..., n_units - 1; -1 for rows of clusters without weight. None: each row is its own.
+        Cluster of every row, 0, ..., n_units - 1; -1 for rows without weight. None: each row is its own.
     n_units : int
         Clusters with positive weight.
     n_draws : int
@@ -56,17 +58,12 @@ class HalfSamples:
         InputError
             If ``n_draws`` is less than two, or there are fewer than two clusters with weight.
         """
-        if not isinstance(n_draws, (int, np.integer)) or isinstance(n_draws, bool) or n_draws < 2:
-            raise InputError(f"n_bootstrap must be a whole number of at least 2, such as 200; got {n_draws!r}.")
+        check_count(n_draws, "n_bootstrap", 2, "200")
         weight = np.ones(n) if sample_weight is None else sample_weight
         if groups is None and (weight > 0).all():
             unit_of, n_units = None, n
         else:
-            codes = np.arange(n) if groups is None else groups
-            used = np.unique(codes[weight > 0])
-            position = np.full(codes.max() + 1, -1)
-            position[used] = np.arange(len(used))
-            unit_of, n_units = position[codes], len(used)
+            unit_of, n_units = units_with_weight(np.arange(n) if groups is None else groups, weight)
         if n_units < 2:
             unit = "rows" if groups is None else "clusters (groups)"
             raise InputError(f"A standard error needs at least two {unit} with positive weight; pass more data.")

@@ -167,19 +167,15 @@ def heterogeneity_test(
     linear = _linear_test(Z, null, seen)
     p_predicted, p_linear = float(table["p_adjusted"].min()), linear.pop("p_value")
     known = [p for p in (p_predicted, p_linear) if not np.isnan(p)]
-    units = len(cluster_sums(_weight(seen)[_weight(seen) > 0][:, None], _kept_groups(seen)))
+    units = len(cluster_sums(seen.weight[seen.weight > 0][:, None], _kept_groups(seen)))
     return HeterogeneityTest(
         min(1.0, len(known) * min(known)), p_predicted, p_linear, table, linear, seen.treatments[b],
-        int((_weight(seen) > 0).sum()), units,
+        int((seen.weight > 0).sum()), units,
     )  # fmt: skip
 
 
-def _weight(seen: Observed) -> np.ndarray:
-    return np.ones(seen.n) if seen.sample_weight is None else seen.sample_weight
-
-
 def _kept_groups(seen: Observed) -> np.ndarray | None:
-    return None if seen.groups is None else seen.groups[_weight(seen) > 0]
+    return None if seen.groups is None else seen.groups[seen.weight > 0]
 
 
 def _fewest(seen: Observed) -> int:
@@ -226,7 +222,7 @@ class _NullModel:
         e = e / e.sum(axis=1, keepdims=True)
         surprise = (seen.arm[:, None] == np.arange(seen.n_arms)) - e
         y = seen.y - (e * fitted.regression_.to_numpy()).sum(axis=1)
-        return cls(y, np.delete(surprise, b, axis=1), _weight(seen))
+        return cls(y, np.delete(surprise, b, axis=1), seen.weight)
 
     def products(self, columns: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Weighted products of residuals with ``columns`` (rows, q), and weighted squares of these, both (rows, q).
@@ -244,7 +240,7 @@ def _predicted_blocks(learner, Z: np.ndarray, seen: Observed, plan: FoldPlan, b:
     """Rows of every block but the first, and effects predicted for them from the blocks before, (rows, K)."""
     for block in range(1, plan.n_folds):
         rows, before = np.flatnonzero(plan.fold == block), plan.fold < block
-        train = [np.flatnonzero(before & (seen.arm == k) & (_weight(seen) > 0)) for k in range(seen.n_arms)]
+        train = [np.flatnonzero(before & (seen.arm == k) & (seen.weight > 0)) for k in range(seen.n_arms)]
         if min(len(t) for t in train) < FEWEST_UNITS:
             continue
         outcomes = []

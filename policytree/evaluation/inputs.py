@@ -11,6 +11,7 @@ from policytree.evaluation.estimates import DIRECTIONS
 from policytree.exceptions import InputError
 
 SUM_TOLERANCE = 1e-6
+FEWEST_UNITS = 10  # rows, or clusters, of a bootstrap or of half-samples: fewer say nothing about errors
 
 
 def check_direction(direction: str) -> None:
@@ -25,6 +26,14 @@ def rows_arguments(groups, sample_weight, n: int) -> tuple[np.ndarray | None, np
         if values is not None:
             column(values, name, n)
     return group_codes(groups, n), weights(sample_weight, n)
+
+
+def units_with_weight(clusters: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, int]:
+    """The unit of every row, 0, 1, ... in the order of their clusters and -1 for rows without weight; how many."""
+    used, position = np.unique(clusters[weight > 0], return_inverse=True)
+    unit = np.full(len(clusters), -1)
+    unit[weight > 0] = position
+    return unit, len(used)
 
 
 def column(values, name: str, n: int) -> np.ndarray:

@@ -9,12 +9,10 @@ import pandas as pd
 from sklearn.utils import check_random_state
 
 from policytree.evaluation.half_samples import HalfSamples
-from policytree.evaluation.inputs import check_direction, policy_scores, reward_frame, rows_arguments
+from policytree.evaluation.inputs import FEWEST_UNITS, check_direction, policy_scores, reward_frame, rows_arguments
 from policytree.evaluation.leaves import HELD_OUT, TRAINING_ROWS
 from policytree.evaluation.sample_split import HeldOutRewards
 from policytree.exceptions import InputError
-
-FEWEST_UNITS = 10  # rows, or clusters: half of fewer say nothing about errors
 
 
 @dataclass(frozen=True, slots=True, eq=False)

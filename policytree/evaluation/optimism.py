@@ -79,7 +79,7 @@ def optimism(repetitions: Sequence[Sequence[Judgement]], seen: Observed, n_folds
 
 
 def _one(judgements: list[Judgement], seen: Observed, level: float) -> tuple[float, Estimate]:
-    weight = np.ones(seen.n) if seen.sample_weight is None else seen.sample_weight
+    weight = seen.weight
     total = sum(float(weight[j.test].sum()) for j in judgements)
     influence, training, held_out = np.zeros(seen.n), 0.0, 0.0
     for j in judgements:

@@ -12,7 +12,7 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from policytree.checks import is_real
+from policytree.checks import check_count, is_real
 from policytree.evaluation.refits import Data, finished, policy_codes
 from policytree.exceptions import InputError, UnseenValueWarning
 from policytree.features import CATEGORICAL
@@ -86,8 +86,7 @@ def draw_rows(method: str, share: float, units: np.ndarray, n_resamples, random_
     """
     if method not in (BOOTSTRAP, SUBSAMPLE):
         raise InputError(f"method must be 'bootstrap' or 'subsample'; got {method!r}.")
-    if not isinstance(n_resamples, (int, np.integer)) or isinstance(n_resamples, bool) or n_resamples < 2:
-        raise InputError(f"n_resamples must be a whole number of at least 2; got {n_resamples!r}.")
+    check_count(n_resamples, "n_resamples", 2)
     if not is_real(share) or not 0.1 <= share <= 0.9:
         raise InputError(f"share must lie between 0.1 and 0.9; got {share!r}.")
     rng = check_random_state(random_state)

@@ -14,7 +14,7 @@ from policytree.checks import as_numbers, check_level
 from policytree.evaluation.bounds import Bounds
 from policytree.evaluation.cluster_bootstrap import N_BOOTSTRAP, ClusterBootstrap, percentile
 from policytree.evaluation.contrasts import Contrast, make_contrast
-from policytree.evaluation.estimates import Estimate, influence_estimate, mean_estimate
+from policytree.evaluation.estimates import influence_estimate
 from policytree.evaluation.leaves import HELD_OUT
 from policytree.evaluation.numbers import bounds_text, decimals
 from policytree.evaluation.sharp_bounds import SharpBounds
@@ -229,7 +229,7 @@ def marginal_sensitivity(
         analysis["sharp"] = _sharp(sharp, contrast, checked, bootstrap, level)
         tipping[SHARP] = _tipping(sharp, contrast, bootstrap, level)
     tipping[SIMPLE] = _tipping(simple, contrast, bootstrap, level)
-    first = _estimate(np.zeros(contrast.observed.n), contrast, level)
+    first = contrast.estimate(np.zeros(contrast.observed.n), level)
     return MarginalSensitivity(
         tuple(checked.tolist()), **analysis, tipping=tipping if contrast.against_baseline else {}, what=contrast.what,
         rows=contrast.rows, level=level, n=first.n, n_clusters=first.n_clusters,
@@ -242,11 +242,6 @@ def _gammas(gammas) -> np.ndarray:
     if values.ndim != 1 or not len(values) or not (np.isfinite(values) & (values >= 1.0)).all():
         raise InputError(f"gammas must be finite numbers of at least 1, such as (1, 1.5, 2); got {gammas!r}.")
     return values
-
-
-def _estimate(scores: np.ndarray, contrast: Contrast, level: float) -> Estimate:
-    seen = contrast.observed
-    return mean_estimate(scores, groups=seen.groups, sample_weight=seen.sample_weight, level=level)
 
 
 def _simple(simple: SimpleBounds, contrast: Contrast, gammas, bootstrap, level: float) -> tuple[Bounds, ...]:
@@ -268,7 +263,7 @@ def _sharp(sharp: SharpBounds, contrast: Contrast, gammas, bootstrap, level: flo
     draws = sharp.bootstrap(gammas, bootstrap) if contrast.held_out else None
     out = []
     for j, gamma in enumerate(gammas):
-        ends = [_estimate(sharp.scores(float(gamma), bool(end)), contrast, level) for end in (0, 1)]
+        ends = [contrast.estimate(sharp.scores(float(gamma), bool(end)), level) for end in (0, 1)]
         drawn = (np.empty(0), np.empty(0)) if draws is None else (draws[:, j, 0], draws[:, j, 1])
         out.append(Bounds.of(ends[0], ends[1], drawn, shown=contrast.held_out))
     return tuple(out)

@@ -14,7 +14,7 @@ from policytree.checks import as_numbers, check_level, is_real
 from policytree.evaluation.bounds import Bounds
 from policytree.evaluation.cluster_bootstrap import N_BOOTSTRAP, ClusterBootstrap, percentile
 from policytree.evaluation.contrasts import Contrast, make_contrast
-from policytree.evaluation.estimates import Estimate, mean_estimate
+from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.leaves import HELD_OUT
 from policytree.evaluation.numbers import bounds_text, decimals, interval_text
 from policytree.exceptions import InputError
@@ -115,7 +115,7 @@ class OmittedVariableBounds:
         for sign in (-1.0, 1.0):
             value = self.estimate.value + sign * strength * self.scale
             scores = self._parts[:, 0] + sign * (self._parts[:, 1:] - [variance, square]) @ slope
-            ends.append(_estimate(scores - self.estimate.value + value, self._contrast, self.estimate.level))
+            ends.append(self._contrast.estimate(scores - self.estimate.value + value, self.estimate.level))
         half = strength * _scale(self._draws)
         drawn = (self._draws[:, 0] - half, self._draws[:, 0] + half)
         return Bounds.of(ends[0], ends[1], drawn, shown=self.rows == HELD_OUT)
@@ -265,7 +265,7 @@ def omitted_variable_bounds(
     contrast = make_contrast(policy, Y, T, propensity, regression=regression, **given)
     bootstrap = ClusterBootstrap.draw(contrast.clusters, contrast.weight, n_bootstrap, random_state)
     parts = _parts(contrast)
-    estimate, means, draws = _estimate(parts[:, 0], contrast, level), _means(parts, contrast), bootstrap.means(parts)
+    estimate, means, draws = contrast.estimate(parts[:, 0], level), _means(parts, contrast), bootstrap.means(parts)
     scale = float(_scale(means[None])[0])
     found = []
     for name, (less_p, less_m) in (benchmarks or {}).items():
@@ -316,11 +316,6 @@ def _means(parts: np.ndarray, contrast: Contrast) -> np.ndarray:
 def _scale(means: np.ndarray) -> np.ndarray:
     """``sigma nu`` of rows of (estimate, sigma^2, nu^2)."""
     return np.sqrt(np.clip(means[:, 1] * means[:, 2], 0.0, None))
-
-
-def _estimate(scores: np.ndarray, contrast: Contrast, level: float) -> Estimate:
-    seen = contrast.observed
-    return mean_estimate(scores, groups=seen.groups, sample_weight=seen.sample_weight, level=level)
 
 
 def _strength(cf_y: float, cf_d: float) -> float:

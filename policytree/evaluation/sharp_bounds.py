@@ -8,12 +8,12 @@ import numpy as np
 from scipy.optimize import brentq
 from sklearn.utils import check_random_state
 
+from policytree.evaluation.bounds import LARGEST_GAMMA
 from policytree.evaluation.cluster_bootstrap import ClusterBootstrap
 from policytree.evaluation.contrasts import Contrast
 
 FOLDS = 5
 MOST_BINS, FEWEST_ROWS = 10, 50  # bins of similar predictions, and rows of an arm in one
-LARGEST_GAMMA = 1e6
 
 
 @dataclass(frozen=True, slots=True, eq=False)

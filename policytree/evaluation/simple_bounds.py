@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from policytree.evaluation.bounds import LARGEST_GAMMA
 from policytree.evaluation.cluster_bootstrap import ClusterBootstrap
 from policytree.evaluation.contrasts import Contrast
 
 HALVINGS = 60  # of an interval of log Gamma
-LARGEST_GAMMA = 1e6
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -101,7 +101,7 @@ def policy_stability(
     if sample_treatment_costs is not None:
         costs = seen.frame(treatment_costs(sample_treatment_costs, seen.n, seen.treatments))
     data = Data(seen, X, W, propensity, costs, direction)
-    units = np.arange(seen.n) if seen.groups is None else seen.groups
+    units = seen.clusters
     rows = draw_rows(method, share, units, n_resamples, random_state)
     teller = _Teller(len(rows), progress)
     refitter = Refitter(estimator, partial(refit_rows, data=data, units=units), n_jobs, teller)

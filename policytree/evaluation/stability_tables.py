@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
+from policytree.checks import check_count
 from policytree.evaluation.resamples import BOOTSTRAP, Split
 from policytree.exceptions import InputError
 from policytree.export import format_threshold
@@ -157,8 +158,7 @@ class PolicyStability:
         InputError
             If ``n_ranges`` is no whole number of at least 1.
         """
-        if not isinstance(n_ranges, (int, np.integer)) or isinstance(n_ranges, bool) or n_ranges < 1:
-            raise InputError(f"n_ranges must be a whole number of at least 1; got {n_ranges!r}.")
+        check_count(n_ranges, "n_ranges", 1)
         records = []
         for feature, values in self.covariates.items():
             found = [(b, s) for b, tree in enumerate(self.splits) for s in tree if s.feature == feature]

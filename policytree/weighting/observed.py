@@ -63,6 +63,16 @@ class Observed:
         """Number of treatments."""
         return len(self.treatments)
 
+    @property
+    def weight(self) -> np.ndarray:
+        """Sampling weights, ones without, shape (n,)."""
+        return np.ones(self.n) if self.sample_weight is None else self.sample_weight
+
+    @property
+    def clusters(self) -> np.ndarray:
+        """Cluster of every row, its own without clusters, shape (n,)."""
+        return np.arange(self.n) if self.groups is None else self.groups
+
     def folds(self, cv, random_state) -> FoldPlan:
         """Folds balanced over treatments within strata that split no cluster: :func:`policytree.folds.make_folds`."""
         return make_folds(
