@@ -15,7 +15,7 @@ from policytree.evaluation.sharp_bounds import SharpBounds, Tails, quantile_loss
 from policytree.evaluation.simple_bounds import SimpleBounds
 from policytree.weighting.doubly_robust import DoublyRobust
 from policytree.weighting.scheme import Nuisances
-from tests.simulations import benchmark_script
+from tests.simulations import benchmark_script, three_arms
 
 
 @pytest.fixture(scope="module")
@@ -26,22 +26,7 @@ def men():
 @pytest.fixture
 def study(rng):
     """400 rows in 80 clusters, three arms, propensities that vary, expected outcomes, weights."""
-    n = 400
-    x = rng.normal(size=n)
-    p = np.exp(np.column_stack([np.zeros(n), 0.5 * x, -0.3 * x]))
-    p /= p.sum(axis=1, keepdims=True)
-    arm = (rng.random(n)[:, None] > np.cumsum(p, axis=1)).sum(axis=1)
-    mean = np.column_stack([x, x + 1, 0.5 * x + 0.5])
-    return {
-        "Y": mean[np.arange(n), arm] + rng.normal(size=n),
-        "T": np.array(["a", "b", "c"])[arm],
-        "propensity": pd.DataFrame(p, columns=list("abc")),
-        "regression": pd.DataFrame(mean, columns=list("abc")),
-        "sample_weight": rng.uniform(0.5, 2, n),
-        "groups": np.arange(n) // 5,
-        "policy": np.where(x > 0, "b", "c"),
-        "x": x,
-    }
+    return three_arms(rng, 400, 5)
 
 
 def analyse(study, **options):

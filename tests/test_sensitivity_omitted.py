@@ -7,21 +7,14 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree, InputError, RewardEstimator, nuisances_without, omitted_variable_bounds
 from policytree.evaluation.sensitivity_omitted import Benchmark
+from tests.simulations import three_arms
 
 
 @pytest.fixture
 def study(rng):
-    n = 300
-    x = rng.normal(size=n)
-    p = np.exp(np.column_stack([np.zeros(n), 0.5 * x, -0.3 * x]))
-    p /= p.sum(axis=1, keepdims=True)
-    arm = (rng.random(n)[:, None] > np.cumsum(p, axis=1)).sum(axis=1)
-    mean = np.column_stack([x, x + 1, 0.5 * x + 0.5])
-    return {
-        "Y": mean[np.arange(n), arm] + rng.normal(size=n), "T": np.array(["a", "b", "c"])[arm],
-        "propensity": pd.DataFrame(p, columns=list("abc")), "regression": mean,
-        "sample_weight": rng.uniform(0.5, 2, n), "groups": np.arange(n) // 3, "policy": np.where(x > 0, "b", "c"),
-    }  # fmt: skip
+    made = three_arms(rng, 300, 3)
+    del made["x"]
+    return made | {"regression": made["regression"].to_numpy()}
 
 
 def analyse(study, **options):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pandas as pd
+from whom_first import compared
 
 from policytree import (
     DRPolicyTree,
@@ -16,7 +17,6 @@ from policytree import (
     TOCDisplay,
     held_out_rewards,
     qini_curve,
-    rank_average_treatment_effect,
 )
 
 FIRST, OTHERS = "ZDV+ddI", "ZDV"
@@ -44,16 +44,12 @@ def _show_order(study, held: HeldOutRewards, X: pd.DataFrame, promised: pd.DataF
         "longest treated before first": X["preanti"],
         "oldest first": X["age"],
     }
-    options = {"treatment": FIRST, "baseline": OTHERS}
-    areas = {t: rank_average_treatment_effect(priorities, held, target=t, **options) for t in ("AUTOC", "QINI")}
-    autoc = areas["AUTOC"]
+    autoc, table = compared(priorities, held, FIRST, OTHERS)
     mean = autoc.average_gain
     study.show(
         f"{len(held.rows):,} patients judge what {len(data_rows(held)):,} others taught. {FIRST} for all instead of "
         f"{OTHERS}: {mean.value:.1f} CD4 cells [{mean.lower:.1f}, {mean.upper:.1f}].\n"
     )
-    table = pd.concat({t: r.to_frame()[["value", "lower", "upper"]] for t, r in areas.items()}, axis=1)
-    table.columns = [f"{target} {name}".removesuffix(" value") for target, name in table.columns]
     study.table(table, "priorities")
     difference = autoc.difference("predicted gain", "lowest CD4 count first")
     study.show(

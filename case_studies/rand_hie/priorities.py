@@ -6,6 +6,7 @@ Public interface used: held_out_rewards, rank_average_treatment_effect, qini_cur
 from __future__ import annotations
 
 import pandas as pd
+from whom_first import compared
 
 from policytree import (
     HeldOutRewards,
@@ -15,7 +16,6 @@ from policytree import (
     held_out_rewards,
     policy_difference,
     qini_curve,
-    rank_average_treatment_effect,
 )
 
 FIRST, OTHERS = "free", "95%"
@@ -46,16 +46,12 @@ def _show_order(study, visits: HeldOutRewards, X: pd.DataFrame) -> None:
         "poorest first": -X["income"],
         "oldest first": X["age"],
     }
-    options = {"treatment": FIRST, "baseline": OTHERS}
-    areas = {t: rank_average_treatment_effect(priorities, visits, target=t, **options) for t in ("AUTOC", "QINI")}
-    autoc = areas["AUTOC"]
+    autoc, table = compared(priorities, visits, FIRST, OTHERS)
     mean = autoc.average_gain
     study.show(
         f"{len(visits.rows):,} person-years of {mean.n_clusters} households judge what the others taught. Free care "
         f"for all: {mean.value:.2f} visits more [{mean.lower:.2f}, {mean.upper:.2f}].\n"
     )
-    table = pd.concat({t: r.to_frame()[["value", "lower", "upper"]] for t, r in areas.items()}, axis=1)
-    table.columns = [f"{target} {name}".removesuffix(" value") for target, name in table.columns]
     study.table(table, "priorities", digits=2)
     difference = autoc.difference("predicted gain in visits", "sickest first (chronic_disease)")
     study.show(
