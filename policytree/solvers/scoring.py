@@ -7,7 +7,7 @@ import numpy as np
 from policytree.features import CATEGORICAL
 from policytree.solvers.fixed_point import FixedPoint
 from policytree.tree import TREE_LEAF, TREE_UNDEFINED, Tree
-from policytree.types import Problem, Solution, Status
+from policytree.types import BinnedData, Problem, Solution, SplitColumn, Status
 
 
 def leaf_only(problem: Problem, fixed: FixedPoint, status: Status, seconds: float) -> Solution:
@@ -89,17 +89,17 @@ class _Builder:
         split = data.columns[column]
         entry[8] = split_cost(self.problem, column, rows)
         entry[2], entry[3] = split.feature, float(split.thresholds[cut])
-        entry[4] = self._missing_left(split, left)
+        entry[4] = missing_goes_left(data, split, left.sum() / len(left))
         return node
 
     def _same_leaf(self, a: int, b: int) -> bool:
         first, second = self.nodes[a], self.nodes[b]
         return first[0] == second[0] == TREE_LEAF and first[5] == second[5]
 
-    def _missing_left(self, split, left: np.ndarray) -> bool:
-        """As learned; where training had no missing value, with the larger side (for one category: with the rest)."""
-        data = self.problem.data
-        if split.missing_left or data.features[split.feature].kind == CATEGORICAL:
-            return split.missing_left
-        learned = any(c.missing_left for c in data.columns if c.feature == split.feature)
-        return False if learned or np.isposinf(split.thresholds[-1]) else bool(2 * left.sum() >= len(left))
+
+def missing_goes_left(data: BinnedData, split: SplitColumn, share_left: float) -> bool:
+    """As learned; where training had no missing value, with the larger side (for one category: with the rest)."""
+    if split.missing_left or data.features[split.feature].kind == CATEGORICAL:
+        return split.missing_left
+    learned = any(c.missing_left for c in data.columns if c.feature == split.feature)
+    return False if learned or np.isposinf(split.thresholds[-1]) else share_left >= 0.5

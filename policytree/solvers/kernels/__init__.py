@@ -40,6 +40,9 @@
     box_pricing      the boxes of rows with the largest sums
     price_fitting    numbers of rows that boxes do not exceed
     intervals        one feature: the best partition of its values
+    paid_pairs       depth two where a group of columns is paid for once on a path
+    cost_layout      trees that are cheap to apply: words and tuples
+    cost_scores      their next test, by a greedy score
 
 A new bound goes where its kind is: of cuts of one feature into cut_bounds, of a whole node into enter, of sets of
 rows met before into subset_cache. The searches by blocks, over row sets and over boxes have their own in block_search,
@@ -89,4 +92,7 @@ ORDER = (
     "box_pricing",
     "price_fitting",
     "intervals",
+    "paid_pairs",
+    "cost_layout",
+    "cost_scores",
 )
