@@ -1,4 +1,4 @@
-"""How long do greedy trees that are cheap to apply take on large tables?
+"""Time and memory of greedy trees that are cheap to apply, on large tables.
 
     python benchmarks/low_cost_speed.py             # three synthetic tables; two minutes
     python benchmarks/low_cost_speed.py --part 50   # a fiftieth of the rows
@@ -40,7 +40,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", type=int, default=1, help="measure this fraction of the rows (nothing is kept)")
     options = parser.parse_args()
-    LowCostTreeClassifier().fit(*table(100, 5, 2))
+    LowCostTreeClassifier().fit(*table(100, 20, 2))
     lines = []
     for n, m, K, limit in SIZES:
         X, y = table(n // options.part, m, K)
@@ -50,7 +50,9 @@ def main() -> None:
         seconds, wall = time.process_time() - start, time.perf_counter() - wall
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         size = f"{tree.get_n_leaves():,}", str(tree.get_depth()), f"{tree.n_distinct_rows_:,}"
-        lines.append([f"{len(X):,} x {m:,} x {K}", f"{seconds:.1f}", f"{wall:.1f}", f"{limit:.0f}", f"{peak:.1f}", *size])
+        lines.append(
+            [f"{len(X):,} x {m:,} x {K}", f"{seconds:.1f}", f"{wall:.1f}", f"{limit:.0f}", f"{peak:.1f}", *size]
+        )
         print(*lines[-1], sep="\t", flush=True)
     header = ["rows x tests x classes", "seconds (processor)", "seconds (clock)", "target", "peak GB so far", "leaves",
               "depth", "distinct rows"]  # fmt: skip

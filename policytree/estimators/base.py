@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+
 import numpy as np
 
 from policytree.binning import bin_matrix
@@ -39,6 +40,8 @@ class TreeEstimator(TreeViews, SearchArguments):
         check_number("memory_limit", self.memory_limit, 0, none=True)
         check_number("max_bins", self.max_bins, 2, integer=True, none=True)
         check_search_arguments(self.solver, self.solver_options, self.guesses)
+        if self.repeated_features == "free" and (self.solver != "direct" or self.guesses is not None):
+            raise InputError("repeated_features='free' takes solver='direct' without guesses; set these, or 'charged'.")
         n_threads(self.n_jobs)
         check_seed(self.random_state)
 

@@ -184,7 +184,9 @@ def payment_groups(
         columns = column_numbers("feature_groups", each, features) or ()
         twice = taken & set(columns)
         if twice:
-            raise InputError(f"feature_groups holds the column {features[min(twice)].name!r} twice; keep it in one group.")
+            raise InputError(
+                f"feature_groups holds the column {features[min(twice)].name!r} twice; keep it in one group."
+            )
         taken |= set(columns)
         groups[list(columns)] = columns[0]
     return groups

@@ -71,17 +71,17 @@ class LowCostTreeClassifier(ClassPredictions):
     criterion : {"entropy", "gini"}, default "entropy"
         The impurity; entropy in bits.
     complexity_weight : float, default 10
-        The paper's lambda: the weight of the impurity reduction beside the terms that keep the tree cheap. 0 is adaptive
-        submodular ranking (ASR); the larger, the nearer to impurity reduction per cost.
+        The paper's lambda: the weight of the impurity reduction beside the terms that keep the tree cheap. 0 is
+        adaptive submodular ranking (ASR); the larger, the nearer to impurity reduction per cost.
         :func:`policytree.choose_complexity_weight` finds it by validation rows.
     min_probability : float, default 0.005
         The paper's theta: a node with this share of the weight or less is a leaf.
     repeated_features : {"free", "charged"}, default "free"
-        Whether a column that was measured on the path may be split on again for nothing. In the score a free test counts
-        as the cheapest one: else it would win however little it tells.
+        Whether a column that was measured on the path may be split on again for nothing. In the score a free test
+        counts as the cheapest one: else it would win however little it tells.
     feature_groups : mapping of names to lists of columns, or list of such lists, optional
-        Columns that are measured together, such as the values of one blood sample: only the first on a path is paid for,
-        at its own cost.
+        Columns that are measured together, such as the values of one blood sample: only the first on a path is paid
+        for, at its own cost.
     split_rule : {"regularized", "impurity", "impurity_per_cost", "impure_pairs", "balance"}, default "regularized"
         What makes a test good. The others are the methods of comparison: C4.5 and CART, the same divided by cost, the
         reduction of pairs of objects of different classes (IP), and the most even split (BAL). See :meth:`named`.
@@ -119,19 +119,18 @@ class LowCostTreeClassifier(ClassPredictions):
     approximation_factor_ : float
         The expected cost is at most so many times that of the cheapest tree with leaves as pure (Theorem 1 of the paper
         with the constants of its proof; large, and about growth). NaN where the theorem does not apply; see
-        :func:`policytree.solvers.cost_guarantee.approximation_factor`. It holds before pruning, which only lowers costs.
+        :func:`policytree.solvers.cost_guarantee.approximation_factor`. It holds before pruning, which only lowers
+        costs.
     ccp_alpha_ : float
         Strength of the pruning that was done.
     n_distinct_rows_ : int
         Rows that some test tells apart.
 
-    Notes
-    -----
-    Guangyi Zhang and Aristides Gionis, "Regularized impurity reduction: accurate decision trees with complexity
-    guarantees", Data Mining and Knowledge Discovery 2022, Algorithm 1 and Theorem 1. Rows that no test tells apart are
-    one object with the class of most of their weight; impurity uses the branches' conditional probabilities (in the code
-    published with the paper they are absolute ones). Missing values are allowed: numeric tests send them to the better
-    side. Values never seen at fit take the heavier side.
+    Notes ----- Guangyi Zhang and Aristides Gionis, "Regularized impurity reduction: accurate decision trees with
+    complexity guarantees", Data Mining and Knowledge Discovery 2022, Algorithm 1 and Theorem 1. Rows that no test tells
+    apart are one object with the class of most of their weight; impurity uses the branches' conditional probabilities
+    (in the code published with the paper they are absolute ones). Missing values are allowed: numeric tests send them
+    to the better side. Values never seen at fit take the heavier side.
 
     Examples
     --------
@@ -201,18 +200,18 @@ class LowCostTreeClassifier(ClassPredictions):
             If an argument has the wrong shape, type or range; the message names it.
         """
         self._check_arguments()
-        X = self._table(X, reset=True)
-        y = label_column(y, X)
-        X, y, rows, weight = weigh(X, y, np.arange(len(X)), sample_weight)
-        self.classes_ = sorted_labels(y)
-        codes = label_codes(y, self.classes_)
-        tests, objects, greedy = self._grown(X, codes, weight)
-        self.ccp_alpha_ = self._strength(X, codes, weight, rows)
+        encoded = self._table(X, reset=True)
+        numbers = np.arange(len(encoded))
+        encoded, labels, rows, weight = weigh(encoded, label_column(y, encoded), numbers, sample_weight)
+        self.classes_ = sorted_labels(labels)
+        codes = label_codes(labels, self.classes_)
+        tests, objects, greedy = self._grown(encoded, codes, weight)
+        self.ccp_alpha_ = self._strength(encoded, codes, weight, rows)
         pruned = prune(greedy, self.ccp_alpha_, self.criterion) if self.ccp_alpha_ > 0 else greedy
         self.approximation_factor_ = approximation_factor(greedy, tests, objects, self._rules())
         self.n_distinct_rows_ = len(objects.labels)
         self.expected_cost_ = pruned.expected_cost
-        view = binary_tree(pruned, tests, X, codes, weight, tuple(self.classes_.tolist()))
+        view = binary_tree(pruned, tests, encoded, codes, weight, tuple(self.classes_.tolist()))
         self.tree_, self.node_costs_, self.node_values_ = view.tree, view.node_costs, view.class_shares
         return self
 
@@ -264,7 +263,8 @@ class LowCostTreeClassifier(ClassPredictions):
         at = tuple(j for j in allowed if multiway and features[j].kind == CATEGORICAL)
         two_way = tuple(j for j in allowed if j not in at)
         data = bin_matrix(X, features, max_bins=self.max_bins, split_on=two_way)
-        return CostTests(*with_multiway(data, X, features, at), costs, groups)
+        data, branches = with_multiway(data, X, features, at)
+        return CostTests(data, branches, costs, groups)
 
     def _grown(self, X, codes, weight) -> tuple[CostTests, CostObjects, GreedyTree]:
         tests = self._tests(X)
@@ -283,7 +283,9 @@ class LowCostTreeClassifier(ClassPredictions):
         hits = np.zeros(len(STRENGTHS))
         for train, test in _splits(self.cv, codes, rows, self.random_state):
             if not (train.any() and test.any()):
-                raise InputError("cv leaves no rows to train or to test on; use fewer folds, or a number for ccp_alpha.")
+                raise InputError(
+                    "cv leaves no rows to train or to test on; use fewer folds, or a number for ccp_alpha."
+                )
             tests, _, greedy = self._grown(X[train], codes[train], weight[train])
             for at, strength in enumerate(STRENGTHS):
                 tree = self._tree(prune(greedy, strength, self.criterion), tests, X[train], codes[train], weight[train])

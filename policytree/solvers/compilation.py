@@ -56,7 +56,10 @@ ROW_PRICES = (
 )  # fmt: skip
 ONE_FEATURE = (merging.add_columns, intervals.add_leaf)
 # Where columns are paid for once on a path; and greedy trees that are cheap to apply.
-PAID_ONCE = (merging.hash_rows, merging.same_as, merging.add_columns, sums.node_sums, rows_of_nodes.pack_rows, paid_pairs.solve_two)  # fmt: skip
+PAID_ONCE = (
+    merging.hash_rows, merging.same_as, merging.add_columns, sums.node_sums, rows_of_nodes.pack_rows,
+    paid_pairs.solve_two,
+)  # fmt: skip
 LOW_COST = (merging.hash_rows, merging.same_as, cost_scores.class_totals, cost_scores.best_test, cost_scores.divide)
 
 Needed = list[tuple[tuple[Kernel, ...], str]]  # kernels, and which version of them
@@ -120,7 +123,14 @@ def all_kernels() -> Needed:
     """Kernels of every kind of problem."""
     tables = [(TWO_LEVELS + DEEPER, kind) for kind in (PLAIN, SPECIAL)]
     blocks = [(PAIRS + PAIRS_DEEP, kind) for kind in BLOCKS]
-    return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, *ROW_SET_KERNELS, (ROW_PRICES + ONE_FEATURE + PAID_ONCE + LOW_COST, "")]
+    return [
+        (ALWAYS, ""),
+        *tables,
+        (LONG, ""),
+        *blocks,
+        *ROW_SET_KERNELS,
+        (ROW_PRICES + ONE_FEATURE + PAID_ONCE + LOW_COST, ""),
+    ]
 
 
 def kernel_folder() -> str | None:

@@ -58,7 +58,7 @@ def _log_of_least_probability(weights: np.ndarray, threshold: float) -> float:
     Steps of the submodular functions are at least that, over the number of pairs. Weights are binary fractions, and so
     is the threshold: no difference of their sums is smaller than one unit of their last places.
     """
-    total = sum(map(Fraction, weights.tolist()))
+    total = sum(map(Fraction, weights.tolist()), Fraction())
     rarest = Fraction(float(weights.min())) / total
     at = Fraction(threshold)
     if (weights == np.floor(weights)).all():

@@ -13,10 +13,8 @@ def node_impurity(weights: np.ndarray, criterion: str) -> np.ndarray:
     """Impurity of every node times its share of the weight; ``weights`` (nodes, K), the root first."""
     mass = weights.sum(axis=1, keepdims=True)
     share = weights / mass
-    if criterion == "gini":
-        each = share * (1.0 - share)
-    else:
-        each = -share * np.log2(np.where(share > 0, share, 1.0))
+    surprise = 1.0 - share if criterion == "gini" else -np.log2(np.where(share > 0, share, 1.0))
+    each = share * surprise
     return each.sum(axis=1) * mass[:, 0] / mass[0, 0]
 
 

@@ -1,8 +1,8 @@
 """A greedy tree as the binary tree that all views, exports and files know.
 
 A multi-way test becomes a chain of questions on its column, one category after the other; the price stands at its first
-question. The heaviest branch comes last, so that a category that was never seen goes there; missing values are asked for
-first where training had some.
+question. The heaviest branch comes last, so that a category that was never seen goes there; missing values are asked
+for first where training had some.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from policytree.solvers.expected_cost import LEAF, CostTests, GreedyTree
 from policytree.solvers.kernels.cost_layout import MULTIWAY
 from policytree.solvers.scoring import missing_goes_left
 from policytree.tree import TREE_LEAF, TREE_UNDEFINED, Tree
-
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +55,18 @@ def binary_tree(
     """
     parts = _Chains(greedy, tests).build()
     n, K = len(parts.feature), len(actions)
-    arrays = {
-        "children_left": np.array(parts.left, dtype=np.int32),
-        "children_right": np.array(parts.right, dtype=np.int32),
-        "feature": np.array(parts.feature, dtype=np.int32),
-        "threshold": np.array(parts.threshold, dtype=np.float64),
-        "missing_go_to_left": np.array(parts.missing, dtype=bool),
-    }
-    empty = {"action": np.zeros(n, np.int32), "n_node_samples": np.zeros(n, np.int64), "value": np.zeros((n, K))}
-    tree = Tree(**arrays, **empty, features=tests.data.features, actions=actions)
+    tree = Tree(
+        children_left=np.array(parts.left, dtype=np.int32),
+        children_right=np.array(parts.right, dtype=np.int32),
+        feature=np.array(parts.feature, dtype=np.int32),
+        threshold=np.array(parts.threshold, dtype=np.float64),
+        missing_go_to_left=np.array(parts.missing, dtype=bool),
+        action=np.zeros(n, dtype=np.int32),
+        n_node_samples=np.zeros(n, dtype=np.int64),
+        value=np.zeros((n, K)),
+        features=tests.data.features,
+        actions=actions,
+    )
     shares = np.zeros((n, K))
     for node, rows in enumerate(tree.rows_of_nodes(X)):
         by_class = np.bincount(labels[rows], weights=weights[rows], minlength=K)

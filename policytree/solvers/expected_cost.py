@@ -1,8 +1,8 @@
 """Greedy trees that are cheap to apply: regularized impurity reduction, and the rules that it is compared with.
 
-After Zhang and Gionis, "Regularized impurity reduction: accurate decision trees with complexity guarantees", Data Mining
-and Knowledge Discovery 2022, Algorithm 1. Rows that no test tells apart are one object: its probability is their share of
-the weight, its class that of most of their weight (the first on ties).
+After Zhang and Gionis, "Regularized impurity reduction: accurate decision trees with complexity guarantees", Data
+Mining and Knowledge Discovery 2022, Algorithm 1. Rows that no test tells apart are one object: its probability is their
+share of the weight, its class that of most of their weight (the first on ties).
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ class _Growth:
 
     def run(self) -> GreedyTree:
         """Depth first, so that nodes stand in preorder."""
-        stack = [(0, len(self.rows), 0, frozenset(), -1, 0)]
+        stack: list[tuple[int, int, int, frozenset, int, int]] = [(0, len(self.rows), 0, frozenset(), -1, 0)]
         while stack:
             start, end, depth, paid, parent, branch = stack.pop()
             node = self._append(start, end)

@@ -1,7 +1,7 @@
 """Trees that are cheap to apply: words and tuples of the search for the next test.
 
-Objects are rows that some test tells apart: equal rows are one object, with the class of most of their weight. A test is
-a column: a cut of it sends codes up to the cut one way (two-way), or every code goes its own way (multi-way).
+Objects are rows that some test tells apart: equal rows are one object, with the class of most of their weight. A test
+is a column: a cut of it sends codes up to the cut one way (two-way), or every code goes its own way (multi-way).
 
 Symbols: n objects, m columns, B codes of a column, S codes of all columns, K classes.
 """
