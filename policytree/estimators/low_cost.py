@@ -37,7 +37,6 @@ from policytree.solvers.expected_cost import (
     merged_objects,
     with_multiway,
 )
-from policytree.tree import Tree
 
 #: The algorithms compared by Zhang and Gionis (2022), as settings; with the prefix p they are pruned.
 NAMED_RULES: dict[str, dict[str, Any]] = {
@@ -287,14 +286,15 @@ class LowCostTreeClassifier(ClassPredictions):
                     "cv leaves no rows to train or to test on; use fewer folds, or a number for ccp_alpha."
                 )
             tests, _, greedy = self._grown(X[train], codes[train], weight[train])
+            view = binary_tree(greedy, tests, X[train], codes[train], weight[train], tuple(self.classes_.tolist()))
+            reached = view.tree.rows_of_nodes(X[test])
+            hit = [weight[test][r] @ (codes[test][r] == k) for r, k in zip(reached, view.tree.action, strict=True)]
+            of_node = np.array(hit)[view.places]
             for at, strength in enumerate(STRENGTHS):
-                tree = self._tree(prune(greedy, strength, self.criterion), tests, X[train], codes[train], weight[train])
-                hits[at] += weight[test] @ (tree.action[tree.apply(X[test])] == codes[test])
+                pruned = prune(greedy, strength, self.criterion)
+                hits[at] += of_node[pruned.is_leaf & pruned.reached()].sum()
         best = hits.max()
         return float(STRENGTHS[np.flatnonzero(hits >= best - 1e-12 * best)[-1]])
-
-    def _tree(self, greedy: GreedyTree, tests: CostTests, X, codes, weight) -> Tree:
-        return binary_tree(greedy, tests, X, codes, weight, tuple(self.classes_.tolist())).tree
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -29,11 +29,14 @@ class BinaryView:
         What the question of every node costs those who reach it.
     class_shares : ndarray of shape (node_count, K)
         Weighted share of every class in every node.
+    places : ndarray of shape (greedy nodes,), int64
+        Where the nodes of the greedy tree stand; -1 for nodes that pruning cut off.
     """
 
     tree: Tree
     node_costs: np.ndarray
     class_shares: np.ndarray
+    places: np.ndarray
 
 
 Step = tuple[int, list[int], int, bool]  # a node of the greedy tree, branches left to ask for, parent, whether left
@@ -74,7 +77,7 @@ def binary_tree(
         shares[node] = by_class / by_class.sum()
         tree.action[node] = by_class.argmax()
         tree.n_node_samples[node] = len(rows)
-    return BinaryView(tree, np.array(parts.price), shares)
+    return BinaryView(tree, np.array(parts.price), shares, parts.places)
 
 
 @dataclass
@@ -89,17 +92,20 @@ class _Chains:
     threshold: list[float] = field(default_factory=list)
     missing: list[bool] = field(default_factory=list)
     price: list[float] = field(default_factory=list)
+    places: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
 
     def build(self) -> _Chains:
         """Append all nodes."""
+        self.places = np.full(len(self.greedy.column), -1, dtype=np.int64)
         stack: list[Step] = [(0, [], -1, False)]
         while stack:
             node, branches, parent, is_left = stack.pop()
             at = self._append(parent, is_left)
+            if not branches:
+                self.places[node] = at
             if self.greedy.column[node] == LEAF:
                 continue
-            first = not branches
-            if first:
+            if not branches:
                 branches = self._branches(node)
                 self.price[at] = float(self.greedy.price[node])
             self._ask(at, node, branches[0])
