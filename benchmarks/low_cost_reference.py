@@ -2,13 +2,14 @@
 
     python benchmarks/low_cost_reference.py --data ../shared/data     # a minute
 
-The results are those of the code published with Zhang and Gionis (2022) on four tables, whole and in two splits, with unit
-and random costs (``reference/low_expected_cost.json``). Rows "N:" (impurity by conditional branch probabilities, as in the
-paper) and "S:" (the most even split, tests with one outcome left out) define what LowCostTreeClassifier grows.
+The results are those of the code published with Zhang and Gionis (2022) on four tables, whole and in two splits, with
+unit and random costs (``reference/low_expected_cost.json``). Rows "N:" (impurity by conditional branch probabilities,
+as in the paper) and "S:" (the most even split, tests with one outcome left out) define what LowCostTreeClassifier
+grows.
 
-Where several tests have exactly the same score, the published code lets rounding errors of its sums choose; ours takes the
-first. So a row that differs is checked a second time: is it what some choice among exact ties gives? Scores are computed
-anew for that, in numpy, and ties are followed through the whole tree.
+Where several tests have exactly the same score, the published code lets rounding errors of its sums choose; ours takes
+the first. So a row that differs is checked a second time: is it what some choice among exact ties gives? Scores are
+computed anew for that, in numpy, and ties are followed through the whole tree.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ def test_the_guarantee_is_not_claimed_where_it_does_not_apply():
 
 def published(dataset, run, algorithm):
     """A part of the published results: a minute for all is what benchmarks/low_cost_reference.py takes."""
-    return dataset == "iris" and algorithm != "S:BAL" or (dataset, run["split_seed"]) == ("tic_tac_toe", 42)
+    return (dataset == "iris" and algorithm != "S:BAL") or (dataset, run["split_seed"]) == ("tic_tac_toe", 42)
 
 
 def test_published_results_to_the_digits():
@@ -156,7 +156,7 @@ def subtrees(tree, node=0):
 def test_pruning_is_the_best_of_all_subtrees(criterion):
     pruned_some = 0
     for seed in range(12):
-        tree, tests, _ = grown(seed, GreedyRules(criterion=criterion, max_depth=3))
+        tree, _, _ = grown(seed, GreedyRules(criterion=criterion, max_depth=3))
         risk = node_impurity(tree.weights, criterion)
         for strength in (0.0, 0.01, 0.05, 0.2):
             best = min(risk[list(leaves)].sum() + strength * len(leaves) for leaves in subtrees(tree))
@@ -281,6 +281,6 @@ def test_bad_arguments_are_one_sentence(patients, case):
 
 
 def test_names_of_algorithms():
-    with pytest.raises(InputError, match="There is no algorithm 'ID3'; use one of EC4.5, ECART"):
+    with pytest.raises(InputError, match=r"There is no algorithm 'ID3'; use one of EC4\.5, ECART"):
         LowCostTreeClassifier.named("ID3")
     assert LowCostTreeClassifier.named("pCART", max_depth=2).get_params()["ccp_alpha"] == "cv"
