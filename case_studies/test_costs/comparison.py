@@ -13,8 +13,8 @@ from policytree import LowCostTreeClassifier, choose_complexity_weight
 REGULARIZED = ("EC4.5", "ECART", "pEC4.5", "pECART")
 OTHERS = ("ASR", "IP", "BAL", "C4.5", "CART", "CC4.5", "CCART", "pC4.5", "pCART")
 ALGORITHMS = (*REGULARIZED, *OTHERS)
-WEIGHTS = (100.0, 30.0, 10.0, 3.0, 1.0, 0.0)  # lambda, from the largest down
-SPLITS = 5
+WEIGHTS = (100.0, 10.0, 1.0, 0.0)  # lambda, from the largest down
+SPLITS, FOLDS = 5, 3  # folds of the cross-validation that chooses how much to prune
 LEVEL = 0.05
 
 
@@ -30,22 +30,29 @@ def area(y: np.ndarray, shares: np.ndarray) -> float:
     return float(np.mean(found)) if found else np.nan
 
 
-def fit(name: str, arguments: dict, X, y, X_choice, y_choice) -> LowCostTreeClassifier:
-    """One algorithm; the weight of the regularized ones is chosen by the paper's rule, before pruning."""
-    if name not in REGULARIZED:
-        return LowCostTreeClassifier.named(name, **arguments).fit(X, y)
-    plain = LowCostTreeClassifier.named(name.removeprefix("p"), **arguments)
-    choice = choose_complexity_weight(plain, X, y, X_choice, y_choice, weights=WEIGHTS)
-    if not name.startswith("p"):
-        return choice.estimator
-    return LowCostTreeClassifier.named(name, **arguments, complexity_weight=choice.complexity_weight).fit(X, y)
+def fit_all(arguments: dict, X, y, X_choice, y_choice) -> dict[str, LowCostTreeClassifier]:
+    """All algorithms; the weight of the regularized ones is chosen by the paper's rule, before pruning."""
+    out = {}
+    for name in ALGORITHMS:
+        plain = name.removeprefix("p")
+        if name in ("EC4.5", "ECART"):
+            model = LowCostTreeClassifier.named(name, **arguments)
+            out[name] = choose_complexity_weight(model, X, y, X_choice, y_choice, weights=WEIGHTS).estimator
+        elif name.startswith("CC") and len(np.unique(arguments["feature_costs"])) == 1:
+            out[name] = out[name[1:]]  # divided by one price, nothing changes
+        elif name in REGULARIZED:
+            weight = out[plain].complexity_weight
+            out[name] = LowCostTreeClassifier.named(name, **arguments, complexity_weight=weight).fit(X, y)
+        else:
+            out[name] = LowCostTreeClassifier.named(name, **arguments).fit(X, y)
+    return out
 
 
 def one_split(table: data.Table, costs: str, seed: int) -> list[dict]:
     """All algorithms on one split."""
     train, choose, judge = data.split(table.y, seed)
     tests = data.Tests(table.X.iloc[train])
-    X = [tests(table.X.iloc[rows]) for rows in (train, choose, judge)]
+    X = [tests(table.X.iloc[rows]).to_numpy() for rows in (train, choose, judge)]
     prices = np.ones(len(tests.names))
     if costs == "random":
         prices = np.random.default_rng(seed).integers(1, 11, len(tests.names))
@@ -53,10 +60,10 @@ def one_split(table: data.Table, costs: str, seed: int) -> list[dict]:
         "feature_costs": prices,
         "min_probability": max(0.005, 2 / len(train)),  # small tables: the smallest leaf has two rows
         "random_state": seed,
+        "cv": FOLDS,
     }
     out = []
-    for name in ALGORITHMS:
-        tree = fit(name, arguments, X[0], table.y[train], X[1], table.y[choose])
+    for name, tree in fit_all(arguments, X[0], table.y[train], X[1], table.y[choose]).items():
         out.append(
             {
                 "table": table.name, "costs": costs, "seed": seed, "algorithm": name,

@@ -242,8 +242,11 @@ class _Growth:
         self.room = np.empty_like(self.rows)
         self.ends = np.zeros(max(2, bins.max(initial=2)), dtype=np.int64)
         self.costs, self.groups = tests.column_costs, tests.column_groups
+        each = np.where(tests.multiway, 1, bins - 1) if tests.groups is not None else np.zeros(len(bins))
+        self.askable_again = set(np.flatnonzero(np.bincount(self.groups, weights=each) > 1).tolist())
         positive = self.costs[self.costs > 0]
         self.cheapest = float(positive.min()) if len(positive) else 1.0
+        self.full_prices = np.where(self.costs > 0, self.costs, self.cheapest)
         self.column: list[int] = []
         self.cut: list[int] = []
         self.children: list[list[int]] = []
@@ -265,7 +268,7 @@ class _Growth:
             if column < 0:
                 continue
             ends = self._split(node, at, int(column), int(cut), paid)
-            below = paid if self.tests.groups is None else paid | {int(self.groups[column])}
+            below = paid | {int(self.groups[column])} if int(self.groups[column]) in self.askable_again else paid
             starts = [start, *ends[:-1]]
             self.children[node] = [-1] * len(ends)
             for v in range(len(ends) - 1, -1, -1):
@@ -293,10 +296,10 @@ class _Growth:
 
         Else it would win against every other test, however little it tells.
         """
-        prices = np.where(self.costs > 0, self.costs, self.cheapest)
-        if paid:
-            prices[np.isin(self.groups, list(paid))] = self.cheapest
-        return prices
+        if not paid:
+            return self.full_prices
+        free = np.isin(self.groups, np.fromiter(paid, np.int64, len(paid)))
+        return np.where(free, self.cheapest, self.full_prices)
 
     def _split(self, node: int, at: NodeRows, column: int, cut: int, paid: frozenset) -> list[int]:
         """Note the test and put the node's objects in order; returns where each branch ends."""
