@@ -31,8 +31,8 @@ def show(study) -> None:
     study.table(frame, "exact", digits=3, index=False)
     better = (frame["greedy"] - frame["exact"]) / frame["greedy"]
     study.show(
-        f"The greedy objective is {better.mean():.1%} above the proved one on average of the greedy one, "
-        f"at most {better.max():.1%}; {int(frame['proved'].sum())} of {len(frame)} searches ended with a proof."
+        f"The proved objective is {better.mean():.1%} below the greedy one on average, {better.max():.1%} at most; "
+        f"{int(frame['proved'].sum())} of {len(frame)} searches ended with a proof."
     )
 
 
