@@ -128,7 +128,7 @@ def rank_table(means: pd.DataFrame) -> pd.DataFrame:
 
 
 def figure(study, summary: dict, distance: float) -> None:
-    """Mean ranks of AUC against those of cost; what lies in the band is not distinguished from pEC4.5."""
+    """Mean ranks of AUC against those of cost; what lies in a band is not distinguished from pEC4.5."""
     import matplotlib.pyplot as plt
 
     fig, axes = plt.subplots(1, len(summary), figsize=(5.2 * len(summary), 4.6), squeeze=False)
@@ -137,11 +137,24 @@ def figure(study, summary: dict, distance: float) -> None:
         ax.axvspan(x["pEC4.5"] - distance, x["pEC4.5"] + distance, color="#56B4E9", alpha=0.12, lw=0)
         ax.axhspan(y["pEC4.5"] - distance, y["pEC4.5"] + distance, color="#E69F00", alpha=0.12, lw=0)
         ax.scatter(x, y, s=24, color=["#D55E00" if name in REGULARIZED else "#444444" for name in table.index])
-        for name in table.index:
-            ax.annotate(name, (x[name], y[name]), xytext=(4, 3), textcoords="offset points", fontsize=8)
+        for names in neighbours(x, y):
+            at = x[names[0]], y[names[0]]
+            ax.annotate(", ".join(names), at, xytext=(4, 3), textcoords="offset points", fontsize=8)
         ax.set(title=f"{costs} costs", xlabel="mean rank by expected cost (1: cheapest)",
                ylabel="mean rank by ROC AUC (1: best)")  # fmt: skip
-        ax.invert_xaxis()
+        ax.set_xlim(len(table) + 0.5, 0.5)
         ax.invert_yaxis()
     fig.tight_layout()
     study.figure(fig, "ranks")
+
+
+def neighbours(x: pd.Series, y: pd.Series) -> list[list[str]]:
+    """Names whose points are so close that one label has to do for them."""
+    out: list[list[str]] = []
+    for name in x.index:
+        near = [each for each in out if abs(x[each[0]] - x[name]) < 1 and abs(y[each[0]] - y[name]) < 0.25]
+        if near:
+            near[0].append(name)
+        else:
+            out.append([name])
+    return out
