@@ -1,0 +1,109 @@
+"""What near-ties ask about, and whom they treat alike, as pictures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from policytree.checks import check_count
+from policytree.evaluation.near_tie_results import NearTies
+
+MOST_COLUMNS = 12
+NEEDED, ASKED = "#08519c", "#9ecae1"
+
+
+class NearTiesDisplay:
+    """Columns that near-ties ask about, and the treatments that they give to people.
+
+    Parameters
+    ----------
+    ties : NearTies
+        From :func:`policytree.near_ties`.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    axes_ : ndarray of matplotlib Axes
+    """
+
+    def __init__(self, ties: NearTies):
+        self.ties = ties
+
+    @classmethod
+    def from_result(cls, ties: NearTies, **options: Any) -> NearTiesDisplay:
+        """Draw at once; options as in :meth:`plot`."""
+        return cls(ties).plot(**options)
+
+    def plot(
+        self, *, title: str | None = None, n_columns: int = MOST_COLUMNS, unit: str = "people"
+    ) -> NearTiesDisplay:
+        """Draw two pictures on a new figure.
+
+        Left: share of the listed near-ties that ask about a column, and of the different decisions that cannot be
+        expressed without it. Right: share of these decisions that give each person each treatment, people sorted; who
+        has one treatment in all of them is settled.
+
+        Parameters
+        ----------
+        title : str, optional
+        n_columns : int
+            Most columns to show, those asked about most.
+        unit : str, default "people"
+            What the rows are, in the plural.
+
+        Returns
+        -------
+        NearTiesDisplay
+
+        Raises
+        ------
+        InputError
+            If ``n_columns`` is no whole number of at least 1.
+        """
+        check_count(n_columns, "n_columns", 1)
+        import matplotlib.pyplot as plt
+
+        frame = self.ties.variables().head(n_columns)
+        frame = frame[frame["trees"] > 0]
+        height = 1.9 + max(0.42 * len(frame), 0.45 * len(self.ties.trees.actions), 1.2)
+        self.figure_, self.axes_ = plt.subplots(1, 2, figsize=(10.4, height), layout="constrained")
+        self._columns(self.axes_[0], frame)
+        image = self._people(self.axes_[1], unit)
+        self.figure_.colorbar(image, ax=self.axes_[1], label="share of decisions")
+        if title:
+            self.figure_.suptitle(title, fontsize=11)
+        return self
+
+    def _columns(self, ax, frame) -> None:
+        """A pair of bars for each column; the best tree's columns are marked."""
+        at = np.arange(len(frame))
+        ax.barh(at - 0.2, frame["trees"], height=0.36, color=ASKED, label="trees that ask about it")
+        ax.barh(at + 0.2, frame["decisions"], height=0.36, color=NEEDED, label="decisions that need it")
+        ax.set_yticks(at, [f"{name} *" if best else name for name, best in frame["best"].items()], parse_math=False)
+        ax.set_ylim(len(frame) - 0.5, -0.5)
+        ax.set_xlim(0.0, 1.0)
+        ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+        least = "" if self.ties.complete else "at least "
+        listed = f", the best {len(self.ties.trees):,} shown" if self.ties.truncated else ""
+        ax.set_title(f"{least}{self.ties.n_trees:,} near-ties{listed}", fontsize=10)
+        ax.set_xlabel("share (* asked about by the best tree)")
+        ax.spines[["top", "right"]].set_visible(False)
+        self.figure_.legend(*ax.get_legend_handles_labels(), loc="outside lower left", ncols=2, frameon=False, fontsize=9)
+
+    def _people(self, ax, unit: str):
+        """People by the shares of decisions that give them each treatment."""
+        ties = self.ties
+        shares = ties.arm_shares().to_numpy()
+        order = np.lexsort((-shares.max(axis=1), shares.argmax(axis=1)))
+        if shares.shape[1] == 2:
+            order = np.argsort(-shares[:, 0], kind="stable")
+        image = ax.imshow(
+            shares[order].T, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest"
+        )
+        ax.set_yticks(np.arange(shares.shape[1]), [str(label) for label in ties.trees.actions], parse_math=False)
+        ax.set_xticks([])
+        ax.set_xlabel(f"{len(shares):,} {unit}, sorted")
+        decisions = "decision" if ties.n_decisions == 1 else "different decisions"
+        ax.set_title(f"{ties.n_decisions:,} {decisions}: {ties.settled_share:.0%} of {unit} settled", fontsize=10)
+        return image
