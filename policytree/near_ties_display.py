@@ -35,9 +35,7 @@ class NearTiesDisplay:
         """Draw at once; options as in :meth:`plot`."""
         return cls(ties).plot(**options)
 
-    def plot(
-        self, *, title: str | None = None, n_columns: int = MOST_COLUMNS, unit: str = "people"
-    ) -> NearTiesDisplay:
+    def plot(self, *, title: str | None = None, n_columns: int = MOST_COLUMNS, unit: str = "people") -> NearTiesDisplay:
         """Draw two pictures on a new figure.
 
         Left: share of the listed near-ties that ask about a column, and of the different decisions that cannot be
@@ -78,18 +76,25 @@ class NearTiesDisplay:
     def _columns(self, ax, frame) -> None:
         """A pair of bars for each column; the best tree's columns are marked."""
         at = np.arange(len(frame))
-        ax.barh(at - 0.2, frame["trees"], height=0.36, color=ASKED, label="trees that ask about it")
-        ax.barh(at + 0.2, frame["decisions"], height=0.36, color=NEEDED, label="decisions that need it")
+        for by, name, color, label in (
+            (-0.2, "trees", ASKED, "trees that ask about it"),
+            (0.2, "decisions", NEEDED, "decisions that need it"),
+        ):
+            bars = ax.barh(at + by, frame[name], height=0.36, color=color, label=label)
+            ax.bar_label(bars, [_percent(share) for share in frame[name]], padding=2, fontsize=7)
         ax.set_yticks(at, [f"{name} *" if best else name for name, best in frame["best"].items()], parse_math=False)
         ax.set_ylim(len(frame) - 0.5, -0.5)
-        ax.set_xlim(0.0, 1.0)
+        ax.set_xlim(0.0, 1.12)
+        ax.set_xticks(np.linspace(0.0, 1.0, 6))
         ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
         least = "" if self.ties.complete else "at least "
         listed = f", the best {len(self.ties.trees):,} shown" if self.ties.truncated else ""
         ax.set_title(f"{least}{self.ties.n_trees:,} near-ties{listed}", fontsize=10)
         ax.set_xlabel("share (* asked about by the best tree)")
         ax.spines[["top", "right"]].set_visible(False)
-        self.figure_.legend(*ax.get_legend_handles_labels(), loc="outside lower left", ncols=2, frameon=False, fontsize=9)
+        self.figure_.legend(
+            *ax.get_legend_handles_labels(), loc="outside lower left", ncols=2, frameon=False, fontsize=9
+        )
 
     def _people(self, ax, unit: str):
         """People by the shares of decisions that give them each treatment."""
@@ -98,12 +103,16 @@ class NearTiesDisplay:
         order = np.lexsort((-shares.max(axis=1), shares.argmax(axis=1)))
         if shares.shape[1] == 2:
             order = np.argsort(-shares[:, 0], kind="stable")
-        image = ax.imshow(
-            shares[order].T, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest"
-        )
+        image = ax.imshow(shares[order].T, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest")
         ax.set_yticks(np.arange(shares.shape[1]), [str(label) for label in ties.trees.actions], parse_math=False)
         ax.set_xticks([])
         ax.set_xlabel(f"{len(shares):,} {unit}, sorted")
         decisions = "decision" if ties.n_decisions == 1 else "different decisions"
         ax.set_title(f"{ties.n_decisions:,} {decisions}: {ties.settled_share:.0%} of {unit} settled", fontsize=10)
         return image
+
+
+def _percent(share: float) -> str:
+    """A share in whole percent, small ones not as zero and large ones not as all."""
+    rounded = min(max(round(100 * share), 1), 99) if 0 < share < 1 else round(100 * share)
+    return f"{rounded}%"

@@ -74,7 +74,8 @@ class NearTies:
     decided : Decisions
         What the listed trees give to the rows.
     simplest : Tree
-        Of all near-ties the one with the fewest leaves, then the fewest columns, then the best objective.
+        Of all near-ties (of the listed, if the count was stopped) the one with the fewest leaves, then the fewest
+        columns, then the best objective.
     exclusions : tuple of Exclusion
         For ``without=``.
     exact : bool
@@ -226,20 +227,26 @@ class NearTies:
         """Numbers of trees and decisions, settled people, and what is left out, in sentences."""
         least = "" if self.complete else "at least "
         thinned = "" if self.exact else " among the thresholds kept"
-        n, listed = len(self.decided.group), len(self.trees)
         trees = "tree" if self.n_trees == 1 else "trees"
         lines = [
             f"There {'is' if self.n_trees == 1 else 'are'} {least}{self.n_trees:,} {trees} of depth at most "
             f"{self.max_depth}{thinned} {self._how_near()}."
         ]
         if self.truncated:
-            lines.append(f"What follows is said of the best {listed:,} of them.")
-        functions = "decision" if self.n_decisions == 1 else "different decisions"
-        lines.append(
-            f"They are {self.n_decisions:,} {functions} on {counted(n, unit)}; {self.settled_share:.0%} of {unit} are "
-            f"treated alike by all, two decisions treat {self.agreement:.0%} alike on average."
-        )
+            lines.append(f"What follows is said of the best {len(self.trees):,} of them.")
+        lines.append(self._decided(unit))
         return (*lines, *map(self._exclusion, self.exclusions))
+
+    def _decided(self, unit: str) -> str:
+        """What the listed trees are as decisions."""
+        people = counted(len(self.decided.group), unit)
+        if self.n_decisions == 1:
+            return f"They are one and the same decision on {people}."
+        return (
+            f"They are {self.n_decisions:,} different decisions on {people}; {self.settled_share:.0%} of {unit} are "
+            f"treated alike by all, two decisions treat {self.agreement:.0%} alike on average, and the one farthest "
+            f"from the best tree's treats {self.decided.distances().max():.0%} otherwise."
+        )
 
     def _how_near(self) -> str:
         spans = f"objective {self.objective:.6g} to {self.limit:.6g}"

@@ -24,7 +24,8 @@ from policytree.estimators.search import Job
 from policytree.evaluation.near_tie_decisions import TreeList, decide
 from policytree.evaluation.near_tie_results import Exclusion, NearTies
 from policytree.exceptions import InputError, SearchWarning
-from policytree.solvers.near_ties import DEEPEST, TiedTrees, exact_sum, find_near_ties
+from policytree.solvers.fixed_point import exact_sum
+from policytree.solvers.near_ties import DEEPEST, TiedTrees, find_near_ties
 from policytree.types import Problem, SearchLimits, Status
 
 EPSILON = 0.02
@@ -78,11 +79,11 @@ def near_ties(
     most : int, default 10,000
         How many trees are listed, the best ones; all are counted.
     time_limit : float, optional
-        Seconds. ``n_trees`` is then a lower bound if the count was stopped.
+        Seconds, for the count and for each of ``without``. If the count was stopped, ``n_trees`` is a lower bound.
     memory_limit : float, optional
         Bytes; likewise.
     progress : callable, optional
-        Called as ``progress(done, total)`` after every first split, for trees of depth three.
+        Called as ``progress(done, total)`` with numbers of first cuts, for trees of depth three.
     **fit_params
         Passed as to ``fit``: ``sample_weight``, ``T``, ``sample_treatment_costs``.
 
@@ -96,7 +97,7 @@ def near_ties(
         If an argument has the wrong shape, type or range, the estimator was fitted on other rows, or the best tree is
         not proved within the limits.
     KeyboardInterrupt
-        On Ctrl-C before there is anything to return. Later, what was found is returned, without ``without``.
+        On Ctrl-C before the best tree is proved. Later, what was found is returned, without ``without``.
 
     Warns
     -----
@@ -136,10 +137,11 @@ def near_ties(
         _same_rows(estimator, sign * float(found.best) / job.total_weight, job)
     _warn_if_stopped(found)
     trees = TreeList(job.problem, found, job.actions)
-    go_on = found.status is not Status.INTERRUPTED
-    exclusions = [_without(job, found, group, limits, sign) for group in groups if go_on]
-    listed = len(trees) == found.n_trees or not go_on
-    simplest = trees[trees.simplest()] if listed else _simplest(job, found, limits)
+    if found.status is Status.INTERRUPTED:
+        groups = []
+    exclusions = [_without(job, found, group, limits, sign) for group in groups]
+    by_size = found.complete and len(trees) < found.n_trees  # where not all are listed, small trees are looked for
+    simplest = _simplest(job, found, limits) if by_size else trees[trees.simplest()]
     unit = sign / job.total_weight
     return NearTies(
         trees=trees, n_trees=found.n_trees, status=found.status, objective=float(found.best) * unit,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -109,3 +110,9 @@ def _scaled_costs(costs: np.ndarray, weights: np.ndarray, exponent: int) -> tupl
     wrong_mass = float(np.abs(np.ldexp(weights, shift) - mass).sum()) * float(np.ldexp(costs.max(), exponent - shift))
     wrong_price = float(np.abs(np.ldexp(costs, exponent - shift) - prices).max() * mass.sum())
     return prices.astype(np.int64), mass.astype(np.int64), wrong_mass + wrong_price
+
+
+def exact_sum(values: np.ndarray) -> Fraction:
+    """The sum of float64 numbers, exactly."""
+    distinct, counts = np.unique(values, return_counts=True)
+    return sum((Fraction(v) * c for v, c in zip(distinct.tolist(), counts.tolist(), strict=True)), Fraction(0))

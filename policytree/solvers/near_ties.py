@@ -15,7 +15,7 @@ from policytree.solvers.clock import Clock
 from policytree.solvers.columns import preorder_splits
 from policytree.solvers.compilation import load_kernels, needed_for_near_ties, needed_kernels
 from policytree.solvers.direct import solve_direct
-from policytree.solvers.fixed_point import FixedPoint, to_fixed_point
+from policytree.solvers.fixed_point import FixedPoint, exact_sum, to_fixed_point
 from policytree.solvers.kernels.layout import FEASIBLE
 from policytree.solvers.kernels.tied_sides import IDLE
 from policytree.solvers.kernels.tied_trees import BUDGET, CARRIED, COUNTED, KEPT, NOTHING, Goal, Ties, tied_trees
@@ -121,7 +121,7 @@ def find_near_ties(
     limits : SearchLimits, optional
         For everything: the best tree and the trees near it. ``progress`` and ``n_jobs`` are for the former.
     progress : callable, optional
-        Called as ``progress(done, total)`` after every first split; only at depth three.
+        Called as ``progress(done, total)`` with numbers of first cuts; only at depth three.
 
     Returns
     -------
@@ -130,9 +130,9 @@ def find_near_ties(
     Raises
     ------
     InputError
-        If the best tree was not proved within the limits, nothing was listed by then, or no tree is allowed.
+        If the best tree was not proved within the limits, or no tree is allowed.
     KeyboardInterrupt
-        On Ctrl-C before there is anything to return.
+        On Ctrl-C before the best tree is proved.
 
     Notes
     -----
@@ -153,18 +153,13 @@ def find_near_ties(
         raise InputError(f"The search for the best tree ended by {best.status.value}, unproved; raise that limit.")
     refuse_memory(problem, limits)
     search = _Search(problem, allowed, most, clock, progress)
-    search.restart(search.value(preorder_splits(best.tree, problem.data)))
+    search.start(preorder_splits(best.tree, problem.data))
     clock.watch(search.run)
     values, _, _ = search.kept()
     if len(values) and values[0] < search.best:  # the solver rounds otherwise where prices are huge
         search.restart(int(values[0]))
         clock.watch(search.run)
-    found = search.result()
-    if not (found.complete or len(found.trees)):
-        if found.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        raise InputError(f"The search for near-ties ended by {found.status.value} before it had any; raise that limit.")
-    return found
+    return search.result()
 
 
 class _Search:
@@ -185,19 +180,25 @@ class _Search:
         self.best = self.limit = 0
         self.restart(0)
 
-    def value(self, splits: Splits) -> int:
-        """What a tree with the best actions costs in fixed point."""
+    def start(self, splits: Splits) -> None:
+        """Set the limit from the best tree, given by its splits, and keep it in case that nothing else is found."""
         node, entries = self.node, iter(splits)
+        tree = np.full((1, SLOTS), NOTHING, np.int32)
 
-        def walk(rows: np.ndarray) -> int:
+        def walk(rows: np.ndarray, at: int) -> int:
             column, cut = next(entries)
             part = rows_of(node, rows)
             if column < 0:
+                tree[0, at] = -1 - int(np.argmin(np.append(0, part.losses.sum(axis=1))))
                 return part.leaf()[0] + node.penalty
+            tree[0, at] = node.rows.offset[column] + cut
             left = node.codes[column, rows] <= cut
-            return part.paid(column) + walk(rows[left]) + walk(rows[~left])
+            return part.paid(column) + walk(rows[left], 2 * at + 1) + walk(rows[~left], 2 * at + 2)
 
-        return walk(np.arange(node.n_rows))
+        value = walk(np.arange(node.n_rows), 0)
+        sizes = np.array([np.count_nonzero((tree < 0) & (tree > NOTHING))], np.int32)
+        self.known = TreesByValue(np.array([value], np.int64), sizes, tree)
+        self.restart(value)
 
     def restart(self, best: int) -> None:
         """Forget what was found, and set the limit from the best tree's value."""
@@ -232,8 +233,12 @@ class _Search:
         return every
 
     def result(self) -> TiedTrees:
-        """What was found so far."""
+        """What was found so far; the best tree is known in any case."""
         values, _, trees = self.kept()
+        if self.clock.stopped and self.best <= self.limit and not (len(values) and values[0] == self.best):
+            self.n_trees += 1
+            self.found.append(self.known)
+            values, _, trees = self.kept()
         objectives = np.array([float(self.exact(v)) for v in values.tolist()])
         status = self.clock.status if self.clock.stopped else Status.OPTIMAL
         return TiedTrees(
@@ -258,13 +263,23 @@ class _Search:
         wide[:, :7] = trees.trees
         self.take(trees._replace(trees=wide))
         if self.depth == DEEPEST and self.leaves > 1:
-            cuts = [cut for f in np.flatnonzero(first) for cut in self._open_cuts(int(f))]
-            for done, cut in enumerate(sorted(cuts, key=lambda cut: cut.least)):
+            self._all_first_cuts(np.flatnonzero(first))
+
+    def _all_first_cuts(self, columns: np.ndarray) -> None:
+        """Count and keep the trees of depth three by their first cut, those of the best tree's first column first."""
+        total, done = int((self.node.bins[columns] - 1).sum()), 0
+        place = int(self.known.trees[0, 0])
+        best = int(np.searchsorted(self.node.rows.offset, place, side="right")) - 1
+        for f in sorted(columns.tolist(), key=lambda f: f != best):
+            cuts = sorted(self._open_cuts(f), key=lambda cut: cut.least)
+            done += int(self.node.bins[f]) - 1 - len(cuts)
+            for cut in cuts:
                 if self.clock.stopped:
                     return
                 self._deepen(cut)
+                done += 1
                 if self.progress is not None:
-                    self.progress(done + 1, len(cuts))
+                    self.progress(done, total)
 
     def _list(self, node: Node, depth: int, leaves: int, limit: int, budget: int, first=None):
         """Count a node's trees within the limit, and list the best of them within the budget, ascending."""
@@ -378,9 +393,3 @@ def _room(values: int, trees: int, budget: int) -> Ties:
 def _count(ties: Ties) -> int:
     """How many trees were counted."""
     return int(ties.state[COUNTED]) + (int(ties.state[CARRIED]) << 62)
-
-
-def exact_sum(values: np.ndarray) -> Fraction:
-    """The sum of float64 numbers, exactly."""
-    distinct, counts = np.unique(values, return_counts=True)
-    return sum((Fraction(v) * c for v, c in zip(distinct.tolist(), counts.tolist(), strict=True)), Fraction(0))
