@@ -83,7 +83,7 @@ class NearTiesDisplay:
             bars = ax.barh(at + by, frame[name], height=0.36, color=color, label=label)
             ax.bar_label(bars, [_percent(share) for share in frame[name]], padding=2, fontsize=7)
         ax.set_yticks(at, [f"{name} *" if best else name for name, best in frame["best"].items()], parse_math=False)
-        ax.set_ylim(len(frame) - 0.5, -0.5)
+        ax.set_ylim(max(len(frame), 1) - 0.5, -0.5)
         ax.set_xlim(0.0, 1.12)
         ax.set_xticks(np.linspace(0.0, 1.0, 6))
         ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
@@ -92,9 +92,11 @@ class NearTiesDisplay:
         ax.set_title(f"{least}{self.ties.n_trees:,} near-ties{listed}", fontsize=10)
         ax.set_xlabel("share (* asked about by the best tree)")
         ax.spines[["top", "right"]].set_visible(False)
-        self.figure_.legend(
-            *ax.get_legend_handles_labels(), loc="outside lower left", ncols=2, frameon=False, fontsize=9
-        )
+        if not len(frame):
+            ax.text(0.5, 0.0, "they ask nothing", ha="center", va="center")
+            return
+        bars = ax.get_legend_handles_labels()
+        self.figure_.legend(*bars, loc="outside lower left", ncols=2, frameon=False, fontsize=9)
 
     def _people(self, ax, unit: str):
         """People by the shares of decisions that give them each treatment."""

@@ -120,7 +120,8 @@ def decide(problem: Problem, found: TiedTrees, weight: np.ndarray) -> Decisions:
     codes, K = problem.data.codes[:, first], problem.losses.shape[1]
     bits = _RowBits(codes, found, max((K - 1).bit_length(), 1))
     numbers: dict[bytes, int] = {}
-    patterns, of_tree = [], np.empty(len(found.trees), np.int64)
+    patterns: list[np.ndarray] = []
+    of_tree = np.empty(len(found.trees), np.int64)
     for i, tree in enumerate(found.trees.tolist()):
         pattern = bits.of(tree)
         key = pattern.tobytes()
