@@ -29,7 +29,8 @@ class SideBounds:
         planes, bins = node.losses, int(node.bins[f])
         best, worst = np.minimum(planes.min(axis=0, initial=0), 0), np.maximum(planes.max(axis=0, initial=0), 0)
         if node.priced:
-            worst = worst + 2 * int(node.rules.prices[-1]) * node.rows.planes[len(planes) + len(node.rules.minima)]
+            dearest = len(planes) + len(node.rules.minima) + node.rules.prices - 1
+            worst = worst + 2 * node.rows.planes[dearest]
         self.counted = len(node.rules.minima) > 0
         self.best, self.worst = (_summed(node.codes[f], part, bins) for part in (best, worst))
         self.left = self.best + node.penalty

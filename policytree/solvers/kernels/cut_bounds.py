@@ -16,14 +16,13 @@ import numpy as np
 
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.layout import FEASIBLE, INF
-from policytree.solvers.kernels.sums import two_leaves
+from policytree.solvers.kernels.sums import costly, two_leaves
 
 
 @kernel(separate=True)
-def row_values(rows, rules, dearest):
-    """What every row costs at least, and at most where a path pays ``dearest`` for its splits."""
+def row_values(rows, rules, splits):
+    """What every row costs at least, and at most where a path has so many splits, each of the largest price."""
     planes, P = rows.planes, rules.n_losses
-    mass = P + len(rules.minima)
     low = np.empty(rows.n, np.int64)
     high = np.empty(rows.n, np.int64)
     for i in range(rows.n):
@@ -33,9 +32,10 @@ def row_values(rows, rules, dearest):
         for i in range(rows.n):
             low[i] = min(low[i], planes[k, i])
             high[i] = max(high[i], planes[k, i])
-    if dearest > 0:
+    if costly(rules):
+        dearest = planes[P + len(rules.minima) + rules.prices - 1]
         for i in range(rows.n):
-            high[i] += dearest * planes[mass, i]
+            high[i] += splits * dearest[i]
     return low, high
 
 
@@ -61,12 +61,12 @@ def cumulate_values(c, B, n, values, bounds, o):
 
 
 @kernel(separate=True)
-def row_bounds(rows, rules, f, dearest, bounds, o):
+def row_bounds(rows, rules, f, splits, bounds, o):
     """Cumulated least and largest value of the rows with each code of f, into bounds.least, bounds.most from o on.
 
-    ``dearest``: the largest sum of prices on a path below, which rows may have to pay as well.
+    ``splits``: how many there may be on a path below, which rows may have to pay as well.
     """
-    cumulate_values(rows.codes[f], rows.bins[f], rows.n, row_values(rows, rules, dearest), bounds, o)
+    cumulate_values(rows.codes[f], rows.bins[f], rows.n, row_values(rows, rules, splits), bounds, o)
 
 
 @kernel(separate=True)

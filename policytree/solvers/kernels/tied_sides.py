@@ -35,7 +35,7 @@ class Questions(NamedTuple):
 class Side(NamedTuple):
     """Sums of the rows on one side of a first cut: cumulated over every feature's codes, and of all its rows."""
 
-    sums: long_2d  # (losses, counts, mass if splits have a price, rows; S)
+    sums: long_2d  # (losses, counts, charges, rows; S)
     total: long_1d
 
 
@@ -98,7 +98,7 @@ def leaf_value(side, rules, action):
 @kernel(inline="always")
 def price_of(side, rules, rows, f):
     """What a split of a side's rows on a column costs."""
-    return rules.prices[rows.groups[f]] * side.total[rules.n_losses + len(rules.minima)] if costly(rules) else 0
+    return side.total[rules.n_losses + len(rules.minima) + rows.groups[f]] if costly(rules) else 0
 
 
 @kernel(separate=True)
@@ -169,7 +169,7 @@ def splits_within(side, rows, rules, questions, budget, values, codes):
 def node_side(rows, rules):
     """The sums of all rows of a node."""
     p = len(rows.bins)
-    Q = rules.n_losses + len(rules.minima) + (1 if costly(rules) else 0)
+    Q = rules.n_losses + len(rules.minima) + rules.prices
     sums = np.zeros((Q + 1, rows.offset[p]), np.int64)
     total = np.zeros(Q + 1, np.int64)
     for i in range(rows.n):

@@ -242,7 +242,8 @@ def tied_trees(rows, rules, questions, goal, ties, control):
     """Count and keep all trees within the limit whose first split is on columns goal.begin to goal.end.
 
     Where no row is counted in leaves, cuts are refuted by the last one that was evaluated: the rows D that have moved
-    left since then add at least what they cost at best, and take at most what they cost at worst from the right side.
+    left since then add at least what they cost at best, and take at most what they cost at worst from the right side,
+    with the dearest split.
     """
     n, p, P = rows.n, len(rows.bins), rules.n_losses
     node = node_side(rows, rules)
@@ -263,7 +264,6 @@ def tied_trees(rows, rules, questions, goal, ties, control):
     lists = Lists(np.empty((2, room), np.int64), np.empty((2, room), np.int64))
     grown = np.empty((Q1, S), np.int64)
     order = np.empty(n, np.int64)
-    dearest = rules.prices[len(rules.prices) - 1]
     for f in range(goal.begin, goal.end):
         exceed = rows_to_exceed(questions, node, rows, f)
         if exceed == n or not questions.first[f]:
@@ -291,7 +291,7 @@ def tied_trees(rows, rules, questions, goal, ties, control):
                     for g in range(p):
                         grown[q, rows.offset[g] + np.int64(rows.codes[g, i])] += v
                 known_left += low
-                known_right -= high + (dearest * rows.planes[P + len(rules.minima), i] if costly(rules) else 0)
+                known_right -= high + (rows.planes[Q1 - 2, i] if costly(rules) else 0)
             if at == start or at <= exceed:
                 continue
             if at == n or control[STOP] != 0:
