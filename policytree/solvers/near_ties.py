@@ -13,7 +13,7 @@ from policytree.exceptions import InputError
 from policytree.solvers.binary import blocks_for
 from policytree.solvers.clock import Clock
 from policytree.solvers.columns import preorder_splits
-from policytree.solvers.compilation import load_kernels, needed_for_near_ties, needed_kernels
+from policytree.solvers.compilation import is_special, load_kernels, needed_for_near_ties, needed_kernels
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.fixed_point import FixedPoint, exact_sum, to_fixed_point
 from policytree.solvers.kernels.layout import FEASIBLE
@@ -173,7 +173,7 @@ class _Search:
         )
         self.base = exact_sum(problem.losses[:, 0])
         self.unit = Fraction(2) ** -self.fixed.exponent
-        self.node = prepare(problem, self.fixed, True)
+        self.node = prepare(problem, self.fixed, merge=True, special=is_special(problem))
         # No path asks more than there are rows to tell apart.
         self.depth = min(problem.max_depth if problem.max_depth is not None else DEEPEST, self.node.n_rows - 1)
         self.questions = questions_of(problem.data, self.node.rows.offset)
