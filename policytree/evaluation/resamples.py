@@ -62,6 +62,13 @@ class Refitted:
     warnings: tuple[warnings.WarningMessage, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Failure:
+    """Why nothing was learnt from a resample."""
+
+    error: Exception
+
+
 def splits_of(tree: Tree) -> tuple[Split, ...]:
     """The questions of a tree, from the root down."""
     depths, out = tree.node_depths(), []
@@ -101,6 +108,14 @@ def draw_rows(method: str, share: float, units: np.ndarray, n_resamples, random_
             chosen = np.sort(rng.permutation(n_units)[: max(1, round(share * n_units))])
         out.append(np.concatenate([order[start[u] : start[u + 1]] for u in chosen]))
     return out
+
+
+def try_rows(estimator, rows: np.ndarray, *, data: Data, units: np.ndarray) -> tuple[Refitted | Failure, Any]:
+    """As :func:`refit_rows`, or why these rows do not serve: a treatment lacks rows, a learner finds no solution."""
+    try:
+        return refit_rows(estimator, rows, data=data, units=units)
+    except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
+        return Failure(error), None
 
 
 def refit_rows(estimator, rows: np.ndarray, *, data: Data, units: np.ndarray) -> tuple[Refitted, Any]:
