@@ -369,6 +369,8 @@ def test_estimators_that_cannot_be_asked(labels, trial):
         near_ties(OptimalTreeClassifier(), X, y)
     with pytest.raises(InputError, match="has to be fitted first"):
         near_ties(DRPolicyTree(), X)
+    with pytest.raises(InputError, match="y is lacking"):
+        near_ties(OptimalTreeClassifier(max_depth=1), X)
     with pytest.raises(InputError, match="got str"):
         near_ties("tree", X, y)
     fitted = PolicyTree(max_depth=1).fit(*trial)

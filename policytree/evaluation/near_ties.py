@@ -180,6 +180,8 @@ def _prepared(estimator, X, y, max_depth, fit_params) -> tuple[Job, TreeEstimato
             "near_ties takes an OptimalTreeClassifier, CostSensitiveTreeClassifier, PolicyTree or DRPolicyTree; got "
             f"{type(estimator).__name__}."
         )
+    if y is None:
+        raise InputError("y is lacking: pass what the estimator is fitted with, labels, costs or rewards.")
     first = clone(estimator)
     if max_depth is not None:
         first.set_params(max_depth=max_depth)

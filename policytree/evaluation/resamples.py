@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from policytree.checks import check_count, is_real
+from policytree.evaluation.inputs import generator
 from policytree.evaluation.refits import Data, finished, policy_codes
 from policytree.exceptions import InputError, UnseenValueWarning
 from policytree.features import CATEGORICAL
@@ -96,7 +96,7 @@ def draw_rows(method: str, share: float, units: np.ndarray, n_resamples, random_
     check_count(n_resamples, "n_resamples", 2)
     if not is_real(share) or not 0.1 <= share <= 0.9:
         raise InputError(f"share must lie between 0.1 and 0.9; got {share!r}.")
-    rng = check_random_state(random_state)
+    rng = generator(random_state)
     _, unit = np.unique(units, return_inverse=True)
     order, size = np.argsort(unit, kind="stable"), np.bincount(unit)
     start, n_units = np.concatenate([[0], np.cumsum(size)]), len(size)

@@ -213,6 +213,8 @@ def policy_agreement(
     InputError
         If there are fewer than two policies, or their lengths differ.
     """
+    if not isinstance(policies, Mapping):
+        raise InputError("policies must be a mapping from names to policies.")
     names = list(policies)
     sizes = [np.shape(policies[name])[0] for name in names if np.ndim(policies[name])]
     if len(names) < 2 or not sizes:
