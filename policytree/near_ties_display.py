@@ -8,6 +8,7 @@ import numpy as np
 
 from policytree.checks import check_count
 from policytree.evaluation.near_tie_results import NearTies
+from policytree.plotting import room_for_names, short_name
 
 MOST_COLUMNS = 12
 NEEDED, ASKED = "#08519c", "#9ecae1"
@@ -65,7 +66,8 @@ class NearTiesDisplay:
         frame = self.ties.variables().head(n_columns)
         frame = frame[frame["trees"] > 0]
         height = 1.9 + max(0.42 * len(frame), 0.45 * len(self.ties.trees.actions), 1.2)
-        self.figure_, self.axes_ = plt.subplots(1, 2, figsize=(10.4, height), layout="constrained")
+        width = 10.4 + room_for_names(frame.index) + room_for_names(self.ties.trees.actions)
+        self.figure_, self.axes_ = plt.subplots(1, 2, figsize=(width, height), layout="constrained")
         self._columns(self.axes_[0], frame)
         image = self._people(self.axes_[1], unit)
         self.figure_.colorbar(image, ax=self.axes_[1], label="share of decisions")
@@ -82,7 +84,8 @@ class NearTiesDisplay:
         ):
             bars = ax.barh(at + by, frame[name], height=0.36, color=color, label=label)
             ax.bar_label(bars, [_percent(share) for share in frame[name]], padding=2, fontsize=7)
-        ax.set_yticks(at, [f"{name} *" if best else name for name, best in frame["best"].items()], parse_math=False)
+        names = [f"{short_name(name)} *" if best else short_name(name) for name, best in frame["best"].items()]
+        ax.set_yticks(at, names, parse_math=False)
         ax.set_ylim(max(len(frame), 1) - 0.5, -0.5)
         ax.set_xlim(0.0, 1.12)
         ax.set_xticks(np.linspace(0.0, 1.0, 6))
@@ -106,7 +109,7 @@ class NearTiesDisplay:
         if shares.shape[1] == 2:
             order = np.argsort(-shares[:, 0], kind="stable")
         image = ax.imshow(shares[order].T, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest")
-        ax.set_yticks(np.arange(shares.shape[1]), [str(label) for label in ties.trees.actions], parse_math=False)
+        ax.set_yticks(np.arange(shares.shape[1]), [short_name(label) for label in ties.trees.actions], parse_math=False)
         ax.set_xticks([])
         ax.set_xlabel(f"{len(shares):,} {unit}, sorted")
         decisions = "decision" if ties.n_decisions == 1 else "different decisions"

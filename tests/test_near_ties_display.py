@@ -55,3 +55,15 @@ def test_a_single_leaf():
     display = NearTiesDisplay.from_result(ties)
     assert display.axes_[1].get_title() == "1 decision: 100% of people settled"
     display.figure_.canvas.draw()
+
+
+def test_long_names_leave_room(rng):
+    """The axes keep most of the figure, whatever columns and treatments are called."""
+    name = "a covariate with a name that goes on and on and on and on and on and on"
+    X = pd.DataFrame({name: rng.normal(size=60)})
+    rewards = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a treatment " * 8, "another one"])
+    display = NearTiesDisplay.from_result(near_ties(PolicyTree(max_depth=1), X, rewards, epsilon=0.2))
+    display.figure_.canvas.draw()
+    assert display.axes_[0].get_yticklabels()[0].get_text().startswith("a covariate with a name tha…")
+    wide = display.figure_.get_figwidth()
+    assert min(ax.get_position().width * wide for ax in display.axes_) > 3.0
