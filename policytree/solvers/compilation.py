@@ -23,6 +23,7 @@ from policytree.solvers.kernels import (
     rows_of_nodes,
     search,
     sums,
+    tied_trees,
 )
 from policytree.solvers.kernels import long_pairs as long_features
 from policytree.solvers.kernels import sweep_tables as sweeps
@@ -53,6 +54,7 @@ ROW_PRICES = (
     box_pricing.price_boxes, price_fitting.rows_of_box, price_fitting.forget_idle, price_fitting.project,
 )  # fmt: skip
 ONE_FEATURE = (merging.add_columns, intervals.add_leaf)
+NEAR_TIES = (tied_trees.tied_trees,)
 
 Needed = list[tuple[tuple[Kernel, ...], str]]  # kernels, and which version of them
 
@@ -111,11 +113,20 @@ def needed_kernels(problem: Problem, block_kind: np.dtype | None) -> Needed:
     return needed
 
 
+def needed_for_near_ties(problem: Problem) -> Needed:
+    """Kernels that list trees near the best one, beside those of the search for it."""
+    kind = SPECIAL if is_special(problem) else PLAIN
+    pairs: Needed = [(TWO_LEVELS, kind)]
+    if is_long(problem.data.n_bins, is_signed(problem)):
+        pairs += [(LONG, "")]
+    return [(ALWAYS, ""), *pairs, ((*NEAR_TIES, rows_of_nodes.pack_rows), "")]
+
+
 def all_kernels() -> Needed:
     """Kernels of every kind of problem."""
     tables = [(TWO_LEVELS + DEEPER, kind) for kind in (PLAIN, SPECIAL)]
     blocks = [(PAIRS + PAIRS_DEEP, kind) for kind in BLOCKS]
-    return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, *ROW_SET_KERNELS, (ROW_PRICES + ONE_FEATURE, "")]
+    return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, *ROW_SET_KERNELS, (ROW_PRICES + ONE_FEATURE + NEAR_TIES, "")]
 
 
 def kernel_folder() -> str | None:
