@@ -40,6 +40,10 @@
     box_pricing      the boxes of rows with the largest sums
     price_fitting    numbers of rows that boxes do not exceed
     intervals        one feature: the best partition of its values
+    pareto_layout    trees judged by several sums: words and tuples
+    pareto_lists     lists of such trees: thinned to those that no other is as good as, and joined under a split
+    pareto_stumps    leaves and one split, judged by several sums
+    pareto_cuts      depth two, judged by several sums
 
 A new bound goes where its kind is: of cuts of one feature into cut_bounds, of a whole node into enter, of sets of
 rows met before into subset_cache. The searches by blocks, over row sets and over boxes have their own in block_search,
@@ -89,4 +93,8 @@ ORDER = (
     "box_pricing",
     "price_fitting",
     "intervals",
+    "pareto_layout",
+    "pareto_lists",
+    "pareto_stumps",
+    "pareto_cuts",
 )
