@@ -43,10 +43,14 @@ class FixedPoint:
         return float(np.ldexp(float(value), -self.exponent))
 
 
-def to_fixed_point(losses: np.ndarray, leaf_penalty: float, most_leaves: int, costs=None, weights=None) -> FixedPoint:
+def to_fixed_point(
+    losses: np.ndarray, leaf_penalty: float, most_leaves: int, costs=None, weights=None, *, forced: bool = False
+) -> FixedPoint:
     """Scale losses (n, K) and the leaf penalty to integers, for trees of up to ``most_leaves`` leaves.
 
     ``costs`` (n_features,): what a split on each feature costs for every unit of the rows' ``weights`` (n,).
+    ``forced``: whether constraints may force a tree to pay for leaves and splits more than they can save: then prices
+    are not cut down to just that.
 
     Raises
     ------
@@ -62,9 +66,10 @@ def to_fixed_point(losses: np.ndarray, leaf_penalty: float, most_leaves: int, co
         total = float(np.abs(relative).max(axis=1, initial=0.0).sum())
     if not np.isfinite(total):
         raise InputError("losses are too large to be added up; divide them by a constant.")
-    penalty = min(float(leaf_penalty), 2.0 * total)
-    costs, weights = _useful_costs(relative, costs, weights)
+    penalty = float(leaf_penalty) if forced else min(float(leaf_penalty), 2.0 * total)
+    costs, weights = _useful_costs(relative, costs, weights, forced)
     largest = total + MOST_PRICED * float(costs.max(initial=0.0) * weights.sum())
+    largest += most_leaves * penalty if forced else 0.0
     exponent = HEADROOM_BITS - 1 - int(np.ceil(np.log2(largest))) if largest > 0 else 0
     scaled = np.rint(np.ldexp(relative, exponent))
     error = float(np.abs(np.ldexp(relative, exponent) - scaled).max(axis=1, initial=0.0).sum())
@@ -80,13 +85,15 @@ def to_fixed_point(losses: np.ndarray, leaf_penalty: float, most_leaves: int, co
     return FixedPoint(planes, scaled_penalty, exponent, resolution, prices, mass)
 
 
-def _useful_costs(relative: np.ndarray, costs, weights) -> tuple[np.ndarray, np.ndarray]:
-    """Costs and weights as float64, costs cut down to what surely forbids a split: more than it can ever save."""
+def _useful_costs(relative: np.ndarray, costs, weights, forced: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Costs and weights as float64, unless forced cut down to what surely forbids a split: more than it can save."""
     if costs is None or not len(costs) or relative.shape[1] == 0:
         return np.zeros(1), np.zeros(1)
     weights = np.ones(len(relative)) if weights is None else np.asarray(weights, dtype=np.float64)
     if not weights.any():
         return np.zeros(1), weights
+    if forced:
+        return np.asarray(costs, dtype=np.float64), weights
     range_ = np.maximum(relative.max(axis=1), 0.0) - np.minimum(relative.min(axis=1), 0.0)
     if (range_[weights == 0] > 0).any():
         return np.asarray(costs, dtype=np.float64), weights

@@ -105,10 +105,15 @@ class Found:
 
     def tree(self, i: int) -> tuple[Splits, list[int]]:
         """Splits of a tree in preorder, as ``(column, cut)`` and ``(-1, 0)`` for a leaf, and its leaves' actions."""
-        splits: Splits = []
-        actions: list[int] = []
-        _read(self.records[i].tolist(), splits, actions)
-        return splits, actions
+        return read_tree(self.records[i])
+
+
+def read_tree(record: np.ndarray) -> tuple[Splits, list[int]]:
+    """Splits in preorder and the leaves' actions of a tree as kernels keep it."""
+    splits: Splits = []
+    actions: list[int] = []
+    _read(record.tolist(), splits, actions)
+    return splits, actions
 
 
 def _read(record: list[int], splits: Splits, actions: list[int]) -> None:
