@@ -20,6 +20,7 @@ from fractions import Fraction
 import numpy as np
 
 from policytree.solvers.clock import Clock, now
+from policytree.solvers.columns import coarser
 from policytree.solvers.compilation import load_kernels, pareto_kernels
 from policytree.solvers.constraints import Constraint
 from policytree.solvers.direct import solve_direct
@@ -28,7 +29,9 @@ from policytree.solvers.labelling import best_labels
 from policytree.solvers.pareto import MOST_DEPTH, ParetoSearch, criteria_of, read_tree
 from policytree.solvers.relaxation import Corner, Relaxation
 from policytree.solvers.scoring import scored_tree
-from policytree.types import Problem, Progress, SearchLimits, Solution, Status
+from policytree.types import BinnedData, Problem, Progress, SearchLimits, Solution, Status
+
+COARSE = (32, 256)  # cuts of a feature, in the searches before the last
 
 
 @dataclass(eq=False)
@@ -174,7 +177,7 @@ class _Search:
         """Search the trees whose priced loss lies between the bound and the best tree's."""
         depth = self._depth()
         clock = Clock(self._time_left(), memory_limit=self.limits.memory_limit)
-        clock.watch(lambda: self._search(clock, depth if depth <= MOST_DEPTH else MOST_DEPTH - 1))
+        clock.watch(lambda: self._search_all(clock, depth if depth <= MOST_DEPTH else MOST_DEPTH - 1))
         if clock.stopped:
             self.status = clock.status
         elif depth > MOST_DEPTH:
@@ -186,23 +189,32 @@ class _Search:
         limit = self.limits.time_limit
         return None if limit is None else max(0.0, limit - (now() - self.start))
 
-    def _search(self, clock: Clock, depth: int) -> None:
-        relaxation, problem = self.relaxation, self.problem
-        roots = problem.root_features
-        columns = [j for j, c in enumerate(problem.data.columns) if roots is None or c.feature in roots]
-        search = ParetoSearch(self._criteria(), clock.flag, columns)
+    def _search_all(self, clock: Clock, depth: int) -> None:
+        """First among few cuts of long features: a better tree leaves fewer open among all cuts."""
+        data = self.relaxation.data
+        for most in COARSE:
+            if (data.n_bins > 2 * most).any():
+                self._search(clock, depth, *coarser(data, most))
+        self._search(clock, depth, data, [(j, np.arange(bins)) for j, bins in enumerate(data.n_bins)])
+
+    def _search(self, clock: Clock, depth: int, data: BinnedData, cuts: list[tuple[int, np.ndarray]]) -> None:
+        """Search the trees of some cuts (for every column of the data: which it was, and which cuts it has)."""
+        roots = self.problem.root_features
+        columns = [j for j, c in enumerate(data.columns) if roots is None or c.feature in roots]
+        search = ParetoSearch(self._criteria(data), clock.flag, columns)
         caps = self._caps()
-        for points in search.parts(depth, caps):
-            useful = np.flatnonzero((points.values <= caps).all(axis=1))
+        before = self.cuts
+        for points in search.parts(depth, caps, self._shift()):
+            useful = np.flatnonzero((points.values[:, 2:] <= caps[2:]).all(axis=1))
             if len(useful):
-                i = useful[np.argmin(points.values[useful, 1])]
-                splits, actions = read_tree(points.trees[i])
-                self.offer(relaxation.corner(splits, actions))
-                caps[:] = self._caps()
-            self.cuts = search.cuts
+                splits, actions = read_tree(points.trees[useful[np.argmin(points.values[useful, 1])]])
+                splits = [(f, t) if f < 0 else (cuts[f][0], int(cuts[f][1][t])) for f, t in splits]
+                self.offer(self.relaxation.corner(splits, actions))
+                caps[:] = np.minimum(caps, self._caps())
+            self.cuts = before + search.cuts
             self._report()
 
-    def _criteria(self):
+    def _criteria(self, data: BinnedData):
         """Loss, sums and, where leaves are limited, their number; bound by the priced loss."""
         relaxation, problem = self.relaxation, self.problem
         priced = self.dual.priced
@@ -212,7 +224,7 @@ class _Search:
         if problem.max_leaf_nodes is not None:
             sums.append(np.zeros_like(relaxation.losses))
             leaf.append(1)
-        features = [c.feature for c in problem.data.columns]
+        features = [c.feature for c in data.columns]
         prices = np.zeros((len(leaf), len(features)), np.int64)
         prices[0], prices[1] = priced.splits[features], relaxation.split_prices[features]
         counts, minima = [], []
@@ -224,9 +236,13 @@ class _Search:
                 counts.append((problem.arms == arm).astype(np.int64))
                 minima.append(problem.min_leaf_per_arm)
         return criteria_of(
-            relaxation.data, np.stack(sums), bound=priced.losses, leaf=leaf, prices=prices, mass=relaxation.mass,
+            data, np.stack(sums), bound=priced.losses, leaf=leaf, prices=prices, mass=relaxation.mass,
             counts=np.stack(counts) if counts else None, minima=minima,
         )  # fmt: skip
+
+    def _shift(self) -> int:
+        assert self.dual.priced is not None
+        return self.dual.priced.shift
 
     def _caps(self) -> np.ndarray:
         """What a tree within the limits and better than the best has at most."""

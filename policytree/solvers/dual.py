@@ -123,10 +123,11 @@ class Dual:
             if highest is None:
                 return
             prices, height = highest
-            self.solve(prices)
+            known = {(c.loss, c.sums) for c in self.corners}
+            corner, _ = self.solve(prices)
             if self.infeasible:
                 return
-            if height - float(self.bound or 0) <= close:
+            if (corner.loss, corner.sums) in known or height - float(self.bound or 0) <= close:
                 at_end = np.array(prices) >= 0.999 * box
                 if not at_end.any() or height <= before + close:  # or the dual function is flat out there
                     return

@@ -20,7 +20,7 @@ import numpy as np
 from policytree.solvers.compilation import are_special
 from policytree.solvers.kernels.layout import FEASIBLE, INF, Rows, Rules
 from policytree.solvers.kernels.pareto_cuts import Sides, bound_cuts, extremes, list_two_levels, open_cut
-from policytree.solvers.kernels.pareto_layout import STUMP, THREE_LEVELS, TWO_LEVELS, Criteria, Points
+from policytree.solvers.kernels.pareto_layout import STUMP, THREE_LEVELS, TWO_LEVELS, Criteria, Points, Wanted
 from policytree.solvers.kernels.pareto_lists import SMALLEST, join, thin
 from policytree.solvers.kernels.pareto_stumps import least_bound, list_stumps
 from policytree.solvers.merge import merge_equal_rows
@@ -181,11 +181,19 @@ class ParetoSearch:
         points, count = thin(points, len(points.values), self.flag)
         return Found(points.values[:count, 1:], points.values[:count, 0], points.trees[:count])
 
-    def parts(self, depth: int, caps: np.ndarray) -> Iterator[Points]:
+    def parts(self, depth: int, caps: np.ndarray, shift: int = -1) -> Iterator[Points]:
         """Trees in parts, as the search comes to them; each part is thinned.
 
-        ``caps`` (1 + q,) holds the largest bound and criteria that are of use. It may be lowered between two parts.
+        Parameters
+        ----------
+        depth : int
+        caps : ndarray of shape (1 + q,), int64
+            The largest bound and criteria that are of use. It may be lowered between two parts.
+        shift : int
+            If the tree with the least first criterion is all that is wanted: one of the bound counts ``2**shift`` of
+            it. The search then lowers the caps itself. Trees within the criteria's caps must be within the bound's.
         """
+        wanted = Wanted(caps, shift)
         if not 0 <= depth <= MOST_DEPTH:
             raise ValueError(f"depth must be from 0 to {MOST_DEPTH}; got {depth}.")
         c = self.criteria
@@ -197,11 +205,11 @@ class ParetoSearch:
             for f, whole, known in self._first_splits(c, self.roots):
                 if self.stopped:
                     return
-                yield self._thinned(*self._two_levels(c, f, whole, known, caps, *_room(len(c.leaf), TWO_LEVELS)))
+                yield self._thinned(*self._two_levels(c, f, whole, known, wanted, *_room(len(caps), TWO_LEVELS)))
         else:
             whole = self._least_of_two(everything)
             for f in self.roots:
-                yield from self._three_levels(f, whole, caps)
+                yield from self._three_levels(f, whole, wanted)
 
     def _stumps(self, depth: int, limit: int) -> Points:
         """Leaves, and trees of one split on a column that it may be on, kept as trees of a depth."""
@@ -232,14 +240,14 @@ class ParetoSearch:
         for f in sorted(columns, key=lambda f: int(known[f][1:-1].min(initial=INF))):
             yield f, whole, known[f]
 
-    def _two_levels(self, c: Criteria, f: int, whole: int, known, caps: np.ndarray, points: Points, count: int):
-        points, count, cuts = list_two_levels(c, f, whole, known, caps, points, count, self.flag)
+    def _two_levels(self, c: Criteria, f: int, whole: int, known, wanted: Wanted, points: Points, count: int):
+        points, count, cuts = list_two_levels(c, f, whole, known, wanted, points, count, self.flag)
         self.cuts += int(cuts)
         return points, count
 
-    def _three_levels(self, f: int, whole: int, caps: np.ndarray) -> Iterator[Points]:
+    def _three_levels(self, f: int, whole: int, wanted: Wanted) -> Iterator[Points]:
         """Root cuts of one feature: those whose sides' best bounds are not too much, each side's trees of depth two."""
-        c = self.criteria
+        c, caps = self.criteria, wanted.caps
         codes, B = c.codes[f], int(c.bins[f])
         ends = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=B))]).astype(np.int64)
         sides = Sides(*np.zeros((2, B + 1), np.int64), *extremes(c, f, 2), ends, np.full(B + 1, -INF, np.int64))
@@ -257,17 +265,17 @@ class ParetoSearch:
             rows = np.flatnonzero(left), np.flatnonzero(~left)
             sides.left[k], sides.right[k] = (self._least_of_two(part) for part in rows)
             if not self.stopped and sides.left[k] + sides.right[k] + paid[0] <= caps[0]:
-                yield self._joined(rows, (int(sides.left[k]), int(sides.right[k])), paid, caps, (f, k - 1))
+                yield self._joined(rows, (int(sides.left[k]), int(sides.right[k])), paid, wanted, (f, k - 1))
             stack += [(a, k), (k, b)]
 
-    def _joined(self, rows, least, paid: np.ndarray, caps: np.ndarray, cut: tuple[int, int]) -> Points:
+    def _joined(self, rows, least, paid: np.ndarray, wanted: Wanted, cut: tuple[int, int]) -> Points:
         """All trees under one root cut that are of use."""
-        room = caps[0] - paid[0]
+        room = wanted.caps[0] - paid[0]
         points = []
         for part, other in zip(rows, least[::-1], strict=True):
             points += self._side(part, min(room - other, ANY))
-        out = join(*points, paid, caps, np.array(cut, dtype=np.int64), *_room(len(caps), THREE_LEVELS), self.flag)
-        return self._thinned(*out)
+        to = _room(len(paid), THREE_LEVELS)
+        return self._thinned(*join(*points, paid, wanted, np.array(cut, dtype=np.int64), *to, self.flag))
 
     def _side(self, rows: np.ndarray, limit: int):
         """Trees of depth two of some rows with at most that bound, and their number."""
@@ -281,7 +289,7 @@ class ParetoSearch:
         stumps, count = list_stumps(part, order, 0, part.n, limit, self.flag)
         points = Points(stumps.values, _deeper(stumps.trees))
         for f, whole, known in self._first_splits(part, range(len(c.bins))):
-            points, count = self._two_levels(part, f, whole, known, caps, points, count)
+            points, count = self._two_levels(part, f, whole, known, Wanted(caps, -1), points, count)
         return thin(points, count, self.flag)
 
     def _least_of_two(self, rows: np.ndarray) -> int:

@@ -18,7 +18,7 @@ from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.depth_two import FirstSplits, short_pairs
 from policytree.solvers.kernels.first_splits import first_split_values
 from policytree.solvers.kernels.layout import FEASIBLE, INF, STOP, Rows, Rules, Special, i8, long_1d
-from policytree.solvers.kernels.pareto_layout import Criteria, Points
+from policytree.solvers.kernels.pareto_layout import Criteria, Points, Wanted
 from policytree.solvers.kernels.pareto_lists import join
 from policytree.solvers.kernels.pareto_stumps import least_bound, list_stumps
 
@@ -152,8 +152,8 @@ def open_cut(sides, a, b, limit, minima):
     return last
 
 
-@kernel(takes=(Criteria, i8, i8, long_1d, long_1d, Points, i8, long_1d), separate=True)
-def list_two_levels(c, f, whole, known, caps, out, count, control):
+@kernel(takes=(Criteria, i8, i8, long_1d, Wanted, Points, i8, long_1d), separate=True)
+def list_two_levels(c, f, whole, known, wanted, out, count, control):
     """Put the trees of depth two whose first split is on a feature, and that are of use, into a list.
 
     Parameters
@@ -162,8 +162,8 @@ def list_two_levels(c, f, whole, known, caps, out, count, control):
         The least bound of a leaf or one split of all rows.
     known : (B + 1,)
         Bounds of the cuts, at ``t + 1`` of cut t, without the price of the split.
-    caps : (V,)
-        The largest numbers that are of use.
+    wanted : Wanted
+        Its caps are changed if one tree is all that is wanted.
     out : Points
     count : int
         How many trees are in it.
@@ -185,7 +185,6 @@ def list_two_levels(c, f, whole, known, caps, out, count, control):
     paid = np.empty(V, np.int64)
     for v in range(V):
         paid[v] = c.prices[v, f] * mass
-    limit = caps[0] - paid[0]
     split = np.empty(2, np.int64)
     split[0] = f
     stack = np.empty((2 * B + 2, 2), np.int64)
@@ -197,6 +196,7 @@ def list_two_levels(c, f, whole, known, caps, out, count, control):
         height -= 1
         a = stack[height, 0]
         b = stack[height, 1]
+        limit = wanted.caps[0] - paid[0]
         k = open_cut(sides, a, b, limit, len(c.minima))
         if k < 0:
             continue
@@ -210,7 +210,7 @@ def list_two_levels(c, f, whole, known, caps, out, count, control):
             left, n_left = list_stumps(c, order, 0, m, limit - y, control)
             right, n_right = list_stumps(c, order, m, c.n, limit - x, control)
             split[1] = k - 1
-            out, count = join(left, n_left, right, n_right, paid, caps, split, out, count, control)
+            out, count = join(left, n_left, right, n_right, paid, wanted, split, out, count, control)
         stack[height, 0] = a
         stack[height, 1] = k
         stack[height + 1, 0] = k

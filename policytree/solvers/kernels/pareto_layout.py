@@ -41,3 +41,15 @@ class Points(NamedTuple):
 
     values: long_2d  # (capacity, V)
     trees: int_2d  # (capacity, R)
+
+
+class Wanted(NamedTuple):
+    """Which trees are of use.
+
+    ``caps`` holds the largest bound and criteria. With ``shift >= 0`` the tree with the least first criterion is all
+    that is wanted: the caps of the criterion and of the bound, of which one counts ``2**shift`` of the criterion, fall
+    with every tree found. Trees within the other caps need to be within the bound's, too. With -1 all are wanted.
+    """
+
+    caps: long_1d  # (V,)
+    shift: i8

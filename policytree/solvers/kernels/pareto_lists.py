@@ -1,7 +1,8 @@
 """Lists of trees of which none is as good as another in every criterion (Pareto fronts): thinned and joined.
 
 Cost: thinning sorts; two criteria take one pass more, of three and more every tree is compared with those that are
-kept. Joining takes a step for every pair of trees whose bounds add up to no more than what is asked for.
+kept. Joining takes a step for every pair of trees whose bounds add up to no more
+than what is asked for; for the best tree alone and two criteria, one binary search for every tree of one side.
 Symbols: see pareto_layout.py.
 """
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.layout import INF, STOP, i4, i8, long_1d
-from policytree.solvers.kernels.pareto_layout import Points
+from policytree.solvers.kernels.pareto_layout import Points, Wanted
 
 SMALLEST = 64  # capacity of a list
 
@@ -100,26 +101,24 @@ def with_room(points, count, control):
     return moved(points, np.arange(count), count, capacity), count
 
 
-@kernel(takes=(Points, i8, Points, i8, long_1d, long_1d, long_1d, Points, i8, long_1d), separate=True)
-def join(left, n_left, right, n_right, paid, caps, split, out, count, control):
-    """Put all trees with one of the left and one of the right trees under a split into a list.
+@kernel(separate=True)
+def put(x, left, y, right, paid, split, out, count):
+    """Write the tree of two trees under a split, and its vector, to a place of a list."""
+    V, R = len(x), len(left)
+    for v in range(V):
+        out.values[count, v] = x[v] + y[v] + paid[v]
+    tree = out.trees[count]
+    tree[0] = i4(split[0])
+    tree[1] = i4(split[1])
+    for r in range(R):
+        tree[2 + r] = left[r]
+        tree[2 + R + r] = right[r]
 
-    Parameters
-    ----------
-    paid : (V,)
-        What the split itself adds.
-    caps : (V,)
-        The largest numbers that are of use.
-    split : (2,)
-        Its feature and cut.
 
-    Returns
-    -------
-    out : Points
-        Not thinned.
-    count : int
-    """
-    V, R = left.values.shape[1], left.trees.shape[1]
+@kernel(separate=True)
+def join_all(left, n_left, right, n_right, paid, wanted, split, out, count, control):
+    """See :func:`join`; the trees found are not thinned."""
+    V, caps = left.values.shape[1], wanted.caps
     by_left = sorted_by(left.values, n_left, 0, np.arange(n_left))
     by_right = sorted_by(right.values, n_right, 0, np.arange(n_right))
     for i in range(n_left):
@@ -133,16 +132,77 @@ def join(left, n_left, right, n_right, paid, caps, split, out, count, control):
             useful = True
             for v in range(1, V):
                 useful = useful and x[v] + y[v] + paid[v] <= caps[v]
-            if not useful:
-                continue
-            out, count = with_room(out, count, control)
-            for v in range(V):
-                out.values[count, v] = x[v] + y[v] + paid[v]
-            tree = out.trees[count]
-            tree[0] = i4(split[0])
-            tree[1] = i4(split[1])
-            for r in range(R):
-                tree[2 + r] = left.trees[by_left[i], r]
-                tree[2 + R + r] = right.trees[by_right[j], r]
-            count += 1
+            if useful:
+                out, count = with_room(out, count, control)
+                put(x, left.trees[by_left[i]], y, right.trees[by_right[j]], paid, split, out, count)
+                count += 1
     return out, count
+
+
+@kernel(separate=True)
+def first_within(right, n_right, x, paid, caps):
+    """The first of thinned trees that is within the caps beside a tree x; n_right if there is none."""
+    V = len(x)
+    if V == 3:  # the second criterion falls
+        low = 0
+        high = n_right
+        while low < high:
+            middle = (low + high) // 2
+            if x[2] + right.values[middle, 2] + paid[2] <= caps[2]:
+                high = middle
+            else:
+                low = middle + 1
+        return low
+    for j in range(n_right):
+        if x[1] + right.values[j, 1] + paid[1] > caps[1]:
+            break
+        useful = True
+        for v in range(2, V):
+            useful = useful and x[v] + right.values[j, v] + paid[v] <= caps[v]
+        if useful:
+            return j
+    return n_right
+
+
+@kernel(separate=True)
+def join_best(left, n_left, right, n_right, paid, wanted, split, out, count, control):
+    """See :func:`join`; the list holds one tree at most, and the caps fall. Both lists are thinned, so sorted."""
+    caps = wanted.caps
+    for i in range(n_left):
+        x = left.values[i]
+        if control[STOP] != 0 or x[1] + right.values[0, 1] + paid[1] > caps[1]:
+            break
+        j = first_within(right, n_right, x, paid, caps)
+        if j == n_right or x[1] + right.values[j, 1] + paid[1] > caps[1]:
+            continue
+        put(x, left.trees[i], right.values[j], right.trees[j], paid, split, out, 0)
+        count = 1
+        lower = caps[1] - (out.values[0, 1] - 1)
+        caps[1] -= lower
+        caps[0] -= lower >> wanted.shift
+    return out, count
+
+
+@kernel(takes=(Points, i8, Points, i8, long_1d, Wanted, long_1d, Points, i8, long_1d), separate=True)
+def join(left, n_left, right, n_right, paid, wanted, split, out, count, control):
+    """Put the trees with one of the left and one of the right trees under a split into a list, if they are wanted.
+
+    Parameters
+    ----------
+    paid : (V,)
+        What the split itself adds.
+    wanted : Wanted
+        Its caps are changed if one tree is all that is wanted.
+    split : (2,)
+        Its feature and cut.
+
+    Returns
+    -------
+    out : Points
+    count : int
+    """
+    if n_left == 0 or n_right == 0:
+        return out, count
+    if wanted.shift < 0:
+        return join_all(left, n_left, right, n_right, paid, wanted, split, out, count, control)
+    return join_best(left, n_left, right, n_right, paid, wanted, split, out, count, control)
