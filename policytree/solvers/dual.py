@@ -167,13 +167,13 @@ def lower_hull(dual: Dual, over: Corner, within: Corner) -> list[Corner]:
             hull.append(right)
         else:
             stack += [(right, corner), (corner, left)]
-    return _strict(hull)
+    return strict_hull(hull)
 
 
-def _strict(hull: list[Corner]) -> list[Corner]:
-    """Without trees that cost more and lose no less, and without those on a line between their neighbours."""
+def strict_hull(trees: list[Corner]) -> list[Corner]:
+    """The corners of the lower hull of trees, from little spent to much: without trees on a line between two others."""
     kept: list[Corner] = []
-    for corner in sorted(hull, key=lambda c: (c.sums[0], c.loss)):
+    for corner in sorted(trees, key=lambda c: (c.sums[0], c.loss)):
         if kept and corner.loss >= kept[-1].loss:
             continue
         while len(kept) > 1 and _slope(kept[-2], kept[-1]) >= _slope(kept[-1], corner):
