@@ -1,5 +1,6 @@
 """Trees within budgets and shares: brute force over all trees, linear programmes over all trees, limits, bad input."""
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -9,6 +10,7 @@ from scipy.optimize import linprog
 
 from policytree.binning import bin_matrix
 from policytree.features import CATEGORICAL, Feature
+from policytree.solvers.budget_hull import budget_hull
 from policytree.solvers.budgets import Infeasible, solve_within
 from policytree.solvers.constraints import budget_constraint, share_constraint
 from policytree.types import Problem, SearchLimits, Status
@@ -96,13 +98,16 @@ class Draw:
             root_features=self.roots,
         )  # fmt: skip
         most = math.inf if self.max_leaves is None else self.max_leaves
-        return [
-            (Fraction(v[0], unit), *(Fraction(x, unit) / people for x in v[1:-1])) for v in found if v[-1] <= most
-        ]
+        return [(Fraction(v[0], unit), *(Fraction(x, unit) / people for x in v[1:-1])) for v in found if v[-1] <= most]
 
     def allowed(self, vectors):
         limits = [exact(limit) * (-1 if kind == "min_share" else 1) for kind, _, limit in self.limits]
         return [v for v in vectors if all(x <= b for x, b in zip(v[1:], limits, strict=True))]
+
+    def free_suffices(self, vectors) -> bool:
+        """Whether the best tree of all is within the limits: then no price is tried."""
+        best = min(v[0] for v in vectors)
+        return any(v[0] == best for v in self.allowed(vectors))
 
 
 def exact(number: float) -> Fraction:
@@ -130,3 +135,146 @@ def test_the_best_tree_within_the_limits_is_found_and_proved(seed):
     assert found.solution.gap == 0
     for total, (kind, _, limit) in zip(found.sums, case.limits, strict=True):
         assert total >= limit if kind == "min_share" else total <= limit
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_amounts_without_few_decimals_keep_the_promise(seed):
+    case = Draw(seed + 5000, whole=False)
+    sums = case.costs * case.weight[:, None]
+    try:
+        found = solve_within(case.problem(), case.constraints())
+    except Infeasible:
+        return
+    if not found.sums:
+        return
+    tree = found.solution.tree
+    data = case.problem().data
+    chosen = actions_of(tree, data)
+    for total, (kind, arm, limit) in zip(found.sums, case.limits, strict=True):
+        if kind == "budget":  # in exact arithmetic, of the numbers as they are
+            exact_spend = sum(Fraction(case.costs[i, k]) * Fraction(case.weight[i]) for i, k in enumerate(chosen))
+            people = sum(Fraction(w) for w in case.weight)
+            assert exact_spend <= Fraction(limit) * people
+            assert total <= limit
+            assert total == pytest.approx(sums[np.arange(len(chosen)), chosen].sum() / case.weight.sum(), abs=1e-9)
+        else:
+            share = case.weight[chosen == arm].sum() / case.weight.sum()
+            assert share <= limit + 1e-12 if kind == "max_share" else share >= limit - 1e-12
+
+
+def actions_of(tree, data):
+    """What a tree gives to every row of binned data, by the codes of its splits."""
+    from policytree.solvers.columns import preorder_splits
+
+    entries, labels = iter(preorder_splits(tree, data)), iter(tree.action[tree.is_leaf])
+    chosen = np.empty(data.n_rows, dtype=int)
+
+    def walk(rows):
+        column, cut = next(entries)
+        if column < 0:
+            chosen[rows] = next(labels)
+            return
+        left = data.codes[column, rows] <= cut
+        walk(rows[left])
+        walk(rows[~left])
+
+    walk(np.arange(data.n_rows))
+    return chosen
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_the_dual_bound_is_the_linear_programme_over_all_trees(seed):
+    case = Draw(seed + 2000)
+    vectors = case.vectors()
+    if not case.allowed(vectors):
+        return
+    found = solve_within(case.problem(), case.constraints())
+    limits = [float(c.limit * c.per_person) for c in case.constraints()]  # whole amounts reach no further
+    table = np.array([[float(x) for x in v] for v in vectors])
+    lots = linprog(
+        table[:, 0], A_ub=table[:, 1:].T, b_ub=np.array(limits) + 1e-12, A_eq=np.ones((1, len(table))), b_eq=[1.0],
+        method="highs",
+    )  # fmt: skip
+    bound = found.solution.guarantees["dual_bound"]
+    assert bound <= lots.fun + 1e-6 * (1 + abs(lots.fun))  # a bound in any case
+    if len(case.limits) == 1 or not case.free_suffices(vectors):
+        assert bound == pytest.approx(lots.fun, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_the_hull_has_the_corners_of_all_trees(seed):
+    case = Draw(seed + 3000)
+    case.limits = [("budget", None, 0.0)]
+    vectors = case.vectors()
+    trees, proved = budget_hull(case.problem(), case.constraints()[0])
+    assert proved
+    if not vectors:
+        assert trees == []
+        return
+    corners = corners_of({(v[1], v[0]) for v in vectors})
+    assert [tree.spend for tree in trees] == pytest.approx([float(s) for s, _ in corners], abs=1e-9)
+    assert [tree.solution.objective for tree in trees] == pytest.approx([float(x) for _, x in corners], abs=1e-9)
+    for one, other in itertools.pairwise(trees):
+        slope = (one.solution.objective - other.solution.objective) / (other.spend - one.spend)
+        assert one.low == pytest.approx(slope) == other.high
+    assert trees[0].high == math.inf and trees[-1].low == 0.0
+
+
+def corners_of(points):
+    """Corners of the lower left hull of (spend, loss), exactly, by comparing every pair of points with every third."""
+    points = sorted(points)
+    best = [p for p in points if not any(q != p and q[0] <= p[0] and q[1] <= p[1] for q in points)]
+    corners = []
+    for p in best:
+        under = any(
+            a[0] < p[0] < b[0] and a[1] + (b[1] - a[1]) * (p[0] - a[0]) / (b[0] - a[0]) <= p[1]
+            for a in best
+            for b in best
+        )
+        if not under:
+            corners.append(p)
+    return corners
+
+
+def noisy(n=400, p=4, depth=2, seed=0):
+    """A problem whose best tree within a budget is not found by prices alone."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p)).round(1)
+    losses = np.column_stack([np.zeros(n), -X[:, 0] + rng.normal(size=n) * 2])
+    data = bin_matrix(X, tuple(Feature(f"x{j}") for j in range(p)))
+    costs = np.column_stack([np.zeros(n), np.exp(0.3 * X[:, 1]).round(2)])
+    return Problem(data, losses, max_depth=depth), budget_constraint(costs, np.ones(n), 0.2)
+
+
+def test_prices_alone_leave_a_gap_that_the_search_closes():
+    problem, budget = noisy()
+    found = solve_within(problem, [budget])
+    assert found.solution.status is Status.OPTIMAL and found.solution.gap == 0
+    assert found.solution.guarantees["dual_bound"] < found.solution.objective
+    assert found.multipliers[0] > 0
+
+
+def test_deeper_trees_report_their_gap():
+    problem, budget = noisy(depth=4)
+    found = solve_within(problem, [budget], SearchLimits(time_limit=20))
+    flat, same = noisy(depth=2)
+    shallow = solve_within(flat, [same])
+    assert found.solution.status in (Status.HEURISTIC, Status.TIME_LIMIT)
+    assert 0 < found.solution.gap < abs(found.solution.objective)
+    assert found.solution.objective <= shallow.solution.objective
+    assert found.sums[0] <= 0.2
+
+
+def test_a_time_limit_keeps_a_tree_within_the_budget_and_a_bound():
+    problem, budget = noisy(n=4000, p=6, depth=3)
+    seen = []
+    found = solve_within(problem, [budget], SearchLimits(time_limit=1.0, progress=seen.append))
+    assert found.solution.status is Status.TIME_LIMIT and found.solution.seconds < 3.0
+    assert found.sums[0] <= 0.2 and found.solution.gap > 0
+    assert all(p.lower_bound <= p.objective for p in seen) and len(seen) > 1
+
+
+def test_threads_and_merging_do_not_change_the_objective():
+    problem, budget = noisy()
+    first, second = (solve_within(problem, [budget], SearchLimits(n_jobs=jobs)).solution for jobs in (1, 2))
+    assert first.objective == second.objective
