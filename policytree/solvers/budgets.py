@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -26,6 +27,7 @@ from policytree.solvers.constraints import Constraint
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.dual import Dual, Stopped
 from policytree.solvers.labelling import best_labels
+from policytree.solvers.node import Splits
 from policytree.solvers.pareto import MOST_DEPTH, ParetoSearch, criteria_of, read_tree
 from policytree.solvers.relaxation import Corner, Relaxation
 from policytree.solvers.scoring import scored_tree
@@ -114,9 +116,10 @@ class _Search:
         """Do all steps."""
         load_kernels(pareto_kernels(self.problem.data.n_bins, self._signed(), self._depth()))
         try:
+            self._among_few_cuts()
             self._prices()
         except Stopped:
-            self.status = self.dual.status
+            self.status = Status.INTERRUPTED if self.dual.status.proved else self.dual.status
             if self.status is Status.INFEASIBLE and self.dual.stopped_at is not None:  # not even one leaf is allowed
                 return Budgeted(self.dual.stopped_at, (), ())
         except KeyboardInterrupt:
@@ -137,9 +140,24 @@ class _Search:
                 self.best = each
         self._report()
 
+    def _among_few_cuts(self) -> None:
+        """Something to return, whatever happens: one leaf; and where a single search may be long, a coarse tree."""
+        self.offer(self.relaxation.corner([(-1, 0)], [0]))
+        problem, limit = self.problem, self.limits.time_limit
+        if self._depth() < 3 or not (problem.data.n_bins > 2 * COARSE[0]).any():
+            return
+        data, cuts = coarser(problem.data, COARSE[0])
+        limits = replace(self.limits, time_limit=None if limit is None else limit / 4, progress=None)
+        coarse = _Search(replace(problem, data=data), self.relaxation.constraints, limits, self.relaxation.solve)
+        with suppress(Infeasible):  # of few cuts: that says nothing
+            coarse.run()
+        if coarse.best is not None:
+            self.offer(self.relaxation.corner(_among_all(coarse.best.splits, cuts), coarse.best.actions))
+        if coarse.status is Status.INTERRUPTED:
+            raise Stopped
+
     def _prices(self) -> None:
         relaxation, dual = self.relaxation, self.dual
-        self.offer(relaxation.corner([(-1, 0)], [0]))  # one leaf: something to return, whatever happens
         free, _ = dual.solve([0.0] * len(relaxation.constraints))
         if relaxation.feasible(free):
             return
@@ -208,8 +226,7 @@ class _Search:
             useful = np.flatnonzero((points.values[:, 2:] <= caps[2:]).all(axis=1))
             if len(useful):
                 splits, actions = read_tree(points.trees[useful[np.argmin(points.values[useful, 1])]])
-                splits = [(f, t) if f < 0 else (cuts[f][0], int(cuts[f][1][t])) for f, t in splits]
-                self.offer(self.relaxation.corner(splits, actions))
+                self.offer(self.relaxation.corner(_among_all(splits, cuts), actions))
                 caps[:] = np.minimum(caps, self._caps())
             self.cuts = before + search.cuts
             self._report()
@@ -290,3 +307,8 @@ class _Search:
             {"dual_bound": objective - dual_gap},
         )  # fmt: skip
         return Budgeted(solution, tuple(sums), tuple(multipliers))
+
+
+def _among_all(splits: Splits, cuts: list[tuple[int, np.ndarray]]) -> Splits:
+    """Splits of some cuts as splits of all; ``cuts`` holds for every column which it was, and which cuts it has."""
+    return [(f, t) if f < 0 else (cuts[f][0], int(cuts[f][1][t])) for f, t in splits]

@@ -67,7 +67,7 @@ def _whole(costs: np.ndarray, weight: np.ndarray, limit: float) -> tuple[np.ndar
         if most < 2.0**LARGEST_BITS:
             per_person = Fraction(1, 10 ** decimals[1] * int(weights[0].sum()))
             amounts = decimals[0] * weights[0][:, None]
-            return amounts, math.floor(Fraction(repr(float(limit))) / per_person), per_person
+            return amounts, _largest(limit, Fraction(repr(float(limit))), per_person), per_person
     products = costs * weight[:, None]
     total = float(np.abs(products).max(axis=1).sum())
     exponent = LARGEST_BITS - 1 - math.ceil(math.log2(total)) if total > 0 else 0
@@ -76,7 +76,13 @@ def _whole(costs: np.ndarray, weight: np.ndarray, limit: float) -> tuple[np.ndar
     people = math.fsum(weight)  # right to half a unit in the last place
     people = math.nextafter(people, 0.0 if limit >= 0 else math.inf)
     per_person = Fraction(1) / (Fraction(2) ** exponent * Fraction(people))
-    return amounts, math.floor(Fraction(float(limit)) / per_person), per_person
+    return amounts, _largest(limit, Fraction(float(limit)), per_person), per_person
+
+
+def _largest(limit: float, exact: Fraction, per_person: Fraction) -> int:
+    """The largest sum within a limit; a limit that is a sum per person, to the last digit of a float, allows it."""
+    sum_ = math.floor(exact / per_person)
+    return sum_ + 1 if float((sum_ + 1) * per_person) == float(limit) else sum_
 
 
 def _decimals(values: np.ndarray) -> tuple[np.ndarray, int] | None:
