@@ -27,7 +27,7 @@ class Draw:
         size = int(rng.choice([1, 3, 50]))
         self.sums = rng.integers(-size, size + 1, (self.q, n, self.K)) * rng.integers(0, 3, n)[:, None]
         self.leaf = rng.integers(0, 3, self.q) * rng.integers(0, 2)
-        self.mass = rng.integers(0, 3, n)
+        self.mass = rng.integers(0, 3, n)  # of the split's price
         self.prices = rng.integers(0, 3, (self.q, p)) * rng.integers(0, 2)
         self.min_leaf = int(rng.choice([1, 1, 2, 3]))
         self.arms = rng.integers(0, self.K, n)
@@ -46,11 +46,12 @@ class Draw:
     def search(self, weights=None):
         """The search; its bound is a weighted sum of the criteria, rounded down."""
         bound = None
-        leaf, prices = np.zeros(1, np.int64), np.zeros((1, self.X.shape[1]), np.int64)
+        leaf, prices = np.zeros(1, np.int64), np.vstack([np.zeros(self.X.shape[1], np.int64), self.prices])
         if weights is not None:
             relative = self.sums - self.sums[:, :, :1]
             bound = np.floor(np.tensordot(weights, relative, 1)).astype(np.int64)
-            leaf, prices = np.floor(weights @ self.leaf)[None], np.floor(weights @ self.prices)[None]
+            leaf = np.floor(weights @ self.leaf)[None]
+            prices[0] = np.floor(weights @ self.prices)
         columns = [c.feature for c in self.data.columns]
         counts = [np.ones(len(self.X))] if self.min_leaf > 1 else []
         minima = [self.min_leaf] if self.min_leaf > 1 else []
@@ -59,7 +60,7 @@ class Draw:
             minima += [self.min_leaf_per_arm] * self.K
         criteria = criteria_of(
             self.data, self.sums, bound=bound, leaf=np.concatenate([leaf, self.leaf]),
-            prices=np.vstack([prices, self.prices])[:, columns].astype(np.int64), mass=self.mass,
+            charges=prices[:, columns, None] * self.mass, groups=np.arange(len(columns)),
             counts=np.array(counts, dtype=np.int64) if counts else None, minima=minima,
         )  # fmt: skip
         load_kernels(pareto_kernels(criteria.bins, self.K == 2 and not minima, self.depth))

@@ -241,9 +241,11 @@ class _Search:
         if problem.max_leaf_nodes is not None:
             sums.append(np.zeros_like(relaxation.losses))
             leaf.append(1)
-        features = [c.feature for c in data.columns]
-        prices = np.zeros((len(leaf), len(features)), np.int64)
-        prices[0], prices[1] = priced.splits[features], relaxation.split_prices[features]
+        charges = groups = None
+        if relaxation.fixed.groups is not None:
+            charges = np.zeros((len(leaf), *relaxation.charges.shape), np.int64)
+            charges[0], charges[1] = priced.charges, relaxation.charges
+            groups = relaxation.fixed.groups[[c.feature for c in data.columns]]
         counts, minima = [], []
         if problem.min_leaf > 1:
             counts.append(np.ones(n, np.int64))
@@ -253,7 +255,7 @@ class _Search:
                 counts.append((problem.arms == arm).astype(np.int64))
                 minima.append(problem.min_leaf_per_arm)
         return criteria_of(
-            data, np.stack(sums), bound=priced.losses, leaf=leaf, prices=prices, mass=relaxation.mass,
+            data, np.stack(sums), bound=priced.losses, leaf=leaf, charges=charges, groups=groups,
             counts=np.stack(counts) if counts else None, minima=minima,
         )  # fmt: skip
 

@@ -38,8 +38,8 @@ def criteria_of(
     *,
     bound: np.ndarray | None = None,
     leaf: Sequence[int] | None = None,
-    prices: np.ndarray | None = None,
-    mass: np.ndarray | None = None,
+    charges: np.ndarray | None = None,
+    groups: np.ndarray | None = None,
     counts: np.ndarray | None = None,
     minima: Sequence[int] = (),
 ) -> Criteria:
@@ -56,9 +56,10 @@ def criteria_of(
     leaf : sequence of 1 + q int, optional
         What every leaf adds to the bound and to the criteria; nothing by default. A criterion of zeros that takes one
         from every leaf is the number of leaves.
-    prices : ndarray of shape (1 + q, n_columns), int64, optional
-        What a split on a column adds for every unit of ``mass`` that reaches it.
-    mass : ndarray of shape (n,), int64, optional
+    charges : ndarray of shape (1 + q, J, n), int64, optional
+        What the row adds to the bound and to the criteria for a split that it reaches, of each of J ascending prices.
+    groups : ndarray of shape (n_columns,), int64, optional
+        Which of the prices a split on a column has.
     counts : ndarray of shape (m, n), int64, optional
         Planes that must come to at least ``minima`` in every leaf.
     minima : sequence of m int
@@ -68,7 +69,7 @@ def criteria_of(
     first = np.zeros((n, K - 1), np.int64) if bound is None else bound[:, 1:] - bound[:, :1]
     planes = [first.T, *(part.T for part in relative)]
     planes += [] if counts is None else [counts]
-    planes += [np.zeros((1, n), np.int64) if mass is None else mass[None, :]]
+    planes += [] if charges is None else list(charges)
     stacked = np.ascontiguousarray(np.vstack(planes), dtype=np.int64)
     codes, stacked = merge_equal_rows(np.require(data.codes, np.uint16, ["C", "W"]), stacked)
     return Criteria(
@@ -78,7 +79,8 @@ def criteria_of(
         K - 1,
         np.array(minima, dtype=np.int64),
         np.zeros(1 + q, np.int64) if leaf is None else np.array(leaf, dtype=np.int64),
-        np.zeros((1 + q, len(data.n_bins)), np.int64) if prices is None else np.require(prices, np.int64, ["C", "W"]),
+        0 if charges is None else charges.shape[1],
+        np.zeros(len(data.n_bins), np.int64) if groups is None else np.array(groups, dtype=np.int64),
         codes.shape[1],
     )
 
@@ -215,7 +217,7 @@ class ParetoSearch:
         """Leaves, and trees of one split on a column that it may be on, kept as trees of a depth."""
         c = self.criteria
         on = np.array(self.roots if depth > 0 else [], dtype=np.int64)
-        part = c._replace(codes=c.codes[on], bins=c.bins[on], prices=np.ascontiguousarray(c.prices[:, on]))
+        part = c._replace(codes=c.codes[on], bins=c.bins[on], groups=c.groups[on])
         points, count = list_stumps(part, np.arange(c.n), 0, c.n, limit, self.flag)
         trees = points.trees[:count]
         splits = trees[:, 0] >= 0
@@ -253,7 +255,7 @@ class ParetoSearch:
         sides = Sides(*np.zeros((2, B + 1), np.int64), *extremes(c, f, 2), ends, np.full(B + 1, -INF, np.int64))
         sides.left[[0, B]] = c.leaf[0], whole
         sides.right[[0, B]] = whole, c.leaf[0]
-        paid = c.prices[:, f] * int(c.planes[-1].sum())
+        paid = _paid(c, f)
         stack = [(0, B)]
         while stack and not self.stopped:
             a, b = stack.pop()
@@ -301,16 +303,23 @@ class ParetoSearch:
 
 def _bound_as_node(c: Criteria) -> Node:
     """The bound as an ordinary objective, for the kernels of depth two."""
-    A, V = c.n_losses, len(c.leaf)
-    prices, groups = np.unique(np.concatenate([[0], c.prices[0]]), return_inverse=True)
-    mass = c.planes[-1:] if prices[-1] > 0 else c.planes[:0]
+    A, first = c.n_losses, len(c.leaf) * c.n_losses
+    charges = c.planes[first + len(c.minima) :][: c.prices]
     keys = np.zeros((2, c.n), np.int64)
-    planes = np.ascontiguousarray(np.vstack([c.planes[:A], c.planes[V * A : V * A + len(c.minima)], mass, keys]))
+    planes = np.ascontiguousarray(np.vstack([c.planes[:A], c.planes[first : first + len(c.minima)], charges, keys]))
     offset = np.concatenate([[0], np.cumsum(c.bins)]).astype(np.int64)
-    rows = Rows(c.codes, planes, c.bins, offset, groups[1:].astype(np.int64), c.n)
+    rows = Rows(c.codes, planes, c.bins, offset, c.groups, c.n)
     signed = A == 1 and not len(c.minima)
     special = 1 if are_special(c.bins, signed) else None
-    return Node(rows, Rules(A, c.minima, prices.astype(np.int64), int(c.leaf[0])), special)
+    return Node(rows, Rules(A, c.minima, c.prices, int(c.leaf[0]), -1), special)
+
+
+def _paid(c: Criteria, f: int) -> np.ndarray:
+    """What a split of all rows on a column adds to the bound and to the criteria."""
+    if c.prices == 0:
+        return np.zeros(len(c.leaf), np.int64)
+    first = len(c.leaf) * c.n_losses + len(c.minima)
+    return c.planes[first:].sum(axis=1).reshape(len(c.leaf), c.prices)[:, c.groups[f]].copy()
 
 
 def _room(V: int, R: int) -> tuple[Points, int]:

@@ -15,12 +15,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from policytree.solvers.columns import preorder_splits
+from policytree.solvers.columns import equal_rows, preorder_splits
 from policytree.solvers.constraints import Constraint
 from policytree.solvers.fixed_point import to_fixed_point
-from policytree.solvers.merge import merge_equal_rows
+from policytree.solvers.kernels.merging import add_columns
 from policytree.solvers.node import Splits
-from policytree.types import Problem, SearchLimits, Solution
+from policytree.types import BinnedData, Problem, SearchLimits, Solution
 
 PRICED_BITS = 50  # sums of priced losses stay below 2**50: exact in float64
 
@@ -61,15 +61,20 @@ class Priced:
     prices : tuple of float
         The multipliers, per unit of the constraints' sums.
     losses : ndarray of shape (n, K), int64
-    leaf, splits : int, ndarray of shape (n_features,)
-        Prices of a leaf, and of a split per unit of mass.
+    leaf : int
+        Price of a leaf.
+    charges : ndarray of shape (n_prices, n), int64
+        What rows pay for splits.
+    on_loss : int
+        1, or 0 without losses and prices of leaves and splits: for the constraints alone.
     """
 
     prices: tuple[float, ...]
     losses: np.ndarray
     leaf: int
-    splits: np.ndarray
+    charges: np.ndarray
     shift: int
+    on_loss: int
 
 
 class Relaxation:
@@ -102,23 +107,32 @@ class Relaxation:
         )
         amounts = [c.amounts[:, 1:] - c.amounts[:, :1] for c in self.constraints]
         self.limits = tuple(c.limit - int(c.amounts[:, 0].sum()) for c in self.constraints)
-        mass = np.zeros(n, np.int64) if self.fixed.mass is None else self.fixed.mass
-        planes = np.vstack([self.fixed.planes, *(part.T for part in amounts), mass[None, :]])
-        self.data = problem.data
+        charges = np.zeros((0, n), np.int64) if self.fixed.charges is None else self.fixed.charges
+        planes = np.vstack([self.fixed.planes, *(part.T for part in amounts), charges])
+        self.data, self.weights = problem.data, problem.weights
         self.counted = problem.min_leaf > 1 or problem.min_leaf_per_arm > 0
         if not self.counted:  # rows that are counted stay apart
-            codes, planes = merge_equal_rows(np.require(problem.data.codes, np.uint16, ["C", "W"]), planes)
-            self.data = replace(problem.data, codes=codes)
-        self.mass = planes[-1]
-        parts = planes[:-1].reshape(1 + len(amounts), K - 1, len(self.mass)).transpose(0, 2, 1)
+            self.data, planes, self.weights = self._merged(planes)
+        self.charges = planes[len(planes) - len(charges) :]
+        parts = planes[: len(planes) - len(charges)].reshape(1 + len(amounts), K - 1, planes.shape[1])
+        parts = parts.transpose(0, 2, 1)
         parts = np.concatenate([np.zeros((*parts.shape[:2], 1), np.int64), parts], axis=2)
         self.losses, self.amounts = parts[0], parts[1:]
-        n_features = len(problem.data.features)
-        self.split_prices = np.zeros(n_features, np.int64) if self.fixed.prices is None else self.fixed.prices
         self.extra = most_leaves * self.fixed.leaf_penalty  # what leaves and splits come to at most
-        depth = n - 1 if problem.max_depth is None else problem.max_depth
-        self.extra += int(self.split_prices.max(initial=0)) * int(self.mass.sum()) * depth
+        depth = n if problem.max_depth is None else problem.max_depth
+        self.extra += int(self.charges.sum(axis=1).max(initial=0)) * depth
+        self.rounding = 8 * n * depth + 64 if len(charges) else 0  # what the solver rounds in charges, at most
         self.largest = int(np.abs(self.losses).max(axis=1).sum()) + self.extra  # loss of any tree
+
+    def _merged(self, planes: np.ndarray) -> tuple[BinnedData, np.ndarray, np.ndarray | None]:
+        """Data, planes and weights with equal rows as one."""
+        problem = self.problem
+        first, group = equal_rows(problem.data)
+        if len(first) == problem.data.n_rows:
+            return problem.data, planes, problem.weights
+        data = replace(problem.data, codes=np.ascontiguousarray(problem.data.codes[:, first]))
+        weights = np.ones(problem.data.n_rows) if problem.weights is None else problem.weights
+        return data, add_columns(planes, group, len(first)), np.bincount(group, weights=weights)
 
     def priced(self, prices: Sequence[float], on_loss: int = 1) -> Priced:
         """Losses times ``on_loss`` (1, or 0 for the constraints alone) plus prices times amounts."""
@@ -127,8 +141,8 @@ class Relaxation:
             total += price * float(np.abs(amounts).max(axis=1).sum())
         shift = max(0, math.ceil(math.log2(total)) + 1 - PRICED_BITS) if total > 0 else 0
         down = self._rounded_down(prices, on_loss, shift)
-        leaf, splits = (on_loss * each // 2**shift for each in (self.fixed.leaf_penalty, self.split_prices))
-        return Priced(tuple(map(float, prices)), down, leaf, splits, shift)
+        leaf, charges = on_loss * self.fixed.leaf_penalty >> shift, on_loss * self.charges >> shift
+        return Priced(tuple(map(float, prices)), down, leaf, charges, shift, on_loss)
 
     def _rounded_down(self, prices: Sequence[float], on_loss: int, shift: int) -> np.ndarray:
         whole = [on_loss, *prices]
@@ -145,15 +159,16 @@ class Relaxation:
 
     def best(self, priced: Priced, limits: SearchLimits) -> tuple[Corner, Fraction, Solution]:
         """The tree that is best at these prices, and the bound of what trees within the limits lose."""
-        problem = self.problem
-        costs = priced.splits.astype(np.float64)
+        problem, costs = self.problem, None
+        if problem.feature_costs is not None and priced.on_loss:
+            costs = np.ldexp(problem.feature_costs, self.fixed.exponent - priced.shift)
         relaxed = replace(
             problem, data=self.data, losses=priced.losses.astype(np.float64), leaf_penalty=float(priced.leaf),
-            feature_costs=costs if costs.any() else None, weights=self.mass.astype(np.float64) if costs.any() else None,
+            feature_costs=costs, weights=self.weights,
         )  # fmt: skip
         solution = self.solve(relaxed, limits)
         least = math.floor(solution.lower_bound - solution.resolution)
-        return self.corner_of(solution), self.bound(priced, least), solution
+        return self.corner_of(solution), self.bound(priced, least) - self.rounding, solution
 
     def bound(self, priced: Priced, least: int) -> Fraction:
         """What trees within the limits lose at least, from the least priced loss of any tree."""
@@ -188,7 +203,9 @@ class Relaxation:
                 out.append(rows)
                 return 0
             left = self.data.codes[column, rows] <= cut
-            paid = int(self.split_prices[self.data.columns[column].feature]) * int(self.mass[rows].sum())
+            paid = 0
+            if self.fixed.groups is not None:
+                paid = int(self.charges[self.fixed.groups[self.data.columns[column].feature], rows].sum())
             return paid + walk(rows[left]) + walk(rows[~left])
 
         return out, walk(np.arange(self.data.n_rows))

@@ -20,7 +20,7 @@ from policytree.solvers.kernels.first_splits import first_split_values
 from policytree.solvers.kernels.layout import FEASIBLE, INF, STOP, Rows, Rules, Special, i8, long_1d
 from policytree.solvers.kernels.pareto_layout import Criteria, Points, Wanted
 from policytree.solvers.kernels.pareto_lists import join
-from policytree.solvers.kernels.pareto_stumps import least_bound, list_stumps
+from policytree.solvers.kernels.pareto_stumps import charge, least_bound, list_stumps, totals_of
 
 
 class Sides(NamedTuple):
@@ -64,19 +64,19 @@ def extremes(c, f, splits):
     A, B = c.n_losses, c.bins[f]
     least = np.zeros(B + 1, np.int64)
     most = np.zeros(B + 1, np.int64)
-    dearest = 0
-    for g in range(len(c.bins)):
-        dearest = max(dearest, c.prices[0, g])
-    mass = c.planes[len(c.planes) - 1]
+    first = len(c.leaf) * A + len(c.minima)
     for i in range(c.n):
         x = 0
         y = 0
         for a in range(A):
             x = min(x, c.planes[a, i])
             y = max(y, c.planes[a, i])
+        dearest = 0
+        for j in range(first, first + c.prices):
+            dearest = max(dearest, c.planes[j, i])
         b = c.codes[f, i] + 1
         least[b] += x
-        most[b] += y + splits * dearest * mass[i]
+        most[b] += y + splits * dearest
     for b in range(1, B + 1):
         least[b] += least[b - 1]
         most[b] += most[b - 1]
@@ -179,12 +179,10 @@ def list_two_levels(c, f, whole, known, wanted, out, count, control):
     B, V = c.bins[f], len(c.leaf)
     order, ends = sort_rows(c, f)
     sides = sides_of(c, f, ends, whole, known)
-    mass = 0
-    for i in range(c.n):
-        mass += c.planes[len(c.planes) - 1, i]
+    totals = totals_of(c, order, 0, c.n)
     paid = np.empty(V, np.int64)
     for v in range(V):
-        paid[v] = c.prices[v, f] * mass
+        paid[v] = charge(c, v, f, totals)
     split = np.empty(2, np.int64)
     split[0] = f
     stack = np.empty((2 * B + 2, 2), np.int64)

@@ -2,18 +2,19 @@
 
 Every tree has a vector of int64: first its *bound*, one number that says whether the tree can still be of use, then its
 criteria, which are compared with other trees' (a loss, a spend, a share, false positives, the number of leaves, ...).
-Each of them is a sum over the rows of what the leaf's action costs, plus something for every leaf, plus something for
-every split: one criterion is like the other, and the bound like them.
+Each of them is a sum over the rows of what the leaf's action costs, plus something for every leaf, plus what rows pay
+for the splits that they reach (as in layout.py): one criterion is like the other, and the bound like them.
 
-    planes:   bound of action 1, 2, ... | criterion 1 of action 1, 2, ... | criterion 2 ... | counted rows | mass
-              relative to action 0, as in layout.py
+    planes:   bound of action 1, 2, ... | criterion 1 of action 1, 2, ... | criterion 2 ... | counted rows | charges
+              relative to action 0, as in layout.py                                                        of the bound,
+                                                                                                    of criterion 1, ...
 
 A tree of depth d is kept as a row of numbers: feature, cut, the left tree, the right tree; a tree of depth 0 is its
 action. A leaf in the place of a tree has feature -1 and itself on both sides.
 
     depth 1: 4 numbers          depth 2: 10 numbers         depth 3: 22 numbers
 
-Symbols: A actions less one, V the bound and the criteria, R numbers of a tree.
+Symbols: A actions less one, V the bound and the criteria, R numbers of a tree, J different prices of splits.
 """
 
 from typing import NamedTuple
@@ -27,12 +28,13 @@ class Criteria(NamedTuple):
     """Rows, and what trees of them are judged by."""
 
     codes: codes_2d  # (features, rows)
-    planes: long_2d  # (V * A + counts + 1, rows)
+    planes: long_2d  # (V * A + counts + V * J, rows)
     bins: long_1d  # codes of each feature
     n_losses: i8  # A
     minima: long_1d  # what each counted plane must come to in every leaf
     leaf: long_1d  # (V,): what a leaf adds
-    prices: long_2d  # (V, features): what a split adds for every unit of mass
+    prices: i8  # J
+    groups: long_1d  # which of the prices a split on a feature has
     n: i8
 
 

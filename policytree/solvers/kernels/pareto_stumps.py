@@ -53,6 +53,14 @@ def allowed(c, totals):
     return short == 0
 
 
+@kernel
+def charge(c, v, f, totals):
+    """What a split on a feature adds to the bound (v = 0) or to a criterion, from the rows' sums of all planes."""
+    if c.prices == 0:
+        return 0
+    return totals[len(c.leaf) * c.n_losses + len(c.minima) + v * c.prices + c.groups[f]]
+
+
 @kernel(separate=True)
 def stump_bounds(c, f, totals, sums, bounds):
     """The least bound of the two leaves of every cut of a feature, with their leaves' and the split's own parts.
@@ -61,7 +69,7 @@ def stump_bounds(c, f, totals, sums, bounds):
     """
     A, n_counts = c.n_losses, len(c.minima)
     first = len(c.leaf) * A
-    paid = c.prices[0, f] * totals[first + n_counts] + 2 * c.leaf[0]
+    paid = charge(c, 0, f, totals) + 2 * c.leaf[0]
     for t in range(c.bins[f] - 1):
         x = 0
         y = 0
@@ -134,14 +142,13 @@ def add_cut(c, f, t, totals, sums, limit, points, count, control):
     ``sums`` holds the cumulated sums of the planes of the bound and of all criteria.
     """
     A, V = c.n_losses, len(c.leaf)
-    mass = totals[len(totals) - 1]
     for a in range(A + 1):
         for b in range(A + 1):
             if a == b:  # that is a leaf, but for the price
                 continue
             points, count = with_room(points, count, control)
             for v in range(V):
-                x = 2 * c.leaf[v] + c.prices[v, f] * mass
+                x = 2 * c.leaf[v] + charge(c, v, f, totals)
                 if a > 0:
                     x += sums[v * A + a - 1, t]
                 if b > 0:
