@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,13 +17,10 @@ from policytree.types import Problem, SearchLimits, Status
 from policytree.weighting.by_label import by_label
 from policytree.weighting.costs import treatment_costs
 
-if TYPE_CHECKING:
-    from policytree.estimators.policy import PolicyTree
-
 WORTH_SAYING = 1e-12  # of the objective: a smaller gap is rounding
 
 
-def check_constraints(tree: PolicyTree, labels, n: int, budget_costs) -> None:
+def check_constraints(tree: Any, labels, n: int, budget_costs) -> None:
     """Refuse budgets and shares that cannot be meant, before anything is computed."""
     spending_costs(tree.budget, budget_costs, n, labels)
     shares = {kind: _shares(kind, getattr(tree, kind), labels) for kind in ("max_share", "min_share")}
@@ -40,7 +37,7 @@ def check_constraints(tree: PolicyTree, labels, n: int, budget_costs) -> None:
         raise InputError("budget, max_share and min_share need the exact search; leave solver and guesses alone.")
 
 
-def _exact(tree: PolicyTree) -> bool:
+def _exact(tree: Any) -> bool:
     return tree.solver == "direct" and tree.guesses is None
 
 
@@ -75,7 +72,7 @@ def _shares(kind: str, shares, labels) -> dict[int, float]:
     return found
 
 
-def make_constraints(tree: PolicyTree, labels, costs: np.ndarray | None, weight: np.ndarray) -> tuple[Constraint, ...]:
+def make_constraints(tree: Any, labels, costs: np.ndarray | None, weight: np.ndarray) -> tuple[Constraint, ...]:
     """The constraints of rows of positive weight; ``costs`` (n, K) are theirs."""
     out = [] if costs is None else [budget_constraint(costs, weight, tree.budget)]
     for kind in ("max_share", "min_share"):
@@ -84,7 +81,7 @@ def make_constraints(tree: PolicyTree, labels, costs: np.ndarray | None, weight:
     return tuple(out)
 
 
-def search_within(tree: PolicyTree, problem: Problem, constraints, limits: SearchLimits, solve) -> Budgeted:
+def search_within(tree: Any, problem: Problem, constraints, limits: SearchLimits, solve) -> Budgeted:
     """The best tree within the limits, or one sentence that says what cannot be met."""
     try:
         found = solve_within(problem, constraints, limits, solve=solve)
@@ -100,7 +97,7 @@ def search_within(tree: PolicyTree, problem: Problem, constraints, limits: Searc
     return found
 
 
-def _refusal(tree: PolicyTree, refused: Infeasible) -> str:
+def _refusal(tree: Any, refused: Infeasible) -> str:
     kind = "No tree" if tree.max_depth is None else f"No tree of depth {tree.max_depth}"
     if refused.status is not Status.INFEASIBLE:
         return (
