@@ -57,6 +57,8 @@ def test_a_budget_that_does_not_bind_costs_nothing():
     tree = PolicyTree(max_depth=2, budget=300.0, max_share={"drug": 1.0}).fit(X, rewards, budget_costs=COSTS)
     assert tree.objective_value_ == pytest.approx(free.objective_value_)
     assert tree.multipliers_ == {"budget": 0.0, "max_share": {"drug": 0.0}}
+    again = tree.set_params(budget=None, max_share=None).fit(X, rewards)
+    assert not hasattr(again, "spend_") and again.objective_value_ == free.objective_value_
 
 
 def test_shares_count_weights_and_labels_of_any_type():

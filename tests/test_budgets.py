@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import threading
 from fractions import Fraction
 
 import numpy as np
@@ -12,6 +13,7 @@ from policytree.binning import bin_matrix
 from policytree.features import CATEGORICAL, Feature
 from policytree.solvers.budget_hull import budget_hull
 from policytree.solvers.budgets import Infeasible, solve_within
+from policytree.solvers.clock import stopped_by
 from policytree.solvers.constraints import budget_constraint, share_constraint
 from policytree.types import Problem, SearchLimits, Status
 from tests.pareto_oracles import all_vectors
@@ -279,3 +281,13 @@ def test_threads_and_merging_do_not_change_the_objective():
     problem, budget = noisy()
     first, second = (solve_within(problem, [budget], SearchLimits(n_jobs=jobs)).solution for jobs in (1, 2))
     assert first.objective == second.objective
+
+
+def test_ctrl_c_keeps_a_tree_within_the_budget_and_a_bound():
+    problem, budget = noisy(n=4000, p=8, depth=3, digits=4)
+    asked = threading.Event()
+    threading.Timer(0.5, asked.set).start()
+    with stopped_by(asked):  # as Ctrl-C does
+        found = solve_within(problem, [budget])
+    assert found.solution.status is Status.INTERRUPTED and found.solution.seconds < 5.0
+    assert found.sums[0] <= 0.2 and found.solution.gap > 0

@@ -99,6 +99,10 @@ def search_within(tree: Any, problem: Problem, constraints, limits: SearchLimits
 
 def _refusal(tree: Any, refused: Infeasible) -> str:
     kind = "No tree" if tree.max_depth is None else f"No tree of depth {tree.max_depth}"
+    if refused.status is Status.HEURISTIC:
+        return (
+            f"{kind} that meets budget and shares was found by prices alone; loosen a constraint, or lower max_depth."
+        )
     if refused.status is not Status.INFEASIBLE:
         return (
             f"{kind} that meets budget and shares was found before the search ended by {refused.status.value}; raise "
@@ -131,8 +135,8 @@ def spend_and_shares(
     actions: np.ndarray,
     weight: np.ndarray,
     found: Budgeted,
-) -> dict[str, Any]:
-    """Fitted attributes: what the chosen tree spends, whom it gives what, and what the limits cost.
+) -> tuple[float | None, dict[Any, float], dict[str, Any]]:
+    """What the chosen tree spends a person, the share that each treatment gets, and what the limits cost.
 
     ``treatments`` (K,) are the labels, ``actions`` (n,) what the rows get by position.
     """
@@ -145,4 +149,4 @@ def spend_and_shares(
             prices[constraint.kind] = price / total
         else:
             prices.setdefault(constraint.kind, {})[treatments.tolist()[constraint.action]] = price / total
-    return {"spend_": spend[0] if spend else None, "shares_": shares, "multipliers_": prices}
+    return spend[0] if spend else None, shares, prices

@@ -150,7 +150,8 @@ class PolicyTree(TreeEstimator):
         arms = self._arms(T, len(X))
         check_constraints(self, self.treatments_, len(X), budget_costs)
         spending = spending_costs(self.budget, budget_costs, len(X), self.treatments_)
-        kept = slice(None) if sample_weight is None else weights(sample_weight, len(X), "X") > 0
+        given = weights(sample_weight, len(X), "X")
+        kept = slice(None) if given is None else given > 0
         X, losses, arms, weight = weigh(X, losses, arms, sample_weight)
         values = losses if self.direction == "minimize" else -losses
         job = self._job(X, losses, values, weight, self.treatments_, arms)
@@ -158,6 +159,8 @@ class PolicyTree(TreeEstimator):
         return replace(job, constraints=make_constraints(self, self.treatments_, spending, weight))
 
     def _search(self, job: Job, solve, report: dict, limits: SearchLimits) -> Solution:
+        for name in ("spend_", "shares_", "multipliers_"):
+            vars(self).pop(name, None)  # of an earlier fit
         if not job.constraints:
             return super()._search(job, solve, report, limits)
         found = search_within(self, job.problem, job.constraints, limits, solve)
@@ -169,7 +172,9 @@ class PolicyTree(TreeEstimator):
         tree = found.solution.tree
         if found.sums:
             actions = tree.action[tree.apply(job.X)]
-            vars(self).update(spend_and_shares(job.constraints, self.treatments_, actions, job.weight, found))
+            self.spend_, self.shares_, self.multipliers_ = spend_and_shares(
+                job.constraints, self.treatments_, actions, job.weight, found
+            )
 
     def _check_arguments(self) -> None:
         super()._check_arguments()

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.annotations import Column, PerTreatment, Table
-from policytree.checks import sorted_labels
+from policytree.checks import as_series, sorted_labels
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.inputs import column, labelled_table, reward_frame
 from policytree.evaluation.values import checked_estimate, policy_value
@@ -82,7 +82,8 @@ def policy_shares(
     DataFrame
         One row a treatment: share, standard_error, lower, upper.
     """
-    chosen = column(policy, "policy", len(policy))
+    chosen = as_series(policy, "policy")
+    chosen = column(chosen, "policy", len(chosen))
     labels = sorted_labels(chosen) if treatments is None else np.asarray(treatments)
     unknown = set(chosen.tolist()) - set(labels.tolist())
     if unknown:
@@ -106,8 +107,10 @@ def _cost_frame(policy, costs) -> pd.DataFrame:
         n = len(policy)
         return reward_frame(pd.DataFrame(treatment_costs(costs, n, list(range(K)))), "costs")
     probabilities = labelled_table(policy)
-    wide = probabilities is not None and probabilities.shape[1] > 1
-    used = list(probabilities.columns) if wide else sorted_labels(column(policy, "policy", len(policy))).tolist()
+    if probabilities is not None and probabilities.shape[1] > 1:
+        used = list(probabilities.columns)
+    else:
+        used = sorted_labels(column(policy, "policy", len(policy))).tolist()
     labels = [*used, *(label for label in costs if label not in used)]
     labels += [None] * (len(labels) == 1)  # a table of rewards has two columns at least
     return pd.DataFrame(treatment_costs(costs, len(policy), labels), columns=pd.Index(labels, dtype=object))

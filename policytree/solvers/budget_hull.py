@@ -90,5 +90,5 @@ def _tree(relaxation: Relaxation, hull: list[Corner], k: int, status: Status) ->
     bound = objective if status.proved else objective - fixed.to_float(corner.loss + relaxation.largest)
     if status is Status.OPTIMAL and not problem.data.exact:
         status = Status.OPTIMAL_GIVEN_GUESSES
-    counters = {"merged_rows": relaxation.data.n_rows}
+    counters: dict[str, int | float] = {"merged_rows": relaxation.data.n_rows}
     return HullTree(spend, low, high, Solution(tree, objective, bound, status, 0.0, fixed.resolution, counters))

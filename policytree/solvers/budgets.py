@@ -135,8 +135,9 @@ class _Search:
         """Take a tree if it is within the limits and better, or its splits with other labels."""
         corners = [corner, best_labels(self.relaxation, corner.splits)]
         for each in corners:
-            better = each is not None and (self.best is None or each.loss < self.best.loss)
-            if better and self.relaxation.feasible(each):
+            if each is None or (self.best is not None and each.loss >= self.best.loss):
+                continue
+            if self.relaxation.feasible(each):
                 self.best = each
         self._report()
 
@@ -252,7 +253,7 @@ class _Search:
             minima.append(problem.min_leaf)
         if problem.min_leaf_per_arm > 0:
             for arm in range(relaxation.losses.shape[1]):
-                counts.append((problem.arms == arm).astype(np.int64))
+                counts.append(np.asarray(problem.arms == arm, dtype=np.int64))
                 minima.append(problem.min_leaf_per_arm)
         return criteria_of(
             data, np.stack(sums), bound=priced.losses, leaf=leaf, charges=charges, groups=groups,
@@ -284,8 +285,8 @@ class _Search:
             return
         base, fixed = float(self.problem.losses[:, 0].sum()), self.relaxation.fixed
         bound = min(self.dual.bound, Fraction(self.best.loss))
-        values = (base + fixed.to_float(v) for v in (self.best.loss, float(bound)))
-        self.limits.progress(Progress(now() - self.start, *values, 0.0, self.dual.solves + self.cuts))
+        best, below = (base + fixed.to_float(float(v)) for v in (self.best.loss, bound))
+        self.limits.progress(Progress(now() - self.start, best, below, 0.0, self.dual.solves + self.cuts))
 
     def _result(self) -> Budgeted:
         best, relaxation, problem = self.best, self.relaxation, self.problem
@@ -303,7 +304,11 @@ class _Search:
             sums.append(self._in_units(m, best.sums[m]))
             multipliers.append(fixed.to_float(prices[m]) / float(constraint.per_person) if prices else math.nan)
         dual_gap = fixed.to_float(float(best.loss - (self.dual.bound or bound)))
-        counters = {"multipliers": self.dual.solves, "cuts": self.cuts, "merged_rows": relaxation.data.n_rows}
+        counters: dict[str, int | float] = {
+            "multipliers": self.dual.solves,
+            "cuts": self.cuts,
+            "merged_rows": relaxation.data.n_rows,
+        }
         solution = Solution(
             tree, objective, objective - gap, status, now() - self.start, fixed.resolution, counters,
             {"dual_bound": objective - dual_gap},

@@ -38,7 +38,7 @@ class FixedPoint:
     groups: np.ndarray | None = None
     charges: np.ndarray | None = None
 
-    def to_float(self, value: int) -> float:
+    def to_float(self, value: float) -> float:
         """A scaled number in the losses' unit."""
         return float(np.ldexp(float(value), -self.exponent))
 
