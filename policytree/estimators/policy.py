@@ -159,8 +159,8 @@ class PolicyTree(TreeEstimator):
         return replace(job, constraints=make_constraints(self, self.treatments_, spending, weight))
 
     def _search(self, job: Job, solve, report: dict, limits: SearchLimits) -> Solution:
-        for name in ("spend_", "shares_", "multipliers_"):
-            vars(self).pop(name, None)  # of an earlier fit
+        for name in {"spend_", "shares_", "multipliers_"} & {*vars(self)}:
+            delattr(self, name)  # of an earlier fit
         if not job.constraints:
             return super()._search(job, solve, report, limits)
         found = search_within(self, job.problem, job.constraints, limits, solve)
