@@ -20,7 +20,7 @@ import numpy as np
 from policytree.solvers.compilation import are_special
 from policytree.solvers.kernels.layout import FEASIBLE, INF, Rows, Rules
 from policytree.solvers.kernels.pareto_cuts import Sides, bound_cuts, extremes, list_two_levels, open_cut
-from policytree.solvers.kernels.pareto_layout import STUMP, THREE_LEVELS, TWO_LEVELS, Criteria, Points, Wanted
+from policytree.solvers.kernels.pareto_layout import THREE_LEVELS, TWO_LEVELS, Criteria, Points, Wanted
 from policytree.solvers.kernels.pareto_lists import SMALLEST, join, thin
 from policytree.solvers.kernels.pareto_stumps import least_bound, list_stumps
 from policytree.solvers.merge import merge_equal_rows
@@ -29,7 +29,6 @@ from policytree.types import BinnedData
 
 MOST_DEPTH = 3
 ANY = FEASIBLE - 1  # a cap that caps nothing: what is larger is forbidden
-WIDTHS = {1: STUMP, 2: TWO_LEVELS, 3: THREE_LEVELS}
 
 
 def criteria_of(

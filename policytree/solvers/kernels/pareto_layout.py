@@ -5,9 +5,10 @@ criteria, which are compared with other trees' (a loss, a spend, a share, false 
 Each of them is a sum over the rows of what the leaf's action costs, plus something for every leaf, plus what rows pay
 for the splits that they reach (as in layout.py): one criterion is like the other, and the bound like them.
 
-    planes:   bound of action 1, 2, ... | criterion 1 of action 1, 2, ... | criterion 2 ... | counted rows | charges
-              relative to action 0, as in layout.py                                                        of the bound,
-                                                                                                    of criterion 1, ...
+    planes:   bound of action 1, 2, ... | criterion 1 of action 1, 2, ... | ... | counted rows | charges
+
+Losses are relative to action 0, and charges (J for the bound, then J for every criterion) are what rows pay for a split
+of each price, as in layout.py.
 
 A tree of depth d is kept as a row of numbers: feature, cut, the left tree, the right tree; a tree of depth 0 is its
 action. A leaf in the place of a tree has feature -1 and itself on both sides.
