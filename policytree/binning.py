@@ -64,7 +64,7 @@ class FeatureEncoder:
         encoder, columns = cls._learn(X, argument)
         if columns is None:
             return encoder, encoder.encode(X)
-        encoded = np.column_stack(columns) if columns else np.empty((len(X), 0))
+        encoded = np.stack(columns).T if columns else np.empty((len(X), 0))  # read column by column from here on
         encoder._refuse_infinite(encoded)
         return encoder, encoded
 
@@ -158,6 +158,13 @@ def object_numbers(values) -> np.ndarray | None:
     return out
 
 
+def _plain_numbers(column) -> np.ndarray | None:
+    """A column that is numpy's integers, floats or booleans anyway, as float64; None if it is of another type."""
+    native = column.to_native()
+    plain = isinstance(native.dtype, np.dtype) and native.dtype.kind in "iufb"
+    return native.to_numpy(dtype=np.float64) if plain else None
+
+
 def _is_category(column) -> bool:
     return isinstance(column.dtype, (nw.String, nw.Categorical, nw.Enum, nw.Object)) and not _object_numbers(column)
 
@@ -181,6 +188,9 @@ def _factorize(column) -> tuple[np.ndarray, list]:
 
 def _learn_feature(name: str, column, argument: str) -> tuple[Feature, np.ndarray]:
     """What a column is, and its numbers."""
+    numbers = _plain_numbers(column)
+    if numbers is not None:
+        return Feature(name, has_missing=bool(np.isnan(numbers).any())), numbers
     dtype = column.dtype
     if _is_category(column):
         try:
@@ -217,6 +227,9 @@ def _encode_column(feature: Feature, column, argument: str) -> np.ndarray:
     if feature.kind == CATEGORICAL:
         _refuse_numbers_for_text(feature, column, argument)
         return _positions(feature, *_factorize(column))
+    numbers = _plain_numbers(column)
+    if numbers is not None:
+        return numbers
     if _is_category(column):
         raise InputError(
             f"Column {feature.name!r} of {argument} held numbers at fit and holds text now; convert it to numbers."
@@ -273,21 +286,24 @@ def _distinct(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _numeric_columns(j: int, x: np.ndarray, max_bins: int) -> tuple[list, bool]:
     """Split columns and codes of one numeric feature, and whether every threshold was kept."""
     missing = np.isnan(x)
-    present = x[~missing] if missing.any() else x
-    values, place = _distinct(present)
+    gaps = bool(missing.any())
+    present = x[~missing] if gaps else x
+    values, codes = _distinct(present)
     thresholds = midpoints(values)
-    exact = len(thresholds) < max_bins - missing.any()
-    if not exact:
-        thresholds = _thin(thresholds, present, max_bins - int(missing.any()))
-    codes = np.zeros(len(x), dtype=np.int64)
-    codes[~missing if missing.any() else slice(None)] = np.searchsorted(thresholds, values, side="left")[place]
+    exact = len(thresholds) < max_bins - gaps
+    if not exact:  # otherwise every value has a code of its own
+        thresholds = _thin(thresholds, present, max_bins - gaps)
+        codes = np.searchsorted(thresholds, values, side="left")[codes]
     out = []
-    if missing.any() and len(values):
-        right = np.where(missing, len(thresholds) + 1, codes)
-        out.append((SplitColumn(j, np.append(thresholds, np.inf), False), right))
-        codes = np.where(missing, 0, codes)  # together with the smallest values: missing goes left
+    if gaps:
+        every = np.zeros(len(x), dtype=np.int64)  # missing together with the smallest values: left
+        every[~missing] = codes
+        codes = every
+        if len(values):
+            right = np.where(missing, len(thresholds) + 1, codes)
+            out.append((SplitColumn(j, np.append(thresholds, np.inf), False), right))
     if len(thresholds):
-        out.append((SplitColumn(j, thresholds, bool(missing.any())), codes))
+        out.append((SplitColumn(j, thresholds, gaps), codes))
     return out, exact
 
 

@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policytree import CostSensitiveTreeClassifier, InputError, OptimalTreeClassifier, PolicyTree, Status, tree_path
+from policytree import (
+    CostSensitiveTreeClassifier,
+    InputError,
+    OptimalTreeClassifier,
+    PolicyTree,
+    Status,
+    near_ties,
+    tree_path,
+)
 from policytree.binning import bin_matrix
 from policytree.solvers import solve_direct
 from policytree.solvers.paid_once import pays_once, solve_paid_once
@@ -134,6 +142,16 @@ def test_a_stopped_search_has_a_valid_tree_and_bound(rng):
     solution = solve_direct(job.problem, SearchLimits(time_limit=0.3))
     assert solution.status is Status.TIME_LIMIT
     assert solution.lower_bound <= solution.objective and solution.gap > 0
+
+
+def test_budgets_and_near_ties_charge_every_split(blood):
+    X, y = blood
+    arguments = {"max_depth": 2, "feature_costs": COSTS, "repeated_features": "free"}
+    rewards = pd.DataFrame({"wait": np.where(y == "ill", -1.0, 0.0), "treat": np.where(y == "ill", 0.0, -1.0)})
+    with pytest.raises(InputError, match=r"budgets and shares charge every split; set repeated_features='charged'"):
+        PolicyTree(**arguments, budget=0.5).fit(X, rewards, budget_costs={"treat": 1.0})
+    with pytest.raises(InputError, match=r"near_ties charge every split"):
+        near_ties(OptimalTreeClassifier(**arguments), X, y)
 
 
 REFUSED = {

@@ -7,16 +7,19 @@ given rewards. ``held_out``: a learner, refitted without the rows it is judged o
 intervals that hold together. ``effects``: averages over a population; ``heterogeneity``: do effects differ at all,
 and ``effect_regressions`` on predictions and covariates. ``ranking``: whom first (``toc`` has the sums);
 ``cost_curves``: what a budget buys (``cost_paths``: in which order; ``least_budget``: the inverse), both of rewards
-that are ``judged``. ``verdict``: which rule to use. ``optimism``: how rules flatter themselves. ``tables``: what is
+that are ``judged``. ``budget_path``: the best trees for all budgets; ``spend``: what a policy spends on other people.
+``verdict``: which rule to use. ``optimism``: how rules flatter themselves. ``tables``: what is
 shown.
 
 ``sensitivity_marginal`` and ``sensitivity_omitted``: what a hidden confounder could do to a policy or to a contrast of
 two (``contrasts``); ``bounds`` come from ``simple_bounds`` and ``sharp_bounds``, their intervals from
 ``cluster_bootstrap``, and ``benchmark_covariates`` say how strong the confounder may be.
 ``stability``: what recurs over ``resamples`` (``stability_tables``).
+``near_ties``: the other trees that do as well on the same rows (``near_tie_decisions``, ``near_tie_results``).
 """
 
 from policytree.evaluation.best_arm import BestComparison, compare_with_best
+from policytree.evaluation.budget_path import BudgetPath, budget_path
 from policytree.evaluation.cost_curves import QiniCurve, qini_curve
 from policytree.evaluation.estimates import (
     DIRECTIONS,
@@ -31,11 +34,14 @@ from policytree.evaluation.held_out import cross_val_policy_value
 from policytree.evaluation.honest import HonestLeaves, honest_leaf_summary
 from policytree.evaluation.least_budget import BudgetEstimate
 from policytree.evaluation.leaves import HELD_OUT, TRAINING_ROWS, LeafValue, leaf_summary
+from policytree.evaluation.near_tie_results import Exclusion, NearTies
+from policytree.evaluation.near_ties import near_ties
 from policytree.evaluation.optimism import Optimism
 from policytree.evaluation.ranking import Ranking, rank_average_treatment_effect
 from policytree.evaluation.sample_split import HeldOutRewards, held_out_rewards
 from policytree.evaluation.sensitivity_marginal import MarginalSensitivity, marginal_sensitivity
 from policytree.evaluation.sensitivity_omitted import OmittedVariableBounds, omitted_variable_bounds
+from policytree.evaluation.spend import policy_shares, policy_spend
 from policytree.evaluation.stability import policy_agreement, policy_stability
 from policytree.evaluation.stability_tables import PolicyStability
 from policytree.evaluation.tables import PLUG_IN, POLICY, STATUS_QUO, PolicyValueTable
@@ -51,12 +57,15 @@ __all__ = [
     "TRAINING_ROWS",
     "BestComparison",
     "BudgetEstimate",
+    "BudgetPath",
     "Estimate",
+    "Exclusion",
     "HalfSamples",
     "HeldOutRewards",
     "HonestLeaves",
     "LeafValue",
     "MarginalSensitivity",
+    "NearTies",
     "OmittedVariableBounds",
     "Optimism",
     "PolicyStability",
@@ -66,6 +75,7 @@ __all__ = [
     "Reason",
     "Verdict",
     "blocked_estimate",
+    "budget_path",
     "compare_with_best",
     "cross_val_policy_value",
     "estimate_with_error",
@@ -74,9 +84,12 @@ __all__ = [
     "leaf_summary",
     "marginal_sensitivity",
     "mean_estimate",
+    "near_ties",
     "omitted_variable_bounds",
     "policy_agreement",
     "policy_difference",
+    "policy_shares",
+    "policy_spend",
     "policy_stability",
     "policy_value",
     "qini_curve",

@@ -19,6 +19,7 @@ from policytree.evaluation.tuning import with_tuned_learners
 from policytree.evaluation.validation import Fit
 from policytree.exceptions import InputError, UnseenValueWarning
 from policytree.types import Status
+from policytree.weighting.costs import treatment_costs
 from policytree.weighting.observed import Observed
 from policytree.weighting.propensities import is_constant
 
@@ -55,10 +56,13 @@ def _rows(table, rows: np.ndarray):
 class Data:
     """The user's data, sliced by row numbers into the arguments of estimators."""
 
-    def __init__(self, seen: Observed, X, W, propensity, costs: pd.DataFrame | None, direction: str):
+    def __init__(self, seen: Observed, X, W, propensity, costs, direction: str, budget_costs=None):
         self.seen = seen
         self.direction = direction
-        self._costs = costs
+        self._costs, self._budget_costs = (
+            None if each is None else seen.frame(treatment_costs(each, seen.n, seen.treatments))
+            for each in (costs, budget_costs)
+        )
         self._X = sliceable(X, "X", seen.n)
         self._W = sliceable(W, "W", seen.n)
         self._propensity = propensity
@@ -106,6 +110,8 @@ class Data:
             arguments["strata"] = seen.strata[rows]
         if self._costs is not None:
             arguments["sample_treatment_costs"] = self._costs.iloc[rows]
+        if self._budget_costs is not None:
+            arguments["budget_costs"] = self._budget_costs.iloc[rows]
         return arguments
 
 
@@ -253,7 +259,7 @@ class Refitter:
     ----------
     estimator : object
     task : callable (estimator, part) -> (result, fitted estimator)
-        One refit; picklable. ``part`` says which rows.
+        One refit; picklable. ``part`` says which rows. None for the estimator: this refit failed.
     n_jobs : int or None
         Processes, as in joblib.
     told : callable
@@ -270,9 +276,10 @@ class Refitter:
     def run(self, parts: Sequence[Any]) -> list[Any]:
         """All results, in the order of the parts."""
         parts, done = list(parts), []
-        if parts and not self._tuned:
+        while parts and not self._tuned:
             result, fitted = self._task(self._estimator, parts.pop(0))
-            self._estimator, self._tuned = with_tuned_learners(self._estimator, fitted), True
+            if fitted is not None:
+                self._estimator, self._tuned = with_tuned_learners(self._estimator, fitted), True
             done.append(self._tell(result))
         if self._jobs == 1 or len(parts) < 2:
             done += [self._tell(self._task(self._estimator, part)[0]) for part in parts]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -38,15 +39,19 @@ class FixedPoint:
     groups: np.ndarray | None = None
     charges: np.ndarray | None = None
 
-    def to_float(self, value: int) -> float:
+    def to_float(self, value: float) -> float:
         """A scaled number in the losses' unit."""
         return float(np.ldexp(float(value), -self.exponent))
 
 
-def to_fixed_point(losses: np.ndarray, leaf_penalty: float, most_leaves: int, costs=None, weights=None) -> FixedPoint:
+def to_fixed_point(
+    losses: np.ndarray, leaf_penalty: float, most_leaves: int, costs=None, weights=None, *, all_trees: bool = False
+) -> FixedPoint:
     """Scale losses (n, K) and the leaf penalty to integers, for trees of up to ``most_leaves`` leaves.
 
     ``costs`` (n_features,): what a split on each feature costs for every unit of the rows' ``weights`` (n,).
+    ``all_trees``: trees matter that are far from the best one, because they are compared or because constraints force
+    them to pay more than they save, so that no price is cut down.
 
     Raises
     ------
@@ -62,9 +67,9 @@ def to_fixed_point(losses: np.ndarray, leaf_penalty: float, most_leaves: int, co
         total = float(np.abs(relative).max(axis=1, initial=0.0).sum())
     if not np.isfinite(total):
         raise InputError("losses are too large to be added up; divide them by a constant.")
-    penalty = min(float(leaf_penalty), 2.0 * total)
-    costs, weights = _useful_costs(relative, costs, weights)
-    largest = total + MOST_PRICED * float(costs.max(initial=0.0) * weights.sum())
+    penalty = float(leaf_penalty) if all_trees else min(float(leaf_penalty), 2.0 * total)
+    costs, weights = _useful_costs(relative, costs, weights, all_trees)
+    largest = total + MOST_PRICED * float(costs.max(initial=0.0) * weights.sum()) + all_trees * most_leaves * penalty
     exponent = HEADROOM_BITS - 1 - int(np.ceil(np.log2(largest))) if largest > 0 else 0
     scaled = np.rint(np.ldexp(relative, exponent))
     error = float(np.abs(np.ldexp(relative, exponent) - scaled).max(axis=1, initial=0.0).sum())
@@ -80,15 +85,18 @@ def to_fixed_point(losses: np.ndarray, leaf_penalty: float, most_leaves: int, co
     return FixedPoint(planes, scaled_penalty, exponent, resolution, groups, charges)
 
 
-def _useful_costs(relative: np.ndarray, costs, weights) -> tuple[np.ndarray, np.ndarray]:
-    """Costs and weights as float64, costs cut down to what surely forbids a split: more than it can ever save."""
+def _useful_costs(relative: np.ndarray, costs, weights, all_trees: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Costs and weights as float64, costs cut down to what surely forbids a split: more than it can ever save.
+
+    With ``all_trees`` they stay as they are.
+    """
     if costs is None or not len(costs) or relative.shape[1] == 0:
         return np.zeros(1), np.zeros(1)
     weights = np.ones(len(relative)) if weights is None else np.asarray(weights, dtype=np.float64)
     if not weights.any():
         return np.zeros(1), weights
     range_ = np.maximum(relative.max(axis=1), 0.0) - np.minimum(relative.min(axis=1), 0.0)
-    if (range_[weights == 0] > 0).any():
+    if all_trees or (range_[weights == 0] > 0).any():
         return np.asarray(costs, dtype=np.float64), weights
     most = float((range_[weights > 0] / weights[weights > 0]).max(initial=0.0))
     return np.minimum(costs, 2.0 * most), weights
@@ -104,3 +112,9 @@ def _charges(costs: np.ndarray, weights: np.ndarray, exponent: int) -> tuple[np.
     charges = np.rint(exact)
     error = float(np.abs(exact - charges).sum(axis=1).max())
     return groups.astype(np.int64), charges.astype(np.int64), error
+
+
+def exact_sum(values: np.ndarray) -> Fraction:
+    """The sum of float64 numbers, exactly."""
+    distinct, counts = np.unique(values, return_counts=True)
+    return sum((Fraction(v) * c for v, c in zip(distinct.tolist(), counts.tolist(), strict=True)), Fraction(0))

@@ -114,7 +114,7 @@ def prepare(problem: Problem, fixed: FixedPoint, merge: bool, special: bool = Tr
     offset = np.concatenate([[0], np.cumsum(bins)]).astype(np.int64)
     return Node(
         Rows(codes, np.ascontiguousarray(np.vstack([planes, keys])), bins, offset, groups, codes.shape[1]),
-        Rules(problem.losses.shape[1] - 1, np.array(minima, dtype=np.int64), prices, int(fixed.leaf_penalty)),
+        Rules(problem.losses.shape[1] - 1, np.array(minima, dtype=np.int64), prices, int(fixed.leaf_penalty), -1),
         1 if special else None,
     )
 

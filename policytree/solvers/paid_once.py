@@ -48,6 +48,12 @@ def pays_once(problem: Problem) -> bool:
     return bool((priced & (cuts > 1)).any())
 
 
+def refuse_paid_once(problem: Problem, what: str) -> None:
+    """One sentence where trees are asked for in a way that charges every split."""
+    if pays_once(problem):
+        raise InputError(f"{what} charge every split; set repeated_features='charged'.")
+
+
 def solve_paid_once(problem: Problem, limits: SearchLimits | None = None) -> Solution:
     """Find the best tree, with a proof, where groups of features are charged once on a path.
 

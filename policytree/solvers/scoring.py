@@ -21,12 +21,12 @@ def finish(problem: Problem, fixed: FixedPoint, splits, gap: float, status: Stat
     return Solution(tree, objective, objective - gap, status, seconds, fixed.resolution, counters)
 
 
-def scored_tree(problem: Problem, splits: list[tuple[int, int]]) -> tuple[Tree, float]:
+def scored_tree(problem: Problem, splits: list[tuple[int, int]], actions=None) -> tuple[Tree, float]:
     """Tree of ``(column, cut)`` pairs in preorder, ``column`` -1 for a leaf, and its objective in float64.
 
-    Rows are followed by their codes.
+    Rows are followed by their codes. Leaves take their best actions, or those of ``actions`` (one a leaf, in preorder).
     """
-    builder = _Builder(problem, splits)
+    builder = _Builder(problem, splits, actions)
     builder.add(np.arange(problem.data.n_rows))
     columns = list(zip(*builder.nodes, strict=True))
     tree = Tree(
@@ -41,7 +41,8 @@ def scored_tree(problem: Problem, splits: list[tuple[int, int]]) -> tuple[Tree, 
         features=problem.data.features,
         actions=tuple(range(problem.losses.shape[1])),
     )
-    loss = float(tree.value[tree.is_leaf].min(axis=1).sum())
+    leaves = np.flatnonzero(tree.is_leaf)
+    loss = float(tree.value[leaves, tree.action[leaves]].sum())
     return tree, loss + problem.leaf_penalty * tree.n_leaves + float(np.sum(columns[8]))
 
 
@@ -71,9 +72,10 @@ def dearest_level(problem: Problem) -> float:
 class _Builder:
     """Consumes preorder splits and appends nodes in preorder; the last entry of a node is what its split costs."""
 
-    def __init__(self, problem: Problem, splits):
+    def __init__(self, problem: Problem, splits, actions=None):
         self.problem = problem
         self.splits = iter(splits)
+        self.actions = None if actions is None else iter(actions)
         self.nodes: list[list] = []
 
     def add(self, rows: np.ndarray, paid: frozenset = frozenset()) -> int:
@@ -84,6 +86,8 @@ class _Builder:
         entry = [TREE_LEAF, TREE_LEAF, TREE_UNDEFINED, np.nan, False, int(np.argmin(value)), len(rows), value, 0.0]
         self.nodes.append(entry)
         if column < 0:
+            if self.actions is not None:
+                entry[5] = int(next(self.actions))
             return node
         data = self.problem.data
         left = data.codes[column, rows] <= cut
@@ -91,6 +95,7 @@ class _Builder:
         entry[0] = self.add(rows[left], below)
         entry[1] = self.add(rows[~left], below)
         if self._same_leaf(entry[0], entry[1]):
+            entry[5] = self.nodes[node + 1][5]
             del self.nodes[node + 1 :]
             entry[:2] = [TREE_LEAF, TREE_LEAF]
             return node

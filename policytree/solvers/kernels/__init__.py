@@ -43,6 +43,12 @@
     paid_pairs       depth two where a group of columns is paid for once on a path
     cost_layout      trees that are cheap to apply: words and tuples
     cost_scores      their next test, by a greedy score
+    tied_sides       near-ties: the splits of one side of a first cut
+    tied_trees       near-ties: all trees of depth two within a limit
+    pareto_layout    trees judged by several sums: words and tuples
+    pareto_lists     lists of such trees: thinned to those that no other is as good as, and joined under a split
+    pareto_stumps    leaves and one split, judged by several sums
+    pareto_cuts      depth two, judged by several sums
 
 A new bound goes where its kind is: of cuts of one feature into cut_bounds, of a whole node into enter, of sets of
 rows met before into subset_cache. The searches by blocks, over row sets and over boxes have their own in block_search,
@@ -95,4 +101,10 @@ ORDER = (
     "paid_pairs",
     "cost_layout",
     "cost_scores",
+    "tied_sides",
+    "tied_trees",
+    "pareto_layout",
+    "pareto_lists",
+    "pareto_stumps",
+    "pareto_cuts",
 )

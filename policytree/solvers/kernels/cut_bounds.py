@@ -70,8 +70,26 @@ def row_bounds(rows, rules, f, splits, bounds, o):
 
 
 @kernel(separate=True)
+def bound_by_worth(rows, rules, f, bounds):
+    """Sides of every cut of f cost no less than what their rows are worth."""
+    plane = rows.planes[rules.n_losses + len(rules.minima) + rules.prices]
+    c = rows.codes[f]
+    B = rows.bins[f]
+    sums = np.zeros(B, np.int64)
+    total = 0
+    for i in range(rows.n):
+        sums[c[i]] += plane[i]
+        total += plane[i]
+    left = 0
+    for t in range(B - 1):
+        left += sums[t]
+        bounds.left[t] = max(bounds.left[t], left + rules.beyond)
+        bounds.right[t] = max(bounds.right[t], total - left + rules.beyond)
+
+
+@kernel(separate=True)
 def start_bounds(rows, rules, f, bounds, keep, look_ahead):
-    """Bounds of every cut of f before any is solved: a side is a leaf, or pays for two leaves at least.
+    """Bounds of every cut of f before any is solved: a side is a leaf, or pays for two leaves at least, or its worth.
 
     ``keep``: bounds that stand there already stay where they are better.
     """
@@ -96,6 +114,8 @@ def start_bounds(rows, rules, f, bounds, keep, look_ahead):
             y = min(y + penalty, rest + 2 * penalty) if look_ahead else rest + penalty
         bounds.left[t] = max(bounds.left[t], x) if keep else x
         bounds.right[t] = max(bounds.right[t], y) if keep else y
+    if rules.beyond >= 0:
+        bound_by_worth(rows, rules, f, bounds)
 
 
 @kernel(separate=True)

@@ -9,11 +9,13 @@ penalty of a leaf.
     cut t of feature f    rows of code <= t go left, the others right
     place of (f, t)       offset[f] + t, in arrays with one number for every code of every feature
 
-    planes:   losses of action 1, 2, ... | counted rows, one plane for each minimum | charges       | key 1, key 2
-              (rules.n_losses planes)    | (len(rules.minima) planes)               | (rules.prices)
+    planes:   losses of action 1, 2, ... | counted rows, a plane for each minimum | charges       | worth | key 1, key 2
+              (rules.n_losses planes)    | (len(rules.minima) planes)             | (rules.prices)
+
 
 The charge of a row is what it pays for a split that it reaches: one for every price that features have, ascending.
-Sums of the two random keys name a set of rows.
+What rows are worth, where that is known (rules.beyond >= 0), says what any tree on a set of rows costs at least: their
+sum and rules.beyond (row_prices.py). Sums of the two random keys name a set of rows.
 
 Symbols in the bodies of kernels: n rows, p features, B codes of a feature, S = offset[p] places, K sums of a leaf
 (losses and counts), J different prices (1 if splits are free).
@@ -73,6 +75,7 @@ class Rules(NamedTuple):
     minima: long_1d  # what each counted plane must come to in every leaf
     prices: i8  # how many different prices splits have; 0 if they are free
     penalty: i8  # of a leaf
+    beyond: i8  # what any tree costs at least beyond the worth of its rows; -1 if it is not known
 
 
 class Rounded(NamedTuple):

@@ -27,6 +27,16 @@ def charge(rows, rules, f):
     return paid
 
 
+@kernel(separate=True)
+def worth_of_all(rows, rules):
+    """What any tree on all rows costs at least, by their worth; only where it is known."""
+    plane = rows.planes[rules.n_losses + len(rules.minima) + rules.prices]
+    total = rules.beyond
+    for i in range(rows.n):
+        total += plane[i]
+    return total
+
+
 @kernel(takes=(Rows, Rules), separate=True)
 def node_sums(rows, rules):
     """Value of all rows as one leaf (INF if forbidden), and the bound "every row gets its best action"."""
