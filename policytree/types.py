@@ -112,6 +112,8 @@ class Problem:
         How many persons a row stands for, for ``feature_costs``; one if None. Finite and >= 0.
     root_features : tuple of int or None
         The features that the first split may be on; any if None.
+    feature_groups : ndarray of shape (n_features,), int, or None
+        Of the features of a group, only the first split on a path is charged; None if every split is.
     """
 
     data: BinnedData
@@ -125,6 +127,7 @@ class Problem:
     feature_costs: np.ndarray | None = None
     weights: np.ndarray | None = None
     root_features: tuple[int, ...] | None = None
+    feature_groups: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if self.losses.ndim != 2 or len(self.losses) != self.data.n_rows:
@@ -149,6 +152,8 @@ class Problem:
         for name, values, size in (("feature_costs", self.feature_costs, p), ("weights", self.weights, n)):
             if values is not None and (values.shape != (size,) or not (np.isfinite(values) & (values >= 0)).all()):
                 raise InputError(f"{name} must be {size} finite numbers >= 0, or None.")
+        if self.feature_groups is not None and self.feature_groups.shape != (p,):
+            raise InputError(f"feature_groups must be {p} numbers of groups, or None.")
         if self.root_features is not None and not set(self.root_features) <= set(range(p)):
             raise InputError(f"root_features must be numbers of features, from 0 to {p - 1}; got {self.root_features}.")
 

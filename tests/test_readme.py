@@ -1,4 +1,4 @@
-"""The README's examples of rankings and budgets print what stands below them."""
+"""The README's examples of rankings, budgets and tests that cost money print what stands below them."""
 
 import contextlib
 import io
@@ -11,7 +11,7 @@ README = Path(__file__).resolve().parents[1] / "README.md"
 NUMBER = re.compile(r"-?\d+\.\d+|inf")
 
 
-@pytest.mark.parametrize("title", ["Whom first", "Trees within budgets"])
+@pytest.mark.parametrize("title", ["Whom first", "Tests that cost money", "Trees within budgets"])
 def test_examples_print_what_stands_below_them(title):
     """Words to the letter; numbers within a hundredth, for learners round otherwise on other machines."""
     section = README.read_text(encoding="utf-8").partition(f"## {title}")[2].partition("\n## ")[0]

@@ -86,8 +86,14 @@ class SearchArguments(BaseEstimator):
         Largest number of leaves.
     feature_costs : mapping of column name or position to cost, or array-like of shape (p,), optional
         What it costs to know a column, such as a test, in the unit of the objective: every split on it is charged for
-        every person (unit of ``sample_weight``) who reaches it, again where a path splits on it again. Columns that a
-        mapping leaves out are free.
+        every person (unit of ``sample_weight``) who reaches it. Columns that a mapping leaves out are free.
+    repeated_features : {"charged", "free"}, default "charged"
+        Whether a column is charged again where a path splits on it again. "free" takes ``solver="direct"`` without
+        guesses and a ``max_depth`` of at most 4: what was paid for is part of every subproblem. The tree is proved as
+        ever; depth three and four take longer than with "charged" (:mod:`policytree.solvers.paid_once`).
+    feature_groups : mapping of names to lists of columns, or list of such lists, optional
+        Columns that are measured together, such as the values of one blood sample: only the first on a path is charged,
+        at its own cost. Needs ``repeated_features="free"``.
     split_features : list of column names or positions, optional
         The columns that the tree may split on. ``predict`` takes the same table as ``fit`` all the same.
     root_feature : column name or position, or list of these, optional
@@ -97,7 +103,10 @@ class SearchArguments(BaseEstimator):
     ----------
     tree_ : Tree
     expected_cost_ : float
-        What the tree's tests cost a person on average, by ``feature_costs``; 0 without.
+        What the tree's tests cost a person on average, by ``feature_costs``; 0 without. ``measurement_cost`` says what
+        they cost new rows.
+    node_costs_ : ndarray of shape (node_count,)
+        What the question of every node costs those who reach it.
     objective_bound_ : float
         No allowed tree is better than this.
     optimality_gap_ : float
@@ -119,5 +128,7 @@ class SearchArguments(BaseEstimator):
     verbose: int = 0
     max_leaf_nodes: int | None = None
     feature_costs: Mapping[Any, float] | Sequence[float] | np.ndarray | None = None
+    repeated_features: str = "charged"
+    feature_groups: Mapping[str, Sequence[str | int]] | Sequence[Sequence[str | int]] | None = None
     split_features: Sequence[str | int] | str | int | None = None
     root_feature: Sequence[str | int] | str | int | None = None

@@ -1,16 +1,13 @@
-"""What the estimators of one tree share: tables in, the search, the fitted tree's views."""
+"""What the estimators of a best tree share: the search, and what it found."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from policytree.annotations import Table
-from policytree.binning import FeatureEncoder, bin_matrix
+from policytree.binning import bin_matrix
 from policytree.estimators.arguments import SearchArguments
 from policytree.estimators.inputs import (
     check_number,
@@ -20,36 +17,19 @@ from policytree.estimators.inputs import (
     expected_cost,
     n_threads,
     node_means,
+    payment_groups,
+    question_costs,
 )
 from policytree.estimators.search import Job, check_search_arguments, chosen_solver, make_guesses, search
+from policytree.estimators.views import TreeViews
 from policytree.exceptions import InputError, SearchWarning
 from policytree.solvers import draws, time_estimate
 from policytree.solvers.estimate import LONG, in_words
 from policytree.types import BinnedData, Problem, SearchLimits, Solution, Status
-from policytree.unseen import warn_of_unseen
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
-    from policytree.plotting import PolicyTreeDisplay
 
 
-class TreeEstimator(SearchArguments):
-    """What all estimators of one tree share: tables in, the search, the fitted tree's views."""
-
-    def _table(self, X, *, reset: bool) -> np.ndarray:
-        """Numbers of ``X`` by scikit-learn's rules; frames may hold text columns and missing values."""
-        if hasattr(X, "columns"):
-            learnt = FeatureEncoder.fit_encode(X) if reset else None  # refuses tables in its own words
-            validate_data(self, X, skip_check_array=True, reset=reset)
-            if len(X) == 0:
-                raise InputError("X has no rows; pass at least one.")
-        else:
-            X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=reset)
-            learnt = FeatureEncoder.fit_encode(X) if reset else None
-        if learnt is not None:
-            self.encoder_: FeatureEncoder = learnt[0]
-        return self.encoder_.encode(X) if learnt is None else learnt[1]
+class TreeEstimator(TreeViews, SearchArguments):
+    """What all estimators of one tree share that search for the best one."""
 
     def _check_arguments(self) -> None:
         check_number("max_depth", self.max_depth, 0, integer=True, none=True)
@@ -60,12 +40,16 @@ class TreeEstimator(SearchArguments):
         check_number("memory_limit", self.memory_limit, 0, none=True)
         check_number("max_bins", self.max_bins, 2, integer=True, none=True)
         check_search_arguments(self.solver, self.solver_options, self.guesses)
+        if self.repeated_features == "free" and (self.solver != "direct" or self.guesses is not None):
+            raise InputError("repeated_features='free' takes solver='direct' without guesses; set these, or 'charged'.")
         n_threads(self.n_jobs)
         check_seed(self.random_state)
 
     def _column_arguments(self, features) -> tuple:
-        """Test costs (p,), columns to split on and columns to begin with, by position; None where free or all."""
+        """Test costs and their groups (p,), columns to split on and to begin with, by position; None: free or all."""
         costs = column_costs("feature_costs", self.feature_costs, features)
+        has_costs = self.feature_costs is not None
+        groups = payment_groups(self.repeated_features, self.feature_groups, has_costs, features)
         splits = column_numbers("split_features", self.split_features, features)
         roots = column_numbers("root_feature", self.root_feature, features)
         for j in roots or ():
@@ -73,18 +57,18 @@ class TreeEstimator(SearchArguments):
                 raise InputError(
                     f"root_feature names {features[j].name!r}, which split_features leaves out; name it there as well."
                 )
-        return costs, splits, roots
+        return costs, None if costs is None else groups, splits, roots
 
     def _binned(self, X: np.ndarray) -> BinnedData:
         """Codes of encoded rows, for the columns that may be split on."""
         features = self.encoder_.features
-        _, splits, _ = self._column_arguments(features)
+        _, _, splits, _ = self._column_arguments(features)
         return bin_matrix(X, features, max_bins=self.max_bins, split_on=splits)
 
     def _job(self, X: np.ndarray, losses: np.ndarray, values, weight, actions, arms=None) -> Job:
         """Bin the encoded rows and weight their losses."""
         total = float(weight.sum())
-        costs, _, roots = self._column_arguments(self.encoder_.features)
+        costs, groups, _, roots = self._column_arguments(self.encoder_.features)
         problem = Problem(
             self._binned(X),
             losses * weight[:, None],
@@ -97,6 +81,7 @@ class TreeEstimator(SearchArguments):
             feature_costs=costs,
             weights=None if costs is None else weight,
             root_features=roots,
+            feature_groups=groups,
         )
         return Job(X, problem, total, tuple(actions), values, weight)
 
@@ -131,7 +116,8 @@ class TreeEstimator(SearchArguments):
                 stacklevel=4,
             )
         self.node_values_ = node_means(self.tree_, job.X, job.values, job.weight)
-        self.expected_cost_ = expected_cost(self.tree_, job.X, job.problem.feature_costs, job.weight)
+        self.node_costs_ = question_costs(self.tree_, job.problem.feature_costs, job.problem.feature_groups)
+        self.expected_cost_ = expected_cost(self.tree_, job.X, self.node_costs_, job.weight)
         return self
 
     def _sign(self) -> float:
@@ -150,82 +136,6 @@ class TreeEstimator(SearchArguments):
         self.objective_value_ = sign * solution.objective / total_weight
         self.objective_bound_ = sign * solution.lower_bound / total_weight
         self.optimality_gap_ = solution.gap / total_weight
-
-    def apply(self, X: Table) -> np.ndarray:
-        """Node id of the leaf that every row reaches.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, p)
-
-        Returns
-        -------
-        ndarray of shape (n,), int64
-
-        Warns
-        -----
-        UnseenValueWarning
-            If rows have a category, or a missing value, that no training row had where the tree asks about it.
-        """
-        check_is_fitted(self)
-        encoded = self._table(X, reset=False)
-        warn_of_unseen(self.tree_, self.encoder_, X, encoded)
-        return self.tree_.apply(encoded)
-
-    def decision_path(self, X: Table) -> csr_matrix:
-        """Sparse indicator matrix (n, node_count) of the nodes that every row passes."""
-        check_is_fitted(self)
-        return self.tree_.decision_path(self._table(X, reset=False))
-
-    def get_depth(self) -> int:
-        """Largest number of splits on a path of the fitted tree."""
-        check_is_fitted(self)
-        return self.tree_.max_depth
-
-    def get_n_leaves(self) -> int:
-        """Return the number of leaves of the fitted tree."""
-        check_is_fitted(self)
-        return self.tree_.n_leaves
-
-    def get_used_features(self) -> list[str]:
-        """Return the names of the features that the fitted tree splits on, in the order of the columns."""
-        check_is_fitted(self)
-        return [self.tree_.features[j].name for j in self.tree_.used_features]
-
-    def export_text(self, **options: Any) -> str:
-        """Return the tree as indented text; options as in :func:`policytree.export.export_text`."""
-        from policytree.export import export_text
-
-        check_is_fitted(self)
-        return export_text(self.tree_, **options)
-
-    def export_graphviz(self, **options: Any) -> str:
-        """Return the tree in the DOT language; options as in :func:`policytree.export.export_graphviz`."""
-        from policytree.export import export_graphviz
-
-        check_is_fitted(self)
-        return export_graphviz(self.tree_, **options)
-
-    def to_dict(self) -> dict:
-        """Return the tree as plain Python values that JSON can hold."""
-        from policytree.serialization import to_dict
-
-        check_is_fitted(self)
-        return to_dict(self.tree_)
-
-    def to_json(self) -> str:
-        """Return the tree as JSON; :func:`policytree.serialization.from_json` reads it."""
-        from policytree.serialization import to_json
-
-        check_is_fitted(self)
-        return to_json(self.tree_)
-
-    def plot(self, ax: Any = None, **options: Any) -> PolicyTreeDisplay:
-        """Draw the tree with matplotlib; options as in :func:`policytree.plot_tree`."""
-        from policytree.plotting import plot_tree
-
-        check_is_fitted(self)
-        return plot_tree(self, ax=ax, **options)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

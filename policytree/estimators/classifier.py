@@ -17,15 +17,39 @@ from policytree.estimators.arguments import inherits_documentation
 from policytree.estimators.base import TreeEstimator
 from policytree.estimators.inputs import weigh
 from policytree.estimators.search import Job
+from policytree.estimators.views import TreeViews
 from policytree.exceptions import InputError
 from policytree.weighting.label_weights import class_balanced_weights
 
 OBJECTIVES = ("accuracy", "balanced_accuracy")
 
 
+class ClassPredictions(ClassifierMixin, TreeViews):
+    """What a fitted tree says of the classes of new rows."""
+
+    classes_: np.ndarray
+    node_values_: np.ndarray
+
+    def predict(self, X: Table) -> np.ndarray:
+        """Return the class of every row, in the user's labels; shape (n,)."""
+        leaves = self.apply(X)
+        return self.classes_[self.tree_.action[leaves]]
+
+    def predict_proba(self, X: Table) -> np.ndarray:
+        """Return the weighted share of every class in the leaf of every row; shape (n, K)."""
+        leaves = self.apply(X)
+        return self.node_values_[leaves]
+
+    def score(self, X: Table, y: Column, sample_weight: Column | None = None) -> float:
+        """Return the (weighted) share of rows whose class is predicted; labels of any type."""
+        predicted = label_codes(self.predict(X), self.classes_)
+        hit = label_codes(label_column(y, predicted), self.classes_) == predicted
+        return float(np.average(hit, weights=weights(sample_weight, len(hit), "X")))
+
+
 @inherits_documentation
 @dataclass(eq=False, repr=False)
-class OptimalTreeClassifier(ClassifierMixin, TreeEstimator):
+class OptimalTreeClassifier(ClassPredictions, TreeEstimator):
     """The classification tree of least weighted error plus a price per leaf, with a proof.
 
     Parameters
@@ -106,22 +130,6 @@ class OptimalTreeClassifier(ClassifierMixin, TreeEstimator):
             weight = class_balanced_weights(codes, sample_weight=weight)
         hit = np.eye(len(self.classes_))[codes]
         return self._job(X, 1.0 - hit, hit, weight, self.classes_)
-
-    def predict(self, X: Table) -> np.ndarray:
-        """Return the class of every row, in the user's labels; shape (n,)."""
-        leaves = self.apply(X)
-        return self.classes_[self.tree_.action[leaves]]
-
-    def predict_proba(self, X: Table) -> np.ndarray:
-        """Return the weighted share of every class in the leaf of every row; shape (n, K)."""
-        leaves = self.apply(X)
-        return self.node_values_[leaves]
-
-    def score(self, X: Table, y: Column, sample_weight: Column | None = None) -> float:
-        """Return the (weighted) share of rows whose class is predicted; labels of any type."""
-        predicted = label_codes(self.predict(X), self.classes_)
-        hit = label_codes(label_column(y, predicted), self.classes_) == predicted
-        return float(np.average(hit, weights=weights(sample_weight, len(hit), "X")))
 
 
 def label_column(y: Any, X: np.ndarray) -> np.ndarray:

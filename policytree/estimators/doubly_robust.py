@@ -185,7 +185,7 @@ def _delegate(name: str):
 
 
 for _name in (
-    "predict", "predict_value", "apply", "decision_path", "get_depth", "get_n_leaves", "get_used_features",
-    "export_text", "export_graphviz", "to_dict", "to_json", "plot",
+    "predict", "predict_value", "apply", "decision_path", "measurement_cost", "get_depth", "get_n_leaves",
+    "get_used_features", "export_text", "export_graphviz", "to_dict", "to_json", "plot",
 ):  # fmt: skip
     setattr(DRPolicyTree, _name, _delegate(_name))

@@ -155,10 +155,65 @@ def node_means(tree: Tree, X: np.ndarray, values: np.ndarray, weight: np.ndarray
     return np.stack([weighted[rows].sum(axis=0) / weight[rows].sum() for rows in tree.rows_of_nodes(X)])
 
 
-def expected_cost(tree: Tree, X: np.ndarray, costs: np.ndarray | None, weight: np.ndarray) -> float:
-    """Weighted mean over rows of what the splits on their way cost; ``costs`` (p,)."""
+def payment_groups(
+    repeated_features: str, feature_groups, has_costs: bool, features: tuple[Feature, ...]
+) -> np.ndarray | None:
+    """The group of every column, of which only the first on a path is paid for; None if every split is paid for.
+
+    ``feature_groups``: a mapping of group names to columns, or a list of lists of columns. Columns that it leaves out
+    are alone.
+    """
+    if repeated_features not in ("charged", "free"):
+        raise InputError(f"repeated_features must be 'charged' or 'free'; got {repeated_features!r}.")
+    groups = np.arange(len(features))
+    if feature_groups is None:
+        return groups if repeated_features == "free" else None
+    if repeated_features == "charged":
+        raise InputError(
+            "feature_groups say what is free once the first of a group was paid for; set repeated_features='free'."
+        )
+    if not has_costs:
+        raise InputError("feature_groups say which feature_costs are paid together; pass feature_costs as well.")
+    if isinstance(feature_groups, str) or not _is_list(feature_groups):
+        raise InputError(
+            f"feature_groups must be a mapping of names to lists of columns, or a list of such lists; got "
+            f"{feature_groups!r}."
+        )
+    taken: set[int] = set()
+    for each in feature_groups.values() if isinstance(feature_groups, Mapping) else feature_groups:
+        columns = column_numbers("feature_groups", each, features) or ()
+        twice = taken & set(columns)
+        if twice:
+            raise InputError(
+                f"feature_groups holds the column {features[min(twice)].name!r} twice; keep it in one group."
+            )
+        taken |= set(columns)
+        groups[list(columns)] = columns[0]
+    return groups
+
+
+def question_costs(tree: Tree, costs: np.ndarray | None, groups: np.ndarray | None) -> np.ndarray:
+    """What the question of every node costs everybody who reaches it; shape (node_count,), 0 in leaves.
+
+    ``costs`` (p,) by feature, ``groups`` (p,): of a group, the first question on a path is paid for; None: all are.
+    """
+    out = np.zeros(tree.node_count)
     if costs is None:
+        return out
+    paid: dict[int, frozenset] = {0: frozenset()}
+    for node in np.flatnonzero(~tree.is_leaf):  # preorder: parents come first
+        j, before = int(tree.feature[node]), paid.get(int(node), frozenset())
+        out[node] = 0.0 if groups is not None and int(groups[j]) in before else costs[j]
+        if groups is not None:
+            for child in (tree.children_left[node], tree.children_right[node]):
+                paid[int(child)] = before | {int(groups[j])}
+    return out
+
+
+def expected_cost(tree: Tree, X: np.ndarray, node_costs: np.ndarray, weight: np.ndarray) -> float:
+    """Weighted mean over rows of what the questions on their way cost; ``node_costs`` (node_count,)."""
+    if not node_costs.any():
         return 0.0
     reached = tree.rows_of_nodes(X)
-    paid = sum(costs[tree.feature[node]] * weight[reached[node]].sum() for node in np.flatnonzero(~tree.is_leaf))
+    paid = sum(node_costs[node] * weight[reached[node]].sum() for node in np.flatnonzero(node_costs))
     return float(paid / weight.sum())

@@ -28,6 +28,7 @@ from policytree.solvers.direct import solve_direct
 from policytree.solvers.dual import Dual, Stopped
 from policytree.solvers.labelling import best_labels
 from policytree.solvers.node import Splits
+from policytree.solvers.paid_once import refuse_paid_once
 from policytree.solvers.pareto import MOST_DEPTH, ParetoSearch, criteria_of, read_tree
 from policytree.solvers.relaxation import Corner, Relaxation
 from policytree.solvers.scoring import scored_tree
@@ -96,6 +97,7 @@ def solve_within(
         If no tree meets them, or none was found in time. Where leaves have a minimum that all rows together do not
         reach, the solution's status is INFEASIBLE, as without constraints.
     """
+    refuse_paid_once(problem, "budgets and shares")
     return _Search(problem, constraints, limits or SearchLimits(), solve).run()
 
 

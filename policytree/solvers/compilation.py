@@ -14,9 +14,11 @@ from policytree.solvers.kernels import (
     block_search,
     block_sums,
     box_pricing,
+    cost_scores,
     depth_two,
     intervals,
     merging,
+    paid_pairs,
     pareto_cuts,
     pareto_lists,
     pareto_stumps,
@@ -57,6 +59,12 @@ ROW_PRICES = (
     box_pricing.price_boxes, price_fitting.rows_of_box, price_fitting.forget_idle, price_fitting.project,
 )  # fmt: skip
 ONE_FEATURE = (merging.add_columns, intervals.add_leaf)
+# Where columns are paid for once on a path; and greedy trees that are cheap to apply.
+PAID_ONCE = (
+    merging.hash_rows, merging.same_as, merging.add_columns, sums.node_sums, rows_of_nodes.pack_rows,
+    paid_pairs.solve_two,
+)  # fmt: skip
+LOW_COST = (merging.hash_rows, merging.same_as, cost_scores.class_totals, cost_scores.best_test, cost_scores.divide)
 NEAR_TIES = (tied_trees.tied_trees,)
 # Trees judged by several sums: see pareto.py.
 PARETO = (
@@ -139,7 +147,7 @@ def all_kernels() -> Needed:
     """Kernels of every kind of problem."""
     tables = [(TWO_LEVELS + DEEPER + PARETO_TABLES, kind) for kind in (PLAIN, SPECIAL)]
     blocks = [(PAIRS + PAIRS_DEEP, kind) for kind in BLOCKS]
-    rest = ROW_PRICES + ONE_FEATURE + NEAR_TIES + PARETO
+    rest = ROW_PRICES + ONE_FEATURE + NEAR_TIES + PARETO + PAID_ONCE + LOW_COST
     return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, *ROW_SET_KERNELS, (rest, "")]
 
 

@@ -32,6 +32,7 @@ from policytree.solvers.node import (
     size_of,
 )
 from policytree.solvers.one_feature import one_feature_applies, solve_one_feature
+from policytree.solvers.paid_once import pays_once, solve_paid_once
 from policytree.solvers.row_prices import RowPrices, row_prices_apply, seconds_worth, turns_of_sets, worth_pricing
 from policytree.solvers.row_sets import RowSetSearch, row_set_search, row_sets_apply
 from policytree.solvers.scoring import finish, leaf_only
@@ -78,6 +79,8 @@ def solve_direct(
     root cuts are refuted by similar-support bounds (Angelino et al., CORELS, JMLR 2018; Brita et al., ConTree, AAAI
     2025), and a branch ends when the leaf penalty of its next split exceeds what is left to gain.
     """
+    if pays_once(problem):
+        return solve_paid_once(problem, limits)
     kind = blocks_for(problem)
     compile_seconds = load_kernels(needed_kernels(problem, kind))
     control = new_control(similar_support, cache, look_ahead)
@@ -92,8 +95,8 @@ solve_direct.switches = ("similar_support", "cache", "look_ahead", "merge")
 def _solve(problem: Problem, limits: SearchLimits, control: np.ndarray, merge: bool, kind: np.dtype | None) -> Solution:
     clock = Clock(limits.time_limit, control, limits.memory_limit)
     n = problem.data.n_rows
-    most_leaves = n if problem.max_depth is None else min(n, 2 ** min(problem.max_depth, 60))
-    most_leaves = min(most_leaves, problem.max_leaf_nodes or n)
+    depth = 60 if problem.max_depth is None else min(problem.max_depth, 60)
+    most_leaves = min(n, 2**depth, problem.max_leaf_nodes or n)
     fixed = to_fixed_point(problem.losses, problem.leaf_penalty, most_leaves, problem.feature_costs, problem.weights)
     if one_feature_applies(problem):
         return solve_one_feature(problem, fixed, clock)
@@ -118,11 +121,8 @@ class _Search:
     def __init__(self, problem: Problem, node, leaf, floor, limits, clock: Clock, fixed: FixedPoint, kind):
         self.base = float(problem.losses[:, 0].sum())
         self.node = node
-        self.limits = limits
-        self.clock = clock
-        self.fixed = fixed
-        self.best = leaf + node.penalty
-        self.floor = floor
+        self.limits, self.clock, self.fixed = limits, clock, fixed
+        self.best, self.floor = leaf + node.penalty, floor
         self.tree = [(-1, 0)]
         self.bound = min(self.best, floor + 2 * node.penalty)
         depth = UNLIMITED if problem.max_depth is None else min(problem.max_depth, node.n_rows - 1)

@@ -23,6 +23,15 @@ def merge_equal_rows(codes: np.ndarray, planes: np.ndarray):
     n = codes.shape[1]
     if codes.shape[0] == 0:
         return codes[:, :1], planes.sum(axis=1, keepdims=True)
+    keep, group = groups_of_equal_rows(codes)
+    if len(keep) == n:
+        return codes, planes
+    return np.ascontiguousarray(codes[:, keep]), add_columns(planes, group, len(keep))
+
+
+def groups_of_equal_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """One row of every distinct code, in the order of their hash, and the group of every row; codes (p, n), p > 0."""
+    n = codes.shape[1]
     hashes = hash_rows(codes)
     order = np.argsort(hashes, kind="stable")
     hashes = hashes[order]
@@ -33,6 +42,4 @@ def merge_equal_rows(codes: np.ndarray, planes: np.ndarray):
     if not same_as(codes, keep, group):  # two different rows share a hash: sort in full, once in a blue moon
         _, keep, group = np.unique(codes.T, axis=0, return_index=True, return_inverse=True)
         group = group.reshape(-1)
-    if len(keep) == n:
-        return codes, planes
-    return np.ascontiguousarray(codes[:, keep]), add_columns(planes, group, len(keep))
+    return keep, group

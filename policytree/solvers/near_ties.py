@@ -22,6 +22,7 @@ from policytree.solvers.kernels.tied_trees import BUDGET, CARRIED, COUNTED, KEPT
 from policytree.solvers.near_tie_cuts import FirstCut, SideBounds, middle_first, questions_of
 from policytree.solvers.near_tie_lists import TreesByValue, Values, equal_leaves, shares_of_leaves
 from policytree.solvers.node import Node, Splits, new_control, prepare, refuse_memory, rows_of, two_splits
+from policytree.solvers.paid_once import refuse_paid_once
 from policytree.types import Problem, SearchLimits, Status
 
 DEEPEST = 3
@@ -141,6 +142,7 @@ def find_near_ties(
     the two exceed the limit, the split is done with. Otherwise each side's trees are listed within what the other
     side's best one leaves, and pairs are counted by their sorted values.
     """
+    refuse_paid_once(problem, "near_ties")
     limits = limits or SearchLimits()
     load_kernels(needed_kernels(problem, blocks_for(problem)) + needed_for_near_ties(problem))
     clock = Clock(limits.time_limit, new_control(), limits.memory_limit)

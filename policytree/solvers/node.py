@@ -216,7 +216,7 @@ def one_split(node: Node) -> tuple[int, Splits]:
 
 def two_splits(node: Node, leaves: int, flag: np.ndarray | None = None) -> tuple[int, int, int]:
     """The best tree of depth two and 3 or 4 leaves: value, and first split as kernels state it, -1, 0 for a leaf."""
-    part, columns, codes = _occurring(node)  # a cut must leave rows on both sides
+    part, columns, codes = occurring(node)  # a cut must leave rows on both sides
     if not len(columns):
         return node.leaf()[0] + node.penalty, -1, 0
     best, _, _ = depth_two(part, leaves, new_control() if flag is None else flag)
@@ -226,7 +226,7 @@ def two_splits(node: Node, leaves: int, flag: np.ndarray | None = None) -> tuple
     return int(best.value), -2 - int(columns[best.feature]), cut if leaves > 3 else -1 - cut
 
 
-def _occurring(node: Node) -> tuple[Node, np.ndarray, np.ndarray]:
+def occurring(node: Node) -> tuple[Node, np.ndarray, np.ndarray]:
     """The node without columns and codes that its rows lack, its columns, and its codes, as they were before."""
     rows = node.rows
     p, n, S = len(rows.bins), rows.n, int(rows.offset[-1])

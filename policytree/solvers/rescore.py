@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from policytree.solvers.columns import equal_rows, group_sums, preorder_splits
-from policytree.solvers.scoring import scored_tree, split_cost
+from policytree.solvers.scoring import paid_below, scored_tree, split_cost
 from policytree.tree import Tree
 from policytree.types import Problem
 
@@ -27,20 +27,21 @@ def rescore(problem: Problem, tree: Tree) -> tuple[Tree, float]:
 def _prune(problem: Problem, splits: list[tuple[int, int]]) -> list[tuple[int, int]]:
     entries = iter(splits)
 
-    def walk(rows: np.ndarray) -> tuple[float, list[tuple[int, int]]]:
+    def walk(rows: np.ndarray, paid: frozenset) -> tuple[float, list[tuple[int, int]]]:
         column, cut = next(entries)
         leaf = float(problem.losses[rows].sum(axis=0).min()) + problem.leaf_penalty
         if column < 0:
             return leaf, [(-1, 0)]
         left = problem.data.codes[column, rows] <= cut
-        one, first = walk(rows[left])
-        other, second = walk(rows[~left])
-        both = one + other + split_cost(problem, column, rows)
+        below = paid_below(problem, column, paid)
+        one, first = walk(rows[left], below)
+        other, second = walk(rows[~left], below)
+        both = one + other + split_cost(problem, column, rows, paid)
         if leaf <= both:
             return leaf, [(-1, 0)]
         return both, [(column, cut), *first, *second]
 
-    return walk(np.arange(problem.data.n_rows))[1]
+    return walk(np.arange(problem.data.n_rows), frozenset())[1]
 
 
 def equivalent_points_bound(problem: Problem) -> float:

@@ -7,7 +7,7 @@ import numpy as np
 from policytree.features import CATEGORICAL
 from policytree.solvers.fixed_point import FixedPoint
 from policytree.tree import TREE_LEAF, TREE_UNDEFINED, Tree
-from policytree.types import Problem, Solution, Status
+from policytree.types import BinnedData, Problem, Solution, SplitColumn, Status
 
 
 def leaf_only(problem: Problem, fixed: FixedPoint, status: Status, seconds: float) -> Solution:
@@ -46,12 +46,19 @@ def scored_tree(problem: Problem, splits: list[tuple[int, int]], actions=None) -
     return tree, loss + problem.leaf_penalty * tree.n_leaves + float(np.sum(columns[8]))
 
 
-def split_cost(problem: Problem, column: int, rows: np.ndarray) -> float:
-    """What a split of these rows on a column costs."""
-    if problem.feature_costs is None:
+def split_cost(problem: Problem, column: int, rows: np.ndarray, paid: frozenset = frozenset()) -> float:
+    """What a split of these rows on a column costs where these groups of features were paid for."""
+    groups, feature = problem.feature_groups, problem.data.columns[column].feature
+    if problem.feature_costs is None or (groups is not None and int(groups[feature]) in paid):
         return 0.0
     mass = len(rows) if problem.weights is None else float(problem.weights[rows].sum())
-    return float(problem.feature_costs[problem.data.columns[column].feature]) * mass
+    return float(problem.feature_costs[feature]) * mass
+
+
+def paid_below(problem: Problem, column: int, paid: frozenset = frozenset()) -> frozenset:
+    """The groups of features that are paid for below a split on a column; none where every split is charged."""
+    groups = problem.feature_groups
+    return paid if groups is None else paid | {int(groups[problem.data.columns[column].feature])}
 
 
 def dearest_level(problem: Problem) -> float:
@@ -71,8 +78,8 @@ class _Builder:
         self.actions = None if actions is None else iter(actions)
         self.nodes: list[list] = []
 
-    def add(self, rows: np.ndarray) -> int:
-        """Append the next subtree; returns its node id."""
+    def add(self, rows: np.ndarray, paid: frozenset = frozenset()) -> int:
+        """Append the next subtree, below questions of these groups of features; returns its node id."""
         column, cut = next(self.splits)
         value = self.problem.losses[rows].sum(axis=0)
         node = len(self.nodes)
@@ -84,27 +91,28 @@ class _Builder:
             return node
         data = self.problem.data
         left = data.codes[column, rows] <= cut
-        entry[0] = self.add(rows[left])
-        entry[1] = self.add(rows[~left])
+        below = paid_below(self.problem, column, paid)
+        entry[0] = self.add(rows[left], below)
+        entry[1] = self.add(rows[~left], below)
         if self._same_leaf(entry[0], entry[1]):
             entry[5] = self.nodes[node + 1][5]
             del self.nodes[node + 1 :]
             entry[:2] = [TREE_LEAF, TREE_LEAF]
             return node
         split = data.columns[column]
-        entry[8] = split_cost(self.problem, column, rows)
+        entry[8] = split_cost(self.problem, column, rows, paid)
         entry[2], entry[3] = split.feature, float(split.thresholds[cut])
-        entry[4] = self._missing_left(split, left)
+        entry[4] = missing_goes_left(data, split, left.sum() / len(left))
         return node
 
     def _same_leaf(self, a: int, b: int) -> bool:
         first, second = self.nodes[a], self.nodes[b]
         return first[0] == second[0] == TREE_LEAF and first[5] == second[5]
 
-    def _missing_left(self, split, left: np.ndarray) -> bool:
-        """As learned; where training had no missing value, with the larger side (for one category: with the rest)."""
-        data = self.problem.data
-        if split.missing_left or data.features[split.feature].kind == CATEGORICAL:
-            return split.missing_left
-        learned = any(c.missing_left for c in data.columns if c.feature == split.feature)
-        return False if learned or np.isposinf(split.thresholds[-1]) else bool(2 * left.sum() >= len(left))
+
+def missing_goes_left(data: BinnedData, split: SplitColumn, share_left: float) -> bool:
+    """As learned; where training had no missing value, with the larger side (for one category: with the rest)."""
+    if split.missing_left or data.features[split.feature].kind == CATEGORICAL:
+        return split.missing_left
+    learned = any(c.missing_left for c in data.columns if c.feature == split.feature)
+    return False if learned or np.isposinf(split.thresholds[-1]) else share_left >= 0.5

@@ -40,6 +40,9 @@
     box_pricing      the boxes of rows with the largest sums
     price_fitting    numbers of rows that boxes do not exceed
     intervals        one feature: the best partition of its values
+    paid_pairs       depth two where a group of columns is paid for once on a path
+    cost_layout      trees that are cheap to apply: words and tuples
+    cost_scores      their next test, by a greedy score
     tied_sides       near-ties: the splits of one side of a first cut
     tied_trees       near-ties: all trees of depth two within a limit
     pareto_layout    trees judged by several sums: words and tuples
@@ -95,6 +98,9 @@ ORDER = (
     "box_pricing",
     "price_fitting",
     "intervals",
+    "paid_pairs",
+    "cost_layout",
+    "cost_scores",
     "tied_sides",
     "tied_trees",
     "pareto_layout",

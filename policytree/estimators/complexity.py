@@ -1,0 +1,98 @@
+"""How much weight impurity reduction should have against cheap trees: the choice by validation rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.base import clone
+
+from policytree.annotations import Column, Table
+from policytree.checks import is_real
+from policytree.estimators.low_cost import LowCostTreeClassifier
+from policytree.exceptions import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WEIGHTS = (1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class ComplexityChoice:
+    """The weight that was chosen, its tree, and what was tried.
+
+    Attributes
+    ----------
+    complexity_weight : float
+    estimator : LowCostTreeClassifier
+        Fitted on the training rows with that weight.
+    tried : DataFrame
+        One row per weight that was tried: ``complexity_weight``, ``accuracy`` and ``expected_cost`` on the validation
+        rows, ``n_leaves``.
+    """
+
+    complexity_weight: float
+    estimator: LowCostTreeClassifier
+    tried: pd.DataFrame
+
+
+def choose_complexity_weight(
+    estimator: LowCostTreeClassifier,
+    X: Table,
+    y: Column,
+    X_validation: Table,
+    y_validation: Column,
+    *,
+    weights: Sequence[float] = WEIGHTS,
+    tolerance: float = 0.01,
+    sample_weight: Column | None = None,
+) -> ComplexityChoice:
+    """The smallest weight of impurity reduction that keeps the accuracy on validation rows.
+
+    The rule of Zhang and Gionis (2022), section 6: start with a large weight, lower it, and stop before the accuracy on
+    validation rows is more than 1 % (``tolerance``, in points of accuracy) below that of the largest weight.
+
+    Parameters
+    ----------
+    estimator : LowCostTreeClassifier
+        Not fitted; its ``complexity_weight`` does not matter.
+    X, y : training rows, as for ``fit``
+    X_validation, y_validation : rows that choose
+    weights : sequence of float
+        Tried from the largest down.
+    tolerance : float, default 0.01
+    sample_weight : array-like of shape (n,), optional
+        Of the training rows.
+
+    Returns
+    -------
+    ComplexityChoice
+
+    Raises
+    ------
+    InputError
+        If ``weights`` are no numbers >= 0, or the split rule knows no such weight.
+    """
+    import pandas as pd
+
+    if not isinstance(estimator, LowCostTreeClassifier) or estimator.split_rule != "regularized":
+        raise InputError("choose_complexity_weight takes a LowCostTreeClassifier with split_rule='regularized'.")
+    if not len(weights) or not all(is_real(w) and 0 <= w < np.inf for w in weights):
+        raise InputError(f"weights must be finite numbers >= 0, at least one; got {weights!r}.")
+    if not is_real(tolerance) or not 0 <= tolerance <= 1:
+        raise InputError(f"tolerance must lie between 0 and 1; got {tolerance!r}.")
+    tried, chosen = [], None
+    for weight in sorted(map(float, weights), reverse=True):
+        tree = clone(estimator).set_params(complexity_weight=weight).fit(X, y, sample_weight)
+        accuracy = tree.score(X_validation, y_validation)
+        cost = float(tree.measurement_cost(X_validation).mean())
+        tried.append((weight, accuracy, cost, tree.get_n_leaves()))
+        if accuracy < tried[0][1] - tolerance:
+            break
+        chosen = tree
+    assert chosen is not None, "the first weight is as accurate as itself"
+    columns = ["complexity_weight", "accuracy", "expected_cost", "n_leaves"]
+    return ComplexityChoice(chosen.complexity_weight, chosen, pd.DataFrame(tried, columns=columns))

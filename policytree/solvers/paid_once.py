@@ -1,0 +1,256 @@
+"""Exact trees where a column, or a group of columns, is paid for once on a path.
+
+What was paid for is part of every subproblem: the best tree for some rows depends on the columns that are free there.
+So a subproblem is (rows, depth left, groups paid for). Nodes with two levels left are solved outright, by sums over
+pairs of columns (``kernels/paid_pairs.py``); above that, cuts of every column are tried by bisection, under bounds:
+
+- Losses are counted from every row's best action. Then more rows never cost less: restrict a tree for the larger set to
+  the smaller one, and no loss, charge or leaf is added. So a side's value bounds the same side of all cuts that give it
+  more rows. (Minimum counts break this argument: with them, only the two bounds below are used.)
+- Any tree costs at least a leaf; any split costs at least two leaves and its charge.
+
+It is exact: integers, as in the direct solver; the bound meets the tree, or the status says what ended the search. It
+costs more than the search in which every split is charged: the number of subproblems grows with the sets of groups that
+paths have paid for, two levels take O(p^2 (n + B^2 K)) for rows n, columns p and codes B, and depth 3 tries up to pB
+first cuts, depth 4 up to (pB)^2 pairs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from policytree.exceptions import InputError
+from policytree.solvers.clock import Clock
+from policytree.solvers.compilation import PAID_ONCE, load_kernels
+from policytree.solvers.fixed_point import to_fixed_point
+from policytree.solvers.kernels.layout import COUNTERS, FEASIBLE, INF, NODES, TWO
+from policytree.solvers.kernels.paid_pairs import solve_two
+from policytree.solvers.node import Node, Splits, new_control, occurring, prepare, refuse_memory, rows_of
+from policytree.solvers.scoring import finish, leaf_only
+from policytree.types import Problem, Progress, SearchLimits, Solution, Status
+
+MOST_DEPTH = 4
+LEAF: Splits = [(-1, 0)]
+
+
+def pays_once(problem: Problem) -> bool:
+    """Whether being paid for once makes a difference: some path could ask a priced group a second time."""
+    groups, costs = problem.feature_groups, problem.feature_costs
+    if groups is None or costs is None or (problem.max_depth is not None and problem.max_depth < 2):
+        return False
+    cuts = np.zeros(groups.max(initial=0) + 1)
+    priced = np.zeros(len(cuts), dtype=bool)
+    for column, bins in zip(problem.data.columns, problem.data.n_bins, strict=True):
+        cuts[groups[column.feature]] += bins - 1
+        priced[groups[column.feature]] |= costs[column.feature] > 0
+    return bool((priced & (cuts > 1)).any())
+
+
+def refuse_paid_once(problem: Problem, what: str) -> None:
+    """One sentence where trees are asked for in a way that charges every split."""
+    if pays_once(problem):
+        raise InputError(f"{what} charge every split; set repeated_features='charged'.")
+
+
+def solve_paid_once(problem: Problem, limits: SearchLimits | None = None) -> Solution:
+    """Find the best tree, with a proof, where groups of features are charged once on a path.
+
+    Parameters
+    ----------
+    problem : Problem
+        With ``feature_groups`` and ``feature_costs``.
+    limits : SearchLimits, optional
+        Threads are not used.
+
+    Raises
+    ------
+    InputError
+        If there is no limit of depth, one above 4, or one of leaves.
+    """
+    limits = limits or SearchLimits()
+    if problem.max_depth is None or problem.max_depth > MOST_DEPTH:
+        raise InputError(
+            f"repeated_features='free' needs a max_depth of at most {MOST_DEPTH}, got {problem.max_depth}: what was "
+            "paid for is part of every subproblem. Set max_depth, or repeated_features='charged'."
+        )
+    if problem.max_leaf_nodes is not None and problem.max_leaf_nodes < 2**problem.max_depth:
+        raise InputError(
+            "repeated_features='free' takes no max_leaf_nodes; leave it at None, or set repeated_features='charged'."
+        )
+    compile_seconds = load_kernels([(PAID_ONCE, "")])
+    refuse_memory(problem, limits)
+    clock = Clock(limits.time_limit, new_control(), limits.memory_limit)
+    leaves = min(problem.data.n_rows, 2**problem.max_depth)
+    fixed = to_fixed_point(problem.losses, problem.leaf_penalty, leaves, problem.feature_costs, problem.weights)
+    node = prepare(problem, fixed, merge=True, special=False)
+    leaf, _ = node.leaf()
+    if leaf >= FEASIBLE:
+        solution = leaf_only(problem, fixed, Status.INFEASIBLE, clock.seconds())
+    else:
+        search = _Search(problem, node, clock, limits.progress, fixed)
+        clock.watch(search.run)
+        status = Status.OPTIMAL if problem.data.exact else Status.OPTIMAL_GIVEN_GUESSES
+        if search.bound < search.best:
+            status = clock.status
+        gap = fixed.to_float(search.best - search.bound)
+        counters = {"merged_rows": node.n_rows, **dict(zip(COUNTERS, map(int, search.work), strict=True))}
+        solution = finish(problem, fixed, search.tree, gap, status, clock.seconds(), counters)
+    return replace(solution, compile_seconds=compile_seconds)
+
+
+class _Search:
+    """Depth first through columns and cuts; subproblems that were met before are remembered."""
+
+    def __init__(self, problem: Problem, node: Node, clock: Clock, progress, fixed):
+        self.node, self.clock, self.progress = node, clock, progress
+        self.to_float, self.base = fixed.to_float, float(problem.losses[:, 0].sum())
+        columns = problem.data.columns
+        self.owner = np.array([problem.feature_groups[c.feature] for c in columns], dtype=np.int64)
+        self.depth = int(problem.max_depth)
+        self.roots = [c.feature in (problem.root_features or ()) or problem.root_features is None for c in columns]
+        self.floors = np.minimum(node.losses, 0).min(axis=0, initial=0)  # of every row, relative to action 0
+        self.monotone = len(node.rules.minima) == 0
+        self.penalty = node.penalty
+        leaf, floor = node.leaf()
+        self.best, self.tree = leaf + self.penalty, LEAF
+        self.bound = min(self.best, floor + 2 * self.penalty)
+        self.solved: dict[tuple, tuple[int, Splits | None]] = {}
+        self.work = np.zeros(len(COUNTERS), dtype=np.int64)
+
+    def run(self) -> None:
+        """Search until the bound meets the tree or a limit strikes."""
+        rows = np.arange(self.node.n_rows)
+        for depth in range(min(self.depth, 2), self.depth + 1):  # shallower trees are incumbents
+            value, tree = self._solve(rows, depth, frozenset(), self.best, True)
+            if value < self.best and tree is not None:
+                self.best, self.tree = value, tree
+            if self.clock.stopped:
+                return
+            self._report(depth)
+        self.bound = self.best
+
+    def _report(self, depth: int) -> None:
+        if self.progress is not None:
+            low, best = (self.base + self.to_float(v) for v in (self.bound, self.best))
+            self.progress(Progress(self.clock.seconds(), best, low, depth / (self.depth + 1), int(self.work[NODES])))
+
+    def _solve(self, rows, depth: int, paid: frozenset, budget: int, root: bool = False) -> tuple[int, Splits | None]:
+        """The best value and its tree; or, without a tree, a lower bound that is at least the budget.
+
+        When the search was stopped, the best tree so far.
+        """
+        keys = self.node.keys[:, rows].sum(axis=1)
+        name = (int(keys[0]), int(keys[1]), depth, paid)
+        known = None if root else self.solved.get(name)
+        if known is not None and (known[1] is not None or known[0] >= budget):
+            return known
+        self.work[NODES] += 1
+        found = self._search(rows, depth, paid, budget, root)
+        if not root and not self.clock.stopped:
+            self.solved[name] = found
+        return found
+
+    def _search(self, rows, depth: int, paid: frozenset, budget: int, root: bool) -> tuple[int, Splits | None]:
+        part = rows_of(self.node, rows)
+        leaf, floor = part.leaf()
+        best, tree = (leaf + self.penalty, LEAF) if leaf < FEASIBLE else (INF, None)
+        if depth == 0 or best <= floor + 2 * self.penalty:
+            return best, tree
+        if floor + self.penalty >= budget:
+            return floor + self.penalty, None
+        packed, columns, codes = occurring(part)
+        if not len(columns):
+            return best, tree
+        if root and not all(self.roots):
+            order = columns  # two levels are solved below the first split
+        else:
+            value, splits, firsts = self._two_levels(packed, columns, codes, min(depth, 2), paid)
+            if value < best:
+                best, tree = value, splits
+            if depth <= 2:
+                return best, tree
+            order = columns[np.argsort(firsts, kind="stable")]
+        return _Cuts(self, part, rows, depth, paid, min(best, budget), best, tree).run(order, root)
+
+    def _two_levels(self, packed: Node, columns, codes, depth: int, paid: frozenset):
+        """The best tree of depth one or two in the problem's columns and cuts, and the value of every first split."""
+        self.work[TWO] += 1
+        owner = self.owner[columns]
+        firsts, found = np.empty(len(columns), np.int64), np.empty(6, np.int64)
+        free = np.isin(owner, list(paid))
+        value = int(solve_two(packed.rows, packed.rules, free, owner, depth, firsts, found))
+        offset = packed.rows.offset
+        pairs = [
+            (int(columns[f]), int(codes[offset[f] + t])) if f >= 0 else (-1, 0) for f, t in found.reshape(3, 2).tolist()
+        ]
+        splits = LEAF
+        if pairs[0][0] >= 0:
+            splits = [pairs[0]]
+            for second in pairs[1:]:
+                splits += [second] if second[0] < 0 else [second, *LEAF, *LEAF]
+        return (value, splits, firsts) if value < FEASIBLE else (INF, None, firsts)
+
+
+class _Cuts:
+    """All first splits of one node, column after column."""
+
+    def __init__(self, search: _Search, part: Node, rows, depth: int, paid: frozenset, limit: int, best: int, tree):
+        self.search, self.part, self.rows = search, part, rows
+        self.depth, self.paid = depth, paid
+        self.limit = limit  # what a tree must cost less than
+        self.best, self.tree = best, tree
+        self.floors = search.floors[rows]
+
+    def run(self, columns, root: bool) -> tuple[int, Splits | None]:
+        """Try the columns in this order."""
+        for column in map(int, columns):
+            if root and not self.search.roots[column]:
+                continue
+            self._column(column)
+            if self.search.clock.stopped:
+                return self.best, self.tree
+        return (self.best, self.tree) if self.best <= self.limit else (self.limit, None)
+
+    def _column(self, column: int) -> None:
+        """Bisect the cuts of a column."""
+        code = self.part.codes[column]
+        cuts = np.unique(code)[:-1].astype(np.int64)
+        owner = int(self.search.owner[column])
+        self.price = 0 if owner in self.paid else self.part.paid(column)
+        self.below = self.paid | {owner}
+        by_code = np.zeros(int(code.max()) + 1, dtype=np.int64)
+        np.add.at(by_code, code, self.floors)
+        floor_left = np.cumsum(by_code)[cuts]
+        floor_right = self.floors.sum() - floor_left
+        stack = [(0, len(cuts) - 1, 0, 0)]  # cuts, and what the sides cost at least beyond their floors
+        while stack and not self.search.clock.stopped:
+            first, last, low, high = stack.pop()
+            if first > last:
+                continue
+            low, high = max(low, self.search.penalty), max(high, self.search.penalty)
+            if self.price + low + high + int(self.floors.sum()) >= self.limit:
+                continue
+            middle = (first + last) // 2
+            floors = int(floor_left[middle]), int(floor_right[middle])
+            left, right = self._cut(column, int(cuts[middle]), code, floors, low, high)
+            if not self.search.monotone:
+                left, right = low, high
+            stack += [(middle + 1, last, left, high), (first, middle - 1, low, right)]
+
+    def _cut(self, column: int, cut: int, code, floors: tuple[int, int], low: int, high: int) -> tuple[int, int]:
+        """Solve both sides of a cut; returns what they cost at least beyond their floors."""
+        search, depth = self.search, self.depth - 1
+        left = code <= cut
+        budget = self.limit - self.price - high - floors[1]
+        a, first = search._solve(self.rows[left], depth, self.below, budget)
+        at_least = max(low, a - floors[0])
+        if first is None or a >= budget:
+            return at_least, high
+        b, second = search._solve(self.rows[~left], depth, self.below, self.limit - self.price - a)
+        value = self.price + a + b
+        if second is not None and value < self.limit:
+            self.best = self.limit = value
+            self.tree = [(column, cut), *first, *second]
+        return at_least, max(high, b - floors[1])
