@@ -10,6 +10,9 @@ from contextlib import ExitStack
 
 import numpy as np
 
+from policytree.solvers.born_again.kernels import blocks, layers, values
+from policytree.solvers.born_again.kernels import cells as born_again_cells
+from policytree.solvers.born_again.kernels import trees as born_again_trees
 from policytree.solvers.kernels import (
     block_search,
     block_sums,
@@ -51,6 +54,10 @@ ROW_SET_KERNELS = [(SET_TABLE, ""), (ROW_SETS, "lists"), (ROW_SETS, "bits")]
 
 ROW_PRICES = (
     box_pricing.price_boxes, price_fitting.rows_of_box, price_fitting.forget_idle, price_fitting.project,
+)  # fmt: skip
+BORN_AGAIN = (
+    born_again_cells.classify_cells, born_again_cells.cut_matters, blocks.find_blocks, blocks.rehash,
+    values.least_depths, values.least_leaves, layers.fill_layers, born_again_trees.read_tree,
 )  # fmt: skip
 ONE_FEATURE = (merging.add_columns, intervals.add_leaf)
 
@@ -114,8 +121,8 @@ def needed_kernels(problem: Problem, block_kind: np.dtype | None) -> Needed:
 def all_kernels() -> Needed:
     """Kernels of every kind of problem."""
     tables = [(TWO_LEVELS + DEEPER, kind) for kind in (PLAIN, SPECIAL)]
-    blocks = [(PAIRS + PAIRS_DEEP, kind) for kind in BLOCKS]
-    return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, *ROW_SET_KERNELS, (ROW_PRICES + ONE_FEATURE, "")]
+    pairs = [(PAIRS + PAIRS_DEEP, kind) for kind in BLOCKS]
+    return [(ALWAYS, ""), *tables, (LONG, ""), *pairs, *ROW_SET_KERNELS, (ROW_PRICES + ONE_FEATURE + BORN_AGAIN, "")]
 
 
 def kernel_folder() -> str | None:

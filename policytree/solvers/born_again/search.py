@@ -11,7 +11,7 @@ from policytree.solvers.born_again.kernels.layout import NO_LEAVES, Blocks, Laye
 from policytree.solvers.born_again.kernels.trees import BOTH, DEPTH, FULL, LEAVES, Values, read_tree
 from policytree.solvers.born_again.kernels.values import least_depths, least_leaves
 from policytree.solvers.born_again.kernels.vectors import LANES
-from policytree.solvers.born_again.regions import Discovery, Space, make_space
+from policytree.solvers.born_again.regions import Discovery, Space, count_boxes, make_space
 from policytree.solvers.clock import Clock
 from policytree.types import Status
 
@@ -51,14 +51,14 @@ class GridSearch:
     objective : {"depth", "leaves", "depth_then_leaves"}
     clock : Clock
         Its flag stops the search; its memory limit is asked before large arrays are made.
-    report : callable, optional
-        Called with a share of the work that is done, 0 to 1.
+    most_boxes : float
+        Grids with more boxes are not searched.
     """
 
-    def __init__(self, classes: np.ndarray, objective: str, clock: Clock, report=None):
-        self.objective, self.clock = OBJECTIVES[objective], clock
-        self.report = report or (lambda share: None)
+    def __init__(self, classes: np.ndarray, objective: str, clock: Clock, most_boxes: float = np.inf):
+        self.objective, self.clock, self.most_boxes = OBJECTIVES[objective], clock, most_boxes
         self.classes = classes
+        self._batches, self._state, self._phase = 1, np.zeros(1, np.int64), 0
         self.cuts = sum(n - 1 for n in classes.shape)
         self.depth, self.leaves = int(np.ceil(np.log2(self.cuts + 1))), self.cuts + 1  # bounds
         self.boxes = self.n_blocks = 0
@@ -68,14 +68,25 @@ class GridSearch:
         nodes = self._search()
         return Found(nodes, self.depth, self.leaves, self.n_blocks, self.boxes)
 
+    @property
+    def counts_leaves(self) -> bool:
+        """Whether leaves are what is wanted; else depth."""
+        return self.objective == LEAVES
+
+    def share(self) -> float:
+        """How much of the work is done, roughly; may be asked while the search runs in another thread."""
+        phases = {DEPTH: 2, LEAVES: 2, BOTH: 4}[self.objective]
+        return min(1.0, (self._phase + int(self._state[0]) / self._batches) / phases)
+
     def _search(self) -> np.ndarray | None:
+        if count_boxes(self.classes.shape) > self.most_boxes:
+            return None
         space = make_space(self.classes)
         discovery = Discovery(space)
         if not discovery.run(self.clock.flag, self._fits):
             return None
         blocks, order = discovery.found()
         self.n_blocks, self.boxes = len(blocks.lo), len(blocks.lo) * space.core_boxes
-        self.report(0.1)
         job = _Job(space, blocks, order)
         values = self._values(job)
         return None if values is None else _read(job, values, self.depth)
@@ -115,6 +126,7 @@ class GridSearch:
         if not self._fits(M * (n + LANES) * size):
             return None
         values, lanes, state = np.empty(n * M, dtype), np.empty(M * LANES, dtype), np.zeros(1 + LANES, np.int64)
+        self._begin(job, state)
         kernel(job.blocks, job.space.core, job.order, values, lanes, state, self.clock.flag)
         if not self.clock.stopped:
             return values
@@ -127,6 +139,11 @@ class GridSearch:
                 self.leaves = max(self.leaves, most)
         return None
 
+    def _begin(self, job: _Job, state: np.ndarray) -> None:
+        """Another pass over all blocks."""
+        self._batches, self._state = len(job.order.batches), state
+        self._phase += 1
+
     def _layers(self, job: _Job, leaves: np.ndarray) -> Layers | None:
         M, n, D = job.space.core.classes.shape[1], len(job.blocks.lo), self.depth
         widths = np.searchsorted(job.space.core_splits, np.arange(D + 1), side="right")
@@ -137,6 +154,7 @@ class GridSearch:
         pool = np.empty(int(ends[slack].sum()) + M, np.uint16)
         layers = Layers(D, widths, np.empty((n, D + 1), np.int64), pool)
         work, state = np.empty(3 * LANES * M + 2 * LANES, np.uint16), np.zeros(2 + 2 * LANES, np.int64)
+        self._begin(job, state)
         fill_layers(job.blocks, job.space.core, job.order, layers, leaves, work, state, self.clock.flag)
         return None if self.clock.stopped else layers
 
