@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -22,6 +22,7 @@ from policytree.estimators.inputs import (
     node_means,
 )
 from policytree.estimators.search import Job, check_search_arguments, chosen_solver, make_guesses, search
+from policytree.estimators.views import TreeViews
 from policytree.exceptions import InputError, SearchWarning
 from policytree.solvers import draws, time_estimate
 from policytree.solvers.estimate import LONG, in_words
@@ -31,10 +32,8 @@ from policytree.unseen import warn_of_unseen
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-    from policytree.plotting import PolicyTreeDisplay
 
-
-class TreeEstimator(SearchArguments):
+class TreeEstimator(TreeViews, SearchArguments):
     """What all estimators of one tree share: tables in, the search, the fitted tree's views."""
 
     def _table(self, X, *, reset: bool) -> np.ndarray:
@@ -174,56 +173,6 @@ class TreeEstimator(SearchArguments):
         """Sparse indicator matrix (n, node_count) of the nodes that every row passes."""
         check_is_fitted(self)
         return self.tree_.decision_path(self._table(X, reset=False))
-
-    def get_depth(self) -> int:
-        """Largest number of splits on a path of the fitted tree."""
-        check_is_fitted(self)
-        return self.tree_.max_depth
-
-    def get_n_leaves(self) -> int:
-        """Return the number of leaves of the fitted tree."""
-        check_is_fitted(self)
-        return self.tree_.n_leaves
-
-    def get_used_features(self) -> list[str]:
-        """Return the names of the features that the fitted tree splits on, in the order of the columns."""
-        check_is_fitted(self)
-        return [self.tree_.features[j].name for j in self.tree_.used_features]
-
-    def export_text(self, **options: Any) -> str:
-        """Return the tree as indented text; options as in :func:`policytree.export.export_text`."""
-        from policytree.export import export_text
-
-        check_is_fitted(self)
-        return export_text(self.tree_, **options)
-
-    def export_graphviz(self, **options: Any) -> str:
-        """Return the tree in the DOT language; options as in :func:`policytree.export.export_graphviz`."""
-        from policytree.export import export_graphviz
-
-        check_is_fitted(self)
-        return export_graphviz(self.tree_, **options)
-
-    def to_dict(self) -> dict:
-        """Return the tree as plain Python values that JSON can hold."""
-        from policytree.serialization import to_dict
-
-        check_is_fitted(self)
-        return to_dict(self.tree_)
-
-    def to_json(self) -> str:
-        """Return the tree as JSON; :func:`policytree.serialization.from_json` reads it."""
-        from policytree.serialization import to_json
-
-        check_is_fitted(self)
-        return to_json(self.tree_)
-
-    def plot(self, ax: Any = None, **options: Any) -> PolicyTreeDisplay:
-        """Draw the tree with matplotlib; options as in :func:`policytree.plot_tree`."""
-        from policytree.plotting import plot_tree
-
-        check_is_fitted(self)
-        return plot_tree(self, ax=ax, **options)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -21,7 +21,8 @@ class Grid:
     ----------
     ensemble : TreeEnsemble
     thresholds : list of ndarray
-        Of every feature, ascending; cell c of a feature lies above ``thresholds[c - 1]`` and not above ``thresholds[c]``.
+        Of every feature, ascending; cell c of a feature lies above ``thresholds[c - 1]`` and not above
+        ``thresholds[c]``.
     offset : ndarray of shape (p,), int64
         Where a feature's cells begin among the rows of ``reach``.
     reach : ndarray of shape (cells of all features, trees, words), int64

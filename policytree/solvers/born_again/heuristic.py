@@ -1,7 +1,7 @@
 """Faithful trees for ensembles that are too large for an exact search.
 
-The space is split until a region is small enough to be solved exactly. A region's class is never guessed: it is a leaf only
-if bounds of the scores show one class, or if all its cells have it.
+The space is split until a region is small enough to be solved exactly. A region's class is never guessed: it is a leaf
+only if bounds of the scores show one class, or if all its cells have it.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def grow(grid: Grid, objective: str, clock: Clock, budget: float, exact: bool = 
         cells, parent, side = todo.pop()
         if clock.status.name == "INTERRUPTED" or (clock.time_limit is not None and clock.seconds() > 2 * budget):
             raise InputError(
-                f"No faithful tree was complete after {clock.seconds():.0f} s ({len(tree.nodes):,} nodes so far); raise "
-                "time_limit, or use an ensemble of fewer or smaller trees."
+                f"No faithful tree was complete after {clock.seconds():.0f} s ({len(tree.nodes):,} nodes so far); "
+                "raise time_limit, or use an ensemble of fewer or smaller trees."
             )
         node = len(tree.nodes)
         if parent >= 0:

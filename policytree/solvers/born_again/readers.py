@@ -1,7 +1,7 @@
 """Fitted scikit-learn ensembles as arrays.
 
-A tree of scikit-learn compares ``float32(x) <= threshold``. Rounding never reverses an order, so that for every threshold
-there is a largest float64 number that goes left: the threshold for numbers that are not rounded.
+A tree of scikit-learn compares ``float32(x) <= threshold``. Rounding never reverses an order, so that for every
+threshold there is a largest float64 number that goes left: the threshold for numbers that are not rounded.
 """
 
 from __future__ import annotations
@@ -200,7 +200,9 @@ def _compare(read: TreeEnsemble, model: Any) -> None:
     X = np.zeros((PROBES, read.n_features))
     for j, thresholds in enumerate(read.thresholds()):
         if len(thresholds):
-            near = np.concatenate([thresholds, np.nextafter(thresholds, np.inf), thresholds + 1.0, thresholds[:1] - 1.0])
+            near = np.concatenate(
+                [thresholds, np.nextafter(thresholds, np.inf), thresholds + 1.0, thresholds[:1] - 1.0]
+            )
             X[:, j] = rng.choice(near, PROBES)
     table = X
     if read.named:

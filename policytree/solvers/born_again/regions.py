@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -12,8 +13,9 @@ from policytree.solvers.born_again.kernels.layout import CHILDREN, FOUND, MIXED,
 from policytree.solvers.born_again.kernels.vectors import LANES
 
 ROWS = 1 << 21  # of the table of live cuts at most
-# Boxes of the core at most, by the number of all boxes: large ones save work, but a small problem does not pay for them.
-CORE = ((1e5, 128), (2e6, 256), (3e7, 1100), (np.inf, 3000))
+# Boxes of the core at most, by the number of all boxes: large ones save work, but a small problem does not pay for
+# them.
+CORE = ((1e5, 128), (5e5, 256), (1e6, 512), (3e7, 1100), (np.inf, 3000))
 FIRST_BLOCKS, FIRST_SLOTS = 1 << 12, 1 << 13
 
 
@@ -245,7 +247,7 @@ def _ordered(cuts: np.ndarray) -> Order:
     """Blocks by their number of cuts, in batches of as many."""
     sizes = np.bincount(cuts)
     ends = np.concatenate([[0], np.cumsum(sizes)])
-    batches = [np.arange(a, b, LANES) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    batches = [np.arange(a, b, LANES) for a, b in pairwise(ends)]
     return Order(np.argsort(cuts, kind="stable").astype(np.int32), np.concatenate([*batches, ends[-1:]]))
 
 

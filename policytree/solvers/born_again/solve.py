@@ -1,23 +1,24 @@
 """Born-again trees: the smallest single tree that predicts what an ensemble predicts, everywhere.
 
-Definitions (Vidal and Schiffer, "Born-again tree ensembles", ICML 2020). A tree is *faithful* if it predicts the ensemble's
-class at every point of the space, whether or not there is data. The thresholds of the ensemble cut the space into a grid of
-cells, each of one class: a tree is faithful if and only if it is so on every cell. Wanted is the faithful tree of
+Definitions (Vidal and Schiffer, "Born-again tree ensembles", ICML 2020). A tree is *faithful* if it predicts the
+ensemble's class at every point of the space, whether or not there is data. The thresholds of the ensemble cut the space
+into a grid of cells, each of one class: a tree is faithful if and only if it is so on every cell. Wanted is the
+faithful tree of
 
     "depth"              least depth (D);
     "leaves"             fewest leaves (L);
     "depth_then_leaves"  fewest leaves among the trees of least depth (DL).
 
-Why the tree is optimal. Thresholds between those of the ensemble separate no cells, so trees on the grid's cuts are enough.
-The best tree on a box of cells is one leaf if the box has one class, and otherwise some first split with best trees on both
-sides: the values of ``kernels/values.py`` and ``kernels/layers.py`` are minima over all first splits, from small boxes to
-the whole space. Left out are only cuts beside which no class changes anywhere in the box; a split there can be replaced by
-either of its sides, which is no deeper and no larger. A search that ends with the status OPTIMAL has looked at all boxes
-that matter.
+Why the tree is optimal. Thresholds between those of the ensemble separate no cells, so trees on the grid's cuts are
+enough. The best tree on a box of cells is one leaf if the box has one class, and otherwise some first split with best
+trees on both sides: the values of ``kernels/values.py`` and ``kernels/layers.py`` are minima over all first splits,
+from small boxes to the whole space. Left out are only cuts beside which no class changes anywhere in the box; a split
+there can be replaced by either of its sides, which is no deeper and no larger. A search that ends with the status
+OPTIMAL has looked at all boxes that matter.
 
-What a stopped search proves. A faithful tree of the whole space is one of every box too. So a box needs no more depth, and
-no more leaves, than the whole: the largest value found so far is a lower bound. So is one leaf more than there are cuts that
-matter, for each of these is split on somewhere.
+What a stopped search proves. A faithful tree of the whole space is one of every box too. So a box needs no more depth,
+and no more leaves, than the whole: the largest value found so far is a lower bound. So is one leaf more than there are
+cuts that matter, for each of these is split on somewhere.
 """
 
 from __future__ import annotations
@@ -183,7 +184,7 @@ class _Search:
         self.counters["regions"] = grown.regions
 
 
-class _reports:  # noqa: N801  a context manager
+class _reports:
     """Tells a progress display how far a search is, from a thread of its own."""
 
     def __init__(self, progress: Callable[[Progress], None] | None, clock: Clock, search: GridSearch):

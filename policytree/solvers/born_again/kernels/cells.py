@@ -1,7 +1,7 @@
 """The class of every cell, as the ensemble predicts it.
 
-For every feature and cell of it, a word of bits says which leaves of a tree can be reached: bits of all features together
-leave one leaf. Scores are summed in the order in which the ensemble sums them, so that rounding is the same.
+For every feature and cell of it, a word of bits says which leaves of a tree can be reached: bits of all features
+together leave one leaf. Scores are summed in the order in which the ensemble sums them, so that rounding is the same.
 
 Cost: for each cell one word and K numbers for each tree; the words of all features but the last are shared by a row.
 Symbols: p features, T trees, W words of a tree, K scores.
@@ -17,7 +17,6 @@ from policytree.solvers.born_again.kernels.layout import STOP, bytes_1d, i8, lon
 from policytree.solvers.kernels.compiling import kernel
 
 LARGEST, NONNEGATIVE, POSITIVE = 0, 1, 2  # which class scores decide for: of the largest; 1 if the only one is so
-STEPS = 4096  # cells between looks at the flag, at most
 
 
 class Scores(NamedTuple):
@@ -86,13 +85,16 @@ def classify_cells(scores, classes, shared, index, sums, flag):
             group = 0
             for t in range(T):
                 leaf = scores.first_leaf[t]
-                for w in range(W):
+                w = 0
+                x = reach[row, t, 0]
+                if last > 0:
+                    x &= shared[last - 1, t, 0]
+                while x == 0:
+                    w += 1
                     x = reach[row, t, w]
                     if last > 0:
                         x &= shared[last - 1, t, w]
-                    if x != 0:
-                        leaf += 64 * w + lowest_bit(x)
-                        break
+                leaf += 64 * w + lowest_bit(x)
                 for k in range(K):
                     sums[0, k] += scores.values[leaf, k]
                 if t + 1 == scores.ends[group] and t + 1 < T:

@@ -4,9 +4,9 @@
     leaves(box, r) = least over cuts of leaves(left, r - 1) + leaves(right, r - 1)
 
 which is least over all trees of depth r at most: first split, then trees of depth r - 1 at most on its sides. A tree of
-depth D of the whole space meets a box with r <= D - s left, s being the number of splits that lead there at least: those
-of the frame as the blocks were found, and one for every side of a box of the core that is not a side of the whole core.
-Nothing else is computed. Boxes of the core come by that number, so that what a layer needs is the first part of a
+depth D of the whole space meets a box with r <= D - s left, s being the number of splits that lead there at least:
+those of the frame as the blocks were found, and one for every side of a box of the core that is not a side of the whole
+core. Nothing else is computed. Boxes of the core come by that number, so that what a layer needs is the first part of a
 vector. Layers are not stored where no box has a tree yet, nor from where on all boxes reach their least leaves.
 
 Cost: for each layer as in values.py, for the boxes that matter.

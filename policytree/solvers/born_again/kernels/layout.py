@@ -1,16 +1,16 @@
 """What the kernels of born-again trees share: the tuples that travel together, and the words used for them.
 
-    cell       a product of intervals between neighbouring thresholds, one of every feature; the ensemble gives it one class
+    cell       a product of intervals between neighbouring thresholds, one of every feature: it has one class
     box        a product of ranges of cells: feature j from lo[j] to hi[j], both included
     cut (j, t) lies between the cells t and t + 1 of feature j
     core       a few features with few cells: every box of theirs has its place in one vector of M numbers
     frame      the other features
     block      a box of the frame, together with all boxes of the core: a vector of M values
-    live       a cut of the frame is live in a block if some pair of cells on either side of it there, equal but for that
-               cut, has different classes. Only live cuts need be split on.
+    live       a cut of the frame is live in a block if some pair of cells on either side of it there, equal but for
+               that cut, has different classes. Only live cuts need be split on.
 
-Blocks are trimmed: what lies beyond the first and last live cut of a feature is cut off, since the slab beside it has the
-same classes. So few different blocks are left of the many boxes of the frame.
+Blocks are trimmed: what lies beyond the first and last live cut of a feature is cut off, since the slab beside it has
+the same classes. So few different blocks are left of the many boxes of the frame.
 
 Symbols in the bodies of kernels: q features of the frame, W words of 64 cuts, M boxes of the core.
 """

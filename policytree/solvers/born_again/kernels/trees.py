@@ -60,8 +60,8 @@ def joint_value(values, left, right, r):
 def read_tree(frame, blocks, core, values, depth, nodes, stack, best):
     """Number of nodes of the tree of the whole space, or FULL if the arrays are.
 
-    nodes : (most, 5), in preorder: feature (of the frame first, then of the core; -1 in leaves), cut, left, right, class.
-    stack : (most, 5), best : (6), work space.
+    nodes : (most, 5), in preorder: feature (of the frame first, then of the core; -1 in leaves), cut, left, right,
+    class. stack : (most, 5), best : (6), work space.
     """
     q = len(frame.cells)
     count, top = 0, 1

@@ -1,17 +1,17 @@
 """Least depth and least leaves of every box of every block, from small boxes to large ones.
 
-A box whose cells have one class is a leaf. Any other is split, at a live cut of the frame into the same box of the core in
-two smaller blocks, or at a cut of the core into two smaller boxes of the same block:
+A box whose cells have one class is a leaf. Any other is split, at a live cut of the frame into the same box of the core
+in two smaller blocks, or at a cut of the core into two smaller boxes of the same block:
 
     depth(box)  = 1 + least over cuts of max(depth(left), depth(right))
     leaves(box) =     least over cuts of leaves(left) + leaves(right)
 
-Both are least over all trees: a tree on a box is a first split and two trees on its sides, and a split at a dead cut can be
-left out. Blocks come by their number of cuts, so that sides come before what is split. Blocks with as many cuts do not
-need each other: the splits of the core, which are short, are made in ``LANES`` of them at once.
+Both are least over all trees: a tree on a box is a first split and two trees on its sides, and a split at a dead cut
+can be left out. Blocks come by their number of cuts, so that sides come before what is split. Blocks with as many cuts
+do not need each other: the splits of the core, which are short, are made in ``LANES`` of them at once.
 
-Cost: for each block 2 M numbers for each live cut of the frame, and one for each split of a box of the core, in vectors.
-Symbols: see layout.py; M is filled up to a multiple of LANES.
+Cost: for each block 2 M numbers for each live cut of the frame, and one for each split of a box of the core, in
+vectors. Symbols: see layout.py; M is filled up to a multiple of LANES.
 """
 
 import numpy as np
