@@ -79,9 +79,7 @@ def check_faithfulness(
 
 
 def _edges(tree: Tree, ensemble: TreeEnsemble, j: int) -> np.ndarray:
-    """One point in every cell of a feature: the thresholds themselves, which are the last points on their left, and one
-    beyond the last.
-    """
+    """The last point of every cell of a feature: its thresholds, and a point beyond the last one."""
     found = [tree.threshold[tree.feature == j]]
     found += [each.threshold[each.feature == j] for each in ensemble.trees]
     thresholds = np.unique(np.concatenate(found))

@@ -10,6 +10,7 @@ from policytree.solvers.born_again.ensembles import LARGEST, LEAF, NONNEGATIVE, 
 from policytree.solvers.born_again.kernels import cells as codes
 from policytree.solvers.born_again.kernels.cells import Scores, classify_cells, cut_matters
 
+ROW = 512  # cells of the last features that are gone through together, at most
 _DECISIONS = {LARGEST: codes.LARGEST, NONNEGATIVE: codes.NONNEGATIVE}
 
 
@@ -51,18 +52,20 @@ class Grid:
 
     def classes(self, cells: list[np.ndarray], flag: np.ndarray | None = None) -> np.ndarray:
         """Class of every cell of a sub-grid, given its cells of every feature; uint8."""
-        shape = np.array([len(each) for each in cells], dtype=np.int64)
-        rows = np.concatenate([start + each for start, each in zip(self.offset, cells, strict=True)])
-        reach = np.ascontiguousarray(self.reach[rows])
-        T, W, K = reach.shape[1], reach.shape[2], self.values.shape[1]
+        shape = [len(each) for each in cells]
+        parts = [self.reach[start + each] for start, each in zip(self.offset, cells, strict=True)]
+        while len(parts) > 1 and len(parts[-2]) * len(parts[-1]) <= ROW:  # the last features become one
+            last = parts.pop()
+            parts[-1] = (parts[-1][:, None] & last).reshape(-1, *last.shape[1:])
+        reach, rows = np.concatenate(parts), np.array([len(part) for part in parts])
+        p, T, W, K = len(parts), reach.shape[1], reach.shape[2], self.values.shape[1]
         scores = Scores(
-            shape, np.concatenate([[0], np.cumsum(shape)[:-1]]), reach, self.first_leaf, self.values,
+            rows, np.concatenate([[0], np.cumsum(rows)[:-1]]), reach, self.first_leaf, self.values,
             np.array(self.ensemble.ends, np.int64), self.ensemble.base, float(self.ensemble.divisor),
             _DECISIONS.get(self.ensemble.decision, codes.POSITIVE),
         )  # fmt: skip
         out = np.empty(int(np.prod(shape)), dtype=np.uint8)
-        p = len(shape)
-        work = np.empty((p, T, W), np.int64), np.empty((1, p), np.int64), np.empty((2, K))
+        work = np.empty((p, T, W), np.int64), np.empty(p, np.int64), np.empty((2, rows[-1], K))
         classify_cells(scores, out, *work, np.zeros(1, np.int64) if flag is None else flag)
         return out.reshape(shape)
 

@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from policytree.solvers.born_again.kernels.layout import STOP, bytes_1d, i8, long_1d, long_2d, long_3d, real_1d, real_2d
+from policytree.solvers.born_again.kernels.layout import STOP, bytes_1d, i8, long_1d, long_3d, real_1d, real_2d, real_3d
 from policytree.solvers.kernels.compiling import kernel
 
 LARGEST, NONNEGATIVE, POSITIVE = 0, 1, 2  # which class scores decide for: of the largest; 1 if the only one is so
@@ -46,72 +46,79 @@ def lowest_bit(typingctx, word):
 @kernel
 def decide(total, divisor, decision):
     """The class that scores decide for; the first of several that are largest."""
-    for k in range(len(total)):
-        total[k] = total[k] / divisor
+    first = total[0] / divisor
     if decision == NONNEGATIVE:
-        return 1 if total[0] >= 0 else 0
+        return 1 if first >= 0 else 0
     if decision == POSITIVE:
-        return 1 if total[0] > 0 else 0
+        return 1 if first > 0 else 0
     best = 0
     for k in range(1, len(total)):
-        if total[k] > total[best]:
+        other = total[k] / divisor
+        if other > first:
+            first = other
             best = k
     return best
 
 
-@kernel(takes=(Scores, bytes_1d, long_3d, long_2d, real_2d, long_1d))
+@kernel
+def leaf_of(reach, row, t, shared, last):
+    """Number of the leaf that a cell reaches, among those of its tree: the one bit that all features leave."""
+    w = 0
+    while True:
+        x = reach[row, t, w]
+        if last > 0:
+            x &= shared[last - 1, t, w]
+        if x != 0:
+            return 64 * w + lowest_bit(x)
+        w += 1
+
+
+@kernel(takes=(Scores, bytes_1d, long_3d, long_1d, real_3d, long_1d))
 def classify_cells(scores, classes, shared, index, sums, flag):
     """Classes of all cells, last feature fastest.
 
-    shared : (p, T, W), index : (1, p), sums : (2, K) work space.
+    shared : (p, T, W), index : (p,), sums : (2, cells of the last feature, K) work space: partial and whole sums.
     """
-    cells, offset, reach = scores.cells, scores.offset, scores.reach
-    p, T, W, K = len(cells), reach.shape[1], reach.shape[2], scores.values.shape[1]
+    cells, offset, reach, values = scores.cells, scores.offset, scores.reach, scores.values
+    p, T, W, K = len(cells), reach.shape[1], reach.shape[2], values.shape[1]
     last, at, fresh = p - 1, 0, 0
+    n, begin = cells[last], offset[last]
+    part, total = sums[0], sums[1]
     for j in range(p):
-        index[0, j] = 0
+        index[j] = 0
     while flag[STOP] == 0:
         for j in range(fresh, last):  # words of the features that changed, and after them
-            row = offset[j] + index[0, j]
+            row = offset[j] + index[j]
             for t in range(T):
                 for w in range(W):
                     x = reach[row, t, w]
                     shared[j, t, w] = x if j == 0 else x & shared[j - 1, t, w]
-        for c in range(cells[last]):
-            row = offset[last] + c
+        for c in range(n):
             for k in range(K):
-                sums[0, k] = scores.base[k]
-                sums[1, k] = 0.0
-            group = 0
-            for t in range(T):
-                leaf = scores.first_leaf[t]
-                w = 0
-                x = reach[row, t, 0]
-                if last > 0:
-                    x &= shared[last - 1, t, 0]
-                while x == 0:
-                    w += 1
-                    x = reach[row, t, w]
-                    if last > 0:
-                        x &= shared[last - 1, t, w]
-                leaf += 64 * w + lowest_bit(x)
+                part[c, k] = scores.base[k]
+                total[c, k] = 0.0
+        group = 0
+        for t in range(T):
+            first = scores.first_leaf[t]
+            for c in range(n):
+                leaf = first + leaf_of(reach, begin + c, t, shared, last)
                 for k in range(K):
-                    sums[0, k] += scores.values[leaf, k]
-                if t + 1 == scores.ends[group] and t + 1 < T:
-                    group += 1
+                    part[c, k] += values[leaf, k]
+            if t + 1 == scores.ends[group]:
+                group += 1
+                for c in range(n):
                     for k in range(K):
-                        sums[1, k] += sums[0, k]
-                        sums[0, k] = 0.0
-            for k in range(K):
-                sums[1, k] += sums[0, k]
-            classes[at] = decide(sums[1], scores.divisor, scores.decision)
-            at += 1
+                        total[c, k] += part[c, k]
+                        part[c, k] = 0.0
+        for c in range(n):
+            classes[at + c] = decide(total[c], scores.divisor, scores.decision)
+        at += n
         fresh = last - 1
         while fresh >= 0:
-            index[0, fresh] += 1
-            if index[0, fresh] < cells[fresh]:
+            index[fresh] += 1
+            if index[fresh] < cells[fresh]:
                 break
-            index[0, fresh] = 0
+            index[fresh] = 0
             fresh -= 1
         if fresh < 0:
             return

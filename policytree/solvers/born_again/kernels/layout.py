@@ -24,7 +24,7 @@ bytes_1d, bytes_2d = types.uint8[::1], types.uint8[:, ::1]
 short_1d, short_2d = types.uint16[::1], types.uint16[:, ::1]
 int_1d, int_2d = types.int32[::1], types.int32[:, ::1]
 long_1d, long_2d, long_3d = types.int64[::1], types.int64[:, ::1], types.int64[:, :, ::1]
-real_1d, real_2d = types.float64[::1], types.float64[:, ::1]
+real_1d, real_2d, real_3d = types.float64[::1], types.float64[:, ::1], types.float64[:, :, ::1]
 
 MIXED = 255  # in tables of classes: more than one
 NO_DEPTH = 250  # depth of a box that is not solved yet
