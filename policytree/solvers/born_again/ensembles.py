@@ -74,6 +74,8 @@ class TreeEnsemble:
         The sum is divided by it.
     decision : {"largest", "nonnegative", "positive"}
         The class of the largest score, the first of several; or the second class if the only score is >= 0, or > 0.
+    additive : bool
+        Whether a tree alone says nothing about classes, as in boosting.
     """
 
     trees: tuple[EnsembleTree, ...]
@@ -84,6 +86,7 @@ class TreeEnsemble:
     ends: tuple[int, ...]
     divisor: float = 1.0
     decision: str = LARGEST
+    additive: bool = False
 
     def __post_init__(self) -> None:
         if not 0 < len(self.classes) <= MOST_CLASSES:
@@ -171,7 +174,7 @@ class TreeEnsemble:
 
     def with_hard_votes(self) -> TreeEnsemble:
         """The same trees with one vote each, for the largest value of the leaf; ties go to the first class."""
-        if self.decision != LARGEST or self.base.any():
+        if self.additive:
             raise InputError("voting='hard' needs trees that vote for classes; boosted trees add scores.")
         eye = np.eye(len(self.classes))
         trees = tuple(

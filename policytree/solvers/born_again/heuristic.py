@@ -6,6 +6,7 @@ only if bounds of the scores show one class, or if all its cells have it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -42,7 +43,14 @@ class Growing:
     regions: int = 0
 
 
-def grow(grid: Grid, objective: str, clock: Clock, budget: float, exact: bool = True) -> Growing:
+def grow(
+    grid: Grid,
+    objective: str,
+    clock: Clock,
+    limit: float = np.inf,
+    exact: bool = True,
+    report: Callable[[float, Growing], None] | None = None,
+) -> Growing:
     """A faithful tree of the whole space.
 
     Parameters
@@ -51,22 +59,24 @@ def grow(grid: Grid, objective: str, clock: Clock, budget: float, exact: bool = 
     objective : {"depth", "leaves", "depth_then_leaves"}
         What small regions are solved for.
     clock : Clock
-        Is asked how long the search has run.
-    budget : float
-        Seconds on the clock after which small regions are split greedily as well.
+        Says how long the search has run.
+    limit : float
+        Seconds after which small regions are split greedily as well.
     exact : bool
         False: split greedily throughout.
+    report : callable, optional
+        Is told now and then what share of the space is done, every split being taken as halving, and the tree so far.
 
     Raises
     ------
     InputError
-        If the clock is stopped before the tree is complete.
+        If the tree is not complete after twice the limit.
     """
-    tree = Growing()
-    todo = [(grid.whole(), -1, 0)]
+    tree, done = Growing(), 0.0
+    todo = [(grid.whole(), -1, 0, 1.0)]
     while todo:
-        cells, parent, side = todo.pop()
-        if clock.status.name == "INTERRUPTED" or (clock.time_limit is not None and clock.seconds() > 2 * budget):
+        cells, parent, side, share = todo.pop()
+        if clock.seconds() > 2 * limit:
             raise InputError(
                 f"No faithful tree was complete after {clock.seconds():.0f} s ({len(tree.nodes):,} nodes so far); "
                 "raise time_limit, or use an ensemble of fewer or smaller trees."
@@ -79,11 +89,16 @@ def grow(grid: Grid, objective: str, clock: Clock, budget: float, exact: bool = 
             tree.nodes.append([-1, -1, -1, -1, region.winner])
         elif region.size <= TABLE:
             classes = grid.classes(region.cells)
-            _grow_on_table(tree, region.cells, classes, objective, exact and clock.seconds() < budget)
+            _grow_on_table(tree, region.cells, classes, objective, exact and clock.seconds() < limit)
         else:
             j, t = region.best_cut()
             tree.nodes.append([j, t, -1, -1, -1])
-            todo += [(_above(region.cells, j, t), node, 1), (_below(region.cells, j, t), node, 0)]
+            sides = _above(region.cells, j, t), _below(region.cells, j, t)
+            todo += [(sides[0], node, 1, share / 2), (sides[1], node, 0, share / 2)]
+            continue
+        done += share
+        if report is not None:
+            report(done, tree)
     return tree
 
 

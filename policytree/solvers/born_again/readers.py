@@ -165,8 +165,9 @@ def _boosting(model: Any) -> TreeEnsemble:
     base = model._raw_predict_init(np.zeros((1, model.n_features_in_), dtype=np.float32))[0]
     decision = NONNEGATIVE if K == 1 else LARGEST
     return TreeEnsemble(
-        tuple(trees), **_describe(model), base=np.array(base, np.float64), ends=(len(trees),), decision=decision
-    )
+        tuple(trees), **_describe(model), base=np.array(base, np.float64), ends=(len(trees),), decision=decision,
+        additive=True,
+    )  # fmt: skip
 
 
 def _histogram_boosting(model: Any) -> TreeEnsemble:
@@ -191,7 +192,8 @@ def _histogram_boosting(model: Any) -> TreeEnsemble:
             )
     base = np.asarray(model._baseline_prediction, dtype=np.float64).reshape(-1)
     decision = POSITIVE if K == 1 else LARGEST
-    return TreeEnsemble(tuple(trees), **_describe(model), base=base, ends=(len(trees),), decision=decision)
+    ends = (len(trees),)
+    return TreeEnsemble(tuple(trees), **_describe(model), base=base, ends=ends, decision=decision, additive=True)
 
 
 def _compare(read: TreeEnsemble, model: Any) -> None:

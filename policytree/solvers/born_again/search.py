@@ -141,7 +141,7 @@ class GridSearch:
 
     def _begin(self, job: _Job, state: np.ndarray) -> None:
         """Another pass over all blocks."""
-        self._batches, self._state = len(job.order.batches), state
+        self._batches, self._state = max(1, len(job.order.batches) - 1), state
         self._phase += 1
 
     def _layers(self, job: _Job, leaves: np.ndarray) -> Layers | None:

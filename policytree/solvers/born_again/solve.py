@@ -33,7 +33,7 @@ import numpy as np
 from policytree.exceptions import InputError
 from policytree.solvers.born_again.ensembles import TreeEnsemble
 from policytree.solvers.born_again.grid import Grid, essence, make_grid
-from policytree.solvers.born_again.heuristic import grow, on_full_grid
+from policytree.solvers.born_again.heuristic import Growing, grow, on_full_grid
 from policytree.solvers.born_again.search import OBJECTIVES, GridSearch
 from policytree.solvers.born_again.trees import make_tree
 from policytree.solvers.clock import Clock
@@ -111,7 +111,7 @@ def solve_born_again(
     Raises
     ------
     InputError
-        If no faithful tree was complete after twice the time limit, or after Ctrl-C.
+        If the objective is not known, or no faithful tree was complete after twice the time limit.
     """
     if not isinstance(objective, str) or objective not in OBJECTIVES:
         raise InputError(f"objective must be one of {', '.join(map(repr, OBJECTIVES))}; got {objective!r}.")
@@ -123,7 +123,7 @@ def solve_born_again(
     exact.watch(search.run)
     if search.nodes is None:
         status = exact.status if exact.stopped else Status.HEURISTIC
-        search.grow(exact, limits)
+        search.grow(limits)
     else:
         status = Status.OPTIMAL
     tree = make_tree(np.array(search.nodes, dtype=np.int64), ensemble)
@@ -151,12 +151,16 @@ class _Search:
         self.grid, self.objective, self.clock, self.progress = grid, objective, clock, progress
         self.nodes: list | np.ndarray | None = None
         self.bounds = (0, 1)
+        self._reported = 0.0
         self.counters = {"cells": int(np.prod(grid.shape, dtype=object))}
 
     def run(self) -> None:
         """Search the whole grid exactly, if it is small enough."""
         cells = self.counters["cells"]
-        if cells > MOST_CELLS or not self.clock.fits_memory(2 * cells):
+        if cells > MOST_CELLS:
+            return
+        if not self.clock.fits_memory(2 * cells):
+            self.clock.stop(Status.MEMORY_LIMIT)
             return
         small = essence(self.grid.classes(self.grid.whole(), self.clock.flag))
         if self.clock.stopped:
@@ -174,14 +178,20 @@ class _Search:
             cuts = dict(zip(small.features, small.cuts, strict=True))
             self.nodes = on_full_grid(found.nodes, small.features, cuts, 0)
 
-    def grow(self, clock: Clock, limits: SearchLimits) -> None:
+    def grow(self, limits: SearchLimits) -> None:
         """A faithful tree that need not be smallest; after a stop, in little time."""
-        clock = Clock(limits.time_limit)
-        budget = np.inf if limits.time_limit is None else limits.time_limit
-        grown = grow(self.grid, self.objective, clock, budget, exact=not self.clock.stopped)
+        limit = np.inf if limits.time_limit is None else limits.time_limit
+        report = None if self.progress is None else self._report_growing
+        grown = grow(self.grid, self.objective, self.clock, limit, not self.clock.stopped, report)
         self.nodes = grown.nodes
         self.bounds = max(self.bounds[0], grown.depth_bound), max(self.bounds[1], grown.leaves_bound)
         self.counters["regions"] = grown.regions
+
+    def _report_growing(self, share: float, tree: Growing) -> None:
+        if self.clock.seconds() - self._reported > EVERY:
+            self._reported = self.clock.seconds()
+            leaves = float((len(tree.nodes) + 1) // 2)
+            self.progress(Progress(self._reported, leaves, float(tree.leaves_bound), share, tree.regions))
 
 
 class _reports:
@@ -208,7 +218,7 @@ class _reports:
 
     def _report(self) -> None:
         search = self.search
-        bound = search.leaves if self.search.counts_leaves else search.depth
+        bound = search.leaves if search.counts_leaves else search.depth
         most = search.classes.size if search.counts_leaves else search.cuts
         self.progress(Progress(self.clock.seconds(), float(most), float(bound), search.share(), search.boxes))
 
