@@ -136,7 +136,7 @@ class BornAgainTree(ClassifierMixin, TreeViews, BaseEstimator):
         self.solution_: BornAgainSolution = self._search()
         self.status_, self.tree_ = self.solution_.status, self.solution_.tree
         self.pruning_: PruningReport | None = None
-        if self.prune:
+        if self.prune and rows is not None:
             self.tree_, self.pruning_ = prune(self.tree_, self.ensemble_, rows)
         elif rows is not None:
             self.tree_ = with_counts(self.tree_, rows)
@@ -162,15 +162,15 @@ class BornAgainTree(ClassifierMixin, TreeViews, BaseEstimator):
 
     def _rows(self, X: Table) -> np.ndarray:
         """Complete rows as float64."""
-        X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
-        gaps = np.flatnonzero(np.isnan(X).any(axis=0))
+        table = np.asarray(validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False))
+        gaps = np.flatnonzero(np.isnan(table).any(axis=0))
         if len(gaps):
             name = self.ensemble_.feature_names[gaps[0]]
             raise InputError(
                 f"Column {name!r} of X has missing values: a born-again tree stands for the ensemble on complete rows; "
                 "fill the gaps before fitting the ensemble."
             )
-        return X
+        return table
 
     def apply(self, X: Table) -> np.ndarray:
         """Node id of the leaf that every row reaches; shape (n,), int64."""

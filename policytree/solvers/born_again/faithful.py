@@ -45,7 +45,7 @@ class FaithfulnessCheck:
     def __str__(self) -> str:
         if self.faithful:
             return f"faithful: checked on {self.checked:,} {'cells' if self.method == 'every cell' else 'boxes'}"
-        return f"not faithful: differs at {np.array2string(self.counterexample)}"
+        return f"not faithful: differs at {self.counterexample}"
 
 
 def check_faithfulness(

@@ -187,7 +187,7 @@ def _grow_on_table(tree: Growing, cells: list[np.ndarray], classes: np.ndarray, 
             tree.depth_bound = max(tree.depth_bound, found.depth_bound)
             tree.leaves_bound = max(tree.leaves_bound, found.leaves_bound)
             tree.regions += 1
-            tree.nodes += on_full_grid(found.nodes, small.features, cuts, node)
+            tree.nodes += on_full_grid(np.asarray(found.nodes), small.features, cuts, node)
         else:
             k, t = _most_informative(small.classes)
             j = small.features[k]

@@ -15,7 +15,7 @@ from policytree.solvers.born_again.kernels.vectors import LANES
 ROWS = 1 << 21  # of the table of live cuts at most
 # Boxes of the core at most, by the number of all boxes: large ones save work, but a small problem does not pay for
 # them.
-CORE = ((1e5, 128), (5e5, 256), (1e6, 512), (3e7, 1100), (np.inf, 3000))
+CORE = ((1e5, 128), (5e5, 512), (1e9, 4000), (np.inf, 3000))
 FIRST_BLOCKS, FIRST_SLOTS = 1 << 12, 1 << 13
 
 

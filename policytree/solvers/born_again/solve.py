@@ -188,7 +188,7 @@ class _Search:
         self.counters["regions"] = grown.regions
 
     def _report_growing(self, share: float, tree: Growing) -> None:
-        if self.clock.seconds() - self._reported > EVERY:
+        if self.progress is not None and self.clock.seconds() - self._reported > EVERY:
             self._reported = self.clock.seconds()
             leaves = float((len(tree.nodes) + 1) // 2)
             self.progress(Progress(self._reported, leaves, float(tree.leaves_bound), share, tree.regions))
@@ -220,7 +220,8 @@ class _reports:
         search = self.search
         bound = search.leaves if search.counts_leaves else search.depth
         most = search.classes.size if search.counts_leaves else search.cuts
-        self.progress(Progress(self.clock.seconds(), float(most), float(bound), search.share(), search.boxes))
+        if self.progress is not None:
+            self.progress(Progress(self.clock.seconds(), float(most), float(bound), search.share(), search.boxes))
 
 
 def _free_bytes() -> float | None:
