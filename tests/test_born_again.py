@@ -23,7 +23,7 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from policytree import BornAgainTree, InputError, SearchWarning, Status, TreeEnsemble
+from policytree import BornAgainTree, InputError, OptimalTreeClassifier, SearchWarning, Status, TreeEnsemble
 from policytree.plotting import plot_tree
 from policytree.serialization import from_json
 from policytree.solvers.born_again import check_faithfulness, prune, read_ensemble, solve_born_again
@@ -277,3 +277,39 @@ def test_a_column_without_variation_only_has_to_be_inside():
     flat = X[X[:, 3] == 0.2]
     tree = BornAgainTree(model, prune=True).fit(pd.DataFrame(flat).to_numpy())
     assert 0.0 <= tree.pruning_.share_of_volume <= 1.0
+
+
+# --- what it says of optimal trees ---
+
+
+@pytest.mark.parametrize("bounds", [False, True])
+def test_theorem_4_1_bounds_the_objective_of_the_optimal_tree(bounds):
+    X, y = IRIS
+    labels = np.array(["b", "a", "c"])[y]
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    model = RandomForestClassifier(3, max_depth=2, random_state=0).fit(X, labels, sample_weight=weight)
+    born_again = BornAgainTree(model, "leaves").fit()
+    wrong = weight * (model.predict(X) != labels)
+    guesses = born_again.as_guesses(X, lower_bounds=wrong if bounds else None)
+    tree = OptimalTreeClassifier(0.01, guesses=guesses).fit(X, labels, sample_weight=weight)
+    H = BornAgainTree(model, "leaves", prune=True).fit(X).get_n_leaves()
+    stated = tree.solution_.guarantees
+    assert stated["reference_tree_leaves"] == H
+    assert stated["theorem_4_1"] == pytest.approx(wrong.sum() + 0.01 * weight.sum() * H)
+    assert tree.solution_.objective <= stated["theorem_4_1"] + 1e-9
+
+
+def test_theorem_4_1_says_when_it_does_not_apply():
+    X, y = IRIS
+    model = RandomForestClassifier(3, max_depth=2, random_state=0).fit(X, y)
+    guesses = BornAgainTree(model).fit().as_guesses(X)
+    for arguments, why in (
+        ({"max_depth": 1}, "has depth"),
+        ({"max_leaf_nodes": 2}, "leaves, and 2"),
+        ({"min_samples_leaf": 30}, "fewer rows"),
+        ({"feature_costs": {0: 1.0}}, "have a price"),
+    ):
+        tree = OptimalTreeClassifier(0.05, guesses=guesses, **arguments).fit(X, y)
+        assert why in tree.solution_.guarantees["theorem_4_1"]
+    with pytest.raises(InputError, match="actions of reference_tree"):
+        OptimalTreeClassifier(guesses=guesses).fit(X[:100], y[:100])

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from policytree.annotations import Table
+from policytree.checks import as_numbers
 from policytree.estimators.inputs import check_number
 from policytree.estimators.views import TreeViews
 from policytree.exceptions import InputError, SearchWarning
@@ -25,7 +26,7 @@ from policytree.solvers.born_again import (
     solve_born_again,
     with_counts,
 )
-from policytree.types import SearchLimits, Status
+from policytree.types import Guesses, ReferenceTree, SearchLimits, Status
 
 
 @dataclass(eq=False, repr=False)
@@ -204,6 +205,38 @@ class BornAgainTree(ClassifierMixin, TreeViews, BaseEstimator):
         if hasattr(self.ensemble, "predict") and self.voting == "soft":
             own = self._predict_codes
         return check_faithfulness(self.tree_, self.ensemble_, own)
+
+    def as_guesses(self, X: Table, *, lower_bounds: Any = None) -> Guesses:
+        """Guesses for a small optimal tree on the ensemble's thresholds, with the guarantee that this tree gives.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            The training rows of the optimal tree; none of weight 0.
+        lower_bounds : array-like of shape (n,), optional
+            What the ensemble loses in every row, weighted: guessed as a lower bound
+            (:attr:`policytree.Guesses.reference_losses`).
+
+        Returns
+        -------
+        Guesses
+            For ``guesses=`` of an estimator that is fitted to X and to labels with the ensemble's classes. Its
+            ``solution_.guarantees["theorem_4_1"]`` is then ``L(T) + penalty * H`` of McTavish et al. (AAAI 2022,
+            Theorem 4.1 and Corollary 4.3.1): the objective of the optimum is no larger. H counts the leaves of this
+            tree without those that no row of X reaches.
+        """
+        check_is_fitted(self)
+        rows = self._rows(X)
+        tree, _ = prune(self.solution_.tree, self.ensemble_, rows)
+        smallest = int(tree.n_node_samples[tree.is_leaf].min())
+        order = np.argsort(self.classes_)  # estimators count their labels in this order
+        actions = np.argsort(order)[tree.action[tree.apply(rows)]].astype(np.int64)
+        losses = None if lower_bounds is None else as_numbers(lower_bounds, "lower_bounds")
+        return Guesses(
+            thresholds=tuple(self.ensemble_.thresholds()),
+            reference_losses=losses,
+            reference_tree=ReferenceTree(actions, tree.n_leaves, tree.max_depth, smallest),
+        )
 
     def __sklearn_clone__(self) -> BornAgainTree:
         """A copy that is not fitted, of an ensemble that is: there is nothing to do without it."""

@@ -170,7 +170,7 @@ class _Search:
             self.nodes = [[-1, -1, -1, -1, int(small.classes.flat[0])]]
             return
         search = GridSearch(small.classes, self.objective, self.clock, MOST_BOXES)
-        with _reports(self.progress, self.clock, search):
+        with _Reporter(self.progress, self.clock, search):
             found = search.run()
         self.bounds = found.depth_bound, found.leaves_bound
         self.counters |= {"blocks": found.blocks, "boxes": found.boxes}
@@ -194,7 +194,7 @@ class _Search:
             self.progress(Progress(self._reported, leaves, float(tree.leaves_bound), share, tree.regions))
 
 
-class _reports:
+class _Reporter:
     """Tells a progress display how far a search is, from a thread of its own."""
 
     def __init__(self, progress: Callable[[Progress], None] | None, clock: Clock, search: GridSearch):
