@@ -1,0 +1,64 @@
+"""The paper's tables on the forests given: sizes of D, L, DL and BA+P, and what pruning costs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from born_again import data
+from sklearn.metrics import accuracy_score, f1_score
+
+from policytree import BornAgainTree, TreeEnsemble
+
+OBJECTIVES = {"D": "depth", "L": "leaves", "DL": "depth_then_leaves"}
+SIZE_COLUMNS = [
+    "D depth", "D leaves", "L depth", "L leaves", "DL depth", "DL leaves", "forest leaves", "BA+P depth", "BA+P leaves",
+]  # fmt: skip
+QUALITY_COLUMNS = ["forest accuracy", "forest F1", "BA+P accuracy", "BA+P F1"]
+
+
+def show(study) -> None:
+    """Sizes and quality, ours and the paper's."""
+    study.heading("1. The paper's tables, on the forests of five of its folds")
+    study.show("Hard votes, as in the paper; means of the folds. 'published': means of the paper's ten folds.\n")
+    sizes, quality, changes = [], [], []
+    for name in data.names(study):
+        study.step(f"forests given: {name}")
+        folds = [one_fold(study, name, forest) for forest in data.forests(study, name)]
+        frame = pd.DataFrame(folds)
+        sizes += [(name, "ours", *frame[SIZE_COLUMNS].mean()), (name, "published", *data.SIZES[name])]
+        quality += [(name, "ours", *frame[QUALITY_COLUMNS].mean()), (name, "published", *data.QUALITY[name])]
+        changes.append((name, *frame[["cells", "volume", "proved", "seconds"]].mean()))
+    index = ["data", "whose"]
+    study.table(pd.DataFrame(sizes, columns=[*index, *SIZE_COLUMNS]).set_index(index), "sizes")
+    study.table(pd.DataFrame(quality, columns=[*index, *QUALITY_COLUMNS]).set_index(index), "quality", digits=3)
+    study.show("What BA+P changes: share of the forest's cells, and of the volume that the training rows span, whose")
+    study.show("class differs from the forest's; share of searches that ended with a proof; seconds of D, L and DL.\n")
+    columns = ["data", "cells", "volume", "proved", "seconds"]
+    study.table(pd.DataFrame(changes, columns=columns).set_index("data"), "changes", digits=3)
+
+
+def one_fold(study, name: str, forest: dict) -> dict:
+    """One row of the tables."""
+    X, y, fold = data.table(study, name)
+    test = (fold == forest["fold"]).to_numpy()
+    labels = np.sort(y.unique())
+    ensemble = TreeEnsemble.from_arrays(
+        forest["trees"], n_features=forest["n_features"], classes=labels.tolist(), feature_names=list(X.columns)
+    )
+    row: dict = {"forest leaves": ensemble.n_leaves, "seconds": 0.0, "proved": 0.0}
+    for key, objective in OBJECTIVES.items():
+        found = BornAgainTree(ensemble, objective).fit().solution_
+        row |= {f"{key} depth": found.depth, f"{key} leaves": found.leaves}
+        row["seconds"] += found.seconds
+        row["proved"] += (found.status.value == "optimal") / len(OBJECTIVES)
+    pruned = BornAgainTree(ensemble, prune=True).fit(X[~test])
+    row |= {"BA+P depth": pruned.get_depth(), "BA+P leaves": pruned.get_n_leaves()}
+    row |= {"cells": pruned.pruning_.share_of_cells, "volume": pruned.pruning_.share_of_volume}
+    predicted = {
+        "forest": labels[ensemble.predict_codes(X[test].to_numpy(dtype=float))],
+        "BA+P": pruned.predict(X[test]),
+    }
+    for model, classes in predicted.items():
+        row[f"{model} accuracy"] = accuracy_score(y[test], classes)
+        row[f"{model} F1"] = f1_score(y[test], classes, average="macro")
+    return row
