@@ -8,6 +8,7 @@ from born_again import data
 from sklearn.metrics import accuracy_score, f1_score
 
 from policytree import BornAgainTree, TreeEnsemble
+from policytree.solvers.born_again import prune
 
 OBJECTIVES = {"D": "depth", "L": "leaves", "DL": "depth_then_leaves"}
 SIZE_COLUMNS = [
@@ -48,15 +49,17 @@ def one_fold(study, name: str, forest: dict) -> dict:
     row: dict = {"forest leaves": ensemble.n_leaves, "seconds": 0.0, "proved": 0.0}
     for key, objective in OBJECTIVES.items():
         found = BornAgainTree(ensemble, objective).fit().solution_
+        if key == "D":
+            pruned, report = prune(found.tree, ensemble, X[~test].to_numpy(dtype=float))
         row |= {f"{key} depth": found.depth, f"{key} leaves": found.leaves}
         row["seconds"] += found.seconds
         row["proved"] += (found.status.value == "optimal") / len(OBJECTIVES)
-    pruned = BornAgainTree(ensemble, prune=True).fit(X[~test])
-    row |= {"BA+P depth": pruned.get_depth(), "BA+P leaves": pruned.get_n_leaves()}
-    row |= {"cells": pruned.pruning_.share_of_cells, "volume": pruned.pruning_.share_of_volume}
+    row |= {"BA+P depth": pruned.max_depth, "BA+P leaves": pruned.n_leaves}
+    row |= {"cells": report.share_of_cells, "volume": report.share_of_volume}
+    rows = X[test].to_numpy(dtype=float)
     predicted = {
-        "forest": labels[ensemble.predict_codes(X[test].to_numpy(dtype=float))],
-        "BA+P": pruned.predict(X[test]),
+        "forest": labels[ensemble.predict_codes(rows)],
+        "BA+P": labels[pruned.action[pruned.apply(rows)]],
     }
     for model, classes in predicted.items():
         row[f"{model} accuracy"] = accuracy_score(y[test], classes)

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 from policytree import BornAgainTree, OptimalTreeClassifier, SearchWarning
 
 PRICE = 0.01  # of a leaf of the sparse optimal tree
-SECONDS = 3.0  # for it
+SECONDS = 2.0  # for it
 COLUMNS = [
     "forest", "BA+P", "CART, as many leaves", "optimal", "BA+P leaves", "optimal leaves", "objective", "Theorem 4.1",
 ]  # fmt: skip

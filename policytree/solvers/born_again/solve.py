@@ -24,16 +24,18 @@ cuts that matter, for each of these is split on somewhere.
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, SearchWarning
 from policytree.solvers.born_again.ensembles import TreeEnsemble
 from policytree.solvers.born_again.grid import Grid, essence, make_grid
 from policytree.solvers.born_again.heuristic import Growing, grow, on_full_grid
+from policytree.solvers.born_again.regions import count_boxes
 from policytree.solvers.born_again.search import OBJECTIVES, GridSearch
 from policytree.solvers.born_again.trees import make_tree
 from policytree.solvers.clock import Clock
@@ -42,7 +44,8 @@ from policytree.tree import Tree
 from policytree.types import Progress, SearchLimits, Status
 
 MOST_CELLS = 1 << 28  # whose classes are written out
-MOST_BOXES = 1e14  # beyond, no search is begun
+MOST_BOXES = 1e13  # beyond, no search is begun
+LONG = 3e10  # boxes: a search that may take very long
 SHARE = 0.7  # of the time limit that the exact search gets; the rest is for a tree that need not be smallest
 FREE = 0.8  # of the memory that is free: the limit, if none is given
 EVERY = 0.2  # seconds between reports
@@ -119,11 +122,11 @@ def solve_born_again(
     compiled = load_kernels([(BORN_AGAIN, "")])
     memory = limits.memory_limit if limits.memory_limit is not None else _free_bytes()
     exact = Clock(None if limits.time_limit is None else SHARE * limits.time_limit, memory_limit=memory)
-    search = _Search(make_grid(ensemble), objective, exact, limits.progress)
+    search = _Search(make_grid(ensemble), objective, exact, limits)
     exact.watch(search.run)
     if search.nodes is None:
         status = exact.status if exact.stopped else Status.HEURISTIC
-        search.grow(limits)
+        search.grow()
     else:
         status = Status.OPTIMAL
     tree = make_tree(np.array(search.nodes, dtype=np.int64), ensemble)
@@ -147,8 +150,9 @@ def _proved(objective: str, tree: Tree, bounds: tuple[int, int]) -> tuple[int, i
 class _Search:
     """The exact search in a thread of its own, and the greedy one after it."""
 
-    def __init__(self, grid: Grid, objective: str, clock: Clock, progress: Callable[[Progress], None] | None):
-        self.grid, self.objective, self.clock, self.progress = grid, objective, clock, progress
+    def __init__(self, grid: Grid, objective: str, clock: Clock, limits: SearchLimits):
+        self.grid, self.objective, self.clock, self.limits = grid, objective, clock, limits
+        self.progress: Callable[[Progress], None] | None = limits.progress
         self.nodes: list | np.ndarray | None = None
         self.bounds = (0, 1)
         self._reported = 0.0
@@ -170,6 +174,13 @@ class _Search:
             self.nodes = [[-1, -1, -1, -1, int(small.classes.flat[0])]]
             return
         search = GridSearch(small.classes, self.objective, self.clock, MOST_BOXES)
+        if LONG < count_boxes(small.classes.shape) <= MOST_BOXES and self.limits.time_limit is None:
+            warnings.warn(
+                f"The search for the smallest tree may take very long ({small.classes.size:,} cells matter); set "
+                "time_limit to get a faithful tree that need not be smallest.",
+                SearchWarning,
+                stacklevel=2,
+            )
         with _Reporter(self.progress, self.clock, search):
             found = search.run()
         self.bounds = found.depth_bound, found.leaves_bound
@@ -178,9 +189,9 @@ class _Search:
             cuts = dict(zip(small.features, small.cuts, strict=True))
             self.nodes = on_full_grid(found.nodes, small.features, cuts, 0)
 
-    def grow(self, limits: SearchLimits) -> None:
+    def grow(self) -> None:
         """A faithful tree that need not be smallest; after a stop, in little time."""
-        limit = np.inf if limits.time_limit is None else limits.time_limit
+        limit = np.inf if self.limits.time_limit is None else self.limits.time_limit
         report = None if self.progress is None else self._report_growing
         grown = grow(self.grid, self.objective, self.clock, limit, not self.clock.stopped, report)
         self.nodes = grown.nodes
