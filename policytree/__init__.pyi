@@ -52,7 +52,7 @@ from policytree.plotting import PolicyValueDisplay as PolicyValueDisplay
 from policytree.plotting import plot_tree as plot_tree
 from policytree.sensitivity_displays import MarginalSensitivityDisplay as MarginalSensitivityDisplay
 from policytree.sensitivity_displays import OmittedVariableDisplay as OmittedVariableDisplay
-from policytree.solvers.born_again import TreeEnsemble as TreeEnsemble
+from policytree.solvers.born_again.ensembles import TreeEnsemble as TreeEnsemble
 from policytree.stability_display import PolicyStabilityDisplay as PolicyStabilityDisplay
 from policytree.study_check import check_rewards as check_rewards
 from policytree.study_check import check_study as check_study

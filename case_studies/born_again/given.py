@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from born_again import data
@@ -30,12 +31,31 @@ def show(study) -> None:
         quality += [(name, "ours", *frame[QUALITY_COLUMNS].mean()), (name, "published", *data.QUALITY[name])]
         changes.append((name, *frame[["cells", "volume", "proved", "seconds"]].mean()))
     index = ["data", "whose"]
-    study.table(pd.DataFrame(sizes, columns=[*index, *SIZE_COLUMNS]).set_index(index), "sizes")
+    frame = pd.DataFrame(sizes, columns=[*index, *SIZE_COLUMNS])
+    study.table(frame.set_index(index), "sizes")
+    study.figure(picture(frame), "leaves")
     study.table(pd.DataFrame(quality, columns=[*index, *QUALITY_COLUMNS]).set_index(index), "quality", digits=3)
     study.show("What BA+P changes: share of the forest's cells, and of the volume that the training rows span, whose")
     study.show("class differs from the forest's; share of searches that ended with a proof; seconds of D, L and DL.\n")
     columns = ["data", "cells", "volume", "proved", "seconds"]
     study.table(pd.DataFrame(changes, columns=columns).set_index("data"), "changes", digits=3)
+
+
+def picture(frame: pd.DataFrame):
+    """Leaves of the four kinds of trees; filled: ours, open: published."""
+    figure, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
+    names = list(dict.fromkeys(frame["data"]))
+    for k, kind in enumerate([*OBJECTIVES, "BA+P"]):
+        for whose, face in (("ours", f"C{k}"), ("published", "none")):
+            leaves = frame[frame["whose"] == whose].set_index("data")[f"{kind} leaves"].reindex(names)
+            x = np.arange(len(names)) + 0.15 * (k - 1.5)
+            ax.scatter(x, leaves, facecolors=face, edgecolors=f"C{k}", label=kind if whose == "ours" else None)
+    ax.set_yscale("log")
+    ax.set_xticks(range(len(names)), names)
+    ax.set_ylabel("leaves (filled: ours)")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, ncols=4)
+    return figure
 
 
 def one_fold(study, name: str, forest: dict) -> dict:

@@ -1,12 +1,13 @@
 """Born-again trees: the one tree that is the forest, as in the paper.
 
-Public interface used: BornAgainTree, TreeEnsemble, OptimalTreeClassifier with guesses. One module a question: given.py
-(the paper's three tables on the forests given), grown.py (ten folds, beside CART and sparse optimal trees), times.py.
+Public interface used: BornAgainTree, TreeEnsemble, OptimalTreeClassifier with guesses. given.py has
+the paper's three tables on the forests given; parts that run by themselves are grown.py (ten folds, beside CART and
+sparse optimal trees) and times.py (seconds as rows, features and trees grow).
 """
 
 from __future__ import annotations
 
-from born_again import given, grown, times
+from born_again import given
 
 from policytree.solvers.compilation import BORN_AGAIN, load_kernels
 
@@ -15,5 +16,3 @@ def main(study) -> None:
     """Run the study."""
     load_kernels([(BORN_AGAIN, "")])
     given.show(study)
-    grown.show(study)
-    times.show(study)

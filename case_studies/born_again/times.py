@@ -16,9 +16,9 @@ from policytree import BornAgainTree, InputError, SearchWarning
 LIMIT = 6.0  # seconds
 
 
-def show(study) -> None:
+def main(study) -> None:
     """A table and a picture."""
-    study.heading("3. Processor seconds to least depth, forests of depth three")
+    study.heading("Processor seconds to least depth, forests of depth three")
     study.show(
         f"Ten trees unless said; the first rows of a shuffled table; the first features. '>' where {LIMIT:g} s were"
     )

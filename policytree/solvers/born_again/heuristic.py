@@ -19,7 +19,7 @@ from policytree.solvers.born_again.search import GridSearch
 from policytree.solvers.clock import Clock
 
 TABLE = 1 << 18  # cells of a region whose classes are written out
-EXACT = 3e6  # boxes of a region that is solved exactly
+EXACT = 2e7  # boxes of a region that is solved exactly
 MARGIN = 1e-9  # of the size of scores: sums are rounded
 
 

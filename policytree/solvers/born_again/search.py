@@ -156,7 +156,10 @@ class GridSearch:
         work, state = np.empty(3 * LANES * M + 2 * LANES, np.uint16), np.zeros(2 + 2 * LANES, np.int64)
         self._begin(job, state)
         fill_layers(job.blocks, job.space.core, job.order, layers, leaves, work, state, self.clock.flag)
-        return None if self.clock.stopped else layers
+        place = layers.place[0, D]
+        if self.clock.stopped or (place >= 0 and pool[place] >= NO_LEAVES):  # more than are counted
+            return None
+        return layers
 
 
 @dataclass(frozen=True, slots=True)
