@@ -76,5 +76,5 @@ def picture(frame: pd.DataFrame):
         ax.set_xlabel(what)
         ax.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("processor seconds")
-    axes[2].legend(frameon=False, fontsize=8)
+    figure.legend(*axes[2].get_legend_handles_labels(), loc="outside right center", frameon=False, fontsize=8)
     return figure

@@ -83,7 +83,7 @@ class BornAgainTree(ClassifierMixin, TreeViews, BaseEstimator):
     >>> forest = RandomForestClassifier(5, max_depth=2, random_state=0).fit(X, y)
     >>> tree = BornAgainTree(forest, objective="leaves").fit()
     >>> tree.get_n_leaves(), bool((tree.predict(X) == forest.predict(X)).all())
-    (12, True)
+    (18, True)
     """
 
     ensemble: Any
