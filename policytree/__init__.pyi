@@ -31,6 +31,8 @@ from policytree.evaluation.held_out import cross_val_policy_value as cross_val_p
 from policytree.evaluation.heterogeneity import heterogeneity_test as heterogeneity_test
 from policytree.evaluation.honest import honest_leaf_summary as honest_leaf_summary
 from policytree.evaluation.leaves import leaf_summary as leaf_summary
+from policytree.evaluation.near_tie_results import NearTies as NearTies
+from policytree.evaluation.near_ties import near_ties as near_ties
 from policytree.evaluation.ranking import Ranking as Ranking
 from policytree.evaluation.ranking import rank_average_treatment_effect as rank_average_treatment_effect
 from policytree.evaluation.sample_split import HeldOutRewards as HeldOutRewards
@@ -47,6 +49,7 @@ from policytree.exceptions import OverlapWarning as OverlapWarning
 from policytree.exceptions import SearchWarning as SearchWarning
 from policytree.exceptions import UnseenValueWarning as UnseenValueWarning
 from policytree.guesses.reference import ReferenceGuesses as ReferenceGuesses
+from policytree.near_ties_display import NearTiesDisplay as NearTiesDisplay
 from policytree.plotting import PolicyTreeDisplay as PolicyTreeDisplay
 from policytree.plotting import PolicyValueDisplay as PolicyValueDisplay
 from policytree.plotting import plot_tree as plot_tree

@@ -116,6 +116,8 @@ class QiniCurveDisplay:
         """Draw at once: curves by name, or a single one, beside which stands what lots would buy."""
         if isinstance(curves, QiniCurve):
             curves = {"targeted": curves, "without telling people apart": curves.untargeted}
+        if not isinstance(curves, Mapping):
+            raise InputError("curves must be one curve of qini_curve, or a mapping from names to such curves.")
         return cls(curves).plot(ax=ax, **options)
 
     def plot(

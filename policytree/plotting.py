@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,8 @@ from policytree.tree import Tree
 # Okabe and Ito (2008), readable with every kind of colour vision; repeated beyond eight arms.
 PALETTE = ("#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#999999")
 LINE_COLORS = tuple(color for color in PALETTE if color != "#F0E442")  # thin yellow lines are lost on white
+LONGEST_NAME = 28  # letters of a name beside a picture
+LETTER = 0.075  # inches that a letter of such a name takes
 WRAP = 22  # characters in a line of a box
 GAP = 0.18  # inches between neighbouring leaves
 LEVEL = 0.62  # inches between the rows of boxes
@@ -371,3 +373,15 @@ def _axes_of_tree(width: float, height: float, title: str, fontsize: float):
     return figure.add_axes(
         (0.12 / (width + 0.4), 0.12 / total, (width + 0.16) / (width + 0.4), (height + 0.16) / total)
     )
+
+
+def short_name(name: object, most: int = LONGEST_NAME) -> str:
+    """A name beside or in a picture, cut where it would take the picture's room."""
+    text = str(name)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def room_for_names(names: Iterable[object]) -> float:
+    """Inches that names beside a picture take more than short ones do, as :func:`short_name` shows them."""
+    longest = max((len(short_name(name)) for name in names), default=0)
+    return LETTER * max(0, longest - 10)

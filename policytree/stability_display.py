@@ -9,11 +9,13 @@ import pandas as pd
 
 from policytree.checks import check_count
 from policytree.evaluation.stability_tables import SETTLED, PolicyStability
+from policytree.plotting import room_for_names, short_name
 
 MOST_COVARIATES = 12
 CATEGORY = 0.12  # width of a category's cell
 NARROWEST = 0.055  # of the width: text does not fit into narrower cells
 LEAST_SHOWN = 0.095  # smaller shares have a colour only
+LETTERS = 60  # that fit side by side into the width
 DARK = 0.55  # share from which text on a cell is white
 
 
@@ -72,9 +74,10 @@ class PolicyStabilityDisplay:
         features = features[features["anywhere"] > 0].head(n_covariates)
         arms = len(self.stability.treatments)
         wanted = [1] if len(features) else []
+        names = room_for_names(features.index) + room_for_names(self.stability.treatments)
         height = 1.6 + max(0.34 * len(features), 0.45 * arms, 1.2)
         self.figure_, axes = plt.subplots(
-            1, len(wanted) + 1, figsize=(5.2 + 5.2 * len(wanted), height), layout="constrained", squeeze=False,
+            1, len(wanted) + 1, figsize=(5.2 + 5.2 * len(wanted) + names, height), layout="constrained", squeeze=False,
             gridspec_kw={"width_ratios": [*([1.15] * len(wanted)), 1.0]},
         )  # fmt: skip
         self.axes_ = axes[0]
@@ -101,10 +104,12 @@ class PolicyStabilityDisplay:
                 )
                 if row.share < LEAST_SHOWN or right - left < NARROWEST:
                     continue
-                name = row.range.removeprefix("= ") + "\n" if row.range.startswith(("=", "is")) else ""
+                name = "is known\n" if row.range == "is known" else ""
+                if row.range.startswith("= "):
+                    name = short_name(row.range.removeprefix("= "), round(LETTERS * (right - left))) + "\n"
                 ax.text((left + right) / 2, at, f"{name}{row.share:.0%}", ha="center", va="center", fontsize=7,
                         color="white" if row.share > DARK else "black", parse_math=False)  # fmt: skip
-        ax.set_yticks(np.arange(len(features)), [f"{n} ({p:.0%})" for n, p in features["anywhere"].items()])
+        ax.set_yticks(np.arange(len(features)), [f"{short_name(n)} ({p:.0%})" for n, p in features["anywhere"].items()])
         ax.set_xlim(0.0, 1.0)
         ax.set_ylim(len(features) - 0.5, -0.5)
         ax.set_xticks([0.0, 0.5, 1.0], ["smallest", "median", "largest"])
@@ -133,7 +138,7 @@ class PolicyStabilityDisplay:
         image = ax.imshow(
             shares.to_numpy()[order].T, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest"
         )
-        ax.set_yticks(np.arange(len(shares.columns)), [str(label) for label in shares.columns])
+        ax.set_yticks(np.arange(len(shares.columns)), [short_name(label) for label in shares.columns])
         ax.set_xlabel(f"{len(shares):,} {unit}, sorted")
         ax.set_xticks([])
         settled = self.stability.settled_share()

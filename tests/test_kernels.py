@@ -282,11 +282,13 @@ def test_only_declared_types_are_compiled():
 
 PROBLEMS = """
 import itertools
+from fractions import Fraction
 import numpy as np
 from policytree.binning import bin_matrix
 from policytree.solvers import compilation
 from policytree.solvers.binary import blocks_for
 from policytree.solvers.direct import solve_direct
+from policytree.solvers.near_ties import find_near_ties
 from policytree.types import Problem, SearchLimits
 
 def entries():
@@ -308,6 +310,12 @@ for shape, rules in CASES:
     solve_direct(each, SearchLimits(time_limit=5.0))
     late = [kernel.py_func.__name__ for kernel, known in entries().items() if known != before[kernel]]
     assert not late, (shape, rules, late)
+    if each.max_depth in (1, 2, 3):
+        compilation.load_kernels(compilation.needed_for_near_ties(each))
+        before = entries()
+        find_near_ties(each, lambda best, leaf: Fraction(0), 5)
+        late = [kernel.py_func.__name__ for kernel, known in entries().items() if known != before[kernel]]
+        assert not late, ("near-ties", shape, rules, late)
 print("none")
 """
 COSTS = "np.array([.1, .2, .3, .1])"

@@ -112,6 +112,20 @@ def test_the_heat_map_shows_shares(rng):
         PolicyStabilityDisplay(found).plot(n_covariates=0)
 
 
+def test_long_names_are_cut_and_have_room(rng):
+    name = "systolic blood pressure at the first visit after discharge"
+    splits = tuple((Split(name, 0, x), Split("town", 1, np.nan, "the " * 20 + "sea")) for x in (2.5, 7.5, 9.5))
+    covariates = {name: np.arange(1.0, 11.0), "town": np.empty(0)}
+    display = PolicyStabilityDisplay.from_stability(
+        result(rng.integers(0, 3, (3, 20)), splits=splits, covariates=covariates)
+    )
+    display.figure_.canvas.draw()
+    left = display.axes_[0]
+    assert left.get_yticklabels()[0].get_text() == "systolic blood pressure at … (100%)"
+    assert max(len(text.get_text().split("\n")[0]) for text in left.texts) < 12
+    assert left.get_position().width * display.figure_.get_figwidth() > 3.0
+
+
 def test_learners_without_trees_have_people_only(rng):
     display = PolicyStabilityDisplay.from_stability(result(rng.integers(0, 2, (3, 20))), unit="visits")
     assert len(display.axes_) == 1

@@ -112,7 +112,7 @@ def test_splits_and_ranges_are_counted():
     assert "applied to all 3 visits." in found.to_text(unit="visits") and "100% of visits" in found.to_text(
         unit="visits"
     )
-    assert "x ≤ 2.5" in text and "100% of people get the same treatment in at least 90% of them." in text
+    assert "x ≤ 2.5" in text and "100% of people get the same treatment in at least 90% of them (Monte-Carlo" in text
 
 
 def test_every_threshold_of_a_tree_has_a_range(rng):
@@ -193,6 +193,17 @@ def test_warnings_of_refits_are_passed_on_once(study):
 # --- Ctrl-C ---
 
 
+def test_the_error_of_the_settled_share_is_its_spread_over_simulations(rng):
+    """Thresholds drawn anew for 20 resamples, 200 people, 80 times; no policy twice, and one policy only."""
+    x, shares, errors = np.sort(rng.normal(size=200)), [], []
+    for _ in range(80):
+        found = result((x > 0.6 * rng.normal(size=(20, 1))).astype(int))
+        shares.append(found.settled_share())
+        errors.append(found.settled_error())
+    assert np.mean(errors) == pytest.approx(np.std(shares), rel=0.25)
+    assert result(np.ones((5, 4), int)).settled_error() == 0.0
+
+
 class Interrupted(Threshold):
     """Ctrl-C comes during the fourth fit."""
 
@@ -210,6 +221,40 @@ def test_what_is_done_is_kept(study):
     assert "on 3 bootstrap samples (interrupted: 7 were asked for)" in str(found)
     Threshold.log.clear()
     np.testing.assert_array_equal(found.policies, stability(Threshold(), study).policies[:3])
+
+
+class Failing(Threshold):
+    """Some fits fail: the first, where tuning would happen, and a later one."""
+
+    fails = (0, 3)
+
+    def fit(self, Y, T, *, X, W, propensity, sample_weight, groups):
+        if len(self.log) in self.fails:
+            self.log.append({})
+            raise np.linalg.LinAlgError("Singular matrix")
+        rows = {"sample_weight": sample_weight, "groups": groups}
+        return super().fit(Y, T, X=X, W=W, propensity=propensity, **rows)
+
+
+def test_resamples_that_fail_are_left_out_and_counted(study):
+    told = []
+    with pytest.warns(SearchWarning, match=r"2 of 7 resamples are left out.*Singular matrix"):
+        found = stability(Failing(), study, progress=lambda done, total: told.append((done, total)))
+    assert (found.n_resamples, found.n_requested, len(found.failures)) == (5, 7, 2)
+    assert "2 more are left out" in str(found) and "interrupted" not in str(found)
+    assert told == [(k, 7) for k in range(1, 8)]
+    Threshold.log.clear()
+    everything = stability(Threshold(), study).policies
+    np.testing.assert_array_equal(found.policies, np.delete(everything, Failing.fails, axis=0))
+
+
+class AlwaysFailing(Failing):
+    fails = range(100)
+
+
+def test_where_all_resamples_fail_the_reason_comes_through(study):
+    with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+        stability(AlwaysFailing(), study)
 
 
 def test_before_two_resamples_there_is_nothing_to_keep(study):

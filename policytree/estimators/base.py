@@ -39,17 +39,16 @@ class TreeEstimator(TreeViews, SearchArguments):
     def _table(self, X, *, reset: bool) -> np.ndarray:
         """Numbers of ``X`` by scikit-learn's rules; frames may hold text columns and missing values."""
         if hasattr(X, "columns"):
-            encoder = FeatureEncoder.fit(X) if reset else None  # refuses tables in its own words
+            learnt = FeatureEncoder.fit_encode(X) if reset else None  # refuses tables in its own words
             validate_data(self, X, skip_check_array=True, reset=reset)
-            if encoder is not None:
-                self.encoder_ = encoder
             if len(X) == 0:
                 raise InputError("X has no rows; pass at least one.")
-            return self.encoder_.encode(X)
-        X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=reset)
-        if reset:
-            self.encoder_ = FeatureEncoder.fit(X)
-        return self.encoder_.encode(X)
+        else:
+            X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=reset)
+            learnt = FeatureEncoder.fit_encode(X) if reset else None
+        if learnt is not None:
+            self.encoder_: FeatureEncoder = learnt[0]
+        return self.encoder_.encode(X) if learnt is None else learnt[1]
 
     def _check_arguments(self) -> None:
         check_number("max_depth", self.max_depth, 0, integer=True, none=True)

@@ -14,6 +14,7 @@ shown.
 two (``contrasts``); ``bounds`` come from ``simple_bounds`` and ``sharp_bounds``, their intervals from
 ``cluster_bootstrap``, and ``benchmark_covariates`` say how strong the confounder may be.
 ``stability``: what recurs over ``resamples`` (``stability_tables``).
+``near_ties``: the other trees that do as well on the same rows (``near_tie_decisions``, ``near_tie_results``).
 """
 
 from policytree.evaluation.best_arm import BestComparison, compare_with_best
@@ -31,6 +32,8 @@ from policytree.evaluation.held_out import cross_val_policy_value
 from policytree.evaluation.honest import HonestLeaves, honest_leaf_summary
 from policytree.evaluation.least_budget import BudgetEstimate
 from policytree.evaluation.leaves import HELD_OUT, TRAINING_ROWS, LeafValue, leaf_summary
+from policytree.evaluation.near_tie_results import Exclusion, NearTies
+from policytree.evaluation.near_ties import near_ties
 from policytree.evaluation.optimism import Optimism
 from policytree.evaluation.ranking import Ranking, rank_average_treatment_effect
 from policytree.evaluation.sample_split import HeldOutRewards, held_out_rewards
@@ -52,11 +55,13 @@ __all__ = [
     "BestComparison",
     "BudgetEstimate",
     "Estimate",
+    "Exclusion",
     "HalfSamples",
     "HeldOutRewards",
     "HonestLeaves",
     "LeafValue",
     "MarginalSensitivity",
+    "NearTies",
     "OmittedVariableBounds",
     "Optimism",
     "PolicyStability",
@@ -74,6 +79,7 @@ __all__ = [
     "leaf_summary",
     "marginal_sensitivity",
     "mean_estimate",
+    "near_ties",
     "omitted_variable_bounds",
     "policy_agreement",
     "policy_difference",

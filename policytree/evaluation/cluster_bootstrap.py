@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from policytree.checks import check_count
-from policytree.evaluation.inputs import units_with_weight
+from policytree.evaluation.inputs import generator, units_with_weight
 
 N_BOOTSTRAP = 1_000
 CELLS = 4_000_000  # numbers at a time: draws times rows
@@ -54,7 +53,7 @@ class ClusterBootstrap:
             If ``n_draws`` is less than 20.
         """
         check_count(n_draws, "n_bootstrap", 20, "1000")
-        rng = check_random_state(random_state)
+        rng = generator(random_state)
         cluster, size = units_with_weight(clusters, weight)
         counts = np.empty((n_draws, size), dtype=np.uint16)
         for b in range(n_draws):

@@ -304,7 +304,7 @@ def qini_curve(
     judged = Judged.of(rewards, groups=groups, sample_weight=sample_weight, held_out=held_out, direction=direction)
     labels = list(judged.rewards.columns)
     baseline = labels[0] if baseline is None else baseline
-    if baseline not in labels:
+    if np.ndim(baseline) or baseline not in labels:
         raise InputError(f"baseline is {baseline!r}, which has no rewards; the treatments are {known_labels(labels)}.")
     b = labels.index(baseline)
 

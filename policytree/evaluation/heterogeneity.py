@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.annotations import Column, PerTreatment, Seed, Table
 from policytree.crossfit import fit_mean
 from policytree.evaluation.effect_regressions import cluster_sums, holm, independent_columns, position_of
 from policytree.evaluation.estimates import mean_estimate
+from policytree.evaluation.inputs import generator
 from policytree.exceptions import InputError
 from policytree.folds import FoldPlan
 from policytree.weighting import RewardEstimator
@@ -158,7 +158,7 @@ def heterogeneity_test(
         rows = {"sample_weight": sample_weight, "groups": groups, "strata": strata}
         fitted.fit(Y, T, X=X, W=W, propensity=propensity, **rows)
     _check_fitted(fitted, seen)
-    b, rng = position_of(baseline, seen.treatments, "baseline"), check_random_state(random_state)
+    b, rng = position_of(baseline, seen.treatments, "baseline"), generator(random_state)
     null = _NullModel.of(fitted, seen, b)
     Z = Covariates.fit(X, W).matrix(X, W, seen.n)
     plan = seen.folds(_fewest(seen) if n_blocks is None else n_blocks, rng.randint(2**31 - 1))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from sklearn.utils import check_random_state
 
 from policytree.checks import as_series, group_codes, weights
+from policytree.estimators.inputs import check_seed
 from policytree.evaluation.estimates import DIRECTIONS
 from policytree.exceptions import InputError
 
@@ -104,6 +108,8 @@ def policy_probabilities(policy, table: pd.DataFrame, argument: str, of: str) ->
 def arm_codes(policy, labels: pd.Index, n: int, argument: str, of: str = "rewards") -> np.ndarray:
     """Position of each row's recommended treatment among ``labels``, shape (n,)."""
     if np.ndim(policy) == 0:
+        if not isinstance(policy, Hashable):
+            raise InputError(f"{argument} must be a label, or one for every row; got a {type(policy).__name__}.")
         series = pd.Series([policy], dtype=object)
     else:
         series = as_series(policy, argument)
@@ -131,3 +137,9 @@ def _probabilities(policy, rewards: pd.DataFrame, argument: str, of: str = "rewa
     if not ((probabilities >= 0).all() and (np.abs(sums - 1) <= SUM_TOLERANCE).all()):
         raise InputError(f"{argument} must hold probabilities: none negative, and every row summing to one.")
     return probabilities
+
+
+def generator(random_state) -> np.random.RandomState:
+    """Random numbers from a seed, a RandomState or None; one sentence for anything else."""
+    check_seed(random_state)
+    return check_random_state(random_state)

@@ -6,10 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from sklearn.utils import check_random_state
 
 from policytree.evaluation.half_samples import HalfSamples
-from policytree.evaluation.inputs import FEWEST_UNITS, check_direction, policy_scores, reward_frame, rows_arguments
+from policytree.evaluation.inputs import (
+    FEWEST_UNITS,
+    check_direction,
+    generator,
+    policy_scores,
+    reward_frame,
+    rows_arguments,
+)
 from policytree.evaluation.leaves import HELD_OUT, TRAINING_ROWS
 from policytree.evaluation.sample_split import HeldOutRewards
 from policytree.exceptions import InputError
@@ -83,7 +89,7 @@ class Judged:
         InputError
             As :meth:`HalfSamples.of`; and if held-out rows, which get intervals, are fewer than ten (clusters).
         """
-        seed = check_random_state(random_state).randint(2**31 - 1)
+        seed = generator(random_state).randint(2**31 - 1)
         rows = {"groups": self.groups, "sample_weight": self.sample_weight}
         halves = HalfSamples.of(len(self.rewards), **rows, n_draws=n_draws, seed=seed)
         if self.held_out and halves.n_units < FEWEST_UNITS:

@@ -253,7 +253,7 @@ class Refitter:
     ----------
     estimator : object
     task : callable (estimator, part) -> (result, fitted estimator)
-        One refit; picklable. ``part`` says which rows.
+        One refit; picklable. ``part`` says which rows. None for the estimator: this refit failed.
     n_jobs : int or None
         Processes, as in joblib.
     told : callable
@@ -270,9 +270,10 @@ class Refitter:
     def run(self, parts: Sequence[Any]) -> list[Any]:
         """All results, in the order of the parts."""
         parts, done = list(parts), []
-        if parts and not self._tuned:
+        while parts and not self._tuned:
             result, fitted = self._task(self._estimator, parts.pop(0))
-            self._estimator, self._tuned = with_tuned_learners(self._estimator, fitted), True
+            if fitted is not None:
+                self._estimator, self._tuned = with_tuned_learners(self._estimator, fitted), True
             done.append(self._tell(result))
         if self._jobs == 1 or len(parts) < 2:
             done += [self._tell(self._task(self._estimator, part)[0]) for part in parts]

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from policytree.checks import check_count, is_real
+from policytree.evaluation.inputs import generator
 from policytree.evaluation.refits import Data, finished, policy_codes
 from policytree.exceptions import InputError, UnseenValueWarning
 from policytree.features import CATEGORICAL
@@ -62,6 +62,13 @@ class Refitted:
     warnings: tuple[warnings.WarningMessage, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Failure:
+    """Why nothing was learnt from a resample."""
+
+    error: Exception
+
+
 def splits_of(tree: Tree) -> tuple[Split, ...]:
     """The questions of a tree, from the root down."""
     depths, out = tree.node_depths(), []
@@ -89,7 +96,7 @@ def draw_rows(method: str, share: float, units: np.ndarray, n_resamples, random_
     check_count(n_resamples, "n_resamples", 2)
     if not is_real(share) or not 0.1 <= share <= 0.9:
         raise InputError(f"share must lie between 0.1 and 0.9; got {share!r}.")
-    rng = check_random_state(random_state)
+    rng = generator(random_state)
     _, unit = np.unique(units, return_inverse=True)
     order, size = np.argsort(unit, kind="stable"), np.bincount(unit)
     start, n_units = np.concatenate([[0], np.cumsum(size)]), len(size)
@@ -101,6 +108,14 @@ def draw_rows(method: str, share: float, units: np.ndarray, n_resamples, random_
             chosen = np.sort(rng.permutation(n_units)[: max(1, round(share * n_units))])
         out.append(np.concatenate([order[start[u] : start[u + 1]] for u in chosen]))
     return out
+
+
+def try_rows(estimator, rows: np.ndarray, *, data: Data, units: np.ndarray) -> tuple[Refitted | Failure, Any]:
+    """As :func:`refit_rows`, or why these rows do not serve: a treatment lacks rows, a learner finds no solution."""
+    try:
+        return refit_rows(estimator, rows, data=data, units=units)
+    except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
+        return Failure(error), None
 
 
 def refit_rows(estimator, rows: np.ndarray, *, data: Data, units: np.ndarray) -> tuple[Refitted, Any]:

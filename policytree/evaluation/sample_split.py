@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.utils import check_random_state
 
 from policytree.annotations import Column, PerTreatment, Seed, Table
+from policytree.evaluation.inputs import generator
 from policytree.evaluation.refits import Data, checked_direction, fit_finished
 from policytree.exceptions import InputError
 from policytree.weighting.observed import Observed, observe
@@ -140,7 +140,7 @@ def judging_rows(honest, seen: Observed, random_state) -> np.ndarray:
         if not 0.1 <= float(honest) <= 0.9:
             raise InputError(f"honest must be a share from 0.1 to 0.9, or rows; got {honest!r}.")
         share = Fraction(float(honest)).limit_denominator(10)  # parts of equal size, balanced over treatments
-        folds = seen.folds(share.denominator, check_random_state(random_state))
+        folds = seen.folds(share.denominator, generator(random_state))
         return folds.fold < share.numerator
     given = np.asarray(honest)
     if given.dtype == bool and given.shape == (seen.n,):

@@ -268,7 +268,7 @@ def omitted_variable_bounds(
     estimate, means, draws = contrast.estimate(parts[:, 0], level), _means(parts, contrast), bootstrap.means(parts)
     scale = float(_scale(means[None])[0])
     found = []
-    for name, (less_p, less_m) in (benchmarks or {}).items():
+    for name, (less_p, less_m) in _checked(benchmarks).items():
         short = _parts(make_contrast(policy, Y, T, less_p, regression=less_m, **given))
         found.append(_benchmark(str(name), contrast, means, _means(short, contrast)))
     value = np.nan if baseline is None else _robustness(abs(estimate.value), abs(rho) * scale)
@@ -349,3 +349,14 @@ def _benchmark(name: str, contrast: Contrast, long: np.ndarray, short: np.ndarra
         float(np.clip(change / both, -1.0, 1.0)) if both > 0 else np.nan,
         float(change),
     )
+
+
+def _checked(benchmarks) -> Mapping:
+    """Benchmarks by name, or one sentence."""
+    given = benchmarks or {}
+    pairs = given.values() if isinstance(given, Mapping) else [None]
+    if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
+        raise InputError(
+            "benchmarks must be a mapping from names to pairs (propensity, regression), as nuisances_without gives it."
+        )
+    return given

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import brentq
-from sklearn.utils import check_random_state
 
 from policytree.evaluation.bounds import LARGEST_GAMMA
 from policytree.evaluation.cluster_bootstrap import ClusterBootstrap
 from policytree.evaluation.contrasts import Contrast
+from policytree.evaluation.inputs import generator
 
 FOLDS = 5
 MOST_BINS, FEWEST_ROWS = 10, 50  # bins of similar predictions, and rows of an arm in one
@@ -81,7 +81,7 @@ class OutcomeTails:
         assert contrast.regression is not None
         self._contrast, self._mean = contrast, contrast.regression
         self._binary = bool(np.isin(seen.y, (0.0, 1.0)).all())
-        rng = check_random_state(random_state)
+        rng = generator(random_state)
         _, unit = np.unique(contrast.clusters, return_inverse=True)
         self._fold = rng.permutation(unit.max() + 1)[unit] % FOLDS
         self._arms = np.flatnonzero((contrast.change != 0).any(axis=0))

@@ -15,7 +15,7 @@ from policytree.binning import FeatureEncoder
 from policytree.evaluation.estimates import mean_estimate
 from policytree.evaluation.inputs import arm_codes, rows_arguments
 from policytree.evaluation.refits import Data, Refitter, checked_direction, shown_policy
-from policytree.evaluation.resamples import BOOTSTRAP, Refitted, codes_of, draw_rows, refit_rows, splits_of
+from policytree.evaluation.resamples import BOOTSTRAP, Failure, Refitted, codes_of, draw_rows, splits_of, try_rows
 from policytree.evaluation.stability_tables import PolicyStability
 from policytree.exceptions import InputError, OverlapWarning, SearchWarning
 from policytree.features import CATEGORICAL
@@ -51,7 +51,8 @@ def policy_stability(
     themselves keep the tuning of the first one). Every rule then treats all people of the study. Nothing here says what
     a rule is worth; rules that look different may be worth the same.
 
-    Ctrl-C keeps what is done: the result then says how many resamples it rests on.
+    Ctrl-C keeps what is done: the result then says how many resamples it rests on. Resamples from which nothing can be
+    learnt (too few rows of a treatment, a learner that fails) are left out, counted and reported.
 
     Parameters
     ----------
@@ -79,14 +80,15 @@ def policy_stability(
     Raises
     ------
     InputError
-        As :func:`policytree.cross_val_policy_value`; also where a resample has too few rows of a treatment.
+        As :func:`policytree.cross_val_policy_value`. What the learner itself raises comes through if fewer than two
+        resamples work.
     KeyboardInterrupt
         On Ctrl-C before two resamples are done.
 
     Warns
     -----
     SearchWarning
-        After Ctrl-C.
+        After Ctrl-C, and where resamples are left out.
     OverlapWarning
         Once for all resamples, if some propensities are small.
 
@@ -104,9 +106,11 @@ def policy_stability(
     units = seen.clusters
     rows = draw_rows(method, share, units, n_resamples, random_state)
     teller = _Teller(len(rows), progress)
-    refitter = Refitter(estimator, partial(refit_rows, data=data, units=units), n_jobs, teller)
+    refitter = Refitter(estimator, partial(try_rows, data=data, units=units), n_jobs, teller)
     try:
-        done = refitter.run(rows)
+        done = [result for result in refitter.run(rows) if isinstance(result, Refitted)]
+        if len(done) < FEWEST:
+            raise teller.failures[0].error
     except KeyboardInterrupt:
         done = teller.done
         if len(done) < FEWEST:
@@ -116,6 +120,7 @@ def policy_stability(
             SearchWarning,
             stacklevel=2,
         )
+    teller.warn_of_failures()
     teller.warn_overlap()
     shown = codes_of(shown_policy(estimator, data, np.arange(seen.n)), seen.treatments)
     tree = getattr(getattr(estimator, "policy_tree_", estimator), "tree_", None)
@@ -124,6 +129,7 @@ def policy_stability(
         splits=tuple(r.splits for r in done), n_leaves=tuple(r.n_leaves for r in done), shown=shown,
         shown_splits=splits_of(tree) if shown is not None and isinstance(tree, Tree) else (),
         covariates=_numeric(X), sample_weight=seen.sample_weight, method=method, share=share, n_requested=len(rows),
+        failures=tuple(f"{type(f.error).__name__}: {f.error}" for f in teller.failures),
     )  # fmt: skip
 
 
@@ -132,18 +138,35 @@ class _Teller:
 
     def __init__(self, total: int, progress):
         self.done: list[Refitted] = []
+        self.failures: list[Failure] = []
         self._overlap: list[str] = []
         self._total, self._progress = total, progress
 
-    def __call__(self, result: Refitted) -> None:
-        self.done.append(result)
+    def __call__(self, result: Refitted | Failure) -> None:
+        if isinstance(result, Failure):
+            self.failures.append(result)
+        else:
+            self.done.append(result)
+            self._pass_on(result)
+        if self._progress is not None:
+            self._progress(len(self.done) + len(self.failures), self._total)
+
+    def _pass_on(self, result: Refitted) -> None:
         for warning in result.warnings:
             if issubclass(warning.category, OverlapWarning):
                 self._overlap.append(str(warning.message))
             else:
                 warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-        if self._progress is not None:
-            self._progress(len(self.done), self._total)
+
+    def warn_of_failures(self) -> None:
+        """Say how many resamples are left out."""
+        if self.failures:
+            warnings.warn(
+                f"{len(self.failures)} of {self._total} resamples are left out, since nothing could be learnt from "
+                f"them ({self.failures[0].error}).",
+                SearchWarning,
+                stacklevel=3,
+            )
 
     def warn_overlap(self) -> None:
         """Say once what the refits warned of."""
@@ -190,6 +213,8 @@ def policy_agreement(
     InputError
         If there are fewer than two policies, or their lengths differ.
     """
+    if not isinstance(policies, Mapping):
+        raise InputError("policies must be a mapping from names to policies.")
     names = list(policies)
     sizes = [np.shape(policies[name])[0] for name in names if np.ndim(policies[name])]
     if len(names) < 2 or not sizes:

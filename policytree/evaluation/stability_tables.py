@@ -15,6 +15,7 @@ from policytree.export import format_threshold
 
 SETTLED = 0.9
 N_RANGES = 10
+N_DRAWS = 200  # of all policies anew, for a standard error
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +43,9 @@ class PolicyStability:
     share : float
         Of the rows in a subsample.
     n_requested : int
-        More than ``n_resamples`` after Ctrl-C.
+        More than ``n_resamples`` after Ctrl-C, and where resamples failed.
+    failures : tuple of str
+        Why nothing was learnt from the resamples that are left out.
     """
 
     treatments: np.ndarray
@@ -57,6 +60,7 @@ class PolicyStability:
     method: str
     share: float
     n_requested: int
+    failures: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def n_resamples(self) -> int:
@@ -72,6 +76,9 @@ class PolicyStability:
     def settled_share(self, at: float = SETTLED) -> float:
         """Share (of weight) of people who get one and the same treatment in at least this share of resamples.
 
+        It depends on ``n_resamples``, for among few policies more people agree by chance: compare studies by the same
+        number. :meth:`settled_error` is how far chance moves it at this number.
+
         Raises
         ------
         InputError
@@ -80,6 +87,15 @@ class PolicyStability:
         if not 0.5 < at <= 1.0:
             raise InputError(f"at must be above 0.5 and at most 1; got {at!r}.")
         return self._mean(self.arm_shares().to_numpy().max(axis=1) >= at - 1e-12)
+
+    def settled_error(self, at: float = SETTLED) -> float:
+        """Monte-Carlo standard error of :meth:`settled_share`: policies drawn anew from those at hand, with repeats."""
+        n, rng = self.n_resamples, np.random.default_rng(0)
+        drawn = rng.multinomial(n, np.full(n, 1 / n), size=N_DRAWS)
+        most = np.zeros((N_DRAWS, self.policies.shape[1]), np.int64)
+        for k in range(len(self.treatments)):
+            np.maximum(most, drawn @ (self.policies == k), out=most)
+        return float(np.std([self._mean(row >= at * n - 1e-9) for row in most], ddof=1))
 
     @property
     def agreement(self) -> float:
@@ -222,8 +238,12 @@ class PolicyStability:
         """Show what recurred, and say it; ``unit`` is what the rows are, in the plural."""
         how = "bootstrap samples" if self.method == BOOTSTRAP else f"samples of {self.share:.0%} of the rows"
         n = f"{self.policies.shape[1]:,} {unit}"
-        early = f" (interrupted: {self.n_requested} were asked for)" if self.n_resamples < self.n_requested else ""
+        tried = self.n_resamples + len(self.failures)
+        early = f" (interrupted: {self.n_requested} were asked for)" if tried < self.n_requested else ""
         lines = [f"The whole pipeline on {self.n_resamples} {how}{early}; each policy applied to all {n}."]
+        if self.failures:
+            why = f"nothing could be learnt from them: {self.failures[0]}"
+            lines.append(f"{len(self.failures)} more are left out, for {why}")
         lines += self.statements(unit=unit)
         if self.shown_splits:
             lines += ["How often the splits of the rule to show recur:", _percent(self.shown_split_shares())]
@@ -239,7 +259,8 @@ class PolicyStability:
             "" if np.isnan(self.agreement_error) else f" (Monte-Carlo error {100 * self.agreement_error:.1f} points)"
         )
         lines = [
-            f"{self.settled_share():.0%} of {unit} get the same treatment in at least {SETTLED:.0%} of them.",
+            f"{self.settled_share():.0%} of {unit} get the same treatment in at least {SETTLED:.0%} of them "
+            f"(Monte-Carlo error {100 * self.settled_error():.1f} points).",
             f"Two of these policies treat {self.agreement:.0%} of {unit} alike{error}.",
         ]
         if self.shown is not None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from policytree.evaluation.estimates import Estimate, blocked_estimate, mean_estimate, repeated_estimate
+from policytree.evaluation.inputs import generator
 from policytree.exceptions import InputError
 from policytree.folds import FoldPlan
 from policytree.weighting.observed import Observed
@@ -128,7 +128,7 @@ def draw_validation(kind: str, cv, n_repeats, seen: Observed, random_state) -> V
     drawn = isinstance(cv, (int, np.integer)) and not isinstance(cv, bool)
     times = _times(n_repeats, kind, fixed=not drawn)
     folds = 2 * int(cv) if kind == SEQUENTIAL and drawn and cv >= 2 else cv
-    random_state = check_random_state(random_state)
+    random_state = generator(random_state)
     plans = tuple(seen.folds(folds, random_state) for _ in range(times))
     return Validation(kind, plans, n_repeats == ADAPTIVE)
 

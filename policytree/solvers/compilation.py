@@ -10,8 +10,9 @@ from contextlib import ExitStack
 
 import numpy as np
 
-from policytree.solvers.born_again.kernels import blocks, layers, values
+from policytree.solvers.born_again.kernels import blocks as born_again_blocks
 from policytree.solvers.born_again.kernels import cells as born_again_cells
+from policytree.solvers.born_again.kernels import layers, values
 from policytree.solvers.born_again.kernels import trees as born_again_trees
 from policytree.solvers.kernels import (
     block_search,
@@ -26,6 +27,7 @@ from policytree.solvers.kernels import (
     rows_of_nodes,
     search,
     sums,
+    tied_trees,
 )
 from policytree.solvers.kernels import long_pairs as long_features
 from policytree.solvers.kernels import sweep_tables as sweeps
@@ -56,10 +58,11 @@ ROW_PRICES = (
     box_pricing.price_boxes, price_fitting.rows_of_box, price_fitting.forget_idle, price_fitting.project,
 )  # fmt: skip
 BORN_AGAIN = (
-    born_again_cells.classify_cells, born_again_cells.cut_matters, blocks.find_blocks, blocks.rehash,
+    born_again_cells.classify_cells, born_again_cells.cut_matters, born_again_blocks.find_blocks, born_again_blocks.rehash,
     values.least_depths, values.least_leaves, layers.fill_layers, born_again_trees.read_tree,
 )  # fmt: skip
 ONE_FEATURE = (merging.add_columns, intervals.add_leaf)
+NEAR_TIES = (tied_trees.tied_trees,)
 
 Needed = list[tuple[tuple[Kernel, ...], str]]  # kernels, and which version of them
 
@@ -118,11 +121,21 @@ def needed_kernels(problem: Problem, block_kind: np.dtype | None) -> Needed:
     return needed
 
 
+def needed_for_near_ties(problem: Problem) -> Needed:
+    """Kernels that list trees near the best one, beside those of the search for it."""
+    kind = SPECIAL if is_special(problem) else PLAIN
+    pairs: Needed = [(TWO_LEVELS, kind)]
+    if is_long(problem.data.n_bins, is_signed(problem)):
+        pairs += [(LONG, "")]
+    return [(ALWAYS, ""), *pairs, ((*NEAR_TIES, rows_of_nodes.pack_rows), "")]
+
+
 def all_kernels() -> Needed:
     """Kernels of every kind of problem."""
     tables = [(TWO_LEVELS + DEEPER, kind) for kind in (PLAIN, SPECIAL)]
-    pairs = [(PAIRS + PAIRS_DEEP, kind) for kind in BLOCKS]
-    return [(ALWAYS, ""), *tables, (LONG, ""), *pairs, *ROW_SET_KERNELS, (ROW_PRICES + ONE_FEATURE + BORN_AGAIN, "")]
+    blocks = [(PAIRS + PAIRS_DEEP, kind) for kind in BLOCKS]
+    others = ROW_PRICES + ONE_FEATURE + NEAR_TIES + BORN_AGAIN
+    return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, *ROW_SET_KERNELS, (others, "")]
 
 
 def kernel_folder() -> str | None:

@@ -26,7 +26,16 @@ def scored_tree(problem: Problem, splits: list[tuple[int, int]]) -> tuple[Tree, 
 
     Rows are followed by their codes.
     """
-    builder = _Builder(problem, splits)
+    return _as_tree(_Builder(problem, splits))
+
+
+def labelled_tree(problem: Problem, splits: list[tuple[int, int]]) -> Tree:
+    """Tree of ``(column, cut)`` pairs in preorder whose leaves, ``(-1, action)``, give these actions."""
+    return _as_tree(_Labelled(problem, splits))[0]
+
+
+def _as_tree(builder: _Builder) -> tuple[Tree, float]:
+    problem = builder.problem
     builder.add(np.arange(problem.data.n_rows))
     columns = list(zip(*builder.nodes, strict=True))
     tree = Tree(
@@ -77,6 +86,7 @@ class _Builder:
         entry = [TREE_LEAF, TREE_LEAF, TREE_UNDEFINED, np.nan, False, int(np.argmin(value)), len(rows), value, 0.0]
         self.nodes.append(entry)
         if column < 0:
+            entry[5] = self._action(cut, entry[5])
             return node
         data = self.problem.data
         left = data.codes[column, rows] <= cut
@@ -92,6 +102,10 @@ class _Builder:
         entry[4] = self._missing_left(split, left)
         return node
 
+    def _action(self, given: int, best: int) -> int:
+        """The action of a leaf."""
+        return best
+
     def _same_leaf(self, a: int, b: int) -> bool:
         first, second = self.nodes[a], self.nodes[b]
         return first[0] == second[0] == TREE_LEAF and first[5] == second[5]
@@ -103,3 +117,10 @@ class _Builder:
             return split.missing_left
         learned = any(c.missing_left for c in data.columns if c.feature == split.feature)
         return False if learned or np.isposinf(split.thresholds[-1]) else bool(2 * left.sum() >= len(left))
+
+
+class _Labelled(_Builder):
+    """Leaves give the actions that stand beside them."""
+
+    def _action(self, given: int, best: int) -> int:
+        return given

@@ -40,6 +40,8 @@
     box_pricing      the boxes of rows with the largest sums
     price_fitting    numbers of rows that boxes do not exceed
     intervals        one feature: the best partition of its values
+    tied_sides       near-ties: the splits of one side of a first cut
+    tied_trees       near-ties: all trees of depth two within a limit
 
 A new bound goes where its kind is: of cuts of one feature into cut_bounds, of a whole node into enter, of sets of
 rows met before into subset_cache. The searches by blocks, over row sets and over boxes have their own in block_search,
@@ -89,4 +91,6 @@ ORDER = (
     "box_pricing",
     "price_fitting",
     "intervals",
+    "tied_sides",
+    "tied_trees",
 )
