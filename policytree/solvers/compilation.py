@@ -58,8 +58,9 @@ ROW_PRICES = (
     box_pricing.price_boxes, price_fitting.rows_of_box, price_fitting.forget_idle, price_fitting.project,
 )  # fmt: skip
 BORN_AGAIN = (
-    born_again_cells.classify_cells, born_again_cells.cut_matters, born_again_blocks.find_blocks, born_again_blocks.rehash,
-    values.least_depths, values.least_leaves, layers.fill_layers, born_again_trees.read_tree,
+    born_again_cells.classify_cells, born_again_cells.cut_matters, born_again_blocks.find_blocks,
+    born_again_blocks.rehash, values.least_depths, values.least_leaves, layers.fill_layers,
+    born_again_trees.read_tree,
 )  # fmt: skip
 ONE_FEATURE = (merging.add_columns, intervals.add_leaf)
 NEAR_TIES = (tied_trees.tied_trees,)
