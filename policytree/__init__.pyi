@@ -15,6 +15,7 @@ from policytree.diagnostic_displays import OverlapDisplay as OverlapDisplay
 from policytree.diagnostics import balance_table as balance_table
 from policytree.diagnostics import crump_trimming as crump_trimming
 from policytree.diagnostics import overlap_table as overlap_table
+from policytree.estimators.born_again import BornAgainTree as BornAgainTree
 from policytree.estimators.classifier import OptimalTreeClassifier as OptimalTreeClassifier
 from policytree.estimators.complexity import ComplexityChoice as ComplexityChoice
 from policytree.estimators.complexity import choose_complexity_weight as choose_complexity_weight
@@ -62,6 +63,7 @@ from policytree.plotting import PolicyValueDisplay as PolicyValueDisplay
 from policytree.plotting import plot_tree as plot_tree
 from policytree.sensitivity_displays import MarginalSensitivityDisplay as MarginalSensitivityDisplay
 from policytree.sensitivity_displays import OmittedVariableDisplay as OmittedVariableDisplay
+from policytree.solvers.born_again.ensembles import TreeEnsemble as TreeEnsemble
 from policytree.stability_display import PolicyStabilityDisplay as PolicyStabilityDisplay
 from policytree.study_check import check_rewards as check_rewards
 from policytree.study_check import check_study as check_study

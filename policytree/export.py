@@ -54,6 +54,12 @@ def counted(n: int, unit: str = "rows") -> str:
     return f"{n:,} {SINGULAR.get(unit, unit.removesuffix('s')) if n == 1 else unit}"
 
 
+def _rows_of_leaf(tree: Tree, node: int, start: str = "", end: str = "") -> str:
+    """Number and share of the training rows of a leaf; nothing if the tree was made without rows."""
+    n, total = int(tree.n_node_samples[node]), int(tree.n_node_samples[0])
+    return f"{start}{counted(n)}, {n / total:.1%}{end}" if total else ""
+
+
 def export_text(tree: Tree, *, missing: bool = False) -> str:
     """Write the tree as indented text, one line per question and leaf.
 
@@ -66,14 +72,12 @@ def export_text(tree: Tree, *, missing: bool = False) -> str:
     Returns
     -------
     str
-        Leaves show the action, and the number and share of training rows.
+        Leaves show the action, and the number and share of training rows, if there were any.
     """
-    total = int(tree.n_node_samples[0])
 
     def lines(node: int, first: str, rest: str) -> list[str]:
         if tree.is_leaf[node]:
-            n = int(tree.n_node_samples[node])
-            return [f"{first}{tree.actions[tree.action[node]]}  ({counted(n)}, {n / total:.1%})"]
+            return [f"{first}{tree.actions[tree.action[node]]}{_rows_of_leaf(tree, node, '  (', ')')}"]
         out = [f"{first}{split_label(tree, node, missing=missing)}?"]
         out += lines(int(tree.children_left[node]), f"{rest}├─ yes: ", f"{rest}│       ")
         out += lines(int(tree.children_right[node]), f"{rest}└─ no:  ", f"{rest}        ")
@@ -99,12 +103,10 @@ def export_graphviz(tree: Tree, *, missing: bool = False) -> str:
     -------
     str
     """
-    total = int(tree.n_node_samples[0])
     out = ["digraph policytree {", "  node [shape=box, fontname=Helvetica];", "  edge [fontname=Helvetica];"]
     for node in range(tree.node_count):
-        n = int(tree.n_node_samples[node])
         if tree.is_leaf[node]:
-            label = f"{tree.actions[tree.action[node]]}\n{counted(n)}, {n / total:.1%}"
+            label = f"{tree.actions[tree.action[node]]}" + _rows_of_leaf(tree, node, "\n")
             out.append(f"  {node} [label={_dot_string(label)}, style=rounded];")
             continue
         out.append(f"  {node} [label={_dot_string(split_label(tree, node, missing=missing) + '?')}];")
@@ -124,7 +126,7 @@ def to_rules(tree: Tree) -> pd.DataFrame:
     -------
     DataFrame
         Index: leaf node id. Columns: ``rule`` (the answers on the path, joined by "and"), ``action``, ``n`` (training
-        rows) and ``share``.
+        rows) and ``share`` (NaN if the tree was made without rows).
     """
     paths: dict[int, list[str]] = {0: []}
     records = {}
@@ -135,7 +137,7 @@ def to_rules(tree: Tree) -> pd.DataFrame:
                 "rule": " and ".join(paths[node]) or "everybody",
                 "action": tree.actions[tree.action[node]],
                 "n": n,
-                "share": n / int(tree.n_node_samples[0]),
+                "share": n / total if (total := int(tree.n_node_samples[0])) else np.nan,
             }
             continue
         label = split_label(tree, node)

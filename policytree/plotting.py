@@ -143,7 +143,9 @@ class PolicyTreeDisplay:
         if not tree.is_leaf[node]:
             return _wrap(split_label(tree, node) + "?")
         n = int(tree.n_node_samples[node])
-        lines = [_wrap(str(tree.actions[tree.action[node]])), f"{counted(n, unit)} ({_share(n, tree)})"]
+        lines = [_wrap(str(tree.actions[tree.action[node]]))]
+        if tree.n_node_samples[0] > 0:  # born-again trees are made without rows
+            lines.append(f"{counted(n, unit)} ({_share(n, tree)})")
         if node in self.leaf_values:
             lines += self.leaf_values[node].lines(value_name, self._digits())
         return "\n".join(lines)

@@ -159,6 +159,26 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
+class ReferenceTree:
+    """One tree that predicts what a reference ensemble predicts, on all rows of a problem.
+
+    Attributes
+    ----------
+    actions : ndarray of shape (n,), int64
+        What both predict, 0 .. K - 1, for every row of the problem.
+    leaves, depth : int
+        Of the tree.
+    smallest_leaf : int
+        Rows of its smallest leaf.
+    """
+
+    actions: np.ndarray
+    leaves: int
+    depth: int
+    smallest_leaf: int
+
+
+@dataclass(frozen=True, slots=True)
 class Guesses:
     """What a reference model suggests about the optimum. Everything unset means an exact search.
 
@@ -172,11 +192,14 @@ class Guesses:
         them.
     reference_losses : ndarray of shape (n,) or None
         What a reference loses in every row of the problem, weighted: no set of rows is expected to lose less.
+    reference_tree : ReferenceTree or None
+        A single tree in place of the reference, on the kept thresholds: takes nothing away, and bounds what is lost.
     """
 
     max_depth: int | None = None
     thresholds: tuple[np.ndarray | None, ...] | None = None
     reference_losses: np.ndarray | None = None
+    reference_tree: ReferenceTree | None = None
 
 
 @dataclass(frozen=True, slots=True)

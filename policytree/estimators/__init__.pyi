@@ -1,5 +1,6 @@
 """The names of ``policytree.estimators``, for type checkers, editors and ``policytree.lazy``."""
 
+from policytree.estimators.born_again import BornAgainTree as BornAgainTree
 from policytree.estimators.classifier import OptimalTreeClassifier as OptimalTreeClassifier
 from policytree.estimators.complexity import choose_complexity_weight as choose_complexity_weight
 from policytree.estimators.cost_sensitive import CostSensitiveTreeClassifier as CostSensitiveTreeClassifier

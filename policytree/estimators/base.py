@@ -21,14 +21,14 @@ from policytree.estimators.inputs import (
     question_costs,
 )
 from policytree.estimators.search import Job, check_search_arguments, chosen_solver, make_guesses, search
-from policytree.estimators.views import TreeViews
+from policytree.estimators.views import TableViews
 from policytree.exceptions import InputError, SearchWarning
 from policytree.solvers import draws, time_estimate
 from policytree.solvers.estimate import LONG, in_words
 from policytree.types import BinnedData, Problem, SearchLimits, Solution, Status
 
 
-class TreeEstimator(TreeViews, SearchArguments):
+class TreeEstimator(TableViews, SearchArguments):
     """What all estimators of one tree share that search for the best one."""
 
     def _check_arguments(self) -> None:

@@ -17,14 +17,14 @@ from policytree.estimators.arguments import inherits_documentation
 from policytree.estimators.base import TreeEstimator
 from policytree.estimators.inputs import weigh
 from policytree.estimators.search import Job
-from policytree.estimators.views import TreeViews
+from policytree.estimators.views import TableViews
 from policytree.exceptions import InputError
 from policytree.weighting.label_weights import class_balanced_weights
 
 OBJECTIVES = ("accuracy", "balanced_accuracy")
 
 
-class ClassPredictions(ClassifierMixin, TreeViews):
+class ClassPredictions(ClassifierMixin, TableViews):
     """What a fitted tree says of the classes of new rows."""
 
     classes_: np.ndarray

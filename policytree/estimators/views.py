@@ -20,51 +20,10 @@ if TYPE_CHECKING:
     from policytree.plotting import PolicyTreeDisplay
 
 
-class TreeViews(BaseEstimator):
-    """Tables in, by scikit-learn's rules; and what a fitted tree shows."""
+class TreeViews:
+    """What a fitted estimator with one tree tells and shows of it."""
 
     tree_: Tree
-    node_costs_: np.ndarray
-
-    def _table(self, X, *, reset: bool) -> np.ndarray:
-        """Numbers of ``X`` by scikit-learn's rules; frames may hold text columns and missing values."""
-        if hasattr(X, "columns"):
-            learnt = FeatureEncoder.fit_encode(X) if reset else None  # refuses tables in its own words
-            validate_data(self, X, skip_check_array=True, reset=reset)
-            if len(X) == 0:
-                raise InputError("X has no rows; pass at least one.")
-        else:
-            X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=reset)
-            learnt = FeatureEncoder.fit_encode(X) if reset else None
-        if learnt is not None:
-            self.encoder_: FeatureEncoder = learnt[0]
-        return self.encoder_.encode(X) if learnt is None else learnt[1]
-
-    def apply(self, X: Table) -> np.ndarray:
-        """Node id of the leaf that every row reaches.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, p)
-
-        Returns
-        -------
-        ndarray of shape (n,), int64
-
-        Warns
-        -----
-        UnseenValueWarning
-            If rows have a category, or a missing value, that no training row had where the tree asks about it.
-        """
-        check_is_fitted(self)
-        encoded = self._table(X, reset=False)
-        warn_of_unseen(self.tree_, self.encoder_, X, encoded)
-        return self.tree_.apply(encoded)
-
-    def decision_path(self, X: Table) -> csr_matrix:
-        """Sparse indicator matrix (n, node_count) of the nodes that every row passes."""
-        check_is_fitted(self)
-        return self.tree_.decision_path(self._table(X, reset=False))
 
     def get_depth(self) -> int:
         """Largest number of splits on a path of the fitted tree."""
@@ -115,6 +74,52 @@ class TreeViews(BaseEstimator):
 
         check_is_fitted(self)
         return plot_tree(self, ax=ax, **options)
+
+
+class TableViews(TreeViews, BaseEstimator):
+    """The same for trees of tables: tables in, by scikit-learn's rules, and the leaves of new rows."""
+
+    node_costs_: np.ndarray
+
+    def _table(self, X, *, reset: bool) -> np.ndarray:
+        """Numbers of ``X`` by scikit-learn's rules; frames may hold text columns and missing values."""
+        if hasattr(X, "columns"):
+            learnt = FeatureEncoder.fit_encode(X) if reset else None  # refuses tables in its own words
+            validate_data(self, X, skip_check_array=True, reset=reset)
+            if len(X) == 0:
+                raise InputError("X has no rows; pass at least one.")
+        else:
+            X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=reset)
+            learnt = FeatureEncoder.fit_encode(X) if reset else None
+        if learnt is not None:
+            self.encoder_: FeatureEncoder = learnt[0]
+        return self.encoder_.encode(X) if learnt is None else learnt[1]
+
+    def apply(self, X: Table) -> np.ndarray:
+        """Node id of the leaf that every row reaches.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+
+        Returns
+        -------
+        ndarray of shape (n,), int64
+
+        Warns
+        -----
+        UnseenValueWarning
+            If rows have a category, or a missing value, that no training row had where the tree asks about it.
+        """
+        check_is_fitted(self)
+        encoded = self._table(X, reset=False)
+        warn_of_unseen(self.tree_, self.encoder_, X, encoded)
+        return self.tree_.apply(encoded)
+
+    def decision_path(self, X: Table) -> csr_matrix:
+        """Sparse indicator matrix (n, node_count) of the nodes that every row passes."""
+        check_is_fitted(self)
+        return self.tree_.decision_path(self._table(X, reset=False))
 
     def measurement_cost(self, X: Table) -> np.ndarray:
         """What the tests on the way of every row cost, by ``feature_costs``; shape (n,).

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from policytree.types import BinnedData, Guesses
+from policytree.types import BinnedData, Guesses, ReferenceTree
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,14 @@ class Guess:
 
 
 def merged(guesses: Iterable[Guesses]) -> Guesses:
-    """All restrictions at once: thresholds that all keep, the smallest depth, the largest losses of a reference."""
+    """All restrictions at once: thresholds that all keep, the smallest depth, the largest losses of a reference.
+
+    Of several reference trees the one with fewest leaves is kept.
+    """
     depth: int | None = None
     thresholds: tuple[np.ndarray | None, ...] | None = None
     losses: np.ndarray | None = None
+    tree: ReferenceTree | None = None
     for one in guesses:
         if one.max_depth is not None:
             depth = one.max_depth if depth is None else min(depth, one.max_depth)
@@ -66,7 +70,9 @@ def merged(guesses: Iterable[Guesses]) -> Guesses:
             thresholds = tuple(_both(a, b) for a, b in zip(first, one.thresholds, strict=True))
         if one.reference_losses is not None:
             losses = one.reference_losses if losses is None else np.maximum(losses, one.reference_losses)
-    return Guesses(max_depth=depth, thresholds=thresholds, reference_losses=losses)
+        if one.reference_tree is not None and (tree is None or one.reference_tree.leaves < tree.leaves):
+            tree = one.reference_tree
+    return Guesses(max_depth=depth, thresholds=thresholds, reference_losses=losses, reference_tree=tree)
 
 
 def _both(one: np.ndarray | None, other: np.ndarray | None) -> np.ndarray | None:

@@ -10,6 +10,10 @@ from contextlib import ExitStack
 
 import numpy as np
 
+from policytree.solvers.born_again.kernels import blocks as born_again_blocks
+from policytree.solvers.born_again.kernels import cells as born_again_cells
+from policytree.solvers.born_again.kernels import layers, values
+from policytree.solvers.born_again.kernels import trees as born_again_trees
 from policytree.solvers.kernels import (
     block_search,
     block_sums,
@@ -57,6 +61,11 @@ ROW_SET_KERNELS = [(SET_TABLE, ""), (ROW_SETS, "lists"), (ROW_SETS, "bits")]
 
 ROW_PRICES = (
     box_pricing.price_boxes, price_fitting.rows_of_box, price_fitting.forget_idle, price_fitting.project,
+)  # fmt: skip
+BORN_AGAIN = (
+    born_again_cells.classify_cells, born_again_cells.cut_matters, born_again_blocks.find_blocks,
+    born_again_blocks.rehash, values.least_depths, values.least_leaves, layers.fill_layers,
+    born_again_trees.read_tree,
 )  # fmt: skip
 ONE_FEATURE = (merging.add_columns, intervals.add_leaf)
 # Where columns are paid for once on a path; and greedy trees that are cheap to apply.
@@ -147,7 +156,7 @@ def all_kernels() -> Needed:
     """Kernels of every kind of problem."""
     tables = [(TWO_LEVELS + DEEPER + PARETO_TABLES, kind) for kind in (PLAIN, SPECIAL)]
     blocks = [(PAIRS + PAIRS_DEEP, kind) for kind in BLOCKS]
-    rest = ROW_PRICES + ONE_FEATURE + NEAR_TIES + PARETO + PAID_ONCE + LOW_COST
+    rest = ROW_PRICES + ONE_FEATURE + NEAR_TIES + PARETO + PAID_ONCE + LOW_COST + BORN_AGAIN
     return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, *ROW_SET_KERNELS, (rest, "")]
 
 

@@ -13,6 +13,7 @@ from policytree.solvers.clock import now
 from policytree.solvers.columns import equal_rows, group_sums, keep_cuts
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.polish import polish
+from policytree.solvers.reference_tree import theorem_4_1
 from policytree.solvers.rescore import equivalent_points_bound
 from policytree.types import Guesses, Problem, SearchLimits, Solution, Status
 
@@ -41,7 +42,7 @@ def solve_with_guesses(
         thresholds and depth; ``status`` is OPTIMAL_GIVEN_GUESSES where the solver's is OPTIMAL and a guess took
         something away. ``guarantees``: ``guessed``, what was guessed; and ``theorem_1``, where lower bounds were
         guessed: the tree's objective exceeds that of the best tree within guessed thresholds and depth by at most this
-        much.
+        much; and those of :func:`policytree.solvers.reference_tree.theorem_4_1`, where there is a reference's tree.
 
     Raises
     ------
@@ -56,9 +57,10 @@ def solve_with_guesses(
     0)``; t* is not known, but it gives every group one action: the sum of the largest such terms bounds it.
     """
     guessed, inside = _restrict(problem, guesses)
+    stated = theorem_4_1(inside, guesses)
     if guesses.reference_losses is None:
         solution = solve(inside, limits)
-        return _named(solution, guessed)
+        return _named(solution, guessed, stated)
     bounded, slack = _bound(inside, as_numbers(guesses.reference_losses, "reference_losses"))
     found = solve(replace(inside, losses=bounded), limits)
     if found.status is Status.INFEASIBLE:  # found at once, whatever the losses: the answer is to speak of the problem's
@@ -72,7 +74,7 @@ def solve_with_guesses(
     solution = replace(found, tree=tree, objective=objective, lower_bound=bound, resolution=2 * resolution)
     if solution.gap > solution.resolution:
         guessed.append("lower bounds")
-    solution = _named(solution, guessed)
+    solution = _named(solution, guessed, stated)
     return replace(solution, guarantees={**solution.guarantees, "theorem_1": float(solution.gap)})
 
 
@@ -103,8 +105,10 @@ def _restrict(problem: Problem, guesses: Guesses) -> tuple[list[str], Problem]:
     return guessed, inside
 
 
-def _named(solution: Solution, guessed: list[str]) -> Solution:
-    """The status, and what it is due to."""
+def _named(solution: Solution, guessed: list[str], stated: dict[str, float | str]) -> Solution:
+    """The status, what it is due to, and what theorems state."""
+    if stated:
+        solution = replace(solution, guarantees={**solution.guarantees, **stated})
     if not guessed:
         return solution
     status = Status.OPTIMAL_GIVEN_GUESSES if solution.status is Status.OPTIMAL else solution.status

@@ -1,0 +1,244 @@
+"""Born-again trees: the smallest single tree that predicts what an ensemble predicts, everywhere.
+
+Definitions (Vidal and Schiffer, "Born-again tree ensembles", ICML 2020). A tree is *faithful* if it predicts the
+ensemble's class at every point of the space, whether or not there is data. The thresholds of the ensemble cut the space
+into a grid of cells, each of one class: a tree is faithful if and only if it is so on every cell. Wanted is the
+faithful tree of
+
+    "depth"              least depth (D);
+    "leaves"             fewest leaves (L);
+    "depth_then_leaves"  fewest leaves among the trees of least depth (DL).
+
+Why the tree is optimal. Thresholds between those of the ensemble separate no cells, so trees on the grid's cuts are
+enough. The best tree on a box of cells is one leaf if the box has one class, and otherwise some first split with best
+trees on both sides: the values of ``kernels/values.py`` and ``kernels/layers.py`` are minima over all first splits,
+from small boxes to the whole space. Left out are only cuts beside which no class changes anywhere in the box; a split
+there can be replaced by either of its sides, which is no deeper and no larger. A search that ends with the status
+OPTIMAL has looked at all boxes that matter.
+
+What a stopped search proves. A faithful tree of the whole space is one of every box too. So a box needs no more depth,
+and no more leaves, than the whole: the largest value found so far is a lower bound. So is one leaf more than there are
+cuts that matter, for each of these is split on somewhere.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from policytree.exceptions import InputError, SearchWarning
+from policytree.solvers.born_again.ensembles import TreeEnsemble
+from policytree.solvers.born_again.grid import Grid, essence, make_grid
+from policytree.solvers.born_again.heuristic import Growing, grow, on_full_grid
+from policytree.solvers.born_again.regions import count_boxes
+from policytree.solvers.born_again.search import OBJECTIVES, GridSearch
+from policytree.solvers.born_again.trees import make_tree
+from policytree.solvers.clock import Clock
+from policytree.solvers.compilation import BORN_AGAIN, load_kernels
+from policytree.tree import Tree
+from policytree.types import Progress, SearchLimits, Status
+
+MOST_CELLS = 1 << 28  # whose classes are written out
+MOST_BOXES = 1e13  # beyond, no search is begun
+LONG = 3e10  # boxes: a search that may take very long
+SHARE = 0.7  # of the time limit that the exact search gets; the rest is for a tree that need not be smallest
+FREE = 0.8  # of the memory that is free: the limit, if none is given
+EVERY = 0.2  # seconds between reports
+
+
+@dataclass(frozen=True, slots=True)
+class BornAgainSolution:
+    """A faithful tree and its certificate.
+
+    Attributes
+    ----------
+    tree : Tree
+        Predicts the ensemble's class everywhere, whatever the status.
+    status : Status
+        OPTIMAL: no faithful tree is better. TIME_LIMIT, MEMORY_LIMIT or INTERRUPTED: the exact search was stopped.
+        HEURISTIC: the ensemble is too large for it.
+    depth, leaves : int
+        Of the tree.
+    depth_bound, leaves_bound : int
+        No faithful tree has less depth, or fewer leaves. For "depth_then_leaves", ``leaves_bound`` holds for trees of
+        least depth if the status is OPTIMAL.
+    seconds : float
+        Wall time, without compiling.
+    counters : dict
+        ``cells``, ``cells_that_matter`` (of the grid without cuts that never matter), ``boxes`` and ``blocks`` solved,
+        ``regions`` solved exactly by the heuristic.
+    compile_seconds : float
+    """
+
+    tree: Tree
+    status: Status
+    depth: int
+    leaves: int
+    depth_bound: int
+    leaves_bound: int
+    seconds: float
+    counters: dict[str, int] = field(default_factory=dict)
+    compile_seconds: float = 0.0
+
+    def __str__(self) -> str:
+        proved = {True: "proved smallest", False: self.status.value}[self.status is Status.OPTIMAL]
+        return (
+            f"{self.leaves:,} leaves, depth {self.depth} ({proved}; no faithful tree has fewer than "
+            f"{self.leaves_bound:,} leaves or less depth than {self.depth_bound}), {self.seconds:.3g} s"
+        )
+
+
+def solve_born_again(
+    ensemble: TreeEnsemble, objective: str = "depth", limits: SearchLimits | None = None
+) -> BornAgainSolution:
+    """Find the smallest tree that predicts what an ensemble predicts, everywhere.
+
+    Parameters
+    ----------
+    ensemble : TreeEnsemble
+        See :func:`policytree.solvers.born_again.readers.read_ensemble`.
+    objective : {"depth", "leaves", "depth_then_leaves"}
+    limits : SearchLimits, optional
+        ``time_limit`` is shared: an exact search that has not ended after 70 % of it makes way for a greedy one, whose
+        tree is faithful but need not be smallest. ``memory_limit`` is four fifths of the free memory by default.
+
+    Returns
+    -------
+    BornAgainSolution
+
+    Raises
+    ------
+    InputError
+        If the objective is not known, or no faithful tree was complete after twice the time limit.
+    """
+    if not isinstance(objective, str) or objective not in OBJECTIVES:
+        raise InputError(f"objective must be one of {', '.join(map(repr, OBJECTIVES))}; got {objective!r}.")
+    limits = limits or SearchLimits()
+    compiled = load_kernels([(BORN_AGAIN, "")])
+    memory = limits.memory_limit if limits.memory_limit is not None else _free_bytes()
+    exact = Clock(None if limits.time_limit is None else SHARE * limits.time_limit, memory_limit=memory)
+    search = _Search(make_grid(ensemble), objective, exact, limits)
+    exact.watch(search.run)
+    if search.nodes is None:
+        status = exact.status if exact.stopped else Status.HEURISTIC
+        search.grow()
+    else:
+        status = Status.OPTIMAL
+    tree = make_tree(np.array(search.nodes, dtype=np.int64), ensemble)
+    bounds = search.bounds
+    if status is Status.OPTIMAL:
+        bounds = _proved(objective, tree, bounds)
+    return BornAgainSolution(
+        tree, status, tree.max_depth, tree.n_leaves, *bounds, exact.seconds(), search.counters, compiled
+    )
+
+
+def _proved(objective: str, tree: Tree, bounds: tuple[int, int]) -> tuple[int, int]:
+    """Bounds of a search that ended."""
+    depth, leaves = bounds
+    return (
+        max(depth, tree.max_depth) if objective != "leaves" else depth,
+        max(leaves, tree.n_leaves) if objective != "depth" else leaves,
+    )
+
+
+class _Search:
+    """The exact search in a thread of its own, and the greedy one after it."""
+
+    def __init__(self, grid: Grid, objective: str, clock: Clock, limits: SearchLimits):
+        self.grid, self.objective, self.clock, self.limits = grid, objective, clock, limits
+        self.progress: Callable[[Progress], None] | None = limits.progress
+        self.nodes: list | np.ndarray | None = None
+        self.bounds = (0, 1)
+        self._reported = 0.0
+        self.counters = {"cells": int(np.prod(grid.shape, dtype=object))}
+
+    def run(self) -> None:
+        """Search the whole grid exactly, if it is small enough."""
+        cells = self.counters["cells"]
+        if cells > MOST_CELLS:
+            return
+        if not self.clock.fits_memory(2 * cells):
+            self.clock.stop(Status.MEMORY_LIMIT)
+            return
+        small = essence(self.grid.classes(self.grid.whole(), self.clock.flag))
+        if self.clock.stopped:
+            return
+        self.counters["cells_that_matter"] = small.classes.size
+        if not small.features:
+            self.nodes = [[-1, -1, -1, -1, int(small.classes.flat[0])]]
+            return
+        search = GridSearch(small.classes, self.objective, self.clock, MOST_BOXES)
+        if LONG < count_boxes(small.classes.shape) <= MOST_BOXES and self.limits.time_limit is None:
+            warnings.warn(
+                f"The search for the smallest tree may take very long ({small.classes.size:,} cells matter); set "
+                "time_limit to get a faithful tree that need not be smallest.",
+                SearchWarning,
+                stacklevel=2,
+            )
+        with _Reporter(self.progress, self.clock, search):
+            found = search.run()
+        self.bounds = found.depth_bound, found.leaves_bound
+        self.counters |= {"blocks": found.blocks, "boxes": found.boxes}
+        if found.nodes is not None:
+            cuts = dict(zip(small.features, small.cuts, strict=True))
+            self.nodes = on_full_grid(found.nodes, small.features, cuts, 0)
+
+    def grow(self) -> None:
+        """A faithful tree that need not be smallest; after a stop, in little time."""
+        limit = np.inf if self.limits.time_limit is None else self.limits.time_limit
+        report = None if self.progress is None else self._report_growing
+        grown = grow(self.grid, self.objective, self.clock, limit, not self.clock.stopped, report)
+        self.nodes = grown.nodes
+        self.bounds = max(self.bounds[0], grown.depth_bound), max(self.bounds[1], grown.leaves_bound)
+        self.counters["regions"] = grown.regions
+
+    def _report_growing(self, share: float, tree: Growing) -> None:
+        if self.progress is not None and self.clock.seconds() - self._reported > EVERY:
+            self._reported = self.clock.seconds()
+            leaves = float((len(tree.nodes) + 1) // 2)
+            self.progress(Progress(self._reported, leaves, float(tree.leaves_bound), share, tree.regions))
+
+
+class _Reporter:
+    """Tells a progress display how far a search is, from a thread of its own."""
+
+    def __init__(self, progress: Callable[[Progress], None] | None, clock: Clock, search: GridSearch):
+        self.progress, self.clock, self.search = progress, clock, search
+        self.done = threading.Event()
+        self.thread = threading.Thread(target=self._work, daemon=True, name="policytree-progress")
+
+    def __enter__(self) -> None:
+        if self.progress is not None:
+            self.thread.start()
+
+    def __exit__(self, *_) -> None:
+        self.done.set()
+        if self.progress is not None:
+            self.thread.join()
+            self._report()
+
+    def _work(self) -> None:
+        while not self.done.wait(EVERY):
+            self._report()
+
+    def _report(self) -> None:
+        search = self.search
+        bound = search.leaves if search.counts_leaves else search.depth
+        most = search.classes.size if search.counts_leaves else search.cuts
+        if self.progress is not None:
+            self.progress(Progress(self.clock.seconds(), float(most), float(bound), search.share(), search.boxes))
+
+
+def _free_bytes() -> float | None:
+    """Most of the memory that is free; None where the system does not tell."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        return FREE * 1024 * next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration):
+        return None
