@@ -21,12 +21,12 @@ def finish(problem: Problem, fixed: FixedPoint, splits, gap: float, status: Stat
     return Solution(tree, objective, objective - gap, status, seconds, fixed.resolution, counters)
 
 
-def scored_tree(problem: Problem, splits: list[tuple[int, int]]) -> tuple[Tree, float]:
+def scored_tree(problem: Problem, splits: list[tuple[int, int]], *, merge: bool = True) -> tuple[Tree, float]:
     """Tree of ``(column, cut)`` pairs in preorder, ``column`` -1 for a leaf, and its objective in float64.
 
-    Rows are followed by their codes.
+    Rows are followed by their codes. Sibling leaves with the same action become one if ``merge``.
     """
-    builder = _Builder(problem, splits)
+    builder = _Builder(problem, splits, merge)
     builder.add(np.arange(problem.data.n_rows))
     columns = list(zip(*builder.nodes, strict=True))
     tree = Tree(
@@ -64,8 +64,9 @@ def dearest_level(problem: Problem) -> float:
 class _Builder:
     """Consumes preorder splits and appends nodes in preorder; the last entry of a node is what its split costs."""
 
-    def __init__(self, problem: Problem, splits):
+    def __init__(self, problem: Problem, splits, merge: bool):
         self.problem = problem
+        self.merge = merge
         self.splits = iter(splits)
         self.nodes: list[list] = []
 
@@ -82,7 +83,7 @@ class _Builder:
         left = data.codes[column, rows] <= cut
         entry[0] = self.add(rows[left])
         entry[1] = self.add(rows[~left])
-        if self._same_leaf(entry[0], entry[1]):
+        if self.merge and self._same_leaf(entry[0], entry[1]):
             del self.nodes[node + 1 :]
             entry[:2] = [TREE_LEAF, TREE_LEAF]
             return node

@@ -1,0 +1,23 @@
+"""Which search optimises an objective that is no sum over rows."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from policytree.exceptions import InputError
+from policytree.objectives.f_score import FScore, OmegaFScore
+from policytree.objectives.objective import Objective
+from policytree.solvers.ratio import solve_ratio
+
+
+def solver_for(objective: Objective):
+    """The solver of an objective, a function of problem and limits; the problem's losses are its rows' weights.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    if isinstance(objective, FScore) and not isinstance(objective, OmegaFScore):
+        return partial(solve_ratio, objective=objective)
+    raise InputError(f"objective={objective!r} has no solver; use one of policytree.objectives.")
