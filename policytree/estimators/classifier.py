@@ -32,7 +32,7 @@ class OptimalTreeClassifier(ClassifierMixin, TreeEstimator):
     ----------
     regularization : float, default 0.01
         The price of a leaf in the unit of the objective: the tree minimises ``1 - score + regularization * leaves``,
-        for accuracy the error rate and the price (Hu, Rudin and Seltzer, "Optimal sparse decision trees", NeurIPS 2019).
+        of accuracy the error rate (Hu, Rudin and Seltzer, "Optimal sparse decision trees", NeurIPS 2019, eq. 1).
     max_depth : int or None, default None
         Largest number of splits on a path. None leaves it to ``regularization`` and ``max_leaf_nodes``.
     time_limit : float or None, default 60.0

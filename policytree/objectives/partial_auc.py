@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -14,7 +15,7 @@ from policytree.objectives.objective import Bag, Objective, check_parameter, maj
 
 @dataclass(frozen=True)
 class PartialAUC(Objective):
-    """The area under the ROC curve up to a false positive rate, divided by that rate: the mean true positive rate there.
+    """The area under the ROC curve up to a false positive rate, divided by that rate: a mean true positive rate.
 
     :meth:`standardized` turns it into scikit-learn's ``roc_auc_score(max_fpr=...)``, which rises with it.
 
@@ -35,12 +36,12 @@ class PartialAUC(Objective):
     def loss(self, bag: Bag) -> Fraction:
         """One minus the area up to ``max_fpr``, divided by ``max_fpr``."""
         limit, corners, area = Fraction(self.max_fpr), roc_corners(bag), Fraction(0)
-        for (x0, y0), (x1, y1) in zip(corners[:-1], corners[1:], strict=True):
+        for (x0, y0), (x1, y1) in pairwise(corners):
             end = min(x1, limit)
             if end <= x0:
                 continue
+            # a trapezoid: y0 at its left end, and half of what is gained on the way to its right end
             area += (end - x0) * (y0 + (y1 - y0) * (end - x0) / (x1 - x0) / 2)
-        # trapezoids: y0 at the left end, and half of what is gained on the way to the right one
         return 1 - area / limit
 
     def labels(self, bag: Bag) -> list[int]:
