@@ -5,8 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from policytree.exceptions import InputError
+from policytree.objectives.auc import AUC
 from policytree.objectives.f_score import FScore, OmegaFScore
 from policytree.objectives.objective import Objective
+from policytree.objectives.partial_auc import PartialAUC
+from policytree.solvers.bags import solve_bags
 from policytree.solvers.ratio import solve_ratio
 
 
@@ -18,6 +21,8 @@ def solver_for(objective: Objective):
     InputError
         If there is none.
     """
-    if isinstance(objective, FScore) and not isinstance(objective, OmegaFScore):
+    if isinstance(objective, (AUC, PartialAUC, OmegaFScore)):
+        return partial(solve_bags, objective=objective)
+    if isinstance(objective, FScore):
         return partial(solve_ratio, objective=objective)
     raise InputError(f"objective={objective!r} has no solver; use one of policytree.objectives.")

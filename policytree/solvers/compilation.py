@@ -11,6 +11,8 @@ from contextlib import ExitStack
 import numpy as np
 
 from policytree.solvers.kernels import (
+    bag_bounds,
+    bag_search,
     block_search,
     block_sums,
     box_pricing,
@@ -52,6 +54,7 @@ ROW_SET_KERNELS = [(SET_TABLE, ""), (ROW_SETS, "lists"), (ROW_SETS, "bits")]
 ROW_PRICES = (
     box_pricing.price_boxes, price_fitting.rows_of_box, price_fitting.forget_idle, price_fitting.project,
 )  # fmt: skip
+BAGS = (merging.hash_rows, merging.same_as, merging.add_columns, bag_bounds.bound_bag, bag_search.search_bags)
 ONE_FEATURE = (merging.add_columns, intervals.add_leaf)
 
 Needed = list[tuple[tuple[Kernel, ...], str]]  # kernels, and which version of them
@@ -115,7 +118,7 @@ def all_kernels() -> Needed:
     """Kernels of every kind of problem."""
     tables = [(TWO_LEVELS + DEEPER, kind) for kind in (PLAIN, SPECIAL)]
     blocks = [(PAIRS + PAIRS_DEEP, kind) for kind in BLOCKS]
-    return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, *ROW_SET_KERNELS, (ROW_PRICES + ONE_FEATURE, "")]
+    return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, *ROW_SET_KERNELS, (ROW_PRICES + ONE_FEATURE + BAGS, "")]
 
 
 def kernel_folder() -> str | None:

@@ -40,6 +40,9 @@
     box_pricing      the boxes of rows with the largest sums
     price_fitting    numbers of rows that boxes do not exceed
     intervals        one feature: the best partition of its values
+    bag_layout       trees judged by their bag of leaves: words and tuples
+    bag_bounds       the least cost of a tree on a set of rows, leaf costs being concave
+    bag_search       all trees of little enough cost, scored as bags
 
 A new bound goes where its kind is: of cuts of one feature into cut_bounds, of a whole node into enter, of sets of
 rows met before into subset_cache. The searches by blocks, over row sets and over boxes have their own in block_search,
@@ -89,4 +92,7 @@ ORDER = (
     "box_pricing",
     "price_fitting",
     "intervals",
+    "bag_layout",
+    "bag_bounds",
+    "bag_search",
 )
