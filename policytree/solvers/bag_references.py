@@ -11,8 +11,8 @@ Z(S) is ``1 - q(T)``, and by Minkowski's inequality ``a(T) a(S) <= (1 - q(T))^2`
 ``T's height at x <= w x + sum over leaves of max(p - w n, 0)``. Over x up to ``max_fpr`` that gives ``loss(T) >= q(T) -
 C`` with the pairs of S cut off at ``max_fpr`` and ``C = sum_k sp[k] x[k]``, x[k] being the middle of piece k.
 
-*The F-score labelled by omega.* With c the loss of a good tree, the least of ``(1 - c) FP + (beta^2 + c) FN`` over labels
-is q(T), and any labelled tree has ``loss >= c + (q(T) - c (1 + beta^2) P) / D`` with ``D = (1 + beta^2) P + FP - FN``.
+*The F-score labelled by omega.* With c the loss of a good tree, the least of ``(1 - c) FP + (beta^2 + c) FN`` over
+labels is q(T), and any labelled tree has ``loss >= c + (q(T) - c (1 + beta^2) P) / D`` with ``D = (1 + beta^2) P + FP - FN``.
 """
 
 from __future__ import annotations
@@ -106,11 +106,13 @@ class LabelledByOmega(Reference):
         self.c = min(max(best - leaf_price * leaves, 0.0), 1.0)
         self.pairs = np.array([[1.0 - self.c, (b + self.c) * ratio]])
         self.threshold = self.c * (1.0 + b) * ratio
-        self.least, self.largest = b * ratio, (1.0 + b) * ratio + 1.0  # D
-        self.price = leaf_price * (b * ratio + (self.least + self.largest) / 2) / 2
+        f = 1.0 - best + leaf_price  # F of a better tree is above it, so that D is between these two
+        self.least = b * ratio * (1.0 + max(f, 0.0) / (1.0 + b - max(f, 0.0)))
+        self.largest = min((1.0 + b) * ratio + 1.0, (1.0 + b) * ratio / max(f, 1e-9))
+        self.price = leaf_price * (self.least + self.largest) / 2
 
     def loss_at(self, q: np.ndarray, leaves: np.ndarray) -> np.ndarray:
-        """``c + (q - c (1 + beta^2) P) / D`` at the worst D, and the price."""
+        """``c + (q - c (1 + beta^2) P) / D`` at the worst D of a better tree, and the price."""
         over = q - self.threshold
         return self.c + np.where(over < 0, over / self.least, over / self.largest) + self.leaf_price * leaves
 

@@ -40,7 +40,7 @@ from policytree.types import Problem, Status
 TABLE, SMALLEST_TABLE = 1 << 22, 1 << 12  # sets that are kept; 40 bytes each
 SHARE_OF_MEMORY = 0.5  # of a memory limit, for the table
 SLACK = 0.05  # of a leaf's price that a side is worked on beyond what makes another cut better
-PRICING = 6.0  # seconds of a usual machine for numbers of rows
+PRICING, MANY_ROWS = 4.0, 200  # seconds of a usual machine for numbers of rows; fewer rows do without
 SHARE_OF_TIME = 0.2  # of a time limit, for the same
 
 
@@ -117,8 +117,8 @@ class BagSearch:
 
     def worth_pricing(self) -> bool:
         """Whether numbers of rows are looked for: as for the direct solver, where depth is no limit."""
-        few = len(self.problem.data.n_bins) > 0 and self.depth > 2
-        return few and row_prices_apply(self.problem) and bool((self.problem.data.n_bins > 2).any())
+        large = self.rows.n >= MANY_ROWS and self.depth > 2
+        return large and row_prices_apply(self.problem) and bool((self.problem.data.n_bins > 2).any())
 
     def price_rows(self, proxy: Problem, most: float, leaves: int) -> None:
         """Find numbers of rows that no leaf's cost exceeds by more than the price of a leaf.

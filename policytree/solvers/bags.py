@@ -15,11 +15,12 @@ from policytree.solvers.bag_references import LabelledByOmega, PartOfArea, Refer
 from policytree.solvers.bag_search import BagSearch, MergedRows, merge_rows
 from policytree.solvers.clock import Clock
 from policytree.solvers.columns import preorder_splits
-from policytree.solvers.compilation import BAGS, load_kernels, needed_kernels
+from policytree.solvers.compilation import BAGS, ROW_PRICES, load_kernels
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.estimate import estimated_seconds
 from policytree.solvers.leaf_sums import bag_of, exact_price, labelled_tree, masses
 from policytree.solvers.node import Splits
+from policytree.solvers.row_prices import row_prices_apply
 from policytree.types import Problem, Progress, SearchLimits, Solution, Status
 
 BagObjective = AUC | PartialAUC | OmegaFScore
@@ -78,7 +79,7 @@ class _Bags:
         self.problem, self.objective, self.limits = problem, objective, limits
         self.sums = masses(problem)
         self.price = exact_price(problem)
-        self.compiled = load_kernels([(BAGS, ""), *needed_kernels(self._proxy(np.zeros((2, 3)), 0.0, 3), None)])
+        self.compiled = load_kernels([(BAGS, "")] + [(ROW_PRICES, "")] * row_prices_apply(problem))
         self.control = np.zeros(4, dtype=np.int64)
         self.clock = Clock(limits.time_limit, self.control, limits.memory_limit)
         self.status = Status.OPTIMAL if problem.data.exact else Status.OPTIMAL_GIVEN_GUESSES
@@ -180,8 +181,10 @@ class _Bags:
         """Best trees for a reference, whose leaves make the next one."""
         curve = np.array([[0.7, 0.2], [0.3, 0.8]])
         for k in range(ROUNDS):
-            reference = self._reference(curve)
-            problem = self._proxy(reference.losses(), float(self.price), None)
+            losses = self._reference(curve).losses()
+            if k == 0 and isinstance(self.objective, OmegaFScore):  # errors as omega weighs them
+                losses = np.array([[0.0, 1.0], [self.objective.omega * self.sums.P / self.sums.N, 0.0]])
+            problem = self._proxy(losses, float(self.price), None)
             problem = replace(problem, max_depth=_quick_depth(problem, self.problem.max_depth))
             left = None if self.clock.time_limit is None else self.clock.time_limit - self.clock.seconds()
             if left is not None and left <= 0:
@@ -190,6 +193,8 @@ class _Bags:
                 break
             limits = SearchLimits(None if left is None else left / 4, self.limits.memory_limit, self.limits.n_jobs)
             solution = solve_direct(problem, limits)
+            self.compiled += solution.compile_seconds
+            self.clock.start += solution.compile_seconds
             if solution.status in (Status.INTERRUPTED, Status.MEMORY_LIMIT):
                 self.clock.stop(solution.status)
             splits = preorder_splits(solution.tree, self.problem.data)
@@ -259,7 +264,6 @@ class _Bags:
 def _quick_depth(problem: Problem, limit: int | None) -> int:
     """The largest depth at which a search looks quick."""
     for depth in DEPTHS:
-        if limit is None or depth <= limit:
-            if estimated_seconds(replace(problem, max_depth=depth)) <= QUICK:
-                return depth
+        if (limit is None or depth <= limit) and estimated_seconds(replace(problem, max_depth=depth)) <= QUICK:
+            return depth
     return DEPTHS[-1] if limit is None else min(limit, DEPTHS[-1])

@@ -47,9 +47,10 @@ def solve_ratio(problem: Problem, limits: SearchLimits | None = None, *, objecti
 
     With a price, c depends on h. Trees of h >= a leaves are refuted by one search at c = v - price * a in which
     every leaf costs ``price * D_low``: the inequality differs from that of h itself by ``price * (h - a) * D``, and
-    every better tree has D >= D_low. Trees of h <= a leaves are refuted in the same way with an upper bound of D. Where a
-    search leaves a range of h open it is cut in two; for one h alone the search is limited to h leaves (with ``D_low
-    = b P``, which no tree is below), and then trees with fewer leaves, which were refuted before, cannot keep it open.
+    every better tree has D >= D_low. Trees of h <= a leaves are refuted in the same way with an upper bound of D.
+    Where a search leaves a range of h open it is cut in two; for one h alone the search is limited to h leaves (with
+    ``D_low = b P``, which no tree is below), and then trees with fewer leaves, which were refuted before, cannot keep
+    it open.
     Ratios are compared as fractions of integers.
     """
     search = _RatioSearch(problem, objective, limits or SearchLimits())
