@@ -9,7 +9,7 @@ import numpy as np
 
 from policytree.exceptions import InputError
 from policytree.objectives.auc import AUC
-from policytree.objectives.f_score import OmegaFScore
+from policytree.objectives.f_score import FScore, OmegaFScore
 from policytree.objectives.partial_auc import PartialAUC
 from policytree.solvers.bag_references import LabelledByOmega, PartOfArea, Reference, WholeArea, by_slope
 from policytree.solvers.bag_search import BagSearch, MergedRows, merge_rows
@@ -90,11 +90,10 @@ class _Bags:
         self.floor = self._floor()
 
     def _floor(self) -> float:
-        """The loss of a tree whose leaves are the rows that no split tells apart; of the F-score, zero."""
-        if isinstance(self.objective, OmegaFScore):
-            return 0.0
-        bag = np.column_stack([self.rows.negative, self.rows.positive])
-        return max(float(self.objective.loss([(int(n), int(p)) for n, p in bag])) - ROUNDING, 0.0)
+        """The loss of a tree whose leaves are the rows that no split tells apart, labelled as is best."""
+        bag = [(int(n), int(p)) for n, p in zip(self.rows.negative, self.rows.positive, strict=True)]
+        objective = FScore(self.objective.beta) if isinstance(self.objective, OmegaFScore) else self.objective
+        return max(float(objective.loss(bag)) - ROUNDING, 0.0)
 
     def run(self) -> None:
         """Search until the bound meets the incumbent, or a limit strikes."""
