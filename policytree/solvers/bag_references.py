@@ -12,7 +12,8 @@ Z(S) is ``1 - q(T)``, and by Minkowski's inequality ``a(T) a(S) <= (1 - q(T))^2`
 C`` with the pairs of S cut off at ``max_fpr`` and ``C = sum_k sp[k] x[k]``, x[k] being the middle of piece k.
 
 *The F-score labelled by omega.* With c the loss of a good tree, the least of ``(1 - c) FP + (beta^2 + c) FN`` over
-labels is q(T), and any labelled tree has ``loss >= c + (q(T) - c (1 + beta^2) P) / D``, ``D = (1 + beta^2) P + FP - FN``.
+labels is q(T), and with ``D = (1 + beta^2) P + FP - FN`` any labelled tree has ``loss >= c + (q(T) - c (1 + beta^2)
+P) / D``.
 """
 
 from __future__ import annotations

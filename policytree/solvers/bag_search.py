@@ -39,7 +39,10 @@ from policytree.types import Problem, Status
 
 TABLE, SMALLEST_TABLE = 1 << 22, 1 << 12  # sets that are kept; 40 bytes each
 SHARE_OF_MEMORY = 0.5  # of a memory limit, for the table
-SLACK = 0.05  # of a leaf's price that a side is worked on beyond what makes another cut better
+SLACK, LEAST_SLACK = (
+    0.05,
+    1e-4,
+)  # of a leaf's price, and at least, that a side is worked on beyond what makes another cut better
 PRICING, MANY_ROWS = 4.0, 200  # seconds of a usual machine for numbers of rows; fewer rows do without
 SHARE_OF_TIME = 0.2  # of a time limit, for the same
 
@@ -112,6 +115,7 @@ class BagSearch:
         self.least = np.minimum(p * sn, n * sp).sum(axis=1)
         self.worst = np.maximum(p * sn, n * sp).sum(axis=1)
         self.dual, self.room = self.least, 0.0
+        self.slack = max(SLACK * reference.price, LEAST_SLACK)
         self.counters = np.zeros(4, np.int64)
         self.data: BagRows | None = None
 
@@ -195,7 +199,7 @@ class BagSearch:
         self._root()
         self.path.numbers[0, BUDGET] = most
         bound, _ = bound_bag(
-            data, self.path, self.table, 0, SLACK * self.reference.price, self.counters, self.clock.flag
+            data, self.path, self.table, 0, self.slack, self.counters, self.clock.flag
         )  # fmt: skip
         return float(bound)
 
@@ -221,7 +225,7 @@ class BagSearch:
         order = np.zeros(states + 1, np.int64)
         ended, state = search_bags(
             data, self.path, self.table, trees, self._judge(most, budget, largest), best,
-            SLACK * self.reference.price, order, self.counters, self.clock.flag,
+            self.slack, order, self.counters, self.clock.flag,
         )  # fmt: skip
         if ended == BETTER:
             return [self._split(int(t)) for t in trees.chosen[:state]]

@@ -207,7 +207,7 @@ class _Bags:
 
     def _prove(self) -> None:
         """Bound all trees, then write down those that the bound leaves."""
-        if self._most_leaves() == 1:
+        if self._most_leaves() == 1 or float(self._incumbent.value - 2 * self.price) <= self.floor + ROUNDING:
             self.proved = True
             return
         # Trees and their mixture have curves of many corners; with few, the single leaf's is a line without an area.
