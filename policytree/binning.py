@@ -56,15 +56,31 @@ class FeatureEncoder:
     @classmethod
     def fit(cls, X, *, argument: str = "X") -> FeatureEncoder:
         """Learn names, kinds and categories of the columns of a frame (pandas, polars) or an (n, p) array."""
+        return cls._learn(X, argument)[0]
+
+    @classmethod
+    def fit_encode(cls, X, *, argument: str = "X") -> tuple[FeatureEncoder, np.ndarray]:
+        """:meth:`fit` and :meth:`encode` of the same table, in one pass over its columns."""
+        encoder, columns = cls._learn(X, argument)
+        if columns is None:
+            return encoder, encoder.encode(X)
+        encoded = np.stack(columns).T if columns else np.empty((len(X), 0))  # read column by column from here on
+        encoder._refuse_infinite(encoded)
+        return encoder, encoded
+
+    @classmethod
+    def _learn(cls, X, argument: str) -> tuple[FeatureEncoder, list[np.ndarray] | None]:
+        """The encoder of a table, and the numbers of its columns where it is a frame."""
         frame = _named_frame(X)
         if frame is None:
             array = np.asarray(X)
             if array.ndim != 2:
                 raise InputError(f"{argument} must be a table with rows and columns; got {array.ndim} dimension(s).")
             gaps = np.isnan(array).any(axis=0) if array.dtype.kind == "f" else np.zeros(array.shape[1], dtype=bool)
-            return cls(tuple(Feature(f"x{j}", has_missing=bool(gap)) for j, gap in enumerate(gaps)), False, argument)
-        columns = {str(name): frame.get_column(name) for name in frame.columns}
-        return cls(tuple(_learn_feature(*named, argument) for named in columns.items()), True, argument)
+            features = tuple(Feature(f"x{j}", has_missing=bool(gap)) for j, gap in enumerate(gaps))
+            return cls(features, False, argument), None
+        learnt = [_learn_feature(str(name), frame.get_column(name), argument) for name in frame.columns]
+        return cls(tuple(feature for feature, _ in learnt), True, argument), [numbers for _, numbers in learnt]
 
     def encode(self, X) -> np.ndarray:
         """Numbers of a table, shape (n, p), float64; NaN means missing.
@@ -142,6 +158,13 @@ def object_numbers(values) -> np.ndarray | None:
     return out
 
 
+def _plain_numbers(column) -> np.ndarray | None:
+    """A column that is numpy's integers, floats or booleans anyway, as float64; None if it is of another type."""
+    native = column.to_native()
+    plain = isinstance(native.dtype, np.dtype) and native.dtype.kind in "iufb"
+    return native.to_numpy(dtype=np.float64) if plain else None
+
+
 def _is_category(column) -> bool:
     return isinstance(column.dtype, (nw.String, nw.Categorical, nw.Enum, nw.Object)) and not _object_numbers(column)
 
@@ -163,7 +186,11 @@ def _factorize(column) -> tuple[np.ndarray, list]:
     return codes, distinct.tolist()
 
 
-def _learn_feature(name: str, column, argument: str) -> Feature:
+def _learn_feature(name: str, column, argument: str) -> tuple[Feature, np.ndarray]:
+    """What a column is, and its numbers."""
+    numbers = _plain_numbers(column)
+    if numbers is not None:
+        return Feature(name, has_missing=bool(np.isnan(numbers).any())), numbers
     dtype = column.dtype
     if _is_category(column):
         try:
@@ -178,22 +205,31 @@ def _learn_feature(name: str, column, argument: str) -> Feature:
             ordered = sorted(values)
         except TypeError:
             ordered = sorted(values, key=lambda v: (str(type(v)), str(v)))
-        return Feature(name, CATEGORICAL, tuple(ordered), bool((codes < 0).any()) or any(map(is_missing, present)))
+        gaps = bool((codes < 0).any()) or any(map(is_missing, present))
+        feature = Feature(name, CATEGORICAL, tuple(ordered), gaps)
+        return feature, _positions(feature, codes, distinct)
     if not (dtype.is_numeric() or isinstance(dtype, (nw.Boolean, nw.Object))):
         raise InputError(
             f"Column {name!r} of {argument} has type {dtype}; turn it into numbers or text, or leave it out."
         )
-    gaps = np.isnan(_encode_column(Feature(name), column, argument)).any()
-    return Feature(name, has_missing=bool(gaps))
+    encoded = _encode_column(Feature(name), column, argument)
+    return Feature(name, has_missing=bool(np.isnan(encoded).any())), encoded
+
+
+def _positions(feature: Feature, codes: np.ndarray, distinct: list) -> np.ndarray:
+    """Position of every row's value in the feature's categories; NaN for others."""
+    position = {value: float(k) for k, value in enumerate(feature.categories)}
+    # A NaN in a text column is a float that equals nothing, so it is "not seen" as well.
+    return np.array([*(position.get(v, np.nan) for v in distinct), np.nan])[codes]
 
 
 def _encode_column(feature: Feature, column, argument: str) -> np.ndarray:
     if feature.kind == CATEGORICAL:
-        position = {value: float(k) for k, value in enumerate(feature.categories)}
         _refuse_numbers_for_text(feature, column, argument)
-        # A NaN in a text column is a float that equals nothing, so it is "not seen" as well.
-        codes, distinct = _factorize(column)
-        return np.array([*(position.get(v, np.nan) for v in distinct), np.nan])[codes]
+        return _positions(feature, *_factorize(column))
+    numbers = _plain_numbers(column)
+    if numbers is not None:
+        return numbers
     if _is_category(column):
         raise InputError(
             f"Column {feature.name!r} of {argument} held numbers at fit and holds text now; convert it to numbers."
@@ -250,21 +286,24 @@ def _distinct(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _numeric_columns(j: int, x: np.ndarray, max_bins: int) -> tuple[list, bool]:
     """Split columns and codes of one numeric feature, and whether every threshold was kept."""
     missing = np.isnan(x)
-    present = x[~missing] if missing.any() else x
-    values, place = _distinct(present)
+    gaps = bool(missing.any())
+    present = x[~missing] if gaps else x
+    values, codes = _distinct(present)
     thresholds = midpoints(values)
-    exact = len(thresholds) < max_bins - missing.any()
-    if not exact:
-        thresholds = _thin(thresholds, present, max_bins - int(missing.any()))
-    codes = np.zeros(len(x), dtype=np.int64)
-    codes[~missing if missing.any() else slice(None)] = np.searchsorted(thresholds, values, side="left")[place]
+    exact = len(thresholds) < max_bins - gaps
+    if not exact:  # otherwise every value has a code of its own
+        thresholds = _thin(thresholds, present, max_bins - gaps)
+        codes = np.searchsorted(thresholds, values, side="left")[codes]
     out = []
-    if missing.any() and len(values):
-        right = np.where(missing, len(thresholds) + 1, codes)
-        out.append((SplitColumn(j, np.append(thresholds, np.inf), False), right))
-        codes = np.where(missing, 0, codes)  # together with the smallest values: missing goes left
+    if gaps:
+        every = np.zeros(len(x), dtype=np.int64)  # missing together with the smallest values: left
+        every[~missing] = codes
+        codes = every
+        if len(values):
+            right = np.where(missing, len(thresholds) + 1, codes)
+            out.append((SplitColumn(j, np.append(thresholds, np.inf), False), right))
     if len(thresholds):
-        out.append((SplitColumn(j, thresholds, bool(missing.any())), codes))
+        out.append((SplitColumn(j, thresholds, gaps), codes))
     return out, exact
 
 

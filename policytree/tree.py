@@ -86,9 +86,8 @@ class Tree:
         """Largest number of splits on a path."""
         return int(self.node_depths().max())
 
-    def goes_left(self, node: int, X: np.ndarray) -> np.ndarray:
-        """Which rows of the encoded matrix go left at an inner node; shape (n,), bool."""
-        x = X[:, self.feature[node]]
+    def goes_left(self, node: int, x: np.ndarray) -> np.ndarray:
+        """Which rows go left at an inner node, by the encoded values of its feature; shape (n,), bool."""
         if self.features[self.feature[node]].kind == CATEGORICAL:
             left = x == self.threshold[node]
         else:
@@ -101,7 +100,7 @@ class Tree:
             raise InputError(f"X must have {len(self.features)} columns; got shape {X.shape}.")
         rows: list[np.ndarray] = [np.arange(len(X))] + [np.empty(0, np.intp)] * (self.node_count - 1)
         for node in np.flatnonzero(~self.is_leaf):
-            left = self.goes_left(int(node), X[rows[node]])
+            left = self.goes_left(int(node), X[rows[node], self.feature[node]])
             rows[self.children_left[node]] = rows[node][left]
             rows[self.children_right[node]] = rows[node][~left]
         return rows

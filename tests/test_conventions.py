@@ -36,7 +36,7 @@ ORDER = [
     ("calibration", "diagnostics", "study_check"),
     ("plotting",),
     ("diagnostic_displays", "curve_displays"),
-    ("sensitivity_displays", "stability_display"),
+    ("sensitivity_displays", "stability_display", "budget_display"),
     ("report",),
     ("cli",),
     ("__main__",),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,12 +14,14 @@ from policytree.solvers.direct import solve_direct
 from policytree.solvers.fixed_point import to_fixed_point
 from policytree.solvers.kernels.box_layout import KEPT, LARGEST_SUM, TOP
 from policytree.solvers.kernels.box_pricing import price_boxes
+from policytree.solvers.kernels.layout import INF
 from policytree.solvers.node import new_control, prepare
 from policytree.solvers.row_prices import RowPrices, row_prices_apply
 from policytree.types import Problem, SearchLimits, Status
 from tests import oracles
 from tests.box_oracles import all_boxes, largest_excess
 from tests.strategies import Case, random_case
+from tests.test_row_sets import reachable, true_values
 
 
 def noisy_case(rng, rows=(6, 15)) -> Case:
@@ -142,6 +146,62 @@ def test_proofs_agree_with_brute_force(seed, monkeypatch):
             assert solution.objective == without.objective
             assert solution.lower_bound <= float(optimum) + 1e-9 + solution.resolution
     assert len(closed) > 3
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_searches_bounded_by_the_worth_of_rows_find_the_optimum(seed, monkeypatch):
+    """Prices that close nothing themselves: what rows are worth then bounds every node of the depths that follow."""
+    rng = np.random.default_rng([seed, 128])
+    bounded = []
+
+    def work(self, best, tree, depth, seconds, original=RowPrices.work):
+        original(self, best, tree, depth, 0.05)
+        bounded.append(self.bounded() is not self.node)
+        return -INF
+
+    monkeypatch.setattr(direct, "row_sets_apply", lambda problem: False)
+    monkeypatch.setattr(direct, "seconds_worth", lambda node, last: 0.05)
+    monkeypatch.setattr(direct, "worth_pricing", lambda node: node.penalty > 0 and len(node.bins) > 0)
+    monkeypatch.setattr(RowPrices, "work", work)
+    for _ in range(40):
+        case = random_case(rng, max_rows=12) if rng.random() < 0.4 else noisy_case(rng)
+        case = case.but(max_depth=None if rng.random() < 0.5 else int(rng.integers(4, 6)), penalty=case.penalty or 0.25)
+        if rng.random() < 0.3:
+            case = case.but(max_leaf_nodes=int(rng.integers(3, 8)))
+        if rng.random() < 0.3:
+            case = case.but(feature_costs=0.02 * rng.integers(0, 6, case.X.shape[1]))
+        optimum, solution = case.optimum(), solve_direct(case.problem())
+        if optimum is not None:
+            assert abs(solution.objective - float(optimum)) <= 1e-9 + 2 * solution.resolution, f"{case!r}"
+            assert abs(solution.lower_bound - float(optimum)) <= 1e-9 + 2 * solution.resolution, f"{case!r}"
+    assert sum(bounded) > 5
+
+
+def test_no_tree_on_any_rows_costs_less_than_they_are_worth(rng):
+    """Every set of rows that splits lead to, valued by its definition."""
+    seen = 0
+    for _ in range(60):
+        prices, fixed = started((case := noisy_case(rng, rows=(6, 12))).problem())
+        best, leaves = best_down_to(case, 1, fixed)
+        prices.work(best, [(-1, 0)] * leaves, 1, 0.1)
+        node = prices.bounded()
+        if node is prices.node:
+            continue
+        value, worth = true_values(prices.node), node.rows.planes[-3]
+        for rows in reachable(prices.node):
+            assert value(rows) >= worth[list(rows)].sum() + node.rules.beyond, f"{case!r}"
+            seen += 1
+    assert seen > 150
+
+
+def test_the_worth_of_rows_saves_work_and_changes_nothing(monkeypatch):
+    problem = replace(noise_problem(129, rate=0.002), max_depth=5)
+    bounded = solve_direct(problem)
+    monkeypatch.setattr(RowPrices, "bounded", lambda self: self.node)
+    without = solve_direct(problem)
+    assert bounded.status is without.status is Status.OPTIMAL
+    assert bounded.objective == without.objective
+    assert bounded.counters["cuts"] < without.counters["cuts"]
 
 
 def noise(rng, rows=1500):

@@ -126,8 +126,8 @@ def true_values(node: Node):
     def price(f, rows):
         if not node.priced:
             return 0
-        mass = node.rows.planes[len(planes) + len(counts)]
-        return int(node.rules.prices[node.rows.groups[f]]) * sum(int(mass[i]) for i in rows)
+        charges = node.rows.planes[len(planes) + len(counts) + node.rows.groups[f]]
+        return sum(int(charges[i]) for i in rows)
 
     return value
 

@@ -40,17 +40,16 @@ class TreeEstimator(SearchArguments):
     def _table(self, X, *, reset: bool) -> np.ndarray:
         """Numbers of ``X`` by scikit-learn's rules; frames may hold text columns and missing values."""
         if hasattr(X, "columns"):
-            encoder = FeatureEncoder.fit(X) if reset else None  # refuses tables in its own words
+            learnt = FeatureEncoder.fit_encode(X) if reset else None  # refuses tables in its own words
             validate_data(self, X, skip_check_array=True, reset=reset)
-            if encoder is not None:
-                self.encoder_ = encoder
             if len(X) == 0:
                 raise InputError("X has no rows; pass at least one.")
-            return self.encoder_.encode(X)
-        X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=reset)
-        if reset:
-            self.encoder_ = FeatureEncoder.fit(X)
-        return self.encoder_.encode(X)
+        else:
+            X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=reset)
+            learnt = FeatureEncoder.fit_encode(X) if reset else None
+        if learnt is not None:
+            self.encoder_: FeatureEncoder = learnt[0]
+        return self.encoder_.encode(X) if learnt is None else learnt[1]
 
     def _check_arguments(self) -> None:
         check_number("max_depth", self.max_depth, 0, integer=True, none=True)
@@ -112,10 +111,13 @@ class TreeEstimator(SearchArguments):
             from policytree.progress import search_progress
 
             with search_progress(scale=self._sign() / job.total_weight) as progress:
-                solution = search(job.problem, solve, self.guesses_, report, replace(limits, progress=progress))
+                solution = self._search(job, solve, report, replace(limits, progress=progress))
         else:
-            solution = search(job.problem, solve, self.guesses_, report, limits)
+            solution = self._search(job, solve, report, limits)
         return self._keep(job, solution)
+
+    def _search(self, job: Job, solve, report: dict, limits: SearchLimits) -> Solution:
+        return search(job.problem, solve, self.guesses_, report, limits)
 
     def _keep(self, job: Job, solution: Solution, *, warn: bool = True):
         """Store what a search found."""

@@ -151,14 +151,14 @@ def weigh(X: np.ndarray, values: np.ndarray, arms: np.ndarray | None, sample_wei
 
 def node_means(tree: Tree, X: np.ndarray, values: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Weighted mean of ``values`` (n, K) over the training rows of every node; shape (node_count, K)."""
-    path = tree.decision_path(X).T.astype(np.float64)
-    return (path @ (values * weight[:, None])) / (path @ weight)[:, None]
+    weighted = values * weight[:, None]
+    return np.stack([weighted[rows].sum(axis=0) / weight[rows].sum() for rows in tree.rows_of_nodes(X)])
 
 
 def expected_cost(tree: Tree, X: np.ndarray, costs: np.ndarray | None, weight: np.ndarray) -> float:
     """Weighted mean over rows of what the splits on their way cost; ``costs`` (p,)."""
     if costs is None:
         return 0.0
-    mass = tree.decision_path(X).T.astype(np.float64) @ weight
-    splits = ~tree.is_leaf
-    return float(costs[tree.feature[splits]] @ mass[splits] / weight.sum())
+    reached = tree.rows_of_nodes(X)
+    paid = sum(costs[tree.feature[node]] * weight[reached[node]].sum() for node in np.flatnonzero(~tree.is_leaf))
+    return float(paid / weight.sum())

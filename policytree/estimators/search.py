@@ -13,6 +13,7 @@ from policytree.guesses import ReferenceGuesses, resolve_guesses, snap_threshold
 from policytree.objectives.objective import Objective
 from policytree.solvers import draws, get_solver
 from policytree.solvers.by_objective import solver_for
+from policytree.solvers.constraints import Constraint
 from policytree.solvers.guessed import solve_with_guesses
 from policytree.solvers.kernels.compiling import seconds_compiling
 from policytree.types import Guesses, Problem, SearchLimits, Solution
@@ -37,6 +38,8 @@ class Job:
     weight : ndarray of shape (n,)
     objective : Objective or None
         What is optimised, where that is no sum of losses over rows.
+    constraints : tuple of Constraint
+        Budget and shares, if any.
     """
 
     X: np.ndarray
@@ -46,6 +49,7 @@ class Job:
     values: np.ndarray
     weight: np.ndarray
     objective: Objective | None = None
+    constraints: tuple[Constraint, ...] = ()
 
     def with_regularization(self, regularization: float) -> Job:
         """The same with another price of a leaf, in the mean loss."""

@@ -7,9 +7,11 @@ from functools import partial
 from policytree.exceptions import InputError
 from policytree.objectives.auc import AUC
 from policytree.objectives.f_score import FScore, OmegaFScore
+from policytree.objectives.monotone import MonotoneObjective
 from policytree.objectives.objective import Objective
 from policytree.objectives.partial_auc import PartialAUC
 from policytree.solvers.bags import solve_bags
+from policytree.solvers.monotone import solve_monotone
 from policytree.solvers.ratio import solve_ratio
 
 
@@ -25,4 +27,6 @@ def solver_for(objective: Objective):
         return partial(solve_bags, objective=objective)
     if isinstance(objective, FScore):
         return partial(solve_ratio, objective=objective)
+    if isinstance(objective, MonotoneObjective):
+        return partial(solve_monotone, objective=objective)
     raise InputError(f"objective={objective!r} has no solver; use one of policytree.objectives.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from policytree.solvers.one_feature import one_feature_applies, solve_one_featur
 from policytree.solvers.row_prices import RowPrices, row_prices_apply, seconds_worth, turns_of_sets, worth_pricing
 from policytree.solvers.row_sets import RowSetSearch, row_set_search, row_sets_apply
 from policytree.solvers.scoring import finish, leaf_only
-from policytree.solvers.workers import RootFeature, Stack
+from policytree.solvers.workers import Lane, RootFeature, Stack
 from policytree.types import Problem, Progress, SearchLimits, Solution, Status
 
 # Independent searches, whatever the number of threads, so that it cannot change the tree; deep ones have a cache each.
@@ -303,9 +303,10 @@ class _Search:
                 self.features[int(f)] = RootFeature(low, low.copy(), int(cuts[f]), node.paid(int(f)))
         names = list(self.features)
         self.useful = min(self.depth, self._useful_depth())
+        self.bounded = node if self.prices is None else self.prices.bounded()
         # Sweeps keep nothing from one root feature to the next: any free worker serves any lane.
         lanes = SWEEP_LANES if self.useful <= 3 else LANES
-        self.lanes = [_Lane(names[k::lanes]) for k in range(min(lanes, len(names)))]
+        self.lanes = [Lane(names[k::lanes]) for k in range(min(lanes, len(names)))]
         self.free: list[Stack] = []
         if self.blocks is not None:
             self.blocks.share(self.useful)
@@ -342,7 +343,7 @@ class _Search:
                 self.best, self.tree = value, tree
         self._update_bound()
 
-    def _run_lane(self, lane: _Lane, budget: int, first: bool):
+    def _run_lane(self, lane: Lane, budget: int, first: bool):
         """Advance a lane's features one after the other; returns its best value below the budget and the tree."""
         tree = None
         worker = lane.worker or self._free_worker()
@@ -363,7 +364,7 @@ class _Search:
         except IndexError:
             if self.blocks is not None:
                 return BinaryStack(self.blocks, self.useful)
-            return Stack(self.node, self.useful, self.leaf_limit, self.tables)
+            return Stack(self.bounded, self.useful, self.leaf_limit, self.tables)
 
     def _update_bound(self) -> None:
         if not self.final:
@@ -390,11 +391,3 @@ class _Search:
         closed = solved if self.final else 0.0  # shallower passes close nothing of the problem asked
         values = (self.base + self.fixed.to_float(v) for v in (min(self.shown, self.best), self.bound))
         self.limits.progress(Progress(self.clock.seconds(), *values, closed, int(self.work[NODES] + self.work[CUTS])))
-
-
-@dataclass
-class _Lane:
-    """Root features searched one after the other; a lane of a deep search keeps its worker, and so its cache."""
-
-    features: list[int]
-    worker: Stack | None = None

@@ -9,7 +9,6 @@ import numpy as np
 from policytree.exceptions import InputError
 
 HEADROOM_BITS = 56  # every sum of losses stays below 2**56; "forbidden" is 2**60
-MASS_BITS = 28  # the mass of all rows stays below 2**28: tables hold int32
 MOST_PRICED = 20  # splits on a path whose price at most enters a bound
 
 
@@ -26,27 +25,32 @@ class FixedPoint:
     exponent : int
     resolution : float
         The largest difference, in the losses' unit, that rounding can make to any tree's objective.
-    prices : ndarray of shape (n_features,), int64, or None
-        What a split costs for every unit of ``mass`` that reaches it; None if splits are free.
-    mass : ndarray of shape (n,), int64, or None
+    groups : ndarray of shape (n_features,), int64, or None
+        Which of the different prices, ascending, a split on a feature has; None if splits are free.
+    charges : ndarray of shape (n_prices, n), int64, or None
+        What every row pays for a split of each price that it reaches.
     """
 
     planes: np.ndarray
     leaf_penalty: int
     exponent: int
     resolution: float
-    prices: np.ndarray | None = None
-    mass: np.ndarray | None = None
+    groups: np.ndarray | None = None
+    charges: np.ndarray | None = None
 
     def to_float(self, value: int) -> float:
         """A scaled number in the losses' unit."""
         return float(np.ldexp(float(value), -self.exponent))
 
 
-def to_fixed_point(losses: np.ndarray, leaf_penalty: float, most_leaves: int, costs=None, weights=None) -> FixedPoint:
+def to_fixed_point(
+    losses: np.ndarray, leaf_penalty: float, most_leaves: int, costs=None, weights=None, *, forced: bool = False
+) -> FixedPoint:
     """Scale losses (n, K) and the leaf penalty to integers, for trees of up to ``most_leaves`` leaves.
 
     ``costs`` (n_features,): what a split on each feature costs for every unit of the rows' ``weights`` (n,).
+    ``forced``: whether constraints may force a tree to pay for leaves and splits more than they can save: then prices
+    are not cut down to just that.
 
     Raises
     ------
@@ -62,9 +66,10 @@ def to_fixed_point(losses: np.ndarray, leaf_penalty: float, most_leaves: int, co
         total = float(np.abs(relative).max(axis=1, initial=0.0).sum())
     if not np.isfinite(total):
         raise InputError("losses are too large to be added up; divide them by a constant.")
-    penalty = min(float(leaf_penalty), 2.0 * total)
-    costs, weights = _useful_costs(relative, costs, weights)
+    penalty = float(leaf_penalty) if forced else min(float(leaf_penalty), 2.0 * total)
+    costs, weights = _useful_costs(relative, costs, weights, forced)
     largest = total + MOST_PRICED * float(costs.max(initial=0.0) * weights.sum())
+    largest += most_leaves * penalty if forced else 0.0
     exponent = HEADROOM_BITS - 1 - int(np.ceil(np.log2(largest))) if largest > 0 else 0
     scaled = np.rint(np.ldexp(relative, exponent))
     error = float(np.abs(np.ldexp(relative, exponent) - scaled).max(axis=1, initial=0.0).sum())
@@ -72,21 +77,23 @@ def to_fixed_point(losses: np.ndarray, leaf_penalty: float, most_leaves: int, co
     # Rounding moves two trees' objectives apart by at most twice its sum, and a leaf by the penalty's own rounding.
     error = 2.0 * error + most_leaves * abs(float(np.ldexp(penalty, exponent)) - scaled_penalty)
     planes = np.ascontiguousarray(scaled.T, dtype=np.int64)
-    prices = mass = None
+    groups = charges = None
     if costs.any():
-        prices, mass, more = _scaled_costs(costs, weights, exponent)
+        groups, charges, more = _charges(costs, weights, exponent)
         error += 2.0 * min(most_leaves - 1, MOST_PRICED) * more
     resolution = float(np.ldexp(error, -exponent)) if error else 0.0
-    return FixedPoint(planes, scaled_penalty, exponent, resolution, prices, mass)
+    return FixedPoint(planes, scaled_penalty, exponent, resolution, groups, charges)
 
 
-def _useful_costs(relative: np.ndarray, costs, weights) -> tuple[np.ndarray, np.ndarray]:
-    """Costs and weights as float64, costs cut down to what surely forbids a split: more than it can ever save."""
+def _useful_costs(relative: np.ndarray, costs, weights, forced: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Costs and weights as float64, unless forced cut down to what surely forbids a split: more than it can save."""
     if costs is None or not len(costs) or relative.shape[1] == 0:
         return np.zeros(1), np.zeros(1)
     weights = np.ones(len(relative)) if weights is None else np.asarray(weights, dtype=np.float64)
     if not weights.any():
         return np.zeros(1), weights
+    if forced:
+        return np.asarray(costs, dtype=np.float64), weights
     range_ = np.maximum(relative.max(axis=1), 0.0) - np.minimum(relative.min(axis=1), 0.0)
     if (range_[weights == 0] > 0).any():
         return np.asarray(costs, dtype=np.float64), weights
@@ -94,12 +101,13 @@ def _useful_costs(relative: np.ndarray, costs, weights) -> tuple[np.ndarray, np.
     return np.minimum(costs, 2.0 * most), weights
 
 
-def _scaled_costs(costs: np.ndarray, weights: np.ndarray, exponent: int) -> tuple[np.ndarray, np.ndarray, float]:
-    """Integer prices and masses whose products are scaled costs, and the largest error of one level of splits."""
-    whole = bool((weights == np.rint(weights)).all())
-    shift = 0 if whole and weights.sum() < 2**MASS_BITS else MASS_BITS - 1 - int(np.ceil(np.log2(weights.sum())))
-    mass = np.rint(np.ldexp(weights, shift))
-    prices = np.rint(np.ldexp(costs, exponent - shift))
-    wrong_mass = float(np.abs(np.ldexp(weights, shift) - mass).sum()) * float(np.ldexp(costs.max(), exponent - shift))
-    wrong_price = float(np.abs(np.ldexp(costs, exponent - shift) - prices).max() * mass.sum())
-    return prices.astype(np.int64), mass.astype(np.int64), wrong_mass + wrong_price
+def _charges(costs: np.ndarray, weights: np.ndarray, exponent: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """Every feature's price among the different ones, what rows pay for each, and the largest error of one level.
+
+    Products are rounded one by one, so that real weights are as exact as losses are.
+    """
+    prices, groups = np.unique(costs, return_inverse=True)
+    exact = np.ldexp(prices[:, None] * weights, exponent)
+    charges = np.rint(exact)
+    error = float(np.abs(exact - charges).sum(axis=1).max())
+    return groups.astype(np.int64), charges.astype(np.int64), error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -81,25 +81,7 @@ def labelled_tree(problem: Problem, splits: Splits, labels: list[int], *, merge:
 
     Its ``value`` are the problem's losses, as of every tree.
     """
-    pick = np.ones_like(problem.losses)
-    for rows, label in zip(leaf_rows(problem, splits), labels, strict=True):
-        pick[rows, label] = 0.0
-    tree, _ = scored_tree(replace(problem, losses=pick), splits, merge=merge)
-    weighed, _ = scored_tree(problem, _as_built(splits, tree), merge=False)
-    return replace(tree, value=weighed.value)
-
-
-def _as_built(splits: Splits, tree: Tree) -> Splits:
-    """The splits that a built tree still has: those of merged leaves are left out."""
-    entries, out = iter(splits), []
-    for node in range(tree.node_count):
-        column, cut = next(entries)
-        out.append((-1, 0) if tree.is_leaf[node] else (column, cut))
-        if tree.is_leaf[node] and column >= 0:
-            below = 2
-            while below:
-                below += 1 if next(entries)[0] >= 0 else -1
-    return out
+    return scored_tree(problem, splits, labels, merge=merge)[0]
 
 
 def exact_price(problem: Problem) -> Fraction:

@@ -53,7 +53,7 @@ class Node:
     @property
     def priced(self) -> bool:
         """Whether splits cost something."""
-        return bool(self.rules.prices.any())
+        return bool(self.rules.prices)
 
     @property
     def losses(self) -> np.ndarray:
@@ -79,8 +79,8 @@ class Node:
         """What a split of all rows on a column costs."""
         if not self.priced:
             return 0
-        mass = self.rows.planes[self.rules.n_losses + len(self.rules.minima)]
-        return int(self.rules.prices[self.rows.groups[column]] * mass.sum())
+        first = self.rules.n_losses + len(self.rules.minima)
+        return int(self.rows.planes[first + self.rows.groups[column]].sum())
 
 
 def new_control(similar_support: bool = True, cache: bool = True, look_ahead: bool = True) -> np.ndarray:
@@ -100,11 +100,13 @@ def prepare(problem: Problem, fixed: FixedPoint, merge: bool, special: bool = Tr
         for arm in range(problem.losses.shape[1]):
             rows.append((problem.arms == arm).astype(np.int64))
             minima.append(problem.min_leaf_per_arm)
-    prices, groups = np.zeros(1, np.int64), np.zeros(len(codes), np.int64)
-    if fixed.prices is not None:
-        rows.append(fixed.mass)
-        prices, groups = np.unique(fixed.prices[[c.feature for c in data.columns]], return_inverse=True)
-        groups = groups.astype(np.int64)
+    prices, groups = 0, np.zeros(len(codes), np.int64)
+    if fixed.groups is not None and fixed.charges is not None:
+        used, groups = np.unique(fixed.groups[[c.feature for c in data.columns]], return_inverse=True)
+        if fixed.charges[used].any():  # constant columns have no split to pay for
+            rows.extend(fixed.charges[used])
+            prices = len(used)
+        groups = (groups if prices else np.zeros_like(groups)).astype(np.int64)
     values = np.vstack([fixed.planes, *rows]) if rows else fixed.planes
     codes, planes = merge_equal_rows(codes, values) if merge else (codes, values)
     keys = np.random.default_rng(0).integers(-(2**62), 2**62, size=(2, codes.shape[1]))  # name the rows in the cache
@@ -112,7 +114,7 @@ def prepare(problem: Problem, fixed: FixedPoint, merge: bool, special: bool = Tr
     offset = np.concatenate([[0], np.cumsum(bins)]).astype(np.int64)
     return Node(
         Rows(codes, np.ascontiguousarray(np.vstack([planes, keys])), bins, offset, groups, codes.shape[1]),
-        Rules(problem.losses.shape[1] - 1, np.array(minima, dtype=np.int64), prices, int(fixed.leaf_penalty)),
+        Rules(problem.losses.shape[1] - 1, np.array(minima, dtype=np.int64), prices, int(fixed.leaf_penalty), -1),
         1 if special else None,
     )
 
@@ -245,7 +247,8 @@ def refuse_memory(problem: Problem, limits: SearchLimits) -> None:
         return
     p, n = problem.data.codes.shape
     K = problem.losses.shape[1]
-    planes = K + 2 + (problem.min_leaf > 1) + K * (problem.min_leaf_per_arm > 0) + (problem.feature_costs is not None)
+    prices = 0 if problem.feature_costs is None else len(np.unique(problem.feature_costs))
+    planes = K + 2 + (problem.min_leaf > 1) + K * (problem.min_leaf_per_arm > 0) + prices
     need = 2 * n * (2 * p + 8 * planes)
     if need > limits.memory_limit:
         raise InputError(

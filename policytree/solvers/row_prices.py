@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from policytree.solvers import effort
@@ -42,7 +44,7 @@ MOST_STACK = 1 << 28  # bytes
 SAMPLE = 10_000  # rows that the table's features are chosen by
 FRACTION = 10  # bits of the factor by which numbers that exceed too much are scaled down
 # Time that a proof may take, as a share of what the next depth may: at most so many times the last one's.
-SHARE_OF_TIME, MOST_GROWTH, SOLVED_BELOW = 0.25, 30.0, 0.25
+SHARE_OF_TIME, MOST_GROWTH, SOLVED_BELOW = 0.35, 30.0, 0.25
 TURN = 0.25  # the same time's share that the search over row sets has first
 MOST_COLUMNS = 16  # more are hopeless: there are too many boxes
 LEAST_SECONDS = 0.004  # less is not begun with
@@ -109,6 +111,7 @@ class RowPrices:
         self.scale = spread + EVEN * spread.mean()
         self.u = np.zeros(node.n_rows)
         self.certificates: list[tuple[np.ndarray, int]] = [(np.zeros(node.n_rows, np.int64), 0)]
+        self.strongest = self.certificates[0]  # for any number of leaves
         self.proved: list[tuple[int, int]] = [(0, 0)]  # sum of u, p
         self.n_known, self.target, self.charge = 0, 0.0, 0
         self.aim, self.spare, self.share = (0, 0, 0), SPARE, SHARE
@@ -161,6 +164,16 @@ class RowPrices:
         most = min(fewest + (unit // room + 2 if room else self.node.n_rows), fewest + self.node.n_rows)
         h = np.arange(fewest, max(most, fewest + 1), dtype=np.int64)
         return int((-((h * p - total) // unit) * unit + h * self.node.penalty).min())
+
+    def bounded(self) -> Node:
+        """The node whose rows have a worth: a bound of any tree on any of its rows, as kernels take it."""
+        node, (numbers, p) = self.node, self.strongest
+        if p == 0 and not numbers.any():
+            return node
+        least = np.minimum(node.losses.min(axis=0), 0)
+        planes = np.vstack([node.rows.planes[:-2], least + numbers, node.keys])
+        rules = node.rules._replace(beyond=node.penalty - p)
+        return replace(node, rows=node.rows._replace(planes=planes), rules=rules)
 
     def work(self, best: int, tree: Splits, depth: int, seconds: float) -> int:
         """Work for some seconds on a bound for all trees deeper than ``depth``, and return the bound.
@@ -284,6 +297,8 @@ class RowPrices:
             numbers, p = (numbers * ((penalty << FRACTION) // p)) >> FRACTION, penalty
         self.certificates = [*self.certificates[-1:], (numbers, p)]
         self.proved.append((int(numbers.sum()), p))
+        if self._bound_by(*self.proved[-1], 1) >= self._bound_by(int(self.strongest[0].sum()), self.strongest[1], 1):
+            self.strongest = numbers, p
 
     def _learn(self) -> None:
         """Add the boxes found to those that the numbers are fitted to."""

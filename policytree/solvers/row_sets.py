@@ -194,9 +194,9 @@ class RowSetSearch:
 def _rules(make: ListMaker | BitMaker, roots) -> SetRules:
     """What a tree obeys and pays."""
     node, rules, (features, cuts), n_sums = make.node, make.node.rules, make.columns, make.n_sums
-    prices = rules.prices[node.rows.groups[features]] if node.priced else np.zeros(len(features), np.int64)
     at_root = np.ones(len(features), np.int64) if roots is None else np.isin(features, roots).astype(np.int64)
     return SetRules(
-        rules.n_losses, len(rules.minima), n_sums - 2 if node.priced else 0, n_sums, node.penalty, rules.minima,
-        prices, at_root, int(not at_root.all()), features.astype(np.int32), cuts.astype(np.int32),
+        rules.n_losses, len(rules.minima), n_sums - 1 - rules.prices if node.priced else 0, n_sums, node.penalty,
+        rules.minima, node.rows.groups[features], at_root, int(not at_root.all()), features.astype(np.int32),
+        cuts.astype(np.int32),
     )  # fmt: skip

@@ -21,12 +21,15 @@ def finish(problem: Problem, fixed: FixedPoint, splits, gap: float, status: Stat
     return Solution(tree, objective, objective - gap, status, seconds, fixed.resolution, counters)
 
 
-def scored_tree(problem: Problem, splits: list[tuple[int, int]], *, merge: bool = True) -> tuple[Tree, float]:
+def scored_tree(
+    problem: Problem, splits: list[tuple[int, int]], actions=None, *, merge: bool = True
+) -> tuple[Tree, float]:
     """Tree of ``(column, cut)`` pairs in preorder, ``column`` -1 for a leaf, and its objective in float64.
 
-    Rows are followed by their codes. Sibling leaves with the same action become one if ``merge``.
+    Rows are followed by their codes. Leaves take their best actions, or those of ``actions`` (one a leaf, in preorder);
+    siblings of one action become one leaf if ``merge``.
     """
-    builder = _Builder(problem, splits, merge)
+    builder = _Builder(problem, splits, actions, merge)
     builder.add(np.arange(problem.data.n_rows))
     columns = list(zip(*builder.nodes, strict=True))
     tree = Tree(
@@ -41,7 +44,8 @@ def scored_tree(problem: Problem, splits: list[tuple[int, int]], *, merge: bool 
         features=problem.data.features,
         actions=tuple(range(problem.losses.shape[1])),
     )
-    loss = float(tree.value[tree.is_leaf].min(axis=1).sum())
+    leaves = np.flatnonzero(tree.is_leaf)
+    loss = float(tree.value[leaves, tree.action[leaves]].sum())
     return tree, loss + problem.leaf_penalty * tree.n_leaves + float(np.sum(columns[8]))
 
 
@@ -64,10 +68,11 @@ def dearest_level(problem: Problem) -> float:
 class _Builder:
     """Consumes preorder splits and appends nodes in preorder; the last entry of a node is what its split costs."""
 
-    def __init__(self, problem: Problem, splits, merge: bool):
+    def __init__(self, problem: Problem, splits, actions=None, merge: bool = True):
         self.problem = problem
         self.merge = merge
         self.splits = iter(splits)
+        self.actions = None if actions is None else iter(actions)
         self.nodes: list[list] = []
 
     def add(self, rows: np.ndarray) -> int:
@@ -78,12 +83,15 @@ class _Builder:
         entry = [TREE_LEAF, TREE_LEAF, TREE_UNDEFINED, np.nan, False, int(np.argmin(value)), len(rows), value, 0.0]
         self.nodes.append(entry)
         if column < 0:
+            if self.actions is not None:
+                entry[5] = int(next(self.actions))
             return node
         data = self.problem.data
         left = data.codes[column, rows] <= cut
         entry[0] = self.add(rows[left])
         entry[1] = self.add(rows[~left])
         if self.merge and self._same_leaf(entry[0], entry[1]):
+            entry[5] = self.nodes[node + 1][5]
             del self.nodes[node + 1 :]
             entry[:2] = [TREE_LEAF, TREE_LEAF]
             return node

@@ -101,6 +101,14 @@ class Stack:
         return done
 
 
+@dataclass
+class Lane:
+    """Root features searched one after the other; a lane of a deep search keeps its worker, and so its cache."""
+
+    features: list[int]
+    worker: Stack | None = None
+
+
 def _empty_levels(node: Node, useful: int) -> Levels:
     """A level for every split above the last two; the problem's rows stand at level 0."""
     levels = max(useful - 1, 2)

@@ -151,6 +151,15 @@ def test_one_thread_or_two_give_the_same_tree(solver, max_depth):
 
 
 @each_solver
+def test_real_weights_and_costs_are_as_exact_as_losses(solver, rng):
+    """What a row pays for a question is rounded row by row and price by price: nothing is shared between them."""
+    X = rng.integers(0, 6, (400, 4)).astype(float)
+    case = Case(X, rng.normal(size=(400, 2)), 0.01, 2, weights=rng.random(400), feature_costs=rng.random(4) / 50)
+    solution = solve(solver, case)
+    assert 0 < solution.resolution <= 1e-11 * checker.absolute_total(case.losses)
+
+
+@each_solver
 @pytest.mark.parametrize("seed", range(6))
 def test_real_valued_weights_and_costs_within_the_resolution(solver, seed):
     rng = np.random.default_rng([seed, 85])

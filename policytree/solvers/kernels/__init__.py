@@ -43,6 +43,10 @@
     bag_layout       trees judged by their bag of leaves: words and tuples
     bag_bounds       the least cost of a tree on a set of rows, leaf costs being concave
     bag_search       all trees of little enough cost, scored as bags
+    pareto_layout    trees judged by several sums: words and tuples
+    pareto_lists     lists of such trees: thinned to those that no other is as good as, and joined under a split
+    pareto_stumps    leaves and one split, judged by several sums
+    pareto_cuts      depth two, judged by several sums
 
 A new bound goes where its kind is: of cuts of one feature into cut_bounds, of a whole node into enter, of sets of
 rows met before into subset_cache. The searches by blocks, over row sets and over boxes have their own in block_search,
@@ -95,4 +99,8 @@ ORDER = (
     "bag_layout",
     "bag_bounds",
     "bag_search",
+    "pareto_layout",
+    "pareto_lists",
+    "pareto_stumps",
+    "pareto_cuts",
 )

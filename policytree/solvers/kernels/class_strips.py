@@ -168,7 +168,7 @@ def make_class_strips(rows, rules, rounded, large, wanted):
     if wanted:
         sort_entries(rows, large, entries)
     a, b = (0, 1) if short else (1, 0)
-    vectors, prices = 2 * (K + J), len(rules.prices)
+    vectors, prices = 2 * (K + J), max(rules.prices, 1)
     i32, i16 = np.empty(0, np.int32), np.empty(0, np.int16)
     long = LongLanes(
         vectors_of(a * (STRIP + 1), i32), vectors_of(a * vectors, i32), vectors_of(2 * a * vectors, i32),
@@ -244,7 +244,7 @@ def scan_classes(f, rows, rules, strips, x, splits, at):
     else:
         pass_features(f, rows, rules, strips.long, entries, totals, x)
     worst = len(totals) - 2
-    for j in range(len(rules.prices)):
+    for j in range(max(rules.prices, 1)):
         for e in range(STRIP):
             for side in range(2):
                 gain = strips.short.best[2 * j + side, e] if entries.short != 0 else strips.long.best[2 * j + side, e]

@@ -45,6 +45,7 @@ SEPARATE = (
 )
 _one_at_a_time = threading.Lock()
 _spent = [0.0]
+_ready: set[tuple[Kernel, str]] = set()  # kernels that were compiled or loaded, and for which kind of problem
 _addresses: dict[str, tuple[str, str, tuple]] = {}  # symbol -> module, name and argument types of a separate kernel
 
 
@@ -253,10 +254,11 @@ def compile_kernels(needed: Iterable[tuple[Kernel, str]], announce: Callable[[],
     """
     if config.DISABLE_JIT:
         return 0.0
-    signatures = [(each, each.takes[kind if kind in each.takes else ""]) for each, kind in needed]
-    missing = [(each, signature) for each, signature in signatures if signature not in each.overloads]
-    if not missing:
+    asked = [pair for pair in needed if pair not in _ready]  # numba's own look takes as long as a small search
+    if not asked:
         return 0.0
+    signatures = [(each, each.takes[kind if kind in each.takes else ""]) for each, kind in asked]
+    missing = [(each, signature) for each, signature in signatures if signature not in each.overloads]
     heard = _Compilations(announce)
     with _one_at_a_time, event.install_listener("numba:compile", heard), _no_garbage_collection():
         start = time.perf_counter()
@@ -266,6 +268,7 @@ def compile_kernels(needed: Iterable[tuple[Kernel, str]], announce: Callable[[],
                 gc.collect()
         seconds = time.perf_counter() - start if heard.count else 0.0
         _spent[0] += seconds
+    _ready.update(asked)
     return seconds
 
 

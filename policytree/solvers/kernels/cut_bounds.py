@@ -16,14 +16,13 @@ import numpy as np
 
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.layout import FEASIBLE, INF
-from policytree.solvers.kernels.sums import two_leaves
+from policytree.solvers.kernels.sums import costly, two_leaves
 
 
 @kernel(separate=True)
-def row_values(rows, rules, dearest):
-    """What every row costs at least, and at most where a path pays ``dearest`` for its splits."""
+def row_values(rows, rules, splits):
+    """What every row costs at least, and at most where a path has so many splits, each of the largest price."""
     planes, P = rows.planes, rules.n_losses
-    mass = P + len(rules.minima)
     low = np.empty(rows.n, np.int64)
     high = np.empty(rows.n, np.int64)
     for i in range(rows.n):
@@ -33,9 +32,10 @@ def row_values(rows, rules, dearest):
         for i in range(rows.n):
             low[i] = min(low[i], planes[k, i])
             high[i] = max(high[i], planes[k, i])
-    if dearest > 0:
+    if costly(rules):
+        dearest = planes[P + len(rules.minima) + rules.prices - 1]
         for i in range(rows.n):
-            high[i] += dearest * planes[mass, i]
+            high[i] += splits * dearest[i]
     return low, high
 
 
@@ -61,17 +61,35 @@ def cumulate_values(c, B, n, values, bounds, o):
 
 
 @kernel(separate=True)
-def row_bounds(rows, rules, f, dearest, bounds, o):
+def row_bounds(rows, rules, f, splits, bounds, o):
     """Cumulated least and largest value of the rows with each code of f, into bounds.least, bounds.most from o on.
 
-    ``dearest``: the largest sum of prices on a path below, which rows may have to pay as well.
+    ``splits``: how many there may be on a path below, which rows may have to pay as well.
     """
-    cumulate_values(rows.codes[f], rows.bins[f], rows.n, row_values(rows, rules, dearest), bounds, o)
+    cumulate_values(rows.codes[f], rows.bins[f], rows.n, row_values(rows, rules, splits), bounds, o)
+
+
+@kernel(separate=True)
+def bound_by_worth(rows, rules, f, bounds):
+    """Sides of every cut of f cost no less than what their rows are worth."""
+    plane = rows.planes[rules.n_losses + len(rules.minima) + rules.prices]
+    c = rows.codes[f]
+    B = rows.bins[f]
+    sums = np.zeros(B, np.int64)
+    total = 0
+    for i in range(rows.n):
+        sums[c[i]] += plane[i]
+        total += plane[i]
+    left = 0
+    for t in range(B - 1):
+        left += sums[t]
+        bounds.left[t] = max(bounds.left[t], left + rules.beyond)
+        bounds.right[t] = max(bounds.right[t], total - left + rules.beyond)
 
 
 @kernel(separate=True)
 def start_bounds(rows, rules, f, bounds, keep, look_ahead):
-    """Bounds of every cut of f before any is solved: a side is a leaf, or pays for two leaves at least.
+    """Bounds of every cut of f before any is solved: a side is a leaf, or pays for two leaves at least, or its worth.
 
     ``keep``: bounds that stand there already stay where they are better.
     """
@@ -96,6 +114,8 @@ def start_bounds(rows, rules, f, bounds, keep, look_ahead):
             y = min(y + penalty, rest + 2 * penalty) if look_ahead else rest + penalty
         bounds.left[t] = max(bounds.left[t], x) if keep else x
         bounds.right[t] = max(bounds.right[t], y) if keep else y
+    if rules.beyond >= 0:
+        bound_by_worth(rows, rules, f, bounds)
 
 
 @kernel(separate=True)

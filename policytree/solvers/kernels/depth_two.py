@@ -26,15 +26,15 @@ from policytree.solvers.kernels.layout import (
     Rules,
     SecondSplits,
     Special,
+    Sums,
     flags_1d,
     i8,
-    int_2d,
     long_1d,
     long_3d,
 )
 from policytree.solvers.kernels.pair_tables import TableScratch, fill_and_scan, is_signed, table_pays
 from policytree.solvers.kernels.strips import STRIP
-from policytree.solvers.kernels.sums import costly, node_sums, round_planes, rounded_sums
+from policytree.solvers.kernels.sums import charge_sums, node_sums, round_planes, rounded_sums
 from policytree.solvers.kernels.two_valued import block_scratch, block_size, make_block, scan_block
 
 
@@ -57,7 +57,7 @@ class PairWork(NamedTuple):
     """What is known of all pairs of features, and room to work in."""
 
     rounded: Rounded
-    sums: int_2d  # cumulated, of single features
+    sums: Sums  # of single features
     splits: SecondSplits  # behind the features' places: of chosen cuts only
     own: OwnSplits
     tables: TableScratch
@@ -86,19 +86,18 @@ def find_long(rows, rules, long):
 def prepare_pairs(rows, rules, widest, n_block):
     """Round the losses, sum them up by single features, and make room."""
     p = len(rows.bins)
-    S, J, K = rows.offset[p], len(rules.prices), rules.n_losses + len(rules.minima)
-    n_sums = K + (1 if costly(rules) else 0)
+    S, J, K = rows.offset[p], max(rules.prices, 1), rules.n_losses + len(rules.minima)
     long = np.empty(p, np.bool_)
     cells = find_long(rows, rules, long)
     rounded = round_planes(rows, rules)
     end = J * (S + STRIP)
     return PairWork(
         rounded,
-        rounded_sums(rows, rounded),
+        Sums(rounded_sums(rows, rounded), charge_sums(rows, rules)),
         SecondSplits(np.full(end, 2 * FORBIDDEN, np.int32), np.full(end, 2 * FORBIDDEN, np.int32)),
         own_splits(widest, rules),
         TableScratch(np.empty((2, cells * K), np.int32), np.empty((4, max(widest, n_block + 1)), np.int32)),
-        np.empty((2, n_sums, S), np.int64),
+        np.empty((2, K + rules.prices, S), np.int64),
         long,
     )
 
@@ -170,7 +169,7 @@ def scan_two_valued(rows, rules, work, n_block):
     block = make_block(rows, work.rounded, rules, n_block)
     totals = np.empty(rules.n_losses + len(rules.minima), np.int32)
     for k in range(len(totals)):
-        totals[k] = work.sums[k, rows.bins[0] - 1]
+        totals[k] = work.sums.leaves[k, rows.bins[0] - 1]
     scan_block(block.sums, totals, block, rows.offset, rules, block_scratch(rules, n_block), work.splits)
 
 

@@ -14,7 +14,7 @@ from policytree.solvers.kernels.layout import CACHE, FEASIBLE, HITS, INF, SIMILA
 from policytree.solvers.kernels.levels import DONE, ENTER, FEATURE, NOT_SEARCHED, first_at, rows_at
 from policytree.solvers.kernels.long_pairs import depth_two
 from policytree.solvers.kernels.subset_cache import look_up, size_key
-from policytree.solvers.kernels.sums import best_one_split, node_sums
+from policytree.solvers.kernels.sums import best_one_split, node_sums, worth_of_all
 
 # Depth three is refuted by more than is needed, since that says more of other cuts: one part in so many of what lies
 # between the need and the best tree of depth two.
@@ -142,6 +142,12 @@ def enter(levels, level, rules, memory, counters, control, special):
     node.cut_off_bound = INF
     if node.features == 0 or depth == 0 or leaf <= floor + 2 * penalty:
         return DONE
+    if rules.beyond >= 0 and level > 0:
+        known = worth_of_all(rows_at(levels, level), rules)
+        if known >= min(leaf, node.budget):
+            node.best = min(leaf, known)
+            node.tree_length = 1 if known >= leaf else 0
+            return DONE
     name_rows(levels, level)
     if control[CACHE] != 0 and recall(levels, level, memory, size_key(depth, node.leaves)):
         counters[HITS] += 1

@@ -13,7 +13,7 @@ import numpy as np
 
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.layout import FEASIBLE, INF, long_1d
-from policytree.solvers.kernels.sums import costly, two_leaves
+from policytree.solvers.kernels.sums import two_leaves
 
 
 class OwnSplits(NamedTuple):
@@ -88,18 +88,19 @@ def split_by_itself(sums, rules, o, B, own):
 
 
 @kernel(inline="always")
-def second_split(inner, table, at, stride, prices, own_price, mass, shift):
+def second_split(inner, table, at, stride, charges, own, a, b, shift):
     """Least value of a side that splits once more, without leaf penalties (INF: none).
 
-    ``inner``: by the feature of the first split; table[at + j * stride]: by features of price j.
+    ``inner``: by the feature of the first split, of price ``own``; table[at + j * stride]: by features of price j.
+    The side has the rows up to place ``a`` without those up to place ``b`` (-1: none).
     """
     value = INF
     if inner <= 0:
-        value = (inner << shift) + own_price * mass
-    for j in range(len(prices)):
+        value = (inner << shift) + charges[own, a] - (charges[own, b] if b >= 0 else 0)
+    for j in range(len(charges)):
         x = np.int64(table[at + j * stride])
         if x <= 0:
-            value = min(value, (x << shift) + prices[j] * mass)
+            value = min(value, (x << shift) + charges[j, a] - (charges[j, b] if b >= 0 else 0))
     return value
 
 
@@ -107,19 +108,18 @@ def second_split(inner, table, at, stride, prices, own_price, mass, shift):
 def first_split_values(sums, splits, rows, rules, shift, leaves, own, skip, values, by_leaves):
     """values[place]: the value with this first split and at most one more on each side (INF: forbidden).
 
-    Table values count ``1 << shift``, penalties and prices are exact. ``leaves`` of 3 allows a second split on one side
-    only. by_leaves[h - 1] becomes the least value of a tree of at most h leaves, h = 1 .. 4. Features to ``skip`` are
-    left out.
+    Table values count ``1 << shift``, penalties and charges are exact. ``leaves`` of 3 allows a second split on one
+    side only. by_leaves[h - 1] becomes the least value of a tree of at most h leaves, h = 1 .. 4. Features to
+    ``skip`` are left out.
     """
-    minima, prices, penalty, bins, offset = rules.minima, rules.prices, rules.penalty, rows.bins, rows.offset
+    minima, penalty, bins, offset = rules.minima, rules.penalty, rows.bins, rows.offset
+    leaves_of, charges = sums
     P = rules.n_losses
     p = len(bins)
-    K = P + len(minima)
     S = offset[p]
-    priced = costly(rules)
     leaf = 0
-    for k in range(K):
-        s = np.int64(sums[k, bins[0] - 1])
+    for k in range(P + len(minima)):
+        s = np.int64(leaves_of[k, bins[0] - 1])
         if k < P:
             leaf = min(leaf, s)
         elif s < minima[k - P]:
@@ -129,23 +129,22 @@ def first_split_values(sums, splits, rows, rules, shift, leaves, own, skip, valu
     two = INF
     three = INF
     four = INF
-    mass = np.int64(sums[K, bins[0] - 1]) if priced else 0
     for f in range(p):
         if skip[f]:
             continue
         o = offset[f]
         B = bins[f]
-        price = prices[rows.groups[f]]
-        paid = price * mass
-        split_by_itself(sums, rules, o, B, own)
+        end = o + B - 1
+        price = rows.groups[f]
+        paid = charges[price, end]
+        split_by_itself(leaves_of, rules, o, B, own)
         for t in range(B - 1):
-            x, y = two_leaves(sums, rules, o + t, o + B - 1)
+            x, y = two_leaves(leaves_of, rules, o + t, end)
             values[o + t] = INF
             if x > 0 or y > 0:
                 continue
-            m_low = np.int64(sums[K, o + t]) if priced else 0
-            u = second_split(own.low[t], splits.low, o + t, S, prices, price, m_low, shift) + 2 * penalty
-            v = second_split(own.high[t], splits.high, o + t, S, prices, price, mass - m_low, shift) + 2 * penalty
+            u = second_split(own.low[t], splits.low, o + t, S, charges, price, o + t, -1, shift) + 2 * penalty
+            v = second_split(own.high[t], splits.high, o + t, S, charges, price, end, o + t, shift) + 2 * penalty
             x = (x << shift) + penalty
             y = (y << shift) + penalty
             two = min(two, x + y + paid)
@@ -167,12 +166,12 @@ def first_split_values(sums, splits, rows, rules, shift, leaves, own, skip, valu
 def exact_value(rows, rules, leaves, f, t, sums):
     """Value with first split ``t`` of ``f`` and the best second splits, if any, in int64.
 
-    ``sums`` (2, K (+ 1: mass), S) is scratch. ``leaves`` of 3 allows a second split on one side only.
+    ``sums`` (2, K + prices, S) is scratch. ``leaves`` of 3 allows a second split on one side only.
     """
     codes, planes, offset, n = rows.codes, rows.planes, rows.offset, rows.n
-    P, minima, prices, penalty = rules.n_losses, rules.minima, rules.prices, rules.penalty
+    P, minima, penalty = rules.n_losses, rules.minima, rules.penalty
     K = P + len(minima)
-    n_sums = K + (1 if costly(rules) else 0)
+    n_sums = K + rules.prices
     p = len(rows.bins)
     sums[:] = 0
     c = codes[f]
@@ -199,10 +198,11 @@ def exact_value(rows, rules, leaves, f, t, sums):
                 return INF
         leaf += penalty
         side = leaf
-        mass = sums[s, K, offset[1] - 1] if n_sums > K else 0
-        value += mass * prices[rows.groups[f]]
+        value += sums[s, K + rows.groups[f], offset[1] - 1] if n_sums > K else 0
         for g in range(p):
-            more = mass * prices[rows.groups[g]] + 2 * penalty
+            more = 2 * penalty
+            if n_sums > K:
+                more += sums[s, K + rows.groups[g], offset[1] - 1]
             for u in range(offset[g], offset[g + 1] - 1):
                 x, y = two_leaves(sums[s], rules, u, offset[g + 1] - 1)
                 if x < FEASIBLE and y < FEASIBLE:

@@ -19,6 +19,7 @@ import numpy as np
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.layout import INF, UNLIMITED
 from policytree.solvers.kernels.levels import LEFT, LEFT_SIDE, RIGHT_SIDE, bounds_at, rows_at
+from policytree.solvers.kernels.sums import costly
 
 
 @kernel(inline="always")
@@ -47,16 +48,15 @@ def forget_inner(levels, level):
 def values_of_moved(rows, rules, index, a, b, least):
     """What each of the rows index[a:b] costs at least (``least``), or at most in a tree of depth two."""
     P = rules.n_losses
-    mass = P + len(rules.minima)
-    dearest = 2 * rules.prices[len(rules.prices) - 1]
+    dearest = P + len(rules.minima) + rules.prices - 1
     values = np.empty(b - a, np.int64)
     for i in range(a, b):
         r = index[i]
         v = 0
         for k in range(P):
             v = min(v, rows.planes[k, r]) if least else max(v, rows.planes[k, r])
-        if dearest > 0 and not least:
-            v += dearest * rows.planes[mass, r]
+        if costly(rules) and not least:
+            v += 2 * rows.planes[dearest, r]
         values[i - a] = v
     return values
 

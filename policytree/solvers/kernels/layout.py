@@ -9,13 +9,16 @@ penalty of a leaf.
     cut t of feature f    rows of code <= t go left, the others right
     place of (f, t)       offset[f] + t, in arrays with one number for every code of every feature
 
-    planes:   losses of action 1, 2, ...   | counted rows, one plane for each minimum | mass | key 1, key 2
-              (rules.n_losses planes)      | (len(rules.minima) planes)               | if splits have a price
+    planes:   losses of action 1, 2, ... | counted rows, a plane for each minimum | charges       | worth | key 1, key 2
+              (rules.n_losses planes)    | (len(rules.minima) planes)             | (rules.prices)
 
-The mass of a row is what the price of a split is multiplied by. Sums of the two random keys name a set of rows.
+
+The charge of a row is what it pays for a split that it reaches: one for every price that features have, ascending.
+What rows are worth, where that is known (rules.beyond >= 0), says what any tree on a set of rows costs at least: their
+sum and rules.beyond (row_prices.py). Sums of the two random keys name a set of rows.
 
 Symbols in the bodies of kernels: n rows, p features, B codes of a feature, S = offset[p] places, K sums of a leaf
-(losses and counts), J different prices.
+(losses and counts), J different prices (1 if splits are free).
 """
 
 from typing import NamedTuple
@@ -70,8 +73,9 @@ class Rules(NamedTuple):
 
     n_losses: i8  # actions less one
     minima: long_1d  # what each counted plane must come to in every leaf
-    prices: long_1d  # of splits, for every unit of mass that reaches them: ascending, (0) if splits are free
+    prices: i8  # how many different prices splits have; 0 if they are free
     penalty: i8  # of a leaf
+    beyond: i8  # what any tree costs at least beyond the worth of its rows; -1 if it is not known
 
 
 class Rounded(NamedTuple):
@@ -81,10 +85,17 @@ class Rounded(NamedTuple):
     table's value less the errors of its rows is a lower bound.
     """
 
-    planes: int_2d  # losses, counts, mass
+    planes: int_2d  # losses, counts
     errors: long_1d
     shift: i8
     error: i8  # the sum of all errors: 0 if tables are exact
+
+
+class Sums(NamedTuple):
+    """Cumulated over every feature's codes, at its places."""
+
+    leaves: int_2d  # (K, S): rounded losses, and counts
+    charges: long_2d  # (J, S): exact; zero if splits are free
 
 
 class SecondSplits(NamedTuple):

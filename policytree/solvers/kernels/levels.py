@@ -39,7 +39,7 @@ from policytree.solvers.kernels.layout import (
     nodes_1d,
 )
 from policytree.solvers.kernels.rows_of_nodes import Packed, order_rows, pack_rows
-from policytree.solvers.kernels.sums import costly
+from policytree.solvers.kernels.sums import charge
 
 ENTER, FEATURE, CUT, LEFT, RIGHT, DONE = 0, 1, 2, 3, 4, 5  # phases
 BOTH = -1  # share: either side may have all leaves but one
@@ -119,14 +119,8 @@ def open_feature(levels, level, rules, control):
     rows, bounds = rows_at(levels, level), bounds_at(levels, level)
     order_rows(rows, f, levels.index[level], levels.ends[level])
     below = len(levels.nodes) - level + 2 if node.useful_depth == UNLIMITED else node.useful_depth - 1
-    row_bounds(rows, rules, f, rules.prices[len(rules.prices) - 1] * below, bounds, 0)
-    paid = 0
-    if costly(rules):
-        mass = rules.n_losses + len(rules.minima)
-        for i in range(node.rows):
-            paid += rows.planes[mass, i]
-        paid *= rules.prices[rows.groups[f]]
-    node.paid = paid
+    row_bounds(rows, rules, f, below, bounds, 0)
+    node.paid = charge(rows, rules, f)
     start_bounds(rows, rules, f, bounds, level == 0, control[LOOK_AHEAD] != 0)
 
 

@@ -19,7 +19,7 @@ from policytree.solvers.kernels.layout import FEASIBLE, INF, SIMILAR, STOP, Boun
 from policytree.solvers.kernels.live_cuts import Chosen, LiveCuts, choose_first, choose_live, list_live, spread_live
 from policytree.solvers.kernels.pair_tables import is_signed
 from policytree.solvers.kernels.strips import STRIP, make_strips, scan_strips
-from policytree.solvers.kernels.sums import costly, two_leaves
+from policytree.solvers.kernels.sums import two_leaves
 
 
 @kernel
@@ -29,7 +29,7 @@ def room_for_cuts(rows, rules, long, limit):
     S = rows.offset[p]
     bounds = Bounds(np.empty(S, np.int64), np.empty(S, np.int64), np.empty(S, np.int64), np.empty(S, np.int64))
     live = LiveCuts(np.empty(S, np.int32), bounds, np.full(p, -1, np.int64), np.full(p, INF, np.int64))
-    values = row_values(rows, rules, rules.prices[len(rules.prices) - 1])
+    values = row_values(rows, rules, 1)
     for f in range(p):
         if long[f]:
             cumulate_values(rows.codes[f], rows.bins[f], rows.n, values, bounds, rows.offset[f])
@@ -52,35 +52,32 @@ def segment_rows(rows, f, chosen, n, step, kind, segment, x):
 @kernel(separate=True)
 def value_chosen(f, n, rows, rules, leaves, work, at, chosen):
     """What the sides of the n chosen cuts of f come to, and the values of the trees."""
-    sums, splits, own = work.sums, work.splits, work.own
+    splits, own = work.splits, work.own
+    sums, charges = work.sums
     shift, error = work.rounded.shift, work.rounded.error
-    prices, penalty = rules.prices, rules.penalty
-    K = rules.n_losses + len(rules.minima)
+    penalty = rules.penalty
     S = rows.offset[len(rows.bins)]
     o = rows.offset[f]
     last = o + rows.bins[f] - 1
-    priced = costly(rules)
-    price = prices[rows.groups[f]]
-    mass = sums[K, last] if priced else 0
+    price = rows.groups[f]
     for j in range(n):
         t = chosen.cuts[j]
         x, y = two_leaves(sums, rules, o + t, last)
-        m_low = sums[K, o + t] if priced else 0
         left = INF
         right = INF
         if x < FEASIBLE:
             x = (x << shift) + penalty - error
-            v = min(second_split(own.low[t], splits.low, o + t, S, prices, price, m_low, shift),
-                    second_split(1, splits.low, at + j, STRIP, prices, price, m_low, shift))  # fmt: skip
+            v = min(second_split(own.low[t], splits.low, o + t, S, charges, price, o + t, -1, shift),
+                    second_split(1, splits.low, at + j, STRIP, charges, price, o + t, -1, shift))  # fmt: skip
             left = min(x, v + 2 * penalty - error)
         if y < FEASIBLE:
             y = (y << shift) + penalty - error
-            v = min(second_split(own.high[t], splits.high, o + t, S, prices, price, mass - m_low, shift),
-                    second_split(1, splits.high, at + j, STRIP, prices, price, mass - m_low, shift))  # fmt: skip
+            v = min(second_split(own.high[t], splits.high, o + t, S, charges, price, last, o + t, shift),
+                    second_split(1, splits.high, at + j, STRIP, charges, price, last, o + t, shift))  # fmt: skip
             right = min(y, v + 2 * penalty - error)
         chosen.left[j] = left
         chosen.right[j] = right
-        chosen.values[j] = (min(left + y, x + right) if leaves == 3 else left + right) + price * mass
+        chosen.values[j] = (min(left + y, x + right) if leaves == 3 else left + right) + charges[price, last]
 
 
 @kernel(separate=True)
@@ -138,8 +135,7 @@ def long_pairs(rows, rules, leaves, first, work, best, enough, control):
     value, or at least ``enough``), and whether the search was finished: False if stopped.
     """
     bins, offset = rows.bins, rows.offset
-    p, n, J = len(bins), rows.n, len(rules.prices)
-    K = rules.n_losses + len(rules.minima)
+    p, n, J = len(bins), rows.n, max(rules.prices, 1)
     similar = control[SIMILAR] != 0
     signed = is_signed(rules)
     limit = STRIP
@@ -166,7 +162,7 @@ def long_pairs(rows, rules, leaves, first, work, best, enough, control):
                 continue
             o = offset[f]
             cuts = bins[f] - 1
-            paid = rules.prices[rows.groups[f]] * work.sums[K, o + cuts] if costly(rules) else 0
+            paid = work.sums.charges[rows.groups[f], o + cuts]
             newly = live.count[f] < 0
             if newly:
                 m = choose_first(live.bounds, o, cuts, limit, chosen.cuts)
@@ -193,7 +189,7 @@ def long_pairs(rows, rules, leaves, first, work, best, enough, control):
                 close_chosen(live, chosen, o, live.count[f], m, rules, similar)
     bound = best.value
     for f in range(p):
-        paid = rules.prices[rows.groups[f]] * work.sums[K, offset[f + 1] - 1] if costly(rules) else 0
+        paid = work.sums.charges[rows.groups[f], offset[f + 1] - 1]
         bound = min(bound, live.dropped[f] + paid)
     return best, bound, True
 

@@ -10,7 +10,7 @@ What is summed up over the rows of a set:
     worst        the largest
     regrets      of each action k: what rows whose best action is k lose without it (only with three actions and more)
     minima       counted rows that a leaf must have (n_minima of them)
-    mass         what the price of a split is multiplied by (only if splits cost something)
+    charges      what rows pay for a split of each price (only if splits cost something)
     count        of rows
 
 A set is kept in one of two ways: as a list of rows (``row_lists.py``: any losses), or as bits, in which rows of equal
@@ -45,11 +45,11 @@ class SetRules(NamedTuple):
 
     n_losses: i8
     n_minima: i8
-    mass: i8  # which sum; 0 if splits are free
+    charges: i8  # the first of these sums; 0 if splits are free
     n_sums: i8  # the last one is the count
     penalty: i8
     minima: long_1d
-    prices: long_1d  # of the split on every column, for every unit of mass
+    groups: long_1d  # which of the prices a split on every column has
     at_root: long_1d  # whether all rows may be split there
     root_is_bound: i8  # whether there is a column where they may not
     feature: int_1d  # of every column

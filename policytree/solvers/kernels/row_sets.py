@@ -68,7 +68,7 @@ def bound_set(rules, total):
 @kernel
 def keeps_minima(rules, scratch, t):
     """Whether both sides of a column have what a leaf must have."""
-    first = (rules.mass if rules.mass > 0 else rules.n_sums - 1) - rules.n_minima
+    first = (rules.charges if rules.charges > 0 else rules.n_sums - 1) - rules.n_minima
     for m in range(rules.n_minima):
         on = scratch.on[first + m, t]
         if on < rules.minima[m] or scratch.total[first + m] - on < rules.minima[m]:
@@ -91,7 +91,7 @@ def drop_useless(rules, path, scratch, d):
         t = places[j]
         same = t > 0 and rules.feature[t - 1] == rules.feature[t] and on[t - 1] == on[t]
         pays = useful[0, t] and useful[1, t]
-        if rules.mass > 0 or (d == 0 and rules.root_is_bound):
+        if rules.charges > 0 or (d == 0 and rules.root_is_bound):
             pays = keeps_minima(rules, scratch, t)
         if pays and 0 < on[t] < every and not same:
             places[kept] = t
@@ -104,7 +104,7 @@ def price_splits(rules, path, scratch, d):
     """What every split of level d costs itself; at the root, forbidden ones cost more than any tree."""
     for j in range(path.scalars[d, N_PLACES]):
         t = path.places[d, j]
-        path.cost[d, t] = rules.prices[t] * scratch.total[rules.mass] if rules.mass > 0 else 0
+        path.cost[d, t] = scratch.total[rules.charges + rules.groups[t]] if rules.charges > 0 else 0
         if d == 0 and not rules.at_root[t]:
             path.cost[d, t] = INF
 
@@ -269,8 +269,8 @@ def search_row_sets(lists, bits, state, budget, slack, most, counters, control):
     raised; the next call goes on where the table says.
     """
     rules, path, table = state.rules, state.path, state.table
-    siblings = rules.n_minima == 0 and rules.mass == 0 and control[SIMILAR] != 0
-    ahead = rules.mass == 0 and control[LOOK_AHEAD] != 0
+    siblings = rules.n_minima == 0 and rules.charges == 0 and control[SIMILAR] != 0
+    ahead = rules.charges == 0 and control[LOOK_AHEAD] != 0
     d = 0
     fresh = True
     path.scalars[0, BUDGET] = budget

@@ -13,7 +13,28 @@ from policytree.solvers.kernels.layout import INF, LARGEST, Rounded, Rows, Rules
 @kernel(inline="always")
 def costly(rules):
     """Whether splits have a price."""
-    return rules.prices[len(rules.prices) - 1] > 0
+    return rules.prices > 0
+
+
+@kernel(inline="always")
+def charge(rows, rules, f):
+    """What a split of all rows on a feature costs."""
+    paid = 0
+    if costly(rules):
+        plane = rows.planes[rules.n_losses + len(rules.minima) + rows.groups[f]]
+        for i in range(rows.n):
+            paid += plane[i]
+    return paid
+
+
+@kernel(separate=True)
+def worth_of_all(rows, rules):
+    """What any tree on all rows costs at least, by their worth; only where it is known."""
+    plane = rows.planes[rules.n_losses + len(rules.minima) + rules.prices]
+    total = rules.beyond
+    for i in range(rows.n):
+        total += plane[i]
+    return total
 
 
 @kernel(takes=(Rows, Rules), separate=True)
@@ -40,13 +61,13 @@ def node_sums(rows, rules):
 
 @kernel(separate=True)
 def round_planes(rows, rules):
-    """Planes in int32: losses rounded so that their sums fit, counts and mass as they are.
+    """Planes in int32: losses rounded so that their sums fit, counts as they are.
 
     A common power of two is left out first: whole numbers stay small, and nothing is lost.
     """
     planes, P, n = rows.planes, rules.n_losses, rows.n
     n_counts = len(rules.minima)
-    n_planes = P + n_counts + (1 if costly(rules) else 0)
+    n_planes = P + n_counts
     to = np.empty((n_planes, n), np.int32)
     errors = np.empty(n, np.int64)
     below = 0
@@ -84,14 +105,14 @@ def round_planes(rows, rules):
 
 
 @kernel
-def prefix_sums(rows, n_planes):
-    """Cumulated sums of the first planes over every feature's codes, shape (n_planes, S), int64."""
+def prefix_sums(rows, first, n_planes):
+    """Cumulated sums of planes ``first``, ... over every feature's codes, shape (n_planes, S), int64."""
     codes, planes, bins, offset, n = rows.codes, rows.planes, rows.bins, rows.offset, rows.n
     p = len(bins)
     sums = np.zeros((n_planes, offset[p]), np.int64)
     for k in range(n_planes):
         h = sums[k]
-        d = planes[k]
+        d = planes[first + k]
         for f in range(p):
             c = codes[f]
             o = offset[f]
@@ -100,6 +121,14 @@ def prefix_sums(rows, n_planes):
             for t in range(o + 1, o + bins[f]):
                 h[t] += h[t - 1]
     return sums
+
+
+@kernel(separate=True)
+def charge_sums(rows, rules):
+    """Cumulated charges over every feature's codes, shape (J, S): zero if splits are free."""
+    if not costly(rules):
+        return np.zeros((1, rows.offset[len(rows.bins)]), np.int64)
+    return prefix_sums(rows, rules.n_losses + len(rules.minima), rules.prices)
 
 
 @kernel(separate=True)
@@ -147,15 +176,14 @@ def best_one_split(rows, rules):
     Ties go to the first feature and cut.
     """
     K = rules.n_losses + len(rules.minima)
-    priced = costly(rules)
-    sums = prefix_sums(rows, K + (1 if priced else 0))
+    sums = prefix_sums(rows, 0, K)
     best = INF
     best_f = -1
     best_t = -1
     for f in range(len(rows.bins)):
         o = rows.offset[f]
         last = o + rows.bins[f] - 1
-        paid = rules.prices[rows.groups[f]] * sums[K, last] if priced else 0
+        paid = charge(rows, rules, f)
         for t in range(o, last):
             x, y = two_leaves(sums, rules, t, last)
             if x + y + paid < best:

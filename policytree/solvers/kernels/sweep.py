@@ -21,10 +21,12 @@ from policytree.solvers.kernels.layout import (
     Rounded,
     Rows,
     SecondSplits,
+    Sums,
     i4,
     long_1d,
     long_2d,
 )
+from policytree.solvers.kernels.sums import costly
 from policytree.solvers.kernels.sweep_side import Side, sweep_lanes, sweep_pairs, sweep_singles
 from policytree.solvers.kernels.sweep_tables import SweepTables
 from policytree.solvers.kernels.two_valued import add_block, block_prefix_sums, block_scratch, scan_block
@@ -59,8 +61,9 @@ def rows_in_order(rows, tables, index):
         for i in range(n):
             planes[k, i] = old.planes[k, index[i]]
     tables = SweepTables(
-        Rounded(planes, old.errors, old.shift, old.error), tables.where, tables.totals, tables.sums, tables.block,
-        tables.pays, tables.fill_cost, tables.cut_cost, tables.largest, tables.pairs, tables.lanes,
+        Rounded(planes, old.errors, old.shift, old.error), tables.where, tables.totals, tables.sums,
+        tables.charges, tables.block, tables.pays, tables.fill_cost, tables.cut_cost, tables.largest,
+        tables.pairs, tables.lanes,
     )  # fmt: skip
     return Rows(codes, rows.planes, rows.bins, rows.offset, rows.groups, n), tables
 
@@ -141,19 +144,46 @@ def error_sums(rounded, index):
 
 
 @kernel(separate=True)
-def keep_swept(rows, rules, tables, growing, n_cuts, sums, swept, own, wrong):
-    """Turn what the cuts of a side came to into bounds, less what rounding may have added."""
+def grow_charges(rows, rules, tables, index, by_code, charges):
+    """Add the rows of ``index`` to the charges by code, and cumulate those: of the growing side, and of the other."""
+    first = rules.n_losses + len(rules.minima)
+    for j in range(rules.prices):
+        plane = rows.planes[first + j]
+        for f in range(len(rows.bins)):
+            o = rows.offset[f]
+            c = rows.codes[f]
+            for i in index:
+                by_code[j, o + np.int64(c[i])] += plane[i]
+            s = 0
+            for t in range(o, o + rows.bins[f]):
+                s += by_code[j, t]
+                charges[0, j, t] = s
+                charges[1, j, t] = tables.charges[j, t] - s
+
+
+@kernel(separate=True)
+def keep_swept(rows, rules, tables, growing, n_cuts, sums, swept, own, wrong, index):
+    """Turn what the cuts of a side came to into bounds, less what rounding may have added.
+
+    ``index``: the rows in the order of the root feature.
+    """
+    by_code = np.zeros(tables.charges.shape, np.int64)
+    charges = np.zeros((2, len(by_code), by_code.shape[1]), np.int64)
     none = np.zeros(len(rows.bins), np.bool_)
     values = np.empty(rows.offset[len(rows.bins)], np.int64)
     error = tables.rounded.error
     last = len(swept.joint) - 1
     for e in range(n_cuts):
         c = e if growing.side == 0 else last - e
+        start = growing.ends[e]
         at = growing.ends[e + 1]
+        if costly(rules):
+            grow_charges(rows, rules, tables, index[min(start, at) : max(start, at)], by_code, charges)
         for s in range(2):
             to = swept.left[c] if s == 0 else swept.right[c]
             splits = SecondSplits(growing.low[e, s], growing.high[e, s])
-            first_split_values(sums[e, s], splits, rows, rules, tables.rounded.shift, 4, own, none, values, to)
+            of_side = Sums(sums[e, s], charges[0 if s == growing.side else 1])
+            first_split_values(of_side, splits, rows, rules, tables.rounded.shift, 4, own, none, values, to)
             if error > 0:
                 for h in range(4):
                     if to[h] < FEASIBLE:
@@ -171,14 +201,14 @@ def sweep(rows, rules, tables, index, row_ends, swept, n_cuts, control, special)
     n_block = len(tables.block.features)
     cuts = swept.cuts
     wrong = error_sums(tables.rounded, index)
-    in_place = index  # the block stays where it is
+    in_place, whole = index, rows  # the block and the exact planes stay where they are
     if n > SORT_FROM:
         rows, tables = rows_in_order(rows, tables, index)
         index = np.arange(n).astype(np.int32)
     widest = 1
     for f in range(len(rows.bins)):
         widest = max(widest, rows.bins[f])
-    places = len(rules.prices) * rows.offset[len(rows.bins)]
+    places = max(rules.prices, 1) * rows.offset[len(rows.bins)]
     sums = np.empty((n_cuts, 2, len(tables.sums), rows.offset[len(rows.bins)]), np.int32)
     low = np.empty((n_cuts, 2, places), np.int32)
     high = np.empty((n_cuts, 2, places), np.int32)
@@ -201,7 +231,7 @@ def sweep(rows, rules, tables, index, row_ends, swept, n_cuts, control, special)
             sweep_block(rows, rules, tables, growing, in_place, m, sums)
         if tables.pairs > 0 and not sweep_tabled(rows, rules, tables, growing, m, sums, widest, control):
             return False
-        keep_swept(rows, rules, tables, growing, m, sums, part, own, wrong)
+        keep_swept(whole, rules, tables, growing, m, sums, part, own, wrong, in_place)
     return True
 
 

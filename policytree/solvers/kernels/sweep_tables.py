@@ -15,7 +15,7 @@ import numpy as np
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.layout import LANES, Rounded, Rows, Rules, Special, i4, i8, int_1d, int_2d, long_2d
 from policytree.solvers.kernels.pair_tables import cumulate
-from policytree.solvers.kernels.sums import round_planes, rounded_sums
+from policytree.solvers.kernels.sums import charge_sums, round_planes, rounded_sums
 from policytree.solvers.kernels.two_valued import Block, block_size, make_block, no_block
 
 
@@ -26,6 +26,7 @@ class SweepTables(NamedTuple):
     where: long_2d  # (p, p): where a pair's table begins; -1: both features are in the block
     totals: int_1d  # cumulated tables of all pairs, one after the other
     sums: int_2d  # cumulated sums of single features
+    charges: long_2d  # see Sums
     block: Block  # the two-valued features
     pays: i8  # whether sweeping pays at all: otherwise there are no tables
     fill_cost: i8  # ns that filling all tables takes, for all root cuts together (measured)
@@ -126,6 +127,6 @@ def make_tables(rows, rules, special):
     if pays:
         fill_totals(rows, rounded, K, where, totals)
     return SweepTables(
-        rounded, where, totals, sums, block, 1 if pays else 0, fill_cost, cut_cost, largest, pairs,
-        lanes_of(rounded.planes[0], rules),
+        rounded, where, totals, sums, charge_sums(rows, rules), block, 1 if pays else 0, fill_cost, cut_cost, largest,
+        pairs, lanes_of(rounded.planes[0], rules),
     )  # fmt: skip
