@@ -54,6 +54,7 @@ from policytree.guesses.reference import ReferenceGuesses as ReferenceGuesses
 from policytree.plotting import PolicyTreeDisplay as PolicyTreeDisplay
 from policytree.plotting import PolicyValueDisplay as PolicyValueDisplay
 from policytree.plotting import plot_tree as plot_tree
+from policytree.roc_display import ROCHullDisplay as ROCHullDisplay
 from policytree.sensitivity_displays import MarginalSensitivityDisplay as MarginalSensitivityDisplay
 from policytree.sensitivity_displays import OmittedVariableDisplay as OmittedVariableDisplay
 from policytree.stability_display import PolicyStabilityDisplay as PolicyStabilityDisplay

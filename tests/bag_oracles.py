@@ -1,4 +1,4 @@
-"""Readable brute force for objectives of whole bags: every tree's leaves, every labelling, straight from definitions."""
+"""Readable brute force for objectives of whole bags: every tree's leaves, every labelling, from the definitions."""
 
 from __future__ import annotations
 
