@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.metrics import balanced_accuracy_score, fbeta_score, roc_auc_score
 
-from policytree import InputError, OptimalTreeClassifier, ROCHullDisplay, tree_path
+from policytree import Guesses, InputError, OptimalTreeClassifier, ROCHullDisplay, tree_path
 from policytree.objectives import (
     AUC,
     BalancedAccuracy,
@@ -164,7 +164,6 @@ def test_estimators_with_objectives_are_cloned():
 
 
 def test_guessed_thresholds_are_within_the_best(labelled):
-    X, y, w = labelled
     best = fitted("auc", labelled)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -240,3 +239,25 @@ def test_no_curve_of_one_class(labelled):
     X, y, _ = labelled
     with pytest.raises(InputError, match="one class only"):
         ROCHullDisplay.from_estimator(fitted("auc", labelled), X[y == "a_fine"], y[y == "a_fine"])
+
+
+# --- buckets ---
+
+
+def test_buckets_lose_accuracy():
+    """Theorem 3.1 of Lin et al. (ICML 2020): a cut between neighbours of one class can be the one that is needed.
+
+    Left of 4.5 the positives are above zero, right of it below. Rows 4 and 5 are both positive, so that buckets, which
+    cut the first column between classes only, may not cut there.
+    """
+    first = np.arange(1.0, 9.0)
+    y = np.array([0, 1, 0, 1, 1, 0, 1, 0])
+    second = np.where((first < 4.5) == (y == 1), 1.0, -1.0)
+    X = np.column_stack([first, second])
+    between_classes = first[:-1][y[:-1] != y[1:]] + 0.5
+    assert 4.5 not in between_classes
+    buckets = Guesses(thresholds=(between_classes, None))
+    free = OptimalTreeClassifier(0.0, 2).fit(X, y)
+    bucketed = OptimalTreeClassifier(0.0, 2, guesses=buckets).fit(X, y)
+    assert free.score(X, y) == 1.0
+    assert bucketed.score(X, y) == 7 / 8

@@ -43,10 +43,9 @@ from policytree.solvers.kernels.bag_layout import (
     OpenTrees,
     f8,
     known_sets,
-    real_2d,
 )
 from policytree.solvers.kernels.compiling import kernel
-from policytree.solvers.kernels.layout import STOP, i8, long_1d
+from policytree.solvers.kernels.layout import STOP, long_1d
 
 
 @kernel
@@ -97,12 +96,6 @@ def bag_loss(judge, leaves, m, order):
     if judge.kind == AREA:
         return area_lost(leaves, m, order, judge.numbers[0]) + judge.price * m
     return omega_lost(leaves, m, judge.numbers) + judge.price * m
-
-
-@kernel(takes=(Judge, real_2d, i8, long_1d))
-def score_bag(judge, leaves, m, order):
-    """:func:`bag_loss` for Python."""
-    return bag_loss(judge, leaves, m, order)
 
 
 @kernel
