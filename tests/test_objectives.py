@@ -125,7 +125,6 @@ def test_certificates_say_what_is_proved(labelled):
         ({"objective": "f_score", "feature_costs": [1.0, 0.0, 0.0]}, "feature_costs are costs per row"),
         ({"objective": "auc", "guesses": "lower_bounds"}, "guesses of lower bounds"),
         ({"objective": MonotoneObjective(max), "max_depth": 4}, "max_depth up to 3"),
-        ({"objective": "auc", "max_depth": None, "regularization": 0.0}, "needs a limit on the size of trees"),
         ({"objective": MonotoneObjective(lambda *_: float("nan"))}, "finite numbers"),
     ],
 )
@@ -148,6 +147,13 @@ def test_refusals(labelled, arguments, words):
 def test_refusals_of_parameters(make, words):
     with pytest.raises(InputError, match=words):
         make()
+
+
+def test_trees_without_a_limit_are_refused(rng):
+    X = rng.normal(size=(2500, 2))
+    y = (rng.random(2500) < 0.3).astype(int)
+    with pytest.raises(InputError, match="needs a limit on the size of trees"):
+        OptimalTreeClassifier(0.0, objective="auc").fit(X, y)
 
 
 def test_two_classes_are_needed(rng):
@@ -247,12 +253,13 @@ def test_no_curve_of_one_class(labelled):
 def test_buckets_lose_accuracy():
     """Theorem 3.1 of Lin et al. (ICML 2020): a cut between neighbours of one class can be the one that is needed.
 
-    Left of 4.5 the positives are above zero, right of it below. Rows 4 and 5 are both positive, so that buckets, which
-    cut the first column between classes only, may not cut there.
+    Left of 4.5 the positives are high up, right of it low down, and there are negatives in between, so that the first
+    split must be there. The rows on both sides of it are positive: buckets, which cut the first column between classes
+    only, may not cut there.
     """
     first = np.arange(1.0, 9.0)
-    y = np.array([0, 1, 0, 1, 1, 0, 1, 0])
-    second = np.where((first < 4.5) == (y == 1), 1.0, -1.0)
+    second = np.array([0.0, 2.0, -2.0, 2.0, -2.0, 2.0, 0.0, -2.0])
+    y = np.where(first < 4.5, second > 1, second < -1).astype(int)
     X = np.column_stack([first, second])
     between_classes = first[:-1][y[:-1] != y[1:]] + 0.5
     assert 4.5 not in between_classes

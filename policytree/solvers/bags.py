@@ -27,7 +27,7 @@ BagObjective = AUC | PartialAUC | OmegaFScore
 ROUNDS, DEPTHS, QUICK = 10, (4, 3, 2), 20.0  # searches for incumbents; their depths; seconds that one may look like
 MOST_PAIRS = 9  # of a reference
 LEAST_STEP = 0.25  # of the mixture towards a new tree
-DEEPEST = 200  # trees without a limit
+MOST_PLACES = 5_000_000  # rows and codes on all levels of the search, some hundred bytes each
 ROUNDING = 1e-10  # what is proved is up to this
 
 
@@ -105,10 +105,10 @@ class _Bags:
         self._look_for_incumbents()
         if self.clock.stopped:
             return
-        if self._depth() > DEEPEST:
+        if self._depth() * (int(self.problem.data.n_bins.sum()) + self.rows.n) > MOST_PLACES:
             raise InputError(
-                f"objective={self.objective.name!r} needs a limit on the size of trees; set regularization, max_depth "
-                "or max_leaf_nodes."
+                f"objective={self.objective.name!r} needs a limit on the size of trees: with these, some have "
+                f"{self._most_leaves():,} leaves; set max_depth or max_leaf_nodes, or raise regularization."
             )
         self.clock.watch(self._prove)
         if self.clock.stopped and not self.proved:

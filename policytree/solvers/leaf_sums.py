@@ -76,6 +76,18 @@ def bag_of(problem: Problem, sums: Masses, splits: Splits) -> list[tuple[int, in
     return [(int(sums.negative[rows].sum()), int(sums.positive[rows].sum())) for rows in leaf_rows(problem, splits)]
 
 
+def join_siblings(splits: Splits, labels: list[int]) -> tuple[Splits, list[int]]:
+    """The same predictions without splits whose two leaves have one label."""
+    k = 0
+    while k + 2 < len(splits):
+        leaf = sum(column < 0 for column, _ in splits[:k])
+        if splits[k][0] >= 0 and splits[k + 1][0] < 0 and splits[k + 2][0] < 0 and labels[leaf] == labels[leaf + 1]:
+            splits, labels, k = [*splits[:k], (-1, 0), *splits[k + 3 :]], [*labels[:leaf], *labels[leaf + 1 :]], 0
+        else:
+            k += 1
+    return splits, labels
+
+
 def labelled_tree(problem: Problem, splits: Splits, labels: list[int], *, merge: bool = True) -> Tree:
     """The tree of ``splits`` whose leaves have these labels; siblings of one label become one leaf if ``merge``.
 

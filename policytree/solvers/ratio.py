@@ -12,7 +12,7 @@ from policytree.objectives.objective import errors, totals
 from policytree.solvers.clock import now
 from policytree.solvers.columns import equal_rows, preorder_splits
 from policytree.solvers.direct import solve_direct
-from policytree.solvers.leaf_sums import Masses, bag_of, exact_price, labelled_tree, masses
+from policytree.solvers.leaf_sums import Masses, bag_of, exact_price, join_siblings, labelled_tree, masses
 from policytree.solvers.node import Splits
 from policytree.types import Problem, Progress, SearchLimits, Solution, Status
 
@@ -135,8 +135,9 @@ class _RatioSearch:
 
     def _take(self, splits: Splits) -> bool:
         """Label a tree as is best, and keep it if it is better than the best one; whether it is."""
+        labels = self.objective.labels(bag_of(self.problem, self.sums, splits))
+        splits, labels = join_siblings(splits, labels)
         bag = bag_of(self.problem, self.sums, splits)
-        labels = self.objective.labels(bag)
         false_positives, false_negatives = errors(bag, labels)
         value = self.objective.loss_of(bag, labels) + self.price * len(bag)
         if self.best is not None and value >= self.best.value:
