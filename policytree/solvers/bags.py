@@ -219,13 +219,15 @@ class _Bags:
         if search.worth_pricing():
             search.price_rows(self._proxy(reference.losses(), reference.price, None), self._budget(reference)[0],
                               len(self._incumbent.bag))  # fmt: skip
-        while not self.clock.stopped:
+        while True:  # a search that was stopped still has the bound of its numbers of rows
             most, budget = self._budget(reference)
             least = search.least_cost(most)
             h = np.arange(1, len(budget))
             bound = float(reference.loss_at(least - reference.price * h, h).min())
             self.bound = max(self.bound, min(bound - ROUNDING, float(self._incumbent.value)))
             self._report()
+            if self.clock.stopped:
+                return
             splits = search.better_tree(float(self._incumbent.value) - ROUNDING / 10, most, budget)
             self.counters.update(search.work())
             if splits is None:
