@@ -61,6 +61,7 @@ from policytree.near_ties_display import NearTiesDisplay as NearTiesDisplay
 from policytree.plotting import PolicyTreeDisplay as PolicyTreeDisplay
 from policytree.plotting import PolicyValueDisplay as PolicyValueDisplay
 from policytree.plotting import plot_tree as plot_tree
+from policytree.roc_display import ROCHullDisplay as ROCHullDisplay
 from policytree.sensitivity_displays import MarginalSensitivityDisplay as MarginalSensitivityDisplay
 from policytree.sensitivity_displays import OmittedVariableDisplay as OmittedVariableDisplay
 from policytree.solvers.born_again.ensembles import TreeEnsemble as TreeEnsemble

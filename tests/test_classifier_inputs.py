@@ -10,7 +10,7 @@ from policytree import CostSensitiveTreeClassifier, Guesses, InputError, Optimal
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        ({"objective": "auc"}, "objective"),
+        ({"objective": "kappa"}, "objective"),
         ({"solver": "gosdt"}, "solver='gosdt'"),
         ({"solver_options": {"factor": 3}}, "'factor'"),
         ({"solver_options": 3}, "mapping"),

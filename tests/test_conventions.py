@@ -35,7 +35,7 @@ ORDER = [
     ("evaluation", "datasets"),
     ("calibration", "diagnostics", "study_check"),
     ("plotting",),
-    ("diagnostic_displays", "curve_displays"),
+    ("diagnostic_displays", "curve_displays", "roc_display"),
     ("near_ties_display", "sensitivity_displays", "stability_display", "budget_display"),
     ("report",),
     ("cli",),

@@ -88,8 +88,8 @@ class TreeEstimator(TableViews, SearchArguments):
     def _fit_job(self, job: Job):
         """Guess, search, and keep the tree; warns if the search was stopped before the proof."""
         self.guesses_, report = make_guesses(job, self.guesses, self.random_state)
-        solve = chosen_solver(self.solver, self.solver_options, self.random_state)
-        if self.time_limit is None and self.guesses_ is None:
+        solve = chosen_solver(self.solver, self.solver_options, self.random_state, job.objective)
+        if self.time_limit is None and self.guesses_ is None and job.objective is None:
             _warn_of_long_search(job.problem, self.solver)
         limits = SearchLimits(self.time_limit, self.memory_limit, n_threads(self.n_jobs))
         if self.verbose:

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from policytree.annotations import Column, Table
 from policytree.checks import sorted_labels, weights
 from policytree.estimators.arguments import inherits_documentation
 from policytree.estimators.base import TreeEstimator
+from policytree.estimators.certificate import certificate_text
 from policytree.estimators.inputs import weigh
-from policytree.estimators.search import Job
+from policytree.estimators.search import Job, guesses_losses
 from policytree.estimators.views import TableViews
 from policytree.exceptions import InputError
-from policytree.weighting.label_weights import class_balanced_weights
-
-OBJECTIVES = ("accuracy", "balanced_accuracy")
+from policytree.objectives.objective import Objective
+from policytree.objectives.registry import resolve_objective
 
 
 class ClassPredictions(ClassifierMixin, TableViews):
@@ -50,13 +50,13 @@ class ClassPredictions(ClassifierMixin, TableViews):
 @inherits_documentation
 @dataclass(eq=False, repr=False)
 class OptimalTreeClassifier(ClassPredictions, TreeEstimator):
-    """The classification tree of least weighted error plus a price per leaf, with a proof.
+    """The classification tree that is best at an objective, less a price per leaf, with a proof.
 
     Parameters
     ----------
     regularization : float, default 0.01
-        The price of a leaf as a share of the total weight: the tree minimises ``error rate + regularization * leaves``
-        (Hu, Rudin and Seltzer, "Optimal sparse decision trees", NeurIPS 2019, eq. 1).
+        The price of a leaf in the unit of the objective: the tree minimises ``1 - score + regularization * leaves``,
+        of accuracy the error rate (Hu, Rudin and Seltzer, "Optimal sparse decision trees", NeurIPS 2019, eq. 1).
     max_depth : int or None, default None
         Largest number of splits on a path. None leaves it to ``regularization`` and ``max_leaf_nodes``.
     time_limit : float or None, default 60.0
@@ -64,16 +64,21 @@ class OptimalTreeClassifier(ClassPredictions, TreeEstimator):
         limit, proofs on noisy data may take much longer than finding the tree. None: until it is proved.
     min_samples_leaf : int, default 1
         Smallest number of rows in a leaf (weights are not counted).
-    objective : {"accuracy", "balanced_accuracy"}, default "accuracy"
-        Whether every unit of weight counts alike, or every class (weights are then divided by their class's total).
+    objective : str or Objective, default "accuracy"
+        What the tree is best at: "accuracy", "balanced_accuracy", "weighted_accuracy", "f_score", "omega_f_score",
+        "auc", "partial_auc"; or an instance of :mod:`policytree.objectives` with its parameter, such as
+        ``WeightedAccuracy(omega=3)``, ``FScore(beta=2)``, ``PartialAUC(max_fpr=0.2)``, ``MonotoneObjective(function)``.
+        All but the first three need two classes; ``classes_[1]`` is the positive one.
 
     Attributes
     ----------
     classes_ : ndarray of shape (K,)
         The labels, sorted.
     objective_value_ : float
-        The weighted error rate of the training rows plus the price of the leaves and ``expected_cost_`` (tests cost
-        errors per person, by the weights that the objective counts).
+        One minus the score of the training rows (accuracy: the weighted error rate) plus the price of the leaves and
+        ``expected_cost_`` (tests cost errors per person, by the weights that the objective counts).
+    objective_ : Objective
+        The objective as an instance.
     node_values_ : ndarray of shape (node_count, K)
         Share of every class in every node, by the weights that the objective counts.
 
@@ -90,7 +95,7 @@ class OptimalTreeClassifier(ClassPredictions, TreeEstimator):
     max_depth: int | None = None
     min_samples_leaf: int = 1
     time_limit: float | None = field(default=60.0, kw_only=True)
-    objective: str = "accuracy"
+    objective: str | Objective = "accuracy"
 
     def fit(self, X: Table, y: Column, sample_weight: Column | None = None) -> Self:
         """Find the tree.
@@ -119,17 +124,74 @@ class OptimalTreeClassifier(ClassPredictions, TreeEstimator):
     def _prepare(self, X, y, sample_weight=None) -> Job:
         """Check the data and learn names and classes."""
         self._check_arguments()
-        if self.objective not in OBJECTIVES:
-            raise InputError(f"objective must be 'accuracy' or 'balanced_accuracy'; got {self.objective!r}.")
+        objective = resolve_objective(self.objective)
         X = self._table(X, reset=True)
         y = label_column(y, X)
         X, y, _, weight = weigh(X, y, None, sample_weight)
         self.classes_ = sorted_labels(y)
+        objective.check_classes(self.classes_)
+        self.objective_ = objective
         codes = label_codes(y, self.classes_)
-        if self.objective == "balanced_accuracy" and len(self.classes_) > 1:
-            weight = class_balanced_weights(codes, sample_weight=weight)
+        if len(self.classes_) > 1:
+            weight = objective.row_weights(codes, self.classes_, weight)
         hit = np.eye(len(self.classes_))[codes]
-        return self._job(X, 1.0 - hit, hit, weight, self.classes_)
+        job = self._job(X, 1.0 - hit, hit, weight, self.classes_)
+        if objective.additive:
+            return job
+        self._check_searchable(objective)
+        return replace(job, objective=objective)
+
+    def _check_searchable(self, objective: Objective) -> None:
+        """Refuse arguments that only make sense where the objective is a sum over rows."""
+        name = f"objective={objective.name!r}"
+        if self.solver != "direct" or self.solver_options:
+            raise InputError(f"{name} has a search of its own; leave solver at 'direct' and solver_options at None.")
+        if self.feature_costs is not None:
+            raise InputError(f"feature_costs are costs per row, which {name} has no unit for; leave them at None.")
+        if guesses_losses(self.guesses):
+            raise InputError(f"guesses of lower bounds are losses of rows, which {name} has none of; leave them out.")
+
+    def decision_function(self, X: Table) -> np.ndarray:
+        """How much speaks for a class in the leaf of every row.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, K)
+            Of two classes: the share of ``classes_[1]`` in the leaf less the share above which the objective calls it
+            positive, so that it is positive exactly where ``classes_[1]`` is predicted. Else the shares.
+        """
+        leaves = self.apply(X)
+        if len(self.classes_) != 2:
+            return self.node_values_[leaves]
+        return self._margins()[leaves]
+
+    def _margins(self) -> np.ndarray:
+        """The share of positives of every node less the threshold; in leaves never of another sign than the label."""
+        share, positive = self.node_values_[:, 1], self.tree_.action == 1
+        is_leaf = self.tree_.is_leaf
+        above, below = share[is_leaf & positive], share[is_leaf & ~positive]
+        threshold = self.objective_.threshold(1.0 - self.objective_value_ + self.regularization * self.tree_.n_leaves)
+        if threshold is None:  # any share between the two kinds of leaves is one
+            threshold = 0.5 * (above.min(initial=1.0) + below.max(initial=0.0))
+        margin = share - threshold
+        return np.where(positive, np.maximum(margin, np.finfo(float).tiny), np.minimum(margin, 0.0))
+
+    def score(self, X: Table, y: Column, sample_weight: Column | None = None) -> float:
+        """Return the score of the objective on any rows, larger is better; of accuracy the share of hits.
+
+        Rows of a class that was not seen at fit are mistakes, whatever is predicted.
+        """
+        leaves = self.apply(X)
+        codes = label_codes(label_column(y, leaves), self.classes_)
+        weight = weights(sample_weight, len(codes), "X")
+        weight = np.ones(len(codes)) if weight is None else weight
+        weight = self.objective_.score_weights(codes, self.classes_, weight)
+        return self.objective_.score(codes, self.tree_.action[leaves], self.node_values_[leaves, -1], weight)
+
+    def certificate(self) -> str:
+        """What was proved of the tree, in a few lines of text."""
+        check_is_fitted(self)
+        return certificate_text(self, f"1 - {self.objective_.score_name} on the training rows")
 
 
 def label_column(y: Any, X: np.ndarray) -> np.ndarray:

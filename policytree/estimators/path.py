@@ -110,10 +110,13 @@ def tree_path(
     if job.constraints:
         raise InputError("tree_path takes no budget and no shares; for the path of budgets use budget_path.")
     first.guesses_, report = make_guesses(job, first.guesses, first.random_state)
-    solver = chosen_solver(first.solver, first.solver_options, first.random_state)
+    solver = chosen_solver(first.solver, first.solver_options, first.random_state, job.objective)
     solve = partial(_solve, solver=solver, guesses=first.guesses_, report=report)
     limits = SearchLimits(first.time_limit, first.memory_limit, n_threads(first.n_jobs))
-    steps, proved = solution_path(job.problem, limits, min_penalty=min_regularization * job.total_weight, solve=solve)
+    floor = None if job.objective is None else 0.0
+    steps, proved = solution_path(
+        job.problem, limits, min_penalty=min_regularization * job.total_weight, solve=solve, floor=floor
+    )
     if not steps:
         raise InputError("min_samples_leaf or min_samples_per_treatment asks for more rows than there are; lower it.")
     if not proved:

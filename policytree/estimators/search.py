@@ -10,7 +10,9 @@ from sklearn.utils import check_random_state
 
 from policytree.exceptions import InputError
 from policytree.guesses import ReferenceGuesses, resolve_guesses, snap_thresholds
+from policytree.objectives.objective import Objective
 from policytree.solvers import draws, get_solver
+from policytree.solvers.by_objective import solver_for
 from policytree.solvers.constraints import Constraint
 from policytree.solvers.guessed import solve_with_guesses
 from policytree.solvers.kernels.compiling import seconds_compiling
@@ -34,6 +36,8 @@ class Job:
     values : ndarray of shape (n, K)
         What ``node_values_`` are the weighted means of.
     weight : ndarray of shape (n,)
+    objective : Objective or None
+        What is optimised, where that is no sum of losses over rows.
     constraints : tuple of Constraint
         Budget and shares, if any.
     """
@@ -44,6 +48,7 @@ class Job:
     actions: tuple
     values: np.ndarray
     weight: np.ndarray
+    objective: Objective | None = None
     constraints: tuple[Constraint, ...] = ()
 
     def with_regularization(self, regularization: float) -> Job:
@@ -72,6 +77,14 @@ def make_guesses(job: Job, guesses, random_state) -> tuple[Guesses | None, dict]
     return resolved, {}
 
 
+def guesses_losses(guesses) -> bool:
+    """Whether guesses are, or include, lower bounds from a reference's losses."""
+    resolved = resolve_guesses(guesses)
+    if isinstance(resolved, ReferenceGuesses):
+        return "lower_bounds" in resolved.names
+    return resolved is not None and resolved.reference_losses is not None
+
+
 def _with_roots(guesses: Guesses, roots: tuple[int, ...] | None) -> Guesses:
     """A first split needs its features even where a reference model does without: these keep all their thresholds."""
     if roots is None or guesses.thresholds is None:
@@ -80,8 +93,10 @@ def _with_roots(guesses: Guesses, roots: tuple[int, ...] | None) -> Guesses:
     return replace(guesses, thresholds=kept)
 
 
-def chosen_solver(solver: str, options, random_state):
+def chosen_solver(solver: str, options, random_state, objective: Objective | None = None):
     """The solver as a function of problem and limits; a seed is drawn if it takes one and none is set."""
+    if objective is not None:
+        return solver_for(objective)
     options = dict(options or {})
     if draws(solver):
         options.setdefault("random_state", _seed(random_state))

@@ -15,6 +15,8 @@ from policytree.solvers.born_again.kernels import cells as born_again_cells
 from policytree.solvers.born_again.kernels import layers, values
 from policytree.solvers.born_again.kernels import trees as born_again_trees
 from policytree.solvers.kernels import (
+    bag_bounds,
+    bag_search,
     block_search,
     block_sums,
     box_pricing,
@@ -67,6 +69,7 @@ BORN_AGAIN = (
     born_again_blocks.rehash, values.least_depths, values.least_leaves, layers.fill_layers,
     born_again_trees.read_tree,
 )  # fmt: skip
+BAGS = (merging.hash_rows, merging.same_as, merging.add_columns, bag_bounds.bound_bag, bag_search.search_bags)
 ONE_FEATURE = (merging.add_columns, intervals.add_leaf)
 # Where columns are paid for once on a path; and greedy trees that are cheap to apply.
 PAID_ONCE = (
@@ -156,7 +159,7 @@ def all_kernels() -> Needed:
     """Kernels of every kind of problem."""
     tables = [(TWO_LEVELS + DEEPER + PARETO_TABLES, kind) for kind in (PLAIN, SPECIAL)]
     blocks = [(PAIRS + PAIRS_DEEP, kind) for kind in BLOCKS]
-    rest = ROW_PRICES + ONE_FEATURE + NEAR_TIES + PARETO + PAID_ONCE + LOW_COST + BORN_AGAIN
+    rest = ROW_PRICES + ONE_FEATURE + NEAR_TIES + PARETO + PAID_ONCE + LOW_COST + BAGS + BORN_AGAIN
     return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, *ROW_SET_KERNELS, (rest, "")]
 
 

@@ -40,7 +40,12 @@ class PathStep:
 
 
 def solution_path(
-    problem: Problem, limits: SearchLimits | None = None, *, min_penalty: float = 0.0, solve=solve_direct
+    problem: Problem,
+    limits: SearchLimits | None = None,
+    *,
+    min_penalty: float = 0.0,
+    solve=solve_direct,
+    floor: float | None = None,
 ) -> tuple[list[PathStep], bool]:
     """Every tree that is optimal over some range of leaf penalties.
 
@@ -54,6 +59,8 @@ def solution_path(
         Where the path ends; 0 leads to the tree of least loss within the depth limit.
     solve : callable
         The solver, ``(Problem, SearchLimits) -> Solution``.
+    floor : float, optional
+        What no tree loses less than, for solvers whose objective is no sum of losses; else it is computed.
 
     Returns
     -------
@@ -74,7 +81,8 @@ def solution_path(
     lines = envelope.run()
     if not lines:
         return [], True
-    floor = equivalent_points_bound(replace(problem, leaf_penalty=min_penalty)) - min_penalty
+    if floor is None:
+        floor = equivalent_points_bound(replace(problem, leaf_penalty=min_penalty)) - min_penalty
     steps = []
     for k, line in enumerate(lines):
         low = min_penalty if k + 1 == len(lines) else _crossing(lines[k + 1], line)

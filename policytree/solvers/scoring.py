@@ -21,12 +21,15 @@ def finish(problem: Problem, fixed: FixedPoint, splits, gap: float, status: Stat
     return Solution(tree, objective, objective - gap, status, seconds, fixed.resolution, counters)
 
 
-def scored_tree(problem: Problem, splits: list[tuple[int, int]], actions=None) -> tuple[Tree, float]:
+def scored_tree(
+    problem: Problem, splits: list[tuple[int, int]], actions=None, *, merge: bool = True
+) -> tuple[Tree, float]:
     """Tree of ``(column, cut)`` pairs in preorder, ``column`` -1 for a leaf, and its objective in float64.
 
-    Rows are followed by their codes. Leaves take their best actions, or those of ``actions`` (one a leaf, in preorder).
+    Rows are followed by their codes. Leaves take their best actions, or those of ``actions`` (one a leaf, in preorder);
+    siblings of one action become one leaf if ``merge``.
     """
-    builder = _Builder(problem, splits, actions)
+    builder = _Builder(problem, splits, actions, merge)
     builder.add(np.arange(problem.data.n_rows))
     columns = list(zip(*builder.nodes, strict=True))
     tree = Tree(
@@ -72,8 +75,9 @@ def dearest_level(problem: Problem) -> float:
 class _Builder:
     """Consumes preorder splits and appends nodes in preorder; the last entry of a node is what its split costs."""
 
-    def __init__(self, problem: Problem, splits, actions=None):
+    def __init__(self, problem: Problem, splits, actions=None, merge: bool = True):
         self.problem = problem
+        self.merge = merge
         self.splits = iter(splits)
         self.actions = None if actions is None else iter(actions)
         self.nodes: list[list] = []
@@ -94,7 +98,7 @@ class _Builder:
         below = paid_below(self.problem, column, paid)
         entry[0] = self.add(rows[left], below)
         entry[1] = self.add(rows[~left], below)
-        if self._same_leaf(entry[0], entry[1]):
+        if self.merge and self._same_leaf(entry[0], entry[1]):
             entry[5] = self.nodes[node + 1][5]
             del self.nodes[node + 1 :]
             entry[:2] = [TREE_LEAF, TREE_LEAF]

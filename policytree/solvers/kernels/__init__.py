@@ -45,6 +45,9 @@
     cost_scores      their next test, by a greedy score
     tied_sides       near-ties: the splits of one side of a first cut
     tied_trees       near-ties: all trees of depth two within a limit
+    bag_layout       trees judged by their bag of leaves: words and tuples
+    bag_bounds       the least cost of a tree on a set of rows, leaf costs being concave
+    bag_search       all trees of little enough cost, scored as bags
     pareto_layout    trees judged by several sums: words and tuples
     pareto_lists     lists of such trees: thinned to those that no other is as good as, and joined under a split
     pareto_stumps    leaves and one split, judged by several sums
@@ -103,6 +106,9 @@ ORDER = (
     "cost_scores",
     "tied_sides",
     "tied_trees",
+    "bag_layout",
+    "bag_bounds",
+    "bag_search",
     "pareto_layout",
     "pareto_lists",
     "pareto_stumps",

@@ -1,0 +1,62 @@
+"""The area under the ROC curve of a tree whose leaves are ranked by their share of positives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from policytree.exceptions import InputError
+from policytree.objectives.objective import Bag, Objective, from_best, majority, totals
+
+
+@dataclass(frozen=True)
+class AUC(Objective):
+    """The area under the ROC curve; ranked by their shares of positives, leaves give its convex hull.
+
+    Lin et al. (ICML 2020), section 2.1. Predictions are the majority of the leaf; ``decision_function`` and
+    ``predict_proba`` have the ranking.
+    """
+
+    name: ClassVar[str] = "auc"
+    score_name: ClassVar[str] = "area under the ROC curve"
+
+    def loss(self, bag: Bag) -> Fraction:
+        """Share of the pairs of a positive and a negative that are ranked wrongly; ties count half."""
+        N, P = totals(bag)
+        lost, below = 0, P
+        for i in from_best(bag):
+            n, p = bag[i]
+            below -= p
+            lost += n * (2 * below + p)
+        return Fraction(lost, 2 * P * N)
+
+    def labels(self, bag: Bag) -> list[int]:
+        """The majority of the leaf."""
+        return majority(bag)
+
+    def score(self, codes: np.ndarray, predicted: np.ndarray, scores: np.ndarray, weight: np.ndarray) -> float:
+        """Area under the ROC curve of ``scores``."""
+        from sklearn.metrics import roc_auc_score
+
+        return float(roc_auc_score(two_kinds(codes, weight), scores, sample_weight=weight))
+
+
+def two_kinds(codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Whether each row is positive; refuses rows of which all, or none, are."""
+    positive = codes == 1
+    if not (weight[positive].sum() > 0 and weight[~positive].sum() > 0):
+        raise InputError("y has one class only, of which no ROC curve can be drawn; pass rows of both classes.")
+    return positive
+
+
+def roc_corners(bag: Bag) -> list[tuple[Fraction, Fraction]]:
+    """Corners (false positive rate, true positive rate) of the ROC curve of ranked leaves, from (0, 0) to (1, 1)."""
+    N, P = totals(bag)
+    corners, x, y = [(Fraction(0), Fraction(0))], 0, 0
+    for i in from_best(bag):
+        x, y = x + bag[i][0], y + bag[i][1]
+        corners.append((Fraction(x, N), Fraction(y, P)))
+    return corners

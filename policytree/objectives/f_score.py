@@ -1,0 +1,120 @@
+"""The F-score: with the best labels of the leaves, and with labels fixed by a ratio of costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from policytree.objectives.objective import (
+    Bag,
+    Objective,
+    check_parameter,
+    errors,
+    from_best,
+    totals,
+    weighted_rates,
+)
+
+
+@dataclass(frozen=True)
+class FScore(Objective):
+    """F_beta, ``(1 + beta^2) TP / ((1 + beta^2) TP + beta^2 FN + FP)``, with the best label of every leaf.
+
+    Which label of a leaf is best depends on the other leaves (Lin et al., ICML 2020, lemma D.1). For a bag of leaves
+    the positive ones are those of the highest shares of positives, as many as is best.
+
+    Parameters
+    ----------
+    beta : float > 0, default 1
+        How many times as much recall counts as precision.
+    """
+
+    beta: float = 1.0
+
+    name: ClassVar[str] = "f_score"
+    score_name: ClassVar[str] = "F-score"
+
+    def __post_init__(self) -> None:
+        check_parameter("beta", self.beta, 0)
+
+    @property
+    def squared(self) -> Fraction:
+        """``beta`` squared, exactly."""
+        return Fraction(self.beta) ** 2
+
+    def ratio(self, false_positives: int, false_negatives: int, positives: int) -> Fraction:
+        """``1 - F``: ``(FP + beta^2 FN) / ((1 + beta^2) P + FP - FN)``."""
+        b = self.squared
+        return (false_positives + b * false_negatives) / ((1 + b) * positives + false_positives - false_negatives)
+
+    def loss_of(self, bag: Bag, labels: Sequence[int]) -> Fraction:
+        """``1 - F`` of labelled leaves."""
+        return self.ratio(*errors(bag, labels), totals(bag)[1])
+
+    def labels(self, bag: Bag) -> list[int]:
+        """The best labels; of equal ones, those with fewest positive leaves."""
+        order, P = from_best(bag), totals(bag)[1]
+        false_positives, false_negatives = 0, P
+        best, most = self.ratio(0, P, P), 0
+        for k, i in enumerate(order, 1):
+            false_positives += bag[i][0]
+            false_negatives -= bag[i][1]
+            loss = self.ratio(false_positives, false_negatives, P)
+            if loss < best:
+                best, most = loss, k
+        labels = [0] * len(bag)
+        for i in order[:most]:
+            labels[i] = 1
+        return labels
+
+    def loss(self, bag: Bag) -> Fraction:
+        """``1 - F`` under the best labels."""
+        return self.loss_of(bag, self.labels(bag))
+
+    def threshold(self, score: float) -> float | None:
+        """``F / (1 + beta^2)``: of a tree with the best labels, where calling one more row positive changes nothing."""
+        return score / (1 + float(self.squared))
+
+    def score(self, codes: np.ndarray, predicted: np.ndarray, scores: np.ndarray, weight: np.ndarray) -> float:
+        """F of the predictions, 0 where there is nothing to find and nothing is found (as in scikit-learn)."""
+        false_positives, false_negatives, positives, _ = weighted_rates(codes, predicted, weight)
+        b = float(self.squared)
+        hits = (1 + b) * (positives - false_negatives)
+        whole = hits + b * false_negatives + false_positives
+        return hits / whole if whole > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class OmegaFScore(FScore):
+    """F_beta where a leaf is positive if ``omega`` times its positives outweigh its negatives.
+
+    The restricted labelling that Lin et al. (ICML 2020, appendix D) optimise in place of the F-score itself. The best
+    tree is never better than that of :class:`FScore`.
+
+    Parameters
+    ----------
+    beta : float > 0, default 1
+    omega : float > 0, default 1
+    """
+
+    omega: float = 1.0
+
+    name: ClassVar[str] = "omega_f_score"
+    score_name: ClassVar[str] = "F-score (leaves labelled by omega)"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_parameter("omega", self.omega, 0)
+
+    def labels(self, bag: Bag) -> list[int]:
+        """Positive where ``omega`` times the positives outweigh the negatives."""
+        omega = Fraction(self.omega)
+        return [int(omega * p > n) for n, p in bag]
+
+    def threshold(self, score: float) -> float | None:
+        """Where ``omega`` times the positives equal the negatives."""
+        return 1 / (1 + self.omega)

@@ -1,0 +1,119 @@
+"""What every objective says of a tree: what its bag of leaf sums loses, and how its leaves are labelled."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from policytree.checks import is_real
+from policytree.exceptions import InputError
+
+Leaf = tuple[int, ...]  # the weight of every class in a leaf, as integers; of two classes: negatives, positives
+Bag = Sequence[Leaf]
+
+
+class Objective(ABC):
+    """An objective of a classification tree.
+
+    Attributes
+    ----------
+    name : str
+        What users pass as ``objective=``.
+    score_name : str
+        The score that the objective is one minus of, in words.
+    two_classes : bool
+        Whether it is defined for two classes only; ``classes_[1]`` is then the positive one.
+    additive : bool
+        Whether the loss is a sum over rows: then :meth:`row_weights` turn it into an error rate.
+    """
+
+    name: ClassVar[str]
+    score_name: ClassVar[str]
+    two_classes: ClassVar[bool] = True
+    additive: ClassVar[bool] = False
+
+    @abstractmethod
+    def loss(self, bag: Bag) -> Fraction:
+        """One minus the score of a tree with these leaves, labelled by :meth:`labels`; exact for integer sums."""
+
+    @abstractmethod
+    def labels(self, bag: Bag) -> list[int]:
+        """The class of every leaf."""
+
+    @abstractmethod
+    def score(self, codes: np.ndarray, predicted: np.ndarray, scores: np.ndarray, weight: np.ndarray) -> float:
+        """The score on any rows, larger is better.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n,), int
+            Positions of the true classes; -1 for classes that were not seen at fit.
+        predicted : ndarray of shape (n,), int
+            Positions of the predicted classes.
+        scores : ndarray of shape (n,), float64
+            Of two classes: the share of positives in the leaf of every row.
+        weight : ndarray of shape (n,), float64
+        """
+
+    def row_weights(self, codes: np.ndarray, classes: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Weights under which the objective is one minus the share of errors; shape (n,). Additive objectives only."""
+        return weight
+
+    def score_weights(self, codes: np.ndarray, classes: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Weights that :meth:`score` takes, where they depend on the class; codes of unknown classes are -1."""
+        return weight
+
+    def threshold(self, score: float) -> float | None:
+        """The share of positives above which a leaf is called positive in a tree of that score; None: not known."""
+        return 0.5
+
+    def check_classes(self, classes: np.ndarray) -> None:
+        """Refuse labels that the objective is not defined for."""
+        if self.two_classes and len(classes) != 2:
+            raise InputError(
+                f"objective={self.name!r} needs two classes in y; got {len(classes)}. For several classes use "
+                "'accuracy', 'balanced_accuracy' or WeightedAccuracy(class_weights=...)."
+            )
+
+
+def check_parameter(name: str, value: Any, low: float, high: float = float("inf")) -> None:
+    """Refuse a parameter of an objective outside ``(low, high]``, in one sentence."""
+    if not is_real(value) or isinstance(value, bool) or not low < value <= high or not np.isfinite(value):
+        upper = "" if high == float("inf") else f" and <= {high:g}"
+        raise InputError(f"{name} must be a finite number > {low:g}{upper}; got {value!r}.")
+
+
+def errors(bag: Bag, labels: Sequence[int]) -> tuple[int, int]:
+    """False positives and false negatives of labelled leaves."""
+    false_positives = sum(leaf[0] for leaf, label in zip(bag, labels, strict=True) if label == 1)
+    false_negatives = sum(leaf[1] for leaf, label in zip(bag, labels, strict=True) if label == 0)
+    return false_positives, false_negatives
+
+
+def totals(bag: Bag) -> tuple[int, int]:
+    """Negatives and positives of all leaves."""
+    return sum(leaf[0] for leaf in bag), sum(leaf[1] for leaf in bag)
+
+
+def majority(bag: Bag) -> list[int]:
+    """The class of most weight in every leaf, the first of equal ones."""
+    return [max(range(len(leaf)), key=lambda k: (leaf[k], -k)) for leaf in bag]
+
+
+def from_best(bag: Bag) -> list[int]:
+    """Positions of two-class leaves by their share of positives, highest first; empty leaves last."""
+    share = [Fraction(p, n + p) if n + p else Fraction(-1) for n, p in bag]
+    return sorted(range(len(bag)), key=lambda i: (-share[i], i))
+
+
+def weighted_rates(codes: np.ndarray, predicted: np.ndarray, weight: np.ndarray) -> tuple[float, float, float, float]:
+    """Weights of false positives, false negatives, positives and negatives; unknown classes count as negatives."""
+    true, said = codes == 1, predicted == 1
+    return (
+        float(weight[said & ~true].sum()), float(weight[true & ~said].sum()),
+        float(weight[true].sum()), float(weight[~true].sum()),
+    )  # fmt: skip

@@ -1,0 +1,32 @@
+"""The objectives that have a name."""
+
+from __future__ import annotations
+
+from policytree.exceptions import InputError
+from policytree.objectives.accuracy import Accuracy, BalancedAccuracy, WeightedAccuracy
+from policytree.objectives.auc import AUC
+from policytree.objectives.f_score import FScore, OmegaFScore
+from policytree.objectives.objective import Objective
+from policytree.objectives.partial_auc import PartialAUC
+
+OBJECTIVES: dict[str, type[Objective]] = {
+    each.name: each for each in (Accuracy, BalancedAccuracy, WeightedAccuracy, FScore, OmegaFScore, AUC, PartialAUC)
+}
+
+
+def resolve_objective(objective: str | Objective) -> Objective:
+    """The objective that a name stands for (with its parameters' defaults), or the instance itself.
+
+    Raises
+    ------
+    InputError
+        If there is no such objective.
+    """
+    if isinstance(objective, Objective):
+        return objective
+    if isinstance(objective, str) and objective in OBJECTIVES:
+        return OBJECTIVES[objective]()
+    raise InputError(
+        f"objective={objective!r} is not known; use one of {', '.join(map(repr, OBJECTIVES))}, or an instance from "
+        "policytree.objectives, such as FScore(beta=2)."
+    )

@@ -1,0 +1,258 @@
+"""The search over trees whose leaf costs sum up to little: its rows, its arrays, its steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from policytree.objectives.f_score import OmegaFScore
+from policytree.objectives.partial_auc import PartialAUC
+from policytree.solvers.bag_references import Reference
+from policytree.solvers.fixed_point import to_fixed_point
+from policytree.solvers.kernels.bag_bounds import bound_bag
+from policytree.solvers.kernels.bag_layout import (
+    AREA,
+    BETTER,
+    BUDGET,
+    DEPTH,
+    DONE,
+    KEPT_SETS,
+    KNOWN,
+    LEAF,
+    OMEGA,
+    SETS,
+    SIZE,
+    STATES,
+    TREES,
+    BagPath,
+    BagRows,
+    Judge,
+    OpenTrees,
+)
+from policytree.solvers.kernels.bag_search import search_bags
+from policytree.solvers.leaf_sums import Masses
+from policytree.solvers.merge import merge_equal_rows
+from policytree.solvers.node import Splits, prepare
+from policytree.solvers.row_prices import RowPrices, row_prices_apply, worth_pricing
+from policytree.types import Problem, Status
+
+TABLE, SMALLEST_TABLE = 1 << 22, 1 << 12  # sets that are kept; 40 bytes each
+SHARE_OF_MEMORY = 0.5  # of a memory limit, for the table
+SLACK, LEAST_SLACK = (
+    0.05,
+    1e-4,
+)  # of a leaf's price, and at least, that a side is worked on beyond what makes another cut better
+PRICING, MANY_ROWS = 4.0, 200  # seconds of a usual machine for numbers of rows; fewer rows do without
+SHARE_OF_TIME = 0.2  # of a time limit, for the same
+
+
+@dataclass(frozen=True, slots=True)
+class MergedRows:
+    """Rows that no split tells apart, added up.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (columns, n), uint16
+    negative, positive, count : ndarray of shape (n,), int64
+    """
+
+    codes: np.ndarray
+    negative: np.ndarray
+    positive: np.ndarray
+    count: np.ndarray
+
+    @property
+    def n(self) -> int:
+        """Number of merged rows."""
+        return len(self.count)
+
+
+def merge_rows(problem: Problem, sums: Masses) -> MergedRows:
+    """Merge the rows of a problem, in the order of :func:`policytree.solvers.node.prepare`."""
+    codes = np.require(problem.data.codes, np.uint16, ["C", "W"])
+    planes = np.vstack([sums.negative, sums.positive, np.ones(problem.data.n_rows, np.int64)])
+    codes, planes = merge_equal_rows(codes, planes)
+    return MergedRows(np.ascontiguousarray(codes), *planes)
+
+
+class _BestPrices(RowPrices):
+    """Keeps the numbers that prove most of trees with some number of leaves."""
+
+    proves: int | None = None
+    kept: tuple[np.ndarray, int] | None = None
+
+    def _certify(self) -> None:
+        super()._certify()
+        numbers, charge = self.certificates[-1]
+        value = int(numbers.sum()) + self.aim[1] * (self.node.penalty - charge)
+        if self.proves is None or value > self.proves:
+            self.proves, self.kept = value, (numbers, charge)
+
+
+class BagSearch:
+    """Bounds by a reference, and the trees within a budget.
+
+    Parameters
+    ----------
+    rows : MergedRows
+    reference : Reference
+    objective : AUC, PartialAUC or OmegaFScore
+    leaf_price : float
+        In the unit of the objective.
+    problem : Problem
+    depth : int
+        Largest depth of a better tree.
+    clock : Clock
+    """
+
+    def __init__(self, rows: MergedRows, reference: Reference, objective, leaf_price, problem: Problem, depth, clock):
+        self.rows, self.reference, self.objective = rows, reference, objective
+        self.leaf_price, self.problem, self.depth, self.clock = leaf_price, problem, depth, clock
+        self.shares = np.column_stack([rows.positive / rows.positive.sum(), rows.negative / rows.negative.sum()])
+        p, n = self.shares[:, :1], self.shares[:, 1:]
+        sp, sn = reference.pairs.T
+        self.least = np.minimum(p * sn, n * sp).sum(axis=1)
+        self.worst = np.maximum(p * sn, n * sp).sum(axis=1)
+        self.dual, self.room = self.least, 0.0
+        self.slack = max(SLACK * reference.price, LEAST_SLACK)
+        self.counters = np.zeros(4, np.int64)
+        self.data: BagRows | None = None
+
+    def worth_pricing(self) -> bool:
+        """Whether numbers of rows are looked for: as for the direct solver, where depth is no limit."""
+        large = self.rows.n >= MANY_ROWS and self.depth > 2
+        return large and row_prices_apply(self.problem) and bool((self.problem.data.n_bins > 2).any())
+
+    def price_rows(self, proxy: Problem, most: float, leaves: int) -> None:
+        """Find numbers of rows that no leaf's cost exceeds by more than the price of a leaf.
+
+        Parameters
+        ----------
+        proxy : Problem
+            With the reference's loss matrix and price.
+        most : float
+            What is to be proved.
+        leaves : int
+            Of the best tree known.
+        """
+        fixed = to_fixed_point(proxy.losses, proxy.leaf_penalty, self.rows.n)
+        node = prepare(proxy, fixed, True)
+        if not worth_pricing(node):
+            return
+        prices = _BestPrices(node, self.clock)
+        if prices.hopeless:
+            return
+        base = float(proxy.losses[:, 0].sum())
+        target = int(np.ldexp(most - base, fixed.exponent))
+        limit = self.clock.time_limit
+        seconds = PRICING if limit is None else min(PRICING, SHARE_OF_TIME * limit)
+        prices.work(target, [(LEAF, 0)] * max(leaves, 2), 0, seconds)
+        if prices.kept is None:
+            return
+        numbers, charge = prices.kept
+        dual = self.least + np.ldexp(numbers.astype(np.float64), -fixed.exponent)
+        room = self.reference.price - fixed.to_float(charge)
+        if dual.sum() + 2 * room > self.least.sum() + 2 * self.reference.price and room >= -fixed.resolution:
+            self.dual, self.room = dual, max(room, 0.0)
+
+    def _begin(self) -> BagRows:
+        """Lay out rows, levels and the table."""
+        if self.data is not None:
+            return self.data
+        rows, bins = self.rows, np.asarray(self.problem.data.n_bins, dtype=np.int64)
+        n, offset = rows.n, np.concatenate([[0], np.cumsum(bins)]).astype(np.int64)
+        S, levels = int(offset[-1]), self.depth + 2
+        sums = np.column_stack([self.shares, self.least, self.dual, self.worst])
+        keys = np.random.default_rng(0).integers(-(2**62), 2**62, size=(n, 2))
+        sp, sn = (np.ascontiguousarray(x) for x in self.reference.pairs.T)
+        self.data = BagRows(
+            rows.codes, offset, np.ascontiguousarray(sums), np.column_stack([keys, rows.count]), sp, sn,
+            float(self.reference.price), float(self.room), max(self.problem.min_leaf, 1), self._first_columns(),
+        )  # fmt: skip
+        self.path = BagPath(
+            np.zeros((levels, n), np.int32), np.zeros((levels, 2, S)), np.zeros((levels, 2, S)),
+            np.zeros((levels, S, 5)), np.zeros((levels, S, 3), np.int64), np.zeros((levels, 5)),
+            np.zeros((levels, 3), np.int64), np.zeros((levels, 2), np.int64), np.zeros((levels, S), np.int32),
+            np.zeros((levels, 3)), np.zeros((levels, 6), np.int64),
+        )  # fmt: skip
+        self.table = np.zeros(self._table_size(), KNOWN)
+        return self.data
+
+    def _table_size(self) -> int:
+        size, limit = TABLE, self.clock.memory_limit
+        while limit is not None and size > SMALLEST_TABLE and size * KNOWN.itemsize > SHARE_OF_MEMORY * limit:
+            size //= 2
+        return size
+
+    def _first_columns(self) -> np.ndarray:
+        roots, columns = self.problem.root_features, self.problem.data.columns
+        return np.array([roots is None or c.feature in roots for c in columns], dtype=np.int64)
+
+    def _root(self) -> None:
+        self.path.rows[0] = np.arange(self.rows.n)
+        self.path.whole[0, [SIZE, DEPTH]] = self.rows.n, self.depth
+
+    def least_cost(self, most: float) -> float:
+        """A bound of the least cost of all trees, prices of leaves included: exact up to ``most``."""
+        data = self._begin()
+        self._root()
+        self.path.numbers[0, BUDGET] = most
+        bound, _ = bound_bag(
+            data, self.path, self.table, 0, self.slack, self.counters, self.clock.flag
+        )  # fmt: skip
+        return float(bound)
+
+    def better_tree(self, best: float, most: float, budget: np.ndarray) -> Splits | None:
+        """A tree that loses less than ``best``; None if there is none, or the search was stopped."""
+        data, n = self._begin(), self.rows.n
+        largest = len(budget) - 1
+        if self.problem.max_leaf_nodes is not None:
+            largest = min(largest, self.problem.max_leaf_nodes)
+        states, S = 2 * largest + 6, int(data.offset[-1])
+        trees = OpenTrees(
+            np.zeros((states + 1, n), np.int32), np.zeros((2 * states + 4, 4), np.int64),
+            np.zeros(2 * states + 4, np.int64), np.zeros((2 * states + 4, 2)), np.zeros((2 * states + 4, 2)),
+            np.zeros((states + 1, S + 1), np.int32), np.zeros((states + 1, 2, S + 1)),
+            np.zeros((states + 1, 4), np.int64), np.zeros((states + 1, 2)), np.zeros((states + 1, 2)),
+            np.zeros(states + 1, np.int64),
+        )  # fmt: skip
+        self._root()
+        trees.rows[0] = np.arange(n)
+        trees.node[0] = 0, 0, n, -1
+        trees.depth[0], trees.shares[0] = self.depth, 1.0
+        trees.cost[0, 0] = float(np.minimum(data.sn, data.sp).sum()) + self.reference.price
+        order = np.zeros(states + 1, np.int64)
+        ended, state = search_bags(
+            data, self.path, self.table, trees, self._judge(most, budget, largest), best,
+            self.slack, order, self.counters, self.clock.flag,
+        )  # fmt: skip
+        if ended == BETTER:
+            return [self._split(int(t)) for t in trees.chosen[:state]]
+        if ended != DONE and not self.clock.stopped:
+            self.clock.stop(Status.MEMORY_LIMIT)
+        return None
+
+    def _judge(self, most: float, budget: np.ndarray, largest: int) -> Judge:
+        objective = self.objective
+        if isinstance(objective, OmegaFScore):
+            ratio = self.rows.positive.sum() / self.rows.negative.sum()
+            kind, numbers = OMEGA, [objective.omega, float(objective.squared), ratio]
+        else:
+            kind, numbers = AREA, [objective.max_fpr if isinstance(objective, PartialAUC) else 1.0]
+        return Judge(
+            kind, np.array(numbers, dtype=np.float64), self.leaf_price, np.ascontiguousarray(budget, dtype=np.float64),
+            most, largest,
+        )  # fmt: skip
+
+    def _split(self, t: int) -> tuple[int, int]:
+        if t == LEAF:
+            return (-1, 0)
+        offset = self.data.offset
+        column = int(np.searchsorted(offset, t, side="right")) - 1
+        return column, t - int(offset[column])
+
+    def work(self) -> dict[str, int | float]:
+        """What was counted."""
+        sets, kept, trees, states = (int(self.counters[k]) for k in (SETS, KEPT_SETS, TREES, STATES))
+        return {"sets": sets, "sets_kept": kept, "trees": trees, "states": states}

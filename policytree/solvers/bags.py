@@ -1,0 +1,270 @@
+"""Objectives that score the whole bag of leaves: the area under the ROC curve, and the F-score labelled by omega."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from policytree.exceptions import InputError
+from policytree.objectives.auc import AUC
+from policytree.objectives.f_score import FScore, OmegaFScore
+from policytree.objectives.partial_auc import PartialAUC
+from policytree.solvers.bag_references import LabelledByOmega, PartOfArea, Reference, WholeArea, by_slope
+from policytree.solvers.bag_search import BagSearch, MergedRows, merge_rows
+from policytree.solvers.clock import Clock
+from policytree.solvers.columns import preorder_splits
+from policytree.solvers.compilation import BAGS, ROW_PRICES, load_kernels
+from policytree.solvers.direct import solve_direct
+from policytree.solvers.estimate import estimated_seconds
+from policytree.solvers.leaf_sums import bag_of, exact_price, labelled_tree, masses
+from policytree.solvers.node import Splits
+from policytree.solvers.row_prices import row_prices_apply
+from policytree.types import Problem, Progress, SearchLimits, Solution, Status
+
+BagObjective = AUC | PartialAUC | OmegaFScore
+ROUNDS, DEPTHS, QUICK = 10, (4, 3, 2), 20.0  # searches for incumbents; their depths; seconds that one may look like
+MOST_PAIRS = 9  # of a reference
+LEAST_STEP = 0.25  # of the mixture towards a new tree
+MOST_PLACES = 5_000_000  # rows and codes on all levels of the search, some hundred bytes each
+ROUNDING = 1e-10  # what is proved is up to this
+
+
+def solve_bags(problem: Problem, limits: SearchLimits | None = None, *, objective: BagObjective) -> Solution:
+    """Find the tree whose bag of leaves loses least, price of the leaves included, with a proof.
+
+    Parameters
+    ----------
+    problem : Problem
+        Two actions; its losses are the weights of rows that are labelled wrongly. ``leaf_penalty`` is in their unit.
+    limits : SearchLimits, optional
+    objective : AUC, PartialAUC or OmegaFScore
+
+    Returns
+    -------
+    Solution
+        ``objective`` is ``loss * total weight + leaf_penalty * leaves``, from exact sums. Stopped searches have a valid
+        tree and a valid bound.
+
+    Raises
+    ------
+    InputError
+        If nothing limits the size of trees: no price per leaf, no depth, no number of leaves.
+
+    Notes
+    -----
+    Three steps. (1) Incumbents: a reference (bag_references.py) makes the objective a sum over leaves, a concave one,
+    so that the direct solver finds the best tree for it with a loss matrix; its leaves make the next reference, as a
+    mixture (as Frank and Wolfe do). (2) The last reference's least cost bounds all trees; numbers of rows
+    (row_prices.py) and sets of rows seen before are what makes that quick. (3) Trees within the reference's budget are
+    written down and scored as what they are, until none is left.
+    """
+    search = _Bags(problem, objective, limits or SearchLimits())
+    search.run()
+    return search.solution()
+
+
+@dataclass(frozen=True, slots=True)
+class _Best:
+    value: Fraction
+    splits: Splits
+    bag: list[tuple[int, int]]
+
+
+class _Bags:
+    """The incumbent, the bound, and the steps that move them."""
+
+    def __init__(self, problem: Problem, objective: BagObjective, limits: SearchLimits):
+        self.problem, self.objective, self.limits = problem, objective, limits
+        self.sums = masses(problem)
+        self.price = exact_price(problem)
+        self.compiled = load_kernels([(BAGS, "")] + [(ROW_PRICES, "")] * row_prices_apply(problem))
+        self.control = np.zeros(4, dtype=np.int64)
+        self.clock = Clock(limits.time_limit, self.control, limits.memory_limit)
+        self.status = Status.OPTIMAL if problem.data.exact else Status.OPTIMAL_GIVEN_GUESSES
+        self.rows: MergedRows = merge_rows(problem, self.sums)
+        self.best: _Best | None = None
+        self.bound, self.proved = 0.0, False
+        self.counters: dict[str, int | float] = {"merged_rows": self.rows.n}
+        self.floor = self._floor()
+
+    def _floor(self) -> float:
+        """The loss of a tree whose leaves are the rows that no split tells apart, labelled as is best."""
+        bag = [(int(n), int(p)) for n, p in zip(self.rows.negative, self.rows.positive, strict=True)]
+        objective = FScore(self.objective.beta) if isinstance(self.objective, OmegaFScore) else self.objective
+        return max(float(objective.loss(bag)) - ROUNDING, 0.0)
+
+    def run(self) -> None:
+        """Search until the bound meets the incumbent, or a limit strikes."""
+        self._take([(-1, 0)])
+        if self.problem.min_leaf > self.problem.data.n_rows:
+            self.status = Status.INFEASIBLE
+            return
+        self.bound = self.floor + float(self.price)
+        self._look_for_incumbents()
+        if self.clock.stopped:
+            return
+        if self._depth() * (int(self.problem.data.n_bins.sum()) + self.rows.n) > MOST_PLACES:
+            raise InputError(
+                f"objective={self.objective.name!r} needs a limit on the size of trees: with these, some have "
+                f"{self._most_leaves():,} leaves; set max_depth or max_leaf_nodes, or raise regularization."
+            )
+        self.clock.watch(self._prove)
+        if self.clock.stopped and not self.proved:
+            self.status = self.clock.status
+
+    @property
+    def _incumbent(self) -> _Best:
+        assert self.best is not None
+        return self.best
+
+    def _most_leaves(self) -> int:
+        """The largest number of leaves of a better tree."""
+        problem = self.problem
+        most = problem.data.n_rows // max(problem.min_leaf, 1)
+        most = min(most, self.rows.n, problem.max_leaf_nodes or most, 2 ** min(problem.max_depth or 0, 60) if
+                   problem.max_depth is not None else most)  # fmt: skip
+        if self.price > 0:
+            most = min(most, int((float(self._incumbent.value) - self.floor) / float(self.price) + 1e-9))
+        return max(most, 1)
+
+    def _depth(self) -> int:
+        most = self._most_leaves() - 1
+        return most if self.problem.max_depth is None else min(most, self.problem.max_depth)
+
+    def _take(self, splits: Splits) -> bool:
+        """Keep a tree if it is better than the best one; whether it is."""
+        splits, bag = self._pruned(splits, bag_of(self.problem, self.sums, splits))
+        value = self.objective.loss(bag) + self.price * len(bag)
+        if self.best is not None and value >= self.best.value:
+            return False
+        self.best = _Best(value, splits, bag)
+        self._report()
+        return True
+
+    def _pruned(self, splits: Splits, bag: list) -> tuple[Splits, list]:
+        """Without splits that are not worth their leaf."""
+        best = self.objective.loss(bag) + self.price * len(bag)
+        k = 0
+        while k + 2 < len(splits):
+            if splits[k][0] >= 0 and splits[k + 1][0] < 0 and splits[k + 2][0] < 0:
+                leaf = sum(column < 0 for column, _ in splits[:k])
+                joined = (bag[leaf][0] + bag[leaf + 1][0], bag[leaf][1] + bag[leaf + 1][1])
+                fewer = [*bag[:leaf], joined, *bag[leaf + 2 :]]
+                value = self.objective.loss(fewer) + self.price * len(fewer)
+                if value <= best:
+                    splits, bag, best, k = [*splits[:k], (-1, 0), *splits[k + 3 :]], fewer, value, 0
+                    continue
+            k += 1
+        return splits, bag
+
+    def _curve(self) -> np.ndarray:
+        """The incumbent's leaves as shares."""
+        return np.array([[p / self.sums.P, n / self.sums.N] for n, p in self._incumbent.bag])
+
+    def _reference(self, curve: np.ndarray) -> Reference:
+        price, best, leaves = float(self.price), float(self._incumbent.value), len(self._incumbent.bag)
+        if isinstance(self.objective, OmegaFScore):
+            return LabelledByOmega(self.objective, price, best, leaves, self.sums.P / self.sums.N)
+        limit = self.objective.max_fpr if isinstance(self.objective, PartialAUC) else 1.0
+        curve = by_slope(curve, MOST_PAIRS)
+        return WholeArea(curve, price, best, leaves) if limit == 1.0 else PartOfArea(curve, price, limit)
+
+    def _proxy(self, losses: np.ndarray, price: float, depth: int | None) -> Problem:
+        """The problem with a loss matrix for negatives and positives."""
+        each = np.column_stack([self.sums.negative / self.sums.N, self.sums.positive / self.sums.P])
+        return replace(self.problem, losses=each @ losses, leaf_penalty=price, max_depth=depth)
+
+    def _look_for_incumbents(self) -> None:
+        """Best trees for a reference, whose leaves make the next one."""
+        curve = np.array([[0.7, 0.2], [0.3, 0.8]])
+        for k in range(ROUNDS):
+            losses = self._reference(curve).losses()
+            if k == 0 and isinstance(self.objective, OmegaFScore):  # errors as omega weighs them
+                losses = np.array([[0.0, 1.0], [self.objective.omega * self.sums.P / self.sums.N, 0.0]])
+            problem = self._proxy(losses, float(self.price), None)
+            problem = replace(problem, max_depth=_quick_depth(problem, self.problem.max_depth))
+            left = None if self.clock.time_limit is None else self.clock.time_limit - self.clock.seconds()
+            if left is not None and left <= 0:
+                self.clock.stop(Status.TIME_LIMIT)
+            if self.clock.stopped:
+                break
+            limits = SearchLimits(None if left is None else left / 4, self.limits.memory_limit, self.limits.n_jobs)
+            solution = solve_direct(problem, limits)
+            self.compiled += solution.compile_seconds
+            self.clock.start += solution.compile_seconds
+            if solution.status in (Status.INTERRUPTED, Status.MEMORY_LIMIT):
+                self.clock.stop(solution.status)
+            splits = preorder_splits(solution.tree, self.problem.data)
+            self._take(splits)
+            found = [[p / self.sums.P, n / self.sums.N] for n, p in bag_of(self.problem, self.sums, splits)]
+            step = 1.0 if k == 0 else max(2.0 / (k + 2), LEAST_STEP)
+            curve = by_slope(np.vstack([(1.0 - step) * curve, step * np.array(found)]), 2 * MOST_PAIRS)
+        self.curve = curve
+        if self.clock.stopped:
+            self.status = self.clock.status
+
+    def _prove(self) -> None:
+        """Bound all trees, then write down those that the bound leaves."""
+        if self._most_leaves() == 1 or float(self._incumbent.value - 2 * self.price) <= self.floor + ROUNDING:
+            self.proved = True
+            return
+        # Trees and their mixture have curves of many corners; with few, the single leaf's is a line without an area.
+        curve = self.curve if len(self.curve) > 1 else self._curve()
+        reference = self._reference(curve)
+        search = BagSearch(
+            self.rows, reference, self.objective, float(self.price), self.problem, self._depth(), self.clock
+        )
+        if search.worth_pricing():
+            search.price_rows(self._proxy(reference.losses(), reference.price, None), self._budget(reference)[0],
+                              len(self._incumbent.bag))  # fmt: skip
+        while True:  # a search that was stopped still has the bound of its numbers of rows
+            most, budget = self._budget(reference)
+            least = search.least_cost(most)
+            h = np.arange(1, len(budget))
+            bound = float(reference.loss_at(least - reference.price * h, h).min())
+            self.bound = max(self.bound, min(bound - ROUNDING, float(self._incumbent.value)))
+            self._report()
+            if self.clock.stopped:
+                return
+            splits = search.better_tree(float(self._incumbent.value) - ROUNDING / 10, most, budget)
+            self.counters.update(search.work())
+            if splits is None:
+                self.proved = not self.clock.stopped
+                return
+            self._take(splits)
+
+    def _budget(self, reference: Reference) -> tuple[float, np.ndarray]:
+        """What a better tree's costs and prices sum up to at most; and by number of leaves, its costs alone."""
+        h = np.arange(self._most_leaves() + 1)
+        budget = reference.budget(float(self._incumbent.value), h) + ROUNDING
+        return float((budget + reference.price * h)[1:].max()), budget
+
+    def _report(self) -> None:
+        if self.limits.progress is not None:
+            total, best = float(self.problem.losses.sum()), float(self._incumbent.value)
+            sets = int(self.counters.get("sets", 0))
+            seconds = self.clock.seconds()
+            self.limits.progress(Progress(seconds, total * best, total * min(self.bound, best), 0.0, sets))
+
+    def solution(self) -> Solution:
+        """The best tree and what was proved of it."""
+        best, total = self._incumbent, float(self.problem.losses.sum())
+        labels = self.objective.labels(best.bag)
+        tree = labelled_tree(self.problem, best.splits, labels, merge=isinstance(self.objective, OmegaFScore))
+        value = float(best.value)
+        bound = value if self.proved else min(self.bound, value)
+        return Solution(
+            tree, total * value, total * bound, self.status, self.clock.seconds(),
+            total * (ROUNDING + 2 * self.sums.rounding), self.counters,
+            {"score": float(1 - best.value + self.price * len(best.bag))}, self.compiled,
+        )  # fmt: skip
+
+
+def _quick_depth(problem: Problem, limit: int | None) -> int:
+    """The largest depth at which a search looks quick."""
+    for depth in DEPTHS:
+        if (limit is None or depth <= limit) and estimated_seconds(replace(problem, max_depth=depth)) <= QUICK:
+            return depth
+    return DEPTHS[-1] if limit is None else min(limit, DEPTHS[-1])

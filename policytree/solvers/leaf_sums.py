@@ -1,0 +1,101 @@
+"""Weights of two classes as integers, the bag of leaf sums of a tree, and the tree that an objective labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from policytree.solvers.node import Splits
+from policytree.solvers.scoring import scored_tree
+from policytree.tree import Tree
+from policytree.types import Problem
+
+MASS_BITS = 50  # the integer weights of all rows stay below 2**50
+
+
+@dataclass(frozen=True, slots=True)
+class Masses:
+    """Integer weights of negatives and positives, so that sums are exact and ties are ties.
+
+    Attributes
+    ----------
+    negative, positive : ndarray of shape (n,), int64
+        ``round(weight * 2**exponent)``; whole weights stay as they are (exponent 0).
+    exponent : int
+    rounding : float
+        The largest share of a class's weight that rounding moved.
+    """
+
+    negative: np.ndarray
+    positive: np.ndarray
+    exponent: int
+    rounding: float
+
+    @property
+    def N(self) -> int:
+        """Weight of all negatives."""
+        return int(self.negative.sum())
+
+    @property
+    def P(self) -> int:
+        """Weight of all positives."""
+        return int(self.positive.sum())
+
+
+def masses(problem: Problem) -> Masses:
+    """Integer weights of a problem whose losses are the weights of rows that are labelled wrongly."""
+    positive, negative = problem.losses[:, 0], problem.losses[:, 1]
+    total = float(problem.losses.sum())
+    whole = bool((problem.losses == np.rint(problem.losses)).all()) and total < 2.0**MASS_BITS
+    exponent = 0 if whole else MASS_BITS - 1 - int(np.ceil(np.log2(total)))
+    scaled = [np.rint(np.ldexp(w, exponent)) for w in (negative, positive)]
+    moved = [
+        float(np.abs(np.ldexp(w, exponent) - s).sum() / np.ldexp(w, exponent).sum())
+        for w, s in zip((negative, positive), scaled, strict=True)
+    ]
+    return Masses(scaled[0].astype(np.int64), scaled[1].astype(np.int64), exponent, max(moved))
+
+
+def leaf_rows(problem: Problem, splits: Splits) -> list[np.ndarray]:
+    """Rows of every leaf, in preorder, of a tree given by ``(column, cut)`` in preorder."""
+    out, stack = [], [np.arange(problem.data.n_rows)]
+    for column, cut in splits:
+        rows = stack.pop()
+        if column < 0:
+            out.append(rows)
+            continue
+        left = problem.data.codes[column, rows] <= cut
+        stack += [rows[~left], rows[left]]
+    return out
+
+
+def bag_of(problem: Problem, sums: Masses, splits: Splits) -> list[tuple[int, int]]:
+    """Weights of negatives and positives in every leaf."""
+    return [(int(sums.negative[rows].sum()), int(sums.positive[rows].sum())) for rows in leaf_rows(problem, splits)]
+
+
+def join_siblings(splits: Splits, labels: list[int]) -> tuple[Splits, list[int]]:
+    """The same predictions without splits whose two leaves have one label."""
+    k = 0
+    while k + 2 < len(splits):
+        leaf = sum(column < 0 for column, _ in splits[:k])
+        if splits[k][0] >= 0 and splits[k + 1][0] < 0 and splits[k + 2][0] < 0 and labels[leaf] == labels[leaf + 1]:
+            splits, labels, k = [*splits[:k], (-1, 0), *splits[k + 3 :]], [*labels[:leaf], *labels[leaf + 1 :]], 0
+        else:
+            k += 1
+    return splits, labels
+
+
+def labelled_tree(problem: Problem, splits: Splits, labels: list[int], *, merge: bool = True) -> Tree:
+    """The tree of ``splits`` whose leaves have these labels; siblings of one label become one leaf if ``merge``.
+
+    Its ``value`` are the problem's losses, as of every tree.
+    """
+    return scored_tree(problem, splits, labels, merge=merge)[0]
+
+
+def exact_price(problem: Problem) -> Fraction:
+    """The price of a leaf as a share of the total weight."""
+    return Fraction(problem.leaf_penalty) / Fraction(float(problem.losses.sum()))

@@ -1,0 +1,144 @@
+"""Any loss that does not fall as errors of either kind rise: all trees that no other is as good as, then the best."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from policytree.exceptions import InputError
+from policytree.objectives.monotone import MonotoneObjective
+from policytree.solvers.clock import Clock
+from policytree.solvers.compilation import load_kernels, pareto_kernels
+from policytree.solvers.kernels.pareto_layout import Points
+from policytree.solvers.leaf_sums import bag_of, exact_price, labelled_tree, masses
+from policytree.solvers.node import Splits
+from policytree.solvers.pareto import ANY, MOST_DEPTH, ParetoSearch, criteria_of, read_tree
+from policytree.types import Problem, Progress, SearchLimits, Solution, Status
+
+
+def solve_monotone(problem: Problem, limits: SearchLimits | None = None, *, objective: MonotoneObjective) -> Solution:
+    """Find the tree of least loss, price of the leaves included, with a proof.
+
+    Parameters
+    ----------
+    problem : Problem
+        Two actions; its losses are the weights of rows that are labelled wrongly. ``max_depth`` is 3 at most.
+    limits : SearchLimits, optional
+    objective : MonotoneObjective
+
+    Returns
+    -------
+    Solution
+        ``objective`` is ``loss * total weight + leaf_penalty * leaves``.
+
+    Raises
+    ------
+    InputError
+        If trees may be deeper, or the function gives no finite number.
+
+    Notes
+    -----
+    Of two labelled trees, the one with no more false positives, no more false negatives and no more leaves is no worse,
+    whatever the function. All others are dropped as they come up; of those that are left the function chooses.
+    """
+    if problem.max_depth is None or problem.max_depth > MOST_DEPTH:
+        raise InputError(
+            f"objective={objective.name!r} searches all trees that may be best for any function, which is for "
+            f"max_depth up to {MOST_DEPTH}; got {problem.max_depth}."
+        )
+    search = _Monotone(problem, objective, limits or SearchLimits())
+    search.run()
+    return search.solution()
+
+
+class _Monotone:
+    """The best tree among those that came up so far."""
+
+    def __init__(self, problem: Problem, objective: MonotoneObjective, limits: SearchLimits):
+        self.problem, self.objective, self.limits = problem, objective, limits
+        self.sums = masses(problem)
+        sums = np.zeros((3, problem.data.n_rows, 2), np.int64)  # false positives, false negatives, leaves
+        sums[0, :, 1], sums[1, :, 0] = self.sums.negative, self.sums.positive
+        counted = problem.min_leaf > 1
+        self.criteria = criteria_of(
+            problem.data, sums, leaf=[0, 0, 0, 1], minima=[problem.min_leaf] * counted,
+            counts=np.ones((1, problem.data.n_rows), np.int64) if counted else None,
+        )  # fmt: skip
+        depth = int(problem.max_depth or 0)
+        self.compiled = load_kernels(pareto_kernels(self.criteria.bins, not counted, depth))
+        self.clock = Clock(limits.time_limit, np.zeros(1, np.int64), limits.memory_limit)
+        self.price = exact_price(problem)
+        self.status = Status.OPTIMAL if problem.data.exact else Status.OPTIMAL_GIVEN_GUESSES
+        self.value = float("inf")
+        self.splits: Splits = [(-1, 0)]
+        self.labels = [0]
+        self.known: dict[tuple[int, int], float] = {}
+        self.least = self._loss(0, 0)
+        self.points = 0
+
+    def _loss(self, false_positives: int, false_negatives: int) -> float:
+        """What the function says; asked once of every pair."""
+        pair = (false_positives, false_negatives)
+        if pair not in self.known:
+            scaled = [float(np.ldexp(float(x), -self.sums.exponent)) for x in (*pair, self.sums.P, self.sums.N)]
+            self.known[pair] = self.objective.of_errors(*scaled)
+        return self.known[pair]
+
+    def run(self) -> None:
+        """Search all trees, or until a limit strikes."""
+        if self.problem.min_leaf > self.problem.data.n_rows:
+            self.status = Status.INFEASIBLE
+            return
+        for label in (0, 1):
+            self._take((self.sums.N * label, self.sums.P * (1 - label), 1), lambda label=label: ([(-1, 0)], [label]))
+        self.clock.watch(self._search)
+        if self.clock.stopped:
+            self.status = self.clock.status
+
+    def _search(self) -> None:
+        roots, columns = self.problem.root_features, self.problem.data.columns
+        allowed = None if roots is None else [j for j, c in enumerate(columns) if c.feature in roots]
+        search = ParetoSearch(self.criteria, self.clock.flag, allowed)
+        caps = np.full(4, ANY, np.int64)
+        caps[3] = self._most_leaves()
+        for points in search.parts(int(self.problem.max_depth or 0), caps):
+            self._look_at(points)
+            caps[3] = self._most_leaves()
+
+    def _most_leaves(self) -> int:
+        """The largest number of leaves of a better tree."""
+        most = min(2 ** int(self.problem.max_depth or 0), self.problem.max_leaf_nodes or self.problem.data.n_rows)
+        if self.price > 0:
+            most = min(most, int((self.value - self.least) / float(self.price) + 1e-9))
+        return max(most, 1)
+
+    def _look_at(self, points: Points) -> None:
+        self.points += len(points.values)
+        for i, (_, false_positives, missed, leaves) in enumerate(points.values.tolist()):
+            self._take((false_positives, missed + self.sums.P, leaves), lambda i=i: read_tree(points.trees[i]))
+        if self.limits.progress is not None:
+            total, least = float(self.problem.losses.sum()), self.least + float(self.price)
+            self.limits.progress(Progress(self.clock.seconds(), total * self.value, total * least, 0.0, self.points))
+
+    def _take(self, criteria: tuple[int, int, int], tree) -> None:
+        """Keep a tree if it is better than the best one."""
+        false_positives, missed, leaves = criteria
+        if self.problem.max_leaf_nodes is not None and leaves > self.problem.max_leaf_nodes:
+            return
+        value = self._loss(false_positives, missed) + float(self.price) * leaves
+        if value < self.value:
+            self.value = value
+            self.splits, self.labels = tree()
+
+    def solution(self) -> Solution:
+        """The best tree and what was proved of it."""
+        bag = bag_of(self.problem, self.sums, self.splits)
+        tree = labelled_tree(self.problem, self.splits, self.labels)
+        total = float(self.problem.losses.sum())
+        bound = self.value if self.status.proved else min(self.value, self.least + float(self.price))
+        score = 1 - self.value + self.price * Fraction(len(bag))
+        return Solution(
+            tree, total * self.value, total * bound, self.status, self.clock.seconds(), total * self.sums.rounding,
+            {"points": self.points, "functions": len(self.known)}, {"score": float(score)}, self.compiled,
+        )  # fmt: skip

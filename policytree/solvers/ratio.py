@@ -1,0 +1,256 @@
+"""The F-score: a ratio of sums, solved by a short sequence of exact searches with a loss matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from policytree.objectives.f_score import FScore
+from policytree.objectives.objective import errors, totals
+from policytree.solvers.clock import now
+from policytree.solvers.columns import equal_rows, preorder_splits
+from policytree.solvers.direct import solve_direct
+from policytree.solvers.leaf_sums import Masses, bag_of, exact_price, join_siblings, labelled_tree, masses
+from policytree.solvers.node import Splits
+from policytree.types import Problem, Progress, SearchLimits, Solution, Status
+
+EXACT = 2**52  # integer losses of all rows stay below it: then floats hold them as they are
+ROUNDING = 1e-14  # of all losses: what float64 sums may be off
+
+
+def solve_ratio(problem: Problem, limits: SearchLimits | None = None, *, objective: FScore) -> Solution:
+    """Find the tree of largest F-score less the price of its leaves, leaf labels included, with a proof.
+
+    Parameters
+    ----------
+    problem : Problem
+        Two actions; its losses are the weights of rows that are labelled wrongly. ``leaf_penalty`` is in their unit.
+    limits : SearchLimits, optional
+    objective : FScore
+
+    Returns
+    -------
+    Solution
+        ``objective`` is ``(1 - F) * total weight + leaf_penalty * leaves``. ``guarantees["f_score"]`` is F.
+
+    Notes
+    -----
+    Why it is optimal. With b = beta^2, P positives and D = (1 + b) P + FP - FN > 0, ``1 - F = (FP + b FN) / D``. A
+    labelled tree with h leaves has ``1 - F + price * h < v`` if and only if, for c = v - price * h,
+
+        (1 - c) FP + (b + c) FN  <  c (1 + b) P,
+
+    and the left side is a sum over rows. Without a price one exact search for its least value therefore either finds a
+    better labelled tree, whose ratio is the next v (Dinkelbach, Management Science 1967), or proves that there is none.
+
+    With a price, c depends on h. Trees of h >= a leaves are refuted by one search at c = v - price * a in which
+    every leaf costs ``price * D_low``: the inequality differs from that of h itself by ``price * (h - a) * D``, and
+    every better tree has D >= D_low. Trees of h <= a leaves are refuted in the same way with an upper bound of D.
+    Where a search leaves a range of h open it is cut in two; for one h alone the search is limited to h leaves (with
+    ``D_low = b P``, which no tree is below), and then trees with fewer leaves, which were refuted before, cannot keep
+    it open.
+    Ratios are compared as fractions of integers.
+    """
+    search = _RatioSearch(problem, objective, limits or SearchLimits())
+    search.run()
+    return search.solution()
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A labelled tree: one minus F, the number of its leaves, its D."""
+
+    value: Fraction  # with the price of the leaves
+    leaves: int
+    denominator: Fraction
+    splits: Splits
+    labels: list[int]
+
+
+class _RatioSearch:
+    """The incumbent, the bound, and the searches that move them."""
+
+    def __init__(self, problem: Problem, objective: FScore, limits: SearchLimits):
+        self.problem, self.objective, self.limits = problem, objective, limits
+        self.sums: Masses = masses(problem)
+        self.N, self.P, self.b = self.sums.N, self.sums.P, objective.squared
+        self.price = exact_price(problem)
+        self.start = now()
+        self.status = Status.OPTIMAL if problem.data.exact else Status.OPTIMAL_GIVEN_GUESSES
+        self.best: _Found | None = None
+        self.bound = Fraction(0)
+        self.proved = self.stopped = False
+        self.searches, self.resolution = 0, 0.0
+        self.floor = self._floor()
+
+    def run(self) -> None:
+        """Search until the bound meets the incumbent, or a limit strikes."""
+        self.bound = self.floor + self.price
+        self._take([(-1, 0)])
+        if self.status is Status.INFEASIBLE:
+            return
+        while not (self.stopped or self.proved):
+            self._improve()
+            improved = False
+            for first, last in self._ranges():
+                improved = self._refute(first, last, self._most_leaves())
+                if improved or self.stopped:
+                    break
+            self.proved = not (improved or self.stopped)
+
+    def _floor(self) -> Fraction:
+        """One minus the F-score of a tree whose leaves are the rows that no split tells apart: no tree is below."""
+        first, group = equal_rows(self.problem.data)
+        sums = np.zeros((len(first), 2), dtype=np.int64)
+        np.add.at(sums, group, np.column_stack([self.sums.negative, self.sums.positive]))
+        share = sums[:, 1] / np.maximum(sums.sum(axis=1), 1)
+        sums = np.cumsum(sums[np.argsort(-share, kind="stable")], axis=0)
+        b = float(self.b)
+        loss = (sums[:, 0] + b * (self.P - sums[:, 1])) / (b * self.P + sums[:, 0] + sums[:, 1])
+        return max(Fraction(0), Fraction(float(loss.min())) - Fraction(1, 2**40))
+
+    def _most_leaves(self) -> int:
+        """The largest number of leaves of a tree that is better than the best one."""
+        n = self.problem.data.n_rows
+        most = n if self.problem.max_depth is None else min(n, 2 ** min(self.problem.max_depth, 60))
+        most = min(most, self.problem.max_leaf_nodes or n)
+        if self.price > 0:
+            most = min(most, int((self._incumbent.value - self.floor) / self.price))
+        return max(most, 1)
+
+    def _ranges(self) -> list[tuple[int, int]]:
+        """Numbers of leaves to be refuted, all together."""
+        most = self._most_leaves()
+        if self.price == 0:
+            return [(1, most)]
+        h = min(self._incumbent.leaves, most)
+        return [(1, h), (h, most)]
+
+    @property
+    def _incumbent(self) -> _Found:
+        assert self.best is not None
+        return self.best
+
+    def _take(self, splits: Splits) -> bool:
+        """Label a tree as is best, and keep it if it is better than the best one; whether it is."""
+        labels = self.objective.labels(bag_of(self.problem, self.sums, splits))
+        splits, labels = join_siblings(splits, labels)
+        bag = bag_of(self.problem, self.sums, splits)
+        false_positives, false_negatives = errors(bag, labels)
+        value = self.objective.loss_of(bag, labels) + self.price * len(bag)
+        if self.best is not None and value >= self.best.value:
+            return False
+        D = (1 + self.b) * totals(bag)[1] + false_positives - false_negatives
+        self.best = _Found(value, len(bag), D, splits, labels)
+        self._report()
+        return True
+
+    def _improve(self) -> None:
+        """Searches at the incumbent's own ratio and number of leaves, as long as they find better trees."""
+        better = self.price > 0
+        while better and not self.stopped:
+            best = self._incumbent
+            better = self._search(best.leaves, best.denominator, None)[1]
+
+    def _search(self, leaves: int, D: Fraction, most: int | None) -> tuple[Fraction, bool]:
+        """One exact search for better trees of about that many leaves.
+
+        Returns how far below the threshold a tree may be (at most zero: no tree is), and whether a better one was
+        found.
+        """
+        c = self._incumbent.value - self.price * leaves
+        if c <= 0:  # nothing loses less than nothing
+            return Fraction(0), False
+        losses, scale = self._losses(c)
+        penalty = float(self.price * D * scale)
+        cap = self.problem.max_leaf_nodes if most is None else min(most, self.problem.max_leaf_nodes or most)
+        inner = replace(self.problem, losses=losses, leaf_penalty=penalty, max_leaf_nodes=cap)
+        solution = solve_direct(inner, replace(self.limits, time_limit=self._time_left(), progress=None))
+        self.searches += 1
+        if solution.status is Status.INFEASIBLE:
+            self.status, self.stopped = Status.INFEASIBLE, True
+            return Fraction(0), False
+        if not solution.status.proved:
+            self.status, self.stopped = solution.status, True
+        whole = self.price == 0 and bool((losses == np.rint(losses)).all())
+        tolerance = solution.resolution + (0.0 if whole else ROUNDING * float(losses.max(axis=1).sum()))
+        threshold = c * (1 + self.b) * self.P + self.price * D * leaves
+        short = threshold - Fraction(solution.lower_bound + tolerance) / scale
+        self.resolution = max(self.resolution, float(Fraction(2 * tolerance) / scale / (self.b * self.P)))
+        if cap == self.problem.max_leaf_nodes:
+            self._bound_all(short, leaves, D)
+        return short, self._take(preorder_splits(solution.tree, self.problem.data))
+
+    def _losses(self, c: Fraction) -> tuple[np.ndarray, Fraction]:
+        """The loss matrix at ratio c times a scale; whole numbers where floats hold them."""
+        wrong, missed = max(1 - c, Fraction(0)), self.b + c
+        scale = Fraction(wrong.denominator * missed.denominator)
+        if scale * (wrong * self.N + missed * self.P) >= EXACT:
+            scale = Fraction(1)
+        of_true, of_false = float(missed * scale), float(wrong * scale)
+        return np.column_stack([self.sums.positive * of_true, self.sums.negative * of_false]), scale
+
+    def _refute(self, first: int, last: int, most: int) -> bool:
+        """Prove that no tree of ``first`` to ``last`` leaves is better; whether a better one was found instead."""
+        if first == last or last == most:
+            leaves, D, cap = first, self._least_denominator(first, first == last), None if last == most else last
+        elif first == 1:
+            leaves, D, cap = last, self._largest_denominator(), None
+        else:
+            leaves, D, cap = first, self._least_denominator(first, False), last
+        short, improved = self._search(leaves, D, cap)
+        if improved or self.stopped or short <= 0:
+            return improved
+        if first == last:  # only trees of other sizes, which are refuted elsewhere, can be what keeps it open
+            return False if self.price == 0 or cap is not None else self._refute_exactly(first)
+        middle = (first + last + 1) // 2
+        return self._refute(first, middle - 1, most) or (not self.stopped and self._refute(middle, last, most))
+
+    def _refute_exactly(self, leaves: int) -> bool:
+        return self._search(leaves, self.b * self.P, leaves)[1]
+
+    def _bound_all(self, short: Fraction, leaves: int, D: Fraction) -> None:
+        """What a search among trees of all sizes says of every better tree: of each D, and each number of leaves."""
+        low, high = self._least_denominator(1, False), self._largest_denominator()
+        more = max(self._most_leaves() - leaves, 0) * max(D / low - 1, Fraction(0))
+        fewer = (leaves - 1) * max(1 - D / high, Fraction(0))
+        below = max(short, Fraction(0)) / low + self.price * max(more, fewer)
+        self.bound = max(self.bound, min(self._incumbent.value - below, self._incumbent.value))
+        self._report()
+
+    def _least_denominator(self, leaves: int, exact: bool) -> Fraction:
+        """What D of a better tree with at least that many leaves is above; of any tree, if ``exact``."""
+        f = 1 - self._incumbent.value + self.price * leaves
+        if exact or f <= 0:
+            return self.b * self.P
+        return self.b * self.P * (1 + f / (1 + self.b - f)) if f < 1 + self.b else self.b * self.P
+
+    def _largest_denominator(self) -> Fraction:
+        """What D of a better tree is below."""
+        all_positive = (1 + self.b) * self.P + self.N
+        f = 1 - self._incumbent.value + self.price
+        return min(all_positive, (1 + self.b) * self.P / f) if f > 0 else all_positive
+
+    def _time_left(self) -> float | None:
+        if self.limits.time_limit is None:
+            return None
+        return max(0.0, self.limits.time_limit - (now() - self.start))
+
+    def _report(self) -> None:
+        if self.limits.progress is not None:
+            total = float(self.problem.losses.sum())
+            best, bound = float(self._incumbent.value), float(min(self.bound, self._incumbent.value))
+            self.limits.progress(Progress(now() - self.start, total * best, total * bound, 0.0, self.searches))
+
+    def solution(self) -> Solution:
+        """The best tree and what was proved of it."""
+        best, total = self._incumbent, float(self.problem.losses.sum())
+        tree = labelled_tree(self.problem, best.splits, best.labels)
+        bound = best.value if self.proved else min(self.bound, best.value)
+        resolution = total * (self.resolution + 2 * self.sums.rounding)
+        return Solution(
+            tree, total * float(best.value), total * float(bound), self.status, now() - self.start, resolution,
+            {"searches": self.searches}, {"f_score": float(1 - best.value + self.price * best.leaves)},
+        )  # fmt: skip

@@ -1,0 +1,270 @@
+"""Objectives as users meet them: names, metrics of scikit-learn, paths, refusals; and why they are optimal."""
+
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.metrics import balanced_accuracy_score, fbeta_score, roc_auc_score
+
+from policytree import Guesses, InputError, OptimalTreeClassifier, ROCHullDisplay, tree_path
+from policytree.objectives import (
+    AUC,
+    BalancedAccuracy,
+    FScore,
+    MonotoneObjective,
+    OmegaFScore,
+    PartialAUC,
+    WeightedAccuracy,
+    resolve_objective,
+)
+from policytree.solvers.bag_references import LabelledByOmega, PartOfArea, WholeArea, by_slope
+from tests import bag_oracles
+
+
+@pytest.fixture
+def labelled(rng):
+    """Rows of two classes with text labels; the positive one is rare."""
+    X = rng.normal(size=(400, 3)).round(1)
+    y = np.where(rng.random(400) < 1 / (1 + np.exp(2 - 1.5 * X[:, 0] - X[:, 1] ** 2)), "sick", "fine")
+    y = np.where(y == "sick", "z_sick", "a_fine")
+    return X, y, rng.uniform(0.5, 2.0, 400)
+
+
+def fitted(objective, labelled, **arguments):
+    X, y, w = labelled
+    return OptimalTreeClassifier(0.01, 2, objective=objective, **arguments).fit(X, y, w)
+
+
+def test_scikit_learn_agrees(labelled):
+    X, y, w = labelled
+    tree = fitted("f_score", labelled)
+    assert tree.score(X, y, w) == pytest.approx(
+        fbeta_score(y, tree.predict(X), beta=1, pos_label="z_sick", sample_weight=w)
+    )
+    tree = fitted(FScore(beta=2), labelled)
+    assert tree.score(X, y, w) == pytest.approx(
+        fbeta_score(y, tree.predict(X), beta=2, pos_label="z_sick", sample_weight=w)
+    )
+    tree = fitted("auc", labelled)
+    area = roc_auc_score(y, tree.predict_proba(X)[:, 1], sample_weight=w)
+    assert (
+        area
+        == pytest.approx(tree.score(X, y, w))
+        == pytest.approx(1.01 - tree.objective_value_ + 0.01 * (tree.get_n_leaves() - 1))
+    )
+    tree = fitted(PartialAUC(max_fpr=0.3), labelled)
+    standard = roc_auc_score(y, tree.decision_function(X), sample_weight=w, max_fpr=0.3)
+    assert tree.objective_.standardized(tree.score(X, y, w)) == pytest.approx(standard)
+    tree = fitted("balanced_accuracy", labelled)
+    assert tree.score(X, y, w) == pytest.approx(balanced_accuracy_score(y, tree.predict(X), sample_weight=w))
+
+
+def test_scores_count_rows_of_unknown_classes_as_mistakes(labelled):
+    X, y, _ = labelled
+    other = np.where(np.arange(len(y)) < 40, "new", y)
+    for objective in ("accuracy", "balanced_accuracy", WeightedAccuracy(omega=2)):
+        tree = fitted(objective, labelled)
+        assert tree.score(X, other) < tree.score(X[40:], y[40:])
+
+
+def test_whole_partial_area_is_the_area(labelled):
+    assert fitted(PartialAUC(1.0), labelled).objective_value_ == pytest.approx(fitted(AUC(), labelled).objective_value_)
+
+
+def test_the_restricted_labelling_is_never_better(labelled):
+    best = fitted(FScore(), labelled).objective_value_
+    for omega in (0.5, 1.0, 2.0, 4.0):
+        assert fitted(OmegaFScore(omega=omega), labelled).objective_value_ >= best - 1e-12
+
+
+def test_the_pareto_search_finds_the_same_f_score(labelled):
+    for beta in (0.5, 1.0, 2.0):
+        b = beta**2
+        loss = MonotoneObjective(lambda fp, fn, p, n, b=b: (fp + b * fn) / ((1 + b) * p + fp - fn))
+        direct, by_all = fitted(FScore(beta), labelled), fitted(loss, labelled)
+        assert by_all.objective_value_ == pytest.approx(direct.objective_value_, abs=1e-9)
+
+
+def test_weights_of_several_classes(rng):
+    X = rng.normal(size=(300, 2))
+    y = np.digitize(X[:, 0] + rng.normal(size=300), [-0.5, 1.5])
+    weighted = OptimalTreeClassifier(0.01, 2, objective=WeightedAccuracy(class_weights={2: 5.0})).fit(X, y)
+    by_hand = OptimalTreeClassifier(0.01, 2).fit(X, y, np.where(y == 2, 5.0, 1.0))
+    assert weighted.objective_value_ == pytest.approx(by_hand.objective_value_)
+    assert weighted.score(X, y) == pytest.approx(by_hand.score(X, y, np.where(y == 2, 5.0, 1.0)))
+    assert weighted.decision_function(X).shape == (300, 3)
+
+
+@pytest.mark.parametrize("objective", ["f_score", "auc"])
+def test_paths_end_in_the_best_tree_without_a_price(labelled, objective):
+    X, y, w = labelled
+    path = tree_path(OptimalTreeClassifier(max_depth=2, objective=objective), X, y, sample_weight=w)
+    free = OptimalTreeClassifier(0.0, 2, objective=objective).fit(X, y, w)
+    assert path.proved
+    assert path.values[-1] == pytest.approx(free.objective_value_, abs=1e-9)
+    assert (np.diff(path.n_leaves) > 0).all() and (np.diff(path.values) < 0).all()
+    for k, estimator in enumerate(path.estimators):
+        price = estimator.regularization
+        direct = OptimalTreeClassifier(price, 2, objective=objective).fit(X, y, w)
+        assert direct.objective_value_ == pytest.approx(path.values[k] + price * path.n_leaves[k], abs=1e-9)
+
+
+def test_certificates_say_what_is_proved(labelled):
+    text = fitted("auc", labelled, max_leaf_nodes=4).certificate()
+    assert "optimal: no tree of depth 2 or less and of at most 4 leaves is better" in text
+    assert "1 - area under the ROC curve on the training rows, plus 0.01 per leaf" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"objective": "kappa"}, "objective='kappa' is not known"),
+        ({"objective": "auc", "solver": "sampling"}, "leave solver at 'direct'"),
+        ({"objective": "f_score", "feature_costs": [1.0, 0.0, 0.0]}, "feature_costs are costs per row"),
+        ({"objective": "auc", "guesses": "lower_bounds"}, "guesses of lower bounds"),
+        ({"objective": MonotoneObjective(max), "max_depth": 4}, "max_depth up to 3"),
+        ({"objective": MonotoneObjective(lambda *_: float("nan"))}, "finite numbers"),
+    ],
+)
+def test_refusals(labelled, arguments, words):
+    X, y, _ = labelled
+    with pytest.raises(InputError, match=words):
+        OptimalTreeClassifier(**{"max_depth": 2, **arguments}).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: FScore(beta=0), "beta must be a finite number > 0"),
+        (lambda: PartialAUC(max_fpr=1.5), "max_fpr must be a finite number > 0 and <= 1"),
+        (lambda: WeightedAccuracy(omega=-1), "omega must be"),
+        (lambda: WeightedAccuracy(omega=2, class_weights={"a": 1}), "give one of them"),
+        (lambda: MonotoneObjective("loss"), "must be a function"),
+    ],
+)
+def test_refusals_of_parameters(make, words):
+    with pytest.raises(InputError, match=words):
+        make()
+
+
+def test_trees_without_a_limit_are_refused(rng):
+    X = rng.normal(size=(2500, 2))
+    y = (rng.random(2500) < 0.3).astype(int)
+    with pytest.raises(InputError, match="needs a limit on the size of trees"):
+        OptimalTreeClassifier(0.0, objective="auc").fit(X, y)
+
+
+def test_two_classes_are_needed(rng):
+    X, y = rng.normal(size=(60, 2)), np.repeat([0, 1, 2], 20)
+    for objective in ("auc", "f_score", "partial_auc"):
+        with pytest.raises(InputError, match="needs two classes"):
+            OptimalTreeClassifier(max_depth=2, objective=objective).fit(X, y)
+
+
+def test_estimators_with_objectives_are_cloned():
+    tree = OptimalTreeClassifier(objective=FScore(beta=2.0))
+    assert clone(tree).objective == FScore(beta=2.0)
+    assert resolve_objective("balanced_accuracy") == BalancedAccuracy()
+
+
+def test_guessed_thresholds_are_within_the_best(labelled):
+    best = fitted("auc", labelled)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        guessed = fitted("auc", labelled, guesses="thresholds", random_state=0)
+    assert guessed.objective_value_ >= best.objective_value_ - 1e-9
+    assert guessed.status_.proved
+
+
+# --- why it is optimal: every bound on every tree ---
+
+
+def curves(rng, bags):
+    """Curves of single trees, and mixtures of two."""
+    N, P = (float(sum(leaf[k] for leaf in next(iter(bags)))) for k in (0, 1))
+    listed = sorted(bags)
+    for _ in range(6):
+        one, two = (
+            np.array([[float(p) / P, float(n) / N] for n, p in listed[int(rng.integers(len(listed)))]]) for _ in "ab"
+        )
+        yield by_slope(np.vstack([0.5 * one, 0.5 * two]), int(rng.integers(2, 9)))
+
+
+def test_references_bound_every_tree(rng):
+    for _ in range(12):
+        n = int(rng.integers(5, 9))
+        X, y = rng.integers(0, 3, size=(n, 2)).astype(float), rng.integers(0, 2, n)
+        y[:2] = 0, 1
+        bags = bag_oracles.all_bags(X, y == 1, [Fraction(int(w)) for w in rng.integers(1, 4, n)], 3)
+        N, P = (float(sum(leaf[k] for leaf in next(iter(bags)))) for k in (0, 1))
+        price = float(rng.choice([0.0, 0.01, 0.1]))
+        for curve in curves(rng, bags):
+            for limit in (1.0, 0.4):
+                lost = {bag: float(1 - bag_oracles.area(bag, Fraction(limit))) + price * len(bag) for bag in bags}
+                best = float(rng.choice(sorted(lost.values())))
+                reference = WholeArea(curve, price, best, 3) if limit == 1 else PartOfArea(curve, price, limit)
+                check_reference(reference, bags, lost, best, P, N)
+        omega = OmegaFScore(omega=float(rng.uniform(0.5, 3)))
+        lost = {bag: float(1 - bag_oracles.omega_f_score(bag, 1, omega.omega)) + price * len(bag) for bag in bags}
+        best = float(rng.choice(sorted(lost.values())))
+        check_reference(LabelledByOmega(omega, price, best, 2, P / N), bags, lost, best, P, N)
+
+
+def check_reference(reference, bags, lost, best, P, N):
+    """Costs within the budget of every better tree; and the bound, of trees that are better."""
+    sp, sn = reference.pairs.T
+    for bag in bags:
+        shares = np.array([[float(p) / P, float(n) / N] for n, p in bag])
+        q = np.minimum(shares[:, :1] * sn, shares[:, 1:] * sp).sum()
+        h = np.array([len(bag)])
+        if lost[bag] < best:
+            assert q <= reference.budget(best, h)[0] + 1e-9
+            assert reference.loss_at(np.array([q]), h)[0] <= lost[bag] + 1e-9
+
+
+# --- the picture ---
+
+
+def test_the_curve_of_training_rows_is_its_hull(labelled):
+    X, y, w = labelled
+    tree = fitted("auc", labelled)
+    display = ROCHullDisplay.from_estimator(tree, X, y, sample_weight=w)
+    x, height = display.line_.get_data()
+    assert len(x) == tree.get_n_leaves() + 1
+    slopes = np.diff(height) / np.maximum(np.diff(x), 1e-12)
+    assert (np.diff(slopes) <= 1e-9).all()
+    assert display.curve.area == pytest.approx(tree.score(X, y, w))
+    again = ROCHullDisplay.from_estimator(fitted(PartialAUC(0.2), labelled), X, y, name="left", ax=display.ax_)
+    assert [text.get_text() for text in again.ax_.get_legend().get_texts()][1].startswith("left (AUC")
+    assert again.line_.get_color() != display.line_.get_color()
+
+
+def test_no_curve_of_one_class(labelled):
+    X, y, _ = labelled
+    with pytest.raises(InputError, match="one class only"):
+        ROCHullDisplay.from_estimator(fitted("auc", labelled), X[y == "a_fine"], y[y == "a_fine"])
+
+
+# --- buckets ---
+
+
+def test_buckets_lose_accuracy():
+    """Theorem 3.1 of Lin et al. (ICML 2020): a cut between neighbours of one class can be the one that is needed.
+
+    Left of 4.5 the positives are high up, right of it low down, and there are negatives in between, so that the first
+    split must be there. The rows on both sides of it are positive: buckets, which cut the first column between classes
+    only, may not cut there.
+    """
+    first = np.arange(1.0, 9.0)
+    second = np.array([0.0, 2.0, -2.0, 2.0, -2.0, 2.0, 0.0, -2.0])
+    y = np.where(first < 4.5, second > 1, second < -1).astype(int)
+    X = np.column_stack([first, second])
+    between_classes = first[:-1][y[:-1] != y[1:]] + 0.5
+    assert 4.5 not in between_classes
+    buckets = Guesses(thresholds=(between_classes, None))
+    free = OptimalTreeClassifier(0.0, 2).fit(X, y)
+    bucketed = OptimalTreeClassifier(0.0, 2, guesses=buckets).fit(X, y)
+    assert free.score(X, y) == 1.0
+    assert bucketed.score(X, y) == 7 / 8
