@@ -15,6 +15,7 @@ from policytree import (
     InputError,
     OptimalTreeClassifier,
     PolicyTree,
+    SearchWarning,
     Status,
     near_ties,
     tree_path,
@@ -142,6 +143,15 @@ def test_a_stopped_search_has_a_valid_tree_and_bound(rng):
     solution = solve_direct(job.problem, SearchLimits(time_limit=0.3))
     assert solution.status is Status.TIME_LIMIT
     assert solution.lower_bound <= solution.objective and solution.gap > 0
+
+
+def test_two_levels_of_many_values_can_be_stopped(rng):
+    X = rng.standard_normal((4_000, 6))
+    y = (X[:, 0] * X[:, 1] + rng.standard_normal(4_000) > 0).astype(int)
+    tree = OptimalTreeClassifier(0.0, 2, feature_costs=[0.01] * 6, repeated_features="free", time_limit=0.5)
+    with pytest.warns(SearchWarning, match="The search ended by time limit"):
+        tree.fit(X, y)
+    assert tree.solution_.seconds < 5.0 and tree.objective_bound_ < tree.objective_value_ <= y.mean()
 
 
 def test_budgets_and_near_ties_charge_every_split(blood):

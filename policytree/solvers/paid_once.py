@@ -180,7 +180,7 @@ class _Search:
         owner = self.owner[columns]
         firsts, found = np.empty(len(columns), np.int64), np.empty(6, np.int64)
         free = np.isin(owner, list(paid))
-        value = int(solve_two(packed.rows, packed.rules, free, owner, depth, firsts, found))
+        value = int(solve_two(packed.rows, packed.rules, free, owner, depth, firsts, found, self.clock.flag))
         offset = packed.rows.offset
         pairs = [
             (int(columns[f]), int(codes[offset[f] + t])) if f >= 0 else (-1, 0) for f, t in found.reshape(3, 2).tolist()

@@ -13,7 +13,7 @@ Symbols: see layout.py.
 import numpy as np
 
 from policytree.solvers.kernels.compiling import kernel
-from policytree.solvers.kernels.layout import INF, Rows, Rules, flags_1d, i8, long_1d
+from policytree.solvers.kernels.layout import INF, STOP, Rows, Rules, flags_1d, i8, long_1d
 
 
 @kernel
@@ -56,11 +56,13 @@ def sums_of_codes(rows, n_planes):
 
 
 @kernel
-def second_splits(rows, rules, f, h, order, ends, totals, sides, which, charges):
-    """Improve, for every cut of f, the best of either side by second splits of h.
+def second_splits(rows, rules, pair, order, ends, totals, sides, which, charges, control):
+    """Improve, for every cut of f, the best of either side by second splits of h; ``pair`` is (f, h).
 
-    ``sides`` (2, B) values, ``which`` (2, 2, B) column and cut, ``charges`` (2, B) what h costs on either side.
+    ``sides`` (2, B) values, ``which`` (2, 2, B) column and cut, ``charges`` (2, B) what h costs on either side. What a
+    stopped search leaves behind are valid values, if not the best.
     """
+    f, h = pair
     M = rules.n_losses + len(rules.minima)
     B = rows.bins[h]
     first = rows.offset[h]
@@ -72,6 +74,8 @@ def second_splits(rows, rules, f, h, order, ends, totals, sides, which, charges)
             whole[1, k] += totals[first + b, k]
     at = 0
     for t in range(rows.bins[f] - 1):
+        if control[STOP]:
+            return
         while at < ends[t]:
             i = order[at]
             for k in range(M):
@@ -95,13 +99,13 @@ def second_splits(rows, rules, f, h, order, ends, totals, sides, which, charges)
                     which[side, 0, t], which[side, 1, t] = h, s
 
 
-@kernel(takes=(Rows, Rules, flags_1d, long_1d, i8, long_1d, long_1d))
-def solve_two(rows, rules, free, owner, depth, values, tree):
+@kernel(takes=(Rows, Rules, flags_1d, long_1d, i8, long_1d, long_1d, long_1d))
+def solve_two(rows, rules, free, owner, depth, values, tree, control):
     """The best tree of depth one or two, its value with penalties and charges.
 
     ``free`` (p,): columns that were paid for. ``owner`` (p,): their groups. Into ``values`` (p,) goes the best value of
     every first split; into ``tree`` (6,) column and cut of the first split, of the left one, of the right one; column
-    -1 for a leaf.
+    -1 for a leaf. When the search was stopped, the tree is the best so far.
     """
     p = len(rows.bins)
     M = rules.n_losses + len(rules.minima)
@@ -136,7 +140,7 @@ def solve_two(rows, rules, free, owner, depth, values, tree):
                 for t in range(rows.bins[f] - 1):
                     charges[0, t] = cumulated[t, M + rows.groups[h]]
                     charges[1, t] = whole[M + rows.groups[h]] - charges[0, t]
-            second_splits(rows, rules, f, h, order, ends, totals, sides, which, charges)
+            second_splits(rows, rules, (f, h), order, ends, totals, sides, which, charges, control)
         values[f] = INF
         price = whole[M + rows.groups[f]] if rules.prices > 0 and not free[f] else 0
         for t in range(rows.bins[f] - 1):
