@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from simulated import LinearLearner, unwatched
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import (
+    InputError,
     PolicyTree,
     RewardEstimator,
     cross_val_policy_value,
@@ -155,7 +157,7 @@ def truth(population: dict, policy: np.ndarray) -> tuple[float, float, float, fl
     return (
         float(weight @ (chosen - population["outcomes"][:, 0])), float(weight @ chosen),
         float(min(1.0, weight @ (by_hidden - by_treatment) ** 2 / unexplained)),
-        float(1 - (weight @ short) / (weight @ long)) if change.any() else 0.0,
+        max(0.0, float(1 - (weight @ short) / (weight @ long))) if change.any() else 0.0,
     )  # fmt: skip
 
 
@@ -218,9 +220,10 @@ def one_run(cell: Cell, population: dict, seed: int) -> dict:
         out["false claims"] = found.tipping["sharp"].interval > cell.gamma
         out["claims at 1"] = found.tipping["sharp"].interval > 1
     if not cell.binary and not cell.skewed:
-        bounds = omitted_variable_bounds(own, study["Y"], study["T"], baseline=0, **options)
-        out["omitted"] = covers(bounds.bounds(cf_y, cf_d), advantage)
-        out["omitted 0"] = covers(bounds.bounds(0.0, 0.0), advantage)
+        with suppress(InputError):  # few people treated: their mean squared weight comes out negative; not counted
+            bounds = omitted_variable_bounds(own, study["Y"], study["T"], baseline=0, **options)
+            out["omitted"] = covers(bounds.bounds(cf_y, cf_d), advantage)
+            out["omitted 0"] = covers(bounds.bounds(0.0, 0.0), advantage)
     return out
 
 

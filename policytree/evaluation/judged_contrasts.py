@@ -1,4 +1,4 @@
-"""What a sensitivity analysis is of: a fixed rule, or the learnt rules of a held-out table, repetition by repetition."""
+"""What a sensitivity analysis is of: a fixed rule, or the learnt rules of a held-out table, by repetitions."""
 
 from __future__ import annotations
 
@@ -43,6 +43,11 @@ class JudgedContrasts:
         return Repetitions(self.n_folds, level, len(np.unique(used)) - 1)
 
 
+def held_out_note(held_out_by: str) -> list[str]:
+    """A line on whose bounds these are; none for a fixed rule."""
+    return [f"By {held_out_by}. Bounds are of rules learnt without the rows they are judged on."] if held_out_by else []
+
+
 def judged_contrasts(
     policy: Any, Y, T, propensity, *, regression=None, baseline=None, groups=None, sample_weight=None, held_out=False
 ) -> JudgedContrasts:
@@ -77,8 +82,8 @@ def _rules(table: PolicyValueTable, T) -> list[np.ndarray]:
     received = as_series(T, "T").to_numpy()
     if len(received) != seen.n or not (received == seen.treatments[seen.arm]).all():
         raise InputError(
-            f"T holds other rows than those of the table ({seen.n:,}); pass the Y and T that cross_val_policy_value got, "
-            "with propensity and regression of the same rows."
+            f"T holds other rows than those of the table ({seen.n:,}); pass the Y and T that cross_val_policy_value "
+            "got, with propensity and regression of the same rows."
         )
     rules = []
     for repetition in table.repetitions:

@@ -1,4 +1,4 @@
-"""What omitted-variable bounds are made of: scores of the estimate, of sigma^2 and of nu^2, repetition by repetition."""
+"""What omitted-variable bounds are made of: scores of the estimate, of sigma^2 and of nu^2, by repetitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds by the repetitions of a cross-fitting, put together as held-out values are; one repetition is any fixed rule."""
+"""Bounds from the repetitions of a cross-fitting, put together as held-out values are."""
 
 from __future__ import annotations
 
@@ -72,10 +72,10 @@ class Repetitions:
     def interval_end(self, values: np.ndarray, draws: Sequence[np.ndarray], *, upper: bool) -> float:
         """One end of the interval, from the ends of the bounds (R,) and their bootstrap draws.
 
-        Of one repetition the percentile of its draws. Those of several repetitions, each less its own value, are pooled:
-        their variance is ``N``, and their percentile gives the first half-width. The rules of the folds have seen each
-        other's noise, which no draw with fixed rules shows: ``kappa b`` stands for it, as in held-out values, and gives
-        the second one. Both are put together as standard errors are, by Student's t.
+        Of one repetition, the percentile of its draws. Of several, the draws less the value of their repetition are
+        pooled: their variance is ``N``, and their percentile gives a half-width. The folds' rules have seen each
+        other's noise, which no draw with fixed rules shows; ``kappa b`` stands for it, as in held-out values, and gives
+        another half-width. The interval takes the root of the sum of their squares, both by Student's t.
         """
         tail = (1 - self.level) / 2
         probability = 1 - tail if upper else tail

@@ -13,7 +13,7 @@ from policytree.annotations import Column, PerTreatment, Seed, Table
 from policytree.checks import as_numbers, check_level
 from policytree.evaluation.bounds import Bounds
 from policytree.evaluation.cluster_bootstrap import N_BOOTSTRAP, ClusterBootstrap
-from policytree.evaluation.judged_contrasts import judged_contrasts
+from policytree.evaluation.judged_contrasts import held_out_note, judged_contrasts
 from policytree.evaluation.leaves import HELD_OUT
 from policytree.evaluation.numbers import bounds_text, decimals
 from policytree.evaluation.repeated_bounds import RepeatedBounds
@@ -110,7 +110,7 @@ class MarginalSensitivity:
             "Gamma: given everything that matters, the odds of the treatment that a person got may differ from the\n"
             "estimated odds by up to this factor, either way. Intervals are of the truth, not only of its bounds."
         )
-        return "\n".join([head, table, meaning, *self.statements()])
+        return "\n".join([head, table, *held_out_note(self.held_out_by), meaning, *self.statements()])
 
     def statements(self) -> tuple[str, ...]:
         """At which Gamma an advantage may vanish, in sentences."""
@@ -167,10 +167,13 @@ def marginal_sensitivity(
 
     Parameters
     ----------
-    policy : array of shape (n,), one label, or array of shape (n, K)
-        As in :func:`policytree.policy_value`.
+    policy : PolicyValueTable, or array of shape (n,), one label, or array of shape (n, K)
+        The table of :func:`policytree.cross_val_policy_value` stands for its learnt rules: bounds are computed in every
+        repetition, on the rows that were judged, and put together as its values are (mean; variance ``N + kappa b``),
+        so that intervals know of the noise that rules of different folds share. Bounds are then of the mean value of
+        the rules as trained. Everything else is a fixed rule, as in :func:`policytree.policy_value`.
     Y, T : arrays of shape (n,)
-        Outcome in its unit, and treatment received.
+        Outcome in its unit, and treatment received; with a table all rows that it was made from, in their order.
     propensity : frame of shape (n, K), or any form that ``RewardEstimator.fit`` takes
         Out of fold, as ``RewardEstimator.propensity_``; or known.
     regression : frame of shape (n, K), or array, or mapping, optional
@@ -179,14 +182,16 @@ def marginal_sensitivity(
         The rule that the policy is to be better than, in any form of ``policy``.
     gammas : sequence of float >= 1
     groups, sample_weight
-        As in :func:`policytree.policy_value`.
+        As in :func:`policytree.policy_value`; those of a table unless given.
     held_out : bool, default False
         Whether the policy was chosen without these rows' outcomes. If not, numbers flatter it, and no intervals are
-        given. One treatment for everybody (against another) was not chosen by rows, so needs no such word.
+        given. One treatment for everybody (against another) was not chosen by rows, and a table is held out, so they
+        need no such word. What one repetition of a cross-fitting recommends (``table.policy``) is no fixed rule: its
+        intervals are too short; pass the table.
     level : float
         Coverage of the intervals.
     n_bootstrap : int
-        Draws of the percentile bootstrap, clusters taken whole, nuisances kept.
+        Draws of the percentile bootstrap, clusters taken whole, nuisances and rules kept.
     random_state : int, RandomState or None
         Of the bootstrap, and of the folds for quantiles.
 
@@ -197,7 +202,8 @@ def marginal_sensitivity(
     Raises
     ------
     InputError
-        If an argument cannot be used, or nobody got what the policy (or the baseline) would give.
+        If an argument cannot be used, nobody got what the policy (or the baseline) would give, or the rows are not
+        those of the table.
 
     References
     ----------

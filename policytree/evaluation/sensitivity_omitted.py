@@ -14,7 +14,7 @@ from policytree.checks import as_numbers, check_level, is_real
 from policytree.evaluation.bounds import Bounds
 from policytree.evaluation.cluster_bootstrap import N_BOOTSTRAP, ClusterBootstrap
 from policytree.evaluation.estimates import Estimate, repeated_estimate
-from policytree.evaluation.judged_contrasts import judged_contrasts
+from policytree.evaluation.judged_contrasts import held_out_note, judged_contrasts
 from policytree.evaluation.leaves import HELD_OUT
 from policytree.evaluation.numbers import bounds_text, decimals, interval_text
 from policytree.evaluation.omitted_parts import (
@@ -71,7 +71,8 @@ class OmittedVariableBounds:
     estimate : Estimate
         The value or advantage if nothing is omitted: the doubly robust one.
     scale : float
-        ``S``, in the outcome's unit: the root of the outcome's residual variance times the mean square of the weights.
+        ``S``, in the outcome's unit: the root of the outcome's residual variance times the mean square of the weights
+        (of a held-out table, its mean over the repetitions).
     rho : float
         How far the omitted variable's effects on outcome and weights are aligned; 1 is the worst.
     benchmarks : tuple of Benchmark
@@ -178,7 +179,7 @@ class OmittedVariableBounds:
                 "cf_y: share of the outcome's unexplained variance that the omitted variable explains; cf_d: share of\n"
                 "the mean squared weight that is due to it. '2 x age': twice what age adds to both."
             )
-        return "\n".join([*lines, *self.statements()])
+        return "\n".join([*lines, *held_out_note(self.held_out_by), *self.statements()])
 
     def statements(self) -> tuple[str, ...]:
         """What an omitted variable would have to explain, in sentences; none for a value."""
