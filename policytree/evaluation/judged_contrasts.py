@@ -64,11 +64,10 @@ def judged_contrasts(
     given = {"regression": regression, "baseline": baseline, "groups": groups, "held_out": held_out}
     given["sample_weight"] = sample_weight
     if isinstance(policy, PolicyValueTable):
-        table, rules = policy, _rules(policy, T)
-        given |= _rows_of(table, groups, sample_weight)
+        rules, validation = _rules(policy, T), policy.validation
+        given |= _rows_of(policy, groups, sample_weight)
         contrasts = tuple(make_contrast(rule, Y, T, propensity, **given) for rule in rules)
-        how = table.validation.describe(table.n_repeats)
-        found = JudgedContrasts(contrasts, table.validation.plans[0].n_folds, how)
+        found = JudgedContrasts(contrasts, validation.plans[0].n_folds, validation.describe(policy.n_repeats))
     else:
         found = JudgedContrasts((make_contrast(policy, Y, T, propensity, **given),))
     if baseline is not None and not any(c.change[c.weight > 0].any() for c in found.contrasts):
@@ -95,8 +94,7 @@ def _rules(table: PolicyValueTable, T) -> list[np.ndarray]:
 
 def _rows_of(table: PolicyValueTable, groups, sample_weight) -> dict[str, Any]:
     """Clusters and weights, the table's own unless given; rows that were not judged have no weight."""
-    seen = table.observed
-    own = seen.clusters
+    seen, own = table.observed, table.observed.clusters
     if groups is not None:
         codes = group_codes(groups, seen.n)
         assert codes is not None

@@ -59,13 +59,13 @@ class Repetitions:
             Their bootstrap draws; None for no interval.
         """
         lower, upper = (repeated_estimate([pair[k] for pair in ends], self.n_folds) for k in (0, 1))
-        interval = [np.nan, np.nan]
+        low = high = np.nan
         if draws is not None:
-            for k in (0, 1):
-                values = np.array([pair[k].value for pair in ends])
-                interval[k] = self.interval_end(values, [d[:, k] for d in draws], upper=k == 1)
+            values = np.array([[estimate.value for estimate in pair] for pair in ends])
+            low = self.interval_end(values[:, 0], [d[:, 0] for d in draws], upper=False)
+            high = self.interval_end(values[:, 1], [d[:, 1] for d in draws], upper=True)
         return Bounds(
-            lower.value, upper.value, lower.standard_error, upper.standard_error, *interval,
+            lower.value, upper.value, lower.standard_error, upper.standard_error, low, high,
             lower.influence, upper.influence,
         )  # fmt: skip
 
