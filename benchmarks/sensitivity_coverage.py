@@ -36,6 +36,7 @@ from policytree import (
 )
 
 POPULATION = 200_000
+SMALLER_POPULATION = 20_000  # where 25 trees a run are applied to it
 N_BOOTSTRAP = 300
 SHOWN = ("sharp", "simple", "value", "sharp bounds", "half-way", "gamma 1", "false claims", "claims at 1", "omitted",
          "omitted 0", "once")  # fmt: skip
@@ -267,7 +268,7 @@ def main(arguments: list[str] | None = None) -> None:
         if options.cell and not any(part in cell.name for part in options.cell):
             continue
         start = time.perf_counter()
-        population = cell.draw(np.random.default_rng(1), POPULATION)
+        population = cell.draw(np.random.default_rng(1), SMALLER_POPULATION if cell.cross_fitted else POPULATION)
         with unwatched():
             records = pd.DataFrame([one_run(cell, population, seed) for seed in range(options.runs)])
         rows.append(summary(cell, records, time.perf_counter() - start))
