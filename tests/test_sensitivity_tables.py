@@ -17,6 +17,7 @@ from policytree import (
     marginal_sensitivity,
     omitted_variable_bounds,
 )
+from policytree.evaluation.repeated_bounds import Repetitions
 from tests.simulations import benchmark_script
 
 N = 200
@@ -183,6 +184,24 @@ def test_rules_that_all_agree_with_the_baseline_leave_nothing_to_compare(with_on
     table = replace(with_one_like_the_baseline, repetitions=with_one_like_the_baseline.repetitions[:1])
     with pytest.raises(InputError, match="treat everybody alike"):
         marginal_sensitivity(table, **given)
+
+
+def test_half_widths_add_up_as_standard_errors_do(rng):
+    """Normal draws of variance N around every repetition: the interval is Student's t times the root of N + b."""
+    values = np.array([0.2, 0.5, 0.3, 0.9])
+    draws = [value + 0.4 * rng.standard_normal(100_000) for value in values]
+    for folds, factor in ((5, 1.0), (10, 5 - 1 + 1 / 4)):
+        half = student_t.ppf(0.95, 30) * np.sqrt(0.16 + factor * values.var(ddof=1))
+        repetitions = Repetitions(folds, 0.9, 30)
+        assert repetitions.interval_end(values, draws, upper=True) == pytest.approx(values.mean() + half, rel=5e-3)
+        assert repetitions.interval_end(values, draws, upper=False) == pytest.approx(values.mean() - half, rel=5e-3)
+    constant = [np.full(50, value) for value in values]
+    half = student_t.ppf(0.95, 30) * values.std(ddof=1)
+    assert Repetitions(5, 0.9, 30).interval_end(values, constant, upper=True) == pytest.approx(values.mean() + half)
+    constant[0][:5] = np.inf  # a twentieth of all draws would do
+    assert Repetitions(5, 0.9, 30).interval_end(values, constant, upper=True) == values.mean() + half
+    constant[0][:20] = np.inf
+    assert Repetitions(5, 0.9, 30).interval_end(values, constant, upper=True) == np.inf
 
 
 @pytest.mark.slow
