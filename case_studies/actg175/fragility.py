@@ -34,9 +34,7 @@ def main(study) -> None:
     )
     show_confounding(study, BEST, OLD, data, nuisances, f"{BEST} for all against {OLD} for all")
     show_confounding(study, BEST, "ddI", data, nuisances, f"{BEST} for all against ddI for all")
-    show_confounding(
-        study, table.policy, OLD, data, nuisances, f"the held-out tree against {OLD} for all", held_out=True
-    )
+    show_confounding(study, table, OLD, data, nuisances, f"the held-out trees against {OLD} for all")
     draw_confounding(study, BEST, OLD, data, nuisances, "confounding", f"{BEST} - {OLD}, CD4 cells")
     given = {"propensity": nuisances.propensity_, "regression": nuisances.regression_, "random_state": 0}
     omitted = omitted_variable_bounds(BEST, data["Y"], data["T"], baseline=OLD, **given)

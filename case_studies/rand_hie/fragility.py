@@ -40,9 +40,7 @@ def main(study) -> None:
         "of the plans have to be off, by who refused a plan or left it, to undo each conclusion?\n"
     )
     show_confounding(study, "95%", "free", data, nuisances, "the 95% plan for all against free care for all")
-    show_confounding(
-        study, table.policy, "free", data, nuisances, "the held-out tree against free care for all", held_out=True
-    )
+    show_confounding(study, table, "free", data, nuisances, "the held-out trees against free care for all")
     draw_confounding(study, "95%", "free", data, nuisances, "confounding", "95% plan - free care, dollars")
 
     study.heading(f"3. Another sample: the whole pipeline on {RESAMPLES} bootstrap samples of households")

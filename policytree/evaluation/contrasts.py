@@ -100,8 +100,6 @@ def make_contrast(
     change = policy_probabilities(policy, table, "policy", "propensity")
     if baseline is not None:
         change = change - policy_probabilities(baseline, table, "baseline", "propensity")
-        if not change.any():
-            raise InputError("policy and baseline treat everybody alike, so there is nothing to compare.")
     if not isinstance(held_out, (bool, np.bool_)):
         raise InputError(f"held_out must be True or False; got {held_out!r}.")
     m = None if regression is None else outcome_matrix(regression, observed.n, observed.treatments)

@@ -236,9 +236,8 @@ def repeated_estimate(estimates: Sequence[Estimate], n_folds: int) -> Estimate:
     if len(estimates) == 1:
         return estimates[0]
     values = np.array([e.value for e in estimates])
-    repetitions = len(values)
     between = float(values.var(ddof=1)) if np.ptp(values) > 0 else 0.0
-    kappa = 1.0 if n_folds <= 5 else n_folds / 2 - 1 + 1 / repetitions
+    kappa = between_factor(n_folds, len(values))
     within = float(np.mean([e.standard_error**2 for e in estimates]))
     first = estimates[0]
     whole = _estimate(
@@ -246,3 +245,8 @@ def repeated_estimate(estimates: Sequence[Estimate], n_folds: int) -> Estimate:
         np.mean([e.influence for e in estimates], axis=0), first.degrees_of_freedom,
     )  # fmt: skip
     return replace(whole, between_variance=between)
+
+
+def between_factor(n_folds: int, repetitions: int) -> float:
+    """What the variance between repetitions counts for (kappa); see :func:`repeated_estimate`."""
+    return 1.0 if n_folds <= 5 else n_folds / 2 - 1 + 1 / repetitions

@@ -12,11 +12,11 @@ import pandas as pd
 from policytree.annotations import Column, PerTreatment, Seed, Table
 from policytree.checks import as_numbers, check_level
 from policytree.evaluation.bounds import Bounds
-from policytree.evaluation.cluster_bootstrap import N_BOOTSTRAP, ClusterBootstrap, percentile
-from policytree.evaluation.contrasts import Contrast, make_contrast
-from policytree.evaluation.estimates import influence_estimate
+from policytree.evaluation.cluster_bootstrap import N_BOOTSTRAP, ClusterBootstrap
+from policytree.evaluation.judged_contrasts import held_out_note, judged_contrasts
 from policytree.evaluation.leaves import HELD_OUT
 from policytree.evaluation.numbers import bounds_text, decimals
+from policytree.evaluation.repeated_bounds import RepeatedBounds
 from policytree.evaluation.sharp_bounds import SharpBounds
 from policytree.evaluation.simple_bounds import SimpleBounds
 from policytree.exceptions import InputError
@@ -60,6 +60,8 @@ class MarginalSensitivity:
     level : float
     n, n_clusters : int
         With positive weight.
+    held_out_by : str
+        How the rules of a held-out table were kept from the rows that judge them; empty for a fixed rule.
     """
 
     gammas: tuple[float, ...]
@@ -71,6 +73,7 @@ class MarginalSensitivity:
     level: float
     n: int
     n_clusters: int
+    held_out_by: str = ""
 
     @property
     def kinds(self) -> dict[str, tuple[Bounds, ...]]:
@@ -107,7 +110,7 @@ class MarginalSensitivity:
             "Gamma: given everything that matters, the odds of the treatment that a person got may differ from the\n"
             "estimated odds by up to this factor, either way. Intervals are of the truth, not only of its bounds."
         )
-        return "\n".join([head, table, meaning, *self.statements()])
+        return "\n".join([head, table, *held_out_note(self.held_out_by), meaning, *self.statements()])
 
     def statements(self) -> tuple[str, ...]:
         """At which Gamma an advantage may vanish, in sentences."""
@@ -164,10 +167,13 @@ def marginal_sensitivity(
 
     Parameters
     ----------
-    policy : array of shape (n,), one label, or array of shape (n, K)
-        As in :func:`policytree.policy_value`.
+    policy : PolicyValueTable, or array of shape (n,), one label, or array of shape (n, K)
+        The table of :func:`policytree.cross_val_policy_value` stands for its learnt rules: bounds are computed in every
+        repetition, on the rows that were judged, and put together as its values are (mean; variance ``N + kappa b``),
+        so that intervals know of the noise that rules of different folds share. Bounds are then of the mean value of
+        the rules as trained. Everything else is a fixed rule, as in :func:`policytree.policy_value`.
     Y, T : arrays of shape (n,)
-        Outcome in its unit, and treatment received.
+        Outcome in its unit, and treatment received; with a table all rows that it was made from, in their order.
     propensity : frame of shape (n, K), or any form that ``RewardEstimator.fit`` takes
         Out of fold, as ``RewardEstimator.propensity_``; or known.
     regression : frame of shape (n, K), or array, or mapping, optional
@@ -176,14 +182,16 @@ def marginal_sensitivity(
         The rule that the policy is to be better than, in any form of ``policy``.
     gammas : sequence of float >= 1
     groups, sample_weight
-        As in :func:`policytree.policy_value`.
+        As in :func:`policytree.policy_value`; those of a table unless given.
     held_out : bool, default False
         Whether the policy was chosen without these rows' outcomes. If not, numbers flatter it, and no intervals are
-        given. One treatment for everybody (against another) was not chosen by rows, so needs no such word.
+        given. One treatment for everybody (against another) was not chosen by rows, and a table is held out, so they
+        need no such word. What one repetition of a cross-fitting recommends (``table.policy``) is no fixed rule: its
+        intervals are too short; pass the table.
     level : float
         Coverage of the intervals.
     n_bootstrap : int
-        Draws of the percentile bootstrap, clusters taken whole, nuisances kept.
+        Draws of the percentile bootstrap, clusters taken whole, nuisances and rules kept.
     random_state : int, RandomState or None
         Of the bootstrap, and of the folds for quantiles.
 
@@ -194,7 +202,8 @@ def marginal_sensitivity(
     Raises
     ------
     InputError
-        If an argument cannot be used, or nobody got what the policy (or the baseline) would give.
+        If an argument cannot be used, nobody got what the policy (or the baseline) would give, or the rows are not
+        those of the table.
 
     References
     ----------
@@ -216,23 +225,25 @@ def marginal_sensitivity(
     """
     check_level(level)
     checked = _gammas(gammas)
-    contrast = make_contrast(
+    judged = judged_contrasts(
         policy, Y, T, propensity, regression=regression, baseline=baseline, groups=groups,
         sample_weight=sample_weight, held_out=held_out,
     )  # fmt: skip
-    bootstrap = ClusterBootstrap.draw(contrast.clusters, contrast.weight, n_bootstrap, random_state)
-    simple = SimpleBounds(contrast)
-    analysis: dict[str, Any] = {"simple": _simple(simple, contrast, checked, bootstrap, level), "sharp": None}
-    tipping = {}
+    first, repetitions = judged.first, judged.repetitions(level)
+    bootstrap = ClusterBootstrap.draw(first.clusters, first.weight, n_bootstrap, random_state)
+    shown = bootstrap if first.held_out else None
+    kinds = {SIMPLE: RepeatedBounds([SimpleBounds(c) for c in judged.contrasts], repetitions, shown)}
     if regression is not None:
-        sharp = SharpBounds(contrast, random_state)
-        analysis["sharp"] = _sharp(sharp, contrast, checked, bootstrap, level)
-        tipping[SHARP] = _tipping(sharp, contrast, bootstrap, level)
-    tipping[SIMPLE] = _tipping(simple, contrast, bootstrap, level)
-    first = contrast.estimate(np.zeros(contrast.observed.n), level)
+        sharp = [SharpBounds(c, random_state) for c in judged.contrasts]
+        kinds = {SHARP: RepeatedBounds(sharp, repetitions, shown), **kinds}
+    found = {kind: bounds.at(checked) for kind, bounds in kinds.items()}
+    tipping = {}
+    if first.against_baseline:
+        tipping = {kind: TippingGamma(*bounds.tipping()) for kind, bounds in kinds.items()}
+    size = first.estimate(np.zeros(first.observed.n), level)
     return MarginalSensitivity(
-        tuple(checked.tolist()), **analysis, tipping=tipping if contrast.against_baseline else {}, what=contrast.what,
-        rows=contrast.rows, level=level, n=first.n, n_clusters=first.n_clusters,
+        tuple(checked.tolist()), found.get(SHARP), found[SIMPLE], tipping, what=first.what, rows=first.rows,
+        level=level, n=size.n, n_clusters=size.n_clusters, held_out_by=judged.held_out_by,
     )  # fmt: skip
 
 
@@ -242,45 +253,3 @@ def _gammas(gammas) -> np.ndarray:
     if values.ndim != 1 or not len(values) or not (np.isfinite(values) & (values >= 1.0)).all():
         raise InputError(f"gammas must be finite numbers of at least 1, such as (1, 1.5, 2); got {gammas!r}.")
     return values
-
-
-def _simple(simple: SimpleBounds, contrast: Contrast, gammas, bootstrap, level: float) -> tuple[Bounds, ...]:
-    draws = simple.bootstrap(gammas, bootstrap) if contrast.held_out else None
-    seen = contrast.observed
-    options: dict[str, Any] = {"groups": seen.groups, "sample_weight": seen.sample_weight, "level": level}
-    out = []
-    for j, gamma in enumerate(gammas):
-        ends = [
-            influence_estimate(value, simple.influence(gamma, bool(end)), **options)
-            for end, value in enumerate(simple.ends(gamma))
-        ]
-        drawn = (np.empty(0), np.empty(0)) if draws is None else (draws[:, j, 0], draws[:, j, 1])
-        out.append(Bounds.of(ends[0], ends[1], drawn, shown=contrast.held_out))
-    return tuple(out)
-
-
-def _sharp(sharp: SharpBounds, contrast: Contrast, gammas, bootstrap, level: float) -> tuple[Bounds, ...]:
-    draws = sharp.bootstrap(gammas, bootstrap) if contrast.held_out else None
-    out = []
-    for j, gamma in enumerate(gammas):
-        ends = [contrast.estimate(sharp.scores(float(gamma), bool(end)), level) for end in (0, 1)]
-        drawn = (np.empty(0), np.empty(0)) if draws is None else (draws[:, j, 0], draws[:, j, 1])
-        out.append(Bounds.of(ends[0], ends[1], drawn, shown=contrast.held_out))
-    return tuple(out)
-
-
-def _tipping(bounds: SimpleBounds | SharpBounds, contrast: Contrast, bootstrap, level: float) -> TippingGamma:
-    """Where bounds and interval reach zero; the interval does where its draws' quantile does."""
-    if not contrast.against_baseline:
-        return TippingGamma(np.nan, np.nan)
-    tail = (1 - level) / 2
-    if isinstance(bounds, SimpleBounds):
-        sign = 1.0 if bounds.ends(1.0)[0] >= 0 else -1.0
-    else:
-        sign = 1.0 if contrast.weight @ bounds.scores(1.0, False) >= 0 else -1.0
-    point = bounds.tipping(sign)
-    if not contrast.held_out:
-        return TippingGamma(point, np.nan)
-    if isinstance(bounds, SharpBounds):
-        return TippingGamma(point, bounds.bootstrap_tipping(sign, bootstrap, tail))
-    return TippingGamma(point, percentile(bounds.bootstrap_tipping(sign, bootstrap), tail))

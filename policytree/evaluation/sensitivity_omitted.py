@@ -12,11 +12,20 @@ import pandas as pd
 from policytree.annotations import Column, PerTreatment, Seed, Table
 from policytree.checks import as_numbers, check_level, is_real
 from policytree.evaluation.bounds import Bounds
-from policytree.evaluation.cluster_bootstrap import N_BOOTSTRAP, ClusterBootstrap, percentile
-from policytree.evaluation.contrasts import Contrast, make_contrast
-from policytree.evaluation.estimates import Estimate
+from policytree.evaluation.cluster_bootstrap import N_BOOTSTRAP, ClusterBootstrap
+from policytree.evaluation.estimates import Estimate, repeated_estimate
+from policytree.evaluation.judged_contrasts import held_out_note, judged_contrasts
 from policytree.evaluation.leaves import HELD_OUT
 from policytree.evaluation.numbers import bounds_text, decimals, interval_text
+from policytree.evaluation.omitted_parts import (
+    OmittedPart,
+    interval_robustness,
+    mean_parts,
+    omitted_parts,
+    robustness,
+    strength_of,
+)
+from policytree.evaluation.repeated_bounds import Repetitions
 from policytree.exceptions import InputError
 
 MULTIPLES = (1.0, 2.0, 3.0)
@@ -62,7 +71,8 @@ class OmittedVariableBounds:
     estimate : Estimate
         The value or advantage if nothing is omitted: the doubly robust one.
     scale : float
-        ``S``, in the outcome's unit: the root of the outcome's residual variance times the mean square of the weights.
+        ``S``, in the outcome's unit: the root of the outcome's residual variance times the mean square of the weights
+        (of a held-out table, its mean over the repetitions).
     rho : float
         How far the omitted variable's effects on outcome and weights are aligned; 1 is the worst.
     benchmarks : tuple of Benchmark
@@ -71,7 +81,7 @@ class OmittedVariableBounds:
     robustness_value, interval_robustness_value : float
         The smallest ``cf_y = cf_d`` at which the bounds (the interval) hold zero, 0 to 1; for an advantage, else NaN.
         The second is NaN on the rows that chose the policy.
-    what, rows : str
+    what, rows, held_out_by : str
         As in :class:`MarginalSensitivity`.
     """
 
@@ -84,9 +94,9 @@ class OmittedVariableBounds:
     interval_robustness_value: float
     what: str
     rows: str
-    _parts: np.ndarray = field(repr=False)  # (n, 3) scores of the estimate, residual variance, squared weights
-    _draws: np.ndarray = field(repr=False)  # (n_draws, 3) their bootstrapped means
-    _contrast: Contrast = field(repr=False)
+    held_out_by: str
+    _repetitions: Repetitions = field(repr=False)
+    _parts: tuple[OmittedPart, ...] = field(repr=False)  # one per repetition
 
     def bounds(self, cf_y: float, cf_d: float) -> Bounds:
         """Bounds for an omitted variable of this strength.
@@ -108,17 +118,10 @@ class OmittedVariableBounds:
         InputError
             If a share is none.
         """
-        strength = abs(self.rho) * _strength(cf_y, cf_d)
-        _, variance, square = _means(self._parts, self._contrast)
-        slope = strength / (2 * self.scale) * np.array([square, variance]) if self.scale else np.zeros(2)
-        ends = []
-        for sign in (-1.0, 1.0):
-            value = self.estimate.value + sign * strength * self.scale
-            scores = self._parts[:, 0] + sign * (self._parts[:, 1:] - [variance, square]) @ slope
-            ends.append(self._contrast.estimate(scores - self.estimate.value + value, self.estimate.level))
-        half = strength * _scale(self._draws)
-        drawn = (self._draws[:, 0] - half, self._draws[:, 0] + half)
-        return Bounds.of(ends[0], ends[1], drawn, shown=self.rows == HELD_OUT)
+        strength = abs(self.rho) * strength_of(cf_y, cf_d)
+        ends = [(p.end(-strength, self.estimate.level), p.end(strength, self.estimate.level)) for p in self._parts]
+        drawn = [np.column_stack([p.drawn_end(-strength), p.drawn_end(strength)]) for p in self._parts]
+        return self._repetitions.bounds(ends, drawn if self.rows == HELD_OUT else None)
 
     def multiple_needed(self, name: str) -> float:
         """How many times as strong as this benchmark an omitted variable must be for the bounds to hold zero.
@@ -176,7 +179,7 @@ class OmittedVariableBounds:
                 "cf_y: share of the outcome's unexplained variance that the omitted variable explains; cf_d: share of\n"
                 "the mean squared weight that is due to it. '2 x age': twice what age adds to both."
             )
-        return "\n".join([*lines, *self.statements()])
+        return "\n".join([*lines, *held_out_note(self.held_out_by), *self.statements()])
 
     def statements(self) -> tuple[str, ...]:
         """What an omitted variable would have to explain, in sentences; none for a value."""
@@ -262,24 +265,23 @@ def omitted_variable_bounds(
     given: dict[str, Any] = {
         "baseline": baseline, "groups": groups, "sample_weight": sample_weight, "held_out": held_out,
     }  # fmt: skip
-    contrast = make_contrast(policy, Y, T, propensity, regression=regression, **given)
-    bootstrap = ClusterBootstrap.draw(contrast.clusters, contrast.weight, n_bootstrap, random_state)
-    parts = _parts(contrast)
-    estimate, means, draws = contrast.estimate(parts[:, 0], level), _means(parts, contrast), bootstrap.means(parts)
-    scale = float(_scale(means[None])[0])
+    judged = judged_contrasts(policy, Y, T, propensity, regression=regression, **given)
+    first, repetitions = judged.first, judged.repetitions(level)
+    bootstrap = ClusterBootstrap.draw(first.clusters, first.weight, n_bootstrap, random_state)
+    parts = omitted_parts(judged.contrasts, bootstrap)
+    estimate = repeated_estimate([part.end(0.0, level) for part in parts], judged.n_folds)
+    means, scale = parts[0].centre, parts[0].scale
     found = []
     for name, (less_p, less_m) in _checked(benchmarks).items():
-        short = _parts(make_contrast(policy, Y, T, less_p, regression=less_m, **given))
-        found.append(_benchmark(str(name), contrast, means, _means(short, contrast)))
-    value = np.nan if baseline is None else _robustness(abs(estimate.value), abs(rho) * scale)
+        without = judged_contrasts(policy, Y, T, less_p, regression=less_m, **given).contrasts
+        found.append(_benchmark(str(name), means, mean_parts(without)))
+    value = np.nan if baseline is None else robustness(abs(estimate.value), abs(rho) * scale)
     of_interval = np.nan
-    if baseline is not None and contrast.held_out:
-        sign = 1.0 if estimate.value >= 0 else -1.0
-        each = [_robustness(sign * t, abs(rho) * s) for t, s in zip(draws[:, 0], _scale(draws), strict=True)]
-        of_interval = percentile(np.array(each), (1 - level) / 2)
+    if baseline is not None and first.held_out:
+        of_interval = interval_robustness(parts, repetitions, abs(rho), value)
     return OmittedVariableBounds(
-        estimate, scale, float(rho), tuple(found), _multiples(multiples), value, of_interval, contrast.what,
-        contrast.rows, parts, draws, contrast,
+        estimate, scale, float(rho), tuple(found), _multiples(multiples), value, of_interval, first.what,
+        first.rows, judged.held_out_by, repetitions, parts,
     )  # fmt: skip
 
 
@@ -290,53 +292,7 @@ def _multiples(multiples) -> tuple[float, ...]:
     return tuple(values.tolist())
 
 
-def _parts(contrast: Contrast) -> np.ndarray:
-    """Every row's score of the estimate, of sigma^2 and of nu^2; (n, 3)."""
-    seen, change, p = contrast.observed, contrast.change, contrast.propensity
-    assert contrast.regression is not None
-    if (p[change != 0] <= 0).any():
-        raise InputError("propensity is zero for a treatment that is to be given; use a positive min_propensity.")
-    rows = np.arange(seen.n)
-    safe = np.where(change != 0, p, 1.0)
-    alpha = change[rows, seen.arm] / safe[rows, seen.arm]
-    residual = seen.y - contrast.regression[rows, seen.arm]
-    return np.column_stack([contrast.scores(), residual**2, 2 * (change**2 / safe).sum(axis=1) - alpha**2])
-
-
-def _means(parts: np.ndarray, contrast: Contrast) -> np.ndarray:
-    means = np.average(parts, axis=0, weights=contrast.weight)
-    if means[2] <= 0:
-        raise InputError(
-            f"propensity is far from the shares that were treated: the mean square of the representer comes out at "
-            f"{means[2]:.3g}, not above 0; estimate it anew or check it with overlap_table."
-        )
-    return means
-
-
-def _scale(means: np.ndarray) -> np.ndarray:
-    """``sigma nu`` of rows of (estimate, sigma^2, nu^2)."""
-    return np.sqrt(np.clip(means[:, 1] * means[:, 2], 0.0, None))
-
-
-def _strength(cf_y: float, cf_d: float) -> float:
-    """What the scale is multiplied by."""
-    for name, value, end in (("cf_y", cf_y, "1]"), ("cf_d", cf_d, "1)")):
-        if not is_real(value) or not (0.0 <= value < 1.0 or (value == 1.0 and end == "1]")):
-            raise InputError(f"{name} must lie in [0, {end}; got {value!r}.")
-    return float(np.sqrt(cf_y * cf_d / (1.0 - cf_d)))
-
-
-def _robustness(distance: float, scale: float) -> float:
-    """The share ``r`` with ``scale r / sqrt(1 - r) = distance``: 0 where zero is held already."""
-    if distance <= 0.0:
-        return 0.0
-    if scale == 0.0:
-        return 1.0
-    square = (distance / scale) ** 2
-    return float(2.0 / (1.0 + np.sqrt(1.0 + 4.0 / square)))  # (sqrt(s^2 + 4 s) - s) / 2, without cancellation
-
-
-def _benchmark(name: str, contrast: Contrast, long: np.ndarray, short: np.ndarray) -> Benchmark:
+def _benchmark(name: str, long: np.ndarray, short: np.ndarray) -> Benchmark:
     """From the means of (estimate, sigma^2, nu^2) with and without a covariate."""
     variance = max(0.0, short[1] - long[1])
     square = max(0.0, long[2] - short[2])

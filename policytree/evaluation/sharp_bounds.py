@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 
-from policytree.evaluation.bounds import LARGEST_GAMMA
 from policytree.evaluation.cluster_bootstrap import ClusterBootstrap
 from policytree.evaluation.contrasts import Contrast
+from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.inputs import generator
 
 FOLDS = 5
@@ -148,29 +147,15 @@ class SharpBounds:
                 out += (part * sharp_scores(self._contrast, tails, gamma, up)).sum(axis=1)
         return out
 
+    def value(self, gamma: float, largest: bool) -> float:
+        """One end on these rows."""
+        return float(np.average(self.scores(gamma, largest), weights=self._contrast.weight))
+
+    def estimate(self, gamma: float, largest: bool, level: float) -> Estimate:
+        """One end with its influences."""
+        return self._contrast.estimate(self.scores(gamma, largest), level)
+
     def bootstrap(self, gammas: np.ndarray, bootstrap: ClusterBootstrap) -> np.ndarray:
         """Both ends for every Gamma in every draw: (n_draws, n_gammas, 2)."""
         scores = np.column_stack([self.scores(float(gamma), bool(end)) for gamma in gammas for end in (0, 1)])
         return bootstrap.means(scores).reshape(len(bootstrap.counts), len(gammas), 2)
-
-    def tipping(self, sign: float) -> float:
-        """The smallest Gamma at which the bounds hold zero, where the estimate has this sign; inf if none does."""
-        weight = self._contrast.weight / self._contrast.weight.sum()
-        return self._root(lambda scores: sign * (weight @ scores), sign)
-
-    def bootstrap_tipping(self, sign: float, bootstrap: ClusterBootstrap, tail: float) -> float:
-        """The smallest Gamma at which the bootstrap interval holds zero."""
-        return self._root(
-            lambda scores: float(np.quantile(sign * bootstrap.means(scores[:, None]), tail, method="lower")), sign
-        )
-
-    def _root(self, distance, sign: float) -> float:
-        """Where a distance from zero, of the scores of the end that faces it, is gone."""
-
-        def left(log_gamma: float) -> float:
-            return distance(self.scores(float(np.exp(log_gamma)), sign < 0))
-
-        if left(0.0) <= 0:
-            return 1.0
-        end = float(np.log(LARGEST_GAMMA))
-        return np.inf if left(end) > 0 else float(np.exp(brentq(left, 0.0, end, xtol=1e-10)))

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from policytree.evaluation.bounds import LARGEST_GAMMA
 from policytree.evaluation.cluster_bootstrap import ClusterBootstrap
 from policytree.evaluation.contrasts import Contrast
-
-HALVINGS = 60  # of an interval of log Gamma
+from policytree.evaluation.estimates import Estimate, influence_estimate
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,6 +128,18 @@ class SimpleBounds:
         whole, gammas = self._whole(), np.array([gamma])
         return float(_total(whole, gammas, False)[0]), float(_total(whole, gammas, True)[0])
 
+    def value(self, gamma: float, largest: bool) -> float:
+        """One end on these rows."""
+        return self.ends(gamma)[largest]
+
+    def estimate(self, gamma: float, largest: bool, level: float) -> Estimate:
+        """One end with its influences."""
+        seen = self._contrast.observed
+        return influence_estimate(
+            self.value(gamma, largest), self.influence(gamma, largest), groups=seen.groups,
+            sample_weight=seen.sample_weight, level=level,
+        )  # fmt: skip
+
     def influence(self, gamma: float, largest: bool) -> np.ndarray:
         """Each row's influence on one end, propensities given; shape (n,), mean zero.
 
@@ -152,7 +162,9 @@ class SimpleBounds:
 
     def bootstrap(self, gammas: np.ndarray, bootstrap: ClusterBootstrap) -> np.ndarray:
         """Both ends for every Gamma in every draw: (n_draws, n_gammas, 2); infinite where a draw has none."""
-        out = np.empty((len(bootstrap.counts), len(gammas), 2))
+        out = np.zeros((len(bootstrap.counts), len(gammas), 2))
+        if not self._cells:  # nobody is treated otherwise than by the baseline
+            return out
         for sums, at in self._drawn(bootstrap):
             ones = np.ones(at.stop - at.start)
             for j, gamma in enumerate(gammas):
@@ -160,32 +172,8 @@ class SimpleBounds:
                     out[at, j, end] = _total(sums, gamma * ones, bool(end))
         return out
 
-    def tipping(self, sign: float) -> float:
-        """The smallest Gamma at which the bounds hold zero, where the estimate has this sign; inf if none does."""
-        return float(_roots(self._whole(), sign)[0])
-
-    def bootstrap_tipping(self, sign: float, bootstrap: ClusterBootstrap) -> np.ndarray:
-        """The same in every draw, (n_draws,)."""
-        return np.concatenate([_roots(sums, sign) for sums, _ in self._drawn(bootstrap)])
-
 
 def _total(cells: list[_Sums], gamma: np.ndarray, largest: bool) -> np.ndarray:
     """An end of the whole contrast, (draws,)."""
-    total = sum(s.sign * s.share * s.end(gamma, largest == (s.sign > 0)) for s in cells)
+    total = sum((s.sign * s.share * s.end(gamma, largest == (s.sign > 0)) for s in cells), np.zeros(len(gamma)))
     return np.where(np.isnan(total), np.inf if largest else -np.inf, total)  # a draw without a cell's rows
-
-
-def _roots(cells: list[_Sums], sign: float) -> np.ndarray:
-    """Where the end that faces zero reaches it, by halving log Gamma; 1 where it does at once, inf where never."""
-    draws = len(cells[0].share)
-    low, high = np.zeros(draws), np.full(draws, np.log(LARGEST_GAMMA))
-
-    def away(log_gamma: np.ndarray) -> np.ndarray:
-        return sign * _total(cells, np.exp(log_gamma), sign < 0) > 0
-
-    at_once, never = ~away(low), away(high)
-    for _ in range(HALVINGS if draws == 1 else HALVINGS // 2):
-        middle = (low + high) / 2
-        beyond = away(middle)
-        low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
-    return np.where(at_once, 1.0, np.where(never, np.inf, np.exp(high)))
