@@ -379,3 +379,17 @@ def test_estimators_that_cannot_be_asked(labels, trial):
     ties = near_ties(fitted, *trial)
     with pytest.raises(InputError, match="names 'd', which X does not have"):
         ties.avoiding(["a", "d"])
+
+
+@pytest.mark.parametrize("price", [1e9, 1e15, 1e30])
+def test_prices_that_forbid_a_column_leave_all_digits_to_the_losses(rng, price):
+    X, rewards = rng.integers(0, 5, (30, 3)).astype(float), rng.normal(size=(30, 2))
+    dear = near_ties(PolicyTree(max_depth=2, feature_costs={2: price}), X, rewards, slack=0.05)
+    free = near_ties(PolicyTree(max_depth=2, split_features=[0, 1]), X, rewards, slack=0.05)
+    assert (dear.n_trees, dear.objective) == (free.n_trees, pytest.approx(free.objective, rel=1e-13))
+
+
+def test_prices_that_drown_the_losses_are_refused(rng):
+    X, rewards = rng.normal(size=(30, 2)), rng.normal(size=(30, 2))
+    with pytest.raises(InputError, match=r"cannot be told apart; lower them, or forbid by max_leaf_nodes"):
+        near_ties(PolicyTree(max_depth=1, regularization=1e16), X, rewards, slack=0.05)
