@@ -273,3 +273,38 @@ def test_intervals_of_spend_and_shares_cover_with_clusters():
 def test_parameters_survive_cloning():
     tree = clone(PolicyTree(budget=1.0, max_share={"a": 0.3}, min_share={"b": 0.1}))
     assert (tree.budget, tree.max_share, tree.min_share) == (1.0, {"a": 0.3}, {"b": 0.1})
+
+
+@pytest.mark.parametrize("price", [1e9, 1e15, 1e30])
+def test_prices_that_forbid_a_column_leave_all_digits_to_the_rewards(rng, price):
+    X, rewards = rng.integers(0, 5, (30, 3)).astype(float), rng.normal(size=(30, 2))
+    shares = {"max_share": {1: 0.3}, "min_share": {1: 0.1}}
+    dear = PolicyTree(feature_costs={2: price}, **shares).fit(X, rewards)
+    free = PolicyTree(split_features=[0, 1], **shares).fit(X, rewards)
+    assert dear.status_ is Status.OPTIMAL
+    assert dear.objective_value_ == pytest.approx(free.objective_value_, rel=1e-13)
+    assert dear.solution_.resolution < 1e-9
+    forced = PolicyTree(max_depth=1, feature_costs={0: price}, split_features=[0], **shares)
+    with pytest.raises(InputError, match="cannot be told apart"):
+        forced.fit(X, rewards)
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [{"max_share": {"drug": 1.0}}, {"min_share": {"drug": 1.0}}, {"budget": 100.0}, {"max_share": {"surgery": 0.0}}],
+)
+@pytest.mark.parametrize("equal", [False, True])
+def test_limits_that_a_rule_meets_to_the_last_digit_are_met_with_real_weights(rng, limits, equal):
+    X, rewards = people(9)
+    rewards["drug"] += 100.0  # for everybody, if that is allowed
+    weight = np.full(9, 1 / 3) if equal else rng.uniform(size=9)
+    costs = {"budget_costs": COSTS} if "budget" in limits else {}
+    fitted = PolicyTree(max_depth=1, **limits).fit(X, rewards, sample_weight=weight, **costs)
+    assert (fitted.predict(X) == "drug").all()
+    assert fitted.status_ is Status.OPTIMAL
+
+
+def test_half_of_equal_real_weights_is_half(rng):
+    X, rewards = pd.DataFrame({"age": np.arange(10.0)}), pd.DataFrame({"no": np.zeros(10), "yes": np.ones(10)})
+    fitted = PolicyTree(max_depth=1, max_share={"yes": 0.5}).fit(X, rewards, sample_weight=np.full(10, 1 / 7))
+    assert fitted.objective_value_ == pytest.approx(0.5)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from policytree.checks import is_real
+from policytree.estimators.search import Job
 from policytree.exceptions import InputError, SearchWarning
 from policytree.solvers.budgets import Budgeted, Infeasible, solve_within
-from policytree.solvers.constraints import Constraint, budget_constraint, share_constraint
-from policytree.types import Problem, SearchLimits, Status
+from policytree.solvers.clock import now
+from policytree.solvers.constraints import Constraint, budget_constraint, share_constraint, with_limit
+from policytree.types import SearchLimits, Status
 from policytree.weighting.by_label import by_label
 from policytree.weighting.costs import treatment_costs
 
@@ -81,10 +84,10 @@ def make_constraints(tree: Any, labels, costs: np.ndarray | None, weight: np.nda
     return tuple(out)
 
 
-def search_within(tree: Any, problem: Problem, constraints, limits: SearchLimits, solve) -> Budgeted:
+def search_within(tree: Any, job: Job, limits: SearchLimits, solve) -> Budgeted:
     """The best tree within the limits, or one sentence that says what cannot be met."""
     try:
-        found = solve_within(problem, constraints, limits, solve=solve)
+        found = _exactly_within(job, limits, solve)
     except Infeasible as refused:
         raise InputError(_refusal(tree, refused)) from None
     if found.solution.status is Status.HEURISTIC and found.solution.gap > WORTH_SAYING * abs(found.solution.objective):
@@ -95,6 +98,20 @@ def search_within(tree: Any, problem: Problem, constraints, limits: SearchLimits
             stacklevel=4,
         )
     return found
+
+
+def _exactly_within(job: Job, limits: SearchLimits, solve) -> Budgeted:
+    """The best tree: of loosened limits if it keeps to the limits exactly, so that rounding keeps no tree out."""
+    start = now()
+    loose = [with_limit(c, c.loosest) for c in job.constraints]
+    found = solve_within(job.problem, loose, limits, solve=solve)
+    if not found.sums:
+        return found
+    actions = found.solution.tree.action[found.solution.tree.apply(job.X)]
+    if all(c.keeps(actions) for c in job.constraints):
+        return found
+    left = None if limits.time_limit is None else max(0.0, limits.time_limit - (now() - start))
+    return solve_within(job.problem, job.constraints, replace(limits, time_limit=left), solve=solve)
 
 
 def _refusal(tree: Any, refused: Infeasible) -> str:
@@ -138,7 +155,7 @@ def spend_and_shares(
 
     ``treatments`` (K,) are the labels, ``actions`` (n,) what the rows get by position.
     """
-    spend = [total for c, total in zip(constraints, found.sums, strict=True) if c.kind == "budget"]
+    spend = [c.mean(actions) for c in constraints if c.kind == "budget"]
     total = float(weight.sum())
     shares = {label: float(weight[actions == k].sum()) / total for k, label in enumerate(treatments.tolist())}
     prices: dict[str, Any] = {}
@@ -146,5 +163,7 @@ def spend_and_shares(
         if constraint.action is None:
             prices[constraint.kind] = price / total
         else:
-            prices.setdefault(constraint.kind, {})[treatments.tolist()[constraint.action]] = price / total
+            label = treatments.tolist()[constraint.action]
+            prices.setdefault(constraint.kind, {})[label] = price / total
+            shares[label] = constraint.mean(actions)
     return spend[0] if spend else None, shares, prices
