@@ -308,3 +308,34 @@ def test_half_of_equal_real_weights_is_half(rng):
     X, rewards = pd.DataFrame({"age": np.arange(10.0)}), pd.DataFrame({"no": np.zeros(10), "yes": np.ones(10)})
     fitted = PolicyTree(max_depth=1, max_share={"yes": 0.5}).fit(X, rewards, sample_weight=np.full(10, 1 / 7))
     assert fitted.objective_value_ == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(("labels", "named"), [([0, 1], 1.0), ([False, True], 1), (["0", "1"], "1")])
+def test_shares_hold_however_a_label_is_written(rng, labels, named):
+    X, rewards = pd.DataFrame({"age": np.arange(10.0)}), pd.DataFrame(np.eye(2)[[1] * 10], columns=labels)
+    fitted = PolicyTree(max_depth=1, max_share={named: 0.5}).fit(X, rewards)
+    assert fitted.shares_[labels[1]] == 0.5
+
+
+@pytest.mark.parametrize("depth", [1, 4])
+def test_the_least_spend_is_named_also_where_questions_have_prices(depth):
+    X, rewards = people(20)
+    tree = PolicyTree(max_depth=depth, budget=1.9, feature_costs={"age": 0.1})
+    with pytest.raises(InputError, match=r"spends less than 2 a person, but budget is 1\.9; raise it"):
+        tree.fit(X, rewards, budget_costs={"none": 2.0, "drug": 3.0, "surgery": 4.0})
+
+
+def test_costs_that_cannot_be_added_up_are_refused():
+    X, rewards = people(20)
+    for budget, costs, words in [(1.0, {"drug": 1.7e308}, "larger unit"), (10**400, COSTS, "finite number")]:
+        with pytest.raises(InputError, match=words):
+            PolicyTree(budget=budget).fit(X, rewards, budget_costs=costs)
+
+
+def test_a_path_without_proof_has_a_bound_that_holds():
+    X, rewards = people()
+    proved = budget_path(PolicyTree(max_depth=2), X, rewards, budget_costs=COSTS)
+    with pytest.warns(SearchWarning, match="without a proof"):
+        stopped = budget_path(PolicyTree(max_depth=2, time_limit=0), X, rewards, budget_costs=COSTS)
+    for budget in proved.spend:
+        assert stopped.bound_at(max(budget, stopped.spend[0])) >= proved.bound_at(budget)

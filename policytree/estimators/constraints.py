@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from policytree.checks import is_real
+from policytree.checks import as_numbers, is_real
 from policytree.estimators.search import Job
 from policytree.exceptions import InputError, SearchWarning
 from policytree.solvers.budgets import Budgeted, Infeasible, solve_within
@@ -50,7 +51,7 @@ def spending_costs(budget, budget_costs, n: int, labels) -> np.ndarray | None:
         if budget_costs is not None:
             raise InputError("budget_costs are given, but no budget; set budget, the largest spend a person.")
         return None
-    if not is_real(budget) or isinstance(budget, bool) or not np.isfinite(budget):
+    if not is_real(budget) or isinstance(budget, bool) or not abs(budget) <= sys.float_info.max:
         raise InputError(f"budget must be a finite number, the largest spend a person, or None; got {budget!r}.")
     if budget_costs is None:
         raise InputError("A budget needs the treatments' costs; pass budget_costs to fit, such as {'drug': 120.0}.")
@@ -67,12 +68,10 @@ def _shares(kind: str, shares, labels) -> dict[int, float]:
     if not isinstance(shares, Mapping):
         raise InputError(f"{kind} must be a mapping from treatment to share, such as {{'drug': 0.3}}; got {shares!r}.")
     values = by_label(shares, 1, labels, argument=kind, what="share", missing=np.nan)[0]
-    given = {str(label) for label in shares}
-    found = {k: float(values[k]) for k, label in enumerate(labels) if str(label) in given}
-    for k, share in found.items():
-        if not 0.0 <= share <= 1.0:
-            raise InputError(f"{kind} of {labels[k]!s} must be a share from 0 to 1; got {share:g}.")
-    return found
+    for label, share in shares.items():
+        if not 0.0 <= as_numbers(share, kind).item() <= 1.0:
+            raise InputError(f"{kind} of {label!s} must be a share from 0 to 1; got {share!s}.")
+    return {k: float(share) for k, share in enumerate(values) if not np.isnan(share)}
 
 
 def make_constraints(tree: Any, labels, costs: np.ndarray | None, weight: np.ndarray) -> tuple[Constraint, ...]:
@@ -128,9 +127,8 @@ def _refusal(tree: Any, refused: Infeasible) -> str:
         return f"{kind} meets the budget and all shares at once; loosen one of them, or allow a larger tree."
     if constraint.kind == "budget":
         return f"{kind} spends less than {_up(least):g} a person, but budget is {tree.budget:g}; raise it to that."
-    arm, shares = constraint.action, getattr(tree, constraint.kind)
-    name = tree.treatments_[arm]
-    asked = next(share for label, share in shares.items() if str(label) == str(name))
+    name = tree.treatments_[constraint.action]
+    asked = _shares(constraint.kind, getattr(tree, constraint.kind), tree.treatments_)[constraint.action]
     if constraint.kind == "max_share":
         return f"{kind} gives {name!s} to less than {_up(least):g} of the people, but max_share is {asked:g}; raise it."
     return f"{kind} gives {name!s} to more than {-_up(-least):g} of the people, but min_share is {asked:g}; lower it."

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from policytree.exceptions import InputError
 from policytree.solvers.fixed_point import exact_sum
 
 MOST_DECIMALS = 9
@@ -52,21 +53,26 @@ class Constraint:
 
     def keeps(self, actions: np.ndarray) -> bool:
         """Whether a rule that gives these actions (n,) keeps to the limit as it was given, exactly."""
-        return self.total(actions) <= self.limit or self.sign * self.mean(actions) <= self.asked[2]
+        total = self.total(actions)
+        if not self.limit < total <= self.loosest:
+            return total <= self.limit
+        costs, weight, limit = self.asked
+        pairs = zip(costs[np.arange(len(actions)), actions].tolist(), weight.tolist(), strict=True)
+        exact = sum((Fraction(c) * Fraction(w) for c, w in pairs), Fraction(0))
+        return float(exact / exact_sum(weight)) <= limit  # to the last digit of a float
 
     def total(self, actions: np.ndarray) -> int:
         """The sum for these actions (n,)."""
         return int(self.amounts[np.arange(len(actions)), actions].sum())
 
     def mean(self, actions: np.ndarray) -> float:
-        """What these actions (n,) come to a person, in the user's unit; where rounding matters, exactly."""
+        """What actions (n,) that keep to the limit come to a person, in the user's unit; never more than the limit."""
         total = self.total(actions)
-        if not self.limit < total <= self.loosest:
+        if self.loosest == self.limit:
             return self.in_units(total)
-        costs, weight, _ = self.asked
-        pairs = zip(costs[np.arange(len(actions)), actions].tolist(), weight.tolist(), strict=True)
-        exact = sum((Fraction(c) * Fraction(w) for c, w in pairs), Fraction(0))
-        return float(self.sign * exact / exact_sum(weight))
+        costs, weight, limit = self.asked
+        mean = math.fsum(costs[np.arange(len(actions)), actions] * weight) / math.fsum(weight)
+        return self.sign * (min(mean, limit) if total <= self.loosest else mean)
 
     def in_units(self, total: int) -> float:
         """A sum of amounts as what a user asks for: the mean spend, or the share of an action."""
@@ -101,8 +107,11 @@ def _whole(costs: np.ndarray, weight: np.ndarray, limit: float) -> tuple[np.ndar
             amounts = decimals[0] * weights[0][:, None]
             largest = _largest(limit, Fraction(repr(float(limit))), per_person)
             return amounts, largest, per_person, largest
-    products = costs * weight[:, None]
-    total = float(np.abs(products).max(axis=1).sum())
+    with np.errstate(over="ignore"):
+        products = costs * weight[:, None]
+        total = float(np.abs(products).max(axis=1).sum())
+    if not np.isfinite(total):
+        raise InputError("budget_costs are too large to be added up; give them, and budget, in a larger unit.")
     exponent = LARGEST_BITS - 1 - math.ceil(math.log2(total)) if total > 0 else 0
     scaled = np.ldexp(products, exponent)
     amounts = np.ceil(scaled + np.abs(scaled) * 2.0**-52).astype(np.int64)  # no less than the exact product
