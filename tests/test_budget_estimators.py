@@ -20,7 +20,9 @@ from policytree import (
     policy_spend,
     tree_path,
 )
+from policytree.estimators import constraints
 from policytree.evaluation import POLICY
+from policytree.solvers.budgets import Infeasible
 
 matplotlib.use("Agg")
 COSTS = {"drug": 100.0, "surgery": 300.0}
@@ -339,3 +341,13 @@ def test_a_path_without_proof_has_a_bound_that_holds():
         stopped = budget_path(PolicyTree(max_depth=2, time_limit=0), X, rewards, budget_costs=COSTS)
     for budget in proved.spend:
         assert stopped.bound_at(max(budget, stopped.spend[0])) >= proved.bound_at(budget)
+
+
+def test_an_interrupt_before_any_tree_keeps_to_the_limits_is_one_sentence(monkeypatch):
+    def interrupted(*args, **options):
+        raise Infeasible(None, None, Status.INTERRUPTED)
+
+    X, rewards = people(20)
+    monkeypatch.setattr(constraints, "solve_within", interrupted)
+    with pytest.raises(InputError, match="found before the interrupt; wait longer, or loosen a limit"):
+        PolicyTree(max_share={"none": 0.1}).fit(X, rewards)

@@ -117,6 +117,8 @@ def _refusal(tree: Any, refused: Infeasible) -> str:
     kind = "No tree" if tree.max_depth is None else f"No tree of depth {tree.max_depth}"
     if refused.status is Status.HEURISTIC:
         return f"{kind} that meets budget and shares was found by prices alone; loosen one, or lower max_depth."
+    if refused.status is Status.INTERRUPTED:
+        return f"{kind} that meets budget and shares was found before the interrupt; wait longer, or loosen a limit."
     if refused.status is not Status.INFEASIBLE:
         return (
             f"{kind} that meets budget and shares was found before the search ended by {refused.status.value}; raise "
