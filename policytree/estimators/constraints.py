@@ -129,6 +129,7 @@ def _refusal(tree: Any, refused: Infeasible) -> str:
         return f"{kind} meets the budget and all shares at once; loosen one of them, or allow a larger tree."
     if constraint.kind == "budget":
         return f"{kind} spends less than {_up(least):g} a person, but budget is {tree.budget:g}; raise it to that."
+    assert constraint.action is not None
     name = tree.treatments_[constraint.action]
     asked = _shares(constraint.kind, getattr(tree, constraint.kind), tree.treatments_)[constraint.action]
     if constraint.kind == "max_share":
