@@ -20,7 +20,9 @@ from policytree import (
     policy_spend,
     tree_path,
 )
+from policytree.estimators import constraints
 from policytree.evaluation import POLICY
+from policytree.solvers.budgets import Infeasible
 
 matplotlib.use("Agg")
 COSTS = {"drug": 100.0, "surgery": 300.0}
@@ -273,3 +275,79 @@ def test_intervals_of_spend_and_shares_cover_with_clusters():
 def test_parameters_survive_cloning():
     tree = clone(PolicyTree(budget=1.0, max_share={"a": 0.3}, min_share={"b": 0.1}))
     assert (tree.budget, tree.max_share, tree.min_share) == (1.0, {"a": 0.3}, {"b": 0.1})
+
+
+@pytest.mark.parametrize("price", [1e9, 1e15, 1e30])
+def test_prices_that_forbid_a_column_leave_all_digits_to_the_rewards(rng, price):
+    X, rewards = rng.integers(0, 5, (30, 3)).astype(float), rng.normal(size=(30, 2))
+    shares = {"max_share": {1: 0.3}, "min_share": {1: 0.1}}
+    dear = PolicyTree(feature_costs={2: price}, **shares).fit(X, rewards)
+    free = PolicyTree(split_features=[0, 1], **shares).fit(X, rewards)
+    assert dear.status_ is Status.OPTIMAL
+    assert dear.objective_value_ == pytest.approx(free.objective_value_, rel=1e-13)
+    assert dear.solution_.resolution < 1e-9
+    forced = PolicyTree(max_depth=1, feature_costs={0: price}, split_features=[0], **shares)
+    with pytest.raises(InputError, match="cannot be told apart"):
+        forced.fit(X, rewards)
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [{"max_share": {"drug": 1.0}}, {"min_share": {"drug": 1.0}}, {"budget": 100.0}, {"max_share": {"surgery": 0.0}}],
+)
+@pytest.mark.parametrize("equal", [False, True])
+def test_limits_that_a_rule_meets_to_the_last_digit_are_met_with_real_weights(rng, limits, equal):
+    X, rewards = people(9)
+    rewards["drug"] += 100.0  # for everybody, if that is allowed
+    weight = np.full(9, 1 / 3) if equal else rng.uniform(size=9)
+    costs = {"budget_costs": COSTS} if "budget" in limits else {}
+    fitted = PolicyTree(max_depth=1, **limits).fit(X, rewards, sample_weight=weight, **costs)
+    assert (fitted.predict(X) == "drug").all()
+    assert fitted.status_ is Status.OPTIMAL
+
+
+def test_half_of_equal_real_weights_is_half(rng):
+    X, rewards = pd.DataFrame({"age": np.arange(10.0)}), pd.DataFrame({"no": np.zeros(10), "yes": np.ones(10)})
+    fitted = PolicyTree(max_depth=1, max_share={"yes": 0.5}).fit(X, rewards, sample_weight=np.full(10, 1 / 7))
+    assert fitted.objective_value_ == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(("labels", "named"), [([0, 1], 1.0), ([False, True], 1), (["0", "1"], "1")])
+def test_shares_hold_however_a_label_is_written(rng, labels, named):
+    X, rewards = pd.DataFrame({"age": np.arange(10.0)}), pd.DataFrame(np.eye(2)[[1] * 10], columns=labels)
+    fitted = PolicyTree(max_depth=1, max_share={named: 0.5}).fit(X, rewards)
+    assert fitted.shares_[labels[1]] == 0.5
+
+
+@pytest.mark.parametrize("depth", [1, 4])
+def test_the_least_spend_is_named_also_where_questions_have_prices(depth):
+    X, rewards = people(20)
+    tree = PolicyTree(max_depth=depth, budget=1.9, feature_costs={"age": 0.1})
+    with pytest.raises(InputError, match=r"spends less than 2 a person, but budget is 1\.9; raise it"):
+        tree.fit(X, rewards, budget_costs={"none": 2.0, "drug": 3.0, "surgery": 4.0})
+
+
+def test_costs_that_cannot_be_added_up_are_refused():
+    X, rewards = people(20)
+    for budget, costs, words in [(1.0, {"drug": 1.7e308}, "larger unit"), (10**400, COSTS, "finite number")]:
+        with pytest.raises(InputError, match=words):
+            PolicyTree(budget=budget).fit(X, rewards, budget_costs=costs)
+
+
+def test_a_path_without_proof_has_a_bound_that_holds():
+    X, rewards = people()
+    proved = budget_path(PolicyTree(max_depth=2), X, rewards, budget_costs=COSTS)
+    with pytest.warns(SearchWarning, match="without a proof"):
+        stopped = budget_path(PolicyTree(max_depth=2, time_limit=0), X, rewards, budget_costs=COSTS)
+    for budget in proved.spend:
+        assert stopped.bound_at(max(budget, stopped.spend[0])) >= proved.bound_at(budget)
+
+
+def test_an_interrupt_before_any_tree_keeps_to_the_limits_is_one_sentence(monkeypatch):
+    def interrupted(*args, **options):
+        raise Infeasible(None, None, Status.INTERRUPTED)
+
+    X, rewards = people(20)
+    monkeypatch.setattr(constraints, "solve_within", interrupted)
+    with pytest.raises(InputError, match="found before the interrupt; wait longer, or loosen a limit"):
+        PolicyTree(max_share={"none": 0.1}).fit(X, rewards)

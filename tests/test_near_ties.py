@@ -348,8 +348,10 @@ def test_a_time_limit_leaves_a_lower_bound(rng):
         ({"epsilon": -0.1}, "epsilon must be a finite number >= 0"),
         ({"epsilon": "a"}, "epsilon must be a finite number >= 0"),
         ({"slack": np.inf}, "slack must be a finite number >= 0"),
+        ({"slack": 1e308}, r"slack must be a finite number >= 0 \(at most 1e\+100\)"),
         ({"slack": 0.1, "epsilon": 0.1}, "give one of them"),
         ({"most": 0}, "most must be"),
+        ({"most": 10**30}, "most must be at most 10,000,000"),
         ({"max_depth": 4}, "depth 0 to 3, and max_depth is 4"),
         ({"max_depth": 1.5}, "max_depth must be an integer"),
         ({"without": "weight"}, "without names the column 'weight'"),
@@ -379,3 +381,17 @@ def test_estimators_that_cannot_be_asked(labels, trial):
     ties = near_ties(fitted, *trial)
     with pytest.raises(InputError, match="names 'd', which X does not have"):
         ties.avoiding(["a", "d"])
+
+
+@pytest.mark.parametrize("price", [1e9, 1e15, 1e30])
+def test_prices_that_forbid_a_column_leave_all_digits_to_the_losses(rng, price):
+    X, rewards = rng.integers(0, 5, (30, 3)).astype(float), rng.normal(size=(30, 2))
+    dear = near_ties(PolicyTree(max_depth=2, feature_costs={2: price}), X, rewards, slack=0.05)
+    free = near_ties(PolicyTree(max_depth=2, split_features=[0, 1]), X, rewards, slack=0.05)
+    assert (dear.n_trees, dear.objective) == (free.n_trees, pytest.approx(free.objective, rel=1e-13))
+
+
+def test_prices_that_drown_the_losses_are_refused(rng):
+    X, rewards = rng.normal(size=(30, 2)), rng.normal(size=(30, 2))
+    with pytest.raises(InputError, match=r"cannot be told apart; lower them, or forbid by max_leaf_nodes"):
+        near_ties(PolicyTree(max_depth=1, regularization=1e16), X, rewards, slack=0.05)

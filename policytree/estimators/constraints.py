@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from policytree.checks import is_real
+from policytree.checks import as_numbers, is_real
+from policytree.estimators.search import Job
 from policytree.exceptions import InputError, SearchWarning
 from policytree.solvers.budgets import Budgeted, Infeasible, solve_within
-from policytree.solvers.constraints import Constraint, budget_constraint, share_constraint
-from policytree.types import Problem, SearchLimits, Status
+from policytree.solvers.clock import now
+from policytree.solvers.constraints import Constraint, budget_constraint, share_constraint, with_limit
+from policytree.types import SearchLimits, Status
 from policytree.weighting.by_label import by_label
 from policytree.weighting.costs import treatment_costs
 
@@ -47,7 +51,7 @@ def spending_costs(budget, budget_costs, n: int, labels) -> np.ndarray | None:
         if budget_costs is not None:
             raise InputError("budget_costs are given, but no budget; set budget, the largest spend a person.")
         return None
-    if not is_real(budget) or isinstance(budget, bool) or not np.isfinite(budget):
+    if not is_real(budget) or isinstance(budget, bool) or not abs(budget) <= sys.float_info.max:
         raise InputError(f"budget must be a finite number, the largest spend a person, or None; got {budget!r}.")
     if budget_costs is None:
         raise InputError("A budget needs the treatments' costs; pass budget_costs to fit, such as {'drug': 120.0}.")
@@ -64,12 +68,10 @@ def _shares(kind: str, shares, labels) -> dict[int, float]:
     if not isinstance(shares, Mapping):
         raise InputError(f"{kind} must be a mapping from treatment to share, such as {{'drug': 0.3}}; got {shares!r}.")
     values = by_label(shares, 1, labels, argument=kind, what="share", missing=np.nan)[0]
-    given = {str(label) for label in shares}
-    found = {k: float(values[k]) for k, label in enumerate(labels) if str(label) in given}
-    for k, share in found.items():
-        if not 0.0 <= share <= 1.0:
-            raise InputError(f"{kind} of {labels[k]!s} must be a share from 0 to 1; got {share:g}.")
-    return found
+    for label, share in shares.items():
+        if not 0.0 <= as_numbers(share, kind).item() <= 1.0:
+            raise InputError(f"{kind} of {label!s} must be a share from 0 to 1; got {share!s}.")
+    return {k: float(share) for k, share in enumerate(values) if not np.isnan(share)}
 
 
 def make_constraints(tree: Any, labels, costs: np.ndarray | None, weight: np.ndarray) -> tuple[Constraint, ...]:
@@ -81,10 +83,10 @@ def make_constraints(tree: Any, labels, costs: np.ndarray | None, weight: np.nda
     return tuple(out)
 
 
-def search_within(tree: Any, problem: Problem, constraints, limits: SearchLimits, solve) -> Budgeted:
+def search_within(tree: Any, job: Job, limits: SearchLimits, solve) -> Budgeted:
     """The best tree within the limits, or one sentence that says what cannot be met."""
     try:
-        found = solve_within(problem, constraints, limits, solve=solve)
+        found = _exactly_within(job, limits, solve)
     except Infeasible as refused:
         raise InputError(_refusal(tree, refused)) from None
     if found.solution.status is Status.HEURISTIC and found.solution.gap > WORTH_SAYING * abs(found.solution.objective):
@@ -97,10 +99,26 @@ def search_within(tree: Any, problem: Problem, constraints, limits: SearchLimits
     return found
 
 
+def _exactly_within(job: Job, limits: SearchLimits, solve) -> Budgeted:
+    """The best tree: of loosened limits if it keeps to the limits exactly, so that rounding keeps no tree out."""
+    start = now()
+    loose = [with_limit(c, c.loosest) for c in job.constraints]
+    found = solve_within(job.problem, loose, limits, solve=solve)
+    if not found.sums:
+        return found
+    actions = found.solution.tree.action[found.solution.tree.apply(job.X)]
+    if all(c.keeps(actions) for c in job.constraints):
+        return found
+    left = None if limits.time_limit is None else max(0.0, limits.time_limit - (now() - start))
+    return solve_within(job.problem, job.constraints, replace(limits, time_limit=left), solve=solve)
+
+
 def _refusal(tree: Any, refused: Infeasible) -> str:
     kind = "No tree" if tree.max_depth is None else f"No tree of depth {tree.max_depth}"
     if refused.status is Status.HEURISTIC:
         return f"{kind} that meets budget and shares was found by prices alone; loosen one, or lower max_depth."
+    if refused.status is Status.INTERRUPTED:
+        return f"{kind} that meets budget and shares was found before the interrupt; wait longer, or loosen a limit."
     if refused.status is not Status.INFEASIBLE:
         return (
             f"{kind} that meets budget and shares was found before the search ended by {refused.status.value}; raise "
@@ -111,9 +129,9 @@ def _refusal(tree: Any, refused: Infeasible) -> str:
         return f"{kind} meets the budget and all shares at once; loosen one of them, or allow a larger tree."
     if constraint.kind == "budget":
         return f"{kind} spends less than {_up(least):g} a person, but budget is {tree.budget:g}; raise it to that."
-    arm, shares = constraint.action, getattr(tree, constraint.kind)
-    name = tree.treatments_[arm]
-    asked = next(share for label, share in shares.items() if str(label) == str(name))
+    assert constraint.action is not None
+    name = tree.treatments_[constraint.action]
+    asked = _shares(constraint.kind, getattr(tree, constraint.kind), tree.treatments_)[constraint.action]
     if constraint.kind == "max_share":
         return f"{kind} gives {name!s} to less than {_up(least):g} of the people, but max_share is {asked:g}; raise it."
     return f"{kind} gives {name!s} to more than {-_up(-least):g} of the people, but min_share is {asked:g}; lower it."
@@ -138,7 +156,7 @@ def spend_and_shares(
 
     ``treatments`` (K,) are the labels, ``actions`` (n,) what the rows get by position.
     """
-    spend = [total for c, total in zip(constraints, found.sums, strict=True) if c.kind == "budget"]
+    spend = [c.mean(actions) for c in constraints if c.kind == "budget"]
     total = float(weight.sum())
     shares = {label: float(weight[actions == k].sum()) / total for k, label in enumerate(treatments.tolist())}
     prices: dict[str, Any] = {}
@@ -146,5 +164,7 @@ def spend_and_shares(
         if constraint.action is None:
             prices[constraint.kind] = price / total
         else:
-            prices.setdefault(constraint.kind, {})[treatments.tolist()[constraint.action]] = price / total
+            label = treatments.tolist()[constraint.action]
+            prices.setdefault(constraint.kind, {})[label] = price / total
+            shares[label] = constraint.mean(actions)
     return spend[0] if spend else None, shares, prices

@@ -163,7 +163,7 @@ class PolicyTree(TreeEstimator):
             delattr(self, name)  # of an earlier fit
         if not job.constraints:
             return super()._search(job, solve, report, limits)
-        found = search_within(self, job.problem, job.constraints, limits, solve)
+        found = search_within(self, job, limits, solve)
         self._keep_spend(job, found)
         return found.solution
 

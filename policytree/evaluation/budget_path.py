@@ -67,7 +67,8 @@ class BudgetPath:
     def bound_at(self, budget: float) -> float:
         """No tree that spends at most this a person has a better ``objective_value_`` than this (on these rows).
 
-        The line between two corners, which lots between their trees reach.
+        The line between two corners, which lots between their trees reach. If searches ended without a proof, only what
+        no tree at all can reach is known.
 
         Raises
         ------
@@ -78,6 +79,8 @@ class BudgetPath:
             raise InputError(f"budget must be a finite number; got {budget!r}.")
         if budget < self.spend[0]:
             raise InputError(f"budget is {budget:g} a person, but the cheapest tree spends {self.spend[0]:g}.")
+        if not self.proved:
+            return self.estimators[0].objective_bound_
         return float(np.interp(budget, self.spend, self._objectives))
 
     def to_frame(self) -> pd.DataFrame:

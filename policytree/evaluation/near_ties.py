@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -30,6 +29,8 @@ from policytree.types import Problem, SearchLimits, Status
 
 EPSILON = 0.02
 MOST = 10_000
+MOST_LISTED = 10_000_000  # half a gigabyte
+LARGEST = 1e100  # of epsilon and slack
 TOLERANCE = 1e-9  # between two objectives that ought to be the same, relative to what they are made of
 
 
@@ -155,11 +156,13 @@ def near_ties(
 def _check(epsilon, slack, most, limits: SearchLimits, max_depth) -> None:
     """Refuse arguments that cannot be used."""
     for name, value in (("epsilon", epsilon), ("slack", slack)):
-        if value is not None and not (is_real(value) and math.isfinite(value) and value >= 0):
-            raise InputError(f"{name} must be a finite number >= 0 or None; got {value!r}.")
+        if value is not None and not (is_real(value) and 0 <= value <= LARGEST):
+            raise InputError(f"{name} must be a finite number >= 0 (at most {LARGEST:g}) or None; got {value!r}.")
     if epsilon is not None and slack is not None:
         raise InputError("epsilon and slack both say how near a tie is; give one of them.")
     check_count(most, "most", 1)
+    if most > MOST_LISTED:
+        raise InputError(f"most must be at most {MOST_LISTED:,}; got {most}. All near-ties are counted in any case.")
     check_number("time_limit", limits.time_limit, 0, none=True)
     check_number("memory_limit", limits.memory_limit, 0, none=True)
     check_number("max_depth", max_depth, 0, integer=True, none=True)

@@ -26,6 +26,7 @@ from policytree.solvers.compilation import load_kernels, pareto_kernels
 from policytree.solvers.constraints import Constraint
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.dual import Dual, Stopped
+from policytree.solvers.fixed_point import useful_costs
 from policytree.solvers.labelling import best_labels
 from policytree.solvers.node import Splits
 from policytree.solvers.paid_once import refuse_paid_once
@@ -98,7 +99,18 @@ def solve_within(
         reach, the solution's status is INFEASIBLE, as without constraints.
     """
     refuse_paid_once(problem, "budgets and shares")
-    return _Search(problem, constraints, limits or SearchLimits(), solve).run()
+    limits, start = limits or SearchLimits(), now()
+    if problem.feature_costs is not None:
+        # Prices that are meant to forbid a question would leave no digits to the losses. Cut down, they bound all trees
+        # from below, and a tree that does not pay them is as good as it seems.
+        costs = useful_costs(problem.losses, problem.feature_costs, problem.weights)
+        found = _Search(replace(problem, feature_costs=costs), constraints, limits, solve).run()
+        cut = np.flatnonzero(costs < problem.feature_costs)
+        if not np.isin(cut, found.solution.tree.used_features).any():
+            return found
+        left = None if limits.time_limit is None else max(0.0, limits.time_limit - (now() - start))
+        limits = replace(limits, time_limit=left)
+    return _Search(problem, constraints, limits, solve).run()
 
 
 class _Search:

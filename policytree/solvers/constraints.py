@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
+
+from policytree.exceptions import InputError
+from policytree.solvers.fixed_point import exact_sum
 
 MOST_DECIMALS = 9
 LARGEST_BITS = 48  # sums stay below 2**48: exact in float64, with room for sums of both signs
@@ -18,6 +21,7 @@ class Constraint:
 
     Numbers with a few decimals are whole in a unit of their last decimal: a tenth is a tenth, and three of them are
     0.3. Others are rounded up, and the limit is rounded down: a tree that meets the constraint here meets it exactly.
+    A tree that meets it exactly has at most ``loosest`` here; :meth:`keeps` tells which of those between do.
 
     Attributes
     ----------
@@ -28,6 +32,10 @@ class Constraint:
     limit : int
     per_person : Fraction
         A sum times this is per person, in the user's unit.
+    loosest : int
+        See above; ``limit`` itself if nothing was rounded.
+    asked : tuple
+        Costs (n, K), weights (n,) and the limit as they were given; negative for "min_share".
     """
 
     kind: str
@@ -35,15 +43,45 @@ class Constraint:
     amounts: np.ndarray
     limit: int
     per_person: Fraction
+    loosest: int
+    asked: tuple[np.ndarray, np.ndarray, float] = field(repr=False)
+
+    @property
+    def sign(self) -> int:
+        """Of amounts: at least so much is at most the negative."""
+        return -1 if self.kind == "min_share" else 1
+
+    def keeps(self, actions: np.ndarray) -> bool:
+        """Whether a rule that gives these actions (n,) keeps to the limit as it was given, exactly."""
+        total = self.total(actions)
+        if not self.limit < total <= self.loosest:
+            return total <= self.limit
+        costs, weight, limit = self.asked
+        pairs = zip(costs[np.arange(len(actions)), actions].tolist(), weight.tolist(), strict=True)
+        exact = sum((Fraction(c) * Fraction(w) for c, w in pairs), Fraction(0))
+        return float(exact / exact_sum(weight)) <= limit  # to the last digit of a float
+
+    def total(self, actions: np.ndarray) -> int:
+        """The sum for these actions (n,)."""
+        return int(self.amounts[np.arange(len(actions)), actions].sum())
+
+    def mean(self, actions: np.ndarray) -> float:
+        """What actions (n,) that keep to the limit come to a person, in the user's unit; never more than the limit."""
+        total = self.total(actions)
+        if self.loosest == self.limit:
+            return self.in_units(total)
+        costs, weight, limit = self.asked
+        mean = math.fsum(costs[np.arange(len(actions)), actions] * weight) / math.fsum(weight)
+        return self.sign * (min(mean, limit) if total <= self.loosest else mean)
 
     def in_units(self, total: int) -> float:
         """A sum of amounts as what a user asks for: the mean spend, or the share of an action."""
-        return float((-1 if self.kind == "min_share" else 1) * total * self.per_person)
+        return float(self.sign * total * self.per_person)
 
 
 def budget_constraint(costs: np.ndarray, weight: np.ndarray, budget: float) -> Constraint:
     """At most ``budget`` per person (unit of weight) is spent; ``costs`` (n, K) of every person and action."""
-    return Constraint("budget", None, *_whole(costs, weight, budget))
+    return Constraint("budget", None, *_whole(costs, weight, budget), (costs, weight, float(budget)))
 
 
 def share_constraint(kind: str, action: int, n_actions: int, weight: np.ndarray, share: float) -> Constraint:
@@ -51,32 +89,37 @@ def share_constraint(kind: str, action: int, n_actions: int, weight: np.ndarray,
     sign = -1.0 if kind == "min_share" else 1.0
     one = np.zeros((len(weight), n_actions))
     one[:, action] = sign
-    return Constraint(kind, action, *_whole(one, weight, sign * share))
+    return Constraint(kind, action, *_whole(one, weight, sign * share), (one, weight, sign * float(share)))
 
 
 def with_limit(constraint: Constraint, limit: int) -> Constraint:
     """The same with another limit."""
-    return Constraint(constraint.kind, constraint.action, constraint.amounts, limit, constraint.per_person)
+    return replace(constraint, limit=limit)
 
 
-def _whole(costs: np.ndarray, weight: np.ndarray, limit: float) -> tuple[np.ndarray, int, Fraction]:
-    """Whole amounts, the limit of their sum, and what one of them is per person."""
+def _whole(costs: np.ndarray, weight: np.ndarray, limit: float) -> tuple[np.ndarray, int, Fraction, int]:
+    """Whole amounts, the limit of their sum, what one of them is per person, and the loosest limit."""
     decimals, weights = _decimals(costs), _decimals(weight)
     if decimals is not None and weights is not None:
         most = np.abs(decimals[0]).max(axis=1).astype(np.float64) @ weights[0].astype(np.float64)
         if most < 2.0**LARGEST_BITS:
             per_person = Fraction(1, 10 ** decimals[1] * int(weights[0].sum()))
             amounts = decimals[0] * weights[0][:, None]
-            return amounts, _largest(limit, Fraction(repr(float(limit))), per_person), per_person
-    products = costs * weight[:, None]
-    total = float(np.abs(products).max(axis=1).sum())
+            largest = _largest(limit, Fraction(repr(float(limit))), per_person)
+            return amounts, largest, per_person, largest
+    with np.errstate(over="ignore"):
+        products = costs * weight[:, None]
+        total = float(np.abs(products).max(axis=1).sum())
+    if not np.isfinite(total):
+        raise InputError("budget_costs are too large to be added up; give them, and budget, in a larger unit.")
     exponent = LARGEST_BITS - 1 - math.ceil(math.log2(total)) if total > 0 else 0
     scaled = np.ldexp(products, exponent)
     amounts = np.ceil(scaled + np.abs(scaled) * 2.0**-52).astype(np.int64)  # no less than the exact product
     people = math.fsum(weight)  # right to half a unit in the last place
     people = math.nextafter(people, 0.0 if limit >= 0 else math.inf)
     per_person = Fraction(1) / (Fraction(2) ** exponent * Fraction(people))
-    return amounts, _largest(limit, Fraction(float(limit)), per_person), per_person
+    largest = _largest(limit, Fraction(float(limit)), per_person)
+    return amounts, largest, per_person, largest + len(weight) + 8  # one for every row, and for sums and products
 
 
 def _largest(limit: float, exact: Fraction, per_person: Fraction) -> int:

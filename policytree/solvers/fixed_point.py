@@ -11,6 +11,7 @@ from policytree.exceptions import InputError
 
 HEADROOM_BITS = 56  # every sum of losses stays below 2**56; "forbidden" is 2**60
 MOST_PRICED = 20  # splits on a path whose price at most enters a bound
+COARSEST = 1e-6  # resolution that is still good enough, relative to what losses may differ by
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,8 @@ def to_fixed_point(
     Raises
     ------
     InputError
-        If losses or penalty are not finite, or so large that their sum overflows.
+        If losses or penalty are not finite, or so large that their sum overflows. With ``all_trees``, if prices are so
+        much larger than losses that these would be rounded away.
     """
     if not np.isfinite(losses).all():
         raise InputError("losses must be finite; replace or drop rows with missing or infinite losses.")
@@ -82,7 +84,23 @@ def to_fixed_point(
         groups, charges, more = _charges(costs, weights, exponent)
         error += 2.0 * min(most_leaves - 1, MOST_PRICED) * more
     resolution = float(np.ldexp(error, -exponent)) if error else 0.0
+    if all_trees:
+        _refuse_coarse(resolution, total)
     return FixedPoint(planes, scaled_penalty, exponent, resolution, groups, charges)
+
+
+def _refuse_coarse(resolution: float, total: float) -> None:
+    """Refuse prices that leave too few digits to losses that differ by ``total``."""
+    if resolution > COARSEST * total > 0:
+        raise InputError(
+            "regularization or feature_costs are so much larger than rewards or losses that trees cannot be told "
+            "apart; lower them, or forbid by max_leaf_nodes or split_features."
+        )
+
+
+def useful_costs(losses: np.ndarray, costs: np.ndarray, weights) -> np.ndarray:
+    """Costs of features, cut down to more than a split can ever save where they are larger."""
+    return np.minimum(costs, _useful_costs(losses[:, 1:] - losses[:, :1], costs, weights, False)[0])
 
 
 def _useful_costs(relative: np.ndarray, costs, weights, all_trees: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +13,7 @@ import numpy as np
 from policytree.features import CATEGORICAL
 from policytree.solvers.kernels.tied_sides import CATEGORY, IDLE, MISSING, MISSING_LEFT, OR_MISSING, PLAIN, Questions
 from policytree.solvers.node import Node
-from policytree.types import BinnedData
+from policytree.types import BinnedData, Problem
 
 
 class FirstCut(NamedTuple):
@@ -69,6 +73,26 @@ def middle_first(cuts: np.ndarray) -> list[int]:
             out.append(int(cuts[middle]))
             todo += [(first, middle), (middle + 1, end)]
     return out
+
+
+def affordable(problem: Problem, best: float, allowed: Callable[[Fraction, Fraction], Fraction]) -> Problem:
+    """The problem with prices of questions that no near-tie can pay cut down to just that.
+
+    Prices that are meant to forbid a question would leave no digits to the losses. ``best`` is the least objective;
+    ``allowed`` as in :func:`policytree.solvers.near_ties.find_near_ties`.
+    """
+    losses, costs = problem.losses, problem.feature_costs
+    if costs is None or len(losses) < 2:
+        return problem
+    least, span = float(losses.min(axis=1).sum()), float(np.ptp(losses, axis=1).sum())
+    leaf = float(losses.sum(axis=0).min()) + problem.leaf_penalty
+    slack = min(allowed(Fraction(best), Fraction(leaf)), Fraction(sys.float_info.max) / 16)
+    weights = np.ones(len(losses)) if problem.weights is None else problem.weights
+    two = float(np.partition(weights, 1)[:2].sum())  # the weight that asks a question at least
+    room = max(best - least, 0.0) + max(float(slack), 0.0) + span
+    if two <= 0 or room <= 0:
+        return problem
+    return replace(problem, feature_costs=np.minimum(costs, 2.0 * room / two))
 
 
 def questions_of(data: BinnedData, offset: np.ndarray) -> Questions:

@@ -19,7 +19,7 @@ from policytree.solvers.fixed_point import FixedPoint, exact_sum, to_fixed_point
 from policytree.solvers.kernels.layout import FEASIBLE
 from policytree.solvers.kernels.tied_sides import IDLE
 from policytree.solvers.kernels.tied_trees import BUDGET, CARRIED, COUNTED, KEPT, NOTHING, Goal, Ties, tied_trees
-from policytree.solvers.near_tie_cuts import FirstCut, SideBounds, middle_first, questions_of
+from policytree.solvers.near_tie_cuts import FirstCut, SideBounds, affordable, middle_first, questions_of
 from policytree.solvers.near_tie_lists import TreesByValue, Values, equal_leaves, shares_of_leaves
 from policytree.solvers.node import Node, Splits, new_control, prepare, refuse_memory, rows_of, two_splits
 from policytree.solvers.paid_once import refuse_paid_once
@@ -154,7 +154,7 @@ def find_near_ties(
             raise KeyboardInterrupt
         raise InputError(f"The search for the best tree ended by {best.status.value}, unproved; raise that limit.")
     refuse_memory(problem, limits)
-    search = _Search(problem, allowed, most, clock, progress)
+    search = _Search(affordable(problem, best.objective, allowed), allowed, most, clock, progress)
     search.start(preorder_splits(best.tree, problem.data))
     clock.watch(search.run)
     values, _, _ = search.kept()

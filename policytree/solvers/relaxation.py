@@ -168,7 +168,7 @@ class Relaxation:
         )  # fmt: skip
         solution = self.solve(relaxed, limits)
         least = math.floor(solution.lower_bound - solution.resolution)
-        return self.corner_of(solution), self.bound(priced, least) - self.rounding, solution
+        return self.corner_of(solution), self.bound(priced, least) - priced.on_loss * self.rounding, solution
 
     def bound(self, priced: Priced, least: int) -> Fraction:
         """What trees within the limits lose at least, from the least priced loss of any tree."""
