@@ -1,5 +1,6 @@
 """The public names, for type checkers, editors and ``policytree.lazy``."""
 
+from policytree.budget_display import BudgetPathDisplay as BudgetPathDisplay
 from policytree.calibration import calibration_table as calibration_table
 from policytree.calibration import outcome_calibration_table as outcome_calibration_table
 from policytree.calibration import outcome_fit_table as outcome_fit_table
@@ -21,6 +22,8 @@ from policytree.estimators.path import TreePath as TreePath
 from policytree.estimators.path import tree_path as tree_path
 from policytree.estimators.policy import PolicyTree as PolicyTree
 from policytree.evaluation.benchmark_covariates import nuisances_without as nuisances_without
+from policytree.evaluation.budget_path import BudgetPath as BudgetPath
+from policytree.evaluation.budget_path import budget_path as budget_path
 from policytree.evaluation.cost_curves import QiniCurve as QiniCurve
 from policytree.evaluation.cost_curves import qini_curve as qini_curve
 from policytree.evaluation.effect_regressions import best_linear_projection as best_linear_projection
@@ -38,6 +41,8 @@ from policytree.evaluation.sample_split import HeldOutRewards as HeldOutRewards
 from policytree.evaluation.sample_split import held_out_rewards as held_out_rewards
 from policytree.evaluation.sensitivity_marginal import marginal_sensitivity as marginal_sensitivity
 from policytree.evaluation.sensitivity_omitted import omitted_variable_bounds as omitted_variable_bounds
+from policytree.evaluation.spend import policy_shares as policy_shares
+from policytree.evaluation.spend import policy_spend as policy_spend
 from policytree.evaluation.stability import policy_agreement as policy_agreement
 from policytree.evaluation.stability import policy_stability as policy_stability
 from policytree.evaluation.values import policy_difference as policy_difference

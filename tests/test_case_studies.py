@@ -103,11 +103,12 @@ def test_parts_are_scripts_with_a_main(runner, capsys):
 
 
 @pytest.mark.slow
-def test_the_small_version_of_a_part_runs(tmp_path):
-    done = run_script("rand_hie", "--part", "fragility", "--quick", "--results", tmp_path, MPLBACKEND="Agg")
+@pytest.mark.parametrize(("part", "picture"), [("fragility", "stability"), ("budgets", "budget_path")])
+def test_the_small_version_of_a_part_runs(tmp_path, part, picture):
+    done = run_script("rand_hie", "--part", part, "--quick", "--results", tmp_path, MPLBACKEND="Agg")
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr and "Warning" not in done.stderr
-    assert {"fragility.txt", "stability.png"} <= {path.name for path in tmp_path.iterdir()}
+    assert {f"{part}.txt", f"{picture}.png"} <= {path.name for path in tmp_path.iterdir()}
 
 
 @pytest.mark.slow

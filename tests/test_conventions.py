@@ -36,7 +36,7 @@ ORDER = [
     ("calibration", "diagnostics", "study_check"),
     ("plotting",),
     ("diagnostic_displays", "curve_displays"),
-    ("near_ties_display", "sensitivity_displays", "stability_display"),
+    ("near_ties_display", "sensitivity_displays", "stability_display", "budget_display"),
     ("report",),
     ("cli",),
     ("__main__",),

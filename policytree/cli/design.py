@@ -99,6 +99,26 @@ def design(
     root_feature: Annotated[
         str | None, _option("What the first question must be about: a,b,c.", _TREE, metavar="COLUMNS")
     ] = None,
+    budget: Annotated[
+        float | None,
+        _option("Most that may be spent a row, by --budget-cost; the tree keeps to it.", _TREE, metavar="X"),
+    ] = None,
+    budget_cost: Annotated[
+        list[str] | None,
+        _option(
+            "What a treatment costs, in the budget's unit: a number or a column; once for each that is not free.",
+            _TREE,
+            metavar="LABEL=X",
+        ),
+    ] = None,
+    max_share: Annotated[
+        list[str] | None,
+        _option("Largest share of the rows that a treatment may get; once for each.", _TREE, metavar="LABEL=P"),
+    ] = None,
+    min_share: Annotated[
+        list[str] | None,
+        _option("Smallest share of the rows that a treatment must get; once for each.", _TREE, metavar="LABEL=P"),
+    ] = None,
     time_limit: Annotated[
         float | None,
         _option("Seconds for each search; the best tree by then is kept.", _TREE, min=0.0, metavar="S"),
@@ -163,6 +183,10 @@ def design(
         "max_leaf_nodes": max_leaf_nodes,
         "feature_costs": feature_cost,
         "root_feature": root_feature,
+        "budget": budget,
+        "budget_costs": budget_cost,
+        "max_share": max_share,
+        "min_share": min_share,
         "time_limit": time_limit,
         "n_jobs": jobs,
     }

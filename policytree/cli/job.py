@@ -103,8 +103,9 @@ def _refuse_small_arms(job: Job, study: Study) -> None:
 
 
 def _compute(job: Job, study: Study, interrupts: _Interrupts) -> Result:
-    estimator = DRPolicyTree(direction=study.direction, cv=job.cv, random_state=job.seed, verbose=1, **job.tree)
-    data, honest = study.fit_arguments(), None
+    tree = {name: value for name, value in job.tree.items() if name != "budget_costs"}
+    estimator = DRPolicyTree(direction=study.direction, cv=job.cv, random_state=job.seed, verbose=1, **tree)
+    data, honest = study.fit_arguments(job.tree["budget_costs"]), None
     rows = "all rows" if job.honest is None else f"about {1 - job.honest:.0%} of the rows"
     with stage_progress() as display, _collected_warnings() as heard:
         with display.stage(f"Outcome models, rewards and tree on {rows}"):

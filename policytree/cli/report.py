@@ -196,15 +196,29 @@ def certificate(result: Result) -> dict[str, str]:
     }
     if estimator.feature_costs:
         facts["questions"] = f"cost {number(estimator.expected_cost_)} a row on average; held-out values leave it out"
+    facts |= _limits(estimator)
     facts["search"] = f"{estimator.solution_.seconds:.2g} s"
     if estimator.solution_.compile_seconds:
         facts["compiling"] = f"{estimator.solution_.compile_seconds:.2g} s, once on this machine, before the search"
     return facts
 
 
+def _limits(estimator) -> dict[str, str]:
+    """What the tree spends, and whom it gives what, where that was limited."""
+    said: dict[str, str] = {}
+    if estimator.budget is not None:
+        said["spend"] = f"{number(estimator.spend_)} a row, within {number(estimator.budget)} (these rows; others may "
+        said["spend"] += "differ)"
+    if estimator.max_share or estimator.min_share:
+        said["shares"] = ", ".join(f"{arm} {share:.1%}" for arm, share in estimator.shares_.items())
+    return said
+
+
 def _allowed(estimator) -> str:
     """The trees that were searched, in words."""
     words = f"of depth {estimator.max_depth} or less"
+    if estimator.budget is not None or estimator.max_share or estimator.min_share:
+        words += " within the limits"
     if estimator.max_leaf_nodes is not None:
         words += f" and at most {estimator.max_leaf_nodes} leaves"
     if estimator.root_feature:

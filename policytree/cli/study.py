@@ -78,10 +78,14 @@ class Study:
         """What the tree may split on, (n, p)."""
         return self.frame[list(self.covariates)]
 
-    def fit_arguments(self) -> dict:
-        """Arguments of ``fit(Y, T, *, X, W, propensity, sample_weight, groups, strata)``."""
+    def fit_arguments(self, budget_costs: dict[str, float | str] | None = None) -> dict:
+        """Arguments of ``fit(Y, T, *, X, W, propensity, sample_weight, groups, strata)``, and costs if there are any.
+
+        What a treatment costs is a number or the name of a column.
+        """
         frame = self.frame
-        return {
+        costs = {k: frame[cost] if isinstance(cost, str) else cost for k, cost in (budget_costs or {}).items()}
+        return ({"budget_costs": costs} if costs else {}) | {
             "Y": frame[self.outcome],
             "T": frame[self.treatment],
             "X": self.X,
@@ -133,12 +137,12 @@ def study_from_dataset(name: str, data_dir: str | None, roles: Roles) -> Study:
 
 
 def tree_options(options: dict, study: Study) -> dict:
-    """The tree's options as its estimator takes them: what names covariates is read and checked.
+    """The tree's options as its estimator takes them: what names covariates and treatments is read and checked.
 
     Raises
     ------
     InputError
-        If a name is no covariate, or a cost no number >= 0.
+        If a name is no covariate, a cost no number >= 0, or a share or what a treatment costs no number.
     """
     costs: dict[str, float] = {}
     for text in options["feature_costs"] or ():
@@ -154,7 +158,26 @@ def tree_options(options: dict, study: Study) -> dict:
             )
         costs[name] = cost
     roots = column_names(options["root_feature"], "--root-feature", study.X)
-    return {**options, "feature_costs": costs or None, "root_feature": roots or None}
+    limits = {kind: _by_treatment(options[kind], kind) or None for kind in ("max_share", "min_share")}
+    spending = _by_treatment(options["budget_costs"], "budget_cost", study.frame) or None
+    named = {"feature_costs": costs or None, "root_feature": roots or None, "budget_costs": spending}
+    return {**options, **named, **limits}
+
+
+def _by_treatment(texts: list[str] | None, argument: str, frame: pd.DataFrame | None = None) -> dict[str, float | str]:
+    """What LABEL=X options say: a number, or with a frame the name of one of its columns."""
+    option, found = f"--{argument.replace('_', '-')}", dict[str, float | str]()
+    for text in texts or ():
+        name, _, value = (piece.strip() for piece in text.rpartition("="))
+        number: float | str | None = _number(value)
+        if number is None and frame is not None and value in frame.columns:
+            number = value
+        if not name or number is None or name in found:
+            wrong = f"names {name!r} twice" if name in found else f"{text!r} cannot be read"
+            columns = " or a column" if frame is not None else ""
+            raise InputError(f"{option} {wrong}; give a treatment and a number{columns}, as in drug=0.3.")
+        found[name] = number
+    return found
 
 
 def _joined(names: tuple[str, ...]) -> str | None:

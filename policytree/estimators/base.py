@@ -111,10 +111,13 @@ class TreeEstimator(SearchArguments):
             from policytree.progress import search_progress
 
             with search_progress(scale=self._sign() / job.total_weight) as progress:
-                solution = search(job.problem, solve, self.guesses_, report, replace(limits, progress=progress))
+                solution = self._search(job, solve, report, replace(limits, progress=progress))
         else:
-            solution = search(job.problem, solve, self.guesses_, report, limits)
+            solution = self._search(job, solve, report, limits)
         return self._keep(job, solution)
+
+    def _search(self, job: Job, solve, report: dict, limits: SearchLimits) -> Solution:
+        return search(job.problem, solve, self.guesses_, report, limits)
 
     def _keep(self, job: Job, solution: Solution, *, warn: bool = True):
         """Store what a search found."""

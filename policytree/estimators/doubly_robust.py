@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -10,7 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from policytree.annotations import Column, PerTreatment, Table
 from policytree.binning import FeatureEncoder
+from policytree.checks import as_series, sorted_labels
 from policytree.estimators.arguments import SearchArguments, inherits_documentation
+from policytree.estimators.constraints import check_constraints
 from policytree.estimators.policy import PolicyTree
 from policytree.weighting import RewardEstimator
 
@@ -32,6 +35,8 @@ class DRPolicyTree(SearchArguments):
         Folds of cross-fitting.
     max_depth, regularization, min_samples_leaf, min_samples_per_treatment, direction
         As for :class:`PolicyTree`.
+    budget, max_share, min_share
+        As for :class:`PolicyTree`.
     split_features : list of column names or positions, optional
         As for :class:`PolicyTree`. The nuisance models see every column of ``X``.
     random_state : int, RandomState or None
@@ -43,7 +48,7 @@ class DRPolicyTree(SearchArguments):
     rewards_ : DataFrame of shape (n, K)
     policy_tree_ : PolicyTree
         Its fitted attributes are attributes of this estimator too, those below among them.
-    treatments_, objective_value_, node_values_
+    treatments_, objective_value_, node_values_, spend_, shares_, multipliers_
         As for :class:`PolicyTree`.
 
     Notes
@@ -63,6 +68,9 @@ class DRPolicyTree(SearchArguments):
     min_samples_leaf: int = 1
     min_samples_per_treatment: int = 0
     direction: str = "maximize"
+    budget: float | None = None
+    max_share: Mapping[Any, float] | None = None
+    min_share: Mapping[Any, float] | None = None
 
     def fit(
         self,
@@ -76,6 +84,7 @@ class DRPolicyTree(SearchArguments):
         groups: Column | None = None,
         strata: Column | Table | None = None,
         sample_treatment_costs: PerTreatment | None = None,
+        budget_costs: PerTreatment | None = None,
     ) -> Self:
         """Estimate rewards and find the tree.
 
@@ -96,7 +105,7 @@ class DRPolicyTree(SearchArguments):
             Clusters; never split between folds.
         strata : array-like of shape (n,) or table, optional
             Blocks within which treatment was assigned; folds are balanced over them (:meth:`RewardEstimator.fit`).
-        sample_treatment_costs : optional
+        sample_treatment_costs, budget_costs : optional
             As for :meth:`PolicyTree.fit`.
 
         Returns
@@ -112,6 +121,8 @@ class DRPolicyTree(SearchArguments):
         tree = PolicyTree(**{name: getattr(self, name) for name in PolicyTree().get_params()})
         tree._check_arguments()  # before minutes of nuisance fits
         tree._column_arguments(FeatureEncoder.fit(X).features)
+        arms = as_series(T, "T")
+        check_constraints(tree, sorted_labels(arms.dropna().to_numpy()), len(arms), budget_costs)
         rewards = RewardEstimator(
             self.model_regression,
             self.model_propensity,
@@ -123,7 +134,7 @@ class DRPolicyTree(SearchArguments):
             Y, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups, strata=strata
         )
         self.reward_estimator_ = rewards
-        self.policy_tree_ = tree.fit(X, self.rewards_, T, sample_weight, sample_treatment_costs)
+        self.policy_tree_ = tree.fit(X, self.rewards_, T, sample_weight, sample_treatment_costs, budget_costs)
         return self
 
     def __getattr__(self, name):

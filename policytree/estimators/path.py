@@ -107,6 +107,8 @@ def tree_path(
     check_number("min_regularization", min_regularization, 0)
     first = clone(estimator)
     job = first._prepare(X, y, **fit_params)
+    if job.constraints:
+        raise InputError("tree_path takes no budget and no shares; for the path of budgets use budget_path.")
     first.guesses_, report = make_guesses(job, first.guesses, first.random_state)
     solver = chosen_solver(first.solver, first.solver_options, first.random_state)
     solve = partial(_solve, solver=solver, guesses=first.guesses_, report=report)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Self
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -11,9 +12,18 @@ from policytree.annotations import Column, PerTreatment, Table
 from policytree.checks import treatment_codes, weights
 from policytree.estimators.arguments import inherits_documentation
 from policytree.estimators.base import TreeEstimator
+from policytree.estimators.constraints import (
+    check_constraints,
+    make_constraints,
+    search_within,
+    spend_and_shares,
+    spending_costs,
+)
 from policytree.estimators.inputs import check_number, reward_matrix, weigh
 from policytree.estimators.search import Job
 from policytree.exceptions import InputError
+from policytree.solvers.budgets import Budgeted
+from policytree.types import SearchLimits, Solution
 from policytree.weighting.costs import treatment_costs
 
 
@@ -35,6 +45,12 @@ class PolicyTree(TreeEstimator):
         Smallest number of rows of every arm in a leaf; needs ``T`` at fit.
     direction : {"maximize", "minimize"}, default "maximize"
         Whether larger rewards are better, or smaller ones (rewards are then costs or bad outcomes).
+    budget : float, optional
+        The most that may be spent a person (unit of ``sample_weight``), on average over the rows of ``fit``, by its
+        ``budget_costs``. The tree is the best of those that keep to it. It never spends more on these rows; on other
+        people it may, see :func:`policytree.policy_spend`.
+    max_share, min_share : mapping of treatment to share, optional
+        The most, or least, of the people (of the weight) that may get a treatment, again on the rows of ``fit``.
 
     Attributes
     ----------
@@ -45,9 +61,20 @@ class PolicyTree(TreeEstimator):
         ``expected_cost_``.
     node_values_ : ndarray of shape (node_count, K)
         Mean training reward of every arm in every node.
+    spend_ : float or None
+        What the tree spends a person on the rows of ``fit``; None without a budget. With budget or shares only, as:
+    shares_ : dict
+        The share of these rows' weight that gets each arm.
+    multipliers_ : dict
+        What limits are worth: mean reward per unit of budget ("budget"), or per share ("max_share" and "min_share",
+        each by arm), at the price with the best bound. Zero if a limit does not bind.
 
     Notes
     -----
+    Within budgets and shares, ``objective_bound_`` comes from Lagrange multipliers, and the gap that these leave is
+    closed by a search of the trees in it, up to depth three (:mod:`policytree.solvers.budgets`). Deeper trees keep
+    their gap, and ``status_`` is HEURISTIC.
+
     Exact policy trees: Zhou, Athey and Wager, "Offline multi-action policy learning", Operations Research 2023;
     Sverdrup, Kanodia, Zhou, Athey and Wager, "policytree", JOSS 2020.
 
@@ -66,6 +93,9 @@ class PolicyTree(TreeEstimator):
     min_samples_leaf: int = 1
     min_samples_per_treatment: int = 0
     direction: str = "maximize"
+    budget: float | None = None
+    max_share: Mapping[Any, float] | None = None
+    min_share: Mapping[Any, float] | None = None
 
     def fit(
         self,
@@ -74,6 +104,7 @@ class PolicyTree(TreeEstimator):
         T: Column | None = None,
         sample_weight: Column | None = None,
         sample_treatment_costs: PerTreatment | None = None,
+        budget_costs: PerTreatment | None = None,
     ) -> Self:
         """Find the tree.
 
@@ -91,6 +122,9 @@ class PolicyTree(TreeEstimator):
             Weights >= 0; a row of weight 0 counts as absent.
         sample_treatment_costs : mapping, array-like of shape (K,) or (n, K), optional
             Costs in the reward's unit, subtracted from rewards (added if ``direction="minimize"``).
+        budget_costs : mapping, array-like of shape (K,) or (n, K), optional
+            Costs that count against ``budget``, in any unit; nothing else. Treatments that a mapping leaves out cost
+            nothing; a negative cost is a saving. Numbers of up to nine decimals count as they are written.
 
         Returns
         -------
@@ -100,11 +134,12 @@ class PolicyTree(TreeEstimator):
         Raises
         ------
         InputError
-            If an argument has the wrong shape, type or range; the message names it.
+            If an argument has the wrong shape, type or range, or no tree keeps to budget and shares; the message names
+            it, and the least that can be spent.
         """
-        return self._fit_job(self._prepare(X, rewards, T, sample_weight, sample_treatment_costs))
+        return self._fit_job(self._prepare(X, rewards, T, sample_weight, sample_treatment_costs, budget_costs))
 
-    def _prepare(self, X, rewards, T=None, sample_weight=None, sample_treatment_costs=None) -> Job:
+    def _prepare(self, X, rewards, T=None, sample_weight=None, sample_treatment_costs=None, budget_costs=None) -> Job:
         """Check the data and learn names and treatments."""
         self._check_arguments()
         X = self._table(X, reset=True)
@@ -113,9 +148,33 @@ class PolicyTree(TreeEstimator):
         if sample_treatment_costs is not None:
             losses = losses + treatment_costs(sample_treatment_costs, len(rewards), self.treatments_)
         arms = self._arms(T, len(X))
+        check_constraints(self, self.treatments_, len(X), budget_costs)
+        spending = spending_costs(self.budget, budget_costs, len(X), self.treatments_)
+        given = weights(sample_weight, len(X), "X")
+        kept = slice(None) if given is None else given > 0
         X, losses, arms, weight = weigh(X, losses, arms, sample_weight)
         values = losses if self.direction == "minimize" else -losses
-        return self._job(X, losses, values, weight, self.treatments_, arms)
+        job = self._job(X, losses, values, weight, self.treatments_, arms)
+        spending = None if spending is None else spending[kept]
+        return replace(job, constraints=make_constraints(self, self.treatments_, spending, weight))
+
+    def _search(self, job: Job, solve, report: dict, limits: SearchLimits) -> Solution:
+        for name in {"spend_", "shares_", "multipliers_"} & {*vars(self)}:
+            delattr(self, name)  # of an earlier fit
+        if not job.constraints:
+            return super()._search(job, solve, report, limits)
+        found = search_within(self, job.problem, job.constraints, limits, solve)
+        self._keep_spend(job, found)
+        return found.solution
+
+    def _keep_spend(self, job: Job, found: Budgeted) -> None:
+        """Store what the chosen tree spends, and whom it gives what."""
+        tree = found.solution.tree
+        if found.sums:
+            actions = tree.action[tree.apply(job.X)]
+            self.spend_, self.shares_, self.multipliers_ = spend_and_shares(
+                job.constraints, self.treatments_, actions, job.weight, found
+            )
 
     def _check_arguments(self) -> None:
         super()._check_arguments()

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from policytree.exceptions import InputError
 from policytree.guesses import ReferenceGuesses, resolve_guesses, snap_thresholds
 from policytree.solvers import draws, get_solver
+from policytree.solvers.constraints import Constraint
 from policytree.solvers.guessed import solve_with_guesses
 from policytree.solvers.kernels.compiling import seconds_compiling
 from policytree.types import Guesses, Problem, SearchLimits, Solution
@@ -33,6 +34,8 @@ class Job:
     values : ndarray of shape (n, K)
         What ``node_values_`` are the weighted means of.
     weight : ndarray of shape (n,)
+    constraints : tuple of Constraint
+        Budget and shares, if any.
     """
 
     X: np.ndarray
@@ -41,6 +44,7 @@ class Job:
     actions: tuple
     values: np.ndarray
     weight: np.ndarray
+    constraints: tuple[Constraint, ...] = ()
 
     def with_regularization(self, regularization: float) -> Job:
         """The same with another price of a leaf, in the mean loss."""

@@ -7,7 +7,8 @@ given rewards. ``held_out``: a learner, refitted without the rows it is judged o
 intervals that hold together. ``effects``: averages over a population; ``heterogeneity``: do effects differ at all,
 and ``effect_regressions`` on predictions and covariates. ``ranking``: whom first (``toc`` has the sums);
 ``cost_curves``: what a budget buys (``cost_paths``: in which order; ``least_budget``: the inverse), both of rewards
-that are ``judged``. ``verdict``: which rule to use. ``optimism``: how rules flatter themselves. ``tables``: what is
+that are ``judged``. ``budget_path``: the best trees for all budgets; ``spend``: what a policy spends on other people.
+``verdict``: which rule to use. ``optimism``: how rules flatter themselves. ``tables``: what is
 shown.
 
 ``sensitivity_marginal`` and ``sensitivity_omitted``: what a hidden confounder could do to a policy or to a contrast of
@@ -19,6 +20,7 @@ two (``contrasts``; ``judged_contrasts``, of the learnt rules of a table of held
 """
 
 from policytree.evaluation.best_arm import BestComparison, compare_with_best
+from policytree.evaluation.budget_path import BudgetPath, budget_path
 from policytree.evaluation.cost_curves import QiniCurve, qini_curve
 from policytree.evaluation.estimates import (
     DIRECTIONS,
@@ -40,6 +42,7 @@ from policytree.evaluation.ranking import Ranking, rank_average_treatment_effect
 from policytree.evaluation.sample_split import HeldOutRewards, held_out_rewards
 from policytree.evaluation.sensitivity_marginal import MarginalSensitivity, marginal_sensitivity
 from policytree.evaluation.sensitivity_omitted import OmittedVariableBounds, omitted_variable_bounds
+from policytree.evaluation.spend import policy_shares, policy_spend
 from policytree.evaluation.stability import policy_agreement, policy_stability
 from policytree.evaluation.stability_tables import PolicyStability
 from policytree.evaluation.tables import PLUG_IN, POLICY, STATUS_QUO, PolicyValueTable
@@ -55,6 +58,7 @@ __all__ = [
     "TRAINING_ROWS",
     "BestComparison",
     "BudgetEstimate",
+    "BudgetPath",
     "Estimate",
     "Exclusion",
     "HalfSamples",
@@ -72,6 +76,7 @@ __all__ = [
     "Reason",
     "Verdict",
     "blocked_estimate",
+    "budget_path",
     "compare_with_best",
     "cross_val_policy_value",
     "estimate_with_error",
@@ -84,6 +89,8 @@ __all__ = [
     "omitted_variable_bounds",
     "policy_agreement",
     "policy_difference",
+    "policy_shares",
+    "policy_spend",
     "policy_stability",
     "policy_value",
     "qini_curve",

@@ -20,7 +20,6 @@ from policytree.evaluation.tables import PLUG_IN, POLICY, STATUS_QUO, PolicyValu
 from policytree.evaluation.validation import FEWEST_REPEATS, REPEATED, SMALL_SHARE, Validation, draw_validation
 from policytree.evaluation.verdict import decide
 from policytree.exceptions import InputError, OverlapWarning
-from policytree.weighting.costs import treatment_costs
 from policytree.weighting.observed import Observed, observe
 
 
@@ -36,6 +35,7 @@ def cross_val_policy_value(
     strata: Column | Table | None = None,
     sample_weight: Column | None = None,
     sample_treatment_costs: PerTreatment | None = None,
+    budget_costs: PerTreatment | None = None,
     rivals: Mapping[str, Any] | None = None,
     validation: str = REPEATED,
     cv: int | Column | Any = None,
@@ -97,6 +97,8 @@ def cross_val_policy_value(
     sample_treatment_costs : optional
         What treatments cost, in the outcome's unit; forms as in :meth:`PolicyTree.fit`. All values are then net of
         costs, the status quo's too.
+    budget_costs : optional
+        What counts against the estimator's ``budget``, as in :meth:`PolicyTree.fit`; not against rivals'.
     rivals : mapping of str to estimator, optional
         Further learners to compare, each with ``fit(X, rewards)`` and ``predict(X)`` (labels), such as a
         :class:`PolicyTree` of another depth. Clones are fitted in every fold on the same rewards as the tree, net of
@@ -150,10 +152,7 @@ def cross_val_policy_value(
     check_level(level)  # before the work, not after
     direction = checked_direction(estimator)
     seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata)
-    costs = None
-    if sample_treatment_costs is not None:
-        costs = seen.frame(treatment_costs(sample_treatment_costs, seen.n, seen.treatments))
-    data = Data(seen, X, W, propensity, costs, direction)
+    data = Data(seen, X, W, propensity, sample_treatment_costs, direction, budget_costs)
     drawn = draw_validation(validation, cv, n_repeats, seen, random_state)
     rivals = _checked_rivals(rivals, seen.treatments)
     overlap: list[str] = []

@@ -17,7 +17,6 @@ from policytree.evaluation.refits import Data, checked_direction, fit_finished
 from policytree.evaluation.sample_split import judging_rows, rows_of
 from policytree.evaluation.values import policy_difference, policy_value
 from policytree.exceptions import InputError
-from policytree.weighting.costs import treatment_costs
 from policytree.weighting.observed import observe
 
 
@@ -61,6 +60,7 @@ def honest_leaf_summary(
     strata: Column | Table | None = None,
     sample_weight: Column | None = None,
     sample_treatment_costs: PerTreatment | None = None,
+    budget_costs: PerTreatment | None = None,
     honest: float | Column = 0.5,
     level: float = 0.95,
     random_state: Seed = None,
@@ -74,7 +74,7 @@ def honest_leaf_summary(
     ----------
     estimator : DRPolicyTree or the like
         As in :func:`policytree.cross_val_policy_value`, with ``apply``; it is cloned.
-    Y, T, X, W, propensity, groups, strata, sample_weight, sample_treatment_costs
+    Y, T, X, W, propensity, groups, strata, sample_weight, sample_treatment_costs, budget_costs
         As in :func:`policytree.cross_val_policy_value`.
     honest : float in [0.1, 0.9], or array of shape (n,) of bool, or of row positions
         The share of rows that judge (to the nearest fraction with a denominator of at most ten), drawn in balance over
@@ -102,10 +102,7 @@ def honest_leaf_summary(
     if not hasattr(estimator, "apply"):
         raise InputError(f"{type(estimator).__name__} has no leaves (no apply); use DRPolicyTree.")
     seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata)
-    costs = None
-    if sample_treatment_costs is not None:
-        costs = seen.frame(treatment_costs(sample_treatment_costs, seen.n, seen.treatments))
-    data = Data(seen, X, W, propensity, costs, direction)
+    data = Data(seen, X, W, propensity, sample_treatment_costs, direction, budget_costs)
     judging = judging_rows(honest, seen, random_state)
     rows = np.flatnonzero(judging)
     fitted = fit_finished(estimator, data, np.flatnonzero(~judging))

@@ -11,7 +11,7 @@ import numpy as np
 
 from policytree.solvers.columns import equal_rows
 from policytree.solvers.near_ties import TiedTrees
-from policytree.solvers.scoring import labelled_tree
+from policytree.solvers.scoring import scored_tree
 from policytree.types import Problem
 
 
@@ -27,7 +27,8 @@ class TreeList(Sequence):
     def __getitem__(self, i: Any) -> Any:
         if isinstance(i, slice):
             return [self[k] for k in range(*i.indices(len(self)))]
-        tree = labelled_tree(self._problem, self._found.preorder(range(len(self))[i]))
+        splits = self._found.preorder(range(len(self))[i])
+        tree, _ = scored_tree(self._problem, splits, [action for column, action in splits if column < 0])
         return replace(tree, actions=self.actions)
 
     @property

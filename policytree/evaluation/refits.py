@@ -19,6 +19,7 @@ from policytree.evaluation.tuning import with_tuned_learners
 from policytree.evaluation.validation import Fit
 from policytree.exceptions import InputError, UnseenValueWarning
 from policytree.types import Status
+from policytree.weighting.costs import treatment_costs
 from policytree.weighting.observed import Observed
 from policytree.weighting.propensities import is_constant
 
@@ -55,10 +56,13 @@ def _rows(table, rows: np.ndarray):
 class Data:
     """The user's data, sliced by row numbers into the arguments of estimators."""
 
-    def __init__(self, seen: Observed, X, W, propensity, costs: pd.DataFrame | None, direction: str):
+    def __init__(self, seen: Observed, X, W, propensity, costs, direction: str, budget_costs=None):
         self.seen = seen
         self.direction = direction
-        self._costs = costs
+        self._costs, self._budget_costs = (
+            None if each is None else seen.frame(treatment_costs(each, seen.n, seen.treatments))
+            for each in (costs, budget_costs)
+        )
         self._X = sliceable(X, "X", seen.n)
         self._W = sliceable(W, "W", seen.n)
         self._propensity = propensity
@@ -106,6 +110,8 @@ class Data:
             arguments["strata"] = seen.strata[rows]
         if self._costs is not None:
             arguments["sample_treatment_costs"] = self._costs.iloc[rows]
+        if self._budget_costs is not None:
+            arguments["budget_costs"] = self._budget_costs.iloc[rows]
         return arguments
 
 

@@ -20,7 +20,6 @@ from policytree.evaluation.stability_tables import PolicyStability
 from policytree.exceptions import InputError, OverlapWarning, SearchWarning
 from policytree.features import CATEGORICAL
 from policytree.tree import Tree
-from policytree.weighting.costs import treatment_costs
 from policytree.weighting.observed import observe
 
 FEWEST = 2  # resamples, for anything to recur
@@ -38,6 +37,7 @@ def policy_stability(
     strata: Column | Table | None = None,
     sample_weight: Column | None = None,
     sample_treatment_costs: PerTreatment | None = None,
+    budget_costs: PerTreatment | None = None,
     method: str = BOOTSTRAP,
     n_resamples: int = 50,
     share: float = 0.5,
@@ -56,7 +56,7 @@ def policy_stability(
 
     Parameters
     ----------
-    estimator, Y, T, X, W, propensity, groups, strata, sample_weight, sample_treatment_costs
+    estimator, Y, T, X, W, propensity, groups, strata, sample_weight, sample_treatment_costs, budget_costs
         As in :func:`policytree.cross_val_policy_value`. An estimator that was fitted on these rows beforehand is taken
         as the rule to show, whose own splits and treatments are looked for in the resamples.
     method : {"bootstrap", "subsample"}
@@ -99,10 +99,7 @@ def policy_stability(
     """
     direction = checked_direction(estimator)
     seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata)
-    costs = None
-    if sample_treatment_costs is not None:
-        costs = seen.frame(treatment_costs(sample_treatment_costs, seen.n, seen.treatments))
-    data = Data(seen, X, W, propensity, costs, direction)
+    data = Data(seen, X, W, propensity, sample_treatment_costs, direction, budget_costs)
     units = seen.clusters
     rows = draw_rows(method, share, units, n_resamples, random_state)
     teller = _Teller(len(rows), progress)

@@ -58,7 +58,7 @@ def policy_value(
     """
     table = reward_frame(rewards)
     scores = policy_scores(policy, table, "policy")
-    return _checked_estimate(scores, groups, sample_weight, level)
+    return checked_estimate(scores, groups, sample_weight, level)
 
 
 def policy_difference(
@@ -92,10 +92,11 @@ def policy_difference(
     """
     table = reward_frame(rewards)
     scores = policy_scores(a, table, "a") - policy_scores(b, table, "b")
-    return _checked_estimate(scores, groups, sample_weight, level)
+    return checked_estimate(scores, groups, sample_weight, level)
 
 
-def _checked_estimate(scores: np.ndarray, groups, sample_weight, level: float) -> Estimate:
+def checked_estimate(scores: np.ndarray, groups, sample_weight, level: float) -> Estimate:
+    """The mean of scores; refuses fewer than two rows or clusters."""
     codes, weight = rows_arguments(groups, sample_weight, len(scores))
     estimate = mean_estimate(scores, groups=codes, sample_weight=weight, level=level)
     if estimate.n_clusters < 2:

@@ -49,6 +49,26 @@ def keep_rows(data: BinnedData, rows: np.ndarray) -> BinnedData:
     return keep_cuts(part, cuts, exact=True)
 
 
+def coarser(data: BinnedData, most: int) -> tuple[BinnedData, list[tuple[int, np.ndarray]]]:
+    """The same rows with at most so many cuts of every column, near its quantiles.
+
+    Returns
+    -------
+    data : BinnedData
+    kept : list of (int, ndarray)
+        For every column of the new data: which it was, and which of its cuts were kept.
+    """
+    cuts = []
+    for codes, bins in zip(data.codes, data.n_bins, strict=True):
+        chosen = np.arange(bins - 1)
+        if len(chosen) > most:
+            rows = np.cumsum(np.bincount(codes, minlength=bins))
+            chosen = np.unique(np.searchsorted(rows, np.arange(1, most + 1) * (rows[-1] / (most + 1))))
+            chosen = chosen[chosen < bins - 1]
+        cuts.append(chosen)
+    return keep_cuts(data, cuts, exact=False), [(j, chosen) for j, chosen in enumerate(cuts) if len(chosen)]
+
+
 def equal_rows(data: BinnedData) -> tuple[np.ndarray, np.ndarray]:
     """Groups of rows that no split can tell apart.
 

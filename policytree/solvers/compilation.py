@@ -17,6 +17,9 @@ from policytree.solvers.kernels import (
     depth_two,
     intervals,
     merging,
+    pareto_cuts,
+    pareto_lists,
+    pareto_stumps,
     price_fitting,
     row_set_table,
     row_sets,
@@ -55,6 +58,12 @@ ROW_PRICES = (
 )  # fmt: skip
 ONE_FEATURE = (merging.add_columns, intervals.add_leaf)
 NEAR_TIES = (tied_trees.tied_trees,)
+# Trees judged by several sums: see pareto.py.
+PARETO = (
+    pareto_lists.thin, pareto_lists.join, pareto_stumps.least_bound, pareto_stumps.list_stumps, pareto_cuts.extremes,
+    pareto_cuts.open_cut, pareto_cuts.list_two_levels,
+)  # fmt: skip
+PARETO_TABLES = (pareto_cuts.bound_cuts,)
 
 Needed = list[tuple[tuple[Kernel, ...], str]]  # kernels, and which version of them
 
@@ -73,8 +82,12 @@ def is_long(bins: np.ndarray, signed: bool = False) -> bool:
 
 def is_special(problem: Problem) -> bool:
     """Whether the search needs more than tables: blocks for two-valued features, or strips for long ones."""
-    bins = problem.data.n_bins
-    return int(np.count_nonzero(bins == 2)) >= FEWEST or is_long(bins, is_signed(problem))
+    return are_special(problem.data.n_bins, is_signed(problem))
+
+
+def are_special(bins: np.ndarray, signed: bool) -> bool:
+    """The same of features with so many codes."""
+    return int(np.count_nonzero(bins == 2)) >= FEWEST or is_long(bins, signed)
 
 
 def is_signed(problem: Problem) -> bool:
@@ -124,9 +137,22 @@ def needed_for_near_ties(problem: Problem) -> Needed:
 
 def all_kernels() -> Needed:
     """Kernels of every kind of problem."""
-    tables = [(TWO_LEVELS + DEEPER, kind) for kind in (PLAIN, SPECIAL)]
+    tables = [(TWO_LEVELS + DEEPER + PARETO_TABLES, kind) for kind in (PLAIN, SPECIAL)]
     blocks = [(PAIRS + PAIRS_DEEP, kind) for kind in BLOCKS]
-    return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, *ROW_SET_KERNELS, (ROW_PRICES + ONE_FEATURE + NEAR_TIES, "")]
+    rest = ROW_PRICES + ONE_FEATURE + NEAR_TIES + PARETO
+    return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, *ROW_SET_KERNELS, (rest, "")]
+
+
+def pareto_kernels(bins: np.ndarray, signed: bool, depth: int) -> Needed:
+    """Kernels that a search for trees judged by several sums may call; see :mod:`policytree.solvers.pareto`."""
+    needed: Needed = [(ALWAYS + PARETO, "")]
+    kind = SPECIAL if are_special(bins, signed) else PLAIN
+    if depth > 1:
+        needed += [(PARETO_TABLES, kind)]
+    if depth > 2:
+        needed += [(TWO_LEVELS, kind), ((rows_of_nodes.pack_rows,), "")]
+        needed += [(LONG, "")] if is_long(bins, signed) else []
+    return needed
 
 
 def kernel_folder() -> str | None:

@@ -39,7 +39,7 @@ class FixedPoint:
     groups: np.ndarray | None = None
     charges: np.ndarray | None = None
 
-    def to_float(self, value: int) -> float:
+    def to_float(self, value: float) -> float:
         """A scaled number in the losses' unit."""
         return float(np.ldexp(float(value), -self.exponent))
 
@@ -50,7 +50,8 @@ def to_fixed_point(
     """Scale losses (n, K) and the leaf penalty to integers, for trees of up to ``most_leaves`` leaves.
 
     ``costs`` (n_features,): what a split on each feature costs for every unit of the rows' ``weights`` (n,).
-    ``all_trees``: trees are compared that are far from the best one, so that no price is cut down.
+    ``all_trees``: trees matter that are far from the best one, because they are compared or because constraints force
+    them to pay more than they save, so that no price is cut down.
 
     Raises
     ------

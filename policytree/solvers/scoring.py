@@ -21,21 +21,12 @@ def finish(problem: Problem, fixed: FixedPoint, splits, gap: float, status: Stat
     return Solution(tree, objective, objective - gap, status, seconds, fixed.resolution, counters)
 
 
-def scored_tree(problem: Problem, splits: list[tuple[int, int]]) -> tuple[Tree, float]:
+def scored_tree(problem: Problem, splits: list[tuple[int, int]], actions=None) -> tuple[Tree, float]:
     """Tree of ``(column, cut)`` pairs in preorder, ``column`` -1 for a leaf, and its objective in float64.
 
-    Rows are followed by their codes.
+    Rows are followed by their codes. Leaves take their best actions, or those of ``actions`` (one a leaf, in preorder).
     """
-    return _as_tree(_Builder(problem, splits))
-
-
-def labelled_tree(problem: Problem, splits: list[tuple[int, int]]) -> Tree:
-    """Tree of ``(column, cut)`` pairs in preorder whose leaves, ``(-1, action)``, give these actions."""
-    return _as_tree(_Labelled(problem, splits))[0]
-
-
-def _as_tree(builder: _Builder) -> tuple[Tree, float]:
-    problem = builder.problem
+    builder = _Builder(problem, splits, actions)
     builder.add(np.arange(problem.data.n_rows))
     columns = list(zip(*builder.nodes, strict=True))
     tree = Tree(
@@ -50,7 +41,8 @@ def _as_tree(builder: _Builder) -> tuple[Tree, float]:
         features=problem.data.features,
         actions=tuple(range(problem.losses.shape[1])),
     )
-    loss = float(tree.value[tree.is_leaf].min(axis=1).sum())
+    leaves = np.flatnonzero(tree.is_leaf)
+    loss = float(tree.value[leaves, tree.action[leaves]].sum())
     return tree, loss + problem.leaf_penalty * tree.n_leaves + float(np.sum(columns[8]))
 
 
@@ -73,9 +65,10 @@ def dearest_level(problem: Problem) -> float:
 class _Builder:
     """Consumes preorder splits and appends nodes in preorder; the last entry of a node is what its split costs."""
 
-    def __init__(self, problem: Problem, splits):
+    def __init__(self, problem: Problem, splits, actions=None):
         self.problem = problem
         self.splits = iter(splits)
+        self.actions = None if actions is None else iter(actions)
         self.nodes: list[list] = []
 
     def add(self, rows: np.ndarray) -> int:
@@ -86,13 +79,15 @@ class _Builder:
         entry = [TREE_LEAF, TREE_LEAF, TREE_UNDEFINED, np.nan, False, int(np.argmin(value)), len(rows), value, 0.0]
         self.nodes.append(entry)
         if column < 0:
-            entry[5] = self._action(cut, entry[5])
+            if self.actions is not None:
+                entry[5] = int(next(self.actions))
             return node
         data = self.problem.data
         left = data.codes[column, rows] <= cut
         entry[0] = self.add(rows[left])
         entry[1] = self.add(rows[~left])
         if self._same_leaf(entry[0], entry[1]):
+            entry[5] = self.nodes[node + 1][5]
             del self.nodes[node + 1 :]
             entry[:2] = [TREE_LEAF, TREE_LEAF]
             return node
@@ -101,10 +96,6 @@ class _Builder:
         entry[2], entry[3] = split.feature, float(split.thresholds[cut])
         entry[4] = self._missing_left(split, left)
         return node
-
-    def _action(self, given: int, best: int) -> int:
-        """The action of a leaf."""
-        return best
 
     def _same_leaf(self, a: int, b: int) -> bool:
         first, second = self.nodes[a], self.nodes[b]
@@ -117,10 +108,3 @@ class _Builder:
             return split.missing_left
         learned = any(c.missing_left for c in data.columns if c.feature == split.feature)
         return False if learned or np.isposinf(split.thresholds[-1]) else bool(2 * left.sum() >= len(left))
-
-
-class _Labelled(_Builder):
-    """Leaves give the actions that stand beside them."""
-
-    def _action(self, given: int, best: int) -> int:
-        return given

@@ -263,6 +263,22 @@ def test_leaves_costs_of_questions_and_the_first_one(csv, tmp_path):
     assert f"cost {0.25 * asked:.4f}"[:10] in words and "held-out values leave it out" in words
 
 
+def test_a_budget_and_shares(csv, tmp_path):
+    code, out, err = design(
+        csv, tmp_path / "out", "--no-value", "--cv", "2", "--propensity", "0.5", "--budget", "1.5", "--budget-cost",
+        "drug=10", "--max-share", "drug=0.4",
+    )  # fmt: skip
+    assert code == 0, err
+    words = " ".join(out.split())
+    assert "no tree of depth 2 or less within the limits is better" in words
+    assert "within 1.5" in words
+    saved = json.loads((tmp_path / "out" / "tree.json").read_text())
+    assert saved["design"]["options"]["budget_costs"] == {"drug": 10.0}
+    tree = from_json((tmp_path / "out" / "tree.json").read_text())
+    treated = tree.n_node_samples[tree.is_leaf & (np.array(tree.actions)[tree.action] == "drug")].sum()
+    assert 0 < treated <= 0.15 * tree.n_node_samples[0]
+
+
 # The verdict, and who judges
 
 

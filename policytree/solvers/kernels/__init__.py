@@ -42,6 +42,10 @@
     intervals        one feature: the best partition of its values
     tied_sides       near-ties: the splits of one side of a first cut
     tied_trees       near-ties: all trees of depth two within a limit
+    pareto_layout    trees judged by several sums: words and tuples
+    pareto_lists     lists of such trees: thinned to those that no other is as good as, and joined under a split
+    pareto_stumps    leaves and one split, judged by several sums
+    pareto_cuts      depth two, judged by several sums
 
 A new bound goes where its kind is: of cuts of one feature into cut_bounds, of a whole node into enter, of sets of
 rows met before into subset_cache. The searches by blocks, over row sets and over boxes have their own in block_search,
@@ -93,4 +97,8 @@ ORDER = (
     "intervals",
     "tied_sides",
     "tied_trees",
+    "pareto_layout",
+    "pareto_lists",
+    "pareto_stumps",
+    "pareto_cuts",
 )

@@ -1,0 +1,150 @@
+"""Budgets and shares of a policy tree: what users ask for, checked, as constraints of the search."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from policytree.checks import is_real
+from policytree.exceptions import InputError, SearchWarning
+from policytree.solvers.budgets import Budgeted, Infeasible, solve_within
+from policytree.solvers.constraints import Constraint, budget_constraint, share_constraint
+from policytree.types import Problem, SearchLimits, Status
+from policytree.weighting.by_label import by_label
+from policytree.weighting.costs import treatment_costs
+
+WORTH_SAYING = 1e-12  # of the objective: a smaller gap is rounding
+
+
+def check_constraints(tree: Any, labels, n: int, budget_costs) -> None:
+    """Refuse budgets and shares that cannot be meant, before anything is computed."""
+    spending_costs(tree.budget, budget_costs, n, labels)
+    shares = {kind: _shares(kind, getattr(tree, kind), labels) for kind in ("max_share", "min_share")}
+    most = np.array([shares["max_share"].get(k, 1.0) for k in range(len(labels))])
+    least = np.array([shares["min_share"].get(k, 0.0) for k in range(len(labels))])
+    if most.sum() < 1.0 - 1e-9:
+        raise InputError(f"max_share leaves {1 - most.sum():.3g} of the people without a treatment; raise a share.")
+    if least.sum() > 1.0 + 1e-9:
+        raise InputError(f"min_share asks for {least.sum():.3g} of the people in all; lower a share.")
+    if (least > most).any():
+        k = int(np.argmax(least - most))
+        raise InputError(f"min_share of {labels[k]!s} is {least[k]:g}, more than its max_share, {most[k]:g}; mend one.")
+    if (shares["max_share"] or shares["min_share"] or tree.budget is not None) and not _exact(tree):
+        raise InputError("budget, max_share and min_share need the exact search; leave solver and guesses alone.")
+
+
+def _exact(tree: Any) -> bool:
+    return tree.solver == "direct" and tree.guesses is None
+
+
+def spending_costs(budget, budget_costs, n: int, labels) -> np.ndarray | None:
+    """Costs (n, K) that count against the budget; None without one."""
+    if budget is None:
+        if budget_costs is not None:
+            raise InputError("budget_costs are given, but no budget; set budget, the largest spend a person.")
+        return None
+    if not is_real(budget) or isinstance(budget, bool) or not np.isfinite(budget):
+        raise InputError(f"budget must be a finite number, the largest spend a person, or None; got {budget!r}.")
+    if budget_costs is None:
+        raise InputError("A budget needs the treatments' costs; pass budget_costs to fit, such as {'drug': 120.0}.")
+    try:
+        return treatment_costs(budget_costs, n, labels)
+    except InputError as error:
+        raise InputError(f"budget_costs: {error}") from error
+
+
+def _shares(kind: str, shares, labels) -> dict[int, float]:
+    """Shares by position of the treatment."""
+    if shares is None:
+        return {}
+    if not isinstance(shares, Mapping):
+        raise InputError(f"{kind} must be a mapping from treatment to share, such as {{'drug': 0.3}}; got {shares!r}.")
+    values = by_label(shares, 1, labels, argument=kind, what="share", missing=np.nan)[0]
+    given = {str(label) for label in shares}
+    found = {k: float(values[k]) for k, label in enumerate(labels) if str(label) in given}
+    for k, share in found.items():
+        if not 0.0 <= share <= 1.0:
+            raise InputError(f"{kind} of {labels[k]!s} must be a share from 0 to 1; got {share:g}.")
+    return found
+
+
+def make_constraints(tree: Any, labels, costs: np.ndarray | None, weight: np.ndarray) -> tuple[Constraint, ...]:
+    """The constraints of rows of positive weight; ``costs`` (n, K) are theirs."""
+    out = [] if costs is None else [budget_constraint(costs, weight, tree.budget)]
+    for kind in ("max_share", "min_share"):
+        shares = _shares(kind, getattr(tree, kind), labels)
+        out += [share_constraint(kind, k, len(labels), weight, share) for k, share in shares.items()]
+    return tuple(out)
+
+
+def search_within(tree: Any, problem: Problem, constraints, limits: SearchLimits, solve) -> Budgeted:
+    """The best tree within the limits, or one sentence that says what cannot be met."""
+    try:
+        found = solve_within(problem, constraints, limits, solve=solve)
+    except Infeasible as refused:
+        raise InputError(_refusal(tree, refused)) from None
+    if found.solution.status is Status.HEURISTIC and found.solution.gap > WORTH_SAYING * abs(found.solution.objective):
+        warnings.warn(
+            "Within budgets and shares, trees of more than three levels are found by prices alone: the tree is valid, "
+            "and optimality_gap_ says how much better another could be; lower max_depth for a proof.",
+            SearchWarning,
+            stacklevel=4,
+        )
+    return found
+
+
+def _refusal(tree: Any, refused: Infeasible) -> str:
+    kind = "No tree" if tree.max_depth is None else f"No tree of depth {tree.max_depth}"
+    if refused.status is Status.HEURISTIC:
+        return f"{kind} that meets budget and shares was found by prices alone; loosen one, or lower max_depth."
+    if refused.status is not Status.INFEASIBLE:
+        return (
+            f"{kind} that meets budget and shares was found before the search ended by {refused.status.value}; raise "
+            "the limit, or loosen a constraint."
+        )
+    constraint, least = refused.constraint, refused.least
+    if constraint is None or least is None:
+        return f"{kind} meets the budget and all shares at once; loosen one of them, or allow a larger tree."
+    if constraint.kind == "budget":
+        return f"{kind} spends less than {_up(least):g} a person, but budget is {tree.budget:g}; raise it to that."
+    arm, shares = constraint.action, getattr(tree, constraint.kind)
+    name = tree.treatments_[arm]
+    asked = next(share for label, share in shares.items() if str(label) == str(name))
+    if constraint.kind == "max_share":
+        return f"{kind} gives {name!s} to less than {_up(least):g} of the people, but max_share is {asked:g}; raise it."
+    return f"{kind} gives {name!s} to more than {-_up(-least):g} of the people, but min_share is {asked:g}; lower it."
+
+
+def _up(number: float) -> float:
+    """Rounded up to six digits, so that whoever asks for it gets it."""
+    if number == 0 or float(f"{number:.6g}") >= number:
+        return float(f"{number:.6g}")
+    unit = 10.0 ** (math.floor(math.log10(abs(number))) - 5)
+    return float(f"{math.ceil(number / unit) * unit:.6g}")
+
+
+def spend_and_shares(
+    constraints: tuple[Constraint, ...],
+    treatments: np.ndarray,
+    actions: np.ndarray,
+    weight: np.ndarray,
+    found: Budgeted,
+) -> tuple[float | None, dict[Any, float], dict[str, Any]]:
+    """What the chosen tree spends a person, the share that each treatment gets, and what the limits cost.
+
+    ``treatments`` (K,) are the labels, ``actions`` (n,) what the rows get by position.
+    """
+    spend = [total for c, total in zip(constraints, found.sums, strict=True) if c.kind == "budget"]
+    total = float(weight.sum())
+    shares = {label: float(weight[actions == k].sum()) / total for k, label in enumerate(treatments.tolist())}
+    prices: dict[str, Any] = {}
+    for constraint, price in zip(constraints, found.multipliers, strict=True):
+        if constraint.action is None:
+            prices[constraint.kind] = price / total
+        else:
+            prices.setdefault(constraint.kind, {})[treatments.tolist()[constraint.action]] = price / total
+    return spend[0] if spend else None, shares, prices

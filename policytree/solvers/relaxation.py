@@ -1,0 +1,215 @@
+"""Constraints with a price in place of a limit: trees that are best at a price, and bounds that hold at any.
+
+At a price ``mu >= 0`` for every unit of a constrained sum (Lagrange multiplier), the tree that minimises ``loss + mu *
+sum`` is an ordinary exact search, and ``min over trees (loss + mu * sum) - mu * limit`` is below the loss of every tree
+that meets the limit. All is done in whole numbers: the search is handed ``floor(loss + mu * amount)`` for every row,
+which is no more than the exact number, so that what it proves is a bound whatever the price was rounded to.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from policytree.solvers.columns import equal_rows, preorder_splits
+from policytree.solvers.constraints import Constraint
+from policytree.solvers.fixed_point import to_fixed_point
+from policytree.solvers.kernels.merging import add_columns
+from policytree.solvers.node import Splits
+from policytree.types import BinnedData, Problem, SearchLimits, Solution
+
+PRICED_BITS = 50  # sums of priced losses stay below 2**50: exact in float64
+
+
+@dataclass(frozen=True)
+class Corner:
+    """A tree, and what it comes to relative to "action 0 for all", in whole numbers.
+
+    Attributes
+    ----------
+    splits : list of (column, cut)
+        In preorder, (-1, 0) for a leaf.
+    actions : list of int
+        Of its leaves.
+    loss : int
+        With the prices of leaves and splits.
+    sums : tuple of int
+        One for every constraint.
+    """
+
+    splits: Splits
+    actions: list[int]
+    loss: int
+    sums: tuple[int, ...]
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return len(self.actions)
+
+
+@dataclass(frozen=True)
+class Priced:
+    """Losses with the constraints' prices, rounded down to whole multiples of ``2**shift``, and what they are for.
+
+    Attributes
+    ----------
+    prices : tuple of float
+        The multipliers, per unit of the constraints' sums.
+    losses : ndarray of shape (n, K), int64
+    leaf : int
+        Price of a leaf.
+    charges : ndarray of shape (n_prices, n), int64
+        What rows pay for splits.
+    on_loss : int
+        1, or 0 without losses and prices of leaves and splits: for the constraints alone.
+    """
+
+    prices: tuple[float, ...]
+    losses: np.ndarray
+    leaf: int
+    charges: np.ndarray
+    shift: int
+    on_loss: int
+
+
+class Relaxation:
+    """A problem and its constraints as whole numbers on merged rows.
+
+    Parameters
+    ----------
+    problem : Problem
+    constraints : sequence of Constraint
+    solve : callable
+        An exact solver, ``(Problem, SearchLimits) -> Solution``.
+
+    Attributes
+    ----------
+    losses : ndarray of shape (n, K), int64
+        Relative to action 0.
+    amounts : ndarray of shape (M, n, K), int64
+        Likewise.
+    limits : tuple of int
+        Of the relative sums.
+    """
+
+    def __init__(self, problem: Problem, constraints: Sequence[Constraint], solve):
+        self.problem, self.constraints, self.solve = problem, tuple(constraints), solve
+        n, K = problem.losses.shape
+        most_leaves = n if problem.max_depth is None else min(n, 2 ** min(problem.max_depth, 60))
+        most_leaves = min(most_leaves, problem.max_leaf_nodes or n)
+        self.fixed = to_fixed_point(
+            problem.losses, problem.leaf_penalty, most_leaves, problem.feature_costs, problem.weights, all_trees=True
+        )
+        amounts = [c.amounts[:, 1:] - c.amounts[:, :1] for c in self.constraints]
+        self.limits = tuple(c.limit - int(c.amounts[:, 0].sum()) for c in self.constraints)
+        charges = np.zeros((0, n), np.int64) if self.fixed.charges is None else self.fixed.charges
+        planes = np.vstack([self.fixed.planes, *(part.T for part in amounts), charges])
+        self.data, self.weights = problem.data, problem.weights
+        self.counted = problem.min_leaf > 1 or problem.min_leaf_per_arm > 0
+        if not self.counted:  # rows that are counted stay apart
+            self.data, planes, self.weights = self._merged(planes)
+        self.charges = planes[len(planes) - len(charges) :]
+        parts = planes[: len(planes) - len(charges)].reshape(1 + len(amounts), K - 1, planes.shape[1])
+        parts = parts.transpose(0, 2, 1)
+        parts = np.concatenate([np.zeros((*parts.shape[:2], 1), np.int64), parts], axis=2)
+        self.losses, self.amounts = parts[0], parts[1:]
+        self.extra = most_leaves * self.fixed.leaf_penalty  # what leaves and splits come to at most
+        depth = n if problem.max_depth is None else problem.max_depth
+        self.extra += int(self.charges.sum(axis=1).max(initial=0)) * depth
+        self.rounding = 8 * n * depth + 64 if len(charges) else 0  # what the solver rounds in charges, at most
+        self.largest = int(np.abs(self.losses).max(axis=1).sum()) + self.extra  # loss of any tree
+
+    def _merged(self, planes: np.ndarray) -> tuple[BinnedData, np.ndarray, np.ndarray | None]:
+        """Data, planes and weights with equal rows as one."""
+        problem = self.problem
+        first, group = equal_rows(problem.data)
+        if len(first) == problem.data.n_rows:
+            return problem.data, planes, problem.weights
+        data = replace(problem.data, codes=np.ascontiguousarray(problem.data.codes[:, first]))
+        weights = np.ones(problem.data.n_rows) if problem.weights is None else problem.weights
+        return data, add_columns(planes, group, len(first)), np.bincount(group, weights=weights)
+
+    def priced(self, prices: Sequence[float], on_loss: int = 1) -> Priced:
+        """Losses times ``on_loss`` (1, or 0 for the constraints alone) plus prices times amounts."""
+        total = float(np.abs(self.losses).max(axis=1).sum() + self.extra) * on_loss
+        for price, amounts in zip(prices, self.amounts, strict=True):
+            total += price * float(np.abs(amounts).max(axis=1).sum())
+        shift = max(0, math.ceil(math.log2(total)) + 1 - PRICED_BITS) if total > 0 else 0
+        down = self._rounded_down(prices, on_loss, shift)
+        leaf, charges = on_loss * self.fixed.leaf_penalty >> shift, on_loss * self.charges >> shift
+        return Priced(tuple(map(float, prices)), down, leaf, charges, shift, on_loss)
+
+    def _rounded_down(self, prices: Sequence[float], on_loss: int, shift: int) -> np.ndarray:
+        whole = [on_loss, *prices]
+        if sum(each != 0 for each in whole) == 1 and max(whole) == 1:  # one of them alone
+            return [self.losses, *self.amounts][whole.index(1)] >> shift
+        x = on_loss * self.losses.astype(np.float64)
+        size = np.abs(x)
+        for price, amounts in zip(prices, self.amounts, strict=True):
+            x += price * amounts
+            size += np.abs(price * amounts)
+        down = np.floor(np.ldexp(x - size * 2.0**-51, -shift)).astype(np.int64)  # below the exact number
+        down[:, 0] = 0
+        return down
+
+    def best(self, priced: Priced, limits: SearchLimits) -> tuple[Corner, Fraction, Solution]:
+        """The tree that is best at these prices, and the bound of what trees within the limits lose."""
+        problem, costs = self.problem, None
+        if problem.feature_costs is not None and priced.on_loss:
+            costs = np.ldexp(problem.feature_costs, self.fixed.exponent - priced.shift)
+        relaxed = replace(
+            problem, data=self.data, losses=priced.losses.astype(np.float64), leaf_penalty=float(priced.leaf),
+            feature_costs=costs, weights=self.weights,
+        )  # fmt: skip
+        solution = self.solve(relaxed, limits)
+        least = math.floor(solution.lower_bound - solution.resolution)
+        return self.corner_of(solution), self.bound(priced, least) - self.rounding, solution
+
+    def bound(self, priced: Priced, least: int) -> Fraction:
+        """What trees within the limits lose at least, from the least priced loss of any tree."""
+        return Fraction(least * 2**priced.shift) - self.allowance(priced)
+
+    def allowance(self, priced: Priced) -> Fraction:
+        """What the limits come to at these prices."""
+        return sum((Fraction(mu) * limit for mu, limit in zip(priced.prices, self.limits, strict=True)), Fraction(0))
+
+    def corner_of(self, solution: Solution) -> Corner:
+        """A solution's tree on the merged rows."""
+        tree = solution.tree
+        return self.corner(preorder_splits(tree, self.data), tree.action[tree.is_leaf].tolist())
+
+    def corner(self, splits: Splits, actions: Sequence[int]) -> Corner:
+        """What a tree comes to."""
+        leaves, paid = self.leaves(splits)
+        loss, sums = paid + len(leaves) * self.fixed.leaf_penalty, [0] * len(self.amounts)
+        for rows, action in zip(leaves, actions, strict=True):
+            loss += int(self.losses[rows, action].sum())
+            sums = [s + int(a[rows, action].sum()) for s, a in zip(sums, self.amounts, strict=True)]
+        return Corner(list(splits), list(actions), loss, tuple(sums))
+
+    def leaves(self, splits: Splits) -> tuple[list[np.ndarray], int]:
+        """The rows of every leaf, in preorder, and what the splits cost."""
+        entries = iter(splits)
+        out: list[np.ndarray] = []
+
+        def walk(rows: np.ndarray) -> int:
+            column, cut = next(entries)
+            if column < 0:
+                out.append(rows)
+                return 0
+            left = self.data.codes[column, rows] <= cut
+            paid = 0
+            if self.fixed.groups is not None:
+                paid = int(self.charges[self.fixed.groups[self.data.columns[column].feature], rows].sum())
+            return paid + walk(rows[left]) + walk(rows[~left])
+
+        return out, walk(np.arange(self.data.n_rows))
+
+    def feasible(self, corner: Corner) -> bool:
+        """Whether a tree is within the limits."""
+        return all(s <= limit for s, limit in zip(corner.sums, self.limits, strict=True))

@@ -1,0 +1,275 @@
+"""Budgets and shares as users ask for them: PolicyTree, DRPolicyTree, budget_path, spend on other people, pictures."""
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from policytree import (
+    BudgetPathDisplay,
+    DRPolicyTree,
+    InputError,
+    PolicyTree,
+    SearchWarning,
+    Status,
+    budget_path,
+    cross_val_policy_value,
+    policy_shares,
+    policy_spend,
+    tree_path,
+)
+from policytree.evaluation import POLICY
+
+matplotlib.use("Agg")
+COSTS = {"drug": 100.0, "surgery": 300.0}
+
+
+def people(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.integers(0, 12, (n, 3)), columns=["age", "income", "risk"]).astype(float)
+    rewards = pd.DataFrame({"none": np.zeros(n), "drug": X["age"] / 6 - 1, "surgery": X["income"] / 3 - 2.0})
+    rewards[["drug", "surgery"]] += rng.normal(size=(n, 2))
+    return X, rewards
+
+
+def spend_of(chosen, costs=COSTS, weight=None):
+    return float(np.average([costs.get(k, 0.0) for k in chosen], weights=weight))
+
+
+def test_a_tree_keeps_to_its_budget_and_says_what_it_spends():
+    X, rewards = people()
+    free = PolicyTree(max_depth=2).fit(X, rewards)
+    tree = PolicyTree(max_depth=2, budget=60.0).fit(X, rewards, budget_costs=COSTS)
+    assert spend_of(free.predict(X)) > 60.0 >= tree.spend_
+    assert spend_of(tree.predict(X)) == pytest.approx(tree.spend_)
+    assert tree.status_ is Status.OPTIMAL and tree.optimality_gap_ == 0
+    assert tree.objective_value_ < free.objective_value_
+    assert tree.score(X, rewards) == pytest.approx(tree.objective_value_)
+    assert tree.shares_ == pytest.approx(pd.Series(tree.predict(X)).value_counts(normalize=True).to_dict())
+    assert tree.multipliers_["budget"] > 0
+
+
+def test_a_budget_that_does_not_bind_costs_nothing():
+    X, rewards = people()
+    free = PolicyTree(max_depth=2).fit(X, rewards)
+    tree = PolicyTree(max_depth=2, budget=300.0, max_share={"drug": 1.0}).fit(X, rewards, budget_costs=COSTS)
+    assert tree.objective_value_ == pytest.approx(free.objective_value_)
+    assert tree.multipliers_ == {"budget": 0.0, "max_share": {"drug": 0.0}}
+    again = tree.set_params(budget=None, max_share=None).fit(X, rewards)
+    assert not hasattr(again, "spend_") and again.objective_value_ == free.objective_value_
+
+
+def test_shares_count_weights_and_labels_of_any_type():
+    X, rewards = people()
+    weight = np.random.default_rng(1).choice([0.0, 0.5, 2.0], len(X))
+    named = rewards.set_axis([0, 1, 2], axis=1)
+    tree = PolicyTree(max_share={2: 0.1}, min_share={1: 0.5}).fit(X, named, sample_weight=weight)
+    chosen = tree.predict(X)
+    assert weight[chosen == 2].sum() <= 0.1 * weight.sum() and weight[chosen == 1].sum() >= 0.5 * weight.sum()
+    assert sum(tree.shares_.values()) == pytest.approx(1.0) and tree.spend_ is None
+
+
+def test_costs_of_persons_and_rows_of_weight_zero():
+    X, rewards = people()
+    rng = np.random.default_rng(2)
+    costs = pd.DataFrame({"none": 0.0, "drug": rng.uniform(50, 150, len(X)), "surgery": 300.0})
+    weight = rng.integers(0, 3, len(X)).astype(float)
+    tree = PolicyTree(budget=40.0).fit(
+        X, rewards, sample_weight=weight, budget_costs=costs[["surgery", "none", "drug"]]
+    )
+    spent = costs.to_numpy()[np.arange(len(X)), costs.columns.get_indexer(tree.predict(X))]
+    assert np.average(spent, weights=weight) == pytest.approx(tree.spend_)
+    assert tree.spend_ <= 40.0
+    kept = weight > 0
+    again = PolicyTree(budget=40.0).fit(
+        X[kept], rewards[kept], sample_weight=weight[kept], budget_costs=costs.loc[kept]
+    )
+    assert again.objective_value_ == tree.objective_value_
+
+
+def test_outcomes_that_are_better_when_small():
+    X, rewards = people()
+    largest = PolicyTree(budget=60.0).fit(X, rewards, budget_costs=COSTS)
+    smallest = PolicyTree(budget=60.0, direction="minimize").fit(X, -rewards, budget_costs=COSTS)
+    assert smallest.objective_value_ == pytest.approx(-largest.objective_value_)
+    assert smallest.multipliers_["budget"] == pytest.approx(largest.multipliers_["budget"])
+
+
+@pytest.mark.parametrize(
+    ("options", "fit", "words"),
+    [
+        ({"budget": 10.0}, {}, "budget_costs"),
+        ({}, {"budget_costs": COSTS}, "no budget"),
+        ({"budget": "ten"}, {"budget_costs": COSTS}, "budget must be a finite number"),
+        ({"budget": np.inf}, {"budget_costs": COSTS}, "budget must be a finite number"),
+        ({"budget": 10.0}, {"budget_costs": {"drug": np.nan}}, "budget_costs: The cost of treatment drug is nan"),
+        ({"budget": 10.0}, {"budget_costs": np.zeros((4, 3))}, r"budget_costs: costs has shape \(4, 3\)"),
+        ({"budget": 10.0}, {"budget_costs": {"pill": 1.0}}, "pill"),
+        ({"max_share": {"pill": 0.3}}, {}, "max_share names treatment pill"),
+        ({"max_share": 0.3}, {}, "max_share must be a mapping"),
+        ({"min_share": {"drug": 1.5}}, {}, "share from 0 to 1"),
+        ({"max_share": {"none": 0.3, "drug": 0.3, "surgery": 0.3}}, {}, "leaves 0.1 of the people"),
+        ({"min_share": {"none": 0.6, "drug": 0.6}}, {}, "asks for 1.2"),
+        ({"min_share": {"drug": 0.6}, "max_share": {"drug": 0.5}}, {}, "more than its max_share"),
+        ({"max_share": {"drug": 0.5}, "guesses": "all"}, {}, "exact search"),
+        ({"max_share": {"drug": 0.5}, "solver": "sampling"}, {}, "exact search"),
+        ({"budget": -1.0}, {"budget_costs": COSTS}, "spends less than 0 a person, but budget is -1"),
+        ({"min_share": {"none": 0.4, "drug": 0.3, "surgery": 0.3}, "max_depth": 1}, {}, "all shares at once"),
+        ({"max_share": {"none": 0.5}, "max_depth": 0, "min_share": {"none": 0.1}}, {}, "at once"),
+        ({"min_samples_leaf": 400, "budget": 10.0}, {"budget_costs": COSTS}, "more rows than there are"),
+    ],
+)  # fmt: skip
+def test_refusals(options, fit, words):
+    X, rewards = people()
+    with pytest.raises(InputError, match=words):
+        PolicyTree(**options).fit(X, rewards, **fit)
+
+
+def test_the_least_budget_that_is_named_is_enough():
+    X, rewards = people()
+    costs = np.random.default_rng(0).uniform(5, 6, rewards.shape)
+    with pytest.raises(InputError, match="spends less than") as refused:
+        PolicyTree(budget=3.0).fit(X, rewards, budget_costs=costs)
+    least = float(str(refused.value).split("less than ")[1].split()[0])
+    assert PolicyTree(budget=least).fit(X, rewards, budget_costs=costs).spend_ <= least
+    with pytest.raises(InputError):
+        PolicyTree(budget=least - 0.001).fit(X, rewards, budget_costs=costs)
+
+
+def test_deep_trees_warn_of_their_gap():
+    X, rewards = people()
+    with pytest.warns(SearchWarning, match="more than three levels"):
+        tree = PolicyTree(max_depth=4, budget=60.0).fit(X, rewards, budget_costs=COSTS)
+    assert tree.status_ is Status.HEURISTIC and tree.optimality_gap_ > 0 and tree.spend_ <= 60.0
+
+
+def study(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.integers(0, 8, (n, 2)), columns=["age", "risk"]).astype(float)
+    T = rng.choice(["no", "yes"], n)
+    Y = (T == "yes") * (X["age"] - 2) + rng.normal(size=n)
+    return Y.to_numpy(), T, X
+
+
+def doubly_robust(**options):
+    return DRPolicyTree(LinearRegression(), LogisticRegression(), random_state=0, **options)
+
+
+def test_doubly_robust_trees_pass_budgets_on_also_where_they_are_refitted():
+    Y, T, X = study()
+    tree = doubly_robust(budget=20.0).fit(Y, T, X=X, budget_costs={"yes": 100.0})
+    assert tree.spend_ <= 20.0
+    assert 100.0 * np.mean(tree.predict(X) == "yes") == pytest.approx(tree.spend_)
+    costs = pd.DataFrame({"no": 0.0, "yes": np.where(X["risk"] > 3, 50.0, 100.0)})
+    table = cross_val_policy_value(
+        doubly_robust(budget=20.0), Y, T, X=X, budget_costs=costs, cv=2, n_repeats=1, random_state=0
+    )
+    assert table.estimates[POLICY].value > 0
+    shares = cross_val_policy_value(doubly_robust(max_share={"yes": 0.2}), Y, T, X=X, cv=2, n_repeats=1, random_state=0)
+    assert shares.estimates[POLICY].value > 0
+
+
+def test_doubly_robust_trees_refuse_before_nuisances_are_fitted():
+    Y, T, X = study()
+    with pytest.raises(InputError, match="max_share names treatment maybe"):
+        DRPolicyTree("not even a learner", max_share={"maybe": 0.3}).fit(Y, T, X=X)
+
+
+def test_a_path_has_the_best_tree_of_each_of_its_budgets():
+    X, rewards = people()
+    path = budget_path(PolicyTree(max_depth=2), X, rewards, budget_costs=COSTS)
+    frame = path.to_frame()
+    assert path.proved and len(path) > 3 and (frame["rows"] == "training rows").all()
+    assert (np.diff(path.spend) > 0).all() and (np.diff(path.values) > 0).all() and (np.diff(path.low) < 0).all()
+    for estimator, spend, value in zip(path.estimators, path.spend, path.values, strict=True):
+        best = PolicyTree(max_depth=2, budget=spend).fit(X, rewards, budget_costs=COSTS)
+        assert [best.objective_value_, value] == pytest.approx([estimator.objective_value_] * 2)
+        assert estimator.spend_ == spend
+        assert spend_of(estimator.predict(X)) == pytest.approx(spend)
+    between = (path.spend[1] + path.spend[2]) / 2
+    tree = PolicyTree(max_depth=2, budget=between).fit(X, rewards, budget_costs=COSTS)
+    assert path.values[1] - 1e-9 <= tree.objective_value_ <= path.bound_at(between) + 1e-9
+
+
+def test_a_path_on_other_people():
+    X, rewards = people()
+    Z, theirs = people(seed=1)
+    path = budget_path(PolicyTree(max_depth=1), X, rewards, budget_costs=COSTS)
+    table = path.evaluate(Z, theirs, budget_costs=COSTS, groups=np.arange(len(Z)) // 2)
+    chosen = path.estimators[-1].predict(Z)
+    last = table.iloc[-1]
+    assert last["spend", "value"] == pytest.approx(spend_of(chosen))
+    assert last["value", "value"] == pytest.approx(path.estimators[-1].score(Z, theirs))
+    assert (table["value", "lower"] <= table["value", "value"]).all() and (table["rows", ""] == "held out").all()
+    net = path.evaluate(Z, theirs, budget_costs=COSTS, sample_treatment_costs={"surgery": 1.0})
+    less = (chosen == "surgery").mean()
+    assert net.iloc[-1]["value", "value"] == pytest.approx(last["value", "value"] - less)
+
+
+def test_what_paths_refuse():
+    X, rewards = people()
+    with pytest.raises(InputError, match="takes a PolicyTree"):
+        budget_path(doubly_robust(), X, rewards, budget_costs=COSTS)
+    with pytest.raises(InputError, match="no shares"):
+        budget_path(PolicyTree(max_share={"drug": 0.3}), X, rewards, budget_costs=COSTS)
+    with pytest.raises(InputError, match="no budget and no shares"):
+        tree_path(PolicyTree(max_share={"drug": 0.3}), X, rewards)
+    path = budget_path(PolicyTree(max_depth=1), X, rewards, budget_costs=COSTS)
+    with pytest.raises(InputError, match="cheapest tree spends"):
+        path.bound_at(-1.0)
+    with pytest.raises(InputError, match="column for each treatment"):
+        path.evaluate(X, rewards[["none", "drug"]], budget_costs=COSTS)
+
+
+def test_the_picture_of_a_path():
+    import matplotlib.pyplot as plt
+
+    X, rewards = people()
+    path = budget_path(PolicyTree(max_depth=1), X, rewards, budget_costs=COSTS)
+    held_out = path.evaluate(*people(seed=1), budget_costs=COSTS)
+    display = BudgetPathDisplay.from_path(path, held_out, unit="points", trees=[1, len(path)])
+    texts = [t.get_text() for t in display.ax_.get_legend().get_texts()]
+    assert texts == ["trees, training rows", "the same trees, held out"]
+    assert any(path.estimators[-1].export_text() in t.get_text() for axes in display.figure_.axes for t in axes.texts)
+    alone = BudgetPathDisplay.from_path(path, ax=plt.subplots()[1])
+    assert "training rows" in alone.ax_.get_ylabel() and len(alone.figure_.axes) == 1
+    with pytest.raises(InputError, match="corners 1 to"):
+        BudgetPathDisplay(path).plot(trees=[99])
+    with pytest.raises(InputError, match="evaluate this path"):
+        BudgetPathDisplay(path, held_out.iloc[1:])
+    plt.close("all")
+
+
+def test_spend_and_shares_of_policies():
+    chosen = np.array(["drug", "none", "surgery", "drug"])
+    spend = policy_spend(chosen, COSTS)
+    assert spend.value == 125.0 and spend.standard_error == pytest.approx(np.std([100, 0, 300, 100], ddof=1) / 2)
+    assert policy_spend(np.array([0, 1, 1]), [0.0, 30.0]).value == 20.0
+    frame = pd.DataFrame({"none": 0.0, "drug": [1.0, 2.0, 3.0, 4.0], "surgery": 9.0})
+    assert policy_spend(chosen, frame, sample_weight=[1, 1, 0, 2]).value == pytest.approx((1 + 0 + 2 * 4) / 4)
+    assert policy_spend(["drug", "drug"], {"drug": 2.0}).value == 2.0
+    shares = policy_shares(chosen, treatments=["none", "drug", "surgery", "other"])
+    assert shares["share"].tolist() == [0.25, 0.5, 0.25, 0.0]
+    with pytest.raises(InputError, match="names treatment surgery"):
+        policy_shares(chosen, treatments=["none", "drug"])
+    with pytest.raises(InputError, match="at least two"):
+        policy_shares(chosen, groups=[1, 1, 1, 1])
+
+
+@pytest.mark.slow
+def test_intervals_of_spend_and_shares_cover_with_clusters():
+    rng, draws, covered = np.random.default_rng(0), 1500, np.zeros(2)
+    for _ in range(draws):
+        common = np.repeat(rng.normal(size=40), 5)  # forty clusters of five
+        chosen = np.where(common + rng.normal(size=200) > 0, "yes", "no")
+        options = {"groups": np.repeat(np.arange(40), 5)}
+        spend, share = policy_spend(chosen, {"yes": 10.0}, **options), policy_shares(chosen, **options).loc["yes"]
+        covered += spend.lower <= 5.0 <= spend.upper, share["lower"] <= 0.5 <= share["upper"]
+    assert (np.abs(covered / draws - 0.95) < 0.02).all()
+
+
+def test_parameters_survive_cloning():
+    tree = clone(PolicyTree(budget=1.0, max_share={"a": 0.3}, min_share={"b": 0.1}))
+    assert (tree.budget, tree.max_share, tree.min_share) == (1.0, {"a": 0.3}, {"b": 0.1})
