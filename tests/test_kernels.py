@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policytree.solvers import compilation, kernels
+from policytree.solvers.born_again import kernels as born_again_kernels
 from policytree.solvers.kernels import compiling
 from policytree.solvers.kernels.compiling import Kernel
 from policytree.solvers.kernels.pair_tables import table_pays
@@ -342,8 +343,9 @@ def test_no_kernel_is_loaded_or_compiled_within_a_search(cases):
 def test_warming_up_takes_all_that_python_may_call():
     declared = {
         kernel
-        for name in kernels.ORDER
-        for kernel in vars(importlib.import_module(f"{PACKAGE}.{name}")).values()
+        for folder in (kernels, born_again_kernels)
+        for name in folder.ORDER
+        for kernel in vars(importlib.import_module(f"{folder.__name__}.{name}")).values()
         if isinstance(kernel, Kernel) and kernel.takes is not None
     }
     assert declared == {kernel for part, _ in compilation.all_kernels() for kernel in part}
