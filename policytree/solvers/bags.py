@@ -102,17 +102,22 @@ class _Bags:
             self.status = Status.INFEASIBLE
             return
         self.bound = self.floor + float(self.price)
+        if self.price == 0:  # with a price, a good tree says how many leaves others may have
+            self._refuse_huge_trees()
         self._look_for_incumbents()
         if self.clock.stopped:
             return
+        self._refuse_huge_trees()
+        self.clock.watch(self._prove)
+        if self.clock.stopped and not self.proved:
+            self.status = self.clock.status
+
+    def _refuse_huge_trees(self) -> None:
         if self._depth() * (int(self.problem.data.n_bins.sum()) + self.rows.n) > MOST_PLACES:
             raise InputError(
                 f"objective={self.objective.name!r} needs a limit on the size of trees: with these, some have "
                 f"{self._most_leaves():,} leaves; set max_depth or max_leaf_nodes, or raise regularization."
             )
-        self.clock.watch(self._prove)
-        if self.clock.stopped and not self.proved:
-            self.status = self.clock.status
 
     @property
     def _incumbent(self) -> _Best:
