@@ -44,6 +44,7 @@ LANES, SWEEP_LANES = 2, 8
 # The search over row sets works in slices, each of twice as much work, as long as a slice closes that share of the gap.
 # Before depths that are not cheap it has some slices in any case.
 WORTHWHILE, CHEAP, PATIENCE = 0.05, 4, 4
+QUICK = 0.5  # seconds of row sets before the last depth of two-valued columns, or as long as that may take
 MOST_GROWN = 12  # levels of trees made by looking two ahead
 
 
@@ -223,8 +224,10 @@ class _Search:
             if self._useful_depth() < depth:  # an incumbent so good that deeper trees cannot pay
                 break
             worth = seconds_worth(node, seconds) if self.by_prices else 0.0
-            slices = 1 if depth <= CHEAP else PATIENCE
-            if self._work_on_sets(slices, turns_of_sets(worth)[0]) or self._work_on_prices(depth - 1, worth):
+            slices, turn = 1 if depth <= CHEAP else PATIENCE, turns_of_sets(worth)[0]
+            if self.kind is not None and depth == self.problem_depth:  # the last depth, and quick: no need to wait long
+                turn = min(turn, max(effort.of_next_depth(node, seconds), QUICK))
+            if self._work_on_sets(slices, turn) or self._work_on_prices(depth - 1, worth):
                 return
             before, self.final = self.work.copy(), depth == target
             # Without a depth limit, trees end where another leaf costs more than is left to gain.

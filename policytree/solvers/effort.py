@@ -17,6 +17,7 @@ A_NODE, OF_A_CUT, OF_A_CODE = 2e-6, 5e-8, 1e-9  # of a search over depths: itsel
 DEPTH_TWO = 3e-3  # of all first splits together, roughly
 A_CELL = 4e-9  # row or cell that pricing boxes looks at
 A_ROUND = 2e-3  # of pricing and fitting, whatever its size
+MOST_GROWTH, SOLVED_BELOW = 30.0, 0.25  # from one depth to the next: so many times, or as many as that share of cuts
 A_STEP = 5e-10  # row of a box in one sweep of a fit
 
 
@@ -25,6 +26,12 @@ def of_depth(node: Node, before: np.ndarray, after: np.ndarray) -> float:
     nodes = int((after - before)[[NODES, CUTS, TWO]].sum())
     each = A_NODE + OF_A_CUT * int((node.bins - 1).sum()) + OF_A_CODE * node.codes.size
     return nodes * each * len(node.losses)
+
+
+def of_next_depth(node: Node, last: float) -> float:
+    """Of the next depth at most, about, given the seconds of the last one."""
+    cuts = int((node.bins - 1).sum())
+    return last * min(max(SOLVED_BELOW * cuts, 1.0), MOST_GROWTH)
 
 
 def of_sets(counters: np.ndarray) -> float:

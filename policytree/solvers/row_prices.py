@@ -43,8 +43,7 @@ MOST_CELLS, MOST_ADDED = 1 << 18, 1 << 24  # of the table, and numbers that a ta
 MOST_STACK = 1 << 28  # bytes
 SAMPLE = 10_000  # rows that the table's features are chosen by
 FRACTION = 10  # bits of the factor by which numbers that exceed too much are scaled down
-# Time that a proof may take, as a share of what the next depth may: at most so many times the last one's.
-SHARE_OF_TIME, MOST_GROWTH, SOLVED_BELOW = 0.35, 30.0, 0.25
+SHARE_OF_TIME = 0.35  # that a proof may take, of what the next depth may
 TURN = 0.25  # the same time's share that the search over row sets has first
 MOST_COLUMNS = 16  # more are hopeless: there are too many boxes
 LEAST_SECONDS = 0.004  # less is not begun with
@@ -64,8 +63,7 @@ def worth_pricing(node: Node) -> bool:
 
 def seconds_worth(node: Node, last: float) -> float:
     """Time that a proof is worth: a share of what the next depth may take, given the seconds of the last one."""
-    cuts = int((node.bins - 1).sum())
-    worth = SHARE_OF_TIME * last * min(max(SOLVED_BELOW * cuts, 1.0), MOST_GROWTH)
+    worth = SHARE_OF_TIME * effort.of_next_depth(node, last)
     return worth if worth >= LEAST_SECONDS else 0.0
 
 
