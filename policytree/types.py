@@ -147,6 +147,24 @@ class Problem:
             raise InputError(f"max_leaf_nodes must be >= 1 or None; got {self.max_leaf_nodes}.")
         self._check_costs(n)
 
+    @property
+    def most_leaves(self) -> int:
+        """The largest number of leaves that rows, depth and ``max_leaf_nodes`` allow."""
+        n = self.data.n_rows
+        depth = 60 if self.max_depth is None else min(self.max_depth, 60)
+        return min(n, 2**depth, self.max_leaf_nodes or n)
+
+    @property
+    def root_columns(self) -> np.ndarray:
+        """Whether the first split may be on each column of the data, shape (n_columns,), bool."""
+        roots = self.root_features
+        return np.array([roots is None or column.feature in roots for column in self.data.columns], dtype=bool)
+
+    @property
+    def proved_status(self) -> Status:
+        """How a search that ends with a proof ends: thresholds that were thinned are guesses."""
+        return Status.OPTIMAL if self.data.exact else Status.OPTIMAL_GIVEN_GUESSES
+
     def _check_costs(self, n: int) -> None:
         p = len(self.data.features)
         for name, values, size in (("feature_costs", self.feature_costs, p), ("weights", self.weights, n)):

@@ -125,11 +125,13 @@ class LowCostTreeClassifier(ClassPredictions):
     n_distinct_rows_ : int
         Rows that some test tells apart.
 
-    Notes ----- Guangyi Zhang and Aristides Gionis, "Regularized impurity reduction: accurate decision trees with
-    complexity guarantees", Data Mining and Knowledge Discovery 2022, Algorithm 1 and Theorem 1. Rows that no test tells
-    apart are one object with the class of most of their weight; impurity uses the branches' conditional probabilities
-    (in the code published with the paper they are absolute ones). Missing values are allowed: numeric tests send them
-    to the better side. Values never seen at fit take the heavier side.
+    Notes
+    -----
+    Guangyi Zhang and Aristides Gionis, "Regularized impurity reduction: accurate decision trees with complexity
+    guarantees", Data Mining and Knowledge Discovery 2022, Algorithm 1 and Theorem 1. Rows that no test tells apart are
+    one object with the class of most of their weight; impurity uses the branches' conditional probabilities (in the
+    code published with the paper they are absolute ones). Missing values are allowed: numeric tests send them to the
+    better side. Values never seen at fit take the heavier side.
 
     Examples
     --------

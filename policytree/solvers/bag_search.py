@@ -168,7 +168,8 @@ class BagSearch:
         sp, sn = (np.ascontiguousarray(x) for x in self.reference.pairs.T)
         self.data = BagRows(
             rows.codes, offset, np.ascontiguousarray(sums), np.column_stack([keys, rows.count]), sp, sn,
-            float(self.reference.price), float(self.room), max(self.problem.min_leaf, 1), self._first_columns(),
+            float(self.reference.price), float(self.room), max(self.problem.min_leaf, 1),
+            self.problem.root_columns.astype(np.int64),
         )  # fmt: skip
         self.path = BagPath(
             np.zeros((levels, n), np.int32), np.zeros((levels, 2, S)), np.zeros((levels, 2, S)),
@@ -184,10 +185,6 @@ class BagSearch:
         while limit is not None and size > SMALLEST_TABLE and size * KNOWN.itemsize > SHARE_OF_MEMORY * limit:
             size //= 2
         return size
-
-    def _first_columns(self) -> np.ndarray:
-        roots, columns = self.problem.root_features, self.problem.data.columns
-        return np.array([roots is None or c.feature in roots for c in columns], dtype=np.int64)
 
     def _root(self) -> None:
         self.path.rows[0] = np.arange(self.rows.n)

@@ -18,9 +18,10 @@ from policytree.solvers.columns import preorder_splits
 from policytree.solvers.compilation import BAGS, ROW_PRICES, load_kernels
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.estimate import estimated_seconds
-from policytree.solvers.leaf_sums import bag_of, exact_price, labelled_tree, masses
+from policytree.solvers.leaf_sums import bag_of, exact_price, masses
 from policytree.solvers.node import Splits
 from policytree.solvers.row_prices import row_prices_apply
+from policytree.solvers.scoring import scored_tree
 from policytree.types import Problem, Progress, SearchLimits, Solution, Status
 
 BagObjective = AUC | PartialAUC | OmegaFScore
@@ -82,7 +83,7 @@ class _Bags:
         self.compiled = load_kernels([(BAGS, "")] + [(ROW_PRICES, "")] * row_prices_apply(problem))
         self.control = np.zeros(4, dtype=np.int64)
         self.clock = Clock(limits.time_limit, self.control, limits.memory_limit)
-        self.status = Status.OPTIMAL if problem.data.exact else Status.OPTIMAL_GIVEN_GUESSES
+        self.status = problem.proved_status
         self.rows: MergedRows = merge_rows(problem, self.sums)
         self.best: _Best | None = None
         self.bound, self.proved = 0.0, False
@@ -127,9 +128,7 @@ class _Bags:
     def _most_leaves(self) -> int:
         """The largest number of leaves of a better tree."""
         problem = self.problem
-        most = problem.data.n_rows // max(problem.min_leaf, 1)
-        most = min(most, self.rows.n, problem.max_leaf_nodes or most, 2 ** min(problem.max_depth or 0, 60) if
-                   problem.max_depth is not None else most)  # fmt: skip
+        most = min(problem.most_leaves, self.rows.n, problem.data.n_rows // max(problem.min_leaf, 1))
         if self.price > 0:
             most = min(most, int((float(self._incumbent.value) - self.floor) / float(self.price) + 1e-9))
         return max(most, 1)
@@ -257,7 +256,7 @@ class _Bags:
         """The best tree and what was proved of it."""
         best, total = self._incumbent, float(self.problem.losses.sum())
         labels = self.objective.labels(best.bag)
-        tree = labelled_tree(self.problem, best.splits, labels, merge=isinstance(self.objective, OmegaFScore))
+        tree, _ = scored_tree(self.problem, best.splits, labels, merge=isinstance(self.objective, OmegaFScore))
         value = float(best.value)
         bound = value if self.proved else min(self.bound, value)
         return Solution(

@@ -28,7 +28,7 @@ from policytree.solvers.direct import solve_direct
 from policytree.solvers.dual import Dual, Stopped
 from policytree.solvers.fixed_point import useful_costs
 from policytree.solvers.labelling import best_labels
-from policytree.solvers.node import Splits
+from policytree.solvers.node import Splits, counted_rows
 from policytree.solvers.paid_once import refuse_paid_once
 from policytree.solvers.pareto import MOST_DEPTH, ParetoSearch, criteria_of, read_tree
 from policytree.solvers.relaxation import Corner, Relaxation
@@ -232,9 +232,8 @@ class _Search:
 
     def _search(self, clock: Clock, depth: int, data: BinnedData, cuts: list[tuple[int, np.ndarray]]) -> None:
         """Search the trees of some cuts (for every column of the data: which it was, and which cuts it has)."""
-        roots = self.problem.root_features
-        columns = [j for j, c in enumerate(data.columns) if roots is None or c.feature in roots]
-        search = ParetoSearch(self._criteria(data), clock.flag, columns)
+        roots = np.flatnonzero(replace(self.problem, data=data).root_columns)
+        search = ParetoSearch(self._criteria(data), clock.flag, roots.tolist())
         caps = self._caps()
         before = self.cuts
         for points in search.parts(depth, caps, self._shift()):
@@ -251,7 +250,7 @@ class _Search:
         relaxation, problem = self.relaxation, self.problem
         priced = self.dual.priced
         assert priced is not None
-        sums, n = [relaxation.losses, *relaxation.amounts], relaxation.data.n_rows
+        sums = [relaxation.losses, *relaxation.amounts]
         leaf = [priced.leaf, relaxation.fixed.leaf_penalty, *[0] * len(relaxation.amounts)]
         if problem.max_leaf_nodes is not None:
             sums.append(np.zeros_like(relaxation.losses))
@@ -261,14 +260,7 @@ class _Search:
             charges = np.zeros((len(leaf), *relaxation.charges.shape), np.int64)
             charges[0], charges[1] = priced.charges, relaxation.charges
             groups = relaxation.fixed.groups[[c.feature for c in data.columns]]
-        counts, minima = [], []
-        if problem.min_leaf > 1:
-            counts.append(np.ones(n, np.int64))
-            minima.append(problem.min_leaf)
-        if problem.min_leaf_per_arm > 0:
-            for arm in range(relaxation.losses.shape[1]):
-                counts.append(np.asarray(problem.arms == arm, dtype=np.int64))
-                minima.append(problem.min_leaf_per_arm)
+        counts, minima = counted_rows(problem)  # such rows are not merged
         return criteria_of(
             data, np.stack(sums), bound=priced.losses, leaf=leaf, charges=charges, groups=groups,
             counts=np.stack(counts) if counts else None, minima=minima,
@@ -311,7 +303,7 @@ class _Search:
         gap = max(0.0, fixed.to_float(float(best.loss - min(bound, Fraction(best.loss)))))
         status = self.status
         if status.proved:
-            status = Status.OPTIMAL if problem.data.exact else Status.OPTIMAL_GIVEN_GUESSES
+            status = problem.proved_status
         sums, multipliers = [], []
         prices = () if self.dual.priced is None else self.dual.priced.prices
         for m, constraint in enumerate(relaxation.constraints):

@@ -69,6 +69,18 @@ def coarser(data: BinnedData, most: int) -> tuple[BinnedData, list[tuple[int, np
     return keep_cuts(data, cuts, exact=False), [(j, chosen) for j, chosen in enumerate(cuts) if len(chosen)]
 
 
+def rows_of_splits(data: BinnedData, splits: list[tuple[int, int]]) -> list[np.ndarray]:
+    """Rows that reach every node of a tree given by ``(column, cut)`` in preorder, column -1 for a leaf."""
+    out, stack = [], [np.arange(data.n_rows)]
+    for column, cut in splits:
+        rows = stack.pop()
+        out.append(rows)
+        if column >= 0:
+            left = data.codes[column, rows] <= cut
+            stack += [rows[~left], rows[left]]
+    return out
+
+
 def equal_rows(data: BinnedData) -> tuple[np.ndarray, np.ndarray]:
     """Groups of rows that no split can tell apart.
 

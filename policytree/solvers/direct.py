@@ -95,10 +95,8 @@ solve_direct.switches = ("similar_support", "cache", "look_ahead", "merge")
 
 def _solve(problem: Problem, limits: SearchLimits, control: np.ndarray, merge: bool, kind: np.dtype | None) -> Solution:
     clock = Clock(limits.time_limit, control, limits.memory_limit)
-    n = problem.data.n_rows
-    depth = 60 if problem.max_depth is None else min(problem.max_depth, 60)
-    most_leaves = min(n, 2**depth, problem.max_leaf_nodes or n)
-    fixed = to_fixed_point(problem.losses, problem.leaf_penalty, most_leaves, problem.feature_costs, problem.weights)
+    costs = problem.feature_costs, problem.weights
+    fixed = to_fixed_point(problem.losses, problem.leaf_penalty, problem.most_leaves, *costs)
     if one_feature_applies(problem):
         return solve_one_feature(problem, fixed, clock)
     refuse_memory(problem, limits)
@@ -109,7 +107,7 @@ def _solve(problem: Problem, limits: SearchLimits, control: np.ndarray, merge: b
     search = _Search(problem, node, leaf, floor, limits, clock, fixed, kind)
     search.run()
     counters = {"merged_rows": node.n_rows, **dict(zip(COUNTERS, map(int, search.work), strict=True))}
-    status = Status.OPTIMAL if problem.data.exact else Status.OPTIMAL_GIVEN_GUESSES
+    status = problem.proved_status
     if clock.stopped and search.bound < search.best:
         status = clock.status
     gap = fixed.to_float(search.best - search.bound)
@@ -128,9 +126,7 @@ class _Search:
         self.bound = min(self.best, floor + 2 * node.penalty)
         depth = UNLIMITED if problem.max_depth is None else min(problem.max_depth, node.n_rows - 1)
         self.problem_depth = self.depth = depth
-        roots = problem.root_features
-        columns = problem.data.columns
-        self.roots = [j for j, c in enumerate(columns) if roots is None or c.feature in roots]
+        self.roots = np.flatnonzero(problem.root_columns).tolist()
         self.leaf_limit = UNLIMITED if problem.max_leaf_nodes is None else problem.max_leaf_nodes
         self.most_leaves = min([node.n_rows, self.leaf_limit, *(node.counts.sum(axis=1) // node.rules.minima)])
         self.final = False

@@ -1,4 +1,4 @@
-"""Weights of two classes as integers, the bag of leaf sums of a tree, and the tree that an objective labels."""
+"""Weights of two classes as integers, and the bag of leaf sums of a tree."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from policytree.solvers.columns import rows_of_splits
 from policytree.solvers.node import Splits
-from policytree.solvers.scoring import scored_tree
-from policytree.tree import Tree
 from policytree.types import Problem
 
 MASS_BITS = 50  # the integer weights of all rows stay below 2**50
@@ -58,22 +57,11 @@ def masses(problem: Problem) -> Masses:
     return Masses(scaled[0].astype(np.int64), scaled[1].astype(np.int64), exponent, max(moved))
 
 
-def leaf_rows(problem: Problem, splits: Splits) -> list[np.ndarray]:
-    """Rows of every leaf, in preorder, of a tree given by ``(column, cut)`` in preorder."""
-    out, stack = [], [np.arange(problem.data.n_rows)]
-    for column, cut in splits:
-        rows = stack.pop()
-        if column < 0:
-            out.append(rows)
-            continue
-        left = problem.data.codes[column, rows] <= cut
-        stack += [rows[~left], rows[left]]
-    return out
-
-
 def bag_of(problem: Problem, sums: Masses, splits: Splits) -> list[tuple[int, int]]:
     """Weights of negatives and positives in every leaf."""
-    return [(int(sums.negative[rows].sum()), int(sums.positive[rows].sum())) for rows in leaf_rows(problem, splits)]
+    reached = zip(splits, rows_of_splits(problem.data, splits), strict=True)
+    leaves = (rows for (column, _), rows in reached if column < 0)
+    return [(int(sums.negative[rows].sum()), int(sums.positive[rows].sum())) for rows in leaves]
 
 
 def join_siblings(splits: Splits, labels: list[int]) -> tuple[Splits, list[int]]:
@@ -86,14 +74,6 @@ def join_siblings(splits: Splits, labels: list[int]) -> tuple[Splits, list[int]]
         else:
             k += 1
     return splits, labels
-
-
-def labelled_tree(problem: Problem, splits: Splits, labels: list[int], *, merge: bool = True) -> Tree:
-    """The tree of ``splits`` whose leaves have these labels; siblings of one label become one leaf if ``merge``.
-
-    Its ``value`` are the problem's losses, as of every tree.
-    """
-    return scored_tree(problem, splits, labels, merge=merge)[0]
 
 
 def exact_price(problem: Problem) -> Fraction:

@@ -11,9 +11,10 @@ from policytree.objectives.monotone import MonotoneObjective
 from policytree.solvers.clock import Clock
 from policytree.solvers.compilation import load_kernels, pareto_kernels
 from policytree.solvers.kernels.pareto_layout import Points
-from policytree.solvers.leaf_sums import bag_of, exact_price, labelled_tree, masses
-from policytree.solvers.node import Splits
+from policytree.solvers.leaf_sums import bag_of, exact_price, masses
+from policytree.solvers.node import Splits, counted_rows
 from policytree.solvers.pareto import ANY, MOST_DEPTH, ParetoSearch, criteria_of, read_tree
+from policytree.solvers.scoring import scored_tree
 from policytree.types import Problem, Progress, SearchLimits, Solution, Status
 
 
@@ -60,16 +61,16 @@ class _Monotone:
         self.sums = masses(problem)
         sums = np.zeros((3, problem.data.n_rows, 2), np.int64)  # false positives, false negatives, leaves
         sums[0, :, 1], sums[1, :, 0] = self.sums.negative, self.sums.positive
-        counted = problem.min_leaf > 1
+        counts, minima = counted_rows(problem)
         self.criteria = criteria_of(
-            problem.data, sums, leaf=[0, 0, 0, 1], minima=[problem.min_leaf] * counted,
-            counts=np.ones((1, problem.data.n_rows), np.int64) if counted else None,
+            problem.data, sums, leaf=[0, 0, 0, 1], minima=minima,
+            counts=np.stack(counts) if counts else None,
         )  # fmt: skip
         depth = int(problem.max_depth or 0)
-        self.compiled = load_kernels(pareto_kernels(self.criteria.bins, not counted, depth))
+        self.compiled = load_kernels(pareto_kernels(self.criteria.bins, not counts, depth))
         self.clock = Clock(limits.time_limit, np.zeros(1, np.int64), limits.memory_limit)
         self.price = exact_price(problem)
-        self.status = Status.OPTIMAL if problem.data.exact else Status.OPTIMAL_GIVEN_GUESSES
+        self.status = problem.proved_status
         self.value = float("inf")
         self.splits: Splits = [(-1, 0)]
         self.labels = [0]
@@ -97,9 +98,8 @@ class _Monotone:
             self.status = self.clock.status
 
     def _search(self) -> None:
-        roots, columns = self.problem.root_features, self.problem.data.columns
-        allowed = None if roots is None else [j for j, c in enumerate(columns) if c.feature in roots]
-        search = ParetoSearch(self.criteria, self.clock.flag, allowed)
+        roots = np.flatnonzero(self.problem.root_columns).tolist()
+        search = ParetoSearch(self.criteria, self.clock.flag, roots)
         caps = np.full(4, ANY, np.int64)
         caps[3] = self._most_leaves()
         for points in search.parts(int(self.problem.max_depth or 0), caps):
@@ -108,7 +108,7 @@ class _Monotone:
 
     def _most_leaves(self) -> int:
         """The largest number of leaves of a better tree."""
-        most = min(2 ** int(self.problem.max_depth or 0), self.problem.max_leaf_nodes or self.problem.data.n_rows)
+        most = self.problem.most_leaves
         if self.price > 0:
             most = min(most, int((self.value - self.least) / float(self.price) + 1e-9))
         return max(most, 1)
@@ -134,7 +134,7 @@ class _Monotone:
     def solution(self) -> Solution:
         """The best tree and what was proved of it."""
         bag = bag_of(self.problem, self.sums, self.splits)
-        tree = labelled_tree(self.problem, self.splits, self.labels)
+        tree, _ = scored_tree(self.problem, self.splits, self.labels)
         total = float(self.problem.losses.sum())
         bound = self.value if self.status.proved else min(self.value, self.least + float(self.price))
         score = 1 - self.value + self.price * Fraction(len(bag))

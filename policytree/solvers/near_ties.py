@@ -256,8 +256,7 @@ class _Search:
         if not self.clock.fits_memory(8 * places * (4 * K * K + 5 * len(self.node.rows.planes)) + 80 * self.most):
             self.clock.stop(Status.MEMORY_LIMIT)
             return
-        roots, columns = self.problem.root_features, self.problem.data.columns
-        first = np.array([roots is None or column.feature in roots for column in columns], bool)
+        first = self.problem.root_columns
         shallow = min(self.depth, 2) if self.depth < DEEPEST else 0  # deeper trees: leaves alone
         count, trees = self._list(self.node, shallow, self.leaves, self.limit, self.budget, first)
         self.n_trees += count

@@ -88,18 +88,24 @@ def new_control(similar_support: bool = True, cache: bool = True, look_ahead: bo
     return np.array([0, similar_support, cache, look_ahead], dtype=np.int64)
 
 
+def counted_rows(problem: Problem) -> tuple[list[np.ndarray], list[int]]:
+    """Planes of ones for the rows that leaves must have some of, and how many of each."""
+    rows, minima = [], []
+    if problem.min_leaf > 1:
+        rows.append(np.ones(problem.data.n_rows, dtype=np.int64))
+        minima.append(problem.min_leaf)
+    if problem.min_leaf_per_arm > 0:
+        for arm in range(problem.losses.shape[1]):
+            rows.append(np.asarray(problem.arms == arm, dtype=np.int64))
+            minima.append(problem.min_leaf_per_arm)
+    return rows, minima
+
+
 def prepare(problem: Problem, fixed: FixedPoint, merge: bool, special: bool = True) -> Node:
     """Merge equal rows and lay out codes, planes and counted constraints."""
     data = problem.data
     codes = np.require(data.codes, np.uint16, ["C", "W"])
-    rows, minima = [], []
-    if problem.min_leaf > 1:
-        rows.append(np.ones(data.n_rows, dtype=np.int64))
-        minima.append(problem.min_leaf)
-    if problem.min_leaf_per_arm > 0:
-        for arm in range(problem.losses.shape[1]):
-            rows.append((problem.arms == arm).astype(np.int64))
-            minima.append(problem.min_leaf_per_arm)
+    rows, minima = counted_rows(problem)
     prices, groups = 0, np.zeros(len(codes), np.int64)
     if fixed.groups is not None and fixed.charges is not None:
         used, groups = np.unique(fixed.groups[[c.feature for c in data.columns]], return_inverse=True)

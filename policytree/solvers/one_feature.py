@@ -9,6 +9,7 @@ from policytree.solvers.fixed_point import FixedPoint
 from policytree.solvers.kernels.intervals import ALONE, VALUE, Intervals, add_leaf
 from policytree.solvers.kernels.layout import FEASIBLE, INF
 from policytree.solvers.kernels.merging import add_columns
+from policytree.solvers.node import counted_rows
 from policytree.solvers.scoring import finish, leaf_only
 from policytree.types import Problem, Solution, Status
 
@@ -40,7 +41,7 @@ def solve_one_feature(problem: Problem, fixed: FixedPoint, clock: Clock) -> Solu
     clock.watch(search.run)
     if search.best >= FEASIBLE:
         return leaf_only(problem, fixed, Status.INFEASIBLE, clock.seconds())
-    status = Status.OPTIMAL if problem.data.exact else Status.OPTIMAL_GIVEN_GUESSES
+    status = problem.proved_status
     if search.bound < search.best:
         status = clock.status
     splits = _balanced(search.leaves, len(search.intervals.sums) - 1)
@@ -54,11 +55,9 @@ class _Partition:
 
     def __init__(self, problem: Problem, fixed: FixedPoint, clock: Clock):
         self.clock, self.penalty = clock, fixed.leaf_penalty
-        n = problem.data.n_rows
-        depth = n if problem.max_depth is None else min(problem.max_depth, 60)
         self.intervals = _sums(problem, fixed)
         values = len(self.intervals.sums) - 1 + self.intervals.any_missing
-        self.most = min(values, 2 ** min(depth, 60), problem.max_leaf_nodes or n)
+        self.most = min(values, problem.most_leaves)
         self.least = np.empty((3, problem.losses.shape[1], 3), np.int64)
         self.best, self.bound, self.passes = INF, -INF, 0
         self.leaves: list[Leaf] = []
@@ -151,14 +150,8 @@ class _Partition:
 def _sums(problem: Problem, fixed: FixedPoint) -> Intervals:
     """Sums of losses and counts over the first values of the feature, and of rows without a value."""
     data, K = problem.data, problem.losses.shape[1]
-    planes = [np.zeros(data.n_rows, np.int64), *fixed.planes]
-    minima = []
-    if problem.min_leaf > 1:
-        planes.append(np.ones(data.n_rows, np.int64))
-        minima.append(problem.min_leaf)
-    if problem.min_leaf_per_arm > 0:
-        planes += [np.asarray(problem.arms == arm, dtype=np.int64) for arm in range(K)]
-        minima += [problem.min_leaf_per_arm] * K
+    counts, minima = counted_rows(problem)
+    planes = [np.zeros(data.n_rows, np.int64), *fixed.planes, *counts]
     size = int(data.n_bins[0])
     each = add_columns(np.vstack(planes), data.codes[0].astype(np.int64), size)
     values = size - (len(data.columns) == 2)

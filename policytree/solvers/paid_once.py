@@ -82,8 +82,8 @@ def solve_paid_once(problem: Problem, limits: SearchLimits | None = None) -> Sol
     compile_seconds = load_kernels([(PAID_ONCE, "")])
     refuse_memory(problem, limits)
     clock = Clock(limits.time_limit, new_control(), limits.memory_limit)
-    leaves = min(problem.data.n_rows, 2**problem.max_depth)
-    fixed = to_fixed_point(problem.losses, problem.leaf_penalty, leaves, problem.feature_costs, problem.weights)
+    costs = problem.feature_costs, problem.weights
+    fixed = to_fixed_point(problem.losses, problem.leaf_penalty, problem.most_leaves, *costs)
     node = prepare(problem, fixed, merge=True, special=False)
     leaf, _ = node.leaf()
     if leaf >= FEASIBLE:
@@ -91,7 +91,7 @@ def solve_paid_once(problem: Problem, limits: SearchLimits | None = None) -> Sol
     else:
         search = _Search(problem, node, clock, limits.progress, fixed)
         clock.watch(search.run)
-        status = Status.OPTIMAL if problem.data.exact else Status.OPTIMAL_GIVEN_GUESSES
+        status = problem.proved_status
         if search.bound < search.best:
             status = clock.status
         gap = fixed.to_float(search.best - search.bound)
@@ -109,7 +109,7 @@ class _Search:
         columns = problem.data.columns
         self.owner = np.array([problem.feature_groups[c.feature] for c in columns], dtype=np.int64)
         self.depth = int(problem.max_depth)
-        self.roots = [c.feature in (problem.root_features or ()) or problem.root_features is None for c in columns]
+        self.roots = problem.root_columns
         self.floors = np.minimum(node.losses, 0).min(axis=0, initial=0)  # of every row, relative to action 0
         self.monotone = len(node.rules.minima) == 0
         self.penalty = node.penalty
@@ -163,7 +163,7 @@ class _Search:
         packed, columns, codes = occurring(part)
         if not len(columns):
             return best, tree
-        if root and not all(self.roots):
+        if root and not self.roots.all():
             order = columns  # two levels are solved below the first split
         else:
             value, splits, firsts = self._two_levels(packed, columns, codes, min(depth, 2), paid)

@@ -12,8 +12,9 @@ from policytree.objectives.objective import errors, totals
 from policytree.solvers.clock import now
 from policytree.solvers.columns import equal_rows, preorder_splits
 from policytree.solvers.direct import solve_direct
-from policytree.solvers.leaf_sums import Masses, bag_of, exact_price, join_siblings, labelled_tree, masses
+from policytree.solvers.leaf_sums import Masses, bag_of, exact_price, join_siblings, masses
 from policytree.solvers.node import Splits
+from policytree.solvers.scoring import scored_tree
 from policytree.types import Problem, Progress, SearchLimits, Solution, Status
 
 EXACT = 2**52  # integer losses of all rows stay below it: then floats hold them as they are
@@ -78,7 +79,7 @@ class _RatioSearch:
         self.N, self.P, self.b = self.sums.N, self.sums.P, objective.squared
         self.price = exact_price(problem)
         self.start = now()
-        self.status = Status.OPTIMAL if problem.data.exact else Status.OPTIMAL_GIVEN_GUESSES
+        self.status = problem.proved_status
         self.best: _Found | None = None
         self.bound = Fraction(0)
         self.proved = self.stopped = False
@@ -113,9 +114,7 @@ class _RatioSearch:
 
     def _most_leaves(self) -> int:
         """The largest number of leaves of a tree that is better than the best one."""
-        n = self.problem.data.n_rows
-        most = n if self.problem.max_depth is None else min(n, 2 ** min(self.problem.max_depth, 60))
-        most = min(most, self.problem.max_leaf_nodes or n)
+        most = self.problem.most_leaves
         if self.price > 0:
             most = min(most, int((self._incumbent.value - self.floor) / self.price))
         return max(most, 1)
@@ -247,7 +246,7 @@ class _RatioSearch:
     def solution(self) -> Solution:
         """The best tree and what was proved of it."""
         best, total = self._incumbent, float(self.problem.losses.sum())
-        tree = labelled_tree(self.problem, best.splits, best.labels)
+        tree, _ = scored_tree(self.problem, best.splits, best.labels)
         bound = best.value if self.proved else min(self.bound, best.value)
         resolution = total * (self.resolution + 2 * self.sums.rounding)
         return Solution(

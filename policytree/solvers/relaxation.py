@@ -15,7 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from policytree.solvers.columns import equal_rows, preorder_splits
+from policytree.solvers.columns import equal_rows, preorder_splits, rows_of_splits
 from policytree.solvers.constraints import Constraint
 from policytree.solvers.fixed_point import to_fixed_point
 from policytree.solvers.kernels.merging import add_columns
@@ -100,11 +100,8 @@ class Relaxation:
     def __init__(self, problem: Problem, constraints: Sequence[Constraint], solve):
         self.problem, self.constraints, self.solve = problem, tuple(constraints), solve
         n, K = problem.losses.shape
-        most_leaves = n if problem.max_depth is None else min(n, 2 ** min(problem.max_depth, 60))
-        most_leaves = min(most_leaves, problem.max_leaf_nodes or n)
-        self.fixed = to_fixed_point(
-            problem.losses, problem.leaf_penalty, most_leaves, problem.feature_costs, problem.weights, all_trees=True
-        )
+        most_leaves, costs = problem.most_leaves, (problem.feature_costs, problem.weights)
+        self.fixed = to_fixed_point(problem.losses, problem.leaf_penalty, most_leaves, *costs, all_trees=True)
         amounts = [c.amounts[:, 1:] - c.amounts[:, :1] for c in self.constraints]
         self.limits = tuple(c.limit - int(c.amounts[:, 0].sum()) for c in self.constraints)
         charges = np.zeros((0, n), np.int64) if self.fixed.charges is None else self.fixed.charges
@@ -194,21 +191,13 @@ class Relaxation:
 
     def leaves(self, splits: Splits) -> tuple[list[np.ndarray], int]:
         """The rows of every leaf, in preorder, and what the splits cost."""
-        entries = iter(splits)
-        out: list[np.ndarray] = []
-
-        def walk(rows: np.ndarray) -> int:
-            column, cut = next(entries)
+        out, paid, groups = [], 0, self.fixed.groups
+        for (column, _), rows in zip(splits, rows_of_splits(self.data, splits), strict=True):
             if column < 0:
                 out.append(rows)
-                return 0
-            left = self.data.codes[column, rows] <= cut
-            paid = 0
-            if self.fixed.groups is not None:
-                paid = int(self.charges[self.fixed.groups[self.data.columns[column].feature], rows].sum())
-            return paid + walk(rows[left]) + walk(rows[~left])
-
-        return out, walk(np.arange(self.data.n_rows))
+            elif groups is not None:
+                paid += int(self.charges[groups[self.data.columns[column].feature], rows].sum())
+        return out, paid
 
     def feasible(self, corner: Corner) -> bool:
         """Whether a tree is within the limits."""
