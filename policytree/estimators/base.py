@@ -25,7 +25,7 @@ from policytree.estimators.views import TableViews
 from policytree.exceptions import InputError, SearchWarning
 from policytree.solvers import draws, time_estimate
 from policytree.solvers.estimate import LONG, in_words
-from policytree.types import BinnedData, Problem, SearchLimits, Solution, Status
+from policytree.types import Problem, SearchLimits, Solution, Status
 
 
 class TreeEstimator(TableViews, SearchArguments):
@@ -59,18 +59,13 @@ class TreeEstimator(TableViews, SearchArguments):
                 )
         return costs, None if costs is None else groups, splits, roots
 
-    def _binned(self, X: np.ndarray) -> BinnedData:
-        """Codes of encoded rows, for the columns that may be split on."""
-        features = self.encoder_.features
-        _, _, splits, _ = self._column_arguments(features)
-        return bin_matrix(X, features, max_bins=self.max_bins, split_on=splits)
-
     def _job(self, X: np.ndarray, losses: np.ndarray, values, weight, actions, arms=None) -> Job:
         """Bin the encoded rows and weight their losses."""
         total = float(weight.sum())
-        costs, groups, _, roots = self._column_arguments(self.encoder_.features)
+        features = self.encoder_.features
+        costs, groups, splits, roots = self._column_arguments(features)
         problem = Problem(
-            self._binned(X),
+            bin_matrix(X, features, max_bins=self.max_bins, split_on=splits),
             losses * weight[:, None],
             self.regularization * total,
             self.max_depth,

@@ -24,9 +24,12 @@ from policytree.weighting.costs import treatment_costs
 WORTH_SAYING = 1e-12  # of the objective: a smaller gap is rounding
 
 
-def check_constraints(tree: Any, labels, n: int, budget_costs) -> None:
-    """Refuse budgets and shares that cannot be meant, before anything is computed."""
-    spending_costs(tree.budget, budget_costs, n, labels)
+def check_constraints(tree: Any, labels, n: int, budget_costs) -> np.ndarray | None:
+    """Refuse budgets and shares that cannot be meant, before anything is computed.
+
+    Returns the costs (n, K) that count against the budget; None without one.
+    """
+    costs = _spending_costs(tree.budget, budget_costs, n, labels)
     shares = {kind: _shares(kind, getattr(tree, kind), labels) for kind in ("max_share", "min_share")}
     most = np.array([shares["max_share"].get(k, 1.0) for k in range(len(labels))])
     least = np.array([shares["min_share"].get(k, 0.0) for k in range(len(labels))])
@@ -39,13 +42,14 @@ def check_constraints(tree: Any, labels, n: int, budget_costs) -> None:
         raise InputError(f"min_share of {labels[k]!s} is {least[k]:g}, more than its max_share, {most[k]:g}; mend one.")
     if (shares["max_share"] or shares["min_share"] or tree.budget is not None) and not _exact(tree):
         raise InputError("budget, max_share and min_share need the exact search; leave solver and guesses alone.")
+    return costs
 
 
 def _exact(tree: Any) -> bool:
     return tree.solver == "direct" and tree.guesses is None
 
 
-def spending_costs(budget, budget_costs, n: int, labels) -> np.ndarray | None:
+def _spending_costs(budget, budget_costs, n: int, labels) -> np.ndarray | None:
     """Costs (n, K) that count against the budget; None without one."""
     if budget is None:
         if budget_costs is not None:

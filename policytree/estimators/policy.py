@@ -17,7 +17,6 @@ from policytree.estimators.constraints import (
     make_constraints,
     search_within,
     spend_and_shares,
-    spending_costs,
 )
 from policytree.estimators.inputs import check_number, reward_matrix, weigh
 from policytree.estimators.search import Job
@@ -148,8 +147,7 @@ class PolicyTree(TreeEstimator):
         if sample_treatment_costs is not None:
             losses = losses + treatment_costs(sample_treatment_costs, len(rewards), self.treatments_)
         arms = self._arms(T, len(X))
-        check_constraints(self, self.treatments_, len(X), budget_costs)
-        spending = spending_costs(self.budget, budget_costs, len(X), self.treatments_)
+        spending = check_constraints(self, self.treatments_, len(X), budget_costs)
         given = weights(sample_weight, len(X), "X")
         kept = slice(None) if given is None else given > 0
         X, losses, arms, weight = weigh(X, losses, arms, sample_weight)

@@ -18,7 +18,7 @@ from policytree.solvers.columns import preorder_splits
 from policytree.solvers.compilation import BAGS, ROW_PRICES, load_kernels
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.estimate import estimated_seconds
-from policytree.solvers.leaf_sums import bag_of, exact_price, masses
+from policytree.solvers.leaf_sums import bag_of, exact_price, masses, siblings, with_leaf
 from policytree.solvers.node import Splits
 from policytree.solvers.row_prices import row_prices_apply
 from policytree.solvers.scoring import scored_tree
@@ -149,18 +149,16 @@ class _Bags:
 
     def _pruned(self, splits: Splits, bag: list) -> tuple[Splits, list]:
         """Without splits that are not worth their leaf."""
-        best = self.objective.loss(bag) + self.price * len(bag)
-        k = 0
-        while k + 2 < len(splits):
-            if splits[k][0] >= 0 and splits[k + 1][0] < 0 and splits[k + 2][0] < 0:
-                leaf = sum(column < 0 for column, _ in splits[:k])
+        best, before = self.objective.loss(bag) + self.price * len(bag), None
+        while before is not splits:
+            before = splits
+            for k, leaf in siblings(splits):
                 joined = (bag[leaf][0] + bag[leaf + 1][0], bag[leaf][1] + bag[leaf + 1][1])
                 fewer = [*bag[:leaf], joined, *bag[leaf + 2 :]]
                 value = self.objective.loss(fewer) + self.price * len(fewer)
                 if value <= best:
-                    splits, bag, best, k = [*splits[:k], (-1, 0), *splits[k + 3 :]], fewer, value, 0
-                    continue
-            k += 1
+                    splits, bag, best = with_leaf(splits, k), fewer, value
+                    break
         return splits, bag
 
     def _curve(self) -> np.ndarray:

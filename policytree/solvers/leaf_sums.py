@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -64,16 +65,29 @@ def bag_of(problem: Problem, sums: Masses, splits: Splits) -> list[tuple[int, in
     return [(int(sums.negative[rows].sum()), int(sums.positive[rows].sum())) for rows in leaves]
 
 
+def siblings(splits: Splits) -> Iterator[tuple[int, int]]:
+    """Splits of which both sides are leaves: their places in preorder, and the number of the left leaf."""
+    leaf = 0
+    for k, (column, _) in enumerate(splits):
+        if column < 0:
+            leaf += 1
+        elif splits[k + 1][0] < 0 and splits[k + 2][0] < 0:
+            yield k, leaf
+
+
+def with_leaf(splits: Splits, k: int) -> Splits:
+    """The splits with a leaf in place of the split at ``k``, whose sides are leaves."""
+    return [*splits[:k], (-1, 0), *splits[k + 3 :]]
+
+
 def join_siblings(splits: Splits, labels: list[int]) -> tuple[Splits, list[int]]:
     """The same predictions without splits whose two leaves have one label."""
-    k = 0
-    while k + 2 < len(splits):
-        leaf = sum(column < 0 for column, _ in splits[:k])
-        if splits[k][0] >= 0 and splits[k + 1][0] < 0 and splits[k + 2][0] < 0 and labels[leaf] == labels[leaf + 1]:
-            splits, labels, k = [*splits[:k], (-1, 0), *splits[k + 3 :]], [*labels[:leaf], *labels[leaf + 1 :]], 0
-        else:
-            k += 1
-    return splits, labels
+    while True:
+        same = ((k, leaf) for k, leaf in siblings(splits) if labels[leaf] == labels[leaf + 1])
+        k, leaf = next(same, (-1, -1))
+        if k < 0:
+            return splits, labels
+        splits, labels = with_leaf(splits, k), [*labels[:leaf], *labels[leaf + 1 :]]
 
 
 def exact_price(problem: Problem) -> Fraction:
