@@ -6,10 +6,10 @@ policy_stability, MarginalSensitivityDisplay, PolicyStabilityDisplay.
 
 from __future__ import annotations
 
-from actg175.study import SMALLEST, arm_costs, trial
+from actg175.study import tree_of_all
 from fragility import draw_confounding, show_confounding, show_optimism, show_stability
 
-from policytree import DRPolicyTree, omitted_variable_bounds
+from policytree import omitted_variable_bounds
 
 BEST, OLD = "ZDV+ddI", "ZDV"
 RESAMPLES = 30
@@ -17,11 +17,7 @@ RESAMPLES = 30
 
 def main(study) -> None:
     """Run the part."""
-    _, data = trial(study)
-    costs = {"sample_treatment_costs": arm_costs()}
-    model = DRPolicyTree(max_depth=2, min_samples_per_treatment=SMALLEST, random_state=0)
-    study.step("the tree of all patients")
-    model.fit(**data, **costs)
+    data, costs, model = tree_of_all(study)
     nuisances = model.reward_estimator_
 
     study.heading("1. Optimism: worth on the patients who chose a rule less worth on others (CD4 net of costs)")

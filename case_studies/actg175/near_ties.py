@@ -5,10 +5,8 @@ Public interface used: DRPolicyTree, near_ties, NearTiesDisplay.
 
 from __future__ import annotations
 
-from actg175.study import SMALLEST, arm_costs, trial
+from actg175.study import tree_of_all
 from as_good import show_near_ties, show_slacks
-
-from policytree import DRPolicyTree
 
 SLACK = 2.0  # CD4 cells
 SLACKS = (0.5, 1.0, 2.0, 3.0, 5.0)
@@ -16,11 +14,7 @@ SLACKS = (0.5, 1.0, 2.0, 3.0, 5.0)
 
 def main(study) -> None:
     """Run the part."""
-    _, data = trial(study)
-    costs = {"sample_treatment_costs": arm_costs()}
-    model = DRPolicyTree(max_depth=2, min_samples_per_treatment=SMALLEST, random_state=0)
-    study.step("the tree of all patients")
-    model.fit(**data, **costs)
+    data, costs, model = tree_of_all(study)
     given = {"T": data["T"], **costs}
 
     study.heading(f"1. Trees of depth 2 within {SLACK:g} CD4 cells of the best, on the patients who chose it")

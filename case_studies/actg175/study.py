@@ -75,6 +75,15 @@ def arm_costs(factor: float = 1.0) -> dict[str, float]:
     return {short: factor * sum(DRUG_COSTS[drug] for drug in arm.split(" + ")) for arm, short in SHORT.items()}
 
 
+def tree_of_all(study) -> tuple[dict, dict, DRPolicyTree]:
+    """The trial, its costs, and the tree of depth two of all patients."""
+    _, data = trial(study)
+    costs = {"sample_treatment_costs": arm_costs()}
+    model = DRPolicyTree(max_depth=2, min_samples_per_treatment=SMALLEST, random_state=0)
+    study.step("the tree of all patients")
+    return data, costs, model.fit(**data, **costs)
+
+
 def show_arms(study, dataset, data, rewards) -> None:
     """Raw and doubly robust means, overall and by prior therapy (the trial's stratum)."""
     study.heading("1. The arms (CD4 cells per cubic mm at 20 weeks)")

@@ -7,10 +7,7 @@ held_out_rewards, policy_spend, policy_shares, policy_difference.
 from __future__ import annotations
 
 from budget_trees import Halves, show_budgets, show_path, show_share
-from rand_hie.study import MIN_LEAF, persons, tables
-from sklearn.linear_model import RidgeCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from rand_hie.study import persons, ridge, smallest_leaf, tables
 
 from policytree import DRPolicyTree, PolicyTree, held_out_rewards
 
@@ -23,12 +20,11 @@ def main(study) -> None:
     """Run the part."""
     dataset, _, frame = persons(study)
     given = tables(dataset, frame)
-    ridge = make_pipeline(StandardScaler(), RidgeCV([1.0, 10.0, 100.0, 1_000.0]))
     held, rows = {}, 0.5
     for outcome in ("visits", "spending"):
         study.step(f"nuisance models of {outcome}, one half of the households")
         held[outcome] = held_out_rewards(
-            DRPolicyTree(ridge, max_depth=1, cv=3, random_state=0), frame[outcome], frame["plan"], **given,
+            DRPolicyTree(ridge(), max_depth=1, cv=3, random_state=0), frame[outcome], frame["plan"], **given,
             groups=frame["household"], honest=rows, random_state=0,
         )  # fmt: skip
         rows = held[outcome].rows
@@ -37,7 +33,7 @@ def main(study) -> None:
     rewards = held["visits"].estimator.rewards_
     X = given["X"].loc[rewards.index]
     halves = Halves(X, rewards, held["visits"], given["X"].iloc[rows], costs)
-    model = PolicyTree(max_depth=2, min_samples_leaf=MIN_LEAF // 4 if study.quick else MIN_LEAF)
+    model = PolicyTree(max_depth=2, min_samples_leaf=smallest_leaf(study))
 
     study.heading("1. Every budget: the trees that are best at some price of a dollar (visits a person-year)")
     beyond = ", ".join(f"{plan} {cost:.0f}" for plan, cost in costs.items())

@@ -7,12 +7,7 @@ MarginalSensitivityDisplay, PolicyStabilityDisplay.
 from __future__ import annotations
 
 from fragility import draw_confounding, show_confounding, show_optimism, show_stability
-from rand_hie.study import MIN_LEAF, persons, tables
-from sklearn.linear_model import RidgeCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-
-from policytree import DRPolicyTree
+from rand_hie.study import tree_of_all
 
 PRICE = 60.0  # dollars that a visit is worth
 RESAMPLES = 40
@@ -20,15 +15,7 @@ RESAMPLES = 40
 
 def main(study) -> None:
     """Run the part."""
-    dataset, _, frame = persons(study)
-    given = tables(dataset, frame)
-    data = {"Y": PRICE * frame["visits"] - frame["spending"], "T": frame["plan"], **given, "groups": frame["household"]}
-    # Ridge regression for the outcomes: boosting brings little here, and there are fifty fits.
-    ridge = make_pipeline(StandardScaler(), RidgeCV([1.0, 10.0, 100.0, 1_000.0]))
-    smallest = MIN_LEAF // 4 if study.quick else MIN_LEAF
-    model = DRPolicyTree(ridge, max_depth=2, min_samples_leaf=smallest, cv=3, random_state=0)
-    study.step("the tree of all person-years")
-    model.fit(**data)
+    data, model = tree_of_all(study, PRICE)
     nuisances = model.reward_estimator_
 
     study.heading(f"1. Optimism: worth on the rows that chose a rule less worth on others (a visit: {PRICE:g} dollars)")

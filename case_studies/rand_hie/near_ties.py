@@ -6,12 +6,7 @@ Public interface used: DRPolicyTree, near_ties, NearTiesDisplay.
 from __future__ import annotations
 
 from as_good import show_near_ties, show_slacks
-from rand_hie.study import MIN_LEAF, persons, tables
-from sklearn.linear_model import RidgeCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-
-from policytree import DRPolicyTree
+from rand_hie.study import tree_of_all
 
 PRICE = 60.0  # dollars that a visit is worth
 SLACK = 5.0  # dollars a person-year
@@ -20,14 +15,7 @@ SLACKS = (1.0, 2.0, 5.0, 10.0)
 
 def main(study) -> None:
     """Run the part."""
-    dataset, _, frame = persons(study)
-    given = tables(dataset, frame)
-    data = {"Y": PRICE * frame["visits"] - frame["spending"], "T": frame["plan"], **given, "groups": frame["household"]}
-    ridge = make_pipeline(StandardScaler(), RidgeCV([1.0, 10.0, 100.0, 1_000.0]))
-    smallest = MIN_LEAF // 4 if study.quick else MIN_LEAF
-    model = DRPolicyTree(ridge, max_depth=2, min_samples_leaf=smallest, cv=3, random_state=0)
-    study.step("the tree of all person-years")
-    model.fit(**data)
+    data, model = tree_of_all(study, PRICE)
 
     study.heading(f"1. Trees of depth 2 within {SLACK:g} dollars a person-year of the best, on the rows that chose it")
     without = ["female", "age", "chronic_disease", "education"]

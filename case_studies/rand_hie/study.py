@@ -12,9 +12,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from rand_hie.priorities import show_priorities
+from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import GroupKFold
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from policytree import (
+    DRPolicyTree,
     OverlapWarning,
     PolicyTree,
     RewardEstimator,
@@ -57,6 +61,26 @@ def tables(dataset, frame) -> dict:
         "W": frame[list(dataset.confounders)],
         "propensity": shares.loc[frame["site"]].set_index(frame.index),
     }
+
+
+def ridge() -> Pipeline:
+    """Regression of the outcomes in the parts: boosting brings little here, and there are dozens of fits."""
+    return make_pipeline(StandardScaler(), RidgeCV([1.0, 10.0, 100.0, 1_000.0]))
+
+
+def smallest_leaf(study) -> int:
+    """Person-years."""
+    return MIN_LEAF // 4 if study.quick else MIN_LEAF
+
+
+def tree_of_all(study, price: float) -> tuple[dict, DRPolicyTree]:
+    """What a tree is fitted to if a visit is worth so many dollars, all person-years, and that tree, of depth two."""
+    dataset, _, frame = persons(study)
+    outcome = price * frame["visits"] - frame["spending"]
+    data = {"Y": outcome, "T": frame["plan"], **tables(dataset, frame), "groups": frame["household"]}
+    model = DRPolicyTree(ridge(), max_depth=2, min_samples_leaf=smallest_leaf(study), cv=3, random_state=0)
+    study.step("the tree of all person-years")
+    return data, model.fit(**data)
 
 
 def learn(frame, given, rows, outcome, seed=0) -> RewardEstimator:
