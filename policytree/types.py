@@ -67,6 +67,10 @@ class BinnedData:
         """Number of rows."""
         return self.codes.shape[1]
 
+    def columns_of(self, features: tuple[int, ...] | None) -> np.ndarray:
+        """Which columns are of these features (None: of any), shape (n_columns,), bool."""
+        return np.array([features is None or column.feature in features for column in self.columns], dtype=bool)
+
 
 class Status(Enum):
     """How a search ended, and so what its lower bound certifies."""
@@ -157,8 +161,7 @@ class Problem:
     @property
     def root_columns(self) -> np.ndarray:
         """Whether the first split may be on each column of the data, shape (n_columns,), bool."""
-        roots = self.root_features
-        return np.array([roots is None or column.feature in roots for column in self.data.columns], dtype=bool)
+        return self.data.columns_of(self.root_features)
 
     @property
     def proved_status(self) -> Status:

@@ -232,7 +232,7 @@ class _Search:
 
     def _search(self, clock: Clock, depth: int, data: BinnedData, cuts: list[tuple[int, np.ndarray]]) -> None:
         """Search the trees of some cuts (for every column of the data: which it was, and which cuts it has)."""
-        roots = np.flatnonzero(replace(self.problem, data=data).root_columns)
+        roots = np.flatnonzero(data.columns_of(self.problem.root_features))
         search = ParetoSearch(self._criteria(data), clock.flag, roots.tolist())
         caps = self._caps()
         before = self.cuts
