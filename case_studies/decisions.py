@@ -8,14 +8,14 @@ choose the tree come from cross-fitting over five folds, repeated with other fol
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from sklearn.model_selection import StratifiedKFold
 
-from policytree import CostSensitiveTreeClassifier
+from policytree import CostSensitiveTreeClassifier, Status, plot_tree
 from policytree.evaluation.estimates import Estimate, influence_estimate, mean_estimate, repeated_estimate
 
 FOLDS, REPEATS = 5, 5
@@ -38,17 +38,21 @@ class Decisions:
     costs : mapping of (truth, decision) to float
         What each mistake costs a person; right decisions cost nothing.
     depth : int
+    smallest : int
+        Fewest people in a leaf.
     """
 
     X: pd.DataFrame
     y: np.ndarray
     costs: Mapping[tuple[int, int], float]
     depth: int
+    smallest: int = 50
 
     def tree(self, without: tuple[str, ...] = ()) -> CostSensitiveTreeClassifier:
         """Exact tree that may not ask about some columns; not fitted."""
         allowed = [name for name in self.X if name not in without]
-        return CostSensitiveTreeClassifier(dict(self.costs), max_depth=self.depth, split_features=allowed)
+        options = {"max_depth": self.depth, "min_samples_leaf": self.smallest, "split_features": allowed}
+        return CostSensitiveTreeClassifier(dict(self.costs), **options)
 
     def losses(self, decided: np.ndarray) -> np.ndarray:
         """What everybody's decision costs, (n,)."""
@@ -108,6 +112,16 @@ def triple(estimate: Estimate, name: str) -> dict[str, float]:
     return {name: estimate.value, f"{name} lower": estimate.lower, f"{name} upper": estimate.upper}
 
 
+def show_tree(study, task: Decisions, without: tuple[str, ...], words: tuple[str, str], title: str, file: str) -> None:
+    """Exact tree without some columns, its decisions in words (for 0 and 1), with its proof; a picture if named."""
+    costs = {(words[truth], words[decision]): cost for (truth, decision), cost in task.costs.items()}
+    tree = task.tree(without).set_params(costs=costs).fit(task.X, np.array(words)[task.y])
+    study.show(f"{title}: {100 * tree.objective_value_:.2f} per 100 people, {tree.status_.name}")
+    study.show(f"{tree.export_text()}\n")
+    if file:
+        study.figure(plot_tree(tree, title=title).figure_, file)
+
+
 # --- what each exclusion costs ---
 
 
@@ -135,6 +149,22 @@ def exclusions(study, task: Decisions, without: Mapping[str, tuple[str, ...]], r
         rows[name] |= {key: 100 * value for key, value in shown.items()}
         rows[name]["asks about"] = ", ".join(sorted(map(str, tree.get_used_features())))
     return pd.DataFrame.from_dict(rows, orient="index"), decided
+
+
+def show_depths(study, task: Decisions, without: Mapping[str, tuple[str, ...]], depths: tuple[int, ...]) -> None:
+    """What each exclusion costs these people, per 100, at other depths: exact trees on both sides of the difference."""
+    rows = {}
+    for depth in depths:
+        study.step(f"exclusions at depth {depth}")
+        deep = replace(task, depth=depth)
+        trees = {name: deep.tree(columns).fit(deep.X, deep.y) for name, columns in {"": (), **without}.items()}
+        full = trees[""].objective_value_
+        rows[depth] = {
+            "all columns": 100 * full,
+            "proved": all(tree.status_ is Status.OPTIMAL for tree in trees.values()),
+        }
+        rows[depth] |= {f"without {name}": 100 * (trees[name].objective_value_ - full) for name in without}
+    study.table(pd.DataFrame.from_dict(rows, orient="index").rename_axis("depth"), "depths", digits=2)
 
 
 def draw_exclusions(study, table: pd.DataFrame, name: str, title: str, unit: str) -> None:

@@ -19,17 +19,18 @@ from decisions import (
     exclusions,
     rate_gaps,
     rates_by_group,
+    show_depths,
+    show_tree,
     show_values,
 )
 from tables import read_table
-
-from policytree import plot_tree
 
 SOURCE = "the FICO Explainable Machine Learning Challenge (HELOC)"
 HISTORY = ("MSinceOldestTradeOpen", "AverageMInFile")  # how long somebody has had credit: near to age
 SCORE = ("ExternalRiskEstimate",)  # bought, and nobody outside knows how it is made
 WITHOUT = {"the bought score": SCORE, "length of credit history": HISTORY, "both": (*SCORE, *HISTORY)}
 KEPT_OUT = "length of credit history"
+WORDS = ("lend", "decline")
 BAD, LOST = (
     2.0,
     1.0,
@@ -65,9 +66,9 @@ def show_people(study, frame: pd.DataFrame, task: Decisions) -> None:
     """Who they are, and the costs in words."""
     study.heading("1. The applicants and the decision")
     study.show(
-        f"{len(frame):,} people with a home equity line; {100 * task.y.mean():.1f} % did not pay as agreed. Decline, or "
-        f"lend?\nA loan that goes bad costs {BAD:g} times what a good one earns; declining somebody who would have paid costs\n"
-        f"{LOST:g}, the loan's earnings.\n"
+        f"{len(frame):,} people with a home equity line; {100 * task.y.mean():.1f} % did not pay as agreed.\n"
+        f"Decline, or lend? A loan that goes bad costs {BAD:g} times what a good one earns; declining somebody\n"
+        f"who would have paid costs {LOST:g}, the loan's earnings.\n"
     )
     rows = {
         name: {"people": int(mask.sum()), "bad %": 100 * task.y[mask].mean(),
@@ -75,15 +76,6 @@ def show_people(study, frame: pd.DataFrame, task: Decisions) -> None:
         for name, mask in groups_of(frame).items()
     }  # fmt: skip
     study.table(pd.DataFrame.from_dict(rows, orient="index"), "people")
-
-
-def show_tree(study, task: Decisions) -> None:
-    """The exact tree without the columns near to age."""
-    study.heading(f"2. The best tree of depth {task.depth} without the length of credit history")
-    tree = task.tree(HISTORY).fit(task.X, task.y)
-    study.show(f"{100 * tree.objective_value_:.2f} per 100 people, {tree.status_.name}")
-    study.show(f"{tree.export_text()}\n")
-    study.figure(plot_tree(tree, title="Decline (1) or lend (0), length of history kept out").figure_, "tree")
 
 
 def show_rates(study, frame: pd.DataFrame, task: Decisions, rules: dict[str, np.ndarray]) -> None:
@@ -119,7 +111,8 @@ def main(study) -> None:
     frame = frame.iloc[:1_500] if study.quick else frame
     task = question(frame)
     show_people(study, frame, task)
-    show_tree(study, task)
+    study.heading(f"2. The best tree of depth {task.depth}")
+    show_tree(study, task, WITHOUT[KEPT_OUT], WORDS, "Length of credit history kept out", "tree")
     study.heading("3. What leaving columns out costs (by the stated costs, per 100 people)")
     table, decided = exclusions(study, task, WITHOUT, 2 if study.quick else REPEATS)
     study.table(table, "exclusions", digits=2)
@@ -133,3 +126,5 @@ def main(study) -> None:
     without = [list(columns) for columns in WITHOUT.values()]
     show_near_ties(study, task.tree().fit(task.X, task.y), task.X, SLACK, without, "people", "FICO, depth 2", y=task.y)
     show_prices(study, task)
+    study.heading("8. What leaving columns out costs at other depths (per 100 of these people)")
+    show_depths(study, task, WITHOUT, (1, 2) if study.quick else (1, 2, 3))

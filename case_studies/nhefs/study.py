@@ -1,15 +1,16 @@
 """NHEFS: what quitting smoking does to weight, for whom, and how sure one can be without an experiment.
 
 Public interface used: check_study, RewardEstimator, overlap_table, balance_table, OverlapDisplay,
-CovariateBalanceDisplay, policy_difference, average_effect, heterogeneity_test, DRPolicyTree, cross_val_policy_value,
-held_out_rewards, plot_tree, PolicyValueDisplay, PolicyTree, honest_leaf_summary. Rankings are in priorities.py, hidden confounders in
-confounding.py.
+CovariateBalanceDisplay, policy_difference, average_effect, heterogeneity_test, DRPolicyTree, PolicyTree, plot_tree,
+cross_val_policy_value, PolicyValueDisplay, held_out_rewards, honest_leaf_summary. Rankings are in priorities.py, hidden
+confounders in confounding.py.
 """
 
 from __future__ import annotations
 
 import warnings
 
+import numpy as np
 import pandas as pd
 from nhefs.confounding import show_hidden_confounders
 from nhefs.priorities import show_priorities
@@ -34,6 +35,7 @@ from policytree import (
     plot_tree,
     policy_difference,
 )
+from policytree.evaluation.estimates import Estimate, influence_estimate
 
 QUIT, SMOKE = "quit", "smoke on"
 # Hernan and Robins (2020), "Causal Inference: What If", chapters 12, 13: kilograms, 95% intervals, same 1,566 people.
@@ -41,6 +43,7 @@ QUIT, SMOKE = "quit", "smoke on"
 PUBLISHED = {"no adjustment": (2.5, 1.7, 3.4), "weighting": (3.4, 2.4, 4.5), "standardisation": (3.5, 2.6, 4.5)}
 WORTH = 3.5  # kilograms from which a quitter is offered help with weight; an assumption, moved in section 5
 WORTHS = (2.0, 3.5, 5.0)
+SHOWN = {QUIT: "quit", SMOKE: "quit with help"}  # what the arms mean as advice: help would undo the gain, at its price
 SMALLEST = 40  # people of each kind in a leaf
 NAMES = {
     "age": "age", "sex": "female", "school": "schooling", "smokeintensity": "cigarettes", "smokeyrs": "years_smoked",
@@ -86,7 +89,7 @@ def show_overlap(study, data: dict, fitted: RewardEstimator) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BalanceWarning)  # the table below shows it
         balance = balance_table(covariates, data["T"], propensity=fitted.propensity_).droplevel(0)
-    study.show("Quitters less smokers, standard deviations, before and after weighting:")
+    study.show("Those who smoke on less those who quit, standard deviations, before and after weighting:")
     study.table(balance, "balance", digits=2)
     study.figure(OverlapDisplay.from_estimator(fitted, data["T"]).figure_, "overlap")
     study.figure(CovariateBalanceDisplay.from_estimator(fitted, data["T"], covariates).figure_, "balance")
@@ -95,7 +98,10 @@ def show_overlap(study, data: dict, fitted: RewardEstimator) -> None:
 def show_effects(study, data: dict, fitted: RewardEstimator) -> None:
     """The average effect on all, on those who quit, and where either was likely; beside the textbook's numbers."""
     study.heading("3. What quitting adds to weight by 1982, kilograms")
-    rows = {"everybody, doubly robust": policy_difference(QUIT, SMOKE, fitted.rewards_)}
+    rows = {
+        "no adjustment": raw_difference(data),
+        "everybody, doubly robust": policy_difference(QUIT, SMOKE, fitted.rewards_),
+    }
     for name, estimand, treated in (("those who quit", "treated", QUIT), ("where either was likely", "overlap", None)):
         study.step(f"effect on {name}")
         other = RewardEstimator(estimand=estimand, treated=treated, random_state=0).fit(**data)
@@ -108,6 +114,15 @@ def show_effects(study, data: dict, fitted: RewardEstimator) -> None:
     study.show(heterogeneity_test(**data, fitted=fitted, random_state=0))
 
 
+def raw_difference(data: dict) -> Estimate:
+    """Mean of those who quit less that of the others: no adjustment at all."""
+    quit_ = (data["T"] == QUIT).to_numpy()
+    first, second = (data["Y"][mask].mean() for mask in (quit_, ~quit_))
+    residual = data["Y"].to_numpy() - np.where(quit_, first, second)
+    share = quit_.mean()
+    return influence_estimate(first - second, np.where(quit_, residual / share, -residual / (1 - share)))
+
+
 def learner(price: float = WORTH, depth: int = 2) -> tuple[DRPolicyTree, dict]:
     """The tree, and what smoking on is charged, in kilograms."""
     model = DRPolicyTree(max_depth=depth, min_samples_per_treatment=SMALLEST, direction="minimize", random_state=0)
@@ -118,16 +133,45 @@ def show_tree(study, data: dict, fitted: RewardEstimator) -> None:
     """Whom quitting makes heavier by more than the price: the exact tree, and what its leaves hold for others."""
     study.heading(f"4. Whom does quitting make more than {WORTH:g} kg heavier? The best tree of depth 2")
     tree = PolicyTree(max_depth=2, min_samples_per_treatment=SMALLEST, direction="minimize")
-    tree.fit(data["X"], fitted.rewards_, data["T"], sample_treatment_costs={SMOKE: WORTH})
+    rewards, arms = fitted.rewards_.rename(columns=SHOWN), data["T"].map(SHOWN)
+    tree.fit(data["X"], rewards, arms, sample_treatment_costs={SHOWN[SMOKE]: WORTH})
     study.show(f"{tree.export_text()}\n")
     study.show(f"{tree.status_.name}, gap {tree.optimality_gap_:g}: no tree of depth 2 is better on these rows.")
-    plot = plot_tree(tree, title=f"Help with weight ({SMOKE}) where quitting adds more than {WORTH:g} kg")
+    plot = plot_tree(tree, title=f"Help with weight where quitting adds more than {WORTH:g} kg")
     study.figure(plot.figure_, "tree")
     study.step("leaves, judged by the other half")
     model, costs = learner()
     leaves = honest_leaf_summary(model, **data, **costs, random_state=0)
-    study.show("The same learnt from one half, its leaves judged by the other (kg, net of the price):")
-    study.show(leaves)
+    study.show(
+        "\nThe same learnt from one half; what quitting adds in its leaves, by the other half (kg, intervals that hold"
+    )
+    study.show("for all leaves at once):")
+    study.table(leaf_effects(leaves, data), "leaves", digits=2, index=False)
+
+
+def leaf_effects(honest, data: dict) -> pd.DataFrame:
+    """What quitting adds in every leaf of a tree that these people did not choose, with Bonferroni's intervals."""
+    tree, X = honest.estimator, data["X"].iloc[honest.rows]
+    leaf_of = tree.apply(X)
+    gross = honest.rewards - pd.Series({SMOKE: WORTH}).reindex(honest.rewards.columns, fill_value=0.0)
+    rows, leaves = [], sorted(set(leaf_of))
+    for leaf in leaves:
+        here = leaf_of == leaf
+        effect = policy_difference(QUIT, SMOKE, gross[here], level=1 - 0.05 / len(leaves))
+        rows.append({"people": int(here.sum()), "where": path_to(tree.tree_, leaf), "advice": SHOWN[tree.predict(X[here])[0]],
+                     "quitting adds": effect.value, "lower": effect.lower, "upper": effect.upper})  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def path_to(tree, leaf: int) -> str:
+    """The answers that lead to a leaf, in words."""
+    words, node = [], 0
+    while node != leaf:
+        name, cut = tree.features[tree.feature[node]].name, tree.threshold[node]
+        right = tree.children_right[node]
+        words.append(f"{name} {'>' if leaf >= right else '<='} {cut:g}")  # preorder: the right side's ids are larger
+        node = int(right if leaf >= right else tree.children_left[node])
+    return ", ".join(words)
 
 
 def show_values(study, data: dict) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from as_good import show_near_ties
+from as_good import show_near_ties, show_slacks
 from decisions import (
     REPEATS,
     Decisions,
@@ -17,12 +17,12 @@ from decisions import (
     exclusions,
     rate_gaps,
     rates_by_group,
+    show_depths,
+    show_tree,
     show_values,
 )
 from recidivism.others import show_broward, show_prices
 from tables import read_table
-
-from policytree import plot_tree
 
 SOURCE = "the repository propublica/compas-analysis on GitHub (compas-scores-two-years.csv, without names)"
 COLUMNS = {
@@ -38,9 +38,11 @@ WITHOUT = {
     "race, sex and age": ("race", "sex", "age"),
 }
 KEPT_OUT = "race, sex and age"
+WORDS = ("leave alone", "supervise")
 MISSED, ALARM = 1.0, 1.0  # what not supervising somebody who is rearrested costs; supervising somebody who is not
 MEDIUM = 5  # COMPAS deciles from here on are called medium or high
 SLACK = 0.005  # half a mistake per 100 people
+SLACKS = (0.0025, 0.005, 0.01, 0.02)
 TREE, SCORE, NOBODY = "tree without race, sex, age", "COMPAS medium or high", "nobody supervised"
 RATE_NAMES = {"false alarms": "supervised, of those not rearrested", "missed": "not supervised, of those rearrested"}
 
@@ -80,8 +82,8 @@ def show_people(study, frame: pd.DataFrame, task: Decisions) -> None:
     study.heading("1. The people and the decision")
     study.show(
         f"{len(frame):,} people; {100 * task.y.mean():.1f} % were rearrested within two years. Supervise, or not?\n"
-        f"Not supervising somebody who is rearrested costs {MISSED:g}; supervising somebody who is not costs {ALARM:g};\n"
-        "anything else costs nothing.\n"
+        f"Not supervising somebody who is rearrested costs {MISSED:g}; supervising somebody who is not costs\n"
+        f"{ALARM:g}; anything else costs nothing.\n"
     )
     rows = {
         name: {"people": int(mask.sum()), "rearrested %": 100 * task.y[mask].mean(),
@@ -89,20 +91,6 @@ def show_people(study, frame: pd.DataFrame, task: Decisions) -> None:
         for name, mask in groups_of(frame).items()
     }  # fmt: skip
     study.table(pd.DataFrame.from_dict(rows, orient="index"), "people")
-
-
-def show_trees(study, task: Decisions) -> None:
-    """The exact tree without race, sex and age, and the one that may ask about them."""
-    study.heading(f"2. The best trees of depth {task.depth}")
-    for columns, title, file in (
-        (WITHOUT[KEPT_OUT], "Race, sex and age kept out", "tree"),
-        ((), "All columns", "tree_all"),
-    ):
-        tree = task.tree(columns).fit(task.X, task.y)
-        study.show(f"{title}: {100 * tree.objective_value_:.2f} per 100 people, {tree.status_.name}")
-        study.show(f"{tree.export_text()}\n")
-        if file == "tree":
-            study.figure(plot_tree(tree, title="Supervise (1) or not (0), race, sex and age kept out").figure_, file)
 
 
 def show_exclusions(study, task: Decisions) -> dict[str, np.ndarray]:
@@ -137,7 +125,9 @@ def main(study) -> None:
     frame = frame.iloc[:1_500] if study.quick else frame
     task = question(frame, 2 if study.quick else 3)
     show_people(study, frame, task)
-    show_trees(study, task)
+    study.heading(f"2. The best trees of depth {task.depth}")
+    show_tree(study, task, WITHOUT[KEPT_OUT], WORDS, "Race, sex and age kept out", "tree")
+    show_tree(study, task, (), WORDS, "All columns", "")
     decided = show_exclusions(study, task)
     fixed = {SCORE: (frame["decile_score"] >= MEDIUM).to_numpy(dtype=int)[None], NOBODY: np.zeros((1, len(frame)), int)}
     rules = {TREE: decided[KEPT_OUT], "tree with all columns": decided["nothing"], **fixed}
@@ -150,5 +140,8 @@ def main(study) -> None:
     show_near_ties(
         study, near.tree().fit(near.X, near.y), near.X, SLACK, without, "people", "Recidivism, depth 2", y=near.y
     )
+    show_slacks(study, near.tree(), near.X, SLACKS, y=near.y)
     show_prices(study, task, WITHOUT[KEPT_OUT])
     show_broward(study)
+    study.heading("9. What leaving columns out costs at other depths (ProPublica's people, per 100 of them)")
+    show_depths(study, task, WITHOUT, (1, 2) if study.quick else (1, 2, 3, 4))
