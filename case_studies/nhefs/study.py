@@ -158,7 +158,8 @@ def leaf_effects(honest, data: dict) -> pd.DataFrame:
     for leaf in leaves:
         here = leaf_of == leaf
         effect = policy_difference(QUIT, SMOKE, gross[here], level=1 - 0.05 / len(leaves))
-        rows.append({"people": int(here.sum()), "where": path_to(tree.tree_, leaf), "advice": SHOWN[tree.predict(X[here])[0]],
+        advice = SHOWN[tree.predict(X[here])[0]]
+        rows.append({"people": int(here.sum()), "where": path_to(tree.tree_, leaf), "advice": advice,
                      "quitting adds": effect.value, "lower": effect.lower, "upper": effect.upper})  # fmt: skip
     return pd.DataFrame(rows)
 
