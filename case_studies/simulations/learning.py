@@ -12,7 +12,7 @@ from joblib import Parallel, delayed
 from simulations.designs import NEW_ROWS, TRUTH_ROWS, Design, Truth
 from simulations.rules import Split, arms_of, columns_of, grow
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import RewardEstimator
 
@@ -38,18 +38,29 @@ class Plan:
     depths : tuple of int
     default : bool
         Whether the library's default learners are run too (exact trees of depth two).
+    learner : {"forests", "linear"}
+        Outcome models; with linear ones, which are fast, no plug-in rule is learnt.
     """
 
     design: Design
     n: int
     depths: tuple[int, ...] = (1, 2, 3)
     default: bool = False
+    learner: str = "forests"
+
+
+def linear(seed: int) -> RewardEstimator:
+    """Doubly robust rewards by linear outcome models: right in a trial, whatever the truth."""
+    return RewardEstimator(LinearRegression(), LogisticRegression(), random_state=seed)
 
 
 def forests(seed: int) -> RewardEstimator:
     """Doubly robust rewards by random forests, and logistic propensities where they are not known."""
     forest = RandomForestRegressor(TREES, min_samples_leaf=5, max_features=0.67, random_state=seed)
     return RewardEstimator(forest, LogisticRegression(), random_state=seed)
+
+
+LEARNERS = {"forests": forests, "linear": linear}
 
 
 @cache
@@ -81,11 +92,11 @@ def regrets(plan: Plan, seed: int) -> list[dict]:
     """
     rng = np.random.default_rng([seed, plan.n])
     data, truth = plan.design.draw(plan.n, rng), truth_of(plan.design, rng)
-    learnt = forests(seed).fit(data.Y, data.T, X=data.X, propensity=data.propensity)
+    learnt = LEARNERS[plan.learner](seed).fit(data.Y, data.T, X=data.X, propensity=data.propensity)
     X, new = data.X.to_numpy(), truth.X.to_numpy()
     rows = []
 
-    def judged(rule: str, depth: int, arms: np.ndarray, columns=(), learner: str = "forests") -> None:
+    def judged(rule: str, depth: int, arms: np.ndarray, columns=(), learner: str = plan.learner) -> None:
         asked = " ".join(f"x{j + 1}" for j in sorted(columns))
         rows.append({"design": plan.design.name, "n": plan.n, "run": seed, "learner": learner, "rule": rule,
                      "depth": depth, "regret": truth.regret(arms), "asks about": asked})  # fmt: skip
@@ -94,10 +105,12 @@ def regrets(plan: Plan, seed: int) -> list[dict]:
         for name in LOOKS[depth]:
             tree = grow(X, learnt.rewards_.to_numpy(), depth, AHEAD.get(name, depth))
             judged(name, depth, arms_of(tree, new), columns_of(tree))
-        tree = grow(X, learnt.regression_.to_numpy(), depth, depth)
-        judged("plug-in tree", depth, arms_of(tree, new), columns_of(tree))
-    predicted = learnt.predict_outcomes(X=truth.X.iloc[:ROWS_OF_PLUG_IN]).to_numpy()
-    judged("plug-in rule", 0, predicted.argmax(axis=1))
+        if plan.learner == "forests":
+            tree = grow(X, learnt.regression_.to_numpy(), depth, depth)
+            judged("plug-in tree", depth, arms_of(tree, new), columns_of(tree))
+    if plan.learner == "forests":
+        predicted = learnt.predict_outcomes(X=truth.X.iloc[:ROWS_OF_PLUG_IN]).to_numpy()
+        judged("plug-in rule", 0, predicted.argmax(axis=1))
     if plan.default:
         rewards = RewardEstimator(random_state=seed).fit_predict(data.Y, data.T, X=data.X, propensity=data.propensity)
         tree = grow(X, rewards.to_numpy(), 2, 2)
@@ -123,7 +136,7 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
 
 def paired(frame: pd.DataFrame, first: tuple[str, int], second: tuple[str, int]) -> pd.DataFrame:
     """Regret of the second rule less that of the first on the same draws, with its Monte-Carlo error."""
-    wide = frame[frame["learner"] == "forests"].pivot_table(
+    wide = frame[frame["learner"] != "default"].pivot_table(
         index=["design", "n", "run"], columns=["rule", "depth"], values="regret", sort=False
     )
     if first not in wide or second not in wide:
