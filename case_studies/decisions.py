@@ -175,7 +175,7 @@ def draw_exclusions(study, table: pd.DataFrame, name: str, title: str, unit: str
     value = shown["costs others"]
     error = [value - shown["costs others lower"], shown["costs others upper"] - value]
     ax.errorbar(value, at, xerr=error, fmt="o", color="#0072B2", capsize=3, label="other people, 95% interval")
-    ax.plot(shown["costs here"], at, "D", color="#D55E00", label="these people, proved")
+    ax.plot(shown["costs here"], at, "D", color="#D55E00", markersize=9, fillstyle="none", label="these people, proved")
     ax.axvline(0.0, color="black", linewidth=0.7)
     ax.set(yticks=at, yticklabels=[f"without {label}" for label in shown.index], xlabel=unit, title=title)
     ax.set_ylim(-0.6, len(shown) - 0.4)

@@ -34,6 +34,15 @@ def studies() -> dict[str, str]:
     return found
 
 
+def published_time(name: str) -> str | None:
+    """How long the published size of a study takes, by its PUBLISHED_TAKES; None if it has none."""
+    tree = ast.parse((HERE / name / "study.py").read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == "PUBLISHED_TAKES":
+            return ast.literal_eval(node.value)
+    return None
+
+
 def data_directory(given: str | None) -> Path | None:
     """``--data``, else the environment variable, else the directory beside a development checkout, else none."""
     chosen = given or os.environ.get(DATA_DIRECTORY_VARIABLE)
@@ -86,6 +95,9 @@ def main(arguments: list[str] | None = None) -> int:
             parser.error(f"there is no study {name!r}; choose from {', '.join(known)} or all")
     if options.quick and options.results is None:
         parser.error("--quick needs --results, so that it does not overwrite the kept results")
+    if options.published and (options.quick or any(published_time(name) is None for name in names)):
+        sizes = ", ".join(f"{name} ({published_time(name)})" for name in known if published_time(name)) or "none"
+        parser.error(f"--published is for studies with a published size, and not with --quick; there are: {sizes}")
     if options.results is not None and len(names) > 1:
         parser.error("--results takes one study at a time")
     if options.part is not None and (len(names) != 1 or options.part not in parts(names[0])):

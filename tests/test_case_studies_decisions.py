@@ -4,6 +4,7 @@ import importlib
 import sys
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -34,6 +35,30 @@ def small_task(part, rng, n=300, alarm=2.0, depth=1, smallest=1):
     X = pd.DataFrame({"a": rng.integers(0, 4, n), "b": rng.integers(0, 3, n), "noise": rng.integers(0, 3, n)})
     y = (rng.random(n) < np.where(X["a"] > 1, 0.8, 0.3)).astype(int)
     return part("decisions").Decisions(X, y, {(1, 0): 1.0, (0, 1): alarm}, depth, smallest)
+
+
+# --- the published size ---
+
+
+def test_published_is_refused_where_there_is_none(part, capsys):
+    run = part("run")
+    assert run.published_time("simulations") and run.published_time("credit") is None
+    for arguments in (["credit", "--published"], ["simulations", "--published", "--quick", "--results", "x"]):
+        with pytest.raises(SystemExit):
+            run.main(arguments)
+        assert "simulations (" in capsys.readouterr().err
+
+
+def test_published_runs_go_beside(part, monkeypatch, tmp_path):
+    run, seen = part("run"), []
+    monkeypatch.setattr(run, "HERE", tmp_path)
+    monkeypatch.setitem(sys.modules, "simulations.study", SimpleNamespace(main=seen.append))
+    for published in (False, True):
+        run.run("simulations", None, None, False, None, published)
+    assert [(study.published, study.results.relative_to(tmp_path).as_posix()) for study in seen] == [
+        (False, "simulations/results"),
+        (True, "simulations/results/published"),
+    ]
 
 
 # --- decisions ---
