@@ -36,15 +36,16 @@ def true_value(table, X: pd.DataFrame, means: np.ndarray) -> float:
     return total
 
 
-def one_run(design: Design, n: int, seed: int) -> list[dict]:
-    """What every procedure's intervals say of one draw, and whether it is true."""
+def one_run(design: Design, n: int, seed: int, told: bool = False) -> list[dict]:
+    """What every procedure's intervals say of one draw, and whether it is true; the arms' chances are told or not."""
     data = design.draw(n, np.random.default_rng([seed, n]))
     everybody = design.covariates(POPULATION, np.random.default_rng(1))
     X, means = design.table(everybody), design.means(everybody)
     arms = {f"always {k}": float(mean) for k, mean in enumerate(means.mean(axis=0))}
+    given = {"propensity": design.chances(data.X.to_numpy()) if told else None, "random_state": seed}
     rows = []
     for name, options in PROCEDURES.items():
-        table = cross_val_policy_value(light_learner(seed), data.Y, data.T, X=data.X, random_state=seed, **options)
+        table = cross_val_policy_value(light_learner(seed), data.Y, data.T, X=data.X, **given, **options)
         target, best = true_value(table, X, means), max(arms.values())
         value, against = table.estimates[LEARNT], table.against_best
         row = {"design": design.name, "n": n, "run": seed, "procedure": name, "target": target, "best arm": best}
@@ -57,12 +58,12 @@ def one_run(design: Design, n: int, seed: int) -> list[dict]:
     return rows
 
 
-def run_coverage(study, designs: list[Design], n: int, runs: int) -> pd.DataFrame:
+def run_coverage(study, designs: list[Design], n: int, runs: int, told: bool = False) -> pd.DataFrame:
     """Share of intervals that hold what is true, in per cent, with its Monte-Carlo error."""
     rows: list[dict] = []
     for design in designs:
         study.step(f"coverage: {design.name}, n = {n:,}, {runs} runs")
-        parts = Parallel(n_jobs=-1)(delayed(one_run)(design, n, seed) for seed in range(runs))
+        parts = Parallel(n_jobs=-1)(delayed(one_run)(design, n, seed, told) for seed in range(runs))
         rows += [row for part in parts for row in part]
     groups = pd.DataFrame(rows).groupby(["design", "n", "procedure"], sort=False)
     shares = ["value", "single arms", "best single arm", "shown better", "shown worse"]
