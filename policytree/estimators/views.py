@@ -9,7 +9,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from policytree.annotations import Table
-from policytree.binning import FeatureEncoder
+from policytree.binning import FeatureEncoder, refuse_large_integers
+from policytree.checks import refuse_masked
 from policytree.exceptions import InputError
 from policytree.tree import Tree
 from policytree.unseen import warn_of_unseen
@@ -85,15 +86,28 @@ class TableViews(TreeViews, BaseEstimator):
         """Numbers of ``X`` by scikit-learn's rules; frames may hold text columns and missing values."""
         if hasattr(X, "columns"):
             learnt = FeatureEncoder.fit_encode(X) if reset else None  # refuses tables in its own words
-            validate_data(self, X, skip_check_array=True, reset=reset)
+            self._validated(X, "pass X[list(model.feature_names_in_)].", skip_check_array=True, reset=reset)
             if len(X) == 0:
                 raise InputError("X has no rows; pass at least one.")
         else:
-            X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=reset)
+            refuse_masked(X, "X")
+            if reset:
+                _refuse_large(X)
+            remedy = "pass an array of numbers, or a DataFrame, whose text columns are treated as categories."
+            X = self._validated(X, remedy, dtype=np.float64, ensure_all_finite="allow-nan", reset=reset)
             learnt = FeatureEncoder.fit_encode(X) if reset else None
         if learnt is not None:
             self.encoder_: FeatureEncoder = learnt[0]
         return self.encoder_.encode(X) if learnt is None else learnt[1]
+
+    def _validated(self, X, remedy: str, **options):
+        """What scikit-learn's validation makes of ``X``; its refusals are ours."""
+        try:
+            return validate_data(self, X, **options)
+        except InputError:
+            raise
+        except ValueError as error:
+            raise InputError(f"{str(error).rstrip(chr(10) + '. ')}; {remedy}") from error
 
     def apply(self, X: Table) -> np.ndarray:
         """Node id of the leaf that every row reaches.
@@ -128,3 +142,10 @@ class TableViews(TreeViews, BaseEstimator):
         """
         path = self.decision_path(X)
         return np.asarray(path @ self.node_costs_, dtype=np.float64)
+
+
+def _refuse_large(X) -> None:
+    """Refuse the columns of an array of integers that float64 would round."""
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "iu" and len(X):
+        for j, (low, high) in enumerate(zip(X.min(axis=0), X.max(axis=0), strict=True)):
+            refuse_large_integers(low, high, f"x{j}", "X")

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.annotations import Column, PerTreatment, Seed, Table
+from policytree.calls import rest_by_name
 from policytree.checks import as_series, is_real
 from policytree.exceptions import InputError
 from policytree.weighting.covariates import Covariates
@@ -119,6 +120,7 @@ class RewardEstimator(BaseEstimator):
     estimand: str = "all"
     treated: Any = None
 
+    @rest_by_name
     def fit(
         self,
         Y: Column,
@@ -190,6 +192,7 @@ class RewardEstimator(BaseEstimator):
             self.population_ = scheme.population(observed, nuisances)
         return self
 
+    @rest_by_name
     def fit_predict(
         self,
         Y: Column,
@@ -207,6 +210,7 @@ class RewardEstimator(BaseEstimator):
         rows = {"sample_weight": sample_weight, "groups": groups, "strata": strata}
         return self.fit(Y, T, X=X, W=W, propensity=propensity, regression=regression, **rows).rewards_
 
+    @rest_by_name
     def predict_rewards(
         self,
         Y: Column,
