@@ -189,6 +189,7 @@ def _delegate(name: str):
 
 for _name in (
     "predict", "predict_value", "apply", "decision_path", "measurement_cost", "get_depth", "get_n_leaves",
-    "get_used_features", "export_text", "export_graphviz", "to_dict", "to_json", "plot",
+    "get_used_features", "export_text", "export_graphviz", "export_sql", "export_python", "to_dict", "to_json",
+    "to_rules", "to_sklearn", "sklearn_table", "plot",
 ):  # fmt: skip
     setattr(DRPolicyTree, _name, _delegate(_name))

@@ -391,9 +391,7 @@ def _divided_by(scheme: Scheme, treatments: np.ndarray) -> np.ndarray | None:
 
 def _finite(rewards: np.ndarray, observed: Observed) -> pd.DataFrame:
     """Rewards as a frame; a probability of zero where the treatment was received has no reward."""
-    bad = np.argwhere(~np.isfinite(rewards))
-    if len(bad):
-        row, k = bad[0]
+    for row, k in np.argwhere(~np.isfinite(rewards))[:1]:
         raise InputError(
             f"The reward of treatment {observed.treatments[k]!s} in row {row} is {rewards[row, k]}: its propensity is "
             "zero or the outcome too large; use a positive min_propensity, or rescale Y."
