@@ -96,6 +96,8 @@ def summary(results: pd.DataFrame) -> str:
 def large(data: Path, limit: float) -> str:
     """What becomes of forests of 20 and 30 trees, grown with the paper's recipe on the first fold."""
     lines = [
+        f"Hard votes, fewest leaves, time_limit={limit:g}; seconds of wall time.",
+        "",
         "| data | trees | cells | depth | leaves | no less than | status | s |",
         "|---|---:|---:|---:|---:|---|---|---:|",
     ]
