@@ -18,7 +18,7 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeClassifier
 
 from policytree import TreeEnsemble
-from policytree.solvers.born_again import read_ensemble
+from policytree.solvers.born_again import read_ensemble, solve_born_again
 from policytree.solvers.born_again.grid import essence, make_grid
 from tests.born_again_oracles import cells_of
 
@@ -75,7 +75,7 @@ def test_sums_that_differ_by_rounding_are_made_in_the_ensembles_order():
 def test_ties_of_votes_and_of_small_shares(seed):
     rng = np.random.default_rng(seed)
     K, T, p = int(rng.integers(2, 5)), int(rng.integers(1, 7)), int(rng.integers(1, 4))
-    leaves = rng.choice([0.0, 1 / 3, 0.1, 0.2, 0.5, 1.0], size=(T, 3, K))
+    leaves = rng.choice([0.0, 1 / 3, 0.1, 0.2, 0.5, 1.0], size=(T, 3, K)) + rng.choice([0.0, 1e15])
     trees = [
         {"feature": [rng.integers(0, p), -1, rng.integers(0, p), -1, -1],
          "threshold": [rng.integers(0, 3), None, rng.integers(0, 3), None, None],
@@ -86,3 +86,10 @@ def test_ties_of_votes_and_of_small_shares(seed):
     grid = make_grid(ensemble)
     expected = ensemble.predict_codes(cells_of(ensemble.thresholds()))
     assert np.array_equal(grid.classes(grid.whole()).ravel(), expected)
+
+
+def test_one_class_is_one_leaf_whatever_the_scores():
+    tree = {"feature": [0, -1, -1], "threshold": [0.5, None, None], "left": [1, -1, -1], "right": [2, -1, -1]}
+    for value in ([[0], [-1], [2]], [[0], [3e90], [-0.1]]):
+        found = solve_born_again(TreeEnsemble.from_arrays([{**tree, "value": value}], n_features=1), "leaves")
+        assert found.leaves == 1 and found.tree.action.tolist() == [0]

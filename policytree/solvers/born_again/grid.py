@@ -85,12 +85,14 @@ class Grid:
         """Scores as far as their order matters."""
         ensemble = self.ensemble
         scores, base = self.values, ensemble.base
-        if ensemble.decision == LARGEST and scores.shape[1] == 2:
+        size = np.abs(base) + np.maximum.reduceat(np.abs(scores), self.first_leaf, axis=0).sum(axis=0)
+        margin = 0.0 if _exact(scores, base) else ROUNDING * float(size.max())
+        if ensemble.decision == LARGEST and len(base) == 2:
             scores, base = scores[:, 1:] - scores[:, :1], base[1:] - base[:1]
+        elif ensemble.decision == LARGEST and len(base) == 1:
+            base = np.array([-np.inf])  # there is no second class that could lead
         low = np.minimum.reduceat(scores, self.first_leaf, axis=0)
         high = np.maximum.reduceat(scores, self.first_leaf, axis=0)
-        size = np.abs(base) + np.maximum(np.abs(low), np.abs(high)).sum(axis=0)
-        margin = 0.0 if _exact(self.values, ensemble.base) else ROUNDING * float(size.max())
         return Leads(np.ascontiguousarray(scores), np.ascontiguousarray(base), low, high, margin)
 
 

@@ -79,7 +79,7 @@ def grow(
         if clock.seconds() > 2 * limit:
             raise InputError(
                 f"No faithful tree was complete after {clock.seconds():.0f} s ({len(tree.nodes):,} nodes so far); "
-                "raise time_limit, or fit fewer or smaller trees, or fit them to fewer columns or columns of few values."
+                "raise time_limit, or fit fewer or smaller trees, or fit them to fewer columns, or to fewer values."
             )
         node = len(tree.nodes)
         if parent >= 0:
