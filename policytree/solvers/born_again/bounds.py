@@ -47,13 +47,22 @@ def bounds_of_parts(
     depth, leaves = 0, 1
     for part in reversed(_parts(classes)):
         for each in ("depth", "leaves") if both else (objective,):
-            left = Clock(max(0.0, seconds - clock.seconds()), memory_limit=memory)
-            search = GridSearch(essence(part).classes, each, left)
-            left.watch(search.run)
+            search = _solve(part, each, Clock(max(0.0, seconds - clock.seconds()), memory_limit=memory))
             depth, leaves = max(depth, search.depth), max(leaves, search.leaves)
-            if left.stopped:
+            if search.clock.stopped:
                 return depth, leaves
     return depth, leaves
+
+
+def _solve(part: np.ndarray, objective: str, clock: Clock) -> GridSearch:
+    """A search that is over, or was stopped; its bounds hold."""
+    search = GridSearch(essence(part).classes, objective, clock)
+
+    def work() -> None:
+        search.run()
+
+    clock.watch(work)
+    return search
 
 
 def _parts(classes: np.ndarray) -> list[np.ndarray]:

@@ -195,7 +195,7 @@ def _distinct(labels: tuple) -> bool:
 
 
 def _list_of_trees(trees: Any) -> list[Mapping[str, Any]]:
-    found = list(trees) if isinstance(trees, Iterable) and not hasattr(trees, "keys") else [None]
+    found: list[Any] = list(trees) if isinstance(trees, Iterable) and not hasattr(trees, "keys") else [None]
     if not all(hasattr(tree, "keys") for tree in found):
         raise InputError("trees must be a list with a mapping for every tree, from names of arrays to arrays.")
     if not found:
