@@ -6,10 +6,10 @@ Public interface used: marginal_sensitivity, omitted_variable_bounds, nuisances_
 from __future__ import annotations
 
 from fragility import draw_confounding, show_confounding
+from nhefs.priorities import QUIT, SMOKE
 
 from policytree import OmittedVariableDisplay, nuisances_without, omitted_variable_bounds
 
-QUIT, SMOKE = "quit", "smoke on"
 COVARIATES = {
     "age": ["age"],
     "smoking history": ["cigarettes", "years_smoked"],

@@ -13,7 +13,7 @@ import warnings
 import numpy as np
 import pandas as pd
 from nhefs.confounding import show_hidden_confounders
-from nhefs.priorities import show_priorities
+from nhefs.priorities import QUIT, SMOKE, show_priorities
 
 from policytree import (
     BalanceWarning,
@@ -37,7 +37,6 @@ from policytree import (
 )
 from policytree.evaluation.estimates import Estimate, influence_estimate
 
-QUIT, SMOKE = "quit", "smoke on"
 # Hernan and Robins (2020), "Causal Inference: What If", chapters 12, 13: kilograms, 95% intervals, same 1,566 people.
 # Typed from memory: look them up before you cite them. Nothing but the table "effects" uses them.
 PUBLISHED = {"no adjustment": (2.5, 1.7, 3.4), "weighting": (3.4, 2.4, 4.5), "standardisation": (3.5, 2.6, 4.5)}
@@ -123,10 +122,10 @@ def raw_difference(data: dict) -> Estimate:
     return influence_estimate(first - second, np.where(quit_, residual / share, -residual / (1 - share)))
 
 
-def learner(price: float = WORTH, depth: int = 2) -> tuple[DRPolicyTree, dict]:
+def learner() -> tuple[DRPolicyTree, dict]:
     """The tree, and what smoking on is charged, in kilograms."""
-    model = DRPolicyTree(max_depth=depth, min_samples_per_treatment=SMALLEST, direction="minimize", random_state=0)
-    return model, {"sample_treatment_costs": {SMOKE: price}}
+    model = DRPolicyTree(max_depth=2, min_samples_per_treatment=SMALLEST, direction="minimize", random_state=0)
+    return model, {"sample_treatment_costs": {SMOKE: WORTH}}
 
 
 def show_tree(study, data: dict, fitted: RewardEstimator) -> None:
