@@ -177,12 +177,13 @@ def test_proofs_agree_with_brute_force(seed, monkeypatch):
     monkeypatch.setattr(direct, "row_sets_apply", lambda problem: False)
     monkeypatch.setattr(direct, "seconds_worth", lambda node, last: 0.05)
     monkeypatch.setattr(direct, "worth_pricing", lambda node: node.penalty > 0 and len(node.bins) > 0)
-    for _ in range(40):
+    for number in range(40):
         case = random_case(rng, max_rows=12) if rng.random() < 0.5 else noisy_case(rng)
         case = case.but(max_depth=None if rng.random() < 0.7 else 5, penalty=case.penalty or 0.25)
         without = solve_direct(case.problem())
         with monkeypatch.context() as patch:
             patch.setattr(RowPrices, "work", work)
+            patch.setattr(RowPrices, "by_leaves", number % 2 == 0)
             solution = solve_direct(case.problem())
         optimum = case.optimum()
         assert solution.status == without.status
