@@ -79,6 +79,7 @@ def merge_rows(problem: Problem, sums: Masses) -> MergedRows:
 class _BestPrices(RowPrices):
     """Keeps the numbers that prove most of trees with some number of leaves."""
 
+    by_leaves = False  # the reference's price is what a leaf may exceed its loss by at most
     proves: int | None = None
     kept: tuple[np.ndarray, int] | None = None
 
