@@ -105,10 +105,10 @@ def score_of(tree, judge, X, y) -> float:
     )
 
 
-def show_sparsity(study) -> None:
+def show_sparsity(study, prices=PRICES, results: str = "sparsity") -> None:
     """Accuracy against leaves on five folds, beside CART with the same numbers of leaves."""
-    study.heading(f"Accuracy in percent against leaves, {FOLDS} folds, {len(PRICES)} prices of a leaf")
-    names, prices = (TABLES[:2], PRICES[:3]) if study.quick else (TABLES, PRICES)
+    study.heading(f"Accuracy in percent against leaves, {FOLDS} folds, {len(prices)} prices of a leaf")
+    names, prices = (TABLES[:2], prices[:3]) if study.quick else (TABLES, prices)
     rows = []
     for name in names:
         study.step(name)
@@ -127,8 +127,8 @@ def show_sparsity(study) -> None:
                 )
             )
     frame = pd.DataFrame(rows)
-    study.table(frame, "sparsity", digits=3, index=False)
-    study.figure(draw_sparsity(frame), "sparsity")
+    study.table(frame, results, digits=3, index=False)
+    study.figure(draw_sparsity(frame), results)
 
 
 def folded(name: str, X, y, method: str, setting: float, make) -> dict:
