@@ -1,6 +1,7 @@
 """Objectives as users meet them: names, metrics of scikit-learn, paths, refusals; and why they are optimal."""
 
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.metrics import balanced_accuracy_score, fbeta_score, roc_auc_score
 
-from policytree import Guesses, InputError, OptimalTreeClassifier, ROCHullDisplay, near_ties, tree_path
+from policytree import Guesses, InputError, OptimalTreeClassifier, ROCHullDisplay, SearchWarning, near_ties, tree_path
 from policytree.objectives import (
     AUC,
     BalancedAccuracy,
@@ -19,11 +20,12 @@ from policytree.objectives import (
     WeightedAccuracy,
     resolve_objective,
 )
-from policytree.solvers import clock
+from policytree.solvers import bags, clock, monotone, ratio
 from policytree.solvers.bag_references import LabelledByOmega, PartOfArea, WholeArea, by_slope
 from policytree.solvers.by_objective import solver_for
+from policytree.solvers.direct import solve_direct
 from policytree.solvers.monotone import _Monotone
-from policytree.types import SearchLimits
+from policytree.types import SearchLimits, Status
 from tests import bag_oracles
 
 
@@ -357,3 +359,40 @@ def test_progress_is_told_with_valid_bounds(labelled, objective, monkeypatch):
     assert solution.status.proved and len(seen) > 2
     assert all(p.lower_bound <= solution.objective + 1e-9 <= p.objective + 2e-9 for p in seen)
     assert [p.seconds for p in seen] == sorted(p.seconds for p in seen)
+
+
+@pytest.mark.parametrize("when", [2, 4])
+def test_interrupted_f_scores_begin_no_further_search(labelled, monkeypatch, when):
+    """Ctrl-C in one of the searches used to be followed by another one."""
+    X, y, w = labelled
+    problem = OptimalTreeClassifier(0.01, 3, objective="f_score")._prepare(X, y, w).problem
+    done = []
+
+    def stopped(inner, limits):
+        done.append(solve_direct(inner, limits))
+        return done[-1] if len(done) < when else replace(done[-1], status=Status.INTERRUPTED)
+
+    monkeypatch.setattr(ratio, "solve_direct", stopped)
+    solution = ratio.solve_ratio(problem, objective=FScore())
+    assert len(done) == when
+    assert solution.status is Status.INTERRUPTED
+    assert solution.lower_bound <= solution.objective
+
+
+@pytest.mark.parametrize(
+    ("objective", "module"), [(FScore(), ratio), (AUC(), bags), (MonotoneObjective(worse_rate), monotone)]
+)
+def test_interrupts_between_searches_keep_the_best_tree(labelled, monkeypatch, objective, module):
+    X, y, w = labelled
+    calls = []
+
+    def interrupted(inner, limits):
+        calls.append(inner)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return solve_direct(inner, limits)
+
+    monkeypatch.setattr(module, "solve_direct", interrupted)
+    with pytest.warns(SearchWarning, match="ended by interrupted"):
+        tree = OptimalTreeClassifier(0.01, 3, objective=objective).fit(X, y, w)
+    assert tree.objective_bound_ <= tree.objective_value_

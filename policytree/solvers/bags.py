@@ -62,7 +62,10 @@ def solve_bags(problem: Problem, limits: SearchLimits | None = None, *, objectiv
     written down and scored as what they are, until none is left.
     """
     search = _Bags(problem, objective, limits or SearchLimits())
-    search.run()
+    try:
+        search.run()
+    except KeyboardInterrupt:  # between two searches; those stop by themselves
+        search.interrupt()
     return search.solution()
 
 
@@ -114,6 +117,13 @@ class _Bags:
         self.clock.watch(self._prove, self._report)
         if self.clock.stopped and not self.proved:
             self.status = self.clock.status
+
+    def interrupt(self) -> None:
+        """End with what is known, if there is a tree."""
+        if self.best is None:
+            raise KeyboardInterrupt
+        if not self.proved:
+            self.status = Status.INTERRUPTED
 
     def _refuse_huge_trees(self) -> None:
         if self._depth() * (int(self.problem.data.n_bins.sum()) + self.rows.n) > MOST_PLACES:

@@ -61,7 +61,10 @@ def solve_monotone(problem: Problem, limits: SearchLimits | None = None, *, obje
             f"max_depth up to {MOST_DEPTH}; got {problem.max_depth}."
         )
     search = _Monotone(problem, objective, limits or SearchLimits())
-    search.run()
+    try:
+        search.run()
+    except KeyboardInterrupt:  # between two searches; those stop by themselves
+        search.status = Status.INTERRUPTED
     return search.solution()
 
 

@@ -56,7 +56,10 @@ def solve_ratio(problem: Problem, limits: SearchLimits | None = None, *, objecti
     Ratios are compared as fractions of integers.
     """
     search = _RatioSearch(problem, objective, limits or SearchLimits())
-    search.run()
+    try:
+        search.run()
+    except KeyboardInterrupt:  # between two searches; those stop by themselves
+        search.interrupt()
     return search.solution()
 
 
@@ -99,12 +102,21 @@ class _RatioSearch:
         while not (self.stopped or self.proved):
             if self.price > 0:
                 self._improve(self.problem.max_depth)
+            if self.stopped:
+                break
             improved = False
             for first, last in self._ranges():
                 improved = self._refute(first, last, self._most_leaves())
                 if improved or self.stopped:
                     break
             self.proved = not (improved or self.stopped)
+
+    def interrupt(self) -> None:
+        """End with what is known, if there is a tree."""
+        if self.best is None:
+            raise KeyboardInterrupt
+        if not self.proved:
+            self.status, self.stopped = Status.INTERRUPTED, True
 
     def _floor(self) -> Fraction:
         """One minus the F-score of a tree whose leaves are the rows that no split tells apart: no tree is below."""
