@@ -193,7 +193,10 @@ def _prepared(estimator, X, y, max_depth, fit_params) -> tuple[Job, TreeEstimato
             f"Near-ties are found among trees of depth 0 to {DEEPEST}, and max_depth is {first.max_depth}; pass "
             f"max_depth={DEEPEST} or less."
         )
-    return first._prepare(X, y, **fit_params), first, first._sign()
+    job = first._prepare(X, y, **fit_params)
+    if job.constraints:
+        raise InputError("near_ties takes no budget, no shares and no max_expected_cost; leave them out.")
+    return job, first, first._sign()
 
 
 def _column_groups(without, features) -> list[tuple[int, ...]]:
