@@ -29,6 +29,7 @@ from policytree.solvers.dual import Dual, Stopped
 from policytree.solvers.fixed_point import useful_costs
 from policytree.solvers.labelling import best_labels
 from policytree.solvers.node import Splits, counted_rows
+from policytree.solvers.paid_once import check_size, pays_once
 from policytree.solvers.pareto import MOST_DEPTH, ParetoSearch, criteria_of, read_tree
 from policytree.solvers.pareto_paid_once import PaidOnceSearch
 from policytree.solvers.relaxation import Corner, Relaxation
@@ -127,11 +128,13 @@ class _Search:
 
     def run(self) -> Budgeted:
         """Do all steps."""
+        if pays_once(self.problem, self.relaxation.is_priced):
+            check_size(self.problem)
         load_kernels(pareto_kernels(self.problem.data.n_bins, self._signed(), self._depth()))
         if self._paid_once():
             load_kernels([(PAID_ONCE, "")])
         try:
-            self._among_few_cuts()
+            self._first_trees()
             self._prices()
         except Stopped:
             self.status = Status.INTERRUPTED if self.dual.status.proved else self.dual.status
@@ -156,20 +159,29 @@ class _Search:
                 self.best = each
         self._report()
 
-    def _among_few_cuts(self) -> None:
-        """Something to return, whatever happens: one leaf; and where a single search may be long, a coarse tree."""
+    def _first_trees(self) -> None:
+        """Something to return, whatever happens: one leaf; and where a single search may be long, one of a small tree.
+
+        That is the best tree of few cuts, or, where prices are all there is, of fewer levels.
+        """
         self.offer(self.relaxation.corner([(-1, 0)], [0]))
-        problem, limit = self.problem, self.limits.time_limit
-        if self._depth() < 3 or not (problem.data.n_bins > 2 * COARSE[0]).any():
+        problem, data = self.problem, self.problem.data
+        cuts = [(j, np.arange(bins)) for j, bins in enumerate(data.n_bins)]
+        if self._depth() > MOST_DEPTH:
+            problem = replace(problem, max_depth=MOST_DEPTH - 1)
+        elif self._depth() == MOST_DEPTH and (data.n_bins > 2 * COARSE[0]).any():
+            data, cuts = coarser(data, COARSE[0])
+            problem = replace(problem, data=data)
+        else:
             return
-        data, cuts = coarser(problem.data, COARSE[0])
+        limit = self.limits.time_limit
         limits = replace(self.limits, time_limit=None if limit is None else limit / 4, progress=None)
-        coarse = _Search(replace(problem, data=data), self.relaxation.constraints, limits, self.relaxation.solve)
-        with suppress(Infeasible):  # of few cuts: that says nothing
-            coarse.run()
-        if coarse.best is not None:
-            self.offer(self.relaxation.corner(_among_all(coarse.best.splits, cuts), coarse.best.actions))
-        if coarse.status is Status.INTERRUPTED:
+        small = _Search(problem, self.relaxation.constraints, limits, self.relaxation.solve)
+        with suppress(Infeasible):  # of few trees: that says nothing
+            small.run()
+        if small.best is not None:
+            self.offer(self.relaxation.corner(_among_all(small.best.splits, cuts), small.best.actions))
+        if small.status is Status.INTERRUPTED:
             raise Stopped
 
     def _prices(self) -> None:
@@ -291,7 +303,7 @@ class _Search:
         """What a tree within the limits and better than the best has at most."""
         relaxation, priced = self.relaxation, self.dual.priced
         assert priced is not None
-        below = (relaxation.largest if self.best is None else self.best.loss) - 1
+        below = relaxation.largest if self.best is None else self.best.loss - 1
         bound = math.floor((below + relaxation.allowance(priced)) / 2**priced.shift)
         caps = [bound, below, *relaxation.limits]
         if self.problem.max_leaf_nodes is not None:

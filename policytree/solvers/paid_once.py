@@ -35,9 +35,12 @@ MOST_DEPTH = 4
 LEAF: Splits = [(-1, 0)]
 
 
-def pays_once(problem: Problem) -> bool:
-    """Whether being paid for once makes a difference: some path could ask a priced group a second time."""
-    groups, costs = problem.feature_groups, problem.feature_costs
+def pays_once(problem: Problem, costs: np.ndarray | None = None) -> bool:
+    """Whether being paid for once makes a difference: some path could ask a priced group a second time.
+
+    ``costs`` (n_features,) stand in for those of the problem.
+    """
+    groups, costs = problem.feature_groups, problem.feature_costs if costs is None else costs
     if groups is None or costs is None or (problem.max_depth is not None and problem.max_depth < 2):
         return False
     cuts = np.zeros(groups.max(initial=0) + 1)
@@ -52,6 +55,19 @@ def refuse_paid_once(problem: Problem, what: str) -> None:
     """One sentence where trees are asked for in a way that charges every split."""
     if pays_once(problem):
         raise InputError(f"{what} charge every split; set repeated_features='charged'.")
+
+
+def check_size(problem: Problem) -> None:
+    """One sentence where no search that pays once is made for the trees that are allowed."""
+    if problem.max_depth is None or problem.max_depth > MOST_DEPTH:
+        raise InputError(
+            f"repeated_features='free' needs a max_depth of at most {MOST_DEPTH}, got {problem.max_depth}: what was "
+            "paid for is part of every subproblem. Set max_depth, or repeated_features='charged'."
+        )
+    if problem.max_leaf_nodes is not None and problem.max_leaf_nodes < 2**problem.max_depth:
+        raise InputError(
+            "repeated_features='free' takes no max_leaf_nodes; leave it at None, or set repeated_features='charged'."
+        )
 
 
 def solve_paid_once(problem: Problem, limits: SearchLimits | None = None) -> Solution:
@@ -70,15 +86,7 @@ def solve_paid_once(problem: Problem, limits: SearchLimits | None = None) -> Sol
         If there is no limit of depth, one above 4, or one of leaves.
     """
     limits = limits or SearchLimits()
-    if problem.max_depth is None or problem.max_depth > MOST_DEPTH:
-        raise InputError(
-            f"repeated_features='free' needs a max_depth of at most {MOST_DEPTH}, got {problem.max_depth}: what was "
-            "paid for is part of every subproblem. Set max_depth, or repeated_features='charged'."
-        )
-    if problem.max_leaf_nodes is not None and problem.max_leaf_nodes < 2**problem.max_depth:
-        raise InputError(
-            "repeated_features='free' takes no max_leaf_nodes; leave it at None, or set repeated_features='charged'."
-        )
+    check_size(problem)
     compile_seconds = load_kernels([(PAID_ONCE, "")])
     refuse_memory(problem, limits)
     clock = Clock(limits.time_limit, new_control(), limits.memory_limit)

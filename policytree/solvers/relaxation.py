@@ -152,6 +152,13 @@ class Relaxation:
         weights = np.ones(problem.data.n_rows) if problem.weights is None else problem.weights
         return data, add_columns(planes, group, len(first)), np.bincount(group, weights=weights)
 
+    @property
+    def is_priced(self) -> np.ndarray:
+        """Whether a split on each feature costs something, in loss or in a constraint's sum; (n_features,)."""
+        if not self.n_prices:
+            return np.zeros(len(self.price_of), dtype=bool)
+        return self.charges.any(axis=(0, 2))[self.price_of]
+
     def priced(self, prices: Sequence[float], on_loss: int = 1) -> Priced:
         """Losses times ``on_loss`` (1, or 0 for the constraints alone) plus prices times amounts."""
         total = float(np.abs(self.losses).max(axis=1).sum() + self.extra) * on_loss
@@ -174,7 +181,8 @@ class Relaxation:
         )  # fmt: skip
         solution = self.solve(relaxed, limits)
         least = math.floor(solution.lower_bound - solution.resolution)
-        return self.corner_of(solution), self.bound(priced, least) - priced.on_loss * self.rounding, solution
+        rounding = priced.on_loss * self.rounding if costs is not None else 0
+        return self.corner_of(solution), self.bound(priced, least) - rounding, solution
 
     def _question_costs(self, priced: Priced) -> np.ndarray | None:
         """What a split on each feature costs for every unit of weight at these prices, at most; None if nothing."""
