@@ -274,10 +274,7 @@ REFUSED = {
 def test_what_cannot_be_had_is_refused(patients, case):
     arguments, message = REFUSED[case]
     arguments = {"max_depth": 2, "feature_costs": DOLLARS, "max_expected_cost": 5, **arguments}
-    if case == "objective":
-        y = np.where(patients[1] == "ill", 1, 0)
-    else:
-        y = patients[1]
+    y = (patients[1] == "ill").astype(int) if case == "objective" else patients[1]
     with pytest.raises(InputError, match=message):
         OptimalTreeClassifier(**arguments).fit(patients[0], y)
 

@@ -221,18 +221,7 @@ def design(
     }
     run(
         Job(
-            data,
-            dataset,
-            data_dir,
-            roles,
-            tree,
-            cv=cv,
-            level=level,
-            seed=seed,
-            value=not no_value,
-            output=output,
-            validation=validation,
-            repeats=repeats,
-            honest=honest,
+            data, dataset, data_dir, roles, tree, cv=cv, level=level, seed=seed, value=not no_value, output=output,
+            validation=validation, repeats=repeats, honest=honest,
         )
-    )
+    )  # fmt: skip

@@ -185,8 +185,8 @@ def certificate(result: Result) -> dict[str, str]:
         Status.TIME_LIMIT: f"time limit: a better tree {allowed} may exist, but none beyond the bound; {among}",
     }
     prices = [f"{estimator.regularization:g} per leaf"] * bool(estimator.regularization)
-    limited = estimator.max_expected_cost is not None
-    prices += ["what its questions cost"] * bool(estimator.feature_costs and not limited)
+    most = estimator.max_expected_cost
+    prices += ["what its questions cost"] * bool(estimator.feature_costs and most is None)
     price = (", plus " if study.direction == "minimize" else ", less ") + " and ".join(prices) if prices else ""
     facts = {
         "status": words.get(estimator.status_, estimator.status_.value),
@@ -196,7 +196,7 @@ def certificate(result: Result) -> dict[str, str]:
         "gap": number(estimator.optimality_gap_, 3),
     }
     if estimator.feature_costs:
-        within = f", within {number(estimator.max_expected_cost)} (these rows; others may differ)" if limited else ""
+        within = "" if most is None else f", within {number(most)} (these rows; others may differ)"
         facts["questions"] = f"cost {number(estimator.expected_cost_)} a row on average{within}"
         facts["questions"] += "; held-out values leave it out"
     facts |= _limits(estimator)

@@ -11,7 +11,6 @@ from policytree.binning import bin_matrix
 from policytree.estimators.arguments import SearchArguments
 from policytree.estimators.constraints import (
     FITTED,
-    applied_tree,
     check_limited,
     expected_cost_within,
     limit_of_cost,

@@ -156,8 +156,8 @@ def search_within(tree: Any, job: Job, limits: SearchLimits, solve) -> Budgeted:
         raise InputError(_refusal(tree, refused)) from None
     if found.solution.status is Status.HEURISTIC and found.solution.gap > WORTH_SAYING * abs(found.solution.objective):
         warnings.warn(
-            "Within budgets, shares and limits of cost, trees of more than three levels are found by prices alone: the tree is valid, "
-            "and optimality_gap_ says how much better another could be; lower max_depth for a proof.",
+            "Within budgets, shares and limits of cost, trees of more than three levels are found by prices alone: the "
+            "tree is valid, and optimality_gap_ says how much better another could be; lower max_depth for a proof.",
             SearchWarning,
             stacklevel=4,
         )

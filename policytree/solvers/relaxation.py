@@ -157,7 +157,7 @@ class Relaxation:
         """Whether a split on each feature costs something, in loss or in a constraint's sum; (n_features,)."""
         if not self.n_prices:
             return np.zeros(len(self.price_of), dtype=bool)
-        return self.charges.any(axis=(0, 2))[self.price_of]
+        return (self.charges > 0).any(axis=2).any(axis=0)[self.price_of]
 
     def priced(self, prices: Sequence[float], on_loss: int = 1) -> Priced:
         """Losses times ``on_loss`` (1, or 0 for the constraints alone) plus prices times amounts."""
@@ -170,7 +170,9 @@ class Relaxation:
         down = _rounded_down([self.losses, *self.amounts], [on_loss, *prices], shift)
         down[:, 0] = 0
         charges = _rounded_down(list(self.charges), [on_loss, *prices], shift)
-        return Priced(tuple(map(float, prices)), down, on_loss * self.fixed.leaf_penalty >> shift, charges, shift, on_loss)
+        return Priced(
+            tuple(map(float, prices)), down, on_loss * self.fixed.leaf_penalty >> shift, charges, shift, on_loss
+        )
 
     def best(self, priced: Priced, limits: SearchLimits) -> tuple[Corner, Fraction, Solution]:
         """The tree that is best at these prices, and the bound of what trees within the limits lose."""

@@ -281,7 +281,17 @@ def test_a_budget_and_shares(csv, tmp_path):
 
 def test_a_limit_of_what_questions_cost(csv, tmp_path):
     """Prices are in any unit: they are limited, not charged; a group is paid for once."""
-    options = ["--no-value", "--cv", "2", "--propensity", "0.5", "--feature-cost", "age=6", "--feature-cost", "income=8"]
+    options = [
+        "--no-value",
+        "--cv",
+        "2",
+        "--propensity",
+        "0.5",
+        "--feature-cost",
+        "age=6",
+        "--feature-cost",
+        "income=8",
+    ]
     code, out, err = design(
         csv, tmp_path / "out", *options, "--feature-group", "age, income", "--max-expected-cost", "6.5"
     )
