@@ -217,8 +217,8 @@ def main() -> None:
     text += markdown_table(["algorithm", *header], lines, set(header))
     text += (
         "\nExpected cost within 1e-9, and the number of leaves and nodes and the depth. Second column: some choice\n"
-        "among exactly tied scores gives the published cost and leaves, and the choice that the rounding errors of the\n"
-        "published sums make gives all four numbers (`low_cost_rounding.py`).\n"
+        "among exactly tied scores gives the published cost and leaves, and the choice that the rounding errors of\n"
+        "the published sums make gives all four numbers (`low_cost_rounding.py`).\n"
     )
     (RESULTS / "low_cost_reference.md").write_text(text, encoding="utf-8")
     print(text)

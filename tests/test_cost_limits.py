@@ -186,6 +186,9 @@ def test_costs_are_limited_and_not_charged(patients):
     assert tree.objective_value_ == OptimalTreeClassifier(0.0, 3).fit(X, y).objective_value_
     exactly = OptimalTreeClassifier(0.0, **arguments, max_expected_cost=6).fit(X, y)
     assert exactly.expected_cost_ == 6.0 and set(exactly.get_used_features()) >= {"albumin", "bilirubin"}
+    lines = exactly.certificate().splitlines()
+    assert "no tree of depth 3 or less and whose questions cost at most 6 a person is better" in lines[0]
+    assert "(1 - accuracy on the training rows)" in lines[1] and lines[-1] == "questions  6 a person, within 6"
     alone = OptimalTreeClassifier(0.0, 3, feature_costs=DOLLARS, max_expected_cost=6).fit(X, y)
     assert alone.objective_value_ > exactly.objective_value_ and alone.multipliers_["expected_cost"] > 0
     free = OptimalTreeClassifier(0.0, 2, feature_costs={"scan": 0.0}, max_expected_cost=0).fit(X, y)

@@ -56,7 +56,7 @@ class PolicyTree(TreeEstimator):
         The arms' labels: the columns of ``rewards``, or 0 .. K - 1.
     objective_value_ : float
         Mean reward of the training rows under the tree, less (plus, if minimised) the price of its leaves and
-        ``expected_cost_``.
+        ``expected_cost_`` (this not where ``max_expected_cost`` limits it).
     node_values_ : ndarray of shape (node_count, K)
         Mean training reward of every arm in every node.
     spend_ : float or None

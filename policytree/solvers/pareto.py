@@ -13,7 +13,7 @@ much: of the cuts whose least bound is larger nothing is looked at.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -157,7 +157,7 @@ class ParetoSearch:
         self.criteria, self.flag = criteria, flag
         self.roots = list(range(len(criteria.bins))) if roots is None else list(roots)
         self.cuts = 0  # looked at, on the first level
-        self._nodes: dict[bytes, Node] = {}  # the bound as an objective, by the prices of columns
+        self._bound: Node | None = None  # the bound of all rows as an objective
 
     @property
     def stopped(self) -> bool:
@@ -308,11 +308,10 @@ class ParetoSearch:
         return int(two_splits(rows_of(self._node(c), rows), 4, self.flag)[0])
 
     def _node(self, c: Criteria) -> Node:
-        """The bound of all rows as an ordinary objective, made once for the same prices of columns."""
-        prices = c.groups.tobytes()
-        if prices not in self._nodes:
-            self._nodes[prices] = bound_as_node(c)
-        return self._nodes[prices]
+        """The bound of all rows as an ordinary objective."""
+        if self._bound is None:
+            self._bound = bound_as_node(self.criteria)
+        return replace(self._bound, rows=self._bound.rows._replace(groups=c.groups))
 
 
 def bound_as_node(c: Criteria) -> Node:

@@ -113,7 +113,7 @@ class Relaxation:
         self.n_prices = charges.shape[1]
         charges = charges.reshape(-1, n)
         planes = np.vstack([self.fixed.planes, *(part.T for part in amounts), charges])
-        self.data, self.weights = problem.data, problem.weights
+        self.data, self.weights, self.most_merged = problem.data, problem.weights, 1
         self.counted = problem.min_leaf > 1 or problem.min_leaf_per_arm > 0
         if not self.counted:  # rows that are counted stay apart
             self.data, planes, self.weights = self._merged(planes)
@@ -146,6 +146,7 @@ class Relaxation:
         """Data, planes and weights with equal rows as one."""
         problem = self.problem
         first, group = equal_rows(problem.data)
+        self.most_merged = int(np.bincount(group).max())
         if len(first) == problem.data.n_rows:
             return problem.data, planes, problem.weights
         data = replace(problem.data, codes=np.ascontiguousarray(problem.data.codes[:, first]))
@@ -157,7 +158,8 @@ class Relaxation:
         """Whether a split on each feature costs something, in loss or in a constraint's sum; (n_features,)."""
         if not self.n_prices:
             return np.zeros(len(self.price_of), dtype=bool)
-        return (self.charges > 0).any(axis=2).any(axis=0)[self.price_of]
+        dearest = self.charges.max(axis=(0, 2))
+        return dearest[self.price_of] > 0
 
     def priced(self, prices: Sequence[float], on_loss: int = 1) -> Priced:
         """Losses times ``on_loss`` (1, or 0 for the constraints alone) plus prices times amounts."""
@@ -193,7 +195,7 @@ class Relaxation:
             costs += np.ldexp(self.problem.feature_costs, self.fixed.exponent - priced.shift)
         for price, constraint in zip(priced.prices, self.constraints, strict=True):
             if constraint.questions is not None:
-                down = 1.0 - 2.0**-49  # below the exact product
+                down = 1.0 - (self.most_merged + 16) * 2.0**-52  # below the exact product with summed weights
                 costs += np.ldexp(price * constraint.questions.unit_costs * down, -priced.shift)
         return costs if costs.any() else None
 
