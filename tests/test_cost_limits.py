@@ -211,6 +211,19 @@ def test_weights_count_and_limits_are_met_as_they_are_written(patients):
     assert again.objective_value_ == pytest.approx(less.objective_value_)
 
 
+def test_a_price_that_forbids_leaves_digits_to_the_others(patients):
+    X, y = patients
+    costs = {"age": 1e300, "albumin": 1 / 3, "bilirubin": np.pi, "scan": 1e12}
+    for limit in (1 / 3, 1.7, np.pi):
+        dear = OptimalTreeClassifier(0.0, 2, feature_costs=costs, max_expected_cost=limit).fit(X, y)
+        without = OptimalTreeClassifier(
+            0.0, 2, feature_costs={**costs, "age": 0, "scan": 0}, max_expected_cost=limit,
+            split_features=["albumin", "bilirubin"],
+        ).fit(X, y)  # fmt: skip
+        assert dear.objective_value_ == without.objective_value_ and dear.expected_cost_ <= limit
+    assert OptimalTreeClassifier(0.0, 2, feature_costs=costs, max_expected_cost=0).fit(X, y).get_n_leaves() == 1
+
+
 def test_policies_within_budgets_shares_and_costs_of_tests(patients):
     X, y = patients
     rewards = pd.DataFrame({"wait": np.where(y == "ill", -1.0, 0.0), "drug": np.where(y == "ill", 0.2, -0.1)})
@@ -267,7 +280,7 @@ REFUSED = {
     "nothing to limit": ({"feature_costs": None}, "max_expected_cost limits what tests cost; pass feature_costs"),
     "solver": ({"solver": "sampling"}, "max_expected_cost needs the exact search; leave solver and guesses alone"),
     "guesses": ({"guesses": "thresholds"}, "max_expected_cost needs the exact search"),
-    "too large": ({"feature_costs": [1e308] * 4}, "Costs are too large to be added up"),
+    "too large": ({"feature_costs": [1e308] * 4, "max_expected_cost": 1e307}, "Costs are too large to be added up"),
     "too deep": ({"repeated_features": "free", "max_depth": 5}, "needs a max_depth of at most 4, got 5"),
     "objective": ({"objective": "auc"}, "feature_costs are costs per row, which objective='auc' has no unit for"),
 }

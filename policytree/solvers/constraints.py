@@ -15,6 +15,7 @@ from policytree.exceptions import InputError
 from policytree.solvers.fixed_point import exact_sum
 
 MOST_DECIMALS = 9
+LARGEST_CUT = 1e100  # beyond, costs are taken as they are
 LARGEST_BITS = 48  # sums stay below 2**48: exact in float64, with room for sums of both signs
 
 
@@ -152,11 +153,18 @@ def share_constraint(kind: str, action: int, n_actions: int, weight: np.ndarray,
 
 def cost_constraint(costs: np.ndarray, weight: np.ndarray, limit: float, n_actions: int, most: int) -> Constraint:
     """Questions cost at most ``limit`` per person; ``costs`` (n_features,), each row pays for at most ``most``."""
-    prices, price_of = np.unique(costs, return_inverse=True)
+    # What not even the lightest row can pay is forbidden whatever it costs: a smaller price leaves digits to others.
+    priced = costs[costs > 0]
+    with np.errstate(over="ignore"):
+        enough = max(float(priced.min(initial=1.0)), 2.0 * limit * (math.fsum(weight) / float(weight.min())))
+    cut = 10.0 ** math.ceil(math.log10(enough)) if enough < LARGEST_CUT else math.inf
+    prices, price_of = np.unique(np.minimum(costs, cut), return_inverse=True)
     each = np.broadcast_to(prices, (len(weight), len(prices)))
     amounts, largest, per_person, loosest = _whole(each, weight, limit, most)
     scale = 1.0 / (float(per_person) * math.fsum(weight))
-    questions = Questions(np.ascontiguousarray(amounts.T), price_of.reshape(-1).astype(np.int64), costs * scale)
+    questions = Questions(
+        np.ascontiguousarray(amounts.T), price_of.reshape(-1).astype(np.int64), prices[price_of.reshape(-1)] * scale
+    )
     nothing = np.zeros((len(weight), n_actions), dtype=np.int64)
     asked = (costs, weight, float(limit))
     return Constraint("expected_cost", None, nothing, largest, per_person, loosest, asked, questions)
