@@ -201,6 +201,8 @@ def _prepared(estimator, X, y, max_depth, fit_params) -> tuple[Job, TreeEstimato
             f"near_ties counts trees for a sum over rows, which objective={job.objective.name!r} is not; "
             "use 'accuracy', 'balanced_accuracy' or 'weighted_accuracy'."
         )
+    if job.constraints:
+        raise InputError("near_ties takes no budget, no shares and no max_expected_cost; leave them out.")
     return job, first, first._sign()
 
 
