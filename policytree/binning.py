@@ -259,11 +259,15 @@ def midpoints(values: np.ndarray) -> np.ndarray:
     return np.where((middle < high) & (middle >= low), middle, low)
 
 
+def quantile_ranks(n: int, max_bins: int) -> np.ndarray:
+    """Places of the quantiles 1/max_bins, 2/max_bins, ... among n > 0 sorted numbers (inverted distribution function)."""
+    # np.quantile takes seconds for so many quantiles.
+    return np.maximum(-(-np.arange(1, max_bins, dtype=np.int64) * n // max_bins) - 1, 0)
+
+
 def _thin(thresholds: np.ndarray, x: np.ndarray, max_bins: int) -> np.ndarray:
     """At most ``max_bins - 1`` of the thresholds, near quantiles of ``x``."""
-    # Inverted distribution function at 1/max_bins, 2/max_bins, ...: np.quantile takes seconds for so many quantiles.
-    ranks = -(-np.arange(1, max_bins, dtype=np.int64) * len(x) // max_bins) - 1
-    at = np.searchsorted(thresholds, np.sort(x)[np.maximum(ranks, 0)], side="left")
+    at = np.searchsorted(thresholds, np.sort(x)[quantile_ranks(len(x), max_bins)], side="left")
     return thresholds[np.unique(at[at < len(thresholds)])]
 
 
@@ -294,20 +298,29 @@ def _numeric_columns(j: int, x: np.ndarray, max_bins: int) -> tuple[list, bool]:
     if not exact:  # otherwise every value has a code of its own
         thresholds = _thin(thresholds, present, max_bins - gaps)
         codes = np.searchsorted(thresholds, values, side="left")[codes]
+    return numeric_split_columns(j, thresholds, codes, missing), exact
+
+
+def numeric_split_columns(j: int, thresholds: np.ndarray, codes: np.ndarray, missing: np.ndarray) -> list:
+    """Split columns of one numeric feature, each with the codes of its rows.
+
+    ``codes`` are those of the rows that ``missing`` (n,) does not mark, by the thresholds.
+    """
     out = []
+    gaps = bool(missing.any())
     if gaps:
-        every = np.zeros(len(x), dtype=np.int64)  # missing together with the smallest values: left
+        every = np.zeros(len(missing), dtype=np.int64)  # missing together with the smallest values: left
         every[~missing] = codes
-        codes = every
-        if len(values):
+        present, codes = len(codes), every
+        if present:
             right = np.where(missing, len(thresholds) + 1, codes)
             out.append((SplitColumn(j, np.append(thresholds, np.inf), False), right))
     if len(thresholds):
         out.append((SplitColumn(j, thresholds, gaps), codes))
-    return out, exact
+    return out
 
 
-def _categorical_columns(j: int, x: np.ndarray) -> list:
+def categorical_split_columns(j: int, x: np.ndarray) -> list:
     """One column per distinguishable split "this value against the rest", the value coded 0 and everything else 1.
 
     Missing values may go either way, or be split off alone (threshold -1, which no category has).
@@ -356,7 +369,7 @@ def bin_matrix(
         if split_on is not None and j not in split_on:
             continue
         if feature.kind == CATEGORICAL:
-            found += _categorical_columns(j, X[:, j])
+            found += categorical_split_columns(j, X[:, j])
         else:
             columns, kept = _numeric_columns(j, X[:, j], limit)
             found += columns
