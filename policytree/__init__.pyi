@@ -15,6 +15,10 @@ from policytree.diagnostic_displays import OverlapDisplay as OverlapDisplay
 from policytree.diagnostics import balance_table as balance_table
 from policytree.diagnostics import crump_trimming as crump_trimming
 from policytree.diagnostics import overlap_table as overlap_table
+from policytree.encoded.encode import encode as encode
+from policytree.encoded.plan import open_encoded as open_encoded
+from policytree.encoded.predict import predict_to_file as predict_to_file
+from policytree.encoded.store import EncodedData as EncodedData
 from policytree.estimators.born_again import BornAgainTree as BornAgainTree
 from policytree.estimators.classifier import OptimalTreeClassifier as OptimalTreeClassifier
 from policytree.estimators.complexity import ComplexityChoice as ComplexityChoice

@@ -31,6 +31,7 @@ ORDER = [
     ("objectives",),
     ("guesses",),
     ("solvers",),
+    ("encoded",),
     ("estimators",),
     ("evaluation", "datasets"),
     ("calibration", "diagnostics", "study_check"),
