@@ -260,7 +260,7 @@ def midpoints(values: np.ndarray) -> np.ndarray:
 
 
 def quantile_ranks(n: int, max_bins: int) -> np.ndarray:
-    """Places of the quantiles 1/max_bins, 2/max_bins, ... among n > 0 sorted numbers (inverted distribution function)."""
+    """Places of the quantiles 1/max_bins, 2/max_bins, ... of n > 0 sorted numbers (inverted distribution function)."""
     # np.quantile takes seconds for so many quantiles.
     return np.maximum(-(-np.arange(1, max_bins, dtype=np.int64) * n // max_bins) - 1, 0)
 

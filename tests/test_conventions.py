@@ -47,7 +47,7 @@ ONLY_FROM = {"datasets": {"exceptions"}}  # rooms that may import less than thei
 # `estimator.plot()` is one lazy line to the pictures, as scikit-learn's users expect; nothing else may look upwards.
 DELEGATIONS = {("estimators", "plotting")}
 
-LAZY = {"econml", "statsmodels", "matplotlib"}
+LAZY = {"econml", "statsmodels", "matplotlib", "pyarrow", "duckdb", "dask", "distributed"}
 
 
 def parse(path: Path) -> ast.Module:

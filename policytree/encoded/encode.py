@@ -1,8 +1,8 @@
 """encode: rows of any number to codes on the disk, a batch at a time.
 
 The source is read a few times: once for its values (:mod:`policytree.encoded.scan`), twice more as a rule where columns
-have many values, and once to write codes and losses. Every file is written whole under another name and renamed. What was
-written before the job was stopped is kept, and the same call goes on from there.
+have many values, and once to write codes and losses. Every file is written whole under another name and renamed. What
+was written before the job was stopped is kept, and the same call goes on from there.
 """
 
 from __future__ import annotations
@@ -288,7 +288,7 @@ def _least(plan: Plan, notes: list[dict], i: int) -> np.ndarray:
 def encode_table(
     plan: Plan, roles: Roles, table: Any, first_row: int, each
 ) -> tuple[bytes, list[np.ndarray], int, int]:
-    """A table as the content of a file; the smallest value of every code, how many losses were rounded, and its rows."""
+    """A table as the content of a file; smallest values of codes, how many losses were rounded, and its rows."""
     codes, planes, least, inexact = code_table(plan, roles, table, first_row, each)
     return pack(codes, planes), least, inexact, codes.shape[1]
 

@@ -1,4 +1,4 @@
-"""Columns of Arrow tables as plain arrays: numbers, categories, labels, rewards and weights, or one sentence why not."""
+"""Columns of Arrow tables as plain arrays: numbers, categories, labels, rewards, weights; or one sentence why not."""
 
 from __future__ import annotations
 

@@ -76,8 +76,8 @@ class Tally:
         for name, tally in self.columns.items():
             if isinstance(tally, CategoryTally) and len(tally.counts) > MOST_CATEGORIES:
                 raise InputError(
-                    f"Column {name!r} of X has more than {MOST_CATEGORIES:,} categories; leave it out, or put rare ones "
-                    "together."
+                    f"Column {name!r} of X has more than {MOST_CATEGORIES:,} categories; leave it out, or put rare "
+                    "ones together."
                 )
         if len(self.labels) > MOST_CLASSES:
             raise InputError(f"y holds more than {MOST_CLASSES:,} classes; is it the right column?")
@@ -169,13 +169,12 @@ def make_plan(roles: Roles, kinds: dict[str, str], tally: Tally, cuts: dict[str,
 
 def _labels(roles: Roles, tally: Tally) -> np.ndarray:
     """Treatments, or classes as in memory."""
-    import pandas as pd
-
-    if roles.y is not None:
-        return sorted_labels(pd.Series([*tally.labels]).to_numpy())
-    labels = np.empty(len(roles.rewards), dtype=object)
-    labels[:] = roles.rewards
-    return labels
+    names = [*tally.labels] if roles.y is not None else list(roles.rewards)
+    if roles.y is not None and len({type(name) for name in names}) == 1:
+        return sorted_labels(np.array(names))
+    labels = np.empty(len(names), dtype=object)
+    labels[:] = names
+    return labels if roles.y is None else sorted_labels(labels)
 
 
 def find_quantiles(tally: Tally, roles: Roles, max_bins: int, tables: Tables, each: Each) -> dict[str, np.ndarray]:

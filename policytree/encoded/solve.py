@@ -104,9 +104,9 @@ def _in_memory(data: EncodedData, question: Question, used: list[int], limits: S
         depth = "no max_depth" if question.max_depth is None else f"max_depth={question.max_depth}"
         leaves = "" if question.max_leaf_nodes is None else f" with max_leaf_nodes={question.max_leaf_nodes}"
         raise InputError(
-            f"{depth}{leaves} needs all {data.n_rows:,} encoded rows in memory, about {need / 1e9:.3g} GB; set max_depth "
-            f"to {MOST_DEPTH} at most and leave max_leaf_nodes at None, encode a sample of the rows, or set memory_limit to "
-            "what may be used."
+            f"{depth}{leaves} needs all {data.n_rows:,} encoded rows in memory, about {need / 1e9:.3g} GB; set "
+            f"max_depth to {MOST_DEPTH} at most and leave max_leaf_nodes at None, encode a sample of the rows, or set "
+            "memory_limit to what may be used."
         )
     sign = 1.0 if question.minimize else -1.0
     losses = np.zeros((data.n_rows, len(data.labels)))
@@ -241,6 +241,9 @@ def grown(streams: Streams, splits: Splits, question: Question) -> tuple[Tree, f
     for node in reversed(range(len(splits))):
         if splits[node][0] >= 0:
             sums[node] = sums[shape.children[0, node]] + sums[shape.children[1, node]]
+    kept = shape.with_rows([int(row[K + 1]) for row in sums])
+    splits, sums = [splits[node] for node in kept], sums[kept]
+    shape = _Shape(splits)
     losses = [[0, *(sign * int(v) for v in row[: K - 1])] for row in sums]
     action = [min(range(K), key=lambda k: (row[k], k)) for row in losses]
     keep = shape.merged(action)
@@ -270,6 +273,20 @@ class _Shape:
             if f >= 0:
                 inner.append([node, 0])
 
+    def with_rows(self, counts: list[int]) -> list[int]:
+        """Nodes that stay, in preorder, where questions are left out that all rows answer alike."""
+        kept: list[int] = []
+        stack = [0]
+        while stack:
+            node = stack.pop()
+            low, high = (int(c) for c in self.children[:, node])
+            if node in self.leaves or (counts[low] and counts[high]):
+                kept.append(node)
+                stack += [] if node in self.leaves else [high, low]
+            else:
+                stack.append(low if counts[low] else high)
+        return kept
+
     def merged(self, action: list[int]) -> list[int]:
         """Nodes that stay, in preorder; ``leaves`` are then those of the merged tree."""
         gone: set[int] = set()
@@ -297,8 +314,8 @@ def _tree(data: EncodedData, splits: Splits, shape: _Shape, keep, action, losses
         column = data.coded[f].columns[k]
         low, high = (int(c) for c in shape.children[:, node])
         left = missing_goes_left(data, column, int(sums[low][K + 1]) / count)
-        rows.append((number[low], number[high], column.feature, float(column.thresholds[cut]), left, action[node], count,
-                     value))  # fmt: skip
+        split = number[low], number[high], column.feature, float(column.thresholds[cut]), left
+        rows.append((*split, action[node], count, value))
     columns = list(zip(*rows, strict=True))
     types = (np.int32, np.int32, np.int32, np.float64, bool, np.int32, np.int64, np.float64)
     arrays = [np.array(c, dtype=t) for c, t in zip(columns, types, strict=True)]

@@ -26,6 +26,7 @@ def arrow():
     try:
         import pyarrow
         import pyarrow.compute
+        import pyarrow.csv
         import pyarrow.dataset
     except ImportError as error:
         raise InputError("Encoding needs pyarrow; install it with: pip install 'policytree[scale]'.") from error
@@ -82,7 +83,7 @@ class Source:
                         f"Column {column!r} holds {known} in {where} and {kind} in {part.name}; write all files with "
                         "one type."
                     )
-                found[column] = (known, where) if kind == UNKNOWN else (kind, part.name)
+                found[column] = (kind, part.name) if known == UNKNOWN else (known, where)
         return {column: kind for column, (kind, _) in found.items()}
 
     def tables(self, columns: list[str], rows: int, start: int = 0, batch_rows: int | None = None) -> Iterator[Any]:
@@ -169,13 +170,13 @@ def open_source(source: Any) -> Source:
         raise InputError(
             "A RecordBatchReader can be read only once; pass the dataset, the files or the table behind it."
         )
-    if type(source).__module__.split(".")[0].lstrip("_") == "duckdb" and hasattr(source, "fetch_arrow_reader"):
+    if type(source).__module__.split(".")[0].lstrip("_") == "duckdb" and hasattr(source, "project"):
         return Source((_duckdb_part(source),))
     if hasattr(source, "columns") and hasattr(source, "shape"):
         return Source((_table_part(_from_frame(source)),))
     raise InputError(
-        "source must be the name of a Parquet or CSV file, a folder or a list of such files, an Arrow dataset or table, "
-        f"a DuckDB relation or a frame; got {type(source).__name__}."
+        "source must be the name of a Parquet or CSV file, a folder or list of such files, an Arrow dataset or table, a "
+        f"DuckDB relation or a frame; got {type(source).__name__}."
     )
 
 
@@ -199,9 +200,15 @@ def _table_part(table: Any) -> Part:
 def _duckdb_part(relation: Any) -> Part:
     def read(columns: list[str], rows: int) -> Iterator[Any]:
         quoted = ", ".join('"' + c.replace('"', '""') + '"' for c in columns)
-        return iter(relation.project(quoted).fetch_arrow_reader(rows))
+        return iter(_reader(relation.project(quoted), rows))
 
-    return Part("The relation", relation.limit(0).fetch_arrow_table().schema, read)
+    return Part("The relation", _reader(relation.limit(0), 1).schema, read)
+
+
+def _reader(relation: Any, rows: int) -> Any:
+    """Run a relation; DuckDB 1.4 renamed the method."""
+    read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
+    return read(rows)
 
 
 def _files(given: list) -> Source:

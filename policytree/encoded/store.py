@@ -64,7 +64,7 @@ class Scale:
         return float(Fraction(value) / Fraction(2) ** self.exponent)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class EncodedData:
     """Rows as codes on the disk, made by :func:`policytree.encode`; what estimators fit in place of a table.
 
@@ -105,7 +105,7 @@ class EncodedData:
     inexact: int
     thinned: tuple[int, ...]
     stored: tuple[Stored, ...]
-    checked: set[str] = field(default_factory=set, repr=False, compare=False)
+    checked: set[str] = field(default_factory=set, repr=False)
 
     def __repr__(self) -> str:
         what = "classes" if self.of_labels else "treatments"

@@ -15,6 +15,7 @@ from policytree.solvers.clock import Clock
 from policytree.solvers.coded_features import CodedFeature
 from policytree.solvers.kernels.code_tables import add_leaves, add_pairs, add_triples
 from policytree.solvers.table_search import Side, Stopped, Triple
+from policytree.types import Status
 
 Report = Callable[[str, int, int], None]  # what is read, rows done, rows in all
 
@@ -166,7 +167,7 @@ class Streams:
 
         def one(k: int) -> None:
             nonlocal done
-            if stoppable and self.clock.stopped:
+            if stoppable and self._out_of_time():
                 return
             add(k)
             with lock:
@@ -181,8 +182,15 @@ class Streams:
         else:
             for k in range(len(stored)):
                 one(k)
-        if stoppable and self.clock.stopped:
+        if stoppable and self._out_of_time():
             raise Stopped(self.clock.status)
+
+    def _out_of_time(self) -> bool:
+        """Whether a limit or Ctrl-C has struck; looks at the clock itself: files may be small."""
+        limit = self.clock.time_limit
+        if limit is not None and self.clock.seconds() >= limit:
+            self.clock.stop(Status.TIME_LIMIT)
+        return self.clock.stopped
 
 
 def pairs_of(p: int) -> np.ndarray:

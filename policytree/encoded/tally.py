@@ -1,8 +1,8 @@
 """What must be known of a column before it can be coded, from batches in any order.
 
 A column of few different numbers is counted value by value. One of more is cut at quantiles, which are exact: rows are
-counted between edges, those edges are refined that a quantile lies between, and once few different values are left there,
-they are counted one by one. Where edges lie depends on a sample; what comes out does not.
+counted between edges, those edges are refined that a quantile lies between, and once few different values are left
+there, they are counted one by one. Where edges lie depends on a sample; what comes out does not.
 
 All counts add up: over batches, and over machines.
 """
@@ -103,7 +103,7 @@ class CategoryTally:
 
 
 def cut_values(counts: Counts, present: int, most_codes: int) -> tuple[np.ndarray, bool]:
-    """The largest value of every code but the last, as :func:`policytree.binning.bin_matrix` bins; whether all are kept.
+    """The largest value of every code but the last, as :func:`policytree.binning.bin_matrix` bins; whether all stay.
 
     Parameters
     ----------

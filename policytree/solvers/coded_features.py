@@ -1,8 +1,8 @@
 """Features as one code a value, and the cuts that can be made between codes: for sums by code instead of rows.
 
 In memory a feature with missing values, or of categories, is several columns of codes, one for each way to split it
-(:class:`policytree.types.SplitColumn`). Sums over rows need one code a feature only: what lies left of a cut of a column
-is a sum over its codes.
+(:class:`policytree.types.SplitColumn`). Sums over rows need one code a feature only: what lies left of a cut of a
+column is a sum over its codes.
 """
 
 from __future__ import annotations
