@@ -4,8 +4,8 @@
 
 Ten numbers a row (the first five continuous, cut into 64 bins; the others of 64 values) and rewards of two treatments.
 Parquet files are made in the folder, encoded and fitted; the folder is deleted at the end unless ``--keep`` is given.
-For the plot of cost per row, ``--rows`` takes several numbers. Memory is the process's own (anonymous pages); mapped files
-are told apart. The table goes to ``results/larger_than_memory.csv``.
+For the plot of cost per row, ``--rows`` takes several numbers. Memory is the process's own (anonymous pages); mapped
+files are told apart. The table goes to ``results/larger_than_memory.csv``.
 """
 
 from __future__ import annotations

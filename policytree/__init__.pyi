@@ -62,6 +62,8 @@ from policytree.exceptions import SearchWarning as SearchWarning
 from policytree.exceptions import UnseenValueWarning as UnseenValueWarning
 from policytree.guesses.reference import ReferenceGuesses as ReferenceGuesses
 from policytree.near_ties_display import NearTiesDisplay as NearTiesDisplay
+from policytree.on_dask.estimators import DaskOptimalTreeClassifier as DaskOptimalTreeClassifier
+from policytree.on_dask.estimators import DaskPolicyTree as DaskPolicyTree
 from policytree.plotting import PolicyTreeDisplay as PolicyTreeDisplay
 from policytree.plotting import PolicyValueDisplay as PolicyValueDisplay
 from policytree.plotting import plot_tree as plot_tree

@@ -133,6 +133,13 @@ def stage_progress(console: Console | None = None, *, lines: bool = True) -> Ite
         _DISPLAY.reset(token)
 
 
+def say(text: str) -> None:
+    """Print a line for people, on a terminal."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        console.print(text, markup=False, highlight=False)
+
+
 @contextmanager
 def reading_progress() -> Iterator[Callable[[str, int, int], None]]:
     """Show a search that reads rows a few times, as :func:`search_progress` shows others.

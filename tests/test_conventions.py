@@ -33,7 +33,7 @@ ORDER = [
     ("solvers",),
     ("encoded",),
     ("estimators",),
-    ("evaluation", "datasets"),
+    ("evaluation", "datasets", "on_dask"),
     ("calibration", "diagnostics", "study_check"),
     ("plotting",),
     ("diagnostic_displays", "curve_displays", "roc_display"),

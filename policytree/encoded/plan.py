@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -100,14 +101,17 @@ def plan_from_json(data: dict[str, Any]) -> Plan:
         labels,
         data["of_labels"],
         data["weighted"],
-        *(Scale(*_scale(data["scales"][name])) for name in ("relative", "base", "weight")),
+        _scale(data, "relative"),
+        _scale(data, "base"),
+        _scale(data, "weight"),
         data["n_rows"],
         tuple(data["thinned"]),
     )
 
 
-def _scale(pair: list) -> tuple[int, Fraction]:
-    return int(pair[0]), Fraction(pair[1])
+def _scale(data: dict[str, Any], name: str) -> Scale:
+    exponent, total = data["scales"][name]
+    return Scale(exponent, Fraction(total))
 
 
 def encoded_data(directory: Path, plan: Plan, least: list[np.ndarray], inexact: int, stored) -> EncodedData:
@@ -133,7 +137,7 @@ def encoded_data(directory: Path, plan: Plan, least: list[np.ndarray], inexact: 
     )
 
 
-def open_encoded(directory: str | Path) -> EncodedData:
+def open_encoded(directory: str | os.PathLike) -> EncodedData:
     """Open rows that :func:`policytree.encode` wrote, in this process or an earlier one.
 
     Parameters

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from policytree.encoded.grow import grown
 from policytree.encoded.store import EncodedData
 from policytree.encoded.streams import Report, Streams
 from policytree.exceptions import InputError
@@ -16,9 +17,7 @@ from policytree.solvers.compilation import load_kernels, streamed_kernels
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.kernels.layout import FEASIBLE
 from policytree.solvers.node import Splits
-from policytree.solvers.scoring import missing_goes_left
 from policytree.solvers.table_search import MOST_DEPTH, Stopped, TableRules, search_tables, table_bytes
-from policytree.tree import TREE_LEAF, TREE_UNDEFINED, Tree
 from policytree.types import BinnedData, Problem, SearchLimits, Solution, Status
 
 FEW_ROWS = 50_000  # so many rows are searched in memory in any case
@@ -57,6 +56,10 @@ class Question:
     split_features: tuple[int, ...] | None = None
     root_features: tuple[int, ...] | None = None
 
+    def places(self, data: EncodedData, features: tuple[int, ...] | None) -> list[int]:
+        """Places among the coded features of some features; of all if None."""
+        return [k for k, coded in enumerate(data.coded) if features is None or coded.feature in features]
+
 
 def solve_encoded(
     data: EncodedData, question: Question, limits: SearchLimits | None = None, report: Report | None = None
@@ -69,18 +72,17 @@ def solve_encoded(
         If that takes all rows in memory, and they, or the tables of pairs of features, need more than there is.
     """
     limits = limits or SearchLimits()
-    used = [
-        k for k, c in enumerate(data.coded)
-        if question.split_features is None or c.feature in question.split_features
-    ]  # fmt: skip
+    used = question.places(data, question.split_features)
     most = MOST_BYTES if limits.memory_limit is None else limits.memory_limit
-    by_tables = _tables_answer(data, question, used)
-    if (data.n_rows <= FEW_ROWS and _bytes_in_memory(data) <= most) or not by_tables:
+    few = data.n_rows <= FEW_ROWS and _bytes_in_memory(data) <= most
+    if few or not tables_answer(question, used):
         return _in_memory(data, question, used, limits, most)
-    return _by_tables(data, question, used, replace(limits, memory_limit=most), report)
+    sign = 1 if question.minimize else -1
+    streams = Streams(data, used, question.min_leaf > 1, sign, limits.n_jobs, Clock(limits.time_limit), report)
+    return solve_by_tables(streams, question, most)
 
 
-def _tables_answer(data: EncodedData, question: Question, used: list[int]) -> bool:
+def tables_answer(question: Question, used: list[int]) -> bool:
     """Whether tables of pairs and triples say all that is asked."""
     depth, leaves = _depth(question), question.max_leaf_nodes
     if depth is None or depth > MOST_DEPTH:
@@ -127,8 +129,8 @@ def _in_memory(data: EncodedData, question: Question, used: list[int], limits: S
     )
     solution = solve_direct(problem, limits)
     splits = _as_coded(data, preorder_splits(solution.tree, binned))
-    streams = Streams(data, used, False, 1, limits.n_jobs, Clock(None))
-    tree, objective, weights = grown(streams, splits, question)
+    streams = Streams(data, used, False, int(sign), limits.n_jobs, Clock(None))
+    tree, objective, weights = grown(streams, splits, question.leaf_penalty)
     return Answer(replace(solution, tree=tree, objective=objective, lower_bound=objective - solution.gap), weights)
 
 
@@ -157,14 +159,11 @@ def _as_coded(data: EncodedData, splits: list[tuple[int, int]]) -> Splits:
     return out
 
 
-def _by_tables(
-    data: EncodedData, question: Question, used: list[int], limits: SearchLimits, report: Report | None
-) -> Answer:
+def solve_by_tables(streams: Streams, question: Question, most: float = MOST_BYTES) -> Answer:
+    """Find the best tree by tables, which take ``most`` bytes at most."""
+    data, used, clock = streams.data, streams.used, streams.clock
     compile_seconds = load_kernels(streamed_kernels(data.dtype.name))
-    clock = Clock(limits.time_limit)
-    sign = 1 if question.minimize else -1
-    streams = Streams(data, used, question.min_leaf > 1, sign, limits.n_jobs, clock, report)
-    exponent, most = data.relative.exponent, limits.memory_limit or MOST_BYTES
+    exponent = data.relative.exponent
     penalty = min(question.leaf_penalty, 2.0 * float(data.relative.total))
     minima = np.array([question.min_leaf] * streams.counted, dtype=np.int64)
     rules = TableRules(len(data.labels) - 1, minima, round(float(np.ldexp(penalty, exponent))))
@@ -173,10 +172,8 @@ def _by_tables(
         depth = 0
     else:
         _refuse_tables(streams, depth, most)
-    roots = [
-        k for k, f in enumerate(used)
-        if question.root_features is None or data.coded[f].feature in question.root_features
-    ]  # fmt: skip
+    allowed = set(question.places(data, question.root_features))
+    roots = [k for k, f in enumerate(used) if f in allowed]
     found: dict[str, Any] = {"splits": [(-1, 0)], "status": Status.OPTIMAL, "value": None}
 
     def search() -> None:
@@ -191,7 +188,7 @@ def _by_tables(
     if question.min_leaf > data.n_rows or (found["value"] is not None and found["value"] >= FEASIBLE):
         found.update(status=Status.INFEASIBLE, splits=[(-1, 0)])
     splits = [(f if f < 0 else used[f], t) for f, t in found["splits"]]
-    tree, objective, weights = grown(streams, splits, question)
+    tree, objective, weights = grown(streams, splits, question.leaf_penalty)
     status, gap = found["status"], 0.0
     if status is Status.OPTIMAL:
         status = Status.OPTIMAL_GIVEN_GUESSES if _thinned(data, used) else Status.OPTIMAL
@@ -199,7 +196,7 @@ def _by_tables(
         total = float(tree.value[0, 0])
         least = total + data.relative.to_float(streams.least()) + question.leaf_penalty
         gap = max(0.0, objective - least)
-    counters = {"read_rows": streams.read_rows}
+    counters: dict[str, int | float] = {"read_rows": streams.read_rows}
     found_tree = Solution(tree, objective, objective - gap, status, clock.seconds(), data.resolution, counters)
     return Answer(replace(found_tree, compile_seconds=compile_seconds), weights)
 
@@ -219,104 +216,3 @@ def _refuse_tables(streams: Streams, depth: int, most: float) -> None:
             f"Trees of depth {depth} on these features need tables of about {need / 1e9:.3g} GB, more than "
             f"{most / 1e9:.3g} GB; encode with a smaller max_bins, name fewer split_features, or raise memory_limit."
         )
-
-
-def grown(streams: Streams, splits: Splits, question: Question) -> tuple[Tree, float, np.ndarray]:
-    """The tree of splits, sibling leaves with the same action made one, with exact sums; its objective; nodes' weights.
-
-    ``splits``: (place among all coded features, cut) in preorder.
-    """
-    data = streams.data
-    K, sign = len(data.labels), 1 if question.minimize else -1
-    shape = _Shape(splits)
-    load_kernels(streamed_kernels(data.dtype.name))
-    widest = max((c.n_codes for c in data.coded), default=1)
-    goes_left = np.zeros((len(splits), widest), np.uint8)
-    masks = {f: data.coded[f].goes_left() for f, _ in splits if f >= 0}
-    for node, (f, t) in enumerate(splits):
-        if f >= 0:
-            goes_left[node, : data.coded[f].n_codes] = masks[f][t]
-    feature = np.array([f for f, _ in splits], dtype=np.int64)
-    sums: Any = streams.leaves(feature, goes_left, shape.children).astype(object)  # Python's whole numbers
-    for node in reversed(range(len(splits))):
-        if splits[node][0] >= 0:
-            sums[node] = sums[shape.children[0, node]] + sums[shape.children[1, node]]
-    kept = shape.with_rows([int(row[K + 1]) for row in sums])
-    splits, sums = [splits[node] for node in kept], sums[kept]
-    shape = _Shape(splits)
-    losses = [[0, *(sign * int(v) for v in row[: K - 1])] for row in sums]
-    action = [min(range(K), key=lambda k: (row[k], k)) for row in losses]
-    keep = shape.merged(action)
-    tree = _tree(data, splits, shape, keep, action, losses, sums, sign)
-    leaves = [node for node in keep if node in shape.leaves]
-    chosen = sum(losses[node][action[node]] for node in leaves)
-    base = data.base.to_float(int(sums[0][K - 1])) * sign
-    objective = base + data.relative.to_float(chosen) + question.leaf_penalty * len(leaves)
-    return tree, objective, np.array([data.weight.to_float(int(sums[node][K])) for node in keep])
-
-
-class _Shape:
-    """Children of preorder splits, and which nodes are left once equal leaves are merged."""
-
-    def __init__(self, splits: Splits):
-        self.children = np.zeros((2, len(splits)), dtype=np.int64)
-        self.n = len(splits)
-        self.leaves = {node for node, (f, _) in enumerate(splits) if f < 0}
-        inner: list[list[int]] = []  # nodes that wait for a child, and how many they have
-        for node, (f, _) in enumerate(splits):
-            if inner:
-                parent, side = inner[-1]
-                self.children[side, parent] = node
-                inner[-1][1] += 1
-                if side == 1:
-                    inner.pop()
-            if f >= 0:
-                inner.append([node, 0])
-
-    def with_rows(self, counts: list[int]) -> list[int]:
-        """Nodes that stay, in preorder, where questions are left out that all rows answer alike."""
-        kept: list[int] = []
-        stack = [0]
-        while stack:
-            node = stack.pop()
-            low, high = (int(c) for c in self.children[:, node])
-            if node in self.leaves or (counts[low] and counts[high]):
-                kept.append(node)
-                stack += [] if node in self.leaves else [high, low]
-            else:
-                stack.append(low if counts[low] else high)
-        return kept
-
-    def merged(self, action: list[int]) -> list[int]:
-        """Nodes that stay, in preorder; ``leaves`` are then those of the merged tree."""
-        gone: set[int] = set()
-        for node in reversed(range(self.n)):
-            low, high = (int(c) for c in self.children[:, node])
-            if node not in self.leaves and low in self.leaves and high in self.leaves and action[low] == action[high]:
-                gone |= {low, high}
-                self.leaves = (self.leaves - {low, high}) | {node}
-                action[node] = action[low]
-        return [node for node in range(self.n) if node not in gone]
-
-
-def _tree(data: EncodedData, splits: Splits, shape: _Shape, keep, action, losses, sums, sign: int) -> Tree:
-    number = {node: i for i, node in enumerate(keep)}
-    K, rows = len(data.labels), []
-    for node in keep:
-        base = sign * data.base.to_float(int(sums[node][K - 1]))
-        value = [base + data.relative.to_float(v) for v in losses[node]]
-        count = int(sums[node][K + 1])
-        if node in shape.leaves:
-            rows.append((TREE_LEAF, TREE_LEAF, TREE_UNDEFINED, np.nan, False, action[node], count, value))
-            continue
-        f, t = splits[node]
-        k, cut = data.coded[f].cuts[t]
-        column = data.coded[f].columns[k]
-        low, high = (int(c) for c in shape.children[:, node])
-        left = missing_goes_left(data, column, int(sums[low][K + 1]) / count)
-        split = number[low], number[high], column.feature, float(column.thresholds[cut]), left
-        rows.append((*split, action[node], count, value))
-    columns = list(zip(*rows, strict=True))
-    types = (np.int32, np.int32, np.int32, np.float64, bool, np.int32, np.int64, np.float64)
-    arrays = [np.array(c, dtype=t) for c, t in zip(columns, types, strict=True)]
-    return Tree(*arrays, features=data.features, actions=tuple(range(K)))

@@ -175,8 +175,8 @@ def open_source(source: Any) -> Source:
     if hasattr(source, "columns") and hasattr(source, "shape"):
         return Source((_table_part(_from_frame(source)),))
     raise InputError(
-        "source must be the name of a Parquet or CSV file, a folder or list of such files, an Arrow dataset or table, a "
-        f"DuckDB relation or a frame; got {type(source).__name__}."
+        "source must be the name of a Parquet or CSV file, a folder or list of such files, an Arrow dataset or table, "
+        f"a DuckDB relation or a frame; got {type(source).__name__}."
     )
 
 

@@ -81,7 +81,7 @@ class Streams:
         self._read("Adding up pairs of features", add)
         out = []
         for i in range(len(sides)):
-            total = sum(tables[i] for tables in owned)
+            total = np.sum([tables[i] for tables in owned], axis=0)
             out.append(self._tables(total, [tuple(pair) for pair in pairs.tolist()], starts))
         return out
 
@@ -157,7 +157,7 @@ class Streams:
         losses = self.data.losses(planes)
         if len(losses) == 1 and not self.counted:
             return codes, losses.reshape(-1, 1)  # no copy
-        every = [*losses, np.ones(codes.shape[1], np.int64)] if self.counted else losses
+        every = [*losses, np.ones(codes.shape[1], np.int64)] if self.counted else [*losses]
         return codes, np.ascontiguousarray(np.stack(every, axis=1))
 
     def _read(self, what: str, add: Callable[[int], None], n_jobs: int | None = None, stoppable: bool = True) -> None:

@@ -185,7 +185,7 @@ class QuantileSearch:
         """Take in the numbers of all rows near quantiles: these are then known."""
         place = np.searchsorted(self.edges, collected.values, side="left")
         found = [
-            _at_ranks(part, int(self.below[i]), self._ranks_in(i, part), self.high)
+            _at_ranks(part, int(self.below[i]), self._ranks_in(int(i), part), self.high)
             for i in np.flatnonzero(self.wanted)
             for part in [Counts(collected.values[place == i], collected.counts[place == i])]
         ]

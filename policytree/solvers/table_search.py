@@ -48,7 +48,9 @@ class TableRules(NamedTuple):
 class Tables(Protocol):
     """Whoever reads the rows. Tables have the shape (codes of each feature, values)."""
 
-    features: tuple[CodedFeature, ...]
+    @property
+    def features(self) -> tuple[CodedFeature, ...]:
+        """Those that trees may split on."""
 
     def pairs(self, sides: list[Side | None]) -> list[dict[tuple[int, int], np.ndarray]]:
         """Tables of all pairs f < g (of the only feature with itself, if there is one) of the rows of each side."""
@@ -171,16 +173,16 @@ def best_tree(sums: CutSums, rules: TableRules, depth: int, roots: list[int]) ->
     value, f, t = best
     if f < 0:
         return leaf, [(-1, 0)]
-    low, high = _sides_of(sums, f, t)
     every = list(range(len(sums.of)))
-    return value, [(f, t), *_one_split(*low, rules, every)[1], *_one_split(*high, rules, every)[1]]
+    below = [_one_split(whole, of, rules, every)[1] for whole, of in _sides_of(sums, f, t)]
+    return value, [(f, t), *below[0], *below[1]]
 
 
-def _sides_of(sums: CutSums, f: int, t: int):
+def _sides_of(sums: CutSums, f: int, t: int) -> list[tuple[np.ndarray, list[np.ndarray]]]:
     """Sums of the rows left and right of a cut: of all, and left of every cut."""
     low = [sums.cross(f, g)[t] for g in range(len(sums.of))]
     high = [of - part for of, part in zip(sums.of, low, strict=True)]
-    return (sums.of[f][t], low), (sums.whole - sums.of[f][t], high)
+    return [(sums.of[f][t], low), (sums.whole - sums.of[f][t], high)]
 
 
 def _one_split(whole: np.ndarray, of: list[np.ndarray], rules: TableRules, roots: list[int]) -> tuple[int, Splits]:
@@ -281,12 +283,12 @@ class _FirstCuts:
     def _add_below(self, f: int, g: int, h: int, both: np.ndarray) -> None:
         """Second and third splits on g and h, in both orders, on both sides of every cut of f."""
         sums = self.sums
-        low = both, sums.cross(f, g), sums.cross(f, h), sums.of[f]
-        every = sums.cross(g, h), sums.of[g], sums.of[h], sums.whole
+        low = [both, sums.cross(f, g), sums.cross(f, h), sums.of[f]]
+        every = [sums.cross(g, h), sums.of[g], sums.of[h], sums.whole]
         high = [total[None] - part for total, part in zip(every, low, strict=True)]
         for side, parts in enumerate((low, high)):
             to = self.second[f][side]
-            _scan(*parts, self.rules, (to[g], to[h]))
+            _scan(*parts, rules=self.rules, to=(to[g], to[h]))
 
     def best(self) -> tuple[int, int, int]:
         """The least value of a tree whose first split is a split, with its feature and cut; feature -1 if none is."""
@@ -300,7 +302,8 @@ class _FirstCuts:
 
     def _values(self, f: int) -> np.ndarray:
         """What every first cut of a feature is worth; shape (cuts,)."""
-        sums, rules, total = self.sums, self.rules, 0
+        sums, rules = self.sums, self.rules
+        total = np.zeros(len(sums.of[f]), dtype=np.int64)
         for side in range(2):
             whole = sums.of[f] if side == 0 else sums.whole - sums.of[f]
             value = leaf_values(whole, rules) + rules.penalty
