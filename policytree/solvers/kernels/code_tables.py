@@ -17,7 +17,7 @@ from numba import types
 from policytree.solvers.kernels.compiling import OneOf, kernel
 from policytree.solvers.kernels.layout import INF, i8, long_1d, long_2d, long_3d, long_4d
 
-BLOCK = 8192  # rows added to one table before the next: their codes and values stay in the second cache
+BLOCK = 1 << 15  # rows added to one table before the next: their codes and values stay in the second cache
 
 #: Codes of rows as they stand on the disk, (features, rows).
 Codes = OneOf({"uint8": types.uint8[:, ::1], "uint16": types.uint16[:, ::1]})
@@ -29,14 +29,58 @@ def add_pair(x, y, width, values, first, last, to):
     """Add the values (rows, V) of rows ``first`` .. ``last`` to a flat table of cells (code of x, code of y, value)."""
     V = values.shape[1]
     W = np.uint64(width)
-    if V == 1:
-        for i in range(first, last):
-            to[np.uint64(x[i]) * W + np.uint64(y[i])] += values[i, 0]
-    else:
-        for i in range(first, last):
-            at = (np.uint64(x[i]) * W + np.uint64(y[i])) * np.uint64(V)
-            for k in range(V):
-                to[at + np.uint64(k)] += values[i, k]
+    for i in range(first, last):
+        at = (np.uint64(x[i]) * W + np.uint64(y[i])) * np.uint64(V)
+        for k in range(V):
+            to[at + np.uint64(k)] += values[i, k]
+
+
+@kernel
+def add_one_pair(x, y, width, values, first, last, to):
+    """The same of one value (rows,)."""
+    W = np.uint64(width)
+    for i in range(first, last):
+        to[np.uint64(x[i]) * W + np.uint64(y[i])] += values[i]
+
+
+@kernel
+def add_two_pairs(x, y, z, widths, values, first, last, to, other):
+    """The same to the tables of x and y and of x and z: a code and a value are loaded for two additions."""
+    Y = np.uint64(widths[0])
+    Z = np.uint64(widths[1])
+    for i in range(first, last):
+        code = np.uint64(x[i])
+        value = values[i]
+        to[code * Y + np.uint64(y[i])] += value
+        other[code * Z + np.uint64(z[i])] += value
+
+
+@kernel(separate=True)
+def add_to_tables(codes, values, bins, pairs, starts, rows, at, tables):
+    """Add rows ``rows[0]`` .. ``rows[1]`` to the tables of all pairs, two at a time that share their first feature.
+
+    ``at``: the part of every table to add to, by the code of a third feature; its size is that of the pair's table.
+    """
+    m, V = values.shape
+    one = values.reshape(m * V)
+    first, last = rows
+    k = 0
+    while k < len(pairs):
+        f, g = pairs[k]
+        size = bins[f] * bins[g] * V
+        to = tables[starts[k] + at * size : starts[k] + (at + 1) * size]
+        if V == 1 and k + 1 < len(pairs) and pairs[k + 1, 0] == f:
+            h = pairs[k + 1, 1]
+            size = bins[f] * bins[h]
+            other = tables[starts[k + 1] + at * size : starts[k + 1] + (at + 1) * size]
+            add_two_pairs(codes[f], codes[g], codes[h], (bins[g], bins[h]), one, first, last, to, other)
+            k += 2
+        elif V == 1:
+            add_one_pair(codes[f], codes[g], bins[g], one, first, last, to)
+            k += 1
+        else:
+            add_pair(codes[f], codes[g], bins[g], values, first, last, to)
+            k += 1
 
 
 @kernel(takes=(Codes, long_2d, long_1d, long_2d, long_1d, long_1d))
@@ -49,9 +93,7 @@ def add_pairs(codes, values, bins, pairs, starts, tables):
     m = codes.shape[1]
     for first in range(0, m, BLOCK):
         last = min(first + BLOCK, m)
-        for k in range(len(pairs)):
-            f, g = pairs[k]
-            add_pair(codes[f], codes[g], bins[g], values, first, last, tables[starts[k] : starts[k + 1]])
+        add_to_tables(codes, values, bins, pairs, starts, (first, last), 0, tables)
 
 
 @kernel
@@ -97,11 +139,7 @@ def add_triples(codes, values, bins, f, pairs, starts, tables):
     for c in range(bins[f]):
         for first in range(begins[c], begins[c + 1], BLOCK):
             last = min(first + BLOCK, begins[c + 1])
-            for k in range(len(pairs)):
-                g, h = pairs[k]
-                size = bins[g] * bins[h] * V
-                at = starts[k] + c * size
-                add_pair(x[g], x[h], bins[h], v, first, last, tables[at : at + size])
+            add_to_tables(x, v, bins, pairs, starts, (first, last), c, tables)
 
 
 @kernel(takes=(Codes, long_2d, long_1d, bytes_2d, long_2d, long_2d))
