@@ -115,7 +115,9 @@ def encode(
     if max_bins > MAX_BINS:
         raise InputError(f"max_bins must lie between 2 and {MAX_BINS}; got {max_bins}.")
     opened = open_source(source)
-    kinds = opened.kinds(list(roles.X)) | opened.kinds([c for c in roles.columns if c not in roles.X], "the call")
+    kinds = {}
+    for argument, columns in roles.by_argument().items():
+        kinds |= opened.kinds(columns, argument)
     asked = {"version": VERSION, "max_bins": int(max_bins), "roles": dataclasses.asdict(roles)}
     job = _Job(opened, roles, kinds, int(max_bins), Path(directory), json.loads(json.dumps(asked)))
     if job.finished(overwrite):

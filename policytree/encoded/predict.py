@@ -59,10 +59,13 @@ def predict_to_file(
     target, keep = Path(path), list(keep)
     if target.suffix not in (".parquet", ".csv"):
         raise InputError(f"path must end in .parquet or .csv; got '{path}'.")
+    if not target.parent.is_dir():
+        raise InputError(f"Cannot write '{path}': the folder '{target.parent}' does not exist; name an existing one.")
     if column in keep:
         raise InputError(f"column={column!r} is also in keep; give the predictions another name.")
     opened = open_source(source)
     opened.kinds(names)
+    opened.check_columns(keep, "keep")
     columns = list(dict.fromkeys([*names, *keep]))
     temporary = target.with_name(f".{target.name[:64]}.{secrets.token_hex(8)}.tmp")
     try:

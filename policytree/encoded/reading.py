@@ -35,11 +35,19 @@ class Roles:
     y: str | None = None
     weights: str | None = None
 
+    def by_argument(self) -> dict[str, list[str]]:
+        """The columns that each argument names."""
+        return {
+            "X": list(self.X),
+            "rewards": list(self.rewards),
+            "y": [] if self.y is None else [self.y],
+            "weights": [] if self.weights is None else [self.weights],
+        }
+
     @property
     def columns(self) -> list[str]:
         """All of them, each once."""
-        others = [*self.rewards, *(name for name in (self.y, self.weights) if name is not None)]
-        return list(dict.fromkeys([*self.X, *others]))
+        return list(dict.fromkeys(name for names in self.by_argument().values() for name in names))
 
 
 def numbers(column: Any) -> np.ndarray:

@@ -57,12 +57,8 @@ class Source:
     parts: tuple[Part, ...]
     fingerprint: str | None = None
 
-    def kinds(self, columns: list[str], argument: str = "X") -> dict[str, str]:
-        """Whether columns hold numbers or text; one sentence if a part lacks one, or has another kind.
-
-        The value is NUMBER, TEXT, or UNKNOWN where no part has a value.
-        """
-        found: dict[str, tuple[str, str]] = {}
+    def check_columns(self, columns: list[str], argument: str) -> None:
+        """One sentence if a part lacks a column."""
         for part in self.parts:
             lacking = [c for c in columns if c not in part.schema.names]
             if lacking:
@@ -70,6 +66,15 @@ class Source:
                     f"{part.name} lacks the column(s) {', '.join(map(repr, lacking))} of {argument}; it has "
                     f"{', '.join(part.schema.names[:10])}{', ...' if len(part.schema.names) > 10 else ''}."
                 )
+
+    def kinds(self, columns: list[str], argument: str = "X") -> dict[str, str]:
+        """Whether columns hold numbers or text; one sentence if a part lacks one, or has another kind.
+
+        The value is NUMBER, TEXT, or UNKNOWN where no part has a value.
+        """
+        self.check_columns(columns, argument)
+        found: dict[str, tuple[str, str]] = {}
+        for part in self.parts:
             for column in columns:
                 kind = kind_of(part.schema.field(column).type)
                 if kind is None:
@@ -86,7 +91,7 @@ class Source:
                 found[column] = (kind, part.name) if known == UNKNOWN else (known, where)
         return {column: kind for column, (kind, _) in found.items()}
 
-    def tables(self, columns: list[str], rows: int, start: int = 0, batch_rows: int | None = None) -> Iterator[Any]:
+    def tables(self, columns: list[str], rows: int, start: int = 0) -> Iterator[Any]:
         """Tables of exactly ``rows`` rows but for the last one, from row ``start`` on; none if there are no rows."""
         pa = arrow()
         held: list = []
@@ -95,7 +100,7 @@ class Source:
             if skip and part.count_rows is not None and part.count_rows() <= skip:
                 skip -= part.count_rows()
                 continue
-            for batch in _read(part, columns, batch_rows or BATCH_ROWS):
+            for batch in _read(part, columns, BATCH_ROWS):
                 if skip >= batch.num_rows:
                     skip -= batch.num_rows
                     continue

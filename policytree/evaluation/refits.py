@@ -324,8 +324,8 @@ def _numbered(position: int, task, estimator, part) -> tuple[int, Any]:
 
 def _submitted(executor: Any, task, estimator, parts: Sequence[Any]) -> Iterator[tuple[int, Any]]:
     """Results as they come; what is left is called off if one fails. Dask's workers are sent the data once."""
-    client = getattr(executor, "_client", None)
-    if hasattr(client, "scatter"):
+    client: Any = getattr(executor, "_client", None)
+    if client is not None and hasattr(client, "scatter"):
         task = client.scatter(task, broadcast=True, hash=False)
     futures = [executor.submit(_numbered, k, task, estimator, part) for k, part in enumerate(parts)]
     try:

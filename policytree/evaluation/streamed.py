@@ -71,8 +71,10 @@ def streamed_policy_values(
     names = {name: _columns_of(tree, name) for name, tree in trees.items()}
     roles = Roles(tuple(dict.fromkeys(c for each in names.values() for c in each)), tuple(rewards), None, weights)
     opened = open_source(source)
-    columns = list(dict.fromkeys([*roles.columns, *([] if groups is None else [groups])]))
-    opened.kinds(columns, "the call")
+    asked = roles.by_argument() | {"groups": [] if groups is None else [groups]}
+    for argument, each in asked.items():
+        opened.kinds(each, argument)
+    columns = list(dict.fromkeys(name for each in asked.values() for name in each))
     sums = _Sums(groups is not None)
     first_row, largest = 0, 0.0
     for table in opened.tables(columns, batch_rows):
