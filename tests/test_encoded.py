@@ -229,7 +229,7 @@ def test_predictions_go_to_a_file_in_batches(tmp_path, rows, ending):
         predict_to_file(tree, rows[["x"]], tmp_path / "other.csv")
     with pytest.raises(InputError, match=r"lacks the column\(s\) 'id' of keep"):
         predict_to_file(tree, rows, tmp_path / "other.csv", keep=["id"])
-    with pytest.raises(InputError, match="folder .* does not exist"):
+    with pytest.raises(InputError, match=r"folder .* does not exist"):
         predict_to_file(tree, rows, tmp_path / "none" / "out.csv")
     with pytest.raises(InputError, match="must end in"):
         predict_to_file(tree, rows, tmp_path / "out.json")
