@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import decimal
 import numbers
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import narwhals.stable.v2 as nw
@@ -11,18 +13,25 @@ import numpy as np
 
 from policytree.exceptions import InputError
 from policytree.features import CATEGORICAL, Feature
-from policytree.types import BinnedData, SplitColumn
+from policytree.split_columns import categorical_split_columns, numeric_split_columns, quantile_ranks
+from policytree.types import BinnedData
 
 MAX_BINS = 65_536  # codes are uint16
+LARGEST_INTEGER = 2**53  # beyond, neighbouring integers are one float64
+
+
+def first_repeated(names: Iterable[str]) -> str | None:
+    """A name that stands more than once among some, the first in alphabetical order; None if all are different."""
+    return min((name for name, times in Counter(names).items() if times > 1), default=None)
 
 
 def _named_frame(X):
     """A narwhals DataFrame if ``X`` is a frame of a known library, else None."""
     if hasattr(X, "columns"):
-        names = [str(name) for name in X.columns]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise InputError(f"The table has more than one column {twice[0]!r}; give every column its own name.")
+        names = X.column_names if nw.dependencies.is_pyarrow_table(X) else X.columns
+        twice = first_repeated(str(name) for name in names)
+        if twice is not None:
+            raise InputError(f"The table has more than one column {twice!r}; give every column its own name.")
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     return frame if isinstance(frame, nw.DataFrame) else None
 
@@ -152,17 +161,35 @@ def object_numbers(values) -> np.ndarray | None:
     out = np.full(len(values), np.nan)
     for i, value in enumerate(values):
         if isinstance(value, (numbers.Real, decimal.Decimal, np.bool_)):
-            out[i] = float(value)
+            out[i] = _as_float64(value)
         elif not is_missing(value):
             return None
     return out
 
 
+def _as_float64(value) -> float:
+    """A number as float64, infinite where it is beyond all of them."""
+    try:
+        return float(value)
+    except OverflowError:
+        return np.copysign(np.inf, value)
+
+
 def _plain_numbers(column) -> np.ndarray | None:
     """A column that is numpy's integers, floats or booleans anyway, as float64; None if it is of another type."""
     native = column.to_native()
-    plain = isinstance(native.dtype, np.dtype) and native.dtype.kind in "iufb"
+    dtype = getattr(native, "dtype", None)  # Arrow's columns have none
+    plain = isinstance(dtype, np.dtype) and dtype.kind in "iufb"
     return native.to_numpy(dtype=np.float64) if plain else None
+
+
+def refuse_large_integers(smallest, largest, name: str, argument: str) -> None:
+    """One sentence where a column's integers (None if it has none) would be rounded to floats."""
+    if any(value is not None and abs(int(value)) > LARGEST_INTEGER for value in (smallest, largest)):
+        raise InputError(
+            f"Column {name!r} of {argument} holds integers beyond 2**53, which floating-point numbers cannot tell "
+            "apart; subtract a constant, or turn them into text if they are labels."
+        )
 
 
 def _is_category(column) -> bool:
@@ -178,7 +205,7 @@ def _factorize(column) -> tuple[np.ndarray, list]:
     import pandas as pd  # a table is here: only now, so that importing an estimator stays quick
 
     native = column.to_native()
-    if isinstance(native.dtype, pd.CategoricalDtype):
+    if isinstance(getattr(native, "dtype", None), pd.CategoricalDtype):
         return native.cat.codes.to_numpy(), native.cat.categories.tolist()
     values = np.empty(len(column), dtype=object)
     values[:] = column.to_list()
@@ -188,10 +215,12 @@ def _factorize(column) -> tuple[np.ndarray, list]:
 
 def _learn_feature(name: str, column, argument: str) -> tuple[Feature, np.ndarray]:
     """What a column is, and its numbers."""
-    numbers = _plain_numbers(column)
-    if numbers is not None:
-        return Feature(name, has_missing=bool(np.isnan(numbers).any())), numbers
+    plain = _plain_numbers(column)
     dtype = column.dtype
+    if dtype.is_integer():
+        refuse_large_integers(column.min(), column.max(), name, argument)
+    if plain is not None:
+        return Feature(name, has_missing=bool(np.isnan(plain).any())), plain
     if _is_category(column):
         try:
             codes, distinct = _factorize(column)
@@ -213,6 +242,9 @@ def _learn_feature(name: str, column, argument: str) -> tuple[Feature, np.ndarra
             f"Column {name!r} of {argument} has type {dtype}; turn it into numbers or text, or leave it out."
         )
     encoded = _encode_column(Feature(name), column, argument)
+    if isinstance(dtype, nw.Object):
+        whole = [value for value in column.to_list() if isinstance(value, numbers.Integral)]
+        refuse_large_integers(min(whole, default=None), max(whole, default=None), name, argument)
     return Feature(name, has_missing=bool(np.isnan(encoded).any())), encoded
 
 
@@ -259,12 +291,6 @@ def midpoints(values: np.ndarray) -> np.ndarray:
     return np.where((middle < high) & (middle >= low), middle, low)
 
 
-def quantile_ranks(n: int, max_bins: int) -> np.ndarray:
-    """Places of the quantiles 1/max_bins, 2/max_bins, ... of n > 0 sorted numbers (inverted distribution function)."""
-    # np.quantile takes seconds for so many quantiles.
-    return np.maximum(-(-np.arange(1, max_bins, dtype=np.int64) * n // max_bins) - 1, 0)
-
-
 def _thin(thresholds: np.ndarray, x: np.ndarray, max_bins: int) -> np.ndarray:
     """At most ``max_bins - 1`` of the thresholds, near quantiles of ``x``."""
     at = np.searchsorted(thresholds, np.sort(x)[quantile_ranks(len(x), max_bins)], side="left")
@@ -299,42 +325,6 @@ def _numeric_columns(j: int, x: np.ndarray, max_bins: int) -> tuple[list, bool]:
         thresholds = _thin(thresholds, present, max_bins - gaps)
         codes = np.searchsorted(thresholds, values, side="left")[codes]
     return numeric_split_columns(j, thresholds, codes, missing), exact
-
-
-def numeric_split_columns(j: int, thresholds: np.ndarray, codes: np.ndarray, missing: np.ndarray) -> list:
-    """Split columns of one numeric feature, each with the codes of its rows.
-
-    ``codes`` are those of the rows that ``missing`` (n,) does not mark, by the thresholds.
-    """
-    out = []
-    gaps = bool(missing.any())
-    if gaps:
-        every = np.zeros(len(missing), dtype=np.int64)  # missing together with the smallest values: left
-        every[~missing] = codes
-        present, codes = len(codes), every
-        if present:
-            right = np.where(missing, len(thresholds) + 1, codes)
-            out.append((SplitColumn(j, np.append(thresholds, np.inf), False), right))
-    if len(thresholds):
-        out.append((SplitColumn(j, thresholds, gaps), codes))
-    return out
-
-
-def categorical_split_columns(j: int, x: np.ndarray) -> list:
-    """One column per distinguishable split "this value against the rest", the value coded 0 and everything else 1.
-
-    Missing values may go either way, or be split off alone (threshold -1, which no category has).
-    """
-    missing = np.isnan(x)
-    values = np.unique(x[~missing])
-    found = [(SplitColumn(j, np.array([v]), False), (x != v).astype(np.int64)) for v in values]
-    if missing.any():
-        found.append((SplitColumn(j, np.array([-1.0]), True), (~missing).astype(np.int64)))
-        if len(values) > 2:  # with two values, "this one or missing" is "not the other one"
-            found += [(SplitColumn(j, np.array([v]), True), (~missing & (x != v)).astype(np.int64)) for v in values]
-    elif len(values) == 2:
-        found = found[:1]  # "not the first" is the second
-    return [(column, code) for column, code in found if code.any()]
 
 
 def bin_matrix(

@@ -339,6 +339,7 @@ def test_what_cannot_be_encoded_is_named(tmp_path, rows):
         tmp_path,
     )
     refused("'x' of X holds infinite", rows.assign(x=np.inf), tmp_path)
+    refused("integers beyond", rows.assign(x=2**60 + np.arange(60)), tmp_path)
     refused("'w' of weights has a negative value in row 0", rows.assign(w=-1.0), tmp_path, weights="w")
     refused("'w' of weights has a missing", rows.assign(w=np.nan), tmp_path, weights="w")
     refused("weights are zero in all rows", rows.assign(w=0.0), tmp_path, weights="w")

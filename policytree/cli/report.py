@@ -117,7 +117,7 @@ def _arms(study: Study) -> RenderableType:
 
 def result_sections(result: Result) -> list[RenderableType]:
     """Verdict, tree, certificate, leaves, value and warnings."""
-    tree = Text(result.estimator.export_text(missing=_any_missing(result.study)), no_wrap=True, overflow="fold")
+    tree = Text(result.estimator.export_text(), no_wrap=True, overflow="fold")
     parts = [
         Text(), _heading("Verdict"), Padding(Text(verdict_text(result)), INDENT, expand=False),
         Text(), _heading("Policy tree"), Padding(tree, INDENT, expand=False),
@@ -163,10 +163,6 @@ def leaf_section(honest: HonestLeaves) -> list[RenderableType]:
         words += f" Where an arm has few rows the outcome model decides: {'; '.join(few)}."
     parts: list[RenderableType] = [Text(), _heading("Leaves, held out"), Padding(table, INDENT, expand=False), Text()]
     return [*parts, Padding(Text(words), INDENT, expand=False)]
-
-
-def _any_missing(study: Study) -> bool:
-    return bool(study.X.isna().to_numpy().any())
 
 
 def certificate(result: Result) -> dict[str, str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from policytree.binning import refuse_large_integers
 from policytree.checks import WEIGHT_RANGE
 from policytree.encoded.sources import arrow
 from policytree.exceptions import InputError
@@ -60,7 +61,11 @@ def numbers(column: Any) -> np.ndarray:
 
 def covariate(table: Any, name: str) -> np.ndarray:
     """A numeric column of X as float64, missing values as NaN; refuses infinite ones."""
-    x = numbers(table.column(name))
+    column = table.column(name)
+    if arrow().types.is_integer(column.type):
+        extremes = arrow().compute.min_max(column).as_py()
+        refuse_large_integers(extremes["min"], extremes["max"], name, "X")
+    x = numbers(column)
     if np.isinf(x).any():
         raise InputError(f"Column {name!r} of X holds infinite values; replace them by numbers or by missing values.")
     return x
