@@ -1,4 +1,4 @@
-"""The columns of codes that a feature becomes, one for each way to split it; see :class:`policytree.types.SplitColumn`."""
+"""The columns of codes that a feature becomes, one for each way to split it; see ``policytree.types.SplitColumn``."""
 
 from __future__ import annotations
 

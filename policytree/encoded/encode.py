@@ -115,7 +115,7 @@ def encode(
     if max_bins > MAX_BINS:
         raise InputError(f"max_bins must lie between 2 and {MAX_BINS}; got {max_bins}.")
     opened = open_source(source)
-    kinds = {}
+    kinds: dict[str, str] = {}
     for argument, columns in roles.by_argument().items():
         kinds |= opened.kinds(columns, argument)
     asked = {"version": VERSION, "max_bins": int(max_bins), "roles": dataclasses.asdict(roles)}
