@@ -25,12 +25,23 @@ class Study:
         Directory that receives CSV, PNG and ``output.txt``, all that was printed.
     quick : bool
         A small version for tests: fewer repetitions and settings, same code. Its numbers are not those of the README.
+    published : bool
+        The settings of the publication, for as long as they take; studies that have none ignore it.
     output : str
         Name of the file for what was printed.
     """
 
-    def __init__(self, data_dir: Path | None, results: Path, *, quick: bool = False, output: str = "output.txt"):
+    def __init__(
+        self,
+        data_dir: Path | None,
+        results: Path,
+        *,
+        quick: bool = False,
+        published: bool = False,
+        output: str = "output.txt",
+    ):
         self.data_dir, self.results, self.quick, self._output = data_dir, results, quick, output
+        self.published = published
         self._start = time.perf_counter()
         self._lines: list[str] = []
         results.mkdir(parents=True, exist_ok=True)
@@ -48,9 +59,11 @@ class Study:
         print(text, flush=True)
         self._lines.append(str(text))
 
-    def table(self, frame: pd.DataFrame, name: str, *, digits: int = 1, index: bool = True) -> None:
-        """Save a table as CSV in full precision, and show it rounded."""
+    def table(self, frame: pd.DataFrame, name: str, *, digits: int = 1, index: bool = True, show: bool = True) -> None:
+        """Save a table as CSV in full precision, and show it rounded (unless it is too long to be read)."""
         frame.to_csv(self.results / f"{name}.csv", index=index, float_format="%.10g", lineterminator="\n")
+        if not show:
+            return
         self.show(frame.to_string(index=index, float_format=lambda v: f"{v:,.{digits}f}", na_rep=""))
         self.show()
 

@@ -5,6 +5,7 @@
     python case_studies/run.py all                  run every one
     python case_studies/run.py actg175 --part fragility   a further script of the study, with its own output
     python case_studies/run.py actg175 --data DIR   where its data file is (or set POLICYTREE_DATA)
+    python case_studies/run.py simulations --published   the published size, hours; results go to results/published
 
 A study is a folder with a ``study.py``: the first line of its docstring is its title, and ``main(study)`` does the work
 with a :class:`harness.Study`. Its other scripts with a ``main`` are parts, run one at a time.
@@ -33,6 +34,15 @@ def studies() -> dict[str, str]:
     return found
 
 
+def published_time(name: str) -> str | None:
+    """How long the published size of a study takes, by its PUBLISHED_TAKES; None if it has none."""
+    tree = ast.parse((HERE / name / "study.py").read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == "PUBLISHED_TAKES":
+            return ast.literal_eval(node.value)
+    return None
+
+
 def data_directory(given: str | None) -> Path | None:
     """``--data``, else the environment variable, else the directory beside a development checkout, else none."""
     chosen = given or os.environ.get(DATA_DIRECTORY_VARIABLE)
@@ -51,12 +61,15 @@ def parts(name: str) -> list[str]:
     return found
 
 
-def run(name: str, data: Path | None, results: Path | None, quick: bool, part: str | None = None) -> None:
+def run(
+    name: str, data: Path | None, results: Path | None, quick: bool, part: str | None = None, published: bool = False
+) -> None:
     """Run one study, or a part of it."""
     from harness import Study
 
     output = "output.txt" if part is None else f"{part}.txt"
-    study = Study(data, results or HERE / name / "results", quick=quick, output=output)
+    kept = HERE / name / "results" / "published" if published else HERE / name / "results"
+    study = Study(data, results or kept, quick=quick, published=published, output=output)
     importlib.import_module(f"{name}.{part or 'study'}").main(study)
     study.close()
 
@@ -69,6 +82,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--results", type=Path, help="where results go (default: the study's own folder results)")
     parser.add_argument("--part", help="a further script of one study, such as fragility")
     parser.add_argument("--quick", action="store_true", help="a small version that only shows that everything runs")
+    parser.add_argument("--published", action="store_true", help="the published size, where a study has one: hours")
     options = parser.parse_args(arguments)
     known = studies()
     if not options.names:
@@ -81,6 +95,9 @@ def main(arguments: list[str] | None = None) -> int:
             parser.error(f"there is no study {name!r}; choose from {', '.join(known)} or all")
     if options.quick and options.results is None:
         parser.error("--quick needs --results, so that it does not overwrite the kept results")
+    if options.published and (options.quick or any(published_time(name) is None for name in names)):
+        sizes = ", ".join(f"{name} ({published_time(name)})" for name in known if published_time(name)) or "none"
+        parser.error(f"--published is for studies with a published size, and not with --quick; there are: {sizes}")
     if options.results is not None and len(names) > 1:
         parser.error("--results takes one study at a time")
     if options.part is not None and (len(names) != 1 or options.part not in parts(names[0])):
@@ -91,7 +108,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     for name in names:
         try:
-            run(name, data_directory(options.data), options.results, options.quick, options.part)
+            run(name, data_directory(options.data), options.results, options.quick, options.part, options.published)
         except InputError as error:
             print(f"{name}: {error}", file=sys.stderr)
             return 2
