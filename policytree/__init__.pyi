@@ -58,9 +58,12 @@ from policytree.exceptions import SearchWarning as SearchWarning
 from policytree.exceptions import UnseenValueWarning as UnseenValueWarning
 from policytree.guesses.reference import ReferenceGuesses as ReferenceGuesses
 from policytree.near_ties_display import NearTiesDisplay as NearTiesDisplay
+from policytree.plotting import PartitionDisplay as PartitionDisplay
 from policytree.plotting import PolicyTreeDisplay as PolicyTreeDisplay
 from policytree.plotting import PolicyValueDisplay as PolicyValueDisplay
 from policytree.plotting import plot_tree as plot_tree
+from policytree.report.material import About as About
+from policytree.report.study_report import StudyReport as StudyReport
 from policytree.roc_display import ROCHullDisplay as ROCHullDisplay
 from policytree.sensitivity_displays import MarginalSensitivityDisplay as MarginalSensitivityDisplay
 from policytree.sensitivity_displays import OmittedVariableDisplay as OmittedVariableDisplay

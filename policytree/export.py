@@ -11,6 +11,16 @@ from policytree.tree import Tree
 SINGULAR = {"people": "person", "men": "man", "women": "woman", "children": "child"}  # others lose their s
 
 
+def format_number(value: float, digits: int = 5) -> str:
+    """A number with so many significant digits, thousands separated; powers of ten only for extreme sizes."""
+    if value == 0 or not np.isfinite(value):
+        return f"{value:g}"
+    size = int(np.floor(np.log10(abs(value))))
+    if not -5 <= size < 9:
+        return f"{value:.{digits}g}"
+    return f"{value:,.{max(0, digits - 1 - size)}f}"
+
+
 def format_threshold(value: float) -> str:
     """Show a threshold with six significant digits, or all where whole numbers would fall on its other side."""
     short = f"{value:.6g}"
@@ -44,9 +54,22 @@ def split_label(tree: Tree, node: int, *, missing: bool = False) -> str:
         text = f"{feature.name} is known"
     else:
         text = f"{feature.name} ≤ {format_threshold(threshold)}"
-    if missing and not (text.endswith("is missing") or text.endswith("is known")):
+    if missing and not _asks_for_value(tree, node):
         text += f" (missing: {'yes' if tree.missing_go_to_left[node] else 'no'})"
     return text
+
+
+def missing_label(tree: Tree, node: int) -> str:
+    """Which answer rows without a value take at an inner node, "missing → yes"; "" where no training row was such."""
+    if _asks_for_value(tree, node) or not tree.features[tree.feature[node]].has_missing:
+        return ""
+    return f"missing → {'yes' if tree.missing_go_to_left[node] else 'no'}"
+
+
+def _asks_for_value(tree: Tree, node: int) -> bool:
+    """Whether the question itself is whether there is a value."""
+    feature, threshold = tree.features[tree.feature[node]], float(tree.threshold[node])
+    return threshold < 0 if feature.kind == CATEGORICAL else bool(np.isposinf(threshold))
 
 
 def counted(n: int, unit: str = "rows") -> str:

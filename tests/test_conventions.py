@@ -19,13 +19,13 @@ MAX_FILE_LINES, MAX_FUNCTION_LINES = 400, 40
 
 # A room may import from rooms of smaller rank only. The design's order; what came later stands where its imports allow.
 ORDER = [
-    ("annotations", "exceptions", "features", "lazy"),
+    ("annotations", "exceptions", "features", "lazy", "visible"),
     ("tree",),
     ("types",),
     ("binning",),
     ("checks",),
     ("serialization", "export", "progress"),
-    ("folds", "unseen"),
+    ("folds", "short_thresholds", "unseen"),
     ("crossfit",),
     ("weighting",),
     ("objectives",),

@@ -6,9 +6,11 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from policytree.binning import bin_matrix
 from policytree.estimators.arguments import SearchArguments
+from policytree.estimators.certificate import SearchGrid, certificate_text
 from policytree.estimators.inputs import (
     check_number,
     check_seed,
@@ -102,6 +104,7 @@ class TreeEstimator(TableViews, SearchArguments):
     def _keep(self, job: Job, solution: Solution, *, warn: bool = True):
         """Store what a search found."""
         self._store(solution, job.total_weight, job.actions)
+        self.search_grid_ = SearchGrid.of(job.problem.data)
         # A heuristic was asked for by the choice of the solver: no reason to warn.
         if warn and not solution.status.proved and solution.status is not Status.HEURISTIC:
             warnings.warn(
@@ -114,6 +117,15 @@ class TreeEstimator(TableViews, SearchArguments):
         self.node_costs_ = question_costs(self.tree_, job.problem.feature_costs, job.problem.feature_groups)
         self.expected_cost_ = expected_cost(self.tree_, job.X, self.node_costs_, job.weight)
         return self
+
+    def certificate(self) -> str:
+        """What was proved of the tree, in a few lines of text."""
+        check_is_fitted(self)
+        return certificate_text(self, self._objective_words())
+
+    def _objective_words(self) -> str:
+        """What the objective is without the price of the leaves."""
+        return "mean loss"
 
     def _sign(self) -> float:
         """Turn losses back into the user's direction."""

@@ -174,6 +174,9 @@ class PolicyTree(TreeEstimator):
                 job.constraints, self.treatments_, actions, job.weight, found
             )
 
+    def _objective_words(self) -> str:
+        return "mean reward"
+
     def _check_arguments(self) -> None:
         super()._check_arguments()
         check_number("min_samples_per_treatment", self.min_samples_per_treatment, 0, integer=True)

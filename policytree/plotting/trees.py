@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from policytree.evaluation.leaves import HELD_OUT, LeafValue
-from policytree.exceptions import InputError
-from policytree.export import counted, split_label
+from policytree.evaluation.leaves import LeafValue, leaf_values
+from policytree.export import counted, missing_label, split_label
+from policytree.plotting.common import arm_colors, arm_legend, broken_title, ink, short_name, wrapped
+from policytree.short_thresholds import with_short_thresholds
 from policytree.tree import Tree
 
-# Okabe and Ito (2008), readable with every kind of colour vision; repeated beyond eight arms.
-PALETTE = ("#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#999999")
-LINE_COLORS = tuple(color for color in PALETTE if color != "#F0E442")  # thin yellow lines are lost on white
-LONGEST_NAME = 28  # letters of a name beside a picture
-LETTER = 0.075  # inches that a letter of such a name takes
-WRAP = 22  # characters in a line of a box
 GAP = 0.18  # inches between neighbouring leaves
 LEVEL = 0.62  # inches between the rows of boxes
-LEAST_TITLE = 5.0  # inches that a long title may take over a small tree
+LEGEND_LINE = 0.2  # inches of a line of the legend
+LEGEND_ENTRY = 2.2  # inches of an entry at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +53,23 @@ class PolicyTreeDisplay:
     @classmethod
     def from_tree(cls, tree: Tree, *, leaf_summary: Any = None, ax: Any = None, **options: Any) -> PolicyTreeDisplay:
         """Draw a tree; see :func:`plot_tree`."""
-        return cls(tree, _leaf_values(tree, leaf_summary)).plot(ax=ax, **options)
+        return cls(tree, leaf_values(tree, leaf_summary)).plot(ax=ax, **options)
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, leaf_summary: Any = None, ax: Any = None, **options: Any
+        cls, estimator: Any, *, leaf_summary: Any = None, X: Any = None, ax: Any = None, **options: Any
     ) -> PolicyTreeDisplay:
-        """Draw the tree of a fitted estimator; without ``leaf_summary`` leaves show their mean on training rows."""
-        values = _leaf_values(estimator.tree_, leaf_summary)
+        """Draw the tree of a fitted estimator; without ``leaf_summary`` leaves show their mean on training rows.
+
+        With the table ``X`` that it was fitted on, thresholds are as short as these rows allow.
+        """
+        tree = estimator.tree_
+        values = leaf_values(tree, leaf_summary)
         if leaf_summary is None and hasattr(estimator, "node_values_"):
-            tree = estimator.tree_
-            values = {
-                int(k): LeafValue(float(estimator.node_values_[k, tree.action[k]]))
-                for k in np.flatnonzero(tree.is_leaf)
-            }
-        return cls(estimator.tree_, values).plot(ax=ax, **options)
+            values = _training_values(tree, estimator)
+        if X is not None:
+            tree = with_short_thresholds(tree, estimator.encoder_.encode(X))
+        return cls(tree, values).plot(ax=ax, **options)
 
     def plot(
         self,
@@ -83,6 +80,7 @@ class PolicyTreeDisplay:
         fontsize: float = 9.0,
         unit: str = "people",
         value_name: str = "value",
+        limits: tuple[float, float] | None = None,
     ) -> PolicyTreeDisplay:
         """Draw.
 
@@ -100,6 +98,8 @@ class PolicyTreeDisplay:
             What the rows are, in the plural.
         value_name : str, default "value"
             What the number in the leaves is, such as "share" for a classifier.
+        limits : (least, largest), optional
+            The outcome's range: intervals of values are cut to it, since no mean lies outside.
 
         Returns
         -------
@@ -108,10 +108,11 @@ class PolicyTreeDisplay:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
-        colors = self._colors(treatment_colors)
+        colors = arm_colors(self.tree.actions, treatment_colors)
         scratch = Figure(dpi=100)
         renderer = FigureCanvasAgg(scratch).get_renderer()
-        texts = [self._text(node, unit, value_name) for node in range(self.tree.node_count)]
+        values = {k: v.within(limits) for k, v in self.leaf_values.items()}
+        texts = [self._text(node, unit, value_name, values) for node in range(self.tree.node_count)]
         while True:
             boxes = [_measure(scratch, renderer, text, fontsize) for text in texts]
             x, y, width, height = self._layout(boxes)
@@ -122,32 +123,39 @@ class PolicyTreeDisplay:
                 break
             fontsize -= 0.5
         if ax is None:
-            title, wide = _broken_title(title, width, fontsize + 2)
+            title, wide = broken_title(title, width, fontsize + 2)
             x, width = x + (wide - width) / 2, wide
-            ax = _axes_of_tree(width, height, title, fontsize + 2)
+            columns = max(1, min(len(colors), int(width / LEGEND_ENTRY)))
+            ax = _axes_of_tree(width, height, title, fontsize + 2, LEGEND_LINE * (-(-len(colors) // columns) + 1))
+            self._legend(ax.figure, colors, columns)
+        elif title:
+            inches = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted()).width
+            title = broken_title(title, inches, fontsize + 2)[0]
         if title:
-            ax.set_title(str(title), fontsize=fontsize + 2)
+            ax.set_title(str(title), fontsize=fontsize + 2, parse_math=False)
         self._draw(ax, texts, x, y, width, height, colors, fontsize)
         self.figure_, self.ax_ = ax.figure, ax
         return self
 
-    def _colors(self, given) -> dict:
-        labels = list(self.tree.actions)
-        unknown = [label for label in given or {} if label not in labels]
-        if unknown:
-            raise InputError(f"treatment_colors names {unknown[0]!r}, which the tree does not have; it has {labels}.")
-        return {label: (given or {}).get(label, PALETTE[k % len(PALETTE)]) for k, label in enumerate(labels)}
+    def _legend(self, figure, colors: dict, columns: int) -> None:
+        """What the colours stand for; arms that no leaf gives have none."""
+        given = [self.tree.actions[k] for k in sorted(set(self.tree.action[self.tree.is_leaf].tolist()))]
+        spare = [short_name(arm) for arm in self.tree.actions if arm not in given]
+        note = f"nobody gets {', '.join(spare)}" if spare else ""
+        shown = {arm: colors[arm] for arm in given}
+        arm_legend(figure, shown, loc="lower center", columns=columns, note=note)
 
-    def _text(self, node: int, unit: str, value_name: str) -> str:
+    def _text(self, node: int, unit: str, value_name: str, values: Mapping[int, LeafValue]) -> str:
         tree = self.tree
         if not tree.is_leaf[node]:
-            return _wrap(split_label(tree, node) + "?")
+            missing = missing_label(tree, node)
+            return wrapped(split_label(tree, node) + "?") + (f"\n({missing})" if missing else "")
         n = int(tree.n_node_samples[node])
-        lines = [_wrap(str(tree.actions[tree.action[node]]))]
+        lines = [wrapped(str(tree.actions[tree.action[node]]))]
         if tree.n_node_samples[0] > 0:  # born-again trees are made without rows
             lines.append(f"{counted(n, unit)} ({_share(n, tree)})")
-        if node in self.leaf_values:
-            lines += self.leaf_values[node].lines(value_name, self._digits())
+        if node in values:
+            lines += [wrapped(line) for line in values[node].lines(value_name, self._digits())]
         return "\n".join(lines)
 
     def _digits(self) -> int:
@@ -204,7 +212,7 @@ class PolicyTreeDisplay:
             face = colors[tree.actions[tree.action[node]]] if leaf else "white"
             style = {"boxstyle": "round,pad=0.45" if leaf else "square,pad=0.45", "facecolor": face}
             self.boxes_[node] = ax.text(
-                x[node], y[node], text, ha="center", va="center", fontsize=fontsize, color=_ink(face), zorder=3,
+                x[node], y[node], text, ha="center", va="center", fontsize=fontsize, color=ink(face), zorder=3,
                 bbox={**style, "edgecolor": "#333333", "linewidth": 0.8}, linespacing=1.25, parse_math=False,
             )  # fmt: skip
             if leaf:
@@ -218,65 +226,6 @@ class PolicyTreeDisplay:
                 )  # fmt: skip
 
 
-class PolicyValueDisplay:
-    """Held-out values of a policy and of everything else one could do, with their intervals.
-
-    Parameters
-    ----------
-    table : PolicyValueTable or DataFrame
-        From :func:`policytree.cross_val_policy_value`, or its ``to_frame()``.
-
-    Attributes
-    ----------
-    figure_ : matplotlib Figure
-    ax_ : matplotlib Axes
-    """
-
-    def __init__(self, table: Any):
-        self.frame = table.to_frame() if hasattr(table, "to_frame") else table
-
-    @classmethod
-    def from_table(cls, table: Any, *, ax: Any = None, **options: Any) -> PolicyValueDisplay:
-        """Draw at once; options as in :meth:`plot`."""
-        return cls(table).plot(ax=ax, **options)
-
-    def plot(
-        self, *, ax: Any = None, differences: bool = False, title: str | None = None, xlabel: str | None = None
-    ) -> PolicyValueDisplay:
-        """Draw one line per rule.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-        differences : bool, default False
-            Draw the policy tree's value minus each other rule's (paired, so often more telling) instead of values.
-        title, xlabel : str, optional
-
-        Returns
-        -------
-        PolicyValueDisplay
-        """
-        prefix = "difference" if differences else "value"
-        lower, upper = ("difference_lower", "difference_upper") if differences else ("lower", "upper")
-        rows = self.frame[self.frame[prefix].notna()].iloc[::-1]
-        if ax is None:
-            import matplotlib.pyplot as plt
-
-            ax = plt.subplots(figsize=(6.4, 0.8 + 0.32 * len(rows)), layout="constrained")[1]
-        colors = [PALETTE[4] if rule == "policy tree" else "#666666" for rule in rows.index]
-        position = np.arange(len(rows))
-        ax.hlines(position, rows[lower], rows[upper], colors=colors, linewidth=2)
-        ax.scatter(rows[prefix], position, c=colors, s=28, zorder=3)
-        ax.set_yticks(position, [f"tree - {rule}" if differences else str(rule) for rule in rows.index])
-        reference = 0.0 if differences else self.frame["value"].iloc[0]
-        ax.axvline(reference, color="#AAAAAA", linewidth=0.8, linestyle="--", zorder=0)
-        ax.set_xlabel(xlabel or ("difference in held-out value" if differences else "held-out value"))
-        ax.set_title(title or "")
-        ax.spines[["top", "right"]].set_visible(False)
-        self.figure_, self.ax_ = ax.figure, ax
-        return self
-
-
 def plot_tree(tree_or_estimator: Any, *, leaf_summary: Any = None, ax: Any = None, **options: Any) -> PolicyTreeDisplay:
     """Draw a policy tree.
 
@@ -285,10 +234,12 @@ def plot_tree(tree_or_estimator: Any, *, leaf_summary: Any = None, ax: Any = Non
     tree_or_estimator : Tree or fitted estimator
     leaf_summary : DataFrame, optional
         From :func:`policytree.leaf_summary` or :func:`policytree.honest_leaf_summary`: values to show in the leaves,
-        with intervals if held out, and marked if of training rows.
+        with intervals, the gain over the best other arm and the second-best arm if held out, and marked if of training
+        rows.
     ax : matplotlib Axes, optional
     **options
-        ``title``, ``treatment_colors``, ``fontsize``, ``unit``, ``value_name``; see :meth:`PolicyTreeDisplay.plot`.
+        ``title``, ``treatment_colors``, ``fontsize``, ``unit``, ``value_name``, ``limits``; see
+        :meth:`PolicyTreeDisplay.plot`. For estimators also ``X``, see :meth:`PolicyTreeDisplay.from_estimator`.
 
     Returns
     -------
@@ -299,19 +250,9 @@ def plot_tree(tree_or_estimator: Any, *, leaf_summary: Any = None, ax: Any = Non
     return make(tree_or_estimator, leaf_summary=leaf_summary, ax=ax, **options)
 
 
-def _leaf_values(tree: Tree, summary) -> dict:
-    """Value of each leaf's own action, from a leaf summary: with its interval if held out."""
-    if summary is None:
-        return {}
-    out = {}
-    for leaf in np.flatnonzero(tree.is_leaf):
-        if leaf in summary.index:
-            arm = tree.actions[tree.action[leaf]]
-            row = summary.loc[leaf]
-            held_out = row.get(("rows", "")) == HELD_OUT
-            low, high = (float(row[(end, arm)]) if held_out else None for end in ("lower", "upper"))
-            out[int(leaf)] = LeafValue(float(row[("value", arm)]), low, high, held_out)
-    return out
+def _training_values(tree: Tree, estimator: Any) -> dict[int, LeafValue]:
+    """Mean training reward of each leaf's own action."""
+    return {int(k): LeafValue(float(estimator.node_values_[k, tree.action[k]])) for k in np.flatnonzero(tree.is_leaf)}
 
 
 def _share(n: int, tree: Tree) -> str:
@@ -319,19 +260,6 @@ def _share(n: int, tree: Tree) -> str:
     total = int(tree.n_node_samples[0])
     rounded = f"{n / total:.0%}"
     return {"0%": "<1%", "100%": ">99%"}.get(rounded, rounded) if n < total else rounded
-
-
-def _wrap(text: str) -> str:
-    return "\n".join(textwrap.wrap(text, WRAP, break_on_hyphens=False)) or text
-
-
-def _ink(face) -> str:
-    """Black or white, whichever reads better on a colour (relative luminance, WCAG 2)."""
-    from matplotlib.colors import to_rgb
-
-    rgb = np.array(to_rgb(face))
-    linear = np.where(rgb <= 0.03928, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    return "black" if linear @ [0.2126, 0.7152, 0.0722] > 0.179 else "white"
 
 
 def _measure(figure, renderer, text: str, fontsize: float) -> _Box:
@@ -343,45 +271,13 @@ def _measure(figure, renderer, text: str, fontsize: float) -> _Box:
     return _Box(text, extent.width / figure.dpi + pad, extent.height / figure.dpi + pad)
 
 
-def _broken_title(title, width: float, fontsize: float) -> tuple[str, float]:
-    """A title in lines that fit over a tree of this width in inches, and the width: wider where the title is long."""
-    if not title:
-        return "", width
-    text = str(title)
-    per_inch = 72 / (0.52 * fontsize)  # characters, about
-    width = max(width, min(LEAST_TITLE, len(text) / per_inch))
-    lines = [textwrap.fill(line, max(12, int(width * per_inch))) for line in text.splitlines()]
-    return "\n".join(lines), width
-
-
-def new_axes(ax: Any, width: float = 6.4, height: float = 4.0) -> Any:
-    """The given axes, or those of a new figure (matplotlib is imported here, not with the package)."""
-    if ax is not None:
-        return ax
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(figsize=(width, height), layout="constrained")[1]
-
-
-def _axes_of_tree(width: float, height: float, title: str, fontsize: float):
-    """Axes of the tree's own size, so that an inch of layout is an inch of paper."""
+def _axes_of_tree(width: float, height: float, title: str, fontsize: float, below: float):
+    """Axes of the tree's own size, so that an inch of layout is an inch of paper; below them room for a legend."""
     import matplotlib.pyplot as plt
 
     top = 0.15 + (title.count("\n") + 1) * 1.3 * fontsize / 72 if title else 0.0
-    figure = plt.figure(figsize=(width + 0.4, height + 0.4 + top))
-    total = height + 0.4 + top
+    total = height + 0.4 + top + below
+    figure = plt.figure(figsize=(width + 0.4, total))
     return figure.add_axes(
-        (0.12 / (width + 0.4), 0.12 / total, (width + 0.16) / (width + 0.4), (height + 0.16) / total)
+        (0.12 / (width + 0.4), (0.12 + below) / total, (width + 0.16) / (width + 0.4), (height + 0.16) / total)
     )
-
-
-def short_name(name: object, most: int = LONGEST_NAME) -> str:
-    """A name beside or in a picture, cut where it would take the picture's room."""
-    text = str(name)
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-def room_for_names(names: Iterable[object]) -> float:
-    """Inches that names beside a picture take more than short ones do, as :func:`short_name` shows them."""
-    longest = max((len(short_name(name)) for name in names), default=0)
-    return LETTER * max(0, longest - 10)
