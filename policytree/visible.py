@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from collections.abc import Callable
 
 HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # controls, direction marks, halves of letters, unknown, separators
 JOINERS = "\u200c\u200d"  # letters of Persian and Indian scripts, and emoji, need them
 LONGEST = 300  # characters of one word without a blank
+# Words that are written from right to left, and the blanks between them.
+_LETTERS = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+"
+RIGHT_TO_LEFT = re.compile(rf"{_LETTERS}(?:\s+{_LETTERS})*")
 
 
 def visible(text: str, keep: str = "\n") -> str:
@@ -21,6 +26,11 @@ def visible(text: str, keep: str = "\n") -> str:
     if len(shown) <= LONGEST:
         return shown
     return "\n".join(" ".join(map(_cut, line.split(" "))) for line in shown.split("\n"))
+
+
+def set_apart(text: str, within: Callable[[str], str]) -> str:
+    """Text whose right-to-left words are handed to ``within``, so that what stands beside them can be kept in order."""
+    return RIGHT_TO_LEFT.sub(lambda found: within(found.group()), text)
 
 
 def _hidden(character: str) -> bool:

@@ -57,7 +57,8 @@ class LeafValue:
             If they are other fields, or no numbers where there must be some.
         """
         texts = {"second_best", "held_out"}
-        return cls(**{k: v if k in texts or v is None else float(v) for k, v in fields.items()})
+        known: dict[str, Any] = {k: v if k in texts or v is None else float(v) for k, v in fields.items()}
+        return cls(**known)
 
     def within(self, limits: tuple[float, float] | None) -> LeafValue:
         """The same with intervals cut to what an outcome's range allows, unless the value itself lies outside."""
@@ -106,9 +107,10 @@ def leaf_values(tree: Tree, summary: pd.DataFrame | None) -> dict[int, LeafValue
         if row.get(("rows", "")) != HELD_OUT:
             out[int(leaf)] = LeafValue(value)
             continue
-        gain = [_known(row[("gain_over_best", end)]) for end in ("value", "lower", "upper")]
-        ends = [_known(row[(end, arm)]) for end in ("lower", "upper")]
-        out[int(leaf)] = LeafValue(value, *ends, True, str(row[("second_best", "")]), *gain)
+        gain, low, high = (_known(row[("gain_over_best", end)]) for end in ("value", "lower", "upper"))
+        lower, upper = (_known(row[(end, arm)]) for end in ("lower", "upper"))
+        second = str(row[("second_best", "")])
+        out[int(leaf)] = LeafValue(value, lower, upper, True, second, gain, low, high)
     return out
 
 

@@ -17,13 +17,16 @@ LINE_COLORS = tuple(color for color in PALETTE if color != "#F0E442")  # thin ye
 LONGEST_NAME = 28  # letters of a name beside a picture
 LETTER = 0.075  # inches that a letter of such a name takes
 WRAP = 22  # characters in a line of a box
+MOST_LINES = 6
 LEAST_TITLE = 5.0  # inches that a long title may take over a small picture
 
 
 def wrapped(text: str) -> str:
     """A text in the lines of a box."""
-    shown = visible(text, "")
-    return "\n".join(textwrap.wrap(shown, WRAP, break_on_hyphens=False)) or shown
+    lines = textwrap.wrap(visible(text, ""), WRAP, break_on_hyphens=False)
+    if len(lines) > MOST_LINES:  # the end says more than the middle: there stands the threshold
+        lines = [*lines[: MOST_LINES - 2], "…", lines[-1]]
+    return "\n".join(lines)
 
 
 def ink(face) -> str:

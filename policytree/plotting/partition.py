@@ -56,7 +56,7 @@ def partition(tree: Tree, X: np.ndarray) -> dict[str, Any] | None:
         walk(int(tree.children_left[node]), left)
         walk(int(tree.children_right[node]), right)
 
-    walk(0, (*ends[0], *ends[1]))
+    walk(0, (ends[0][0], ends[0][1], ends[1][0], ends[1][1]))
     names = [tree.features[j].name for j in used]
     return {"names": names, "x": ends[0], "y": ends[1], "fields": fields, "actions": list(map(str, tree.actions))}
 

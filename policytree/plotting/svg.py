@@ -8,9 +8,12 @@ import warnings
 from typing import Any
 from xml.etree import ElementTree
 
-SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "policytree", "text.parse_math": False}
+from policytree.visible import set_apart
+
+SETTINGS: Any = {"svg.fonttype": "none", "svg.hashsalt": "policytree", "text.parse_math": False}
 PIXELS = 4 / 3  # of a page, per point
 SMALLEST = 0.75  # of its size: where a page is narrower, one moves the picture
+ISOLATE, END = "\u2068", "\u2069"  # right-to-left words between these leave the order of their neighbours alone
 _DROPPED = {"metadata"}
 _DECIMALS = re.compile(r"(\d+\.\d{2})\d+")
 
@@ -53,6 +56,8 @@ def to_svg(figure: Any, alt: str, key: str) -> str:
 def _clean(element: ElementTree.Element, key: str) -> None:
     """Drop namespaces, metadata and decimals nobody sees; make ids those of this picture."""
     element.tag = element.tag.rpartition("}")[2]
+    if element.tag == "text" and element.text:
+        element.text = set_apart(element.text, lambda words: f"{ISOLATE}{words}{END}")
     attributes = {}
     for name, value in element.attrib.items():
         name = name.rpartition("}")[2]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from policytree.exceptions import InputError
 
@@ -50,6 +53,10 @@ class Table:
     caption: str
     strong: tuple[int, ...] = ()
     numbers: tuple[dict[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        if any(len(row) != len(self.columns) for row in self.rows):
+            raise ValueError(f"the rows of {self.caption!r} are not as long as its {len(self.columns)} columns")
 
     def is_numeric(self, column: int) -> bool:
         """Whether a column holds numbers and intervals, which are read from the right."""
@@ -192,6 +199,8 @@ def _plain(value: Any) -> Any:
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(v) for v in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
     if isinstance(value, float) and not (-float("inf") < value < float("inf")):
         return None  # JSON knows neither infinity nor NaN
     return value
@@ -202,9 +211,7 @@ def _block(data: dict[str, Any]) -> Block:
     kind = KINDS[data["block"]]
     if kind is Fold:
         return Fold(_text(fields["title"]), tuple(map(_block, fields["blocks"])))
-    readers = {"rows": _rows, "columns": _texts, "items": _texts, "strong": _whole, "pairs": _rows, "numbers": tuple,
-               "data": dict, "root": dict, "scales": dict}  # fmt: skip
-    return kind(**{name: readers.get(name, _text)(value) for name, value in fields.items()})
+    return kind(**{name: READERS.get(name, _text)(value) for name, value in fields.items()})
 
 
 def _text(value: Any) -> str:
@@ -223,3 +230,25 @@ def _rows(values: Any) -> tuple[tuple[str, ...], ...]:
 
 def _whole(values: Any) -> tuple[int, ...]:
     return tuple(map(int, values))
+
+
+def _node(value: Any) -> dict[str, Any]:
+    """A node of an outline, and all below it."""
+    if "treatment" in value:
+        return {name: _text(value[name]) for name in ("treatment", "rows")} | {"lines": list(_texts(value["lines"]))}
+    node: dict[str, Any] = {name: _text(value[name]) for name in QUESTION}
+    if node["kind"] not in ("numeric", "category", "missing", "known") or node["unknown"] not in ("yes", "no"):
+        raise ValueError(f"{value['kind']!r} is no kind of question")
+    compared = {"numeric": float, "category": _text}.get(node["kind"], lambda _: None)(value["value"])
+    return node | {"value": compared, "yes": _node(value["yes"]), "no": _node(value["no"])}
+
+
+def _scales(values: Any) -> dict[str, float]:
+    return {_text(name): float(scale) for name, scale in values.items()}
+
+
+QUESTION = ("question", "feature", "kind", "missing", "unknown", "rows")
+READERS: dict[str, Callable[[Any], Any]] = {
+    "rows": _rows, "columns": _texts, "items": _texts, "strong": _whole, "pairs": _rows, "numbers": tuple,
+    "data": dict, "root": _node, "scales": _scales,
+}  # fmt: skip

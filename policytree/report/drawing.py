@@ -32,19 +32,19 @@ def draw(picture: Picture, key: str) -> str:
         raise InputError(f"A report has no pictures of kind {picture.kind!r}.")
     try:
         with rc_context(SETTINGS):
-            figure = DRAWN[picture.kind](_clean(picture.data))
+            figure = DRAWN[picture.kind](cleaned(picture.data))
         return to_svg(figure, visible(picture.alt), key)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise InputError(f"The picture of kind {picture.kind!r} cannot be drawn from its data ({error}).") from error
 
 
-def _clean(value: Any) -> Any:
+def cleaned(value: Any) -> Any:
     """Names as they may be shown."""
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, dict):
-        return {visible(k): _clean(v) for k, v in value.items()}
-    return [_clean(v) for v in value] if isinstance(value, list | tuple) else value
+        return {visible(k): cleaned(v) for k, v in value.items()}
+    return [cleaned(v) for v in value] if isinstance(value, list | tuple) else value
 
 
 def _tree(data: dict[str, Any]):

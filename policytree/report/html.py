@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -13,14 +12,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from policytree.report.content import Content, Fold, Outline, Picture
-from policytree.report.drawing import draw
-from policytree.visible import visible
+from policytree.report.drawing import cleaned, draw
+from policytree.visible import set_apart, visible
 
 TEMPLATES = Path(__file__).parent / "templates"
-# Letters that are written from right to left, with blanks between such words: what stands beside them stays in order.
-_RIGHT_TO_LEFT = re.compile(
-    r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+(?:\s+[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+)*"
-)
 
 
 def to_html(content: Content) -> str:
@@ -60,12 +55,13 @@ def _environment() -> Environment:
 def shown(text: str) -> Markup:
     """A text as it may stand in a page: hidden characters written out, markup escaped, words in order."""
     escaped = str(escape(visible(str(text))))
-    return Markup(_RIGHT_TO_LEFT.sub(lambda found: f"<bdi>{found.group()}</bdi>", escaped))
+    return Markup(set_apart(escaped, lambda words: f"<bdi>{words}</bdi>"))
 
 
 def program(block: Outline) -> Markup:
     """A tree for the page's script, such that nothing in it can end the element it stands in."""
-    text = json.dumps({"root": block.root, "scales": block.scales}, ensure_ascii=True, allow_nan=False)
+    said = cleaned({"root": block.root, "scales": block.scales})
+    text = json.dumps(said, ensure_ascii=True, allow_nan=False, sort_keys=True)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 

@@ -91,7 +91,7 @@
   make("strong", "Which treatment for this person?", form);
   const inputs = new Map();
   for (const [feature, nodes] of asked) {
-    const label = make("label", feature, form);
+    const label = make("label", feature.length > 80 ? feature.slice(0, 77) + "…" : feature, form);
     const numeric = nodes.some((node) => node.kind === "numeric" || node.kind === "known");
     const input = make(numeric ? "input" : "select", "", label);
     if (numeric) { input.type = "number"; input.step = "any"; input.placeholder = "not known"; }
