@@ -194,19 +194,7 @@ def design(
     }
     run(
         Job(
-            data,
-            dataset,
-            data_dir,
-            roles,
-            tree,
-            cv=cv,
-            level=level,
-            seed=seed,
-            value=not no_value,
-            output=output,
-            validation=validation,
-            repeats=repeats,
-            honest=honest,
-            command=command_line(ctx),
+            data, dataset, data_dir, roles, tree, cv=cv, level=level, seed=seed, value=not no_value, output=output,
+            validation=validation, repeats=repeats, honest=honest, command=command_line(ctx),
         )
-    )
+    )  # fmt: skip

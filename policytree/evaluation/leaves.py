@@ -72,14 +72,10 @@ class LeafValue:
 
     def lines(self, name: str, digits: int) -> list[str]:
         """How it is shown: the number, its interval, what it gains over the best other arm, and the rows it is from."""
-        return [line for part in self._parts(name, digits) for line in part]
+        return [line for part in self.parts(name, digits) for line in part]
 
-    def sentence(self, name: str, digits: int) -> str:
-        """The same in one line."""
-        return "; ".join(" ".join(part) for part in self._parts(name, digits))
-
-    def _parts(self, name: str, digits: int) -> list[list[str]]:
-        """Numbers, each with what belongs to it."""
+    def parts(self, name: str, digits: int) -> list[list[str]]:
+        """The same, each number with its interval."""
         value = [f"{name} {self.value:,.{digits}f}"]
         if not self.held_out:
             return [[*value, f"({TRAINING_ROWS})"]]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from policytree.exceptions import InputError
-from policytree.export import format_number
+from policytree.export import format_threshold
 from policytree.features import CATEGORICAL
 from policytree.plotting.common import arm_colors, arm_legend, ink, new_axes, short_name
 from policytree.tree import Tree
@@ -128,7 +128,7 @@ class PartitionDisplay:
         for axis, at in ((ax.xaxis, 0), (ax.yaxis, 2)):
             ends = data["x" if at == 0 else "y"]
             cuts = sorted({float(f[k]) for f in data["fields"] for k in (at, at + 1)} - set(ends))
-            axis.set_ticks(cuts, [format_number(cut, 4) for cut in cuts])
+            axis.set_ticks(cuts, [format_threshold(cut) for cut in cuts])
         given = [arm for arm in data["actions"] if any(f[4] == arm for f in data["fields"])]
         arm_legend(ax.figure, {arm: colors[arm] for arm in given}, loc="outside lower center")
         if title:

@@ -133,7 +133,8 @@ class PolicyTreeDisplay:
             title = broken_title(title, inches, fontsize + 2)[0]
         if title:
             ax.set_title(str(title), fontsize=fontsize + 2, parse_math=False)
-        self._draw(ax, texts, x, y, width, height, colors, fontsize)
+        heights = np.array([box.height for box in boxes])
+        self._draw(ax, texts, (x, y, heights), (width, height), colors, fontsize)
         self.figure_, self.ax_ = ax.figure, ax
         return self
 
@@ -175,7 +176,7 @@ class PolicyTreeDisplay:
         depths = tree.node_depths()
         rows = [max(b.height for b, d in zip(boxes, depths, strict=True) if d == k) for k in range(depths.max() + 1)]
         tops = np.concatenate([[0.0], np.cumsum(np.array(rows) + LEVEL)])[:-1]
-        y = np.array([-(tops[d] + rows[d] / 2) for d in depths])
+        y = np.array([-(tops[d] + b.height / 2) for b, d in zip(boxes, depths, strict=True)])
         x = np.zeros(len(boxes))
         edge = np.full(len(rows), -np.inf)  # right end of what stands in each row
         self._leaf_edge: float = -GAP
@@ -200,8 +201,8 @@ class PolicyTreeDisplay:
         x -= (x - half).min()
         return x, y, float((x + half).max()), float(tops[-1] + rows[-1])
 
-    def _draw(self, ax, texts, x, y, width, height, colors, fontsize) -> None:
-        tree = self.tree
+    def _draw(self, ax, texts, places, size, colors, fontsize) -> None:
+        tree, (x, y, heights), (width, height) = self.tree, places, size
         ax.set_axis_off()
         margin = 0.08
         ax.set_xlim(-margin, width + margin)
@@ -218,9 +219,10 @@ class PolicyTreeDisplay:
             if leaf:
                 continue
             for child, word in ((tree.children_left[node], "yes"), (tree.children_right[node], "no")):
-                ax.plot([x[node], x[child]], [y[node], y[child]], color="#777777", linewidth=1.0, zorder=1)
+                start, end = y[node] - heights[node] / 2, y[child] + heights[child] / 2
+                ax.plot([x[node], x[child]], [start, end], color="#777777", linewidth=1.0, zorder=1)
                 ax.text(
-                    (x[node] + x[child]) / 2, (y[node] + y[child]) / 2, word, ha="center", va="center",
+                    (x[node] + x[child]) / 2, (start + end) / 2, word, ha="center", va="center",
                     fontsize=fontsize - 1, color="#333333", zorder=2,
                     bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"},
                 )  # fmt: skip

@@ -73,8 +73,9 @@ def _arms(study: Study) -> Table:
 
 
 def _notes(study: Study) -> list[Block]:
-    raw = "Means as observed compare people as they came: in an observational study they are no effects."
-    return [Words(note, "note") for note in (raw, *study.about.notes)]
+    raw = "Means as observed compare people as they came: unless treatment was randomised they are no effects."
+    known = study.about.propensity.startswith("known")
+    return [Words(note, "note") for note in (*([] if known else [raw]), *study.about.notes)]
 
 
 def moved_means(material: Material) -> tuple[Block, ...]:

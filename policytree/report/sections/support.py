@@ -91,6 +91,8 @@ def _balance(material: Material) -> tuple[Block, ...]:
     size = size.sort_values(last, ascending=False)
     largest, name = float(size[last].iloc[0]), size.index[0]
     how = "After weighting" if weighted else "As randomised (the same chances for everybody leave nothing to weight)"
+    if len(rows) < study.seen.n:
+        how += f", by the {len(rows):,} rows that the tree was learnt from"
     words = (
         f"{how}, the largest difference between two treatments is {largest:.2f} standard deviations, in {name}; "
         f"{int((size[last] > LARGE_DIFFERENCE).sum())} of {len(size)} covariates exceed {LARGE_DIFFERENCE:g}."

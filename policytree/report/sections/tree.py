@@ -100,7 +100,8 @@ def _rules_in_words(material: Material) -> str:
 
 def leaf_lines(values: Mapping[int, LeafValue], digits: int) -> dict[int, tuple[str, ...]]:
     """What held-out rows say of every leaf."""
-    return {leaf: (f"{HELD_OUT}: {value.sentence('value', digits)}",) for leaf, value in values.items()}
+    said = {leaf: value.parts("value", digits) for leaf, value in values.items()}
+    return {leaf: (f"{HELD_OUT}: {' '.join(first)}", *map(" ".join, more)) for leaf, (first, *more) in said.items()}
 
 
 def _leaf_blocks(material: Material, summary: pd.DataFrame, values: Mapping[int, LeafValue]) -> list[Block]:
