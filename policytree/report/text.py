@@ -44,6 +44,8 @@ def section_parts(section: Section) -> list[RenderableType]:
             continue  # said in words beside it
         if before is not None and not (isinstance(block, Words) and isinstance(before, Words)):
             parts.append(Text())
+        if isinstance(block, Table) and block.caption != section.title:
+            parts.append(Padding(Text(visible(block.caption), style="italic"), INDENT, expand=False))
         parts.append(Padding(_shown(block), INDENT, expand=False))
         before = block
     return parts

@@ -108,7 +108,8 @@ def _leaf_blocks(material: Material, summary: pd.DataFrame, values: Mapping[int,
     """The table of leaves, and by whose rows it was made."""
     honest = material.only(HonestLeaves)
     few = [f"leaf {leaf} has {text}" for leaf, text in summary["warning", ""].items() if text]
-    words = f" Where an arm has few rows the outcome model decides: {'; '.join(few)}." if few else ""
+    words = " Lower is better: a gain below zero speaks for the leaf's treatment." * (material.study.better == "lower")
+    words += f" Where an arm has few rows the outcome model decides: {'; '.join(few)}." if few else ""
     numbered = "Leaves are numbered as in leaves.csv: from the top, the yes side first."
     if honest is not None:
         said = f"By {honest.value.n:,} rows that did not choose the tree; the intervals hold for all leaves at once. "
