@@ -13,6 +13,7 @@ import numpy as np
 from rich.console import Console
 
 from policytree.checks import check_level
+from policytree.cli.confounding import sensitivity
 from policytree.cli.files import check_folder, result_files, write_files
 from policytree.cli.printing import PRINTED, files_section, print_sections
 from policytree.cli.records import Job, Result
@@ -134,11 +135,17 @@ def _compute(job: Job, study: Study, interrupts: _Interrupts) -> Result:
             test = _heterogeneity(shown, study, job.seed)
             interrupts.check()
         merge_warnings(heard, caught, "in the test of whether effects differ")
+        hidden = None
+        if values is not None and study.propensity is None:
+            with display.stage("What could a hidden confounder do?"):
+                hidden = sensitivity(values, shown, study, level=job.level, seed=job.seed)
+                interrupts.check()
+    found = (values, test, hidden)
     if honest is not None:
-        return Result(study, shown, honest.leaves, honest, values, test, tuple(caught.values()))
+        return Result(study, shown, honest.leaves, honest, *found, tuple(caught.values()))
     rows_of = {name: data[name] for name in ("T", "groups", "sample_weight")}
     leaves = leaf_summary(estimator, study.X, estimator.rewards_, **rows_of)
-    return Result(study, estimator, leaves, None, values, test, tuple(caught.values()))
+    return Result(study, estimator, leaves, None, *found, tuple(caught.values()))
 
 
 def _heterogeneity(estimator: DRPolicyTree, study: Study, seed: int) -> HeterogeneityTest:

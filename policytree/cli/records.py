@@ -8,7 +8,7 @@ import pandas as pd
 
 from policytree.cli.study import Roles, Study
 from policytree.estimators import DRPolicyTree
-from policytree.evaluation import HonestLeaves, PolicyValueTable
+from policytree.evaluation import HonestLeaves, MarginalSensitivity, PolicyValueTable
 from policytree.evaluation.heterogeneity import HeterogeneityTest
 
 
@@ -47,6 +47,8 @@ class Result:
         Where some rows were kept to judge the tree shown.
     values : PolicyValueTable or None
     heterogeneity : HeterogeneityTest
+    sensitivity : MarginalSensitivity or None
+        Where propensities were estimated.
     warnings : tuple of str
     """
 
@@ -56,9 +58,12 @@ class Result:
     honest: HonestLeaves | None
     values: PolicyValueTable | None
     heterogeneity: HeterogeneityTest
+    sensitivity: MarginalSensitivity | None
     warnings: tuple[str, ...]
 
     @property
     def found(self) -> tuple:
         """What a report takes as results."""
-        return tuple(part for part in (self.honest, self.values, self.heterogeneity) if part is not None)
+        return tuple(
+            part for part in (self.honest, self.values, self.heterogeneity, self.sensitivity) if part is not None
+        )

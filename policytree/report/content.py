@@ -239,7 +239,8 @@ def _node(value: Any) -> dict[str, Any]:
     node: dict[str, Any] = {name: _text(value[name]) for name in QUESTION}
     if node["kind"] not in ("numeric", "category", "missing", "known") or node["unknown"] not in ("yes", "no"):
         raise ValueError(f"{value['kind']!r} is no kind of question")
-    compared = {"numeric": float, "category": _text}.get(node["kind"], lambda _: None)(value["value"])
+    readers: dict[str, Callable[[Any], Any]] = {"numeric": float, "category": _text}
+    compared = readers[node["kind"]](value["value"]) if node["kind"] in readers else None
     return node | {"value": compared, "yes": _node(value["yes"]), "no": _node(value["no"])}
 
 

@@ -9,7 +9,7 @@ from policytree.report.content import Block, Picture, Section, Table, Words
 from policytree.report.material import Material
 from policytree.report.sections.tree import outcome_range
 
-NOT_COMPUTED = "Not computed (--no-value; in Python, pass the table of cross_val_policy_value among the results)."
+NOT_COMPUTED = "Not computed (--no-value). In Python, pass the table of cross_val_policy_value among the results."
 
 
 def values_sections(material: Material) -> list[Section]:
