@@ -36,7 +36,7 @@ def show(study) -> None:
     again = CostSensitiveTreeClassifier(ERRORS, **shared)
     blind = CostSensitiveTreeClassifier(ERRORS, **size)
     fitted = once.fit(X, y)
-    study.show(fitted.export_text(missing=True))
+    study.show(fitted.export_text())
     study.show()
     study.table(orders(fitted, X, y), "orders", digits=1, index=False)
     study.show(

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
 from policytree.checks import as_numbers, is_real
@@ -69,6 +70,8 @@ def _shares(kind: str, shares, labels) -> dict[int, float]:
     """Shares by position of the treatment."""
     if shares is None:
         return {}
+    if nw.dependencies.is_pandas_series(shares):
+        shares = shares.to_dict()
     if not isinstance(shares, Mapping):
         raise InputError(f"{kind} must be a mapping from treatment to share, such as {{'drug': 0.3}}; got {shares!r}.")
     values = by_label(shares, 1, labels, argument=kind, what="share", missing=np.nan)[0]

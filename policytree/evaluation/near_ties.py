@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.annotations import Column, Table
+from policytree.calls import check_fit_arguments
 from policytree.checks import check_count, is_real
 from policytree.estimators.base import TreeEstimator
 from policytree.estimators.doubly_robust import DRPolicyTree
@@ -193,6 +194,7 @@ def _prepared(estimator, X, y, max_depth, fit_params) -> tuple[Job, TreeEstimato
             f"Near-ties are found among trees of depth 0 to {DEEPEST}, and max_depth is {first.max_depth}; pass "
             f"max_depth={DEEPEST} or less."
         )
+    check_fit_arguments(first, fit_params)
     return first._prepare(X, y, **fit_params), first, first._sign()
 
 

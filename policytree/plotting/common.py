@@ -23,7 +23,7 @@ LEAST_TITLE = 5.0  # inches that a long title may take over a small picture
 
 def wrapped(text: str) -> str:
     """A text in the lines of a box."""
-    lines = textwrap.wrap(visible(text, ""), WRAP, break_on_hyphens=False)
+    lines = textwrap.wrap(visible(text, lines=False), WRAP, break_on_hyphens=False)
     if len(lines) > MOST_LINES:  # the end says more than the middle: there stands the threshold
         lines = [*lines[: MOST_LINES - 2], "…", lines[-1]]
     return "\n".join(lines)
@@ -60,7 +60,7 @@ def new_axes(ax: Any, width: float = 6.4, height: float = 4.0) -> Any:
 
 def short_name(name: object, most: int = LONGEST_NAME) -> str:
     """A name beside or in a picture, cut where it would take the picture's room."""
-    text = visible(str(name), "")
+    text = visible(str(name), lines=False)
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 

@@ -150,7 +150,7 @@ class PolicyTreeDisplay:
         tree = self.tree
         if not tree.is_leaf[node]:
             missing = missing_label(tree, node)
-            return wrapped(split_label(tree, node) + "?") + (f"\n({missing})" if missing else "")
+            return wrapped(split_label(tree, node, missing=False) + "?") + (f"\n({missing})" if missing else "")
         n = int(tree.n_node_samples[node])
         lines = [wrapped(str(tree.actions[tree.action[node]]))]
         if tree.n_node_samples[0] > 0:  # born-again trees are made without rows

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from policytree.export import counted, split_label
-from policytree.features import CATEGORICAL
+from policytree.export import counted, format_threshold, missing_label, split_label
+from policytree.features import CATEGORICAL, shown
 from policytree.report.content import Outline
 from policytree.tree import Tree
 
@@ -43,20 +43,15 @@ def _node(tree: Tree, node: int, lines: Mapping[int, tuple[str, ...]], unit: str
     feature = tree.features[tree.feature[node]]
     unknown = "yes" if tree.missing_go_to_left[node] else "no"
     return {
-        "question": split_label(tree, node),
+        "question": split_label(tree, node, missing=False),
         "feature": feature.name,
         **_test(tree, node),
-        "missing": unknown if feature.has_missing and not _about_missing(tree, node) else "",
+        "missing": unknown if missing_label(tree, node) else "",
         "unknown": unknown,
         "rows": rows,
         "yes": _node(tree, int(tree.children_left[node]), lines, unit),
         "no": _node(tree, int(tree.children_right[node]), lines, unit),
     }
-
-
-def _about_missing(tree: Tree, node: int) -> bool:
-    """Whether the question itself is whether the value is there."""
-    return _test(tree, node)["kind"] in ("missing", "known")
 
 
 def _test(tree: Tree, node: int) -> dict[str, Any]:
@@ -90,23 +85,23 @@ def _in_words(path: tuple[tuple[Mapping[str, Any], bool], ...]) -> str:
         low = _limit(max(lower, key=lambda node: node["value"])) if lower else ""
         high = _limit(min(upper, key=lambda node: node["value"])) if upper else ""
         if low and high:
-            said.append(f"{low} < {feature} ≤ {high}")
+            said.append(f"{low} < {shown(feature)} ≤ {high}")
         elif low or high:
-            said.append(f"{feature} > {low}" if low else f"{feature} ≤ {high}")
+            said.append(f"{shown(feature)} > {low}" if low else f"{shown(feature)} ≤ {high}")
         said += [_answer(node, yes) for node, yes in own if node["kind"] != "numeric"]
     return " and ".join(said) or "everybody"
 
 
 def _limit(node: Mapping[str, Any]) -> str:
     """The number in a question, as it stands there."""
-    return node["question"].removeprefix(f"{node['feature']} ≤ ")
+    return format_threshold(node["value"])
 
 
 def _answer(node: Mapping[str, Any], yes: bool) -> str:
     """The answer to a question that is not about a number, as a statement."""
-    name = node["feature"]
+    name = shown(node["feature"])
     if node["kind"] == "category":
-        return f"{name} {'=' if yes else '≠'} {node['value']}"
+        return f"{name} {'=' if yes else '≠'} {shown(node['value'])}"
     return f"{name} is {'missing' if (node['kind'] == 'missing') == yes else 'known'}"
 
 

@@ -69,7 +69,7 @@ def test_everything_is_readable_at_every_size(page, tmp_path, size):
     assert found["width"] == SIZES[size]
     assert found["wide"] <= found["width"] and found["outside"] == 0, "nothing makes the page move sideways"
     assert found["contrast"] >= 4.5, found["words"]
-    assert found["smallest"] >= (11 if size == "paper" else 12)
+    assert found["smallest"] >= (10 if size == "paper" else 12)
     assert found["hit"], "no name became a script"
     assert (found["nav"] == "none") == (size == "paper")
     assert found["svg"] > 200 and found["texts"] > 30

@@ -19,6 +19,7 @@ from policytree import (
     near_ties,
     rank_average_treatment_effect,
 )
+from policytree.features import shown
 from policytree.report.content import Code, Content, Facts, Fold, Steps, Table, Words
 from policytree.report.html import to_html
 from policytree.report.text import to_text
@@ -89,13 +90,13 @@ def test_rule_and_checklist_give_what_the_tree_predicts(hostile):
             yes, rest = rest.split(". No: ", 1)
             no, unknown = rest.split(". Not known: as ", 1)
             name, relation, value = next(
-                (n, sign, question.removeprefix(f"{n} {sign} "))
-                for n in X.columns for sign in "≤=" if question.startswith(f"{n} {sign} ")
+                (n, sign, question.removeprefix(f"{shown(n)} {sign} "))
+                for n in X.columns for sign in "≤=" if question.startswith(f"{shown(n)} {sign} ")
             )  # fmt: skip
             if pd.isna(row[name]):
                 answer = unknown.removesuffix(".") == "yes"
             else:
-                answer = row[name] <= float(value) if relation == "≤" else str(row[name]) == value
+                answer = row[name] <= float(value) if relation == "≤" else shown(row[name]) == value
             said = yes if answer else no
             if said.startswith("give "):
                 return said.removeprefix("give ")
