@@ -149,6 +149,12 @@ class Material:
         return every if honest is None else np.setdiff1d(every, honest.rows)
 
     @property
+    def known_propensity(self) -> bool:
+        """Whether propensities were given, as in a trial, and not estimated."""
+        rewards = self.rewards
+        return rewards is not None and rewards.propensity_ is not None and rewards.models_propensity_ is None
+
+    @property
     def constant_propensity(self) -> bool:
         """Whether everybody had the same chances."""
         if self.rewards is None or self.rewards.propensity_ is None:

@@ -220,13 +220,15 @@ def test_known_chances_are_no_bars(plain):
     rng = np.random.default_rng(3)
     T, Y = rng.choice(["no", "yes"], 300), rng.normal(size=300)
     model = learner(max_depth=0).fit(Y, T, X=X, propensity=0.5)
-    content = StudyReport(model, Y, T, X=X, about=About(propensity="known: 0.5 for yes")).content
+    content = StudyReport(model, Y, T, X=X).content
     kinds = [getattr(block, "kind", "") for block in content.section("support").blocks]
     assert "overlap" not in kinds and "balance" in kinds
     assert "Everybody had the same chances (no 0.5, yes 0.5)" in str(content.section("support"))
     balance = next(b for b in content.section("support").blocks if getattr(b, "kind", "") == "balance")
     assert sorted(balance.data["covariates"]) == ["age", "town=A"] and "after" not in balance.data
     assert content.section("rule").blocks[0].text.startswith("Everybody gets ")
+    assert "with propensities known by design" in content.section("methods").blocks[0].text
+    assert "a hidden confounder is no concern" in content.section("sensitivity").blocks[0].text
 
 
 def test_names_are_those_of_the_study(hostile):

@@ -27,7 +27,8 @@ def verdict_section(material: Material) -> Section:
         facts.append(("judged by", f"{honest.value.n:,} rows that did not choose the tree"))
     if test is not None:
         facts.append(("do effects differ?", str(test)))
-    heard = len(material.study.about.warnings) + len(material.study.check.of("serious"))
+    check = material.study.check
+    heard = len(material.study.about.warnings) + len(check.of("serious")) + len(check.of("warning"))
     if heard:
         facts.append(("mind", f"{heard} warning{'s' if heard > 1 else ''}, see Data check and Warnings"))
     return Section("verdict", "Verdict", (*blocks, Facts(tuple(facts))) if facts else tuple(blocks))

@@ -75,7 +75,7 @@ def _methods(material: Material) -> tuple[list[str], list[str]]:
         f"{about.outcome} is {goal}, from {seen.n:,} rows" + _clusters(material) + "."
     ]
     if material.rewards is not None:
-        known = "known by design" if about.propensity.startswith("known") else "estimated"
+        known = "known by design" if material.known_propensity else "estimated"
         folds = f"{material.rewards.cv}-fold " if isinstance(material.rewards.cv, int | np.integer) else ""
         sentences.append(
             f"Rewards of every treatment were estimated by {folds}cross-fitted augmented inverse propensity weighting "

@@ -28,7 +28,7 @@ def sensitivity_section(material: Material) -> Section:
     for omitted in material.of(OmittedVariableBounds):
         blocks += _omitted(omitted)
     if not blocks:
-        blocks.append(Words(KNOWN if material.study.about.propensity.startswith("known") else ESTIMATED))
+        blocks.append(Words(KNOWN if material.known_propensity else ESTIMATED))
     return Section("sensitivity", "Hidden confounding", tuple(blocks))
 
 
