@@ -51,7 +51,8 @@ def certificate(estimator: Any, objective: str) -> dict[str, str]:
 
     direction = getattr(estimator, "direction", "minimize")
     prices = [f"{estimator.regularization:g} per leaf"] * bool(estimator.regularization)
-    prices += ["what its questions cost"] * bool(estimator.feature_costs is not None)
+    most = estimator.max_expected_cost
+    prices += ["what its questions cost"] * (estimator.feature_costs is not None and most is None)
     price = (", plus " if direction == "minimize" else ", less ") + " and ".join(prices) if prices else ""
     facts = {
         "status": _status(estimator),
@@ -62,7 +63,8 @@ def certificate(estimator: Any, objective: str) -> dict[str, str]:
     }
     if estimator.feature_costs is not None:
         cost = format_number(estimator.expected_cost_)
-        facts["questions"] = f"cost {cost} a row on average; held-out values leave it out"
+        within = "" if most is None else f", within {format_number(most)} (these rows; others may differ)"
+        facts["questions"] = f"cost {cost} a row on average{within}; held-out values leave it out"
     if getattr(estimator, "budget", None) is not None:
         spend, budget = format_number(estimator.spend_), format_number(estimator.budget)
         facts["spend"] = f"{spend} a row, within {budget} (these rows; others may differ)"
@@ -110,9 +112,9 @@ def _allowed(estimator: Any) -> str:
     words = " and ".join(limits)
     if estimator.max_depth is None and limits:
         words = f"with {words}"
-    if getattr(estimator, "budget", None) is not None or any(
-        getattr(estimator, name, None) for name in ("max_share", "min_share")
-    ):
+    amounts = (estimator.max_expected_cost, getattr(estimator, "budget", None))
+    shares = any(getattr(estimator, name, None) for name in ("max_share", "min_share"))
+    if shares or any(most is not None for most in amounts):
         words += " within the limits"
     if estimator.root_feature is not None:
         roots = estimator.root_feature

@@ -204,6 +204,8 @@ def budget_path(
         )
     if estimator.max_share is not None or estimator.min_share is not None:
         raise InputError("budget_path takes no shares: leave max_share and min_share out, or fit one budget at a time.")
+    if estimator.max_expected_cost is not None:
+        raise InputError("budget_path takes no max_expected_cost: leave it out, or fit one budget at a time.")
     first = clone(estimator).set_params(budget=0.0)
     check_fit_arguments(first, fit_params)
     job = first._prepare(X, rewards, budget_costs=budget_costs, **fit_params)
@@ -244,5 +246,5 @@ def _fitted(first: PolicyTree, job: Job, tree: HullTree) -> PolicyTree:
     for name, value in vars(first).items():
         if name.endswith("_") and not name.startswith("_"):
             setattr(out, name, value)
-    out._keep_spend(job, Budgeted(tree.solution, (tree.spend,), (tree.low,)))
+    out._keep_limits(job, Budgeted(tree.solution, (tree.spend,), (tree.low,)))
     return out._keep(job, tree.solution, warn=False)

@@ -195,7 +195,15 @@ def _prepared(estimator, X, y, max_depth, fit_params) -> tuple[Job, TreeEstimato
             f"max_depth={DEEPEST} or less."
         )
     check_fit_arguments(first, fit_params)
-    return first._prepare(X, y, **fit_params), first, first._sign()
+    job = first._prepare(X, y, **fit_params)
+    if job.objective is not None:
+        raise InputError(
+            f"near_ties counts trees for a sum over rows, which objective={job.objective.name!r} is not; "
+            "use 'accuracy', 'balanced_accuracy' or 'weighted_accuracy'."
+        )
+    if job.constraints:
+        raise InputError("near_ties takes no budget, no shares and no max_expected_cost; leave them out.")
+    return job, first, first._sign()
 
 
 def _column_groups(without, features) -> list[tuple[int, ...]]:
