@@ -65,9 +65,12 @@ from policytree.guesses.reference import ReferenceGuesses as ReferenceGuesses
 from policytree.near_ties_display import NearTiesDisplay as NearTiesDisplay
 from policytree.on_dask.estimators import DaskOptimalTreeClassifier as DaskOptimalTreeClassifier
 from policytree.on_dask.estimators import DaskPolicyTree as DaskPolicyTree
-from policytree.plotting import PolicyTreeDisplay as PolicyTreeDisplay
-from policytree.plotting import PolicyValueDisplay as PolicyValueDisplay
-from policytree.plotting import plot_tree as plot_tree
+from policytree.plotting.partition import PartitionDisplay as PartitionDisplay
+from policytree.plotting.trees import PolicyTreeDisplay as PolicyTreeDisplay
+from policytree.plotting.trees import plot_tree as plot_tree
+from policytree.plotting.values import PolicyValueDisplay as PolicyValueDisplay
+from policytree.report.material import About as About
+from policytree.report.study_report import StudyReport as StudyReport
 from policytree.roc_display import ROCHullDisplay as ROCHullDisplay
 from policytree.sensitivity_displays import MarginalSensitivityDisplay as MarginalSensitivityDisplay
 from policytree.sensitivity_displays import OmittedVariableDisplay as OmittedVariableDisplay

@@ -7,23 +7,44 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.utils.validation import check_is_fitted
 
 from policytree.annotations import Column, Table
 from policytree.calibration import calibration_table, outcome_calibration_table, outcome_fit_table
 from policytree.checks import per_treatment
 from policytree.diagnostics import LARGE_DIFFERENCE, balance_table, overlap_table
 from policytree.exceptions import BalanceWarning, InputError, OverlapWarning
-from policytree.plotting import LINE_COLORS, PALETTE, new_axes
+from policytree.plotting import LINE_COLORS, PALETTE, new_axes, room_for_names, short_name
+from policytree.weighting import RewardEstimator
+from policytree.weighting.covariates import Covariates
 
+N_BINS = 30
+SAME = 1e-9  # propensities that differ by less are the same
 MARKS = {"marker": "o", "markersize": 3, "capsize": 2, "linewidth": 1}
 
 
 def _nuisance(estimator, name: str) -> pd.DataFrame:
-    """``estimator.propensity_`` or ``regression_``, refused if the estimator's method uses none."""
-    table = getattr(estimator, f"{name}_")
+    """``propensity_`` or ``regression_`` of a fitted estimator, refused if its method uses none."""
+    rewards = _reward_estimator(estimator)
+    table = getattr(rewards, f"{name}_")
     if table is None:
-        raise InputError(f"method={estimator.method!r} uses no {name}, so there is nothing to show.")
+        raise InputError(f"method={rewards.method!r} uses no {name}, so there is nothing to show.")
     return table
+
+
+def _reward_estimator(estimator):
+    """The fitted RewardEstimator: itself, or that of a DRPolicyTree.
+
+    Raises
+    ------
+    InputError
+        If it is neither, or not fitted.
+    """
+    rewards = getattr(estimator, "reward_estimator_", estimator)
+    if not isinstance(rewards, RewardEstimator):
+        raise InputError(f"estimator must be a fitted RewardEstimator or DRPolicyTree; got {type(estimator).__name__}.")
+    check_is_fitted(rewards, "rewards_")
+    return rewards
 
 
 class OverlapDisplay:
@@ -49,34 +70,74 @@ class OverlapDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, T: Column) -> OverlapDisplay:
-        """Of a fitted RewardEstimator and the treatments it was fitted on."""
-        return cls(_nuisance(estimator, "propensity"), T, floor=estimator.min_propensity).plot()
+        """Of a fitted RewardEstimator or DRPolicyTree, and the treatments it was fitted on."""
+        return cls(_nuisance(estimator, "propensity"), T, floor=_reward_estimator(estimator).min_propensity).plot()
 
-    def plot(self, *, bins: int = 30) -> OverlapDisplay:
-        """Draw one panel per treatment on a new figure."""
-        import matplotlib.pyplot as plt
-
-        labels = self.propensity.columns
-        self.figure_, self.axes_ = plt.subplots(
-            len(labels), 1, figsize=(6.4, 1.2 + 1.3 * len(labels)), sharex=True, layout="constrained", squeeze=False
-        )
-        self.axes_ = self.axes_[:, 0]
-        edges = np.linspace(0.0, max(1e-9, float(self.propensity.to_numpy().max())), bins + 1)
-        for k, (label, ax) in enumerate(zip(labels, self.axes_, strict=True)):
-            got = self._arm == k
-            values = self.propensity[label].to_numpy()
-            ax.hist(values[~got], edges, density=True, color="#BBBBBB", label="others")
-            ax.hist(values[got], edges, density=True, histtype="step", linewidth=1.8, color=PALETTE[4], label="got it")
-            ax.axvline(self.floor, color=PALETTE[5], linewidth=1, linestyle="--", label="min_propensity")
-            row = self.table.iloc[k]
-            title = f"{label}: {row['rows']:.0f} rows, after weighting as good as {row['effective_rows']:.0f}"
-            if row["share_at_floor"] > 0.0:
-                title += f"; {row['share_at_floor']:.1%} of all at min_propensity"
-            ax.set_title(title, loc="left", fontsize=9)
-            ax.set_yticks([])
-        self.axes_[0].legend(fontsize=8, frameon=False)
-        self.axes_[-1].set_xlabel("propensity")
+    def plot(self, *, bins: int = N_BINS) -> OverlapDisplay:
+        """Draw one panel per treatment on a new figure; where everybody had the same chances, a line each."""
+        self.figure_ = draw_overlap(overlap_panels(self.propensity, self._arm, self.table, bins), self.floor)
+        self.axes_ = np.array(self.figure_.axes)
         return self
+
+
+def overlap_panels(propensity: pd.DataFrame, arm: np.ndarray, table: pd.DataFrame, bins: int = N_BINS) -> list[dict]:
+    """What :func:`draw_overlap` shows: counts of propensities in bins, no row of the data.
+
+    Parameters
+    ----------
+    propensity : DataFrame of shape (n, K)
+    arm : ndarray of shape (n,)
+        Position of each row's treatment.
+    table : DataFrame
+        From :func:`policytree.overlap_table`.
+    bins : int
+
+    Returns
+    -------
+    list of dict, one per treatment
+        title; edges of the bins; got and others, the counts; or constant, where all rows have the same propensity.
+    """
+    edges, panels = np.linspace(0.0, max(1e-9, float(propensity.to_numpy().max())), bins + 1), []
+    for k, (label, row) in enumerate(table.iterrows()):
+        values, got = propensity.iloc[:, k].to_numpy(), arm == k
+        title = f"{short_name(label)}: {row['rows']:.0f} rows, after weighting as good as {row['effective_rows']:.0f}"
+        if row["share_at_floor"] > 0.0:
+            title += f"; {row['share_at_floor']:.1%} of all at min_propensity"
+        counts = {
+            name: np.histogram(values[side], edges)[0].tolist() for name, side in (("got", got), ("others", ~got))
+        }
+        constant = float(values[0]) if np.ptp(values) < SAME else None
+        panels.append({"title": title, "edges": edges.tolist(), **counts, "constant": constant})
+    return panels
+
+
+def draw_overlap(panels: list[dict], floor: float):
+    """A new figure with a panel for each of :func:`overlap_panels`."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(
+        len(panels), 1, figsize=(6.4, 1.2 + 1.3 * len(panels)), sharex=True, layout="constrained", squeeze=False
+    )
+    for panel, ax in zip(panels, axes[:, 0], strict=True):
+        if panel["constant"] is not None:
+            ax.axvline(panel["constant"], color=PALETTE[4], linewidth=2.5, label="everybody")
+            ax.set_xlim(0.0, 1.0)
+        else:
+            edges = np.array(panel["edges"])
+            others, got = (_density(panel[name], edges) for name in ("others", "got"))
+            ax.stairs(others, edges, fill=True, color="#BBBBBB", label="others")
+            ax.stairs(got, edges, linewidth=1.8, color=PALETTE[4], label="got it")
+            ax.axvline(floor, color=PALETTE[5], linewidth=1, linestyle="--", label="min_propensity")
+        ax.set_title(panel["title"], loc="left", fontsize=9, parse_math=False)
+        ax.set_yticks([])
+    axes[0, 0].legend(fontsize=8, frameon=False)
+    axes[-1, 0].set_xlabel("propensity")
+    return figure
+
+
+def _density(counts: list[int], edges: np.ndarray) -> np.ndarray:
+    """Counts as a density, so that few and many rows can be compared."""
+    return np.array(counts) / (max(sum(counts), 1) * np.diff(edges))
 
 
 class CovariateBalanceDisplay:
@@ -93,28 +154,47 @@ class CovariateBalanceDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, T: Column, X: Table, *, ax: Any = None) -> CovariateBalanceDisplay:
-        """Of a fitted RewardEstimator, the treatments and the covariates to compare."""
+        """Of a fitted RewardEstimator or DRPolicyTree, the treatments and the covariates to compare.
+
+        Of a covariate with two values one is shown: the other differs as much. Where everybody had the same chances
+        there is nothing to weight, so that only the differences as they are appear.
+        """
+        propensity = _reward_estimator(estimator).propensity_
+        if propensity is not None and (np.ptp(propensity.to_numpy(), axis=0) < SAME).all():
+            propensity = None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", BalanceWarning)  # the picture shows it
-            table = balance_table(X, T, propensity=estimator.propensity_)
-        return cls(table).plot(ax=ax)
+            table = balance_table(X, T, propensity=propensity)
+        return cls(table.drop(index=Covariates.fit(X).second_levels(), level="covariate", errors="ignore")).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> CovariateBalanceDisplay:
         """Draw; ``ax_`` and ``figure_`` are set."""
-        size = self.table.filter(like="difference_").abs().groupby(level="covariate", sort=False).max()
-        size = size.sort_values("difference_before")
-        self.ax_ = ax = new_axes(ax, height=1.2 + 0.22 * len(size))
-        self.figure_ = ax.figure
-        at = np.arange(len(size))
-        ax.scatter(size["difference_before"], at, facecolors="none", edgecolors=PALETTE[5], label="before weighting")
-        if "difference_after" in size:
-            ax.scatter(size["difference_after"], at, color=PALETTE[4], label="after weighting")
-        ax.axvline(LARGE_DIFFERENCE, color="#999999", linestyle="--", linewidth=1)
-        ax.set_yticks(at, size.index)
-        ax.set_xlim(left=0.0)
-        ax.set_xlabel("largest standardised difference between two treatments")
-        ax.legend(fontsize=8, frameon=False, loc="lower right")
+        self.ax_ = draw_balance(largest_differences(self.table), ax)
+        self.figure_ = self.ax_.figure
         return self
+
+
+def largest_differences(table: pd.DataFrame) -> pd.DataFrame:
+    """Of a :func:`balance_table`: the largest absolute difference of every covariate over all comparisons."""
+    return table.filter(like="difference_").abs().groupby(level="covariate", sort=False).max()
+
+
+def draw_balance(size: pd.DataFrame, ax: Any = None):
+    """Axes with a line for each covariate of :func:`largest_differences`, the largest on top."""
+    size = size.sort_values("difference_before")
+    ax = new_axes(ax, 6.4 + room_for_names(size.index), 1.2 + 0.22 * len(size))
+    at, weighted = np.arange(len(size)), "difference_after" in size
+    label = "before weighting" if weighted else "as they are"
+    ax.scatter(size["difference_before"], at, facecolors="none", edgecolors=PALETTE[5], label=label)
+    if weighted:
+        ax.scatter(size["difference_after"], at, color=PALETTE[4], label="after weighting")
+    ax.axvline(LARGE_DIFFERENCE, color="#999999", linestyle="--", linewidth=1)
+    ax.set_yticks(at, [short_name(name) for name in size.index], parse_math=False)
+    most = float(np.nanmax(size.to_numpy(), initial=LARGE_DIFFERENCE))
+    ax.set_xlim(-0.03 * most, 1.06 * most)  # no point on the frame
+    ax.set_xlabel("largest standardised difference between two treatments")
+    ax.legend(fontsize=8, frameon=False, loc="lower right")
+    return ax
 
 
 class CalibrationDisplay:
@@ -140,7 +220,7 @@ class CalibrationDisplay:
         groups: Column | None = None,
         ax: Any = None,
     ) -> CalibrationDisplay:
-        """Of a fitted RewardEstimator and the treatments (weights, clusters) it was fitted on."""
+        """Of a fitted RewardEstimator or DRPolicyTree, and the treatments (weights, clusters) it was fitted on."""
         with warnings.catch_warnings():
             # the picture shows it
             warnings.filterwarnings("ignore", message="In .* bins the share", category=UserWarning)
@@ -191,7 +271,7 @@ class OutcomeFitDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, Y: Column, T: Column, *, n_bins: int = 10) -> OutcomeFitDisplay:
-        """Of a fitted RewardEstimator and the outcomes and treatments it was fitted on."""
+        """Of a fitted RewardEstimator or DRPolicyTree, and the outcomes and treatments it was fitted on."""
         return cls(Y, T, _nuisance(estimator, "regression"), n_bins=n_bins).plot()
 
     def plot(self) -> OutcomeFitDisplay:

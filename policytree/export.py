@@ -11,6 +11,16 @@ from policytree.tree import Tree
 SINGULAR = {"people": "person", "men": "man", "women": "woman", "children": "child"}  # others lose their s
 
 
+def format_number(value: float, digits: int = 5) -> str:
+    """A number with so many significant digits, thousands separated; powers of ten only for extreme sizes."""
+    if value == 0 or not np.isfinite(value):
+        return f"{value:g}"
+    size = int(np.floor(np.log10(abs(value))))
+    if not -5 <= size < 9:
+        return f"{value:.{digits}g}"
+    return f"{value:,.{max(0, digits - 1 - size)}f}"
+
+
 def format_threshold(value: float) -> str:
     """Show a threshold with six significant digits, or all where whole numbers would fall on its other side."""
     short = f"{value:.6g}"
@@ -44,9 +54,17 @@ def split_label(tree: Tree, node: int, *, missing: bool = True) -> str:
         text = f"{name} = {shown(feature.categories[int(threshold)])}"
     else:
         text = f"{name} ≤ {format_threshold(threshold)}"
-    if missing and feature.has_missing:
-        text += f" (missing → {'yes' if tree.missing_go_to_left[node] else 'no'})"
-    return text
+    side = missing_label(tree, node) if missing else ""
+    return f"{text} ({side})" if side else text
+
+
+def missing_label(tree: Tree, node: int) -> str:
+    """Which answer rows without a value take at an inner node, "missing → yes"; "" where no training row was such."""
+    feature, threshold = tree.features[tree.feature[node]], float(tree.threshold[node])
+    asks_for_value = threshold < 0 if feature.kind == CATEGORICAL else np.isposinf(threshold)
+    if asks_for_value or not feature.has_missing:
+        return ""
+    return f"missing → {'yes' if tree.missing_go_to_left[node] else 'no'}"
 
 
 def counted(n: int, unit: str = "rows") -> str:

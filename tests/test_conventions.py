@@ -20,14 +20,14 @@ MAX_FILE_LINES, MAX_FUNCTION_LINES = 400, 40
 # A room may import from rooms of smaller rank only. The design's order; what came later stands where its imports allow.
 ORDER = [
     ("annotations", "exceptions", "features", "lazy"),
-    ("calls",),
+    ("calls", "visible"),
     ("tree",),
     ("types",),
     ("split_columns",),
     ("binning",),
     ("checks",),
     ("serialization", "export", "sklearn_tree", "source_code", "progress"),
-    ("folds", "unseen"),
+    ("folds", "short_thresholds", "unseen"),
     ("crossfit",),
     ("weighting",),
     ("objectives",),

@@ -49,7 +49,7 @@ def test_text_shrinks_into_given_axes():
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
 
 
-def test_leaves_show_value_and_standard_error():
+def test_leaves_show_held_out_value_gain_and_second_best_arm():
     X, rewards, model = _model(2, 2)
     summary = leaf_summary(model, X, rewards, held_out=True)
     display = plot_tree(model, leaf_summary=summary, title="A title")
@@ -57,7 +57,10 @@ def test_leaves_show_value_and_standard_error():
     text = display.boxes_[leaf].get_text()
     arm = model.tree_.actions[model.tree_.action[leaf]]
     shown = [float(number) for number in re.findall(r"-?\d+\.\d+", text)]
-    assert shown == pytest.approx([summary.loc[leaf, (name, arm)] for name in ("value", "lower", "upper")], abs=0.006)
+    numbers = [summary.loc[leaf, (name, arm)] for name in ("value", "lower", "upper")]
+    numbers += [summary.loc[leaf, ("gain_over_best", name)] for name in ("value", "lower", "upper")]
+    assert shown == pytest.approx(numbers, abs=0.006)
+    assert f"second best: {summary.loc[leaf, ('second_best', '')]}" in " ".join(text.split())
     assert "training rows" not in text
     assert display.ax_.get_title() == "A title"
 

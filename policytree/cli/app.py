@@ -12,6 +12,7 @@ from policytree import __version__
 from policytree.cli.checking import check
 from policytree.cli.design import design
 from policytree.cli.frame import EXAMPLE, EXIT_CODES, Commands, explain
+from policytree.cli.reporting import report
 from policytree.cli.trees import plot, predict, show
 from policytree.cli.warming import warmup
 
@@ -44,7 +45,7 @@ def _root(
         typer.echo(ctx.get_help())
 
 
-for _command in (design, check, predict, show, plot, warmup):
+for _command in (design, check, report, predict, show, plot, warmup):
     app.command(epilog=EXIT_CODES)(_command)
 
 

@@ -23,10 +23,10 @@ def check(
     """Look for leaks, ids, dates, numbers stored as text and more in a study, in seconds; nothing is fitted."""
     from rich.console import Console
 
-    from policytree.cli.findings import check_section
-    from policytree.cli.report import Printer, data_section
+    from policytree.cli.printing import print_sections
     from policytree.cli.study import Roles, study_from_dataset, study_from_file
     from policytree.exceptions import InputError
+    from policytree.report.sections.question import check_section, question_section
 
     roles = Roles(treatment, outcome, covariates, confounders, cluster=cluster)
     if data is not None and dataset is None:
@@ -35,5 +35,5 @@ def check(
         study = study_from_dataset(dataset, data_dir, roles)
     else:
         raise InputError("Give a data file or --dataset: policytree check trial.csv --treatment arm --outcome y")
-    printer = Printer(Console(highlight=False))
-    printer.add(*data_section(study), *check_section(study))
+    described = study.described()
+    print_sections(Console(highlight=False), question_section(described), check_section(described))

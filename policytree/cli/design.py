@@ -31,6 +31,7 @@ def _option(help_text: str, panel: str, *names: str, **settings):
 
 
 def design(
+    ctx: typer.Context,
     data: Annotated[
         str | None,
         typer.Argument(metavar="[DATA]", help="CSV or Parquet file, one row per person.", show_default=False),
@@ -191,11 +192,12 @@ def design(
 ) -> None:
     """Find the best small policy tree for a trial or observational study, prove it, and say what it is worth.
 
-    Writes the tree as a picture and as JSON, the table of values and the printed report.
+    Writes the report as a page (report.html), as text and as data; the tree as a picture and as JSON; tables.
     """
     if data is None and dataset is None:
         typer.echo(_NOTHING_TO_DO, err=True)
         raise typer.Exit(BAD_INPUT)
+    from policytree.cli.frame import command_line
     from policytree.cli.job import run
     from policytree.cli.records import Job
     from policytree.cli.study import Roles
@@ -222,6 +224,6 @@ def design(
     run(
         Job(
             data, dataset, data_dir, roles, tree, cv=cv, level=level, seed=seed, value=not no_value, output=output,
-            validation=validation, repeats=repeats, honest=honest,
+            validation=validation, repeats=repeats, honest=honest, command=command_line(ctx),
         )
     )  # fmt: skip

@@ -6,29 +6,33 @@ import io
 import json
 import os
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from policytree import __version__
 from policytree.cli.records import Job, Result
-from policytree.cli.report import verdict_text
 from policytree.evaluation import TRAINING_ROWS, LeafValue
+from policytree.evaluation.leaves import leaf_values
 from policytree.exceptions import InputError
-from policytree.plotting import plot_tree
+from policytree.plotting import PolicyTreeDisplay
+from policytree.report.content import Content, Words
+from policytree.report.study_report import StudyReport
 from policytree.serialization import from_dict, save_bytes, to_dict
 from policytree.tree import Tree
 
 PNG_DPI = 200
 PURPOSES = {
+    "report.html": "the whole report as one page for a browser, a phone or a printer",
     "tree.png": "the tree as a picture, under the verdict",
     "tree.pdf": "the same for print",
     "tree.json": "the tree for `policytree predict`, `show` and `plot`",
     "leaves.csv": "who is in each leaf, and every treatment's value there",
     "values.csv": "the tables of held-out values and of optimism",
-    "report.txt": "what is printed above",
+    "report.txt": "the report as text",
+    "report.json": "the report as data, for `policytree report` and for programs",
 }
 
 
@@ -56,19 +60,23 @@ def check_folder(folder: str) -> Path:
     return path
 
 
-def result_files(job: Job, result: Result, report_text: str) -> dict[str, bytes]:
+def result_files(job: Job, result: Result, report: StudyReport) -> dict[str, bytes]:
     """Contents of all files by name."""
-    estimator, study = result.estimator, result.study
-    title = f"{study.treatment} to {study.direction} {study.outcome}\n{verdict_text(result)}"
+    study, y = result.study, result.study.observed.y
+    verdict = next(block.text for block in report.content.section("verdict").blocks if isinstance(block, Words))
+    title = f"{study.treatment} to {study.direction} {study.outcome}\n{verdict}"
     # Values of the rows that chose the tree are no news to show: without others the picture has none.
-    summary = None if result.honest is None else result.leaves
-    display = plot_tree(estimator.tree_, leaf_summary=summary, title=title, unit="rows")
+    values = {} if result.honest is None else leaf_values(report.tree, result.leaves)
+    limits = (float(y.min()), float(y.max()))
+    display = PolicyTreeDisplay(report.tree, values).plot(title=title, unit="rows", limits=limits)
     files = {
         "tree.png": picture(display.figure_, "png"),
         "tree.pdf": picture(display.figure_, "pdf"),
-        "tree.json": _json(job, result),
+        "tree.json": _json(job, result, report.tree),
         "leaves.csv": leaf_file(result.leaves).to_csv().encode(),
-        "report.txt": report_text.encode(),
+        "report.html": report.to_html().encode(),
+        "report.txt": report.to_text().encode(),
+        "report.json": (json.dumps(report.to_dict(), allow_nan=False, indent=1) + "\n").encode(),
     }
     if result.values is not None:
         optimism = result.values.optimism_frame().drop(columns="held_out_value")
@@ -95,10 +103,10 @@ def picture(figure, kind: str) -> bytes:
     return buffer.getvalue()
 
 
-def _json(job: Job, result: Result) -> bytes:
+def _json(job: Job, result: Result, tree: Tree) -> bytes:
     """The tree, and beside it how it came about (which readers of the format ignore)."""
     study, estimator = result.study, result.estimator
-    data: dict[str, Any] = to_dict(estimator.tree_)
+    data: dict[str, Any] = to_dict(tree)
     data["design"] = {
         "policytree": __version__,
         "source": study.source,
@@ -130,17 +138,11 @@ def _json(job: Job, result: Result) -> bytes:
     if result.values is not None:
         data["verdict"] = result.values.verdict.to_dict()
     if result.honest is not None:
-        arms = result.leaves["arm", ""]
-        data["held_out_leaf_values"] = {  # value of the leaf's treatment, and ends of its simultaneous interval
-            str(leaf): [_finite(result.leaves.loc[leaf, (what, arms[leaf])]) for what in ("value", "lower", "upper")]
-            for leaf in result.leaves.index
+        data["held_out_leaf_values"] = {
+            str(leaf): asdict(value) for leaf, value in leaf_values(tree, result.leaves).items()
         }
     fields = (f" {json.dumps(name)}: {json.dumps(value, allow_nan=False)}" for name, value in data.items())
     return ("{\n" + ",\n".join(fields) + "\n}\n").encode()  # one line a field, for people and for diff
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 def write_files(folder: Path, files: dict[str, bytes]) -> list[tuple[Path, str]]:
@@ -160,23 +162,19 @@ def write_files(folder: Path, files: dict[str, bytes]) -> list[tuple[Path, str]]
     return [(save_bytes(folder / name, files[name]), PURPOSES[name]) for name in PURPOSES if name in files]
 
 
-def leaf_values(saved: dict[str, Any]) -> dict[int, LeafValue]:
-    """Held-out values by leaf, if a tree file has them."""
+def saved_values(saved: dict[str, Any]) -> dict[int, LeafValue]:
+    """Held-out values by leaf, if a tree file has them.
+
+    Raises
+    ------
+    InputError
+        If they are no such values.
+    """
     values = saved.get("held_out_leaf_values")
     try:
-        return {
-            int(leaf): LeafValue(float(value), _end(low), _end(high), held_out=True)
-            for leaf, (value, low, high) in (values or {}).items()
-        }
+        return {int(leaf): LeafValue.from_dict(fields) for leaf, fields in (values or {}).items()}
     except (AttributeError, TypeError, ValueError) as problem:
-        raise InputError(
-            "Field 'held_out_leaf_values' of the saved tree must hold a value and two ends per leaf."
-        ) from problem
-
-
-def _end(value: float | None) -> float | None:
-    """An end of an interval; a leaf of one cluster has none."""
-    return None if value is None else float(value)
+        raise InputError("Field 'held_out_leaf_values' of the saved tree must hold a value for each leaf.") from problem
 
 
 def read_tree(path: str | os.PathLike) -> tuple[Tree, dict[str, Any]]:
@@ -187,15 +185,34 @@ def read_tree(path: str | os.PathLike) -> tuple[Tree, dict[str, Any]]:
     InputError
         If it cannot be read or is no tree.
     """
-    try:
-        data = json.loads(Path(path).read_bytes())
-    except FileNotFoundError as error:
-        raise InputError(f"There is no file '{path}'; `policytree design` writes tree.json.") from error
-    except OSError as error:
-        raise InputError(f"'{path}' cannot be read ({error.strerror}).") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"'{path}' is not a saved tree: it is not JSON ({error}).") from error
+    data = _read_json(path, "tree", "`policytree design` writes tree.json")
     try:
         return from_dict(data), data
     except InputError as error:
         raise InputError(f"'{path}': {error}") from error
+
+
+def read_report(path: str | os.PathLike) -> Content:
+    """A report file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read or is no report.
+    """
+    data = _read_json(path, "report", "`policytree design` writes report.json")
+    try:
+        return Content.from_dict(data)
+    except InputError as error:
+        raise InputError(f"'{path}': {error}") from error
+
+
+def _read_json(path: str | os.PathLike, what: str, remedy: str) -> Any:
+    try:
+        return json.loads(Path(path).read_bytes())
+    except FileNotFoundError as error:
+        raise InputError(f"There is no file '{path}'; {remedy}.") from error
+    except OSError as error:
+        raise InputError(f"'{path}' cannot be read ({error.strerror}).") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"'{path}' is not a saved {what}: it is not JSON ({error}).") from error

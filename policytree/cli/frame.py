@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import traceback
 from typing import Annotated, Any
@@ -81,6 +82,23 @@ def explain(error: BaseException, *, debug: bool) -> int:
     hint = "" if debug else " Add --debug to see where; please report it."
     _say("Unexpected error", f"{type(error).__name__}: {str(error).rstrip('.')}.{hint}")
     return FAILED
+
+
+def command_line(ctx: Any) -> str:
+    """The command as it was typed, but for quotes and the order of its options."""
+    words = ctx.command_path.split()
+    for parameter in ctx.command.params:
+        if ctx.get_parameter_source(parameter.name).name != "COMMANDLINE":
+            continue
+        value = ctx.params.get(parameter.name)
+        values = list(value) if isinstance(value, list | tuple) else [value]
+        if parameter.param_type_name == "argument":
+            words += map(str, values)
+        elif getattr(parameter, "is_flag", False):
+            words.append(parameter.opts[0])
+        else:
+            words += [word for each in values for word in (parameter.opts[0], str(each))]
+    return shlex.join(words)
 
 
 def _remember_debug(ctx: typer.Context, wanted: bool) -> None:

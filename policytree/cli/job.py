@@ -13,15 +13,19 @@ import numpy as np
 from rich.console import Console
 
 from policytree.checks import check_level
-from policytree.cli import findings, report
+from policytree.cli.confounding import sensitivity
 from policytree.cli.files import check_folder, result_files, write_files
+from policytree.cli.printing import PRINTED, files_section, print_sections
 from policytree.cli.records import Job, Result
 from policytree.cli.study import Study, study_from_dataset, study_from_file, tree_options
 from policytree.estimators import DRPolicyTree
 from policytree.evaluation import PolicyValueTable, cross_val_policy_value, honest_leaf_summary, leaf_summary
+from policytree.evaluation.heterogeneity import HeterogeneityTest, heterogeneity_test
 from policytree.evaluation.validation import ADAPTIVE, DEFAULT_CV, REPEATED, SPLIT
 from policytree.exceptions import InputError
 from policytree.progress import StageDisplay, stage_progress
+from policytree.report.sections.question import check_section, question_section
+from policytree.report.study_report import StudyReport
 
 
 def run(job: Job) -> None:
@@ -44,15 +48,18 @@ def run(job: Job) -> None:
     study = _study(job)
     job = replace(job, tree=tree_options(job.tree, study))
     _refuse_small_arms(job, study)
-    printer = report.Printer(Console(highlight=False))
-    printer.add(*report.data_section(study), *findings.check_section(study))
+    console, described = Console(highlight=False), study.described(job.command)
+    print_sections(console, question_section(described), check_section(described))
     with _interrupts() as interrupts:
         result = _compute(job, study, interrupts)
-        sections = [*findings.effects_section(result), *report.result_sections(result)]
-        files = result_files(job, result, printer.text(*sections))
+        about = replace(described.about, warnings=result.warnings)
+        report = StudyReport.of_study(replace(described, about=about), result.estimator, result.found)
+        files = result_files(job, result, report)
         with interrupts.held():
             written = write_files(folder, files)
-    printer.add(*sections, *report.files_section(written))  # after writing: a closed terminal must not cost the result
+    # After writing: a closed terminal must not cost the result.
+    shown = [section for section in report.content.sections if section.key in PRINTED]
+    print_sections(console, *shown, files_section(written))
 
 
 def _study(job: Job) -> Study:
@@ -117,15 +124,35 @@ def _compute(job: Job, study: Study, interrupts: _Interrupts) -> Result:
                 honest = honest_leaf_summary(estimator, **split, **data)
             interrupts.check()
         caught: dict[str, str] = {}
-        report.merge_warnings(heard, caught)
+        merge_warnings(heard, caught)
         heard.clear()
         values = _values(job, estimator, honest, data, display, interrupts) if job.value else None
-        report.merge_warnings(heard, caught, "in the refits")
+        merge_warnings(heard, caught, "in the refits")
+        heard.clear()
+        shown = estimator if honest is None else honest.estimator
+        with display.stage("Do effects differ between people?"):
+            display.detail("sequential outcome models")
+            test = _heterogeneity(shown, study, job.seed)
+            interrupts.check()
+        merge_warnings(heard, caught, "in the test of whether effects differ")
+        hidden = None
+        if values is not None and study.propensity is None:
+            with display.stage("What could a hidden confounder do?"):
+                hidden = sensitivity(values, shown, study, level=job.level, seed=job.seed)
+                interrupts.check()
+    found = (values, test, hidden)
     if honest is not None:
-        return Result(study, honest.estimator, honest.leaves, honest, values, tuple(caught.values()))
+        return Result(study, shown, honest.leaves, honest, *found, tuple(caught.values()))
     rows_of = {name: data[name] for name in ("T", "groups", "sample_weight")}
     leaves = leaf_summary(estimator, study.X, estimator.rewards_, **rows_of)
-    return Result(study, estimator, leaves, None, values, tuple(caught.values()))
+    return Result(study, estimator, leaves, None, *found, tuple(caught.values()))
+
+
+def _heterogeneity(estimator: DRPolicyTree, study: Study, seed: int) -> HeterogeneityTest:
+    """With the fitted nuisances if they are of all rows, with new ones otherwise."""
+    fitted = estimator.reward_estimator_
+    known = {"fitted": fitted} if len(fitted.rewards_) == study.observed.n else {"estimator": fitted}
+    return heterogeneity_test(**study.fit_arguments(), **known, random_state=seed)
 
 
 def _values(job, estimator, honest, data: dict, display: StageDisplay, interrupts: _Interrupts) -> PolicyValueTable:
@@ -147,6 +174,20 @@ def _values(job, estimator, honest, data: dict, display: StageDisplay, interrupt
             estimator, level=job.level, random_state=job.seed, n_jobs=job.tree["n_jobs"], progress=progress,
             **options, **data,
         )  # fmt: skip
+
+
+def merge_warnings(heard: list[warnings.WarningMessage], into: dict[str, str], where: str = "") -> None:
+    """Add one sentence per kind of warning; repetitions are counted, not repeated."""
+    kinds: dict[str, list[str]] = {}
+    for warning in heard:
+        kinds.setdefault(warning.category.__name__, []).append(" ".join(str(warning.message).split()))
+    for kind, messages in kinds.items():
+        times = f", {len(messages)} times" if len(messages) > 1 else ""
+        likewise = f" (Likewise {where}{times}.)" if where else ""
+        if kind in into:
+            into[kind] += likewise
+        else:
+            into[kind] = messages[0] + likewise
 
 
 @contextmanager

@@ -8,7 +8,8 @@ import pandas as pd
 
 from policytree.cli.study import Roles, Study
 from policytree.estimators import DRPolicyTree
-from policytree.evaluation import HonestLeaves, PolicyValueTable
+from policytree.evaluation import HonestLeaves, MarginalSensitivity, PolicyValueTable
+from policytree.evaluation.heterogeneity import HeterogeneityTest
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class Job:
     validation: str = "repeated"
     repeats: int | str | None = None
     honest: float | None = None
+    command: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,6 +46,9 @@ class Result:
     honest : HonestLeaves or None
         Where some rows were kept to judge the tree shown.
     values : PolicyValueTable or None
+    heterogeneity : HeterogeneityTest
+    sensitivity : MarginalSensitivity or None
+        Where propensities were estimated.
     warnings : tuple of str
     """
 
@@ -52,4 +57,13 @@ class Result:
     leaves: pd.DataFrame
     honest: HonestLeaves | None
     values: PolicyValueTable | None
+    heterogeneity: HeterogeneityTest
+    sensitivity: MarginalSensitivity | None
     warnings: tuple[str, ...]
+
+    @property
+    def found(self) -> tuple:
+        """What a report takes as results."""
+        return tuple(
+            part for part in (self.honest, self.values, self.heterogeneity, self.sensitivity) if part is not None
+        )

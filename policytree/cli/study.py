@@ -11,6 +11,9 @@ from policytree.cli.tables import column_names, read_table, require_column
 from policytree.datasets import Dataset, load_dataset
 from policytree.evaluation import DIRECTIONS
 from policytree.exceptions import InputError
+from policytree.report import material as report
+from policytree.report.material import About
+from policytree.report.study_report import make_study
 from policytree.study_check.columns import column_findings
 from policytree.weighting.observed import Observed, observe
 
@@ -77,6 +80,19 @@ class Study:
     def X(self) -> pd.DataFrame:
         """What the tree may split on, (n, p)."""
         return self.frame[list(self.covariates)]
+
+    def described(self, command: str = "") -> report.Study:
+        """The study as a report sees it, its data checked."""
+        data = self.fit_arguments()
+        about = About(
+            source=self.source, treatment=self.treatment, outcome=self.outcome, unit=self.unit,
+            cluster=self.cluster or "", weights=self.weights or "", strata=self.strata,
+            propensity=self.propensity_text, notes=self.notes, command=command,
+        )  # fmt: skip
+        names = ("X", "W", "groups", "strata", "sample_weight")
+        return make_study(
+            data["Y"], data["T"], **{name: data[name] for name in names}, about=about, direction=self.direction
+        )
 
     def fit_arguments(self, budget_costs: dict[str, float | str] | None = None) -> dict:
         """Arguments of ``fit(Y, T, *, X, W, propensity, sample_weight, groups, strata)``, and costs if there are any.

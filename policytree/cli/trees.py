@@ -65,7 +65,7 @@ def plot(
     debug: DebugOption = False,
 ) -> None:
     """Draw a saved tree."""
-    from policytree.cli.files import leaf_values, picture, read_tree
+    from policytree.cli.files import picture, read_tree, saved_values
     from policytree.exceptions import InputError
     from policytree.plotting import PolicyTreeDisplay
     from policytree.serialization import save_bytes
@@ -74,5 +74,5 @@ def plot(
     if kind not in PICTURE_KINDS:
         raise InputError(f"The picture '{output}' must end in .png, .pdf or .svg.")
     saved, everything = read_tree(tree)
-    display = PolicyTreeDisplay(saved, leaf_values(everything)).plot(title=title, unit="rows")
+    display = PolicyTreeDisplay(saved, saved_values(everything)).plot(title=title, unit="rows")
     save_bytes(output, picture(display.figure_, kind))

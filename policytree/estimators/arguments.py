@@ -122,6 +122,8 @@ class SearchArguments(BaseEstimator):
     solution_ : Solution
         Its ``guarantees`` hold the numbers that theorems give for this solver and these guesses, in summed losses.
     guesses_ : Guesses or None
+    search_grid_ : SearchGrid
+        The splits that the search chose from, which is what ``status_`` speaks of.
     """
 
     solver: str = "direct"

@@ -6,9 +6,11 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from policytree.binning import bin_matrix
 from policytree.estimators.arguments import SearchArguments
+from policytree.estimators.certificate import SearchGrid, certificate_text
 from policytree.estimators.constraints import (
     FITTED,
     check_limited,
@@ -124,6 +126,7 @@ class TreeEstimator(TableViews, SearchArguments):
     def _keep(self, job: Job, solution: Solution, *, warn: bool = True):
         """Store what a search found."""
         self._store(solution, job.total_weight, job.actions)
+        self.search_grid_ = SearchGrid.of(job.problem.data.columns, job.problem.data.exact)
         if warn:
             self._warn_unproved(solution)
         self.node_values_ = node_means(self.tree_, job.X, job.values, job.weight)
@@ -140,6 +143,15 @@ class TreeEstimator(TableViews, SearchArguments):
                 SearchWarning,
                 stacklevel=5,
             )
+
+    def certificate(self) -> str:
+        """What was proved of the tree, in a few lines of text."""
+        check_is_fitted(self)
+        return certificate_text(self, self._objective_words())
+
+    def _objective_words(self) -> str:
+        """What the objective is without the price of the leaves."""
+        return "mean loss"
 
     def _sign(self) -> float:
         """Turn losses back into the user's direction."""

@@ -1,14 +1,46 @@
-"""What a search proved, in a few lines of text."""
+"""What a search proved, and on which grid: as facts, and in a few lines of text."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from policytree.types import Status
+from policytree.types import SplitColumn, Status
+
+SEVERAL = 2  # rows in a leaf from which a smallest leaf is a limit
 
 
-def certificate_text(estimator: Any, objective: str) -> str:
-    """Status, objective, bound, gap and seconds of a fitted estimator.
+@dataclass(frozen=True, slots=True)
+class SearchGrid:
+    """The splits that a search chose from.
+
+    Attributes
+    ----------
+    n_splits : int
+        Possible splits of all columns together.
+    n_features : int
+        Columns that have any.
+    exact : bool
+        Whether these are all splits that tell rows apart; False if long columns were thinned (``max_bins``).
+    """
+
+    n_splits: int
+    n_features: int
+    exact: bool
+
+    @classmethod
+    def of(cls, columns: Sequence[SplitColumn], exact: bool) -> SearchGrid:
+        """Of the columns of codes that a search got."""
+        return cls(sum(len(c.thresholds) for c in columns), len({c.feature for c in columns}), exact)
+
+    def __str__(self) -> str:
+        thinned = "" if self.exact else " (very long columns are thinned to their quantiles)"
+        return f"{self.n_splits:,} possible splits of {self.n_features} covariates{thinned}"
+
+
+def certificate(estimator: Any, objective: str) -> dict[str, str]:
+    """What was proved of a fitted estimator of one tree, by name: status, objective, bound, gap, search and limits.
 
     Parameters
     ----------
@@ -16,37 +48,77 @@ def certificate_text(estimator: Any, objective: str) -> str:
     objective : str
         What the objective is without the price of the leaves, in words.
     """
-    trees = _trees(estimator)
-    words = {
-        Status.OPTIMAL: f"optimal: {trees} is better",
-        Status.OPTIMAL_GIVEN_GUESSES: f"optimal given the guesses: {trees} within them is better",
-        Status.HEURISTIC: "heuristic: nothing is proved beyond the bound",
-    }
-    stopped = f"{estimator.status_.value}: a better tree may exist, but none beyond the bound"
-    price = f", plus {estimator.regularization:g} per leaf" if estimator.regularization else ""
-    limited = estimator.max_expected_cost is not None
-    price += ", plus what its questions cost" if estimator.expected_cost_ and not limited else ""
+    from policytree.export import format_number  # that module loads pandas, which a tree does without
+
+    direction = getattr(estimator, "direction", "minimize")
+    prices = [f"{estimator.regularization:g} per leaf"] * bool(estimator.regularization)
+    most = estimator.max_expected_cost
+    prices += ["what its questions cost"] * (estimator.feature_costs is not None and most is None)
+    price = (", plus " if direction == "minimize" else ", less ") + " and ".join(prices) if prices else ""
     facts = {
-        "status": words.get(estimator.status_, stopped),
-        "objective": f"{estimator.objective_value_:.6g} ({objective}{price})",
-        "bound": f"{estimator.objective_bound_:.6g}",
-        "gap": f"{estimator.optimality_gap_:.3g}",
-        "search": f"{estimator.solution_.seconds:.2g} s",
+        "status": _status(estimator),
+        "objective": f"{format_number(estimator.objective_value_)} ({objective} on the rows that chose the tree"
+        f"{price}: flattered)",
+        "bound": format_number(estimator.objective_bound_),
+        "gap": format_number(estimator.optimality_gap_, 3),
     }
-    if limited:
-        facts["questions"] = f"{estimator.expected_cost_:.6g} a person, within {estimator.max_expected_cost:g}"
-    return "\n".join(f"{name:<10} {text}" for name, text in facts.items())
+    if estimator.feature_costs is not None:
+        cost = format_number(estimator.expected_cost_)
+        within = "" if most is None else f", within {format_number(most)} (these rows; others may differ)"
+        facts["questions"] = f"cost {cost} a row on average{within}; held-out values leave it out"
+    if getattr(estimator, "budget", None) is not None:
+        spend, budget = format_number(estimator.spend_), format_number(estimator.budget)
+        facts["spend"] = f"{spend} a row, within {budget} (these rows; others may differ)"
+    if getattr(estimator, "max_share", None) or getattr(estimator, "min_share", None):
+        facts["shares"] = ", ".join(f"{arm} {share:.1%}" for arm, share in estimator.shares_.items())
+    facts["search"] = f"{format_number(estimator.solution_.seconds, 2)} s"
+    if estimator.solution_.compile_seconds:
+        seconds = format_number(estimator.solution_.compile_seconds, 2)
+        facts["compiling"] = f"{seconds} s, once on this machine, before the search"
+    return facts
 
 
-def _trees(estimator: Any) -> str:
-    """The trees that were searched, in words."""
+def certificate_text(estimator: Any, objective: str) -> str:
+    """:func:`certificate` as lines."""
+    return "\n".join(f"{name:<10} {text}" for name, text in certificate(estimator, objective).items())
+
+
+def _status(estimator: Any) -> str:
+    """How the search ended, and so what is proved of which trees among which splits."""
+    allowed, among = _allowed(estimator), f"among {estimator.search_grid_}"
+    best = f"no tree{allowed} is better"
+    words = {
+        Status.OPTIMAL: f"optimal: {best}, {among}",
+        Status.OPTIMAL_GIVEN_GUESSES: f"optimal given the guesses: {best} within them, {among}",
+        Status.HEURISTIC: f"heuristic: nothing is proved beyond the bound, {among}",
+    }
+    if estimator.status_ is Status.OPTIMAL_GIVEN_GUESSES and estimator.guesses_ is None:
+        return f"optimal for these thresholds: {best}, {among}"
+    stopped = f"{estimator.status_.value}: a better tree{allowed} may exist, but none beyond the bound, {among}"
+    return words.get(estimator.status_, stopped)
+
+
+def _allowed(estimator: Any) -> str:
+    """The trees that were searched, in words after "tree"; nothing where all are allowed."""
     limits = []
     if estimator.max_depth is not None:
         limits.append(f"of depth {estimator.max_depth} or less")
     if estimator.max_leaf_nodes is not None:
-        limits.append(f"of at most {estimator.max_leaf_nodes} leaves")
-    if estimator.min_samples_leaf > 1:
-        limits.append(f"with {estimator.min_samples_leaf} rows or more in every leaf")
-    if estimator.max_expected_cost is not None:
-        limits.append(f"whose questions cost at most {estimator.max_expected_cost:g} a person")
-    return " ".join(["no tree", " and ".join(limits)]).strip()
+        limits.append(f"at most {estimator.max_leaf_nodes} leaves")
+    if estimator.min_samples_leaf >= SEVERAL:
+        limits.append(f"{estimator.min_samples_leaf} rows or more in every leaf")
+    per_treatment = getattr(estimator, "min_samples_per_treatment", 0)
+    if per_treatment:
+        limits.append(f"{per_treatment} of every treatment in it")
+    words = " and ".join(limits)
+    if estimator.max_depth is None and limits:
+        words = f"with {words}"
+    amounts = (estimator.max_expected_cost, getattr(estimator, "budget", None))
+    shares = any(getattr(estimator, name, None) for name in ("max_share", "min_share"))
+    if shares or any(most is not None for most in amounts):
+        words += " within the limits"
+    if estimator.root_feature is not None:
+        roots = estimator.root_feature
+        names = [roots] if isinstance(roots, str | int) else list(roots)
+        words += f" that begins with {' or '.join(map(str, names))}"
+    return f" {words.strip()}" if words.strip() else ""

@@ -9,14 +9,13 @@ import numpy as np
 import pandas as pd
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from policytree.annotations import Column, Table
 from policytree.checks import sorted_labels, weights
 from policytree.encoded.store import EncodedData
 from policytree.estimators.arguments import inherits_documentation
 from policytree.estimators.base import TreeEstimator
-from policytree.estimators.certificate import certificate_text
 from policytree.estimators.encoded_fit import fit_encoded
 from policytree.estimators.inputs import weigh
 from policytree.estimators.search import Job, guesses_losses
@@ -194,10 +193,8 @@ class OptimalTreeClassifier(ClassPredictions, TreeEstimator):
         weight = self.objective_.score_weights(codes, self.classes_, weight)
         return self.objective_.score(codes, self.tree_.action[leaves], self.node_values_[leaves, -1], weight)
 
-    def certificate(self) -> str:
-        """What was proved of the tree, in a few lines of text."""
-        check_is_fitted(self)
-        return certificate_text(self, f"1 - {self.objective_.score_name} on the training rows")
+    def _objective_words(self) -> str:
+        return f"1 - {self.objective_.score_name}"
 
 
 def label_column(y: Any, X: np.ndarray) -> np.ndarray:

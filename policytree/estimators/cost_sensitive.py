@@ -107,6 +107,9 @@ class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
         X, losses, _, weight = weigh(X, losses, None, sample_weight)
         return self._job(X, losses, losses, weight, self.classes_)
 
+    def _objective_words(self) -> str:
+        return "mean cost"
+
     def _losses(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Classes that can be predicted, and what each costs in every row; learns ``cost_table_``."""
         classes = sorted_labels(labels)

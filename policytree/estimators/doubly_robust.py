@@ -16,12 +16,13 @@ from policytree.checks import as_series, sorted_labels
 from policytree.estimators.arguments import SearchArguments, inherits_documentation
 from policytree.estimators.constraints import check_constraints
 from policytree.estimators.policy import PolicyTree
+from policytree.estimators.views import NotebookView
 from policytree.weighting import RewardEstimator
 
 
 @inherits_documentation
 @dataclass(eq=False, repr=False)
-class DRPolicyTree(SearchArguments):
+class DRPolicyTree(NotebookView, SearchArguments):
     """Cross-fitted doubly robust rewards, then the best tree for them.
 
     Takes the place of EconML's class of the same name, with ``score``, any number of arms and a proof.
@@ -189,7 +190,7 @@ def _delegate(name: str):
 
 for _name in (
     "predict", "predict_value", "apply", "decision_path", "measurement_cost", "get_depth", "get_n_leaves",
-    "get_used_features", "export_text", "export_graphviz", "export_sql", "export_python", "to_dict", "to_json",
-    "to_rules", "to_sklearn", "sklearn_table", "plot",
+    "get_used_features", "certificate", "export_text", "export_graphviz", "export_sql", "export_python", "to_dict",
+    "to_json", "to_rules", "to_sklearn", "sklearn_table", "plot",
 ):  # fmt: skip
     setattr(DRPolicyTree, _name, _delegate(_name))

@@ -10,6 +10,7 @@ import numpy as np
 from policytree.binning import FeatureEncoder
 from policytree.encoded.solve import Answer, Question, solve_encoded
 from policytree.encoded.store import EncodedData
+from policytree.estimators.certificate import SearchGrid
 from policytree.estimators.inputs import n_threads
 from policytree.exceptions import InputError
 from policytree.types import SearchLimits
@@ -25,6 +26,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "max_bins": (None, "set max_bins of encode"),
     "min_samples_per_treatment": (0, "use min_samples_leaf, or fit a table in memory"),
     "budget": (None, "subtract costs from the rewards before encoding, or fit a table in memory"),
+    "max_expected_cost": (None, "fit a table in memory"),
     "max_share": (None, "fit a table in memory"),
     "min_share": (None, "fit a table in memory"),
     "objective": ("accuracy", "pass class weights as weights of encode, or fit a table in memory"),
@@ -101,6 +103,9 @@ def keep_answer(tree: Any, data: EncodedData, answer: Answer):
     tree.feature_names_in_ = np.array([f.name for f in data.features], dtype=object)
     tree.n_features_in_ = len(data.features)
     tree.guesses_ = None
+    asked = tree._column_arguments(data.features)[2]
+    columns = [column for column in data.columns if asked is None or column.feature in asked]
+    tree.search_grid_ = SearchGrid.of(columns, not {column.feature for column in columns} & {*data.thinned})
     means = tree.tree_.value / answer.node_weights[:, None]
     if data.of_labels:
         from policytree.objectives.registry import resolve_objective

@@ -169,6 +169,9 @@ class PolicyTree(TreeEstimator):
         self.multipliers_ = worth_of_limits(job, found, labels)
         self.spend_, self.shares_ = spend_and_shares(job, found, labels)
 
+    def _objective_words(self) -> str:
+        return "mean reward"
+
     def _check_arguments(self) -> None:
         super()._check_arguments()
         check_number("min_samples_per_treatment", self.min_samples_per_treatment, 0, integer=True)

@@ -24,7 +24,21 @@ if TYPE_CHECKING:
     from policytree.plotting import PolicyTreeDisplay
 
 
-class TreeViews:
+class NotebookView(BaseEstimator):
+    """What a notebook shows of an estimator: scikit-learn's diagram before ``fit``, then its tree and certificate."""
+
+    def _repr_html_(self) -> str:
+        if not hasattr(self, "tree_"):
+            return super()._repr_html_()
+        from policytree.plotting import tree_html
+
+        return tree_html(self, self.certificate() if hasattr(self, "certificate") else "")
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+
+class TreeViews(NotebookView):
     """What a fitted estimator with one tree tells and shows of it."""
 
     tree_: Tree
@@ -104,7 +118,7 @@ class TreeViews:
         return plot_tree(self, ax=ax, **options)
 
 
-class TableViews(TreeViews, BaseEstimator):
+class TableViews(TreeViews):
     """The same for trees of tables: tables in, by scikit-learn's rules, and the leaves of new rows."""
 
     node_costs_: np.ndarray

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ import pandas as pd
 from policytree.annotations import Column, Table
 from policytree.checks import check_level, treatment_codes
 from policytree.evaluation.inputs import arm_codes, check_direction, column, reward_frame, rows_arguments
+from policytree.evaluation.numbers import bounds_text
 from policytree.evaluation.simultaneous import critical_values, smallest
 from policytree.exceptions import InputError
+from policytree.tree import Tree
 
 TRAINING_ROWS, HELD_OUT = "training rows", "held out"
 FEW_ROWS = 30  # of an arm in a leaf: with fewer the arm's value there leans on the outcome model
@@ -29,21 +32,87 @@ class LeafValue:
         Ends of an interval; None for training rows, on which no interval would cover.
     held_out : bool
         Whether the rows did not choose the tree.
+    second_best : str or None
+        The best other treatment by its estimate.
+    gain, gain_lower, gain_upper : float or None
+        Held out: the value less that of the truly best other treatment, and its interval.
     """
 
     value: float
     lower: float | None = None
     upper: float | None = None
     held_out: bool = False
+    second_best: str | None = None
+    gain: float | None = None
+    gain_lower: float | None = None
+    gain_upper: float | None = None
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> LeafValue:
+        """Of what :func:`dataclasses.asdict` makes of one.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If they are other fields, or no numbers where there must be some.
+        """
+        texts = {"second_best", "held_out"}
+        known: dict[str, Any] = {k: v if k in texts or v is None else float(v) for k, v in fields.items()}
+        return cls(**known)
+
+    def within(self, limits: tuple[float, float] | None) -> LeafValue:
+        """The same with intervals cut to what an outcome's range allows, unless the value itself lies outside."""
+        if limits is None or self.lower is None or self.upper is None or not limits[0] <= self.value <= limits[1]:
+            return self
+        cut = replace(self, lower=max(self.lower, limits[0]), upper=min(self.upper, limits[1]))
+        if self.gain_lower is None or self.gain_upper is None:
+            return cut
+        most = limits[1] - limits[0]
+        return replace(cut, gain_lower=max(self.gain_lower, -most), gain_upper=min(self.gain_upper, most))
 
     def lines(self, name: str, digits: int) -> list[str]:
-        """How it is shown: the number, its interval, and the rows it is from."""
-        shown = [f"{name} {self.value:,.{digits}f}"]
+        """How it is shown: the number, its interval, what it gains over the best other arm, and the rows it is from."""
+        return [line for part in self.parts(name, digits) for line in part]
+
+    def parts(self, name: str, digits: int) -> list[list[str]]:
+        """The same, each number with its interval."""
+        value = [f"{name} {self.value:,.{digits}f}"]
         if not self.held_out:
-            return [*shown, f"({TRAINING_ROWS})"]
+            return [[*value, f"({TRAINING_ROWS})"]]
         if self.lower is not None and self.upper is not None:
-            shown.append(f"[{self.lower:,.{digits}f}, {self.upper:,.{digits}f}]")
-        return shown
+            value.append(bounds_text(self.lower, self.upper, digits))
+        parts = [value]
+        if self.gain is not None and self.gain_lower is not None and self.gain_upper is not None:
+            gain = f"gain {self.gain:+,.{digits}f}"
+            parts.append([gain, bounds_text(self.gain_lower, self.gain_upper, digits)])
+        if self.second_best is not None:
+            parts.append([f"second best: {self.second_best}"])
+        return parts
+
+
+def leaf_values(tree: Tree, summary: pd.DataFrame | None) -> dict[int, LeafValue]:
+    """Value of each leaf's own action, from a leaf summary: with intervals, gain and second-best arm if held out."""
+    if summary is None:
+        return {}
+    out = {}
+    for leaf in np.flatnonzero(tree.is_leaf):
+        if leaf not in summary.index:
+            continue
+        row, arm = summary.loc[leaf], tree.actions[tree.action[leaf]]
+        value = float(row[("value", arm)])
+        if row.get(("rows", "")) != HELD_OUT:
+            out[int(leaf)] = LeafValue(value)
+            continue
+        gain, low, high = (_known(row[("gain_over_best", end)]) for end in ("value", "lower", "upper"))
+        lower, upper = (_known(row[(end, arm)]) for end in ("lower", "upper"))
+        second = str(row[("second_best", "")])
+        out[int(leaf)] = LeafValue(value, lower, upper, True, second, gain, low, high)
+    return out
+
+
+def _known(number: float) -> float | None:
+    """None in place of NaN: a leaf of one cluster has no interval."""
+    return float(number) if np.isfinite(number) else None
 
 
 def leaf_summary(

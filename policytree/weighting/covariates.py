@@ -55,6 +55,15 @@ class _Table:
                 out += [f"{feature.name}={v}" for v in values + ([] if pooled is None else ["other"])]
         return out
 
+    def second_levels(self) -> list[str]:
+        """Names of columns that say no more than the one before: the second value of categories that have two."""
+        categorical = [f.name for f in np.array(self.encoder.features, dtype=object)[self.categorical]]
+        values: dict[str, list[str]] = {}
+        for name in self.names()[int((~self.categorical).sum()) :]:
+            feature = max((n for n in categorical if name.startswith(f"{n}=")), key=len)
+            values.setdefault(feature, []).append(name)
+        return [names[1] for names in values.values() if len(names) == 2]
+
 
 def _fit_table(table, argument: str) -> _Table:
     encoder = FeatureEncoder.fit(table, argument=argument)
@@ -94,6 +103,10 @@ class Covariates:
         """Names of the columns of :meth:`matrix`; W's carry a prefix where X has the same name."""
         x, w = ([] if table is None else table.names() for table in self.tables)
         return x + [f"W:{name}" if name in x else name for name in w]
+
+    def second_levels(self) -> list[str]:
+        """Columns of X that say no more than another one: the second value of categories that have two."""
+        return [] if self.tables[0] is None else self.tables[0].second_levels()
 
     def matrix(self, X, W, n: int | None = None) -> np.ndarray:
         """Nuisance covariates, shape (n, q), float64; ``n`` None takes the number of rows from the tables.

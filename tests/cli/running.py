@@ -14,7 +14,9 @@ from typer.testing import CliRunner
 from policytree.cli import app
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = {"tree.png", "tree.pdf", "tree.json", "leaves.csv", "values.csv", "report.txt"}
+FILES = {
+    "report.html", "report.txt", "report.json", "tree.png", "tree.pdf", "tree.json", "leaves.csv", "values.csv",
+}  # fmt: skip
 
 
 def trial(n: int = 240, seed: int = 0) -> pd.DataFrame:

@@ -32,7 +32,7 @@ def test_check_says_what_design_says_before_the_tree(leaky, tmp_path):
     assert code == 0, err
     report = (tmp_path / "out" / "report.txt").read_text(encoding="utf-8")
     assert "Serious: score_rounded nearly determines the outcome" in " ".join(report.split())
-    order = ["Data check", "Do effects differ between people?", "Policy tree"]
+    order = ["Data check", "Policy tree", "Do effects differ between people?"]
     assert sorted(order, key=report.index) == order
 
 

@@ -58,6 +58,22 @@ def test_show_and_plot(designed, tmp_path):
     refused(run("show", tmp_path / "no.json"), "There is no file")
 
 
+def test_a_saved_report_is_shown_again(designed, tmp_path):
+    folder, _, _ = designed
+    saved = folder / "out" / "report.json"
+    for name in ("report.html", "report.txt"):
+        code, out, err = run("report", saved, "-o", tmp_path / name)
+        assert (code, out) == (0, ""), err
+        assert (tmp_path / name).read_bytes() == (folder / "out" / name).read_bytes()
+    code, out, _ = run("report", saved, "--section", "values", "--section", "verdict")
+    assert code == 0 and out.index("Value, held out") < out.index("Verdict") and "Certificate" not in out
+    refused(run("report", saved, "--section", "value"), "no section 'value'", "verdict, question")
+    refused(run("report", saved, "-o", tmp_path / "report.pdf"), "must end in .html or .txt")
+    refused(run("report", folder / "out" / "tree.json"), "is no saved report")
+    refused(run("report", folder / "trial.csv"), "not a saved report: it is not JSON")
+    refused(run("report", tmp_path / "none.json"), "There is no file", "design")
+
+
 # Exit codes, help, and errors that should not happen
 
 

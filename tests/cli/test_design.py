@@ -71,7 +71,11 @@ def test_report_and_picture_and_leaves(designed):
     folder, out, _ = designed
     report = (folder / "out" / "report.txt").read_text()
     assert "age ≤" in report
-    assert report.count("always drug") == 1
+    page = (folder / "out" / "report.html").read_text(encoding="utf-8")
+    assert page.count("<svg") == 3 and "Use the policy tree: on held-out people" in page
+    command = "policytree design trial.csv --treatment arm --outcome y --propensity 0.5 --cluster clinic --max-depth 1"
+    assert command in " ".join(report.split()).replace(f"{folder}/", "")
+    assert {line for line in out.splitlines() if line != line.rstrip()} == set()
     assert (folder / "out" / "tree.png").read_bytes().startswith(b"\x89PNG")
     assert (folder / "out" / "tree.pdf").read_bytes().startswith(b"%PDF")
     leaves = pd.read_csv(folder / "out" / "leaves.csv")
@@ -313,7 +317,7 @@ def test_a_limit_of_what_questions_cost(csv, tmp_path):
 
 def test_the_verdict_stands_before_the_tree_and_in_the_files(designed):
     folder, out, _ = designed
-    assert out.index("Verdict") < out.index("Policy tree") < out.index("Certificate") < out.index("Value, held out")
+    assert out.index("Verdict") < out.index("Policy tree") < out.index("Value, held out") < out.index("Certificate")
     words = " ".join(out.split())
     assert "Use the policy tree: on held-out people it is better than every single treatment" in words
     assert words.count("optimal") == 1, "said of the search only"
@@ -355,7 +359,7 @@ def test_honest_rows_judge_the_tree_that_is_shown(csv, tmp_path):
     assert (leaves["gain_over_best_lower"].astype(float) > 0).all(), "drug helps the young and harms the old, by 4"
     saved = json.loads((tmp_path / "out" / "tree.json").read_text())
     values = pd.read_csv(tmp_path / "out" / "values.csv", index_col="rule")
-    shares = leaves["share"] @ [saved["held_out_leaf_values"][str(leaf)][0] for leaf in leaves["leaf"]]
+    shares = leaves["share"] @ [saved["held_out_leaf_values"][str(leaf)]["value"] for leaf in leaves["leaf"]]
     assert values.loc["policy tree", "value"] == pytest.approx(shares, rel=1e-9), "the same tree on the same rows"
     assert saved["design"]["options"]["honest"] == 0.5
     code, _, err = run("plot", tmp_path / "out" / "tree.json", "-o", tmp_path / "again.png")

@@ -1,0 +1,97 @@
+"""What pictures share: colours, names beside them, titles that fit, axes."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from policytree.exceptions import InputError
+from policytree.visible import visible
+
+# Okabe and Ito (2008), readable with every kind of colour vision; repeated beyond eight arms.
+PALETTE = ("#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#999999")
+LINE_COLORS = tuple(color for color in PALETTE if color != "#F0E442")  # thin yellow lines are lost on white
+LONGEST_NAME = 28  # letters of a name beside a picture
+LETTER = 0.075  # inches that a letter of such a name takes
+WRAP = 22  # characters in a line of a box
+MOST_LINES = 6
+LEAST_TITLE = 5.0  # inches that a long title may take over a small picture
+
+
+def wrapped(text: str) -> str:
+    """A text in the lines of a box."""
+    lines = textwrap.wrap(visible(text, lines=False), WRAP, break_on_hyphens=False)
+    if len(lines) > MOST_LINES:  # the end says more than the middle: there stands the threshold
+        lines = [*lines[: MOST_LINES - 2], "…", lines[-1]]
+    return "\n".join(lines)
+
+
+def ink(face) -> str:
+    """Black or white, whichever reads better on a colour (relative luminance, WCAG 2)."""
+    from matplotlib.colors import to_rgb
+
+    rgb = np.array(to_rgb(face))
+    linear = np.where(rgb <= 0.03928, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return "black" if linear @ [0.2126, 0.7152, 0.0722] > 0.179 else "white"
+
+
+def broken_title(title, width: float, fontsize: float) -> tuple[str, float]:
+    """A title in lines that fit over a tree of this width in inches, and the width: wider where the title is long."""
+    if not title:
+        return "", width
+    text = visible(str(title))
+    per_inch = 72 / (0.52 * fontsize)  # characters, about
+    width = max(width, min(LEAST_TITLE, len(text) / per_inch))
+    lines = [textwrap.fill(line, max(12, int(width * per_inch))) for line in text.splitlines()]
+    return "\n".join(lines), width
+
+
+def new_axes(ax: Any, width: float = 6.4, height: float = 4.0) -> Any:
+    """The given axes, or those of a new figure (matplotlib is imported here, not with the package)."""
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def short_name(name: object, most: int = LONGEST_NAME) -> str:
+    """A name beside or in a picture, cut where it would take the picture's room."""
+    text = visible(str(name), lines=False)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def room_for_names(names: Iterable[object]) -> float:
+    """Inches that names beside a picture take more than short ones do, as :func:`short_name` shows them."""
+    longest = max((len(short_name(name)) for name in names), default=0)
+    return LETTER * max(0, longest - 10)
+
+
+def arm_colors(labels: Iterable[Any], given: Mapping[Any, Any] | None) -> dict[Any, Any]:
+    """Colour of every arm: the given one, else one of the palette.
+
+    Raises
+    ------
+    InputError
+        If a colour is given for an arm that there is not.
+    """
+    labels = list(labels)
+    unknown = [label for label in given or {} if label not in labels]
+    if unknown:
+        raise InputError(f"treatment_colors names {unknown[0]!r}, which the tree does not have; it has {labels}.")
+    return {label: (given or {}).get(label, PALETTE[k % len(PALETTE)]) for k, label in enumerate(labels)}
+
+
+def arm_legend(figure: Any, colors: Mapping[Any, Any], *, loc: str, columns: int = 3, note: str = "") -> None:
+    """What each colour stands for, below the picture."""
+    from matplotlib.patches import Patch
+
+    names = [short_name(arm) for arm in colors]
+    handles = [Patch(facecolor=color, edgecolor="#333333", linewidth=0.6) for color in colors.values()]
+    options: dict[str, Any] = {"loc": loc, "ncols": min(columns, len(names)), "frameon": False, "fontsize": 8}
+    legend = figure.legend(handles, names, title=note or None, title_fontsize=8, **options)
+    for text in (*legend.get_texts(), legend.get_title()):
+        text.set_parse_math(False)

@@ -1,0 +1,285 @@
+"""Pictures of trees, drawn with matplotlib. Boxes are measured before they are placed, so they never overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from policytree.evaluation.leaves import LeafValue, leaf_values
+from policytree.export import counted, missing_label, split_label
+from policytree.plotting.common import arm_colors, arm_legend, broken_title, ink, short_name, wrapped
+from policytree.short_thresholds import with_short_thresholds
+from policytree.tree import Tree
+
+GAP = 0.18  # inches between neighbouring leaves
+LEVEL = 0.62  # inches between the rows of boxes
+LEGEND_LINE = 0.2  # inches of a line of the legend
+LEGEND_ENTRY = 2.2  # inches of an entry at most
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """A node's text and its measured size in inches."""
+
+    text: str
+    width: float
+    height: float
+
+
+class PolicyTreeDisplay:
+    """A picture of a policy tree.
+
+    Parameters
+    ----------
+    tree : Tree
+    leaf_values : dict of int to LeafValue, optional
+        Values by leaf id. Those that were computed on the rows that chose the tree say so in the picture.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    ax_ : matplotlib Axes
+    boxes_ : dict of int to matplotlib Text
+        The drawn box of every node.
+    """
+
+    def __init__(self, tree: Tree, leaf_values: Mapping[int, Any] | None = None):
+        self.tree = tree
+        self.leaf_values = leaf_values or {}
+
+    @classmethod
+    def from_tree(cls, tree: Tree, *, leaf_summary: Any = None, ax: Any = None, **options: Any) -> PolicyTreeDisplay:
+        """Draw a tree; see :func:`plot_tree`."""
+        return cls(tree, leaf_values(tree, leaf_summary)).plot(ax=ax, **options)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, leaf_summary: Any = None, X: Any = None, ax: Any = None, **options: Any
+    ) -> PolicyTreeDisplay:
+        """Draw the tree of a fitted estimator; without ``leaf_summary`` leaves show their mean on training rows.
+
+        With the table ``X`` that it was fitted on, thresholds are as short as these rows allow.
+        """
+        tree = estimator.tree_
+        values = leaf_values(tree, leaf_summary)
+        if leaf_summary is None and hasattr(estimator, "node_values_"):
+            values = _training_values(tree, estimator)
+        if X is not None:
+            tree = with_short_thresholds(tree, estimator.encoder_.encode(X))
+        return cls(tree, values).plot(ax=ax, **options)
+
+    def plot(
+        self,
+        *,
+        ax: Any = None,
+        title: str | None = None,
+        treatment_colors: Mapping[Any, Any] | None = None,
+        fontsize: float = 9.0,
+        unit: str = "people",
+        value_name: str = "value",
+        limits: tuple[float, float] | None = None,
+    ) -> PolicyTreeDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; text shrinks until the tree fits. By default a new figure of the right size.
+        title : str or Verdict, optional
+            Broken into lines that fit; the verdict of a :class:`policytree.evaluation.PolicyValueTable` belongs here.
+        treatment_colors : dict, optional
+            Colour of each action label; a colour-blind-safe palette by default.
+        fontsize : float, default 9
+            Points.
+        unit : str, default "people"
+            What the rows are, in the plural.
+        value_name : str, default "value"
+            What the number in the leaves is, such as "share" for a classifier.
+        limits : (least, largest), optional
+            The outcome's range: intervals of values are cut to it, since no mean lies outside.
+
+        Returns
+        -------
+        PolicyTreeDisplay
+        """
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        colors = arm_colors(self.tree.actions, treatment_colors)
+        scratch = Figure(dpi=100)
+        renderer = FigureCanvasAgg(scratch).get_renderer()
+        values = {k: v.within(limits) for k, v in self.leaf_values.items()}
+        texts = [self._text(node, unit, value_name, values) for node in range(self.tree.node_count)]
+        while True:
+            boxes = [_measure(scratch, renderer, text, fontsize) for text in texts]
+            x, y, width, height = self._layout(boxes)
+            if ax is None:
+                break
+            available = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
+            if (width <= available.width and height <= available.height) or fontsize <= 3.0:
+                break
+            fontsize -= 0.5
+        if ax is None:
+            title, wide = broken_title(title, width, fontsize + 2)
+            x, width = x + (wide - width) / 2, wide
+            columns = max(1, min(len(colors), int(width / LEGEND_ENTRY)))
+            ax = _axes_of_tree(width, height, title, fontsize + 2, LEGEND_LINE * (-(-len(colors) // columns) + 1))
+            self._legend(ax.figure, colors, columns)
+        elif title:
+            inches = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted()).width
+            title = broken_title(title, inches, fontsize + 2)[0]
+        if title:
+            ax.set_title(str(title), fontsize=fontsize + 2, parse_math=False)
+        heights = np.array([box.height for box in boxes])
+        self._draw(ax, texts, (x, y, heights), (width, height), colors, fontsize)
+        self.figure_, self.ax_ = ax.figure, ax
+        return self
+
+    def _legend(self, figure, colors: dict, columns: int) -> None:
+        """What the colours stand for; arms that no leaf gives have none."""
+        given = [self.tree.actions[k] for k in sorted(set(self.tree.action[self.tree.is_leaf].tolist()))]
+        spare = [short_name(arm) for arm in self.tree.actions if arm not in given]
+        note = f"nobody gets {', '.join(spare)}" if spare else ""
+        shown = {arm: colors[arm] for arm in given}
+        arm_legend(figure, shown, loc="lower center", columns=columns, note=note)
+
+    def _text(self, node: int, unit: str, value_name: str, values: Mapping[int, LeafValue]) -> str:
+        tree = self.tree
+        if not tree.is_leaf[node]:
+            missing = missing_label(tree, node)
+            return wrapped(split_label(tree, node, missing=False) + "?") + (f"\n({missing})" if missing else "")
+        n = int(tree.n_node_samples[node])
+        lines = [wrapped(str(tree.actions[tree.action[node]]))]
+        if tree.n_node_samples[0] > 0:  # born-again trees are made without rows
+            lines.append(f"{counted(n, unit)} ({_share(n, tree)})")
+        if node in values:
+            lines += [wrapped(line) for line in values[node].lines(value_name, self._digits())]
+        return "\n".join(lines)
+
+    def _digits(self) -> int:
+        """Decimals, the same for all leaves: two digits of the typical half interval, or three of the values."""
+        values = list(self.leaf_values.values())
+        widths = [v.upper - v.lower for v in values if v.lower is not None and v.upper is not None]
+        widths = [w for w in widths if np.isfinite(w) and w > 0]
+        scale = np.median(widths) / 20 if widths else max(abs(v.value) for v in values) / 100
+        return int(np.clip(-np.floor(np.log10(scale)), 0, 6)) if scale > 0 else 2
+
+    def _layout(self, boxes: list[_Box]):
+        """Centre of every box and the size of the whole in inches: leaves side by side, parents above their children.
+
+        A parent wider than its subtree pushes the next subtree away, so that boxes of one level cannot meet.
+        """
+        tree = self.tree
+        depths = tree.node_depths()
+        rows = [max(b.height for b, d in zip(boxes, depths, strict=True) if d == k) for k in range(depths.max() + 1)]
+        tops = np.concatenate([[0.0], np.cumsum(np.array(rows) + LEVEL)])[:-1]
+        y = np.array([-(tops[d] + b.height / 2) for b, d in zip(boxes, depths, strict=True)])
+        x = np.zeros(len(boxes))
+        edge = np.full(len(rows), -np.inf)  # right end of what stands in each row
+        self._leaf_edge: float = -GAP
+
+        def place(node: int) -> None:
+            box, d = boxes[node], depths[node]
+            start = edge[d] + GAP if np.isfinite(edge[d]) else 0.0
+            if tree.is_leaf[node]:
+                x[node] = max(start, self._leaf_edge + GAP) + box.width / 2
+                self._leaf_edge = x[node] + box.width / 2
+            else:
+                self._leaf_edge = max(self._leaf_edge, start + box.width / 2 - 2 * GAP)
+                left, right = int(tree.children_left[node]), int(tree.children_right[node])
+                place(left)
+                place(right)
+                x[node] = max((x[left] + x[right]) / 2, start + box.width / 2)
+                self._leaf_edge = max(self._leaf_edge, x[node])
+            edge[d] = x[node] + box.width / 2
+
+        place(0)
+        half = np.array([b.width / 2 for b in boxes])
+        x -= (x - half).min()
+        return x, y, float((x + half).max()), float(tops[-1] + rows[-1])
+
+    def _draw(self, ax, texts, places, size, colors, fontsize) -> None:
+        tree, (x, y, heights), (width, height) = self.tree, places, size
+        ax.set_axis_off()
+        margin = 0.08
+        ax.set_xlim(-margin, width + margin)
+        ax.set_ylim(-height - margin, margin)
+        self.boxes_ = {}
+        for node, text in enumerate(texts):
+            leaf = bool(tree.is_leaf[node])
+            face = colors[tree.actions[tree.action[node]]] if leaf else "white"
+            style = {"boxstyle": "round,pad=0.45" if leaf else "square,pad=0.45", "facecolor": face}
+            self.boxes_[node] = ax.text(
+                x[node], y[node], text, ha="center", va="center", fontsize=fontsize, color=ink(face), zorder=3,
+                bbox={**style, "edgecolor": "#333333", "linewidth": 0.8}, linespacing=1.25, parse_math=False,
+            )  # fmt: skip
+            if leaf:
+                continue
+            for child, word in ((tree.children_left[node], "yes"), (tree.children_right[node], "no")):
+                start, end = y[node] - heights[node] / 2, y[child] + heights[child] / 2
+                ax.plot([x[node], x[child]], [start, end], color="#777777", linewidth=1.0, zorder=1)
+                ax.text(
+                    (x[node] + x[child]) / 2, (start + end) / 2, word, ha="center", va="center",
+                    fontsize=fontsize - 1, color="#333333", zorder=2,
+                    bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"},
+                )  # fmt: skip
+
+
+def plot_tree(tree_or_estimator: Any, *, leaf_summary: Any = None, ax: Any = None, **options: Any) -> PolicyTreeDisplay:
+    """Draw a policy tree.
+
+    Parameters
+    ----------
+    tree_or_estimator : Tree or fitted estimator
+    leaf_summary : DataFrame, optional
+        From :func:`policytree.leaf_summary` or :func:`policytree.honest_leaf_summary`: values to show in the leaves,
+        with intervals, the gain over the best other arm and the second-best arm if held out, and marked if of training
+        rows.
+    ax : matplotlib Axes, optional
+    **options
+        ``title``, ``treatment_colors``, ``fontsize``, ``unit``, ``value_name``, ``limits``; see
+        :meth:`PolicyTreeDisplay.plot`. For estimators also ``X``, see :meth:`PolicyTreeDisplay.from_estimator`.
+
+    Returns
+    -------
+    PolicyTreeDisplay
+        With ``figure_`` and ``ax_``.
+    """
+    make = PolicyTreeDisplay.from_tree if isinstance(tree_or_estimator, Tree) else PolicyTreeDisplay.from_estimator
+    return make(tree_or_estimator, leaf_summary=leaf_summary, ax=ax, **options)
+
+
+def _training_values(tree: Tree, estimator: Any) -> dict[int, LeafValue]:
+    """Mean training reward of each leaf's own action."""
+    return {int(k): LeafValue(float(estimator.node_values_[k, tree.action[k]])) for k in np.flatnonzero(tree.is_leaf)}
+
+
+def _share(n: int, tree: Tree) -> str:
+    """A leaf's share of all rows; some are not nobody, and most are not all."""
+    total = int(tree.n_node_samples[0])
+    rounded = f"{n / total:.0%}"
+    return {"0%": "<1%", "100%": ">99%"}.get(rounded, rounded) if n < total else rounded
+
+
+def _measure(figure, renderer, text: str, fontsize: float) -> _Box:
+    """Size of a text with its frame, in inches."""
+    drawn = figure.text(0, 0, text, fontsize=fontsize, linespacing=1.25, parse_math=False)
+    extent = drawn.get_window_extent(renderer)
+    drawn.remove()
+    pad = 2 * 0.45 * fontsize / 72 + 0.03
+    return _Box(text, extent.width / figure.dpi + pad, extent.height / figure.dpi + pad)
+
+
+def _axes_of_tree(width: float, height: float, title: str, fontsize: float, below: float):
+    """Axes of the tree's own size, so that an inch of layout is an inch of paper; below them room for a legend."""
+    import matplotlib.pyplot as plt
+
+    top = 0.15 + (title.count("\n") + 1) * 1.3 * fontsize / 72 if title else 0.0
+    total = height + 0.4 + top + below
+    figure = plt.figure(figsize=(width + 0.4, total))
+    return figure.add_axes(
+        (0.12 / (width + 0.4), (0.12 + below) / total, (width + 0.16) / (width + 0.4), (height + 0.16) / total)
+    )

@@ -1,0 +1,98 @@
+"""Values of rules with their intervals: a forest plot."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import numpy as np
+
+from policytree.plotting.common import PALETTE, new_axes, room_for_names, short_name
+
+TITLE = 70  # characters in a line over or under the picture
+
+
+class PolicyValueDisplay:
+    """Held-out values of a policy and of everything else one could do, with their intervals.
+
+    Parameters
+    ----------
+    table : PolicyValueTable or DataFrame
+        From :func:`policytree.cross_val_policy_value`, or its ``to_frame()``.
+    direction : {"maximize", "minimize"}, optional
+        Which way outcomes are better; the table's own.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    ax_ : matplotlib Axes
+    """
+
+    def __init__(self, table: Any, direction: str | None = None):
+        self.frame = table.to_frame() if hasattr(table, "to_frame") else table
+        self.direction = direction or getattr(table, "direction", None)
+
+    @classmethod
+    def from_table(cls, table: Any, *, ax: Any = None, **options: Any) -> PolicyValueDisplay:
+        """Draw at once; options as in :meth:`plot`."""
+        return cls(table).plot(ax=ax, **options)
+
+    def plot(
+        self,
+        *,
+        ax: Any = None,
+        differences: bool = False,
+        title: str | None = None,
+        xlabel: str | None = None,
+        limits: tuple[float, float] | None = None,
+    ) -> PolicyValueDisplay:
+        """Draw one line per rule.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        differences : bool, default False
+            Draw the policy tree's value minus each other rule's (paired, so often more telling) instead of values.
+        title, xlabel : str, optional
+            Long ones are broken into lines; the label also says which way is better.
+        limits : (least, largest), optional
+            The outcome's range: intervals of values are cut to it, since no mean lies outside.
+
+        Returns
+        -------
+        PolicyValueDisplay
+        """
+        prefix = "difference" if differences else "value"
+        ends = ["difference_lower", "difference_upper"] if differences else ["lower", "upper"]
+        rows = self.frame[self.frame[prefix].notna()].iloc[::-1]
+        names = [f"tree - {rule}" if differences else str(rule) for rule in rows.index]
+        if ax is None:
+            ax = new_axes(None, 6.4 + room_for_names(names), 1.1 + 0.32 * len(rows))
+        low, high = self._ends(rows, ends, None if differences else limits)
+        colors = [PALETTE[4] if rule == "policy tree" else "#666666" for rule in rows.index]
+        position = np.arange(len(rows))
+        ax.hlines(position, low, high, colors=colors, linewidth=2)
+        ax.scatter(rows[prefix], position, c=colors, s=28, zorder=3)
+        ax.set_yticks(position, [short_name(name) for name in names], parse_math=False)
+        reference = 0.0 if differences else self.frame["value"].iloc[0]
+        ax.axvline(reference, color="#AAAAAA", linewidth=0.8, linestyle="--", zorder=0)
+        ax.margins(x=0.06, y=0.6 / max(len(rows), 1))  # no point on the frame
+        ax.set_xlabel(self._label(xlabel or f"{'difference in ' * differences}held-out value"), parse_math=False)
+        ax.set_title(textwrap.fill(title or "", TITLE), parse_math=False)
+        ax.spines[["top", "right"]].set_visible(False)
+        self.figure_, self.ax_ = ax.figure, ax
+        return self
+
+    def _ends(self, rows, ends: list[str], limits) -> tuple[np.ndarray, np.ndarray]:
+        """Ends of the intervals, cut to the outcome's range unless a value itself lies outside."""
+        low, high = (rows[end].to_numpy(dtype=np.float64) for end in ends)
+        if limits is None or not rows["value"].between(*limits).all():
+            return low, high
+        return low.clip(*limits), high.clip(*limits)
+
+    def _label(self, text: str) -> str:
+        """The axis' label, and which way is better."""
+        lines = textwrap.fill(text, TITLE)
+        if self.direction is None:
+            return lines
+        return f"{lines}\n" + ("better →" if self.direction == "maximize" else "← better")

@@ -1,0 +1,255 @@
+"""What a report says, apart from how it is shown: sections of plain blocks, which JSON can hold."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from policytree.exceptions import InputError
+
+FORMAT = "policytree report 1"
+_NUMBER = re.compile(r"|-|(training rows)|[-+\[]*[\d.][-+\d.,e%\] ]*|[-+]?(nan|inf)")
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A paragraph; ``tone`` is "plain", "lead" (the answer), "note" or "warning"."""
+
+    text: str
+    tone: str = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Names with what is said of each."""
+
+    pairs: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of texts as they are shown, and the numbers behind them.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        The first one heads the rows' names.
+    rows : tuple of tuples of str
+    caption : str
+        What it is, for those who cannot see its place.
+    strong : tuple of int
+        Rows that stand out.
+    numbers : tuple of dict
+        One per row, unrounded; empty where the texts say all.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    caption: str
+    strong: tuple[int, ...] = ()
+    numbers: tuple[dict[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        if any(len(row) != len(self.columns) for row in self.rows):
+            raise ValueError(f"the rows of {self.caption!r} are not as long as its {len(self.columns)} columns")
+
+    def is_numeric(self, column: int) -> bool:
+        """Whether a column holds numbers and intervals, which are read from the right."""
+        return all(_NUMBER.fullmatch(row[column]) for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A tree of questions and leaves; :mod:`policytree.report.outline` makes it.
+
+    Attributes
+    ----------
+    root : dict
+        Questions have "question", "yes", "no", "missing" ("yes", "no" or "" where nothing was missing) and what a
+        program needs to answer: "feature", "kind", "value". Leaves have "treatment" and "lines". All have "rows".
+    scales : dict of str to float
+        Typical spread of the numeric features that are asked about.
+    """
+
+    root: dict[str, Any]
+    scales: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Numbered steps for a person who applies the rule."""
+
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Lines to be typed or pasted."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture as data; :mod:`policytree.report.drawing` draws it.
+
+    Attributes
+    ----------
+    kind : str
+    data : dict
+        Plain values.
+    alt : str
+        What it shows, for those who cannot see it.
+    caption : str
+    """
+
+    kind: str
+    data: dict[str, Any]
+    alt: str
+    caption: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Details that may stay closed."""
+
+    title: str
+    blocks: tuple[Any, ...]
+
+
+Block = Words | Facts | Table | Outline | Steps | Code | Picture | Fold
+KINDS: dict[str, type] = {
+    kind.__name__.lower(): kind for kind in (Words, Facts, Table, Outline, Steps, Code, Picture, Fold)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A titled part; ``key`` is its short name, the same in every report."""
+
+    key: str
+    title: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A whole report.
+
+    Attributes
+    ----------
+    title, subtitle : str
+    sections : tuple of Section
+    """
+
+    title: str
+    subtitle: str
+    sections: tuple[Section, ...]
+
+    def section(self, key: str) -> Section:
+        """The section of that name.
+
+        Raises
+        ------
+        InputError
+            If there is none.
+        """
+        for section in self.sections:
+            if section.key == key:
+                return section
+        raise InputError(f"The report has no section {key!r}; it has {', '.join(s.key for s in self.sections)}.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that JSON can hold."""
+        return {"format": FORMAT, "title": self.title, "subtitle": self.subtitle,
+                "sections": [{"key": s.key, "title": s.title, "blocks": [_plain(b) for b in s.blocks]}
+                             for s in self.sections]}  # fmt: skip
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Content:
+        """The report of :meth:`to_dict`.
+
+        Raises
+        ------
+        InputError
+            If it is none.
+        """
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise InputError(f"This is no saved report: its field 'format' must be {FORMAT!r}.")
+        try:
+            sections = tuple(
+                Section(_text(s["key"]), _text(s["title"]), tuple(map(_block, s["blocks"]))) for s in data["sections"]
+            )
+            return cls(_text(data["title"]), _text(data["subtitle"]), sections)
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            raise InputError(f"This is no saved report: {error!r}.") from error
+
+
+def _plain(value: Any) -> Any:
+    """A block, or a part of one, as plain values."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {"block": type(value).__name__.lower(), **fields}
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not (-float("inf") < value < float("inf")):
+        return None  # JSON knows neither infinity nor NaN
+    return value
+
+
+def _block(data: dict[str, Any]) -> Block:
+    fields = {name: value for name, value in data.items() if name != "block"}
+    kind = KINDS[data["block"]]
+    if kind is Fold:
+        return Fold(_text(fields["title"]), tuple(map(_block, fields["blocks"])))
+    return kind(**{name: READERS.get(name, _text)(value) for name, value in fields.items()})
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    return tuple(map(_text, values))
+
+
+def _rows(values: Any) -> tuple[tuple[str, ...], ...]:
+    return tuple(map(_texts, values))
+
+
+def _whole(values: Any) -> tuple[int, ...]:
+    return tuple(map(int, values))
+
+
+def _node(value: Any) -> dict[str, Any]:
+    """A node of an outline, and all below it."""
+    if "treatment" in value:
+        return {name: _text(value[name]) for name in ("treatment", "rows")} | {"lines": list(_texts(value["lines"]))}
+    node: dict[str, Any] = {name: _text(value[name]) for name in QUESTION}
+    if node["kind"] not in ("numeric", "category", "missing", "known") or node["unknown"] not in ("yes", "no"):
+        raise ValueError(f"{value['kind']!r} is no kind of question")
+    readers: dict[str, Callable[[Any], Any]] = {"numeric": float, "category": _text}
+    compared = readers[node["kind"]](value["value"]) if node["kind"] in readers else None
+    return node | {"value": compared, "yes": _node(value["yes"]), "no": _node(value["no"])}
+
+
+def _scales(values: Any) -> dict[str, float]:
+    return {_text(name): float(scale) for name, scale in values.items()}
+
+
+QUESTION = ("question", "feature", "kind", "missing", "unknown", "rows")
+READERS: dict[str, Callable[[Any], Any]] = {
+    "rows": _rows, "columns": _texts, "items": _texts, "strong": _whole, "pairs": _rows, "numbers": tuple,
+    "data": dict, "root": _node, "scales": _scales,
+}  # fmt: skip

@@ -1,0 +1,92 @@
+"""Pictures of a report: from their data to elements of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from policytree.diagnostic_displays import draw_balance, draw_overlap
+from policytree.evaluation.leaves import LeafValue
+from policytree.exceptions import InputError
+from policytree.plotting import LINE_COLORS, PartitionDisplay, PolicyTreeDisplay, PolicyValueDisplay, new_axes, to_svg
+from policytree.plotting.svg import SETTINGS
+from policytree.report.content import Picture
+from policytree.serialization import from_dict
+from policytree.visible import visible
+
+
+def draw(picture: Picture, key: str) -> str:
+    """A picture as an ``<svg>`` element with names of its own.
+
+    Raises
+    ------
+    InputError
+        If the picture's data are none that its kind can draw.
+    """
+    from matplotlib import rc_context
+
+    if picture.kind not in DRAWN:
+        raise InputError(f"A report has no pictures of kind {picture.kind!r}.")
+    try:
+        with rc_context(SETTINGS):
+            figure = DRAWN[picture.kind](cleaned(picture.data))
+        return to_svg(figure, visible(picture.alt), key)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise InputError(f"The picture of kind {picture.kind!r} cannot be drawn from its data ({error}).") from error
+
+
+def cleaned(value: Any) -> Any:
+    """Names as they may be shown."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, dict):
+        return {visible(k): cleaned(v) for k, v in value.items()}
+    return [cleaned(v) for v in value] if isinstance(value, list | tuple) else value
+
+
+def _tree(data: dict[str, Any]):
+    values = {int(leaf): LeafValue.from_dict(fields) for leaf, fields in data["values"].items()}
+    display = PolicyTreeDisplay(from_dict(data["tree"]), values)
+    return display.plot(unit="rows", limits=data["limits"]).figure_
+
+
+def _partition(data: dict[str, Any]):
+    return PartitionDisplay(data).plot().figure_
+
+
+def _values(data: dict[str, Any]):
+    frame = pd.DataFrame.from_dict(data["rows"], orient="index", columns=["value", "lower", "upper"])
+    return PolicyValueDisplay(frame, data["direction"]).plot(limits=data["limits"], xlabel=data["xlabel"]).figure_
+
+
+def _overlap(data: dict[str, Any]):
+    return draw_overlap(data["panels"], data["floor"])
+
+
+def _balance(data: dict[str, Any]):
+    columns = {f"difference_{name}": data[name] for name in ("before", "after") if name in data}
+    return draw_balance(pd.DataFrame(columns, index=data["covariates"], dtype=float)).figure
+
+
+def _curves(data: dict[str, Any]):
+    ax = new_axes(None, 6.4, 4.0)
+    for k, line in enumerate(data["lines"]):
+        color = LINE_COLORS[(k + 3) % len(LINE_COLORS)]
+        if "lower" in line:
+            low, high = (np.array(line[end], dtype=float) for end in ("lower", "upper"))
+            ax.fill_between(line["x"], low, high, color=color, alpha=0.18, linewidth=0)
+        ax.plot(line["x"], line["y"], color=color, label=line["label"], linewidth=1.8)
+    ax.axhline(0.0, color="#AAAAAA", linewidth=0.8, linestyle="--", zorder=0)
+    ax.set(xlabel=data["xlabel"], ylabel=data["ylabel"])
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, fontsize=9)
+    return ax.figure
+
+
+DRAWN: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "tree": _tree, "partition": _partition, "values": _values, "overlap": _overlap, "balance": _balance,
+    "curves": _curves,
+}  # fmt: skip

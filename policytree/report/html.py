@@ -1,0 +1,76 @@
+"""A report as one page that needs nothing else: no network, no script to be read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from policytree.report.content import Content, Fold, Outline, Picture
+from policytree.report.drawing import cleaned, draw
+from policytree.visible import set_apart, visible
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def to_html(content: Content) -> str:
+    """The whole page."""
+    return _environment().get_template("report.html").render(**_parts(content))
+
+
+def to_fragment(content: Content) -> str:
+    """The same for a notebook's cell: without a script, its style kept to itself."""
+    return _environment().get_template("fragment.html").render(**_parts(content))
+
+
+def _parts(content: Content) -> dict[str, Any]:
+    style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
+    script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
+    pictures = {id(p): Markup(draw(p, f"picture{k}")) for k, p in enumerate(_pictures(content), 1)}
+    trees = [block for section in content.sections for block in section.blocks if isinstance(block, Outline)]
+    return {
+        "content": content,
+        "style": Markup(style),
+        "script": Markup(script),
+        "picture": lambda block: pictures[id(block)],
+        "program": program(trees[0]) if trees else "",
+    }
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("policytree.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters |= {"shown": shown, "kind": lambda block: type(block).__name__.lower()}
+    return environment
+
+
+def shown(text: str) -> Markup:
+    """A text as it may stand in a page: hidden characters written out, markup escaped, words in order."""
+    escaped = str(escape(visible(str(text))))
+    return Markup(set_apart(escaped, lambda words: f"<bdi>{words}</bdi>"))
+
+
+def program(block: Outline) -> Markup:
+    """A tree for the page's script, such that nothing in it can end the element it stands in."""
+    said = cleaned({"root": block.root, "scales": block.scales})
+    text = json.dumps(said, ensure_ascii=True, allow_nan=False, sort_keys=True)
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+def _pictures(content: Content) -> Iterator[Picture]:
+    for section in content.sections:
+        todo = list(section.blocks)
+        while todo:
+            block = todo.pop(0)
+            if isinstance(block, Picture):
+                yield block
+            if isinstance(block, Fold):
+                todo += block.blocks

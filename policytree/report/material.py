@@ -1,0 +1,180 @@
+"""What a report is made of: the fitted model, the data that it saw, and what was found out about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from policytree.evaluation import (
+    BudgetPath,
+    HonestLeaves,
+    MarginalSensitivity,
+    NearTies,
+    OmittedVariableBounds,
+    PolicyStability,
+    PolicyValueTable,
+    QiniCurve,
+    Ranking,
+)
+from policytree.evaluation.heterogeneity import HeterogeneityTest
+from policytree.exceptions import InputError
+from policytree.study_check import StudyCheck
+from policytree.tree import Tree
+from policytree.weighting.observed import Observed
+
+RESULTS = (
+    PolicyValueTable, HonestLeaves, HeterogeneityTest, Ranking, QiniCurve, BudgetPath, MarginalSensitivity,
+    OmittedVariableBounds, PolicyStability, NearTies,
+)  # fmt: skip
+Kind = TypeVar("Kind")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What is said of a study beside its numbers; everything may be left out.
+
+    Attributes
+    ----------
+    source : str
+        File or data set.
+    treatment, outcome : str
+        By default the names of the columns.
+    unit : str
+        What the outcome measures.
+    cluster, weights : str
+        Names of their columns.
+    strata : tuple of str
+    propensity : str
+        Where the propensities come from, such as "known: 0.5 for drug".
+    notes : tuple of str
+        What was decided without being asked.
+    warnings : tuple of str
+        What was heard on the way.
+    command : str
+        What makes this report again.
+    """
+
+    source: str = ""
+    treatment: str = ""
+    outcome: str = ""
+    unit: str = ""
+    cluster: str = ""
+    weights: str = ""
+    strata: tuple[str, ...] = ()
+    propensity: str = ""
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    command: str = ""
+
+    def named_after(self, Y: Any, T: Any) -> About:
+        """With the columns' names where nothing else is said."""
+        return replace(
+            self,
+            outcome=self.outcome or str(getattr(Y, "name", None) or "outcome"),
+            treatment=self.treatment or str(getattr(T, "name", None) or "treatment"),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Study:
+    """The data, and what they are.
+
+    Attributes
+    ----------
+    about : About
+    seen : Observed
+    X : DataFrame of shape (n, p)
+    W : DataFrame of shape (n, q), or None
+    direction : {"maximize", "minimize"}
+    check : StudyCheck
+    """
+
+    about: About
+    seen: Observed
+    X: pd.DataFrame
+    W: pd.DataFrame | None
+    direction: str
+    check: StudyCheck
+
+    @property
+    def better(self) -> str:
+        """Which way outcomes are better, in a word."""
+        return "higher" if self.direction == "maximize" else "lower"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Material:
+    """A study, its fitted model, and results by kind.
+
+    Attributes
+    ----------
+    study : Study
+    model : fitted estimator
+        DRPolicyTree; or PolicyTree, for rewards from elsewhere.
+    tree : Tree
+        The model's, with the shortest thresholds that send every row the same way.
+    encoded : ndarray of shape (n, p)
+        All rows, as the tree reads them.
+    results : tuple
+    """
+
+    study: Study
+    model: Any
+    tree: Tree
+    encoded: np.ndarray = field(repr=False)
+    results: tuple[Any, ...] = ()
+
+    def of(self, kind: type[Kind]) -> list[Kind]:
+        """The results of one kind."""
+        return [result for result in self.results if isinstance(result, kind)]
+
+    def only(self, kind: type[Kind]) -> Kind | None:
+        """The one result of a kind, or None."""
+        found = self.of(kind)
+        return found[0] if found else None
+
+    @property
+    def rewards(self) -> Any:
+        """The fitted RewardEstimator, or None where rewards came from elsewhere."""
+        return getattr(self.model, "reward_estimator_", None)
+
+    @property
+    def learning(self) -> np.ndarray:
+        """Positions of the rows that the model was fitted on: all but those that only judge."""
+        honest = self.only(HonestLeaves)
+        every = np.arange(self.study.seen.n)
+        return every if honest is None else np.setdiff1d(every, honest.rows)
+
+    @property
+    def known_propensity(self) -> bool:
+        """Whether propensities were given, as in a trial, and not estimated."""
+        rewards = self.rewards
+        return rewards is not None and rewards.propensity_ is not None and rewards.models_propensity_ is None
+
+    @property
+    def constant_propensity(self) -> bool:
+        """Whether everybody had the same chances."""
+        if self.rewards is None or self.rewards.propensity_ is None:
+            return False
+        return bool((np.ptp(self.rewards.propensity_.to_numpy(), axis=0) < 1e-9).all())
+
+
+def checked_results(results: Any) -> tuple[Any, ...]:
+    """Results as a tuple, each of a kind that a report knows, and one of those that can be there once only.
+
+    Raises
+    ------
+    InputError
+    """
+    found = tuple(results) if isinstance(results, list | tuple) else (results,)
+    for result in found:
+        if not isinstance(result, RESULTS):
+            names = ", ".join(kind.__name__ for kind in RESULTS)
+            raise InputError(f"results holds a {type(result).__name__}; a report knows {names}.")
+    for kind in (PolicyValueTable, HonestLeaves, HeterogeneityTest, PolicyStability, NearTies):
+        if sum(isinstance(result, kind) for result in found) > 1:
+            raise InputError(f"results holds more than one {kind.__name__}; pass one.")
+    return found

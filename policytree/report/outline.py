@@ -1,0 +1,128 @@
+"""A tree as nested questions and leaves: for a page, for a person with a pencil, and for a program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from policytree.export import counted, format_threshold, missing_label, split_label
+from policytree.features import CATEGORICAL, shown
+from policytree.report.content import Outline
+from policytree.tree import Tree
+
+
+def outline(tree: Tree, X: np.ndarray, lines: Mapping[int, tuple[str, ...]], unit: str = "rows") -> Outline:
+    """The tree with what is said of its leaves.
+
+    Parameters
+    ----------
+    tree : Tree
+    X : ndarray of shape (n, p)
+        Encoded rows; how far their numbers spread says what a small change is.
+    lines : mapping of int to tuple of str
+        What stands in each leaf beside its treatment.
+    unit : str
+        What the rows are.
+    """
+    scales = {}
+    for j in tree.used_features:
+        feature = tree.features[j]
+        if feature.kind != CATEGORICAL:
+            spread = float(np.nanstd(X[:, j])) if np.isfinite(X[:, j]).any() else 0.0
+            scales[feature.name] = spread if spread > 0 else 1.0
+    return Outline(_node(tree, 0, lines, unit), scales)
+
+
+def _node(tree: Tree, node: int, lines: Mapping[int, tuple[str, ...]], unit: str) -> dict[str, Any]:
+    n, total = int(tree.n_node_samples[node]), int(tree.n_node_samples[0])
+    rows = f"{counted(n, unit)}, {n / total:.1%}" if total else "no rows"
+    if tree.is_leaf[node]:
+        return {"treatment": str(tree.actions[tree.action[node]]), "rows": rows, "lines": list(lines.get(node, ()))}
+    feature = tree.features[tree.feature[node]]
+    unknown = "yes" if tree.missing_go_to_left[node] else "no"
+    return {
+        "question": split_label(tree, node, missing=False),
+        "feature": feature.name,
+        **_test(tree, node),
+        "missing": unknown if missing_label(tree, node) else "",
+        "unknown": unknown,
+        "rows": rows,
+        "yes": _node(tree, int(tree.children_left[node]), lines, unit),
+        "no": _node(tree, int(tree.children_right[node]), lines, unit),
+    }
+
+
+def _test(tree: Tree, node: int) -> dict[str, Any]:
+    """What a program compares: numbers by "numeric", texts by "category"; or whether there is a value."""
+    feature, threshold = tree.features[tree.feature[node]], float(tree.threshold[node])
+    if feature.kind == CATEGORICAL:
+        if threshold < 0:
+            return {"kind": "missing", "value": None}
+        return {"kind": "category", "value": str(feature.categories[int(threshold)])}
+    return {"kind": "known", "value": None} if np.isposinf(threshold) else {"kind": "numeric", "value": threshold}
+
+
+def rules(root: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Every leaf as (what leads to it, treatment), such as ("30 < age ≤ 40 and sex = male", "drug")."""
+
+    def walk(node: Mapping[str, Any], path: tuple[tuple[Mapping[str, Any], bool], ...]) -> list[tuple[str, str]]:
+        if "treatment" in node:
+            return [(_in_words(path), node["treatment"])]
+        return walk(node["yes"], (*path, (node, True))) + walk(node["no"], (*path, (node, False)))
+
+    return walk(root, ())
+
+
+def _in_words(path: tuple[tuple[Mapping[str, Any], bool], ...]) -> str:
+    """The answers on a path as conditions, those on one column together."""
+    said = []
+    for feature in dict.fromkeys(node["feature"] for node, _ in path):
+        own = [(node, yes) for node, yes in path if node["feature"] == feature]
+        upper = [node for node, yes in own if node["kind"] == "numeric" and yes]
+        lower = [node for node, yes in own if node["kind"] == "numeric" and not yes]
+        low = _limit(max(lower, key=lambda node: node["value"])) if lower else ""
+        high = _limit(min(upper, key=lambda node: node["value"])) if upper else ""
+        if low and high:
+            said.append(f"{low} < {shown(feature)} ≤ {high}")
+        elif low or high:
+            said.append(f"{shown(feature)} > {low}" if low else f"{shown(feature)} ≤ {high}")
+        said += [_answer(node, yes) for node, yes in own if node["kind"] != "numeric"]
+    return " and ".join(said) or "everybody"
+
+
+def _limit(node: Mapping[str, Any]) -> str:
+    """The number in a question, as it stands there."""
+    return format_threshold(node["value"])
+
+
+def _answer(node: Mapping[str, Any], yes: bool) -> str:
+    """The answer to a question that is not about a number, as a statement."""
+    name = shown(node["feature"])
+    if node["kind"] == "category":
+        return f"{name} {'=' if yes else '≠'} {shown(node['value'])}"
+    return f"{name} is {'missing' if (node['kind'] == 'missing') == yes else 'known'}"
+
+
+def checklist(root: Mapping[str, Any]) -> tuple[str, ...]:
+    """Steps for who applies the rule: a question each, and what to do, or where to go on, after either answer."""
+    questions: list[Mapping[str, Any]] = []
+
+    def collect(node: Mapping[str, Any]) -> None:
+        if "treatment" not in node:
+            questions.append(node)
+            collect(node["yes"])
+            collect(node["no"])
+
+    collect(root)
+    number = {id(node): k for k, node in enumerate(questions, 1)}
+
+    def after(node: Mapping[str, Any]) -> str:
+        return f"give {node['treatment']}" if "treatment" in node else f"go to {number[id(node)]}"
+
+    steps = []
+    for node in questions:
+        unknown = "" if node["kind"] in ("missing", "known") else f" Not known: as {node['unknown']}."
+        steps.append(f"{node['question']}? Yes: {after(node['yes'])}. No: {after(node['no'])}.{unknown}")
+    return tuple(steps)

@@ -1,0 +1,40 @@
+"""The answer: which rule to use, and what speaks for it; and what was heard on the way."""
+
+from __future__ import annotations
+
+from policytree.evaluation import HonestLeaves, PolicyValueTable
+from policytree.evaluation.heterogeneity import HeterogeneityTest
+from policytree.report.content import Block, Facts, Section, Words
+from policytree.report.material import Material
+
+NO_VALUE = "None: without held-out values nobody knows whether this tree is worth using."
+
+
+def verdict_text(material: Material) -> str:
+    """Which rule to use, or that nobody knows."""
+    values = material.only(PolicyValueTable)
+    return NO_VALUE if values is None else str(values.verdict)
+
+
+def verdict_section(material: Material) -> Section:
+    """The verdict, and in a line each what it rests on."""
+    blocks: list[Block] = [Words(verdict_text(material), "lead")]
+    values, test = material.only(PolicyValueTable), material.only(HeterogeneityTest)
+    facts = []
+    if values is not None:
+        facts.append(("judged by", f"{values.size()}; {values.validation.describe(values.n_repeats)}"))
+    elif (honest := material.only(HonestLeaves)) is not None:
+        facts.append(("judged by", f"{honest.value.n:,} rows that did not choose the tree"))
+    if test is not None:
+        facts.append(("do effects differ?", str(test)))
+    check = material.study.check
+    heard = len(material.study.about.warnings) + len(check.of("serious")) + len(check.of("warning"))
+    if heard:
+        facts.append(("mind", f"{heard} warning{'s' if heard > 1 else ''}, see Data check and Warnings"))
+    return Section("verdict", "Verdict", (*blocks, Facts(tuple(facts))) if facts else tuple(blocks))
+
+
+def warnings_section(material: Material) -> Section | None:
+    """What was heard in the computation."""
+    heard = material.study.about.warnings
+    return Section("warnings", "Warnings", tuple(Words(text, "warning") for text in heard)) if heard else None

@@ -1,0 +1,100 @@
+"""Do effects differ, whom first, and what a budget buys."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from policytree.evaluation import BudgetPath, QiniCurve, Ranking
+from policytree.evaluation.heterogeneity import HeterogeneityTest
+from policytree.evaluation.numbers import decimals, interval_text
+from policytree.report.content import Block, Fold, Picture, Section, Table, Words
+from policytree.report.material import Material
+from policytree.report.sections.question import moved_means
+
+MOST_POINTS = 100  # of a curve
+
+
+def heterogeneity_section(material: Material) -> Section:
+    """The test of one and the same effect for everybody, and average effects."""
+    test = material.only(HeterogeneityTest)
+    if test is None:
+        words = "Not tested here: pass the result of heterogeneity_test among the results."
+        return Section("heterogeneity", "Do effects differ between people?", (Words(words), *moved_means(material)))
+    digits = decimals(test.table["standard_error"])
+    rows = list(zip(test.table.index, test.table.to_dict("records"), strict=True))
+    cells = tuple(
+        (
+            f"{label} - {test.baseline}", f"{row['effect']:+,.{digits}f}", f"{row['standard_error']:,.{digits}f}",
+            _two_decimals(row["slope"]), _two_decimals(row["slope_error"]), f"{row['p_adjusted']:.3f}",
+        )
+        for label, row in rows
+    )  # fmt: skip
+    columns = ("effect of", "average", "std. error", "slope", "std. error", "p (Holm)")
+    table = Table(columns, cells, "Average effects", numbers=tuple({"treatment": str(k)} | row for k, row in rows))
+    words = (
+        f"Two tests, by {test.n:,} rows: of predicted effects, each block by models of the blocks before it (p = "
+        f"{test.p_predicted:.2g}), and of effects that are linear in the covariates (p = {test.p_linear:.2g}). Slope: "
+        "how observed effects go with predicted ones, 1 if these are right in size and 0 if they say nothing."
+    )
+    blocks: tuple[Block, ...] = (Words(str(test), "lead"), table, Words(words), *moved_means(material))
+    return Section("heterogeneity", "Do effects differ between people?", blocks)
+
+
+def _two_decimals(value: float) -> str:
+    return f"{value:.2f}" if np.isfinite(value) else "-"
+
+
+def ranking_section(material: Material) -> Section | None:
+    """Priorities, budgets; None where nobody asked."""
+    blocks: list[Block] = []
+    for ranking in material.of(Ranking):
+        blocks += _ranking(ranking)
+    for curve in material.of(QiniCurve):
+        blocks += _curve(curve)
+    for path in material.of(BudgetPath):
+        blocks += _path(path)
+    return Section("ranking", "Whom first, and what a budget buys", tuple(blocks)) if blocks else None
+
+
+def _ranking(ranking: Ranking) -> list[Block]:
+    digits, cells = decimals(e.standard_error for e in ranking.estimates.values()), []
+    for name, e in ranking.estimates.items():
+        cells.append((name, f"{e.value:,.{digits}f}", interval_text(e, digits) if ranking.held_out else ranking.rows))
+    curves = [
+        _line(part, "share", name if ranking.held_out else f"{name} ({ranking.rows})")
+        for name, part in ranking.toc.groupby("priority", sort=False)
+    ]
+    level = next(iter(ranking.estimates.values())).level
+    table = Table(("priority", ranking.target, f"{100 * level:g}% interval"), tuple(cells), "Priorities")
+    data = {"lines": curves, "xlabel": "share treated, by priority", "ylabel": "gain over the average"}
+    return [*_sentences(str(ranking)), Picture("curves", data, f"TOC curves. {ranking}"), table]
+
+
+def _curve(curve: QiniCurve) -> list[Block]:
+    lines = [_line(curve.to_frame(), "budget", f"targeted ({curve.rows})"),
+             _line(curve.untargeted.to_frame(), "budget", f"without telling people apart ({curve.rows})")]  # fmt: skip
+    data = {"lines": lines, "xlabel": "budget per person", "ylabel": f"gain over {curve.baseline} for all"}
+    return [*_sentences(str(curve)), Picture("curves", data, f"What every budget buys. {curve}")]
+
+
+def _path(path: BudgetPath) -> list[Block]:
+    cells = tuple(
+        (str(k), f"{spend:,.5g}", f"{value:,.5g}", str(estimator.get_n_leaves()))
+        for k, (spend, value, estimator) in enumerate(zip(path.spend, path.values, path.estimators, strict=True), 1)
+    )
+    table = Table(("tree", "spend per person", "value (training rows)", "leaves"), cells, "Best trees by budget")
+    trees = tuple(Words(f"{k}: spends {path.spend[k - 1]:.5g}") for k in range(1, len(path) + 1))
+    return [Words("The best trees for all budgets, on the rows that chose them."), table, Fold("Spend", trees)]
+
+
+def _line(frame, x: str, label: str) -> dict:
+    """A curve as data, thinned; intervals only where there are any."""
+    kept = frame.iloc[np.unique(np.linspace(0, len(frame) - 1, min(MOST_POINTS, len(frame))).astype(int))]
+    out = {"label": label, "x": kept[x].astype(float).tolist(), "y": kept["value"].astype(float).tolist()}
+    if np.isfinite(kept["lower"]).any():
+        out |= {end: [float(v) if np.isfinite(v) else None for v in kept[end]] for end in ("lower", "upper")}
+    return out
+
+
+def _sentences(text: str) -> list[Block]:
+    return [Words(line) for line in text.splitlines()]

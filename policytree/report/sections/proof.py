@@ -1,0 +1,139 @@
+"""What exactly is proved, how everything was done, and how to do it again."""
+
+from __future__ import annotations
+
+import platform
+from importlib import metadata
+
+import numpy as np
+
+from policytree import __version__
+from policytree.estimators.certificate import certificate
+from policytree.evaluation import HonestLeaves, MarginalSensitivity, OmittedVariableBounds, PolicyStability
+from policytree.evaluation.heterogeneity import HeterogeneityTest
+from policytree.evaluation.tables import PolicyValueTable
+from policytree.report.content import Block, Code, Facts, Section, Words
+from policytree.report.material import Material
+
+PACKAGES = ("numpy", "numba", "scipy", "pandas", "scikit-learn", "econml", "statsmodels")
+SCOPE = (
+    "The proof is about these rows and the rewards estimated for them: no allowed tree has a better objective. It says "
+    "nothing about other people: what the rule is worth for them is estimated, and stands under Value, held out."
+)
+ATHEY_WAGER = "Athey S, Wager S (2021). Policy learning with observational data. Econometrica 89(1), 133-161."
+ZHOU = (
+    "Zhou Z, Athey S, Wager S (2023). Offline multi-action policy learning: generalization and optimization. "
+    "Operations Research 71(1), 148-183."
+)
+ROBINS = (
+    "Robins JM, Rotnitzky A, Zhao LP (1994). Estimation of regression coefficients when some regressors are not always "
+    "observed. Journal of the American Statistical Association 89(427), 846-866."
+)
+CROSS_FITTING = (
+    "Chernozhukov V, Chetverikov D, Demirer M, Duflo E, Hansen C, Newey W, Robins J (2018). Double/debiased machine "
+    "learning for treatment and structural parameters. Econometrics Journal 21(1), C1-C68."
+)
+HONEST = "Athey S, Imbens G (2016). Recursive partitioning for heterogeneous causal effects. PNAS 113(27), 7353-7360."
+SEQUENTIAL = "Wager S (2024). Sequential validation of treatment heterogeneity. arXiv:2405.05534."
+MARGINAL = (
+    "Dorn J, Guo K (2023). Sharp sensitivity analysis for inverse propensity weighting via quantile balancing. Journal "
+    "of the American Statistical Association 118(544), 2645-2657."
+)
+OMITTED = (
+    "Chernozhukov V, Cinelli C, Newey W, Sharma A, Syrgkanis V (2022). Long story short: omitted variable bias in "
+    "causal machine learning. NBER working paper 30302."
+)
+BOOTSTRAP = "Efron B, Tibshirani R (1993). An Introduction to the Bootstrap. Chapman & Hall."
+
+
+def certificate_section(material: Material) -> Section:
+    """What was proved, among which splits, and what that does not say."""
+    facts = certificate(material.model, f"mean {material.study.about.outcome}")
+    return Section("certificate", "Certificate", (Facts(tuple(facts.items())), Words(SCOPE)))
+
+
+def methods_section(material: Material) -> Section:
+    """A paragraph for a paper, with the references that it needs."""
+    sentences, references = _methods(material)
+    numbered = tuple((f"{k}.", text) for k, text in enumerate(references, 1))
+    return Section("methods", "Methods, for a paper", (Words(" ".join(sentences)), Facts(numbered)))
+
+
+def _methods(material: Material) -> tuple[list[str], list[str]]:
+    study, model = material.study, material.model
+    references: list[str] = []
+
+    def cite(*texts: str) -> str:
+        references.extend(text for text in texts if text not in references)
+        return "[" + ", ".join(str(references.index(text) + 1) for text in texts) + "]"
+
+    seen, about = study.seen, study.about
+    arms = ", ".join(str(label) for label in seen.treatments)
+    goal = "largest" if study.direction == "maximize" else "smallest"
+    sentences = [
+        f"We looked for a rule that assigns one of {seen.n_arms} treatments ({arms}) such that the mean of "
+        f"{about.outcome} is {goal}, from {seen.n:,} rows" + _clusters(material) + "."
+    ]
+    if material.rewards is not None:
+        known = "known by design" if material.known_propensity else "estimated"
+        folds = f"{material.rewards.cv}-fold " if isinstance(material.rewards.cv, int | np.integer) else ""
+        sentences.append(
+            f"Rewards of every treatment were estimated by {folds}cross-fitted augmented inverse propensity weighting "
+            f"{cite(ROBINS, CROSS_FITTING)}, with propensities {known}."
+        )
+    depth = "without a limit on its depth" if model.max_depth is None else f"of depth at most {model.max_depth}"
+    proved = "proved" if model.status_.proved else "not proved"
+    sentences.append(
+        f"Among all trees {depth} on {model.search_grid_}, policytree {__version__} searched for the one with the best "
+        f"mean reward {cite(ATHEY_WAGER, ZHOU)}; that none is better was {proved} (optimality gap "
+        f"{model.optimality_gap_:.3g})."
+    )
+    return sentences + _evidence(material, cite), references
+
+
+def _clusters(material: Material) -> str:
+    groups = material.study.seen.groups
+    return "" if groups is None else f" in {len(np.unique(groups)):,} clusters, which no fold divides"
+
+
+def _evidence(material: Material, cite) -> list[str]:
+    """How the rule was judged, a sentence for each result that is there."""
+    said = []
+    values = material.only(PolicyValueTable)
+    if values is not None:
+        level = 100 * values.against_best.level
+        said.append(
+            f"The value of the rule was estimated on rows that had no part in learning it, by "
+            f"{values.validation.describe(values.n_repeats)}; intervals have a nominal coverage of {level:g} %."
+        )
+    if material.only(HonestLeaves) is not None:
+        said.append(
+            f"Values in the leaves come from rows that did not choose the tree {cite(HONEST)}, with simultaneous "
+            "intervals."
+        )
+    if material.only(HeterogeneityTest) is not None:
+        said.append(f"Whether effects differ between people was tested sequentially {cite(SEQUENTIAL)}.")
+    if material.of(MarginalSensitivity):
+        said.append(f"Hidden confounding was bounded by the marginal sensitivity model {cite(MARGINAL)}.")
+    if material.of(OmittedVariableBounds):
+        said.append(f"Hidden confounding was bounded as omitted variable bias {cite(OMITTED)}.")
+    if (stability := material.only(PolicyStability)) is not None:
+        said.append(f"Stability was assessed on {stability.n_resamples} resamples {cite(BOOTSTRAP)}.")
+    return said
+
+
+def reproduce_section(material: Material) -> Section:
+    """Versions, seeds, settings and the command."""
+    model = material.model
+    versions = [f"policytree {__version__}", f"Python {platform.python_version()}"]
+    versions += [f"{name} {metadata.version(name)}" for name in PACKAGES]
+    usual = type(model)().get_params(deep=False)
+    given = {k: v for k, v in model.get_params(deep=False).items() if k not in ("verbose", "n_jobs", "random_state")}
+    changed = {name: value for name, value in given.items() if repr(value) != repr(usual[name])}
+    facts = [("versions", ", ".join(versions)), ("seed", str(getattr(model, "random_state", None)))]
+    if changed:
+        facts.append(("settings", ", ".join(f"{name}={value!r}" for name, value in sorted(changed.items()))))
+    blocks: tuple[Block, ...] = (Facts(tuple(facts)),)
+    if material.study.about.command:
+        blocks = (*blocks, Code(material.study.about.command))
+    return Section("reproduce", "To do it again", blocks)

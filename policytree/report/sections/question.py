@@ -1,0 +1,89 @@
+"""The question: what the data are, what was compared, and what looks suspicious about them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from policytree.evaluation import mean_estimate
+from policytree.evaluation.numbers import decimals
+from policytree.report.content import Block, Facts, Section, Table, Words
+from policytree.report.material import Material, Study
+from policytree.study_check import check_rewards
+
+TONES = {"serious": "warning", "warning": "warning", "note": "plain"}
+
+
+def question_section(study: Study) -> Section:
+    """Data, arms as observed, notes; nothing here needs a fit."""
+    return Section("question", "Data", (Facts(_facts(study)), _arms(study), *_notes(study)))
+
+
+def check_section(study: Study) -> Section:
+    """What is suspicious about the data, most serious first."""
+    check = study.check
+    if not check.findings:
+        return Section("check", "Data check", (Words(str(check)),))
+    found = tuple(Words(f"{f.severity.capitalize()}: {f}", TONES[f.severity]) for f in check.findings)
+    return Section("check", "Data check", found)
+
+
+def _facts(study: Study) -> tuple[tuple[str, str], ...]:
+    about, seen = study.about, study.seen
+    rows = f"{seen.n:,}"
+    if seen.groups is not None:
+        named = f" ({about.cluster})" if about.cluster else ""
+        rows += f" in {len(np.unique(seen.groups)):,} clusters{named}"
+    unit = f", {about.unit}" if about.unit else ""
+    facts = {
+        "data": about.source,
+        "rows": rows,
+        "outcome": f"{about.outcome}{unit}; {study.better} is better",
+        "treatment": f"{about.treatment}, {seen.n_arms} treatments",
+        "covariates": ", ".join(study.X.columns),
+    }
+    if study.W is not None:
+        facts["confounders"] = f"{', '.join(study.W.columns)} (adjusted for; the tree does not see them)"
+    if seen.strata is not None:
+        names = ", ".join(about.strata) or f"{len(np.unique(seen.strata))} blocks"
+        facts["strata"] = f"{names} (folds are balanced over them)"
+    if seen.sample_weight is not None:
+        facts["weights"] = about.weights or "sampling weights"
+    facts["propensity"] = about.propensity
+    return tuple((name, text) for name, text in facts.items() if text)
+
+
+def _arms(study: Study) -> Table:
+    """Rows and mean outcome of every arm as observed."""
+    seen, outcome = study.seen, study.about.outcome
+    estimates = []
+    for k in range(seen.n_arms):
+        rows = np.flatnonzero(seen.arm == k)
+        groups, weight = (None if values is None else values[rows] for values in (seen.groups, seen.sample_weight))
+        estimates.append(mean_estimate(seen.y[rows], groups=groups, sample_weight=weight))
+    digits = decimals([e.standard_error for e in estimates])
+    cells, numbers = [], []
+    for label, count, e in zip(seen.treatments, np.bincount(seen.arm), estimates, strict=True):
+        error = f"{e.standard_error:,.{digits}f}" if np.isfinite(e.standard_error) else "-"
+        cells.append((str(label), f"{count:,}", f"{count / seen.n:.1%}", f"{e.value:,.{digits}f}", error))
+        numbers.append({"rows": int(count), "mean": e.value, "standard_error": e.standard_error})
+    return Table(
+        ("arm", "rows", "share", f"mean {outcome}", "std. error"), tuple(cells), "Treatments as observed",
+        numbers=tuple(numbers),
+    )  # fmt: skip
+
+
+def _notes(study: Study) -> list[Block]:
+    raw = "Means as observed compare people as they came: unless treatment was randomised they are no effects."
+    known = study.about.propensity.startswith("known")
+    return [Words(note, "note") for note in (*([] if known else [raw]), *study.about.notes)]
+
+
+def moved_means(material: Material) -> tuple[Block, ...]:
+    """Treatments whose mean moves much by adjustment; nothing where rewards are of other rows."""
+    seen, rewards = material.study.seen, material.model.rewards_ if material.rewards is not None else None
+    if rewards is None or len(rewards) != seen.n:
+        return ()
+    check = check_rewards(
+        seen.y, seen.treatments[seen.arm], rewards, groups=seen.groups, sample_weight=seen.sample_weight
+    )
+    return tuple(Words(f"{f.severity.capitalize()}: {f}", TONES[f.severity]) for f in check.findings)

@@ -1,0 +1,116 @@
+"""What could undo the answer: a hidden confounder, another sample, other trees that do as well."""
+
+from __future__ import annotations
+
+from policytree.evaluation import HELD_OUT, MarginalSensitivity, NearTies, OmittedVariableBounds, PolicyStability
+from policytree.evaluation.numbers import bounds_text, decimals, interval_text
+from policytree.export import counted
+from policytree.report.content import Block, Fold, Section, Table, Words
+from policytree.report.material import Material
+from policytree.report.outline import outline
+
+KNOWN = (
+    "Treatment was assigned with known probabilities, so that nothing hidden can have driven it: a hidden confounder "
+    "is no concern, as long as the assignment was kept to and outcomes are not missing."
+)
+ESTIMATED = (
+    "Everything here assumes that, given the covariates and confounders named above, treatment was as good as random. "
+    "No data can show that. How strong a hidden confounder would have to be was not computed: pass the results of "
+    "marginal_sensitivity or omitted_variable_bounds."
+)
+
+
+def sensitivity_section(material: Material) -> Section:
+    """Bounds under hidden confounding, or why there are none."""
+    blocks: list[Block] = []
+    for marginal in material.of(MarginalSensitivity):
+        blocks += _marginal(marginal)
+    for omitted in material.of(OmittedVariableBounds):
+        blocks += _omitted(omitted)
+    if not blocks:
+        blocks.append(Words(KNOWN if material.known_propensity else ESTIMATED))
+    return Section("sensitivity", "Hidden confounding", tuple(blocks))
+
+
+def _marginal(result: MarginalSensitivity) -> list[Block]:
+    every = [b for parts in result.kinds.values() for b in parts]
+    digits = decimals(e for b in every for e in (b.lower_standard_error, b.upper_standard_error))
+    columns, held_out = ["Gamma"], result.rows == HELD_OUT
+    for kind in result.kinds:
+        columns += [f"{kind} bounds", f"{100 * result.level:g}% interval"] if held_out else [f"{kind} bounds"]
+    cells = []
+    for k, gamma in enumerate(result.gammas):
+        row = [f"{gamma:g}"]
+        for parts in result.kinds.values():
+            row.append(bounds_text(parts[k].lower, parts[k].upper, digits))
+            if held_out:
+                row.append(bounds_text(parts[k].interval_lower, parts[k].interval_upper, digits))
+        cells.append(tuple(row))
+    meaning = (
+        f"Bounds of {result.what} ({result.rows}). Gamma: given everything that matters, the odds of the treatment "
+        "that a person got may differ from the estimated odds by up to this factor, either way."
+    )
+    frame = result.to_frame().reset_index()
+    table = Table(tuple(columns), tuple(cells), "Marginal sensitivity model", numbers=tuple(frame.to_dict("records")))
+    return [*(Words(text, "lead") for text in result.statements()), table, Words(meaning)]
+
+
+def _omitted(result: OmittedVariableBounds) -> list[Block]:
+    digits = decimals([result.estimate.standard_error])
+    shown = f"{result.estimate.value:+,.{digits}f} {interval_text(result.estimate, digits)}"
+    text = f"An omitted variable ({result.what}, {result.rows}): {shown} if nothing is omitted"
+    if result.robustness_value == result.robustness_value:
+        text += f"; it may be zero once a variable explains {result.robustness_value:.1%} of both outcome and weights"
+    cells = tuple(
+        (b.name, f"{b.outcome_gain:.3f}", f"{b.treatment_gain:.3f}", f"{b.change:+,.{digits}f}")
+        for b in result.benchmarks
+    )
+    if not cells:
+        return [Words(text + ".")]
+    columns = ("as strong as", "of the outcome", "of the weights", "the estimate moves by")
+    return [Words(text + "."), Table(columns, cells, "Covariates to compare an omitted variable with")]
+
+
+def stability_section(material: Material) -> Section | None:
+    """What recurs over resamples, and which other trees do as well; None where nobody asked."""
+    blocks: list[Block] = []
+    stability, ties = material.only(PolicyStability), material.only(NearTies)
+    if stability is not None:
+        blocks += _stability(stability)
+    if ties is not None:
+        blocks += _near_ties(material, ties)
+    return Section("stability", "Would the tree come again?", tuple(blocks)) if blocks else None
+
+
+def _stability(stability: PolicyStability) -> list[Block]:
+    how = "bootstrap samples" if stability.method == "bootstrap" else f"samples of {stability.share:.0%} of the rows"
+    blocks: list[Block] = [Words(f"The whole pipeline again on {stability.n_resamples} {how}.")]
+    blocks += [Words(text) for text in stability.statements(unit="rows")]
+    if stability.shown_splits:
+        frame = stability.shown_split_shares()
+        cells = tuple(
+            tuple(f"{value:.0%}" if isinstance(value, float) else str(value) for value in row)
+            for row in frame.itertuples(index=False)
+        )
+        blocks.append(Table(tuple(frame.columns), cells, "How often the splits of this tree recur"))
+    features = stability.feature_shares()
+    features = features[features["anywhere"] > 0]
+    cells = tuple((str(name), f"{share:.0%}") for name, share in features["anywhere"].items())
+    if cells:
+        blocks.append(Fold("What trees ask about", (Table(("covariate", "of the trees"), cells, "Covariates"),)))
+    return blocks
+
+
+def _near_ties(material: Material, ties: NearTies) -> list[Block]:
+    blocks: list[Block] = [Words(text) for text in ties.statements(unit="rows")]
+    frame = ties.variables()
+    cells = tuple(
+        (str(name), f"{row['trees']:.0%}", f"{row['decisions']:.0%}")
+        for name, row in frame[frame["trees"] > 0].iterrows()
+    )
+    if cells:
+        table = Table(("covariate", "of the trees", "of the decisions need it"), cells, "What near-ties ask about")
+        blocks.append(table)
+    leaves = counted(ties.simplest.n_leaves, "leaves") if ties.simplest.n_leaves > 1 else "1 leaf"
+    blocks.append(Fold(f"The simplest of them, {leaves}", (outline(ties.simplest, material.encoded, {}),)))
+    return blocks

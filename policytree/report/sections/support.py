@@ -1,0 +1,115 @@
+"""Can the data carry the question? Overlap and balance."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+
+from policytree.diagnostic_displays import largest_differences, overlap_panels
+from policytree.diagnostics import LARGE_DIFFERENCE, balance_table, overlap_table
+from policytree.exceptions import BalanceWarning, OverlapWarning
+from policytree.report.content import Block, Fold, Picture, Section, Table, Words
+from policytree.report.material import Material
+from policytree.weighting.covariates import Covariates
+
+MOST_COVARIATES = 20  # in the picture: those farthest apart
+
+
+def support_section(material: Material) -> Section | None:
+    """Overlap and balance; None where rewards came from elsewhere."""
+    rewards = material.rewards
+    if rewards is None or rewards.propensity_ is None or len(rewards.propensity_) != len(material.learning):
+        return None
+    return Section("support", "Overlap and balance", (*_overlap(material), *_balance(material)))
+
+
+def _learning(material: Material) -> tuple:
+    """Treatments, weights and clusters of the rows that the model was fitted on."""
+    seen, rows = material.study.seen, material.learning
+    parts = (None if part is None else part[rows] for part in (seen.sample_weight, seen.groups))
+    return (seen.treatments[seen.arm[rows]], *parts)
+
+
+def _overlap(material: Material) -> tuple[Block, ...]:
+    rewards, (received, weight, groups) = material.rewards, _learning(material)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always", OverlapWarning)
+        table = overlap_table(
+            rewards.propensity_, received, floor=rewards.min_propensity, sample_weight=weight, groups=groups,
+        )  # fmt: skip
+    said = [Words(str(w.message), "warning") for w in heard if issubclass(w.category, OverlapWarning)]
+    if material.constant_propensity:
+        shares = ", ".join(f"{label} {value:.3g}" for label, value in table["median"].items())
+        words = f"Everybody had the same chances ({shares}), so that every treatment was possible for everybody."
+        return (Words(words), *said)
+    cells = tuple(
+        (
+            str(label), f"{row['rows']:,.0f}", f"{row['smallest']:.3f}", f"{row['1%']:.3f}", f"{row['median']:.3f}",
+            f"{row['largest']:.3f}", f"{row['share_at_floor']:.1%}", f"{row['effective_rows']:,.0f}",
+        )
+        for label, row in table.iterrows()
+    )  # fmt: skip
+    columns = ("treatment", "rows", "smallest", "1%", "median", "largest", "at the floor", "as good as")
+    words = (
+        "How likely every treatment was, over all rows. Where that is next to nothing, what the treatment would do is "
+        f"extrapolated; propensities are held above {rewards.min_propensity:g} (at the floor). As good as: so many "
+        "equally weighted rows are as precise as those that got the treatment."
+    )
+    table_block = Table(columns, cells, "Propensities", numbers=tuple(table.to_dict("records")))
+    return (Words(words), _overlap_picture(material, table), table_block, *said)
+
+
+def _overlap_picture(material: Material, table: pd.DataFrame) -> Picture:
+    rewards = material.rewards
+    panels = overlap_panels(rewards.propensity_, material.study.seen.arm[material.learning], table)
+    shown = "; ".join(
+        f"{label} from {row['smallest']:.3f} to {row['largest']:.3f}, median {row['median']:.3f}"
+        for label, row in table.iterrows()
+    )
+    alt = f"Histograms of the propensity of every treatment among those who got it and the others: {shown}."
+    return Picture("overlap", {"panels": panels, "floor": rewards.min_propensity}, alt)
+
+
+def _balance(material: Material) -> tuple[Block, ...]:
+    study, rewards, rows = material.study, material.rewards, material.learning
+    covariates = study.X if study.W is None else pd.concat([study.X, study.W], axis=1)
+    covariates = covariates.loc[:, ~covariates.columns.duplicated()]
+    covariates, (received, weight, _) = covariates.iloc[rows], _learning(material)
+    weighted = not material.constant_propensity
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always", BalanceWarning)
+        table = balance_table(
+            covariates, received, propensity=rewards.propensity_ if weighted else None,
+            sample_weight=weight,
+        )  # fmt: skip
+    said = [Words(str(w.message), "warning") for w in heard if issubclass(w.category, BalanceWarning)]
+    size = largest_differences(table)
+    size = size.drop(index=Covariates.fit(covariates).second_levels(), errors="ignore")
+    last = size.columns[-1]
+    size = size.sort_values(last, ascending=False)
+    largest, name = float(size[last].iloc[0]), size.index[0]
+    how = "After weighting" if weighted else "As randomised (the same chances for everybody leave nothing to weight)"
+    if len(rows) < study.seen.n:
+        how += f", by the {len(rows):,} rows that the tree was learnt from"
+    words = (
+        f"{how}, the largest difference between two treatments is {largest:.2f} standard deviations, in {name}; "
+        f"{int((size[last] > LARGE_DIFFERENCE).sum())} of {len(size)} covariates exceed {LARGE_DIFFERENCE:g}."
+    )
+    shown = size.head(MOST_COVARIATES)
+    data = {"covariates": list(map(str, shown.index)), "before": _plain(shown["difference_before"])}
+    if weighted:
+        data["after"] = _plain(shown["difference_after"])
+    alt = "Largest standardised difference between two treatments, by covariate. " + words
+    caption = "" if len(shown) == len(size) else f"The {len(shown)} of {len(size)} covariates that are farthest apart."
+    cells = tuple(
+        (str(name), *(f"{value:.3f}" for value in row)) for name, row in zip(size.index, size.to_numpy(), strict=True)
+    )
+    columns = ("covariate", *(column.removeprefix("difference_") for column in size.columns))
+    every = Table(columns, cells, "Largest standardised differences", numbers=tuple(size.to_dict("records")))
+    return (Words(words), Picture("balance", data, alt, caption), Fold("All covariates", (every,)), *said)
+
+
+def _plain(values: pd.Series) -> list[float | None]:
+    return [float(v) if np.isfinite(v) else None for v in values]

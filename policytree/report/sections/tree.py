@@ -1,0 +1,178 @@
+"""The tree: as a picture, as questions, in words and as a checklist; and what is in its leaves, by whose rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+
+from policytree.evaluation import HonestLeaves, leaf_summary
+from policytree.evaluation.leaves import HELD_OUT, TRAINING_ROWS, LeafValue, leaf_values
+from policytree.evaluation.numbers import bounds_text, decimals
+from policytree.export import counted
+from policytree.plotting import partition
+from policytree.report.content import Block, Fold, Picture, Section, Steps, Table, Words
+from policytree.report.material import Material
+from policytree.report.outline import checklist, outline, rules
+from policytree.serialization import to_dict
+
+SHORTENED = (
+    "Thresholds are the shortest numbers that send every row of the data the same way as those of the search; "
+    "tree.json and this page state the same ones."
+)
+
+
+def leaves_of(material: Material) -> pd.DataFrame | None:
+    """Leaf summary: of held-out rows if some judged the tree, else of those that chose it; None without rewards."""
+    honest = material.only(HonestLeaves)
+    if honest is not None:
+        return honest.leaves
+    study, model = material.study, material.model
+    rewards = getattr(model, "rewards_", None)
+    if rewards is None or len(rewards) != study.seen.n:
+        return None
+    seen, leaves = study.seen, material.tree.apply(material.encoded)
+    policy = np.array(material.tree.actions, dtype=object)[material.tree.action[leaves]]
+    return leaf_summary(
+        leaves, policy, rewards, T=seen.treatments[seen.arm], groups=seen.groups, sample_weight=seen.sample_weight,
+        direction=study.direction,
+    )  # fmt: skip
+
+
+def tree_section(material: Material) -> Section:
+    """Picture, questions and leaves."""
+    tree, summary = material.tree, leaves_of(material)
+    held_out = summary is not None and (summary["rows", ""] == HELD_OUT).all()
+    values = {}
+    if summary is not None and held_out:
+        least, largest = outcome_range(material)
+        values = {leaf: value.within((least, largest)) for leaf, value in leaf_values(tree, summary).items()}
+    lines = leaf_lines(values, decimals(summary["gain", "standard_error"])) if summary is not None and values else {}
+    blocks: list[Block] = [tree_picture(material, values), outline(tree, material.encoded, lines)]
+    used = [tree.features[j] for j in tree.used_features]
+    if used:
+        blocks.append(Words(_missing_words(used), "note"))
+    if summary is not None:
+        blocks += _leaf_blocks(material, summary, values)
+    if not np.array_equal(tree.threshold, material.model.tree_.threshold, equal_nan=True):
+        blocks.append(Words(SHORTENED, "note"))
+    fields = partition(tree, material.encoded)
+    if fields is not None:
+        x, y = fields["names"]
+        alt = f"The plane of {x} and {y} in rectangles, one per leaf: {_rules_in_words(material)}"
+        blocks.append(Picture("partition", fields, alt, "The same rule as a map of its two covariates."))
+    return Section("tree", "Policy tree", tuple(blocks))
+
+
+def _missing_words(used) -> str:
+    gaps = [feature.name for feature in used if feature.has_missing]
+    if not gaps:
+        return (
+            "No value was missing in the columns that the tree asks about: where one will be missing, the tree has "
+            "learnt nothing; the checklist says which answer it takes then."
+        )
+    return f"Values were missing in {', '.join(gaps)}: missing → says which answer such rows take."
+
+
+def tree_picture(material: Material, values: Mapping[int, LeafValue]) -> Picture:
+    """The picture of the tree; values stand in its leaves only if other rows than those that chose it gave them."""
+    data = {
+        "tree": to_dict(material.tree),
+        "values": {str(leaf): asdict(value) for leaf, value in values.items()},
+        "limits": outcome_range(material),
+    }
+    alt = f"Decision tree. {_rules_in_words(material)}"
+    return Picture("tree", data, alt)
+
+
+def outcome_range(material: Material) -> list[float]:
+    """The least and the largest outcome, between which every mean outcome lies."""
+    y = material.study.seen.y
+    return [float(y.min()), float(y.max())]
+
+
+def _rules_in_words(material: Material) -> str:
+    root = outline(material.tree, material.encoded, {}).root
+    return " ".join(f"{rule}: {treatment}." for rule, treatment in rules(root))
+
+
+def leaf_lines(values: Mapping[int, LeafValue], digits: int) -> dict[int, tuple[str, ...]]:
+    """What held-out rows say of every leaf."""
+    said = {leaf: value.parts("value", digits) for leaf, value in values.items()}
+    return {leaf: (f"{HELD_OUT}: {' '.join(first)}", *map(" ".join, more)) for leaf, (first, *more) in said.items()}
+
+
+def _leaf_blocks(material: Material, summary: pd.DataFrame, values: Mapping[int, LeafValue]) -> list[Block]:
+    """The table of leaves, and by whose rows it was made."""
+    honest = material.only(HonestLeaves)
+    few = [f"leaf {leaf} has {text}" for leaf, text in summary["warning", ""].items() if text]
+    words = " Lower is better: a gain below zero speaks for the leaf's treatment." * (material.study.better == "lower")
+    words += f" Where an arm has few rows the outcome model decides: {'; '.join(few)}." if few else ""
+    numbered = "Leaves are numbered as in leaves.csv: from the top, the yes side first."
+    if honest is not None:
+        said = f"By {honest.value.n:,} rows that did not choose the tree; the intervals hold for all leaves at once. "
+        level = f"{100 * honest.value.level:g}% interval"
+        return [_held_out_table(summary, values, level), Words(said + numbered + words)]
+    said = (
+        "Computed on the rows that chose the tree: such values flatter it, so they stand here without intervals, and "
+        f"not in the picture. Let some rows only judge (honest_leaf_summary; --honest 0.5) for held-out ones. "
+        f"{numbered}"
+    )
+    return [Fold(f"Leaves, {TRAINING_ROWS}", (_training_table(summary), Words(said + words, "note")))]
+
+
+def _held_out_table(summary: pd.DataFrame, values: Mapping[int, LeafValue], level: str) -> Table:
+    digits, cells = decimals(summary["gain", "standard_error"]), []
+    for leaf, row in summary.iterrows():
+        value = values[int(leaf)]
+        gain = "-" if value.gain is None else f"{value.gain:+,.{digits}f}"
+        cells.append((
+            str(leaf), str(row["arm", ""]), f"{row['n', '']:,}", f"{value.value:,.{digits}f}",
+            _interval(value.lower, value.upper, digits), str(value.second_best), gain,
+            _interval(value.gain_lower, value.gain_upper, digits),
+        ))  # fmt: skip
+    columns = ("leaf", "treatment", "rows", "value", level, "second best", "gain over best other", level)
+    return Table(columns, tuple(cells), "Leaves, held out", numbers=_numbers(summary))
+
+
+def _interval(lower: float | None, upper: float | None, digits: int) -> str:
+    return "-" if lower is None or upper is None else bounds_text(lower, upper, digits)
+
+
+def _training_table(summary: pd.DataFrame) -> Table:
+    digits, cells = decimals(summary["gain", "standard_error"]), []
+    for leaf, row in summary.iterrows():
+        arm = row["arm", ""]
+        cells.append((
+            str(leaf), str(arm), f"{row['n', '']:,}", f"{row['value', arm]:,.{digits}f}", str(row["second_best", ""]),
+            f"{row['gain', 'value']:+,.{digits}f}",
+        ))  # fmt: skip
+    columns = ("leaf", "treatment", "rows", f"value ({TRAINING_ROWS})", "second best", f"gain ({TRAINING_ROWS})")
+    return Table(columns, tuple(cells), f"Leaves, {TRAINING_ROWS}", numbers=_numbers(summary))
+
+
+def _numbers(summary: pd.DataFrame) -> tuple[dict, ...]:
+    """The summary's rows as plain values."""
+    names = [".".join(str(part) for part in column if part != "") for column in summary.columns]
+    plain = summary.astype(object).set_axis(names, axis=1)
+    return tuple(
+        {"leaf": int(leaf)} | {k: v.item() if isinstance(v, np.generic) else v for k, v in row.items()}
+        for leaf, row in zip(plain.index, plain.to_dict("records"), strict=True)
+    )
+
+
+def rule_section(material: Material) -> Section:
+    """The rule as sentences, and as steps for who applies it."""
+    root, tree = outline(material.tree, material.encoded, {}).root, material.tree
+    found = rules(root)
+    if len(found) == 1:
+        return Section("rule", "The rule in words", (Words(f"Everybody gets {found[0][1]}."),))
+    cells = tuple((rule, treatment) for rule, treatment in found)
+    table = Table(("if", "then give"), cells, "The rule in words")
+    asked = ", ".join(tree.features[j].name for j in tree.used_features)
+    know = Words(
+        f"To apply it one must know {asked}; nothing else. {counted(len(checklist(root)), 'questions')} in all."
+    )
+    return Section("rule", "The rule in words", (table, know, Steps(checklist(root))))

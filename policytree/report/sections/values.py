@@ -1,0 +1,92 @@
+"""What the rule is worth on people who did not choose it, beside everything else one could do."""
+
+from __future__ import annotations
+
+from policytree.evaluation import POLICY, PolicyValueTable
+from policytree.evaluation.numbers import decimals, interval_text
+from policytree.evaluation.tables import OPTIMISM
+from policytree.report.content import Block, Picture, Section, Table, Words
+from policytree.report.material import Material
+from policytree.report.sections.tree import outcome_range
+
+NOT_COMPUTED = "Not computed (--no-value). In Python, pass the table of cross_val_policy_value among the results."
+
+
+def values_sections(material: Material) -> list[Section]:
+    """Values and differences; and how rules flatter themselves on their own rows."""
+    values = material.only(PolicyValueTable)
+    if values is None:
+        return [Section("values", "Value, held out", (Words(NOT_COMPUTED),))]
+    blocks: tuple[Block, ...] = (_picture(material, values), _table(values), Words(_explanation(material, values)))
+    sections = [Section("values", "Value, held out", blocks)]
+    if values.optimism:
+        sections.append(Section("optimism", "Optimism", _optimism(values)))
+    return sections
+
+
+def _table(values: PolicyValueTable) -> Table:
+    policy = values.estimates[POLICY]
+    interval = f"{100 * policy.level:g}% interval"
+    digits = decimals(e.standard_error for e in [*values.estimates.values(), *values.differences.values()])
+    cells = []
+    for rule, estimate in values.estimates.items():
+        difference = values.differences.get(rule)
+        cells.append((
+            rule, f"{estimate.value:,.{digits}f}", interval_text(estimate, digits),
+            "" if difference is None else f"{difference.value:+,.{digits}f}",
+            "" if difference is None else interval_text(difference, digits),
+        ))  # fmt: skip
+    frame = values.to_frame()
+    return Table(
+        ("rule", "value", interval, "tree - rule", interval), tuple(cells), "Held-out values of all rules",
+        strong=(list(values.estimates).index(POLICY),),
+        numbers=tuple({"rule": rule} | row for rule, row in zip(frame.index, frame.to_dict("records"), strict=True)),
+    )  # fmt: skip
+
+
+def _picture(material: Material, values: PolicyValueTable) -> Picture:
+    rows = {
+        rule: [e.value, e.lower, e.upper] for rule, e in values.estimates.items() if e.lower == e.lower
+    }  # those with an interval
+    better, study = material.study.better, material.study
+    shown = "; ".join(f"{rule} {e.value:.3g} ({e.lower:.3g} to {e.upper:.3g})" for rule, e in values.estimates.items())
+    data = {
+        "rows": rows, "strong": POLICY, "direction": study.direction, "limits": outcome_range(material),
+        "xlabel": f"held-out mean {study.about.outcome}{f', {study.about.unit}' if study.about.unit else ''}",
+    }  # fmt: skip
+    return Picture("values", data, f"Held-out value of every rule with its interval, {better} is better: {shown}.")
+
+
+def _explanation(material: Material, values: PolicyValueTable) -> str:
+    study, sign = material.study, "above" if material.study.direction == "maximize" else "below"
+    return " ".join(
+        (
+            f"Mean {study.about.outcome} if everybody followed the rule; {study.better} is better, and a difference",
+            f"{sign} zero speaks for the tree. Status quo: what people got. Plug-in rule: no tree, everybody gets the",
+            "treatment predicted to be best.",
+            *values.statements(),
+        )
+    )
+
+
+def _optimism(values: PolicyValueTable) -> tuple[Block, ...]:
+    """What rules seem to be worth on the rows that chose them, beside what they are worth."""
+    digits = decimals(found.difference.standard_error for found in values.optimism.values())
+    level = next(iter(values.optimism.values())).difference.level
+    cells = []
+    for rule, found in values.optimism.items():
+        gap = found.difference
+        cells.append((
+            rule, f"{found.training_value:,.{digits}f}", f"{values.estimates[rule].value:,.{digits}f}",
+            f"{gap.value:+,.{digits}f}", interval_text(gap, digits),
+        ))  # fmt: skip
+    frame = values.optimism_frame()
+    table = Table(
+        ("rule", "on its own rows", "held out", "optimism", f"{100 * level:g}% interval"), tuple(cells),
+        "What rules seem to be worth on the rows that chose them", strong=(list(values.optimism).index(POLICY),),
+        numbers=tuple({"rule": rule} | row for rule, row in zip(frame.index, frame.to_dict("records"), strict=True)),
+    )  # fmt: skip
+    words = (
+        "On its own rows: on those that chose the rule, by the rewards that chose it. Optimism: that less held out. "
+    )
+    return (table, Words(words + OPTIMISM))

@@ -1,0 +1,222 @@
+"""StudyReport: everything that was found out about a study, said once and shown in several ways."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.validation import check_is_fitted
+
+from policytree.annotations import Column, Table
+from policytree.binning import as_pandas
+from policytree.estimators import DRPolicyTree, PolicyTree
+from policytree.exceptions import InputError
+from policytree.report.content import Content, Section
+from policytree.report.material import About, Material, Study, checked_results
+from policytree.report.sections.answer import verdict_section, warnings_section
+from policytree.report.sections.effects import heterogeneity_section, ranking_section
+from policytree.report.sections.proof import certificate_section, methods_section, reproduce_section
+from policytree.report.sections.question import check_section, question_section
+from policytree.report.sections.robustness import sensitivity_section, stability_section
+from policytree.report.sections.support import support_section
+from policytree.report.sections.tree import rule_section, tree_section
+from policytree.report.sections.values import values_sections
+from policytree.serialization import save_text
+from policytree.short_thresholds import with_short_thresholds
+from policytree.study_check import check_study
+from policytree.weighting.observed import observe
+
+
+class StudyReport:
+    """A report of a study: verdict, data check, tree, values, overlap, effects, proof, methods.
+
+    What a report says is computed once, from the data, the fitted model and the results handed in, and is the same in
+    every form. Nothing is fitted here.
+
+    Parameters
+    ----------
+    model : fitted DRPolicyTree or PolicyTree
+        The tree to show. Where some rows only judge, the one of ``honest_leaf_summary(...).estimator``.
+    Y, T : columns of shape (n,)
+        Outcome in its unit, and treatment received, of the whole study.
+    X : table of shape (n, p)
+        What the tree may look at.
+    W : table of shape (n, q), optional
+        Further confounders.
+    groups, strata, sample_weight : optional
+        As in :meth:`policytree.DRPolicyTree.fit`.
+    results : result or sequence of results
+        What else was found out: of :func:`policytree.cross_val_policy_value` (without it there is no verdict),
+        :func:`policytree.honest_leaf_summary`, :func:`policytree.heterogeneity_test`,
+        :func:`policytree.rank_average_treatment_effect`, :func:`policytree.qini_curve`,
+        :func:`policytree.budget_path`, :func:`policytree.marginal_sensitivity`,
+        :func:`policytree.omitted_variable_bounds`, :func:`policytree.policy_stability`,
+        :func:`policytree.near_ties`, in any order.
+    about : About, optional
+        Names, units, warnings and the command: what data and results cannot know.
+
+    Attributes
+    ----------
+    content : Content
+        What is said: sections of paragraphs, facts, tables, trees and pictures as data.
+    tree : Tree
+        The model's tree with the shortest thresholds that send every row the same way: the one that is shown.
+
+    Raises
+    ------
+    InputError
+        If the model is not fitted, or on other columns, data cannot be used, or a result is of no known kind.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from policytree import DRPolicyTree, StudyReport
+    >>> rng = np.random.default_rng(0)
+    >>> X = pd.DataFrame({"age": rng.integers(20, 80, size=400)})
+    >>> T = rng.choice(["drug", "none"], size=400)
+    >>> Y = pd.Series(np.where(X["age"] < 50, 1.0, -1.0) * (T == "drug") + rng.normal(size=400), name="score")
+    >>> model = DRPolicyTree(max_depth=1, cv=2, random_state=0).fit(Y, T, X=X, propensity=0.5)
+    >>> report = StudyReport(model, Y, T, X=X)
+    >>> report.content.section("verdict").blocks[0].text
+    'None: without held-out values nobody knows whether this tree is worth using.'
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        Y: Column,
+        T: Column,
+        *,
+        X: Table,
+        W: Table | None = None,
+        groups: Column | None = None,
+        strata: Column | Table | None = None,
+        sample_weight: Column | None = None,
+        results: Any = (),
+        about: About | None = None,
+    ):
+        self._say(
+            make_study(
+                Y, T, X=X, W=W, groups=groups, strata=strata, sample_weight=sample_weight, about=about,
+                direction=getattr(model, "direction", "maximize"),
+            ),
+            model,
+            results,
+        )  # fmt: skip
+
+    @classmethod
+    def of_study(cls, study: Study, model: Any, results: Any = ()) -> StudyReport:
+        """The same of data that were checked already."""
+        report = cls.__new__(cls)
+        report._say(study, model, results)
+        return report
+
+    def _say(self, study: Study, model: Any, results: Any) -> None:
+        """Make the content."""
+        if not isinstance(model, DRPolicyTree | PolicyTree):
+            raise InputError(f"model must be a DRPolicyTree or a PolicyTree; got {type(model).__name__}.")
+        check_is_fitted(model, "tree_")
+        encoded = model.encoder_.encode(study.X)
+        self.tree = with_short_thresholds(model.tree_, encoded)
+        self.content = make_content(Material(study, model, self.tree, encoded, checked_results(results)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The content as plain values that JSON can hold, with unrounded numbers beside texts."""
+        return self.content.to_dict()
+
+    def to_text(self, path: str | Path | None = None, *, width: int = 96) -> str:
+        """The report as text in lines of so many characters; pictures are left out, what they show stands in words.
+
+        Parameters
+        ----------
+        path : path, optional
+            File to write as well.
+        width : int
+        """
+        from policytree.report.text import to_text
+
+        return _kept(to_text(self.content, width), path)
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """The report as one HTML page that needs nothing else: no network, no script.
+
+        Parameters
+        ----------
+        path : path, optional
+            File to write as well.
+
+        Returns
+        -------
+        str
+            The page.
+        """
+        from policytree.report.html import to_html
+
+        return _kept(to_html(self.content), path)
+
+    def _repr_html_(self) -> str:
+        from policytree.report.html import to_fragment
+
+        return to_fragment(self.content)
+
+    def __repr__(self) -> str:
+        titles = ", ".join(section.title for section in self.content.sections)
+        return f"<StudyReport: {titles}>"
+
+
+def make_study(Y, T, *, X, W, groups, strata, sample_weight, about: About | None, direction: str) -> Study:
+    """The data with their check.
+
+    Raises
+    ------
+    InputError
+        If they cannot be used.
+    """
+    seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata)
+    check = check_study(X, T, Y, W=W, groups=groups, sample_weight=sample_weight)
+    named = (about or About()).named_after(Y, T)
+    return Study(named, seen, _frame(X), None if W is None else _frame(W), direction, check)
+
+
+def _frame(table: Any) -> pd.DataFrame:
+    """A table as a frame with text names."""
+    frame = as_pandas(table)
+    if frame is None:
+        array = np.asarray(table)
+        frame = pd.DataFrame(array, columns=[f"x{j}" for j in range(array.shape[1])])
+    return frame.set_axis([str(name) for name in frame.columns], axis=1)
+
+
+def make_content(material: Material) -> Content:
+    """All sections there is something to say in, in their order."""
+    study = material.study
+    sections: list[Section | None] = [
+        verdict_section(material),
+        question_section(study),
+        check_section(study),
+        tree_section(material),
+        rule_section(material),
+        *values_sections(material),
+        support_section(material),
+        heterogeneity_section(material),
+        ranking_section(material),
+        sensitivity_section(material),
+        stability_section(material),
+        certificate_section(material),
+        methods_section(material),
+        reproduce_section(material),
+        warnings_section(material),
+    ]
+    title = f"Which {study.about.treatment}, for whom?"
+    goal = "largest" if study.direction == "maximize" else "smallest"
+    source = f" ({study.about.source})" if study.about.source else ""
+    subtitle = f"A rule for the {goal} mean {study.about.outcome}{source}"
+    return Content(title, subtitle, tuple(section for section in sections if section is not None))
+
+
+def _kept(text: str, path: str | Path | None) -> str:
+    if path is not None:
+        save_text(path, text)
+    return text

@@ -1,0 +1,101 @@
+"""The page in a real browser, as on a desktop, a phone and paper."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from tests.report.browser import SIZES, as_on_paper, measure, run
+from tests.report.studies import hostile_frame
+
+pytestmark = pytest.mark.slow
+
+LAYOUT = """
+const page = document.documentElement;
+const luminance = (color) => {
+  const part = color.match(/[\\d.]+/g).map(Number).slice(0, 3).map((c) => c / 255)
+    .map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * part[0] + 0.7152 * part[1] + 0.0722 * part[2];
+};
+const ground = (element) => {
+  for (let at = element; at; at = at.parentElement) {
+    const color = getComputedStyle(at).backgroundColor;
+    if (color !== "rgba(0, 0, 0, 0)" && color !== "transparent") return color;
+  }
+  return "rgb(255, 255, 255)";
+};
+let worst = 99, smallest = 99, words = "";
+for (const element of document.querySelectorAll("body *:not(svg *):not(script):not(style)")) {
+  const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+  if (!own || !element.getClientRects().length) continue;
+  const style = getComputedStyle(element), pair = [luminance(style.color), luminance(ground(element))].sort();
+  const contrast = (pair[1] + 0.05) / (pair[0] + 0.05);
+  if (contrast < worst) { worst = contrast; words = element.textContent.slice(0, 40); }
+  smallest = Math.min(smallest, parseFloat(style.fontSize));
+}
+const outside = [...document.querySelectorAll("body *:not(svg *)")].filter((element) => {
+  const box = element.getBoundingClientRect();
+  return box.width && box.right > page.clientWidth + 1 && !element.closest(".scroll, pre");
+});
+return {
+  width: page.clientWidth, wide: page.scrollWidth, contrast: worst, words, smallest, hit: window.hit === undefined,
+  outside: outside.length, nav: getComputedStyle(document.querySelector("nav")).display,
+  svg: Math.min(...[...document.querySelectorAll("svg")].map((svg) => svg.getBoundingClientRect().width)),
+  texts: document.querySelectorAll("svg text").length,
+};
+"""
+
+# A person at a time into the form; what the page answers, and then what it answers once its advice is followed.
+ROUTE = """
+const people = PEOPLE, form = document.querySelector("form.route"), output = form.querySelector("output");
+const inputs = [...form.querySelectorAll("input, select")];
+return people.map((person) => {
+  inputs.forEach((input, k) => {
+    if (input.tagName === "INPUT") { input.value = person[k] === null ? "" : person[k]; return; }
+    const at = [...input.options].findIndex((option) => option.text === person[k]);
+    input.selectedIndex = person[k] === null ? 0 : at > 0 ? at : input.options.length - 1;
+  });
+  form.dispatchEvent(new Event("input"));
+  return [output.textContent, document.querySelectorAll(".leaf.on").length];
+});
+"""
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_everything_is_readable_at_every_size(page, tmp_path, size):
+    found = measure(as_on_paper(page) if size == "paper" else page, tmp_path, LAYOUT, SIZES[size])
+    assert found["width"] == SIZES[size]
+    assert found["wide"] <= found["width"] and found["outside"] == 0, "nothing makes the page move sideways"
+    assert found["contrast"] >= 4.5, found["words"]
+    assert found["smallest"] >= (10 if size == "paper" else 12)
+    assert found["hit"], "no name became a script"
+    assert (found["nav"] == "none") == (size == "paper")
+    assert found["svg"] > 200 and found["texts"] > 30
+
+
+def test_it_is_printed(page, tmp_path):
+    (tmp_path / "page.html").write_text(page, encoding="utf-8")
+    run(tmp_path / "page.html", f"--print-to-pdf={tmp_path / 'page.pdf'}")
+    assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_the_form_answers_as_the_tree_predicts(hostile, page, tmp_path):
+    """For rows of the data, with their gaps; and where the page says what would change the answer, that it would."""
+    model = hostile[1][0].estimator
+    X, _, _ = hostile_frame()
+    X = X.iloc[:60]
+    asked, todo = [], [next(b for b in hostile[0].content.section("tree").blocks if hasattr(b, "root")).root]
+    while todo:
+        node = todo.pop(0)
+        if "question" in node:
+            asked += [node["feature"]] if node["feature"] not in asked else []
+            todo = [node["yes"], node["no"], *todo]
+    people = [[None if pd.isna(row[name]) else row[name] for name in asked] for _, row in X.iterrows()]
+    known = [k for k, person in enumerate(people) if any(value is not None for value in person)]
+    answers = measure(page, tmp_path, ROUTE.replace("PEOPLE", json.dumps([people[k] for k in known])), 1280)
+    for (text, leaves), arm in zip(answers, model.predict(X)[known], strict=True):
+        assert text.startswith(f"Give {arm}.") and leaves == 1
+        assert " It would be " in text
+    assert len({text for text, _ in answers}) > 3

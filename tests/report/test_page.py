@@ -1,0 +1,104 @@
+"""The page: valid, escaped, without a network, small, and described to those who cannot see it."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from policytree.report.html import TEMPLATES
+from tests.report.studies import ARMS, EVIL, LONG
+
+VOID = {"meta", "input", "br", "hr", "link", "img"}
+MOST_BYTES, MOST_SCRIPT = 2_000_000, 10_000
+
+
+class Page(HTMLParser):
+    """Elements with their attributes; refuses what is not closed, and attributes that are there twice."""
+
+    def __init__(self, text: str):
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict]] = []
+        self.texts: list[str] = []
+        self.inside: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.inside == []
+
+    def handle_starttag(self, tag, attrs):
+        names = [name for name, _ in attrs]
+        assert len(names) == len(set(names)), f"{tag} has an attribute twice"
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.inside.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.inside and self.inside.pop() == tag, f"</{tag}> closes nothing"
+
+    def handle_data(self, data):
+        if not self.inside or self.inside[-1] not in ("script", "style"):
+            self.texts.append(data)
+
+
+@pytest.fixture(scope="module")
+def parsed(page) -> Page:
+    return Page(page)
+
+
+def test_elements_close_and_ids_are_unique(page, parsed):
+    assert page.startswith("<!DOCTYPE html>")
+    ids = [attributes["id"] for _, attributes in parsed.elements if "id" in attributes]
+    assert len(ids) == len(set(ids)) > 10
+    for _, attributes in parsed.elements:
+        for name in ("href", "clip-path"):
+            for target in re.findall(r"#([^)\"]+)", attributes.get(name) or ""):
+                assert target in ids
+
+
+def test_names_are_text_and_never_markup(page, parsed):
+    tags = [tag for tag, _ in parsed.elements]
+    assert tags.count("script") == 2 and "img" not in tags and "iframe" not in tags and "b" not in tags
+    assert not any(name.startswith("on") for _, attributes in parsed.elements for name in attributes)
+    text = "".join(parsed.texts)
+    assert EVIL in text and ARMS[0] in text and "</title><script>" in text
+    assert not set(page) & {"\x1b", "\x07", "\u202e", "\x00"}
+    assert LONG not in text and "L" * 150 + "…" in text
+    assert "<bdi>العمر بالسنوات</bdi>" in page
+
+
+def test_nothing_is_fetched(page, parsed):
+    assert "link" not in [tag for tag, _ in parsed.elements]
+    for _, attributes in parsed.elements:
+        for name in ("src", "href", "srcset", "action", "data", "xlink:href"):
+            assert not attributes.get(name) or attributes[name].startswith("#")
+    style = "".join(re.findall(r"<style>(.*?)</style>", page, re.DOTALL))
+    assert "@import" not in style and not re.search(r"url\((?!#)", style)
+    policy = next(a["content"] for tag, a in parsed.elements if a.get("http-equiv") == "Content-Security-Policy")
+    assert policy.startswith("default-src 'none'")
+
+
+def test_it_is_small(page):
+    assert len(page.encode()) < MOST_BYTES
+    assert len((TEMPLATES / "report.js").read_bytes()) <= MOST_SCRIPT
+
+
+def test_pictures_tables_and_fields_are_described(parsed):
+    pictures = [attributes for tag, attributes in parsed.elements if tag == "svg"]
+    assert len(pictures) == 3
+    assert all(a["role"] == "img" and len(a["aria-label"]) > 40 for a in pictures)
+    tables = sum(tag == "table" for tag, _ in parsed.elements)
+    assert tables == sum(tag == "caption" for tag, _ in parsed.elements) > 4
+    assert all("scope" in attributes for tag, attributes in parsed.elements if tag == "th")
+    assert dict(next(a for tag, a in parsed.elements if tag == "html")) == {"lang": "en"}
+
+
+def test_the_scripts_tree_cannot_leave_its_element(page):
+    text = re.search(r'<script type="application/json" id="program">(.*?)</script>', page, re.DOTALL)[1]
+    assert not set(text) & set("<>&")
+    program = json.loads(text)
+    assert set(program) == {"root", "scales"} and "question" in program["root"]

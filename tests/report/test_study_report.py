@@ -1,0 +1,245 @@
+"""What a report says, and that text, page and JSON say the same."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from policytree import (
+    About,
+    DRPolicyTree,
+    InputError,
+    OptimalTreeClassifier,
+    PolicyTree,
+    StudyReport,
+    near_ties,
+    rank_average_treatment_effect,
+)
+from policytree.features import shown
+from policytree.report.content import Code, Content, Facts, Fold, Steps, Table, Words
+from policytree.report.html import to_html
+from policytree.report.text import to_text
+from policytree.visible import visible
+from tests.report.studies import ARABIC, ARMS, CONTROL, EVIL, LONG, hostile_frame, learner
+
+ORDER = [
+    "verdict", "question", "check", "tree", "rule", "values", "optimism", "support", "heterogeneity", "sensitivity",
+    "certificate", "methods", "reproduce", "warnings",
+]  # fmt: skip
+
+
+def blocks_of(content: Content):
+    """Every block, those in folds too."""
+    todo = [block for section in content.sections for block in section.blocks]
+    while todo:
+        block = todo.pop(0)
+        yield block
+        if isinstance(block, Fold):
+            todo = [*block.blocks, *todo]
+
+
+def table_of(content: Content, key: str) -> Table:
+    return next(block for block in content.section(key).blocks if isinstance(block, Table))
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """A PolicyTree of given rewards: no nuisances, no values."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": rng.integers(20, 80, 300), "town": rng.choice(["A", "B"], 300)})
+    rewards = pd.DataFrame({"no": np.zeros(300), "yes": np.where(X["age"] <= 40, 1.0, -1.0) + rng.normal(size=300)})
+    model = PolicyTree(max_depth=1).fit(X, rewards)
+    return model, rewards["yes"].rename("score"), rng.choice(["no", "yes"], 300), X, rewards
+
+
+def test_sections_stand_in_their_order_and_say_what_the_results_say(hostile):
+    report, (honest, values, test) = hostile
+    content = report.content
+    assert [section.key for section in content.sections] == ORDER
+    assert content.section("verdict").blocks[0] == Words(str(values.verdict), "lead")
+    frame, shown = values.to_frame(), table_of(content, "values")
+    assert [row[0] for row in shown.rows] == [row["rule"] for row in shown.numbers] == list(frame.index)
+    assert [row["value"] for row in shown.numbers] == pytest.approx(frame["value"].tolist())
+    leaves = table_of(content, "tree")
+    assert [row["n"] for row in leaves.numbers] == honest.leaves["n", ""].tolist()
+    assert [row[5] for row in leaves.rows] == honest.leaves["second_best", ""].tolist()
+    assert content.section("heterogeneity").blocks[0].text == str(test)
+    status = dict(content.section("certificate").blocks[0].pairs)["status"]
+    grid = honest.estimator.search_grid_
+    assert status.startswith("optimal: no tree of depth 3 or less and 10 rows or more in every leaf is better")
+    assert f"{grid.n_splits:,} possible splits of 4 covariates" in status
+    assert f"the {len(honest.estimator.rewards_):,} rows that the tree was learnt from" in str(
+        content.section("support")
+    )
+
+
+def test_rule_and_checklist_give_what_the_tree_predicts(hostile):
+    """The steps, followed by somebody who knows nothing else, end with the tree's treatment for every row."""
+    report, (honest, _, _) = hostile
+    X, _, _ = hostile_frame()
+    steps = next(b for b in report.content.section("rule").blocks if isinstance(b, Steps)).items
+
+    def follow(row) -> str:
+        at = 0
+        while True:
+            question, rest = steps[at].split("? Yes: ", 1)
+            yes, rest = rest.split(". No: ", 1)
+            no, unknown = rest.split(". Not known: as ", 1)
+            name, relation, value = next(
+                (n, sign, question.removeprefix(f"{shown(n)} {sign} "))
+                for n in X.columns for sign in "≤=" if question.startswith(f"{shown(n)} {sign} ")
+            )  # fmt: skip
+            if pd.isna(row[name]):
+                answer = unknown.removesuffix(".") == "yes"
+            else:
+                answer = row[name] <= float(value) if relation == "≤" else shown(row[name]) == value
+            said = yes if answer else no
+            if said.startswith("give "):
+                return said.removeprefix("give ")
+            at = int(said.removeprefix("go to ")) - 1
+
+    assert [follow(row) for _, row in X.iterrows()] == honest.estimator.predict(X).tolist()
+
+
+def test_text_says_all_that_the_data_structure_says(hostile):
+    report, _ = hostile
+    text = "".join(report.to_text(width=3_000).split())
+    for block in blocks_of(report.content):
+        said = {
+            Words: lambda b: [b.text], Facts: lambda b: [t for pair in b.pairs for t in pair], Code: lambda b: [b.text],
+            Table: lambda b: [t for row in b.rows for t in row], Steps: lambda b: b.items,
+        }.get(type(block), lambda b: [])(block)  # fmt: skip
+        for words in said:
+            assert "".join(visible(words).split()) in text
+
+
+def test_text_keeps_its_width_and_its_lines_have_no_trailing_blanks(hostile):
+    report, _ = hostile
+    for width in (80, 96, 120):
+        lines = report.to_text(width=width).splitlines()
+        assert max(map(len, lines)) <= width
+        assert all(line == line.rstrip() for line in lines)
+    text = report.to_text()
+    assert not set(text) & {"\x1b", "\u202e", "\x07"} and r"\x1b[31mb\u202ec\x07" in text
+
+
+def test_json_gives_the_same_report_again(hostile, page, tmp_path):
+    report, _ = hostile
+    data = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+    again = Content.from_dict(data)
+    assert again.to_dict() == data
+    assert to_text(again) == report.to_text(tmp_path / "r.txt") == (tmp_path / "r.txt").read_text(encoding="utf-8")
+    assert to_html(again) == page == report.to_html(tmp_path / "r.html")
+    assert (tmp_path / "r.html").read_text(encoding="utf-8") == page
+
+
+def changes(data: dict):
+    """The saved report, broken in many ways."""
+    tree = next(k for k, section in enumerate(data["sections"]) if section["key"] == "tree")
+    outline = next(k for k, block in enumerate(data["sections"][tree]["blocks"]) if block["block"] == "outline")
+    table = next(k for k, block in enumerate(data["sections"][tree]["blocks"]) if block["block"] == "table")
+    for path, value in (
+        (["format"], "other"), (["title"], 3), (["sections"], None), (["sections", 0, "blocks", 0, "block"], "iframe"),
+        (["sections", 0, "blocks", 0, "text"], ["x"]), (["sections", 0, "blocks", 0, "style"], "color: red"),
+        (["sections", tree, "blocks", outline, "root"], {}),
+        (["sections", tree, "blocks", outline, "root", "kind"], "x"),
+        (["sections", tree, "blocks", outline, "root", "yes"], "no node"),
+        (["sections", tree, "blocks", table, "rows", 0], ["too", "short"]),
+    ):  # fmt: skip
+        broken = copy.deepcopy(data)
+        part = broken
+        for step in path[:-1]:
+            part = part[step]
+        part[path[-1]] = value
+        yield broken
+
+
+def test_broken_reports_are_refused_in_a_sentence(hostile):
+    data = hostile[0].to_dict()
+    for broken in [*changes(data), [], None, "x", 3]:
+        with pytest.raises(InputError, match="no saved report"):
+            Content.from_dict(broken)
+    for k, section in enumerate(data["sections"]):
+        for j, block in enumerate(section["blocks"]):
+            if block["block"] != "picture":
+                continue
+            for wrong in ({"kind": "other"}, {"data": {}}):
+                broken = copy.deepcopy(data)
+                broken["sections"][k]["blocks"][j] |= wrong
+                with pytest.raises(InputError, match="picture"):
+                    to_html(Content.from_dict(broken))
+
+
+def test_a_tree_of_given_rewards_has_a_report_without_nuisances(plain):
+    model, Y, T, X, rewards = plain
+    ties = near_ties(model, X, rewards, max_depth=1)
+    ranking = rank_average_treatment_effect({"youth <b>": -X["age"]}, rewards, held_out=True)
+    report = StudyReport(model, Y, T, X=X, results=[ties, ranking], about=About(treatment="drug"))
+    keys = [section.key for section in report.content.sections]
+    assert {"ranking", "stability", "certificate"} < set(keys) and "support" not in keys and "warnings" not in keys
+    text = " ".join(report.to_text().split())
+    assert "None: without held-out values nobody knows" in text and "Which drug, for whom?" in text
+    assert ranking.estimate.value == pytest.approx(float(table_of(report.content, "ranking").rows[0][1]), abs=0.01)
+    assert "youth &lt;b&gt;" in report.to_html() and "youth <b>" not in report.to_html()
+    assert "<StudyReport: Verdict" in repr(report) and 'class="policytree-report"' in report._repr_html_()
+    assert "<script>" not in report._repr_html_()
+
+
+def test_thresholds_are_short_and_send_every_row_the_same_way(plain):
+    model, Y, T, X, _ = plain
+    report = StudyReport(model, Y, T, X=X)
+    assert report.tree.threshold[0] == 40.0 and model.tree_.threshold[0] == 40.5
+    encoded = model.encoder_.encode(X)
+    assert (report.tree.apply(encoded) == model.tree_.apply(encoded)).all()
+    assert "age ≤ 40?" in report.to_text()
+
+
+def test_what_cannot_be_reported_is_said_in_a_sentence(plain):
+    model, Y, T, X, _ = plain
+    with pytest.raises(InputError, match="results holds a str"):
+        StudyReport(model, Y, T, X=X, results=["values"])
+    with pytest.raises(InputError, match="more than one NearTies"):
+        ties = near_ties(model, X, plain[4], max_depth=1)
+        StudyReport(model, Y, T, X=X, results=[ties, ties])
+    with pytest.raises(InputError, match="OptimalTreeClassifier"):
+        StudyReport(OptimalTreeClassifier().fit(X[["age"]], T), Y, T, X=X)
+    with pytest.raises(InputError, match="lacks the column"):
+        StudyReport(model, Y, T, X=X[["age"]])
+    with pytest.raises(Exception, match="not fitted"):
+        StudyReport(DRPolicyTree(), Y, T, X=X)
+    with pytest.raises(InputError, match="no section 'x'"):
+        StudyReport(model, Y, T, X=X).content.section("x")
+
+
+def test_known_chances_are_no_bars(plain):
+    _, _, _, X, _ = plain
+    rng = np.random.default_rng(3)
+    T, Y = rng.choice(["no", "yes"], 300), rng.normal(size=300)
+    model = learner(max_depth=0).fit(Y, T, X=X, propensity=0.5)
+    content = StudyReport(model, Y, T, X=X).content
+    kinds = [getattr(block, "kind", "") for block in content.section("support").blocks]
+    assert "overlap" not in kinds and "balance" in kinds
+    assert "Everybody had the same chances (no 0.5, yes 0.5)" in str(content.section("support"))
+    balance = next(b for b in content.section("support").blocks if getattr(b, "kind", "") == "balance")
+    assert sorted(balance.data["covariates"]) == ["age", "town=A"] and "after" not in balance.data
+    assert content.section("rule").blocks[0].text.startswith("Everybody gets ")
+    assert "with propensities known by design" in content.section("methods").blocks[0].text
+    assert "a hidden confounder is no concern" in content.section("sensitivity").blocks[0].text
+
+
+def test_names_are_those_of_the_study(hostile):
+    names = {EVIL, CONTROL, ARABIC, LONG}
+    root = next(b for b in hostile[0].content.section("tree").blocks if type(b).__name__ == "Outline").root
+    asked, given, todo = set(), set(), [root]
+    while todo:
+        node = todo.pop()
+        if "treatment" in node:
+            given.add(node["treatment"])
+        else:
+            asked.add(node["feature"])
+            todo += [node["yes"], node["no"]]
+    assert asked <= names and len(asked) >= 2 and given <= set(ARMS) and len(given) >= 2
