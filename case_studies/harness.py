@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -13,6 +15,8 @@ mpl.use("Agg")  # pictures are files; no window, no display needed
 import matplotlib.pyplot as plt
 import pandas as pd
 
+MINUTES = "minutes.json"  # beside results: how long each part took when they were made
+
 
 class Study:
     """One run of one study.
@@ -23,15 +27,20 @@ class Study:
         Directory of data files, for studies whose data no package ships.
     results : Path
         Directory that receives CSV, PNG and ``output.txt``, all that was printed.
+    published : bool
+        The published settings, for as long as they take, where a study has such.
     quick : bool
         A small version for tests: fewer repetitions and settings, same code. Its numbers are not those of the README.
     output : str
         Name of the file for what was printed.
     """
 
-    def __init__(self, data_dir: Path | None, results: Path, *, quick: bool = False, output: str = "output.txt"):
+    def __init__(
+        self, data_dir: Path | None, results: Path, *, quick: bool = False, output: str = "output.txt", published=False
+    ):
         self.data_dir, self.results, self.quick, self._output = data_dir, results, quick, output
-        self._start = time.perf_counter()
+        self.published = published
+        self._start, self._before = time.perf_counter(), processor_seconds() / 60
         self._lines: list[str] = []
         results.mkdir(parents=True, exist_ok=True)
 
@@ -64,4 +73,21 @@ class Study:
         text = "\n".join("\n".join(self._lines).splitlines()).strip() + "\n"
         text = "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
         (self.results / self._output).write_text(text, encoding="utf-8")
+        self._keep_minutes()
         self.step(f"done; results are in {self.results}")
+
+    def _keep_minutes(self) -> None:
+        """Keep how long this took, for those who are about to run it."""
+        file = self.results / MINUTES
+        minutes = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        minutes[Path(self._output).stem] = {
+            "wall": round((time.perf_counter() - self._start) / 60, 1),
+            "processor": round(processor_seconds() / 60 - self._before, 1),
+        }
+        file.write_text(json.dumps(minutes, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def processor_seconds() -> float:
+    """Processor time of this process and of those that it started and that ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system

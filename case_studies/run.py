@@ -2,7 +2,8 @@
 
     python case_studies/run.py                      what there is
     python case_studies/run.py rand_hie             run one; progress goes to standard error, results to its folder
-    python case_studies/run.py all                  run every one
+    python case_studies/run.py all                  run every one, after saying how long each took when it was last run
+    python case_studies/run.py weighted_trees --part guesses --published     a paper's settings, however long they take
     python case_studies/run.py actg175 --part fragility   a further script of the study, with its own output
     python case_studies/run.py actg175 --data DIR   where its data file is (or set POLICYTREE_DATA)
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib
+import json
 import os
 import sys
 from pathlib import Path
@@ -51,12 +53,32 @@ def parts(name: str) -> list[str]:
     return found
 
 
-def run(name: str, data: Path | None, results: Path | None, quick: bool, part: str | None = None) -> None:
+def published(name: str, part: str | None) -> str:
+    """What ``--published`` changes, and about how long it takes: a script's constant of that name; empty if nothing."""
+    path = HERE / name / f"{part or 'study'}.py"
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "PUBLISHED":
+            return str(ast.literal_eval(node.value))
+    return ""
+
+
+def minutes(name: str) -> str:
+    """How long a study took when its results were made."""
+    file = HERE / name / "results" / "minutes.json"
+    took = json.loads(file.read_text(encoding="utf-8")).get("output") if file.is_file() else None
+    return f"{took['processor']:.1f} minutes of processor time" if took else "no time was kept"
+
+
+def run(
+    name: str, data: Path | None, results: Path | None, quick: bool, part: str | None = None, as_published=False
+) -> None:
     """Run one study, or a part of it."""
     from harness import Study
 
     output = "output.txt" if part is None else f"{part}.txt"
-    study = Study(data, results or HERE / name / "results", quick=quick, output=output)
+    folder = HERE / name / "results"
+    where = results or (folder / "published" if as_published else folder)
+    study = Study(data, where, quick=quick, output=output, published=as_published)
     importlib.import_module(f"{name}.{part or 'study'}").main(study)
     study.close()
 
@@ -68,12 +90,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--data", help=f"directory of data files (default: ${DATA_DIRECTORY_VARIABLE})")
     parser.add_argument("--results", type=Path, help="where results go (default: the study's own folder results)")
     parser.add_argument("--part", help="a further script of one study, such as fragility")
+    parser.add_argument("--published", action="store_true", help="a paper's own settings, however long they take")
     parser.add_argument("--quick", action="store_true", help="a small version that only shows that everything runs")
     options = parser.parse_args(arguments)
     known = studies()
     if not options.names:
         for name, title in known.items():
-            print(f"{name:16s}{title}")
+            print(f"{name:16s}{title} ({minutes(name)})")
         return 0
     names = list(known) if options.names == ["all"] else options.names
     for name in names:
@@ -86,12 +109,23 @@ def main(arguments: list[str] | None = None) -> int:
     if options.part is not None and (len(names) != 1 or options.part not in parts(names[0])):
         known_parts = ", ".join(f"{name} --part {part}" for name in known for part in parts(name)) or "none"
         parser.error(f"--part names a script of one study; there are: {known_parts}")
+    told = [published(name, options.part) for name in names]
+    if options.published and not all(told):
+        has = [f"{name} --part {part}" for name in known for part in parts(name) if published(name, part)]
+        has += [name for name in known if published(name, None)]
+        parser.error(f"--published: the settings are a paper's already, or there is none; it is for {', '.join(has)}")
+    if options.published:
+        print(told[0], file=sys.stderr)
+    elif len(names) > 1:
+        for name in names:
+            print(f"{name:16s}{minutes(name)}", file=sys.stderr)
     sys.path.insert(0, str(HERE))
     from policytree import InputError
 
     for name in names:
         try:
-            run(name, data_directory(options.data), options.results, options.quick, options.part)
+            given = data_directory(options.data), options.results, options.quick, options.part, options.published
+            run(name, *given)
         except InputError as error:
             print(f"{name}: {error}", file=sys.stderr)
             return 2
