@@ -63,10 +63,10 @@ def published(name: str, part: str | None) -> str:
 
 
 def minutes(name: str) -> str:
-    """How long a study took when its results were made."""
+    """How long a study took when its results were made, as they say themselves."""
     file = HERE / name / "results" / "minutes.json"
     took = json.loads(file.read_text(encoding="utf-8")).get("output") if file.is_file() else None
-    return f"{took['processor']:.1f} minutes of processor time" if took else "no time was kept"
+    return f"took {took['processor']:.1f} minutes of processor time" if took else "no time was kept: minutes"
 
 
 def run(
@@ -96,7 +96,7 @@ def main(arguments: list[str] | None = None) -> int:
     known = studies()
     if not options.names:
         for name, title in known.items():
-            print(f"{name:16s}{title} ({minutes(name)})")
+            print(f"{name:16s}{title}")
         return 0
     names = list(known) if options.names == ["all"] else options.names
     for name in names:
@@ -115,7 +115,7 @@ def main(arguments: list[str] | None = None) -> int:
         has += [name for name in known if published(name, None)]
         parser.error(f"--published: the settings are a paper's already, or there is none; it is for {', '.join(has)}")
     if options.published:
-        print(told[0], file=sys.stderr)
+        print("\n".join(told), file=sys.stderr)
     elif len(names) > 1:
         for name in names:
             print(f"{name:16s}{minutes(name)}", file=sys.stderr)
