@@ -160,8 +160,8 @@ class BoostedTrees:
             rows, at, j = open_rows[split], at[split], j[split]
             node[rows] = np.array(left)[at] + (self.codes[j, rows] > np.array(cut)[at])
             first = last
-        arrays = (np.array(values) for values in (column, cut, left, gain))
-        return BoostedTree(*arrays, self._values(node, residual, chance, len(column)), node)
+        value = self._values(node, residual, chance, len(column))
+        return BoostedTree(np.array(column), np.array(cut), np.array(left), np.array(gain), value, node)
 
     def _splits(self, residual, rows, level, n_nodes: int, forbidden) -> list[tuple[int, float]]:
         """The best split of every node of a level: its place among all bins (-1 for none), and its gain."""

@@ -241,4 +241,5 @@ def resolve_guesses(guesses, random_state: int = 0) -> Guesses | ReferenceGuesse
             "ReferenceGuesses or a Guesses."
         )
     further = tuple(name for name in wanted if name not in ALL)
-    return ReferenceGuesses(**{name: name in wanted for name in ALL}, random_state=random_state, further=further)
+    asked: dict[str, Any] = {name: name in wanted for name in ALL}
+    return ReferenceGuesses(**asked, random_state=random_state, further=further)
