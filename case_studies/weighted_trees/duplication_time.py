@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -18,7 +16,6 @@ REAL = "log-normal"
 DEPTH = 3
 REPEATS = 5  # the fastest counts
 PEER_LIMIT = 8
-COPIES = (1, 2, 5, 10, 20, 50, 100)  # times as many rows, on the last data set
 FACTOR = 100  # a row of the largest log-normal weight stands this often
 OURS = ("direct", "duplication", "direct, rows repeated")
 PEER = ("DL8.5, weights", "DL8.5, rows repeated")
@@ -43,7 +40,6 @@ def show(study, sets) -> None:
     study.table(wide, "fig1", digits=4)
     show_prices(study, wide)
     draw(study, wide)
-    show_repeats(study, sets[-1])
 
 
 def one_data_set(data, shares) -> pd.DataFrame:
@@ -74,38 +70,6 @@ def one_data_set(data, shares) -> pd.DataFrame:
                 errors = float(weight[answer.predicted != data.y].sum())
             rows.append({**names, "seconds": answer.seconds, "errors": errors})
     return pd.DataFrame(rows)
-
-
-def show_repeats(study, data) -> None:
-    """The paper's claim: duplication is faster as long as it makes fewer than a hundred times the rows."""
-    guess = OptimalTreeClassifier(max_depth=1, guesses=reference(30, 2)).fit(data.X, data.y).guesses_
-    X = binary(data.X, guess.thresholds)
-    random = np.random.default_rng(3)
-    rows = []
-    for times in COPIES[:2] if study.quick else COPIES:
-        study.step(f"Fig. 1: {data.name}, {times} times the rows")
-        # Every row stands from once to twice the mean, so that weights differ.
-        copies = random.integers(1, 2 * times, len(X)) if times > 1 else np.ones(len(X), dtype=int)
-        repeated = np.repeat(np.arange(len(X)), copies)
-        row = {"rows / rows of the data": len(repeated) / len(X)}
-        for method in (OURS[0], OURS[2]):
-            row[method] = ours(method, X, data.y, copies.astype(float), repeated, repeats=2)["seconds"]
-        if peers.installed("DL8.5"):
-            fit = peers.Fit("DL8.5", X, data.y, DEPTH, PEER_LIMIT)
-            with_weight, by_rows = peers.run([replace(fit, weight=copies.astype(float)), replace(fit, rows=repeated)])
-            row |= {PEER[0]: with_weight.seconds, PEER[1]: by_rows.seconds}
-        rows.append(row)
-    table = pd.DataFrame(rows)
-    table["ours: rows / weights"] = table[OURS[2]] / table[OURS[0]]
-    if PEER[0] in table:
-        table["DL8.5: rows / weights"] = table[PEER[1]] / table[PEER[0]]
-    study.show(f"{data.name}: seconds with weights, and with rows repeated so that they are so many times as many:")
-    study.table(table, "fig1_repeats", digits=2, index=False)
-    for name in [column for column in table if "rows / weights" in column]:
-        slower = table.loc[table[name] > 1, "rows / rows of the data"]
-        study.show(f"{name}: weights are faster at {len(slower)} of {len(table)} sizes"
-                   + (f", from {slower.min():.1f} times the rows on" if len(slower) else ""))  # fmt: skip
-    study.show()
 
 
 def ours(method, X, y, weight, copies, repeats=REPEATS) -> dict:

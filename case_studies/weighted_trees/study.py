@@ -3,7 +3,8 @@
 Public interface used: OptimalTreeClassifier and PolicyTree (solvers direct, duplication, sampling), Guesses,
 ReferenceGuesses, RewardEstimator, MatchingRewards, load_dataset, policytree.weighting. One module a figure or table:
 duplication_time.py (Fig. 1), sparsity.py (Figs. 2 and 3), sizes.py (large data); and parts of their own: guesses.py
-(Tables 4 to 7), grid.py (Table 3's grid), printed_trees.py (printed trees, Table 8, Spiral), lalonde_costs.py.
+(Tables 4 to 7), grid.py (Table 3's grid), printed_trees.py (printed trees, Table 8, Spiral), repeats.py (Fig. 1's
+conclusion), lalonde_costs.py.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import softmax
 
 PURE = np.finfo(float).eps  # variance of a node that is not split, as in scikit-learn
+MOST_SORTED = 1_000_000
 NO_CURVATURE = 1e-150  # sum of second derivatives that a leaf's value is not divided by, as in scikit-learn
 
 
@@ -65,10 +66,9 @@ class BoostedTrees:
 
     def __init__(self, codes, label, weight, n_estimators: int, max_depth: int, learning_rate: float):
         self.classes, label = np.unique(label, return_inverse=True)
-        rows, self.weight = _merged(np.vstack([codes, label[None]]).astype(np.int64), weight)
+        rows, self.weight = _merged(np.vstack([codes, label[None]]).astype(np.int32), weight)
         codes, self.label = np.ascontiguousarray(rows[:-1]), rows[-1]
         self.codes, self.shape = codes, (len(codes), int(codes.max(initial=0)) + 1)
-        self.place = codes + self.shape[1] * np.arange(len(codes))[:, None]  # of every entry in a table of all bins
         self.n_estimators, self.max_depth, self.learning_rate = n_estimators, max_depth, learning_rate
         share = np.bincount(self.label, weights=self.weight) / self.weight.sum()
         prior = np.log(share) if len(share) > 2 else np.log(share[1:] / share[0])
@@ -169,9 +169,12 @@ class BoostedTrees:
         r = w * residual[rows]
         total, sums, squares = (np.bincount(level, v, n_nodes) for v in (w, r, r * residual[rows]))
         mean = np.divide(sums, total, out=np.zeros(n_nodes), where=total > 0)
-        place = (self.place[:, rows] + level * bins).ravel()
-        shape = n_nodes, *self.shape
-        W, S = (np.bincount(place, np.tile(v, len(self.codes)), n_nodes * bins).reshape(shape) for v in (w, r))
+        W, S = np.empty((2, n_nodes, *self.shape))
+        first_bin = level * self.shape[1]
+        for j, codes in enumerate(self.codes):
+            place = codes[rows] + first_bin
+            for table, v in ((W, w), (S, r)):
+                table[:, j] = np.bincount(place, v, n_nodes * self.shape[1]).reshape(n_nodes, -1)
         # From both ends, so that a side without rows weighs exactly nothing.
         w_left, s_left = (V.cumsum(axis=2) for V in (W, S))
         w_right, s_right = (_beyond(V) for V in (W, S))
@@ -212,7 +215,9 @@ def _best(score: np.ndarray) -> np.ndarray:
 
 
 def _merged(rows: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct columns of ``rows`` (values, n), and the weight of each."""
+    """Distinct columns of ``rows`` (values, n), and the weight of each; all of them where sorting takes long."""
+    if len(weight) > MOST_SORTED:
+        return rows, np.asarray(weight, dtype=np.float64)
     order = np.lexsort(rows)
     ordered = rows[:, order]
     new = np.concatenate([[True], (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)])
