@@ -40,8 +40,8 @@ def main(study) -> None:
                 for depth in DEPTHS:
                     row = {"data": name, "price": price, "depth": str(depth or "none"), "fold": k + 1}
                     rows.append({**row, **one_cell(X, y, train, test, price, depth, first.guesses_, limit)})
-    fits = pd.DataFrame(rows)
-    fits.to_csv(study.results / "grid_folds.csv", index=False, float_format="%.8g", lineterminator="\n")
+        fits = pd.DataFrame(rows)  # kept after every data set: with --published the next may take hours
+        fits.to_csv(study.results / "grid_folds.csv", index=False, float_format="%.8g", lineterminator="\n")
     means = [{"data": data, "price": price, "depth": depth, "leaves": part["leaves"].mean(),
               "train": with_sd(part["train"]), "test": with_sd(part["test"]), "s": part["seconds"].mean(),
               "proved": int(part["proved"].sum()), "th: train": with_sd(part["th train"]),

@@ -49,8 +49,8 @@ def main(study) -> None:
                 peer_limit = limit if k < peer_folds else 0
                 found = one_fit(X, y, train, test, size, PRICES[name], 2 if study.quick and peer_limit else peer_limit)
                 rows += [{"data": name, "reference": str(size), "fold": k + 1, **row} for row in found]
-    fits = pd.DataFrame(rows)
-    fits.to_csv(study.results / "guesses_folds.csv", index=False, float_format="%.8g", lineterminator="\n")
+        fits = pd.DataFrame(rows)  # kept after every data set: with --published the next may take hours
+        fits.to_csv(study.results / "guesses_folds.csv", index=False, float_format="%.8g", lineterminator="\n")
     show_tables(study, fits)
     show_proofs(study, fits)
     show_published(study, fits)

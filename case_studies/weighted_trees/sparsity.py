@@ -157,8 +157,8 @@ def draw(study, mean: pd.DataFrame, x: str, name: str, label: str) -> None:
                 if method == "GBDT" and x == "leaves":
                     ax.axhline(part[what].iloc[0], color=COLORS[method], linestyle=":", label="GBDT (hundreds)")
                     continue
-                if method in SOLVERS:  # over depths and prices: the best tree of every size
-                    part = part[part[what] >= part[what].cummax() - 1e-9] if x == "leaves" else part
+                if method in SOLVERS and x == "leaves":  # of all depths and prices, what fits best at its size
+                    part = part[part["train"] >= part["train"].cummax() - 1e-9]
                 # Duplication often finds the direct solver's tree: that one's marker is larger and hollow.
                 size, face = (9, "none") if method == "direct" else (5, None)
                 ax.plot(part[x], part[what], linestyle="none" if x == "seconds" else "-", marker=marker,
