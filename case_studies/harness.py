@@ -57,9 +57,11 @@ class Study:
         print(text, flush=True)
         self._lines.append(str(text))
 
-    def table(self, frame: pd.DataFrame, name: str, *, digits: int = 1, index: bool = True) -> None:
-        """Save a table as CSV in full precision, and show it rounded."""
+    def table(self, frame: pd.DataFrame, name: str, *, digits: int = 1, index: bool = True, show: bool = True) -> None:
+        """Save a table as CSV in full precision, and show it rounded (unless it is too long to be read)."""
         frame.to_csv(self.results / f"{name}.csv", index=index, float_format="%.10g", lineterminator="\n")
+        if not show:
+            return
         self.show(frame.to_string(index=index, float_format=lambda v: f"{v:,.{digits}f}", na_rep=""))
         self.show()
 

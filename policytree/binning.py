@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import decimal
 import numbers
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import narwhals.stable.v2 as nw
@@ -14,15 +16,21 @@ from policytree.features import CATEGORICAL, Feature
 from policytree.types import BinnedData, SplitColumn
 
 MAX_BINS = 65_536  # codes are uint16
+LARGEST_INTEGER = 2**53  # beyond, neighbouring integers are one float64
+
+
+def first_repeated(names: Iterable[str]) -> str | None:
+    """A name that stands more than once among some, the first in alphabetical order; None if all are different."""
+    return min((name for name, times in Counter(names).items() if times > 1), default=None)
 
 
 def _named_frame(X):
     """A narwhals DataFrame if ``X`` is a frame of a known library, else None."""
     if hasattr(X, "columns"):
-        names = [str(name) for name in X.columns]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise InputError(f"The table has more than one column {twice[0]!r}; give every column its own name.")
+        names = X.column_names if nw.dependencies.is_pyarrow_table(X) else X.columns
+        twice = first_repeated(str(name) for name in names)
+        if twice is not None:
+            raise InputError(f"The table has more than one column {twice!r}; give every column its own name.")
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     return frame if isinstance(frame, nw.DataFrame) else None
 
@@ -152,17 +160,35 @@ def object_numbers(values) -> np.ndarray | None:
     out = np.full(len(values), np.nan)
     for i, value in enumerate(values):
         if isinstance(value, (numbers.Real, decimal.Decimal, np.bool_)):
-            out[i] = float(value)
+            out[i] = _as_float64(value)
         elif not is_missing(value):
             return None
     return out
 
 
+def _as_float64(value) -> float:
+    """A number as float64, infinite where it is beyond all of them."""
+    try:
+        return float(value)
+    except OverflowError:
+        return np.copysign(np.inf, value)
+
+
 def _plain_numbers(column) -> np.ndarray | None:
     """A column that is numpy's integers, floats or booleans anyway, as float64; None if it is of another type."""
     native = column.to_native()
-    plain = isinstance(native.dtype, np.dtype) and native.dtype.kind in "iufb"
+    dtype = getattr(native, "dtype", None)  # Arrow's columns have none
+    plain = isinstance(dtype, np.dtype) and dtype.kind in "iufb"
     return native.to_numpy(dtype=np.float64) if plain else None
+
+
+def refuse_large_integers(smallest, largest, name: str, argument: str) -> None:
+    """One sentence where a column's integers (None if it has none) would be rounded to floats."""
+    if any(value is not None and abs(int(value)) > LARGEST_INTEGER for value in (smallest, largest)):
+        raise InputError(
+            f"Column {name!r} of {argument} holds integers beyond 2**53, which floating-point numbers cannot tell "
+            "apart; subtract a constant, or turn them into text if they are labels."
+        )
 
 
 def _is_category(column) -> bool:
@@ -178,7 +204,7 @@ def _factorize(column) -> tuple[np.ndarray, list]:
     import pandas as pd  # a table is here: only now, so that importing an estimator stays quick
 
     native = column.to_native()
-    if isinstance(native.dtype, pd.CategoricalDtype):
+    if isinstance(getattr(native, "dtype", None), pd.CategoricalDtype):
         return native.cat.codes.to_numpy(), native.cat.categories.tolist()
     values = np.empty(len(column), dtype=object)
     values[:] = column.to_list()
@@ -188,10 +214,12 @@ def _factorize(column) -> tuple[np.ndarray, list]:
 
 def _learn_feature(name: str, column, argument: str) -> tuple[Feature, np.ndarray]:
     """What a column is, and its numbers."""
-    numbers = _plain_numbers(column)
-    if numbers is not None:
-        return Feature(name, has_missing=bool(np.isnan(numbers).any())), numbers
+    plain = _plain_numbers(column)
     dtype = column.dtype
+    if dtype.is_integer():
+        refuse_large_integers(column.min(), column.max(), name, argument)
+    if plain is not None:
+        return Feature(name, has_missing=bool(np.isnan(plain).any())), plain
     if _is_category(column):
         try:
             codes, distinct = _factorize(column)
@@ -213,6 +241,9 @@ def _learn_feature(name: str, column, argument: str) -> tuple[Feature, np.ndarra
             f"Column {name!r} of {argument} has type {dtype}; turn it into numbers or text, or leave it out."
         )
     encoded = _encode_column(Feature(name), column, argument)
+    if isinstance(dtype, nw.Object):
+        whole = [value for value in column.to_list() if isinstance(value, numbers.Integral)]
+        refuse_large_integers(min(whole, default=None), max(whole, default=None), name, argument)
     return Feature(name, has_missing=bool(np.isnan(encoded).any())), encoded
 
 

@@ -5,6 +5,7 @@ pandas is imported inside the functions that need it, so that importing an estim
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, TypeGuard
 
@@ -62,6 +63,7 @@ def as_series(values, argument: str) -> pd.Series:
         label = series.name
         series = series.astype(object) if isinstance(series.dtype, pd.CategoricalDtype) else series
     else:
+        refuse_masked(values, argument)
         array = np.asarray(values)
         if array.ndim == 2 and array.shape[1] == 1:
             array = array[:, 0]
@@ -251,11 +253,25 @@ def check_level(level: float) -> None:
         raise InputError(f"level must lie between 0 and 1, for example 0.95; got {level!r}.")
 
 
+def refuse_masked(values, argument: str) -> None:
+    """One sentence for numpy's masked arrays: what is below a mask would count."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise InputError(
+            f"{argument} is a masked array, and what is below the mask would count; pass {argument}.filled(...), with "
+            "NaN where missing values may stand."
+        )
+
+
 def as_numbers(values, argument: str) -> np.ndarray:
     """A float64 array, or one sentence."""
+    refuse_masked(values, argument)
     try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", np.exceptions.ComplexWarning)
+            return np.asarray(values, dtype=np.float64)
+    except np.exceptions.ComplexWarning as error:
+        raise InputError(f"{argument} holds complex numbers; give real ones.") from error
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{argument} holds values that are not numbers; give numbers.") from error
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from policytree.features import CATEGORICAL
+from policytree.features import CATEGORICAL, shown
 from policytree.tree import Tree
 
 SINGULAR = {"people": "person", "men": "man", "women": "woman", "children": "child"}  # others lose their s
@@ -19,7 +19,7 @@ def format_threshold(value: float) -> str:
     return f"{value:.0f}" if "e+" in short and abs(value) < 1e15 else short
 
 
-def split_label(tree: Tree, node: int, *, missing: bool = False) -> str:
+def split_label(tree: Tree, node: int, *, missing: bool = True) -> str:
     """Say in words what sends rows left at an inner node.
 
     Parameters
@@ -27,25 +27,25 @@ def split_label(tree: Tree, node: int, *, missing: bool = False) -> str:
     tree : Tree
     node : int
         Id of an inner node.
-    missing : bool, default False
-        Add where missing values go.
+    missing : bool, default True
+        Add which way missing values go, where the column had some.
 
     Returns
     -------
     str
     """
     feature = tree.features[tree.feature[node]]
-    threshold = float(tree.threshold[node])
+    name, threshold = shown(feature.name), float(tree.threshold[node])
+    if feature.kind == CATEGORICAL and threshold < 0:
+        return f"{name} is missing"
+    if np.isposinf(threshold):
+        return f"{name} is known"
     if feature.kind == CATEGORICAL:
-        text = (
-            f"{feature.name} = {feature.categories[int(threshold)]}" if threshold >= 0 else f"{feature.name} is missing"
-        )
-    elif np.isposinf(threshold):
-        text = f"{feature.name} is known"
+        text = f"{name} = {shown(feature.categories[int(threshold)])}"
     else:
-        text = f"{feature.name} ≤ {format_threshold(threshold)}"
-    if missing and not (text.endswith("is missing") or text.endswith("is known")):
-        text += f" (missing: {'yes' if tree.missing_go_to_left[node] else 'no'})"
+        text = f"{name} ≤ {format_threshold(threshold)}"
+    if missing and feature.has_missing:
+        text += f" (missing → {'yes' if tree.missing_go_to_left[node] else 'no'})"
     return text
 
 
@@ -60,44 +60,45 @@ def _rows_of_leaf(tree: Tree, node: int, start: str = "", end: str = "") -> str:
     return f"{start}{counted(n)}, {n / total:.1%}{end}" if total else ""
 
 
-def export_text(tree: Tree, *, missing: bool = False) -> str:
+def export_text(tree: Tree, *, missing: bool = True) -> str:
     """Write the tree as indented text, one line per question and leaf.
 
     Parameters
     ----------
     tree : Tree
-    missing : bool, default False
-        Say at every question where missing values go.
+    missing : bool, default True
+        Say at every question which way missing values go, where the column had some.
 
     Returns
     -------
     str
         Leaves show the action, and the number and share of training rows, if there were any.
     """
-
-    def lines(node: int, first: str, rest: str) -> list[str]:
+    lines = []
+    before = {0: ("", "")}  # what stands before a node's own line, and before those of its children
+    for node in range(tree.node_count):  # preorder: as they stand in the text
+        first, rest = before.pop(node)
         if tree.is_leaf[node]:
-            return [f"{first}{tree.actions[tree.action[node]]}{_rows_of_leaf(tree, node, '  (', ')')}"]
-        out = [f"{first}{split_label(tree, node, missing=missing)}?"]
-        out += lines(int(tree.children_left[node]), f"{rest}├─ yes: ", f"{rest}│       ")
-        out += lines(int(tree.children_right[node]), f"{rest}└─ no:  ", f"{rest}        ")
-        return out
-
-    return "\n".join(lines(0, "", ""))
+            lines.append(f"{first}{shown(tree.actions[tree.action[node]])}{_rows_of_leaf(tree, node, '  (', ')')}")
+            continue
+        lines.append(f"{first}{split_label(tree, node, missing=missing)}?")
+        before[int(tree.children_left[node])] = f"{rest}├─ yes: ", f"{rest}│       "
+        before[int(tree.children_right[node])] = f"{rest}└─ no:  ", f"{rest}        "
+    return "\n".join(lines)
 
 
 def _dot_string(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("&", "&amp;") + '"'
 
 
-def export_graphviz(tree: Tree, *, missing: bool = False) -> str:
+def export_graphviz(tree: Tree, *, missing: bool = True) -> str:
     """Write the tree in Graphviz' DOT language.
 
     Parameters
     ----------
     tree : Tree
-    missing : bool, default False
-        Say at every question where missing values go.
+    missing : bool, default True
+        Say at every question which way missing values go, where the column had some.
 
     Returns
     -------
@@ -106,7 +107,7 @@ def export_graphviz(tree: Tree, *, missing: bool = False) -> str:
     out = ["digraph policytree {", "  node [shape=box, fontname=Helvetica];", "  edge [fontname=Helvetica];"]
     for node in range(tree.node_count):
         if tree.is_leaf[node]:
-            label = f"{tree.actions[tree.action[node]]}" + _rows_of_leaf(tree, node, "\n")
+            label = shown(tree.actions[tree.action[node]]) + _rows_of_leaf(tree, node, "\n")
             out.append(f"  {node} [label={_dot_string(label)}, style=rounded];")
             continue
         out.append(f"  {node} [label={_dot_string(split_label(tree, node, missing=missing) + '?')}];")

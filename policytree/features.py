@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass, field
 from typing import Any
 
 NUMERIC = "numeric"
 CATEGORICAL = "categorical"
+
+LONGEST_SHOWN = 80  # characters of a label in a line of text or a picture
+_UNPRINTABLE = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode: controls, invisible formats, lone surrogates, separators
+
+
+def shown(label: Any, longest: int | None = LONGEST_SHOWN) -> str:
+    """A label, or the name of a column, as text that is safe to show: one line, nothing that steers a terminal.
+
+    Control characters, invisible ones (such as those that turn the direction of writing) and halves of letters are
+    escaped; what is longer than ``longest`` characters is cut.
+    """
+    text = str(label)
+    if longest is not None and len(text) > longest:
+        text = text[: longest - 1] + "…"
+    if text.isprintable():
+        return text
+    return "".join(c.encode("unicode_escape").decode() if unicodedata.category(c) in _UNPRINTABLE else c for c in text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,9 +76,12 @@ class Tree:
 
     def node_depths(self) -> np.ndarray:
         """Depth of every node, the root at 0; shape (node_count,), int64."""
-        depths = np.zeros(self.node_count, dtype=np.int64)
-        for node in np.flatnonzero(~self.is_leaf):  # preorder: parents come first
-            depths[[self.children_left[node], self.children_right[node]]] = depths[node] + 1
+        depths, level, depth = np.zeros(self.node_count, dtype=np.int64), np.zeros(1, dtype=np.int64), 0
+        while len(level):
+            depths[level] = depth
+            inner = level[~self.is_leaf[level]]
+            level = np.concatenate([self.children_left[inner], self.children_right[inner]])
+            depth += 1
         return depths
 
     @property

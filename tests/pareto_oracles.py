@@ -20,12 +20,13 @@ def not_covered(vectors) -> list[tuple[int, ...]]:
 
 def all_vectors(
     X, sums, max_depth, *, leaf=None, prices=None, mass=None, min_leaf=1, arms=None, min_leaf_per_arm=0,
-    categorical=(), root_features=None, covered=True,
+    categorical=(), root_features=None, covered=True, groups=None,
 ) -> list[tuple[int, ...]]:  # fmt: skip
     """Vectors of all trees of a depth at most, or with ``covered=False`` only those that no other is as good as.
 
     ``sums`` (q, n, K): what row i adds to every number under action k. ``leaf`` (q,): what a leaf adds. ``prices``
-    (q, n_features): what a split adds for every unit of ``mass`` (n,) that reaches it.
+    (q, n_features): what a split adds for every unit of ``mass`` (n,) that reaches it. ``groups`` (n_features,): only
+    the first split of a group on a path adds something.
     """
     sums = np.asarray(sums, dtype=object)
     q, n, K = sums.shape
@@ -40,7 +41,7 @@ def all_vectors(
     thinned = (lambda vectors: sorted(set(vectors))) if covered else not_covered
 
     @cache
-    def vectors_of(rows: frozenset, depth: int, first: bool):
+    def vectors_of(rows: frozenset, depth: int, first: bool, known: frozenset = frozenset()):
         found = []
         if leaf_allowed(rows, min_leaf, arms, min_leaf_per_arm, K):
             found += [tuple(leaf[v] + sum(sums[v, i, k] for i in rows) for v in range(q)) for k in range(K)]
@@ -49,11 +50,13 @@ def all_vectors(
             for left, f in here:
                 if first and root_features is not None and f not in root_features:
                     continue
-                paid = [prices[v, f] * sum(mass[i] for i in rows) for v in range(q)]
-                others = vectors_of(rows - left, depth - 1, False)
+                again = groups is not None and groups[f] in known
+                paid = [0 if again else prices[v, f] * sum(mass[i] for i in rows) for v in range(q)]
+                below = known if groups is None else known | {groups[f]}
+                others = vectors_of(rows - left, depth - 1, False, below)
                 found += [
                     tuple(x + y + z for x, y, z in zip(a, b, paid, strict=True))
-                    for a in vectors_of(left, depth - 1, False)
+                    for a in vectors_of(left, depth - 1, False, below)
                     for b in others
                 ]
         return thinned(found)

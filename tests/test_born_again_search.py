@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from policytree import InputError, Status
 from policytree.solvers.born_again import check_faithfulness, read_ensemble, regions, solve_born_again
+from policytree.solvers.born_again.bounds import bounds_of_parts
 from policytree.solvers.born_again.grid import essence, make_grid
 from policytree.solvers.born_again.heuristic import grow
 from policytree.solvers.born_again.search import GridSearch
@@ -136,6 +137,30 @@ def test_a_stopped_search_bounds_by_what_it_has_solved():
     clock.stop(Status.INTERRUPTED)
     found = search.run()
     assert found.nodes is None and found.leaves_bound == sum(n - 1 for n in search.classes.shape) + 1
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_parts_of_a_grid_bound_the_whole(objective):
+    ensemble = some_forest(7)
+    best, grid = solve_born_again(ensemble, objective), make_grid(ensemble)
+    for classes in (None, essence(grid.classes(grid.whole())).classes):
+        depth, leaves = bounds_of_parts(grid, classes, objective, 60.0, None)  # the last part is the whole
+        assert objective == "leaves" or depth == best.depth
+        assert objective == "depth" or leaves <= best.leaves
+        assert objective != "leaves" or leaves == best.leaves
+
+
+def test_bounds_of_small_parts_agree_with_brute_force(monkeypatch):
+    monkeypatch.setattr("policytree.solvers.born_again.bounds.SIZES", (5, 30, 100))
+    rng, close = np.random.default_rng(0), 0
+    for _ in range(20):
+        classes = essence(random_classes(rng, rng.integers(2, 5, size=3), 3)).classes
+        if classes.ndim:
+            expected = SmallestTrees(classes).values()
+            depth, leaves = bounds_of_parts(None, classes, "depth_then_leaves", 60.0, None)
+            assert depth <= expected["depth"][0] and leaves <= expected["leaves"][1]
+            close += leaves > sum(n - 1 for n in classes.shape) + 1  # better than by the number of cuts
+    assert close > 3
 
 
 def test_no_tree_in_twice_the_time_is_an_error():

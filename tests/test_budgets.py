@@ -248,6 +248,16 @@ def noisy(n=400, p=4, depth=2, seed=0, digits=1):
     return Problem(data, losses, max_depth=depth), budget_constraint(costs, np.ones(n), 0.2)
 
 
+def test_shares_where_all_treatments_are_worth_the_same():
+    """Every tree is as good as the next: what counts is that one keeps to the shares."""
+    data = bin_matrix(np.array([[0.0], [np.nan], [1.0]]), (Feature("x"),))
+    weight = np.array([1.0, 3.0, 3.0])
+    shares = [share_constraint("min_share", 0, 3, weight, 0.5), share_constraint("min_share", 2, 3, weight, 0.1)]
+    found = solve_within(Problem(data, np.zeros((3, 3)), max_depth=2), shares)
+    assert found.solution.status is Status.OPTIMAL and found.solution.objective == 0.0
+    assert found.sums[0] >= 0.5 and found.sums[1] >= 0.1
+
+
 def test_prices_alone_leave_a_gap_that_the_search_closes():
     problem, budget = noisy()
     found = solve_within(problem, [budget])

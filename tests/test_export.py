@@ -1,12 +1,16 @@
 """Text, DOT, rules and JSON of trees."""
 
+import datetime as dt
 import json
 import re
+from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
 
+import policytree
 from policytree import InputError, PolicyTree
 from policytree.export import export_graphviz, export_text, format_threshold, to_rules
 from policytree.serialization import from_json, save_text, to_json
@@ -24,6 +28,21 @@ def fitted():
     )
     gain = np.where(X['the "region"'] == "south", 2.0, -1.0) + np.where(X["score"].isna(), 1.5, 0.0)
     return X, PolicyTree(max_depth=2).fit(X, pd.DataFrame({"no": np.zeros(200), "yes": gain}))
+
+
+def test_json_follows_its_published_schema(fitted):
+    schema = json.loads((Path(policytree.__file__).parent / "serialization/tree.schema.json").read_text())
+    judge = jsonschema.Draft202012Validator(schema)
+    judge.check_schema(schema)
+    days = pd.DataFrame(np.eye(2), columns=[dt.date(2020, 1, 1), np.float64("nan")])
+    for model in (fitted[1], PolicyTree(max_depth=1).fit([[0.0], [1.0]], days)):
+        saved = json.loads(to_json(model.tree_))
+        assert not list(judge.iter_errors(saved))
+        assert {*schema["required"]} == {*saved}
+        for name in saved:
+            lacking = {key: value for key, value in saved.items() if key != name}
+            assert not judge.is_valid(lacking)
+            assert not judge.is_valid({**saved, name: {}})
 
 
 def test_text_names_questions_arms_and_counts(fitted):

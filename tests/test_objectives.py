@@ -1,6 +1,7 @@
 """Objectives as users meet them: names, metrics of scikit-learn, paths, refusals; and why they are optimal."""
 
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.metrics import balanced_accuracy_score, fbeta_score, roc_auc_score
 
-from policytree import Guesses, InputError, OptimalTreeClassifier, ROCHullDisplay, tree_path
+from policytree import Guesses, InputError, OptimalTreeClassifier, ROCHullDisplay, SearchWarning, near_ties, tree_path
 from policytree.objectives import (
     AUC,
     BalancedAccuracy,
@@ -19,7 +20,12 @@ from policytree.objectives import (
     WeightedAccuracy,
     resolve_objective,
 )
+from policytree.solvers import bags, clock, monotone, ratio
 from policytree.solvers.bag_references import LabelledByOmega, PartOfArea, WholeArea, by_slope
+from policytree.solvers.by_objective import solver_for
+from policytree.solvers.direct import solve_direct
+from policytree.solvers.monotone import _Monotone
+from policytree.types import SearchLimits, Status
 from tests import bag_oracles
 
 
@@ -268,3 +274,125 @@ def test_buckets_lose_accuracy():
     bucketed = OptimalTreeClassifier(0.0, 2, guesses=buckets).fit(X, y)
     assert free.score(X, y) == 1.0
     assert bucketed.score(X, y) == 7 / 8
+
+
+# --- what was mended ---
+
+
+def test_ties_of_labels_end(rng):
+    """Omega times the positives of a leaf equal its negatives: the search used to find the same tree for ever."""
+    X = np.array([[1.9], [0.2], [0.0], [0.5], [0.3], [-0.8]])
+    y = np.array([1, 0, 0, 0, 1, 1])
+    weight = np.array([3.0, 1.0, 2.0, 3.0, 1.0, 1.0])
+    objective = OmegaFScore(beta=2.0, omega=1.0)
+    tree = OptimalTreeClassifier(0.1, objective=objective, time_limit=20).fit(X, y, weight)
+    bags = bag_oracles.all_bags(X, y == 1, [Fraction(w) for w in weight], 5)
+    best = min(1 - bag_oracles.omega_f_score(bag, 2, 1) + Fraction(0.1) * len(bag) for bag in bags)
+    assert tree.status_.proved
+    assert tree.objective_value_ == pytest.approx(float(best), abs=1e-9)
+
+
+@pytest.mark.parametrize("omega", [1.0, 2.0, 1 / 3, 3.3])
+def test_labels_of_many_ties_are_exact(rng, omega):
+    """Real weights that nearly tie are told apart, whole ones tie."""
+    for k in range(8):
+        X, y = rng.integers(0, 3, size=(8, 2)).astype(float), np.r_[0, 1, rng.integers(0, 2, 6)]
+        weight = rng.choice([0.1, 0.2, 0.3, 0.6] if k % 2 else [1.0, 2.0, 3.0, 6.0], 8)
+        tree = OptimalTreeClassifier(0.01, 2, objective=OmegaFScore(omega=omega)).fit(X, y, weight)
+        bags = bag_oracles.all_bags(X, y == 1, [Fraction(w) for w in weight], 2)
+        best = min(1 - bag_oracles.omega_f_score(bag, 1, omega) + Fraction(0.01) * len(bag) for bag in bags)
+        assert tree.status_.proved
+        assert tree.objective_value_ == pytest.approx(float(best), abs=1e-9)
+
+
+def test_a_class_of_next_to_no_weight_has_exact_rates():
+    X, y = np.arange(5.0)[:, None], np.array([0, 1, 0, 1, 0])
+    weight = np.array([1e-7, 1.0, 2e-7, 2.0, 1.1e-7])
+    for objective in (PartialAUC(0.5), FScore(0.5)):
+        for given in (y, 1 - y):
+            tree = OptimalTreeClassifier(0.0, 1, objective=objective).fit(X, given, weight)
+            assert tree.objective_value_ == pytest.approx(1 - tree.score(X, given, weight), abs=1e-10)
+
+
+@pytest.mark.parametrize("beta", [1e-200, 1e200])
+def test_betas_beyond_floats_are_refused(beta):
+    with pytest.raises(InputError, match="beta must be a finite number > 0 and <= 1e"):
+        FScore(beta)
+
+
+def test_functions_that_fall_are_refused(labelled):
+    X, y, w = labelled
+    falls = MonotoneObjective(lambda fp, fn, p, n: fn / p - fp / n)
+    with pytest.raises(InputError, match="must not fall where one of them rises"):
+        OptimalTreeClassifier(0.01, 2, objective=falls).fit(X, y, w)
+
+
+def test_near_ties_refuse_objectives_of_bags(labelled):
+    X, y, _ = labelled
+    tree = OptimalTreeClassifier(0.01, 2, objective="auc").fit(X, y)
+    with pytest.raises(InputError, match="for a sum over rows, which objective='auc' is not"):
+        near_ties(tree, X, y)
+
+
+def worse_rate(false_positives, missed, positives, negatives):
+    """The worse of two error rates."""
+    return max(false_positives / negatives, missed / positives)
+
+
+def test_bounds_of_stopped_monotone_searches_say_something(labelled):
+    """The least weighted errors bound every loss; a function of rates alone would be bounded by zero."""
+    best = fitted(MonotoneObjective(worse_rate), labelled).objective_value_
+    X, y, w = labelled
+    problem = OptimalTreeClassifier(0.01, 2, objective=MonotoneObjective(worse_rate))._prepare(X, y, w).problem
+    search = _Monotone(problem, MonotoneObjective(worse_rate), SearchLimits())
+    search._bound()
+    assert best - 0.01 >= search.least >= 0.8 * (best - 0.04)
+
+
+@pytest.mark.parametrize("objective", [FScore(), AUC(), MonotoneObjective(worse_rate)])
+def test_progress_is_told_with_valid_bounds(labelled, objective, monkeypatch):
+    X, y, w = labelled
+    monkeypatch.setattr(clock, "LOOK_EVERY", 1e-4)  # so that there are looks while so small a search runs
+    job = OptimalTreeClassifier(0.005, 2, objective=objective)._prepare(X, y, w)
+    seen = []
+    solution = solver_for(objective)(job.problem, SearchLimits(progress=seen.append))
+    assert solution.status.proved and len(seen) > 2
+    assert all(p.lower_bound <= solution.objective + 1e-9 <= p.objective + 2e-9 for p in seen)
+    assert [p.seconds for p in seen] == sorted(p.seconds for p in seen)
+
+
+@pytest.mark.parametrize("when", [2, 4])
+def test_interrupted_f_scores_begin_no_further_search(labelled, monkeypatch, when):
+    """Ctrl-C in one of the searches used to be followed by another one."""
+    X, y, w = labelled
+    problem = OptimalTreeClassifier(0.01, 3, objective="f_score")._prepare(X, y, w).problem
+    done = []
+
+    def stopped(inner, limits):
+        done.append(solve_direct(inner, limits))
+        return done[-1] if len(done) < when else replace(done[-1], status=Status.INTERRUPTED)
+
+    monkeypatch.setattr(ratio, "solve_direct", stopped)
+    solution = ratio.solve_ratio(problem, objective=FScore())
+    assert len(done) == when
+    assert solution.status is Status.INTERRUPTED
+    assert solution.lower_bound <= solution.objective
+
+
+@pytest.mark.parametrize(
+    ("objective", "module"), [(FScore(), ratio), (AUC(), bags), (MonotoneObjective(worse_rate), monotone)]
+)
+def test_interrupts_between_searches_keep_the_best_tree(labelled, monkeypatch, objective, module):
+    X, y, w = labelled
+    calls = []
+
+    def interrupted(inner, limits):
+        calls.append(inner)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return solve_direct(inner, limits)
+
+    monkeypatch.setattr(module, "solve_direct", interrupted)
+    with pytest.warns(SearchWarning, match="ended by interrupted"):
+        tree = OptimalTreeClassifier(0.01, 3, objective=objective).fit(X, y, w)
+    assert tree.objective_bound_ <= tree.objective_value_

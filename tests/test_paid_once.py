@@ -154,12 +154,9 @@ def test_two_levels_of_many_values_can_be_stopped(rng):
     assert tree.solution_.seconds < 5.0 and tree.objective_bound_ < tree.objective_value_ <= y.mean()
 
 
-def test_budgets_and_near_ties_charge_every_split(blood):
+def test_near_ties_charge_every_split(blood):
     X, y = blood
     arguments = {"max_depth": 2, "feature_costs": COSTS, "repeated_features": "free"}
-    rewards = pd.DataFrame({"wait": np.where(y == "ill", -1.0, 0.0), "treat": np.where(y == "ill", 0.0, -1.0)})
-    with pytest.raises(InputError, match=r"budgets and shares charge every split; set repeated_features='charged'"):
-        PolicyTree(**arguments, budget=0.5).fit(X, rewards, budget_costs={"treat": 1.0})
     with pytest.raises(InputError, match=r"near_ties charge every split"):
         near_ties(OptimalTreeClassifier(**arguments), X, y)
 

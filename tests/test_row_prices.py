@@ -15,11 +15,12 @@ from policytree.solvers.fixed_point import to_fixed_point
 from policytree.solvers.kernels.box_layout import KEPT, LARGEST_SUM, TOP
 from policytree.solvers.kernels.box_pricing import price_boxes
 from policytree.solvers.kernels.layout import INF
+from policytree.solvers.leaf_counts import LeafCounts
 from policytree.solvers.node import new_control, prepare
 from policytree.solvers.row_prices import RowPrices, row_prices_apply
 from policytree.types import Problem, SearchLimits, Status
 from tests import oracles
-from tests.box_oracles import all_boxes, largest_excess
+from tests.box_oracles import all_boxes, largest_excess, least_losses
 from tests.strategies import Case, random_case
 from tests.test_row_sets import reachable, true_values
 
@@ -91,9 +92,11 @@ def test_pricing_finds_the_largest_boxes(seed):
             assert prices.numbers[inside].sum() == total > max(least, 0)
 
 
+@pytest.mark.parametrize("by_leaves", [True, False])
 @pytest.mark.parametrize("seed", range(4))
-def test_certificates_hold_for_every_box(seed):
+def test_certificates_hold_for_every_box(seed, by_leaves, monkeypatch):
     """Proved again from the table as given: every box, every action, exact integers, no merging, no binning."""
+    monkeypatch.setattr(RowPrices, "by_leaves", by_leaves)
     rng = np.random.default_rng([seed, 122])
     closed = 0
     for _ in range(40):
@@ -118,6 +121,48 @@ def test_certificates_hold_for_every_box(seed):
     assert closed >= 2  # of 40: few tables leave something to refute
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_every_number_of_leaves_has_a_bound_that_holds(seed):
+    """Beside brute force: the least loss of a tree of exactly h leaves, for every h, and what they cost at least."""
+    rng = np.random.default_rng([seed, 124])
+    compared = 0
+    for _ in range(25):
+        case = noisy_case(rng, rows=(4, 9))
+        problem = case.problem()
+        if not len(problem.data.n_bins):
+            continue
+        prices, fixed = started(problem, merge=bool(rng.random() < 0.5))
+        best, leaves = best_down_to(case, 1, fixed)
+        prices.work(best, [(-1, 0)] * leaves, 0, 0.1)
+        node, counts = prices.node, prices.counts
+        losses = np.vstack([np.zeros(node.n_rows, np.int64), node.losses])
+        losses -= losses.min(axis=0)
+        by_leaves = least_losses(node.codes.T.tolist(), losses.T.tolist())
+        for h, least in by_leaves.items():
+            assert counts.losses[h - 1] <= least, f"{case!r} {h}"
+            assert counts.bound(h) <= min(v + g * node.penalty for g, v in by_leaves.items() if g >= h), f"{case!r} {h}"
+            compared += 1
+        for limit in {v + h * node.penalty for h, v in by_leaves.items()}:  # no number of leaves goes too early
+            still = dict(zip(*(x.tolist() for x in counts.still_open(1, limit)), strict=True))
+            for h, v in by_leaves.items():
+                assert v + h * node.penalty >= limit or still[h] >= v, f"{case!r} {h}"
+    assert compared > 50
+
+
+def test_bounds_of_few_and_of_many_leaves():
+    """A line of a steep slope counts for few leaves, a flat one for many; a multiple of the unit is rounded up to."""
+    counts = LeafCounts(penalty=10, unit=4, most=100)
+    counts.add(60, 12)  # 48, 36, 24, 12, 0
+    counts.add(21, 3)  # 18, 15, 12, 9, 6, 3, 0
+    counts.add(1000, 20)  # as dear as two leaves: left out
+    assert counts.losses[:8].tolist() == [48, 36, 24, 12, 6, 3, 0, 0]
+    assert [counts.bound(h) for h in (1, 4, 5, 7, 8, 100, 101)] == [52, 52, 58, 70, 80, 1000, 1000]
+    h, most = counts.still_open(3, 60)
+    assert h.tolist() == [3, 4, 5] and most.tolist() == [28, 16, 8]
+    h, most = counts.still_open(3, 53)  # three lose 24 at least, and might lose 20
+    assert h.tolist() == [4] and most.tolist() == [12]
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_proofs_agree_with_brute_force(seed, monkeypatch):
     """Whole searches in which prices close what they can, with every constraint: the same optimum as without."""
@@ -132,12 +177,13 @@ def test_proofs_agree_with_brute_force(seed, monkeypatch):
     monkeypatch.setattr(direct, "row_sets_apply", lambda problem: False)
     monkeypatch.setattr(direct, "seconds_worth", lambda node, last: 0.05)
     monkeypatch.setattr(direct, "worth_pricing", lambda node: node.penalty > 0 and len(node.bins) > 0)
-    for _ in range(40):
+    for number in range(40):
         case = random_case(rng, max_rows=12) if rng.random() < 0.5 else noisy_case(rng)
         case = case.but(max_depth=None if rng.random() < 0.7 else 5, penalty=case.penalty or 0.25)
         without = solve_direct(case.problem())
         with monkeypatch.context() as patch:
             patch.setattr(RowPrices, "work", work)
+            patch.setattr(RowPrices, "by_leaves", number % 2 == 0)
             solution = solve_direct(case.problem())
         optimum = case.optimum()
         assert solution.status == without.status
@@ -259,7 +305,7 @@ def test_short_time_ends_early_and_goes_on_later():
     best = prices.node.leaf()[0] + prices.node.penalty
     prices.work(best, [(-1, 0)], 3, 0.005)
     later = prices.work(best, [(-1, 0)], 3, 1.0)
-    assert later == prices.bound(5) and len(prices.proved) > 1
+    assert later == prices.bound(5) and len(prices.certificates) > 1
 
 
 def test_memory_limits_hold():

@@ -9,7 +9,7 @@ from test_costs import data
 from policytree import CostSensitiveTreeClassifier, plot_tree
 from policytree.export import to_rules
 
-# Dollars per person, of the order of the US laboratory fee schedule. Replace them by your own.
+# Dollars per person. Assumptions, written down from memory and not looked up: replace them by your own.
 PRICES = {
     "age": 0.0, "gender": 0.0, "total_bilirubin": 5.0, "direct_bilirubin": 5.0, "alkphos": 5.2, "sgpt": 5.3,
     "sgot": 5.2, "total_proteins": 3.7, "albumin": 5.0, "ag_ratio": 5.0,
@@ -22,7 +22,8 @@ RUNS = {
 }
 # Dollars that a wrong answer costs: a patient who is not referred and comes back later; a work-up for nothing.
 ERRORS = pd.DataFrame({"refer": [0.0, 250.0], "send home": [100.0, 0.0]}, index=["liver patient", "healthy"])
-DEPTH, FOLDS, MOST_BINS, FEWEST = 3, 10, 24, 20
+FOLDS = 10
+SIZE = {"max_depth": 3, "max_bins": 24, "min_samples_leaf": 20, "time_limit": 300}
 
 
 def show(study) -> None:
@@ -30,13 +31,12 @@ def show(study) -> None:
     table = data.read("classification", "ilpd", study.data_dir)
     X, y = table.X, np.where(table.y == 1, "healthy", "liver patient")
     study.heading(f"Which blood values to order: {len(X)} people, {(y == 'liver patient').sum()} liver patients")
-    size = {"max_depth": DEPTH, "max_bins": MOST_BINS, "min_samples_leaf": FEWEST, "time_limit": 300}
-    shared = {**size, "feature_costs": PRICES}
+    shared = {**SIZE, "feature_costs": PRICES}
     once = CostSensitiveTreeClassifier(ERRORS, **shared, repeated_features="free", feature_groups=RUNS)
     again = CostSensitiveTreeClassifier(ERRORS, **shared)
-    blind = CostSensitiveTreeClassifier(ERRORS, **size)
+    blind = CostSensitiveTreeClassifier(ERRORS, **SIZE)
     fitted = once.fit(X, y)
-    study.show(fitted.export_text(missing=True))
+    study.show(fitted.export_text())
     study.show()
     study.table(orders(fitted, X, y), "orders", digits=1, index=False)
     study.show(
@@ -67,11 +67,16 @@ def orders(tree, X: pd.DataFrame, y: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def folds(y: np.ndarray, quick: bool) -> np.ndarray:
+    """The fold of everybody, with equal shares of patients."""
+    fold, order = np.empty(len(y), dtype=int), np.random.default_rng(0).permutation(len(y))
+    fold[order[np.argsort(y[order], kind="stable")]] = np.arange(len(y)) % (3 if quick else FOLDS)
+    return fold
+
+
 def held_out(study, models: dict, X: pd.DataFrame, y: np.ndarray) -> None:
     """Cross-validated dollars per person, and differences with 95 % intervals over people."""
-    fold = np.empty(len(y), dtype=int)
-    order = np.random.default_rng(0).permutation(len(y))
-    fold[order[np.argsort(y[order], kind="stable")]] = np.arange(len(y)) % (3 if study.quick else FOLDS)
+    fold = folds(y, study.quick)
     none = np.zeros(len(y))
     spent = {f"no test: {what} everybody": (ERRORS[what][y].to_numpy(), none) for what in ERRORS}
     for name, model in models.items():

@@ -87,8 +87,8 @@ def critical_difference(algorithms: int, tables: int) -> float:
     return float(z * np.sqrt(algorithms * (algorithms + 1) / (6 * tables)))
 
 
-def show(study, most_rows: int | None) -> None:
-    """Run, and print means and ranks."""
+def show(study, most_rows: int | None, prefix: str = "") -> None:
+    """Run, and print means and ranks; names of tables and of the picture begin with the prefix."""
     sets = data.tables(study, most_rows)
     found = []
     for table in sets:
@@ -98,7 +98,7 @@ def show(study, most_rows: int | None) -> None:
                 found += one_split(table, costs, seed)
     each = pd.DataFrame(found)
     means = each.groupby(["table", "costs", "algorithm"], as_index=False)[["AUC", "expected_cost", "nodes"]].mean()
-    means.to_csv(study.results / "tables.csv", index=False, float_format="%.6g", lineterminator="\n")
+    means.to_csv(study.results / f"{prefix}tables.csv", index=False, float_format="%.6g", lineterminator="\n")
     distance = critical_difference(len(ALGORITHMS), len(sets))
     study.show(f"{len(sets)} tables, {len(ALGORITHMS)} algorithms, {each['seed'].nunique()} splits; held-out rows")
     study.show(f"critical difference of mean ranks (Bonferroni-Dunn, level {LEVEL}): {distance:.2f}\n")
@@ -106,8 +106,8 @@ def show(study, most_rows: int | None) -> None:
     for costs, part in means.groupby("costs", sort=False):
         study.heading(f"{costs.capitalize()} costs")
         table = summary[costs] = rank_table(part)
-        study.table(table, f"ranks_{costs}", digits=3)
-    figure(study, summary, distance)
+        study.table(table, f"{prefix}ranks_{costs}", digits=3)
+    figure(study, summary, distance, f"{prefix}ranks")
 
 
 def rank_table(means: pd.DataFrame) -> pd.DataFrame:
@@ -127,7 +127,7 @@ def rank_table(means: pd.DataFrame) -> pd.DataFrame:
     return out.loc[list(ALGORITHMS)]
 
 
-def figure(study, summary: dict, distance: float) -> None:
+def figure(study, summary: dict, distance: float, name: str) -> None:
     """Mean ranks of AUC against those of cost; what lies in a band is not distinguished from pEC4.5."""
     import matplotlib.pyplot as plt
 
@@ -145,7 +145,7 @@ def figure(study, summary: dict, distance: float) -> None:
         ax.set_xlim(len(table) + 0.5, 0.5)
         ax.invert_yaxis()
     fig.tight_layout()
-    study.figure(fig, "ranks")
+    study.figure(fig, name)
 
 
 def neighbours(x: pd.Series, y: pd.Series) -> list[list[str]]:

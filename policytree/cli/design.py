@@ -96,6 +96,32 @@ def design(
             metavar="COLUMN=X",
         ),
     ] = None,
+    repeated_features: Annotated[
+        str | None,
+        _option(
+            "Whether a covariate is paid for again where a path asks for it again: charged or free. Default: charged, "
+            "or free with --feature-group. free takes a depth of at most 4.",
+            _TREE,
+            metavar="WAY",
+        ),
+    ] = None,
+    feature_group: Annotated[
+        list[str] | None,
+        _option(
+            "Covariates that are measured together: only the first on a path is paid for; once for each group.",
+            _TREE,
+            metavar="COLUMNS",
+        ),
+    ] = None,
+    max_expected_cost: Annotated[
+        float | None,
+        _option(
+            "Most that questions may cost a row on average. --feature-cost, in any unit, is then limited and not "
+            "charged.",
+            _TREE,
+            metavar="X",
+        ),
+    ] = None,
     root_feature: Annotated[
         str | None, _option("What the first question must be about: a,b,c.", _TREE, metavar="COLUMNS")
     ] = None,
@@ -182,6 +208,9 @@ def design(
         "min_samples_per_treatment": min_samples_per_treatment,
         "max_leaf_nodes": max_leaf_nodes,
         "feature_costs": feature_cost,
+        "repeated_features": repeated_features,
+        "feature_groups": feature_group,
+        "max_expected_cost": max_expected_cost,
         "root_feature": root_feature,
         "budget": budget,
         "budget_costs": budget_cost,
@@ -192,18 +221,7 @@ def design(
     }
     run(
         Job(
-            data,
-            dataset,
-            data_dir,
-            roles,
-            tree,
-            cv=cv,
-            level=level,
-            seed=seed,
-            value=not no_value,
-            output=output,
-            validation=validation,
-            repeats=repeats,
-            honest=honest,
+            data, dataset, data_dir, roles, tree, cv=cv, level=level, seed=seed, value=not no_value, output=output,
+            validation=validation, repeats=repeats, honest=honest,
         )
-    )
+    )  # fmt: skip

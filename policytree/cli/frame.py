@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from policytree.exceptions import InputError
+from policytree.features import shown
 
 FAILED, BAD_INPUT, INTERRUPTED, READER_GONE = 1, 2, 130, 141
 EXAMPLE = "policytree design --dataset rand-hie"
@@ -21,8 +22,8 @@ EXIT_CODES = (
 
 
 def _say(kind: str, message: str) -> None:
-    """One line on standard error."""
-    typer.echo(f"{kind}: {' '.join(message.split())}", err=True)
+    """One line on standard error; what names from data would do to a terminal is escaped."""
+    typer.echo(f"{kind}: {shown(' '.join(message.split()), longest=None)}", err=True)
 
 
 class Commands(TyperGroup):

@@ -117,7 +117,7 @@ def _arms(study: Study) -> RenderableType:
 
 def result_sections(result: Result) -> list[RenderableType]:
     """Verdict, tree, certificate, leaves, value and warnings."""
-    tree = Text(result.estimator.export_text(missing=_any_missing(result.study)), no_wrap=True, overflow="fold")
+    tree = Text(result.estimator.export_text(), no_wrap=True, overflow="fold")
     parts = [
         Text(), _heading("Verdict"), Padding(Text(verdict_text(result)), INDENT, expand=False),
         Text(), _heading("Policy tree"), Padding(tree, INDENT, expand=False),
@@ -165,10 +165,6 @@ def leaf_section(honest: HonestLeaves) -> list[RenderableType]:
     return [*parts, Padding(Text(words), INDENT, expand=False)]
 
 
-def _any_missing(study: Study) -> bool:
-    return bool(study.X.isna().to_numpy().any())
-
-
 def certificate(result: Result) -> dict[str, str]:
     """What the search proved, in words."""
     study, estimator = result.study, result.estimator
@@ -185,7 +181,8 @@ def certificate(result: Result) -> dict[str, str]:
         Status.TIME_LIMIT: f"time limit: a better tree {allowed} may exist, but none beyond the bound; {among}",
     }
     prices = [f"{estimator.regularization:g} per leaf"] * bool(estimator.regularization)
-    prices += ["what its questions cost"] * bool(estimator.feature_costs)
+    most = estimator.max_expected_cost
+    prices += ["what its questions cost"] * bool(estimator.feature_costs and most is None)
     price = (", plus " if study.direction == "minimize" else ", less ") + " and ".join(prices) if prices else ""
     facts = {
         "status": words.get(estimator.status_, estimator.status_.value),
@@ -195,7 +192,9 @@ def certificate(result: Result) -> dict[str, str]:
         "gap": number(estimator.optimality_gap_, 3),
     }
     if estimator.feature_costs:
-        facts["questions"] = f"cost {number(estimator.expected_cost_)} a row on average; held-out values leave it out"
+        within = "" if most is None else f", within {number(most)} (these rows; others may differ)"
+        facts["questions"] = f"cost {number(estimator.expected_cost_)} a row on average{within}"
+        facts["questions"] += "; held-out values leave it out"
     facts |= _limits(estimator)
     facts["search"] = f"{estimator.solution_.seconds:.2g} s"
     if estimator.solution_.compile_seconds:
@@ -217,7 +216,8 @@ def _limits(estimator) -> dict[str, str]:
 def _allowed(estimator) -> str:
     """The trees that were searched, in words."""
     words = f"of depth {estimator.max_depth} or less"
-    if estimator.budget is not None or estimator.max_share or estimator.min_share:
+    amounts = (estimator.budget, estimator.max_expected_cost)
+    if any(most is not None for most in amounts) or estimator.max_share or estimator.min_share:
         words += " within the limits"
     if estimator.max_leaf_nodes is not None:
         words += f" and at most {estimator.max_leaf_nodes} leaves"

@@ -157,11 +157,13 @@ def tree_options(options: dict, study: Study) -> dict:
                 f"--feature-cost gives the cost of {name!r} {wrong}; give one number >= 0, as in {name}=2."
             )
         costs[name] = cost
+    groups = [column_names(text, "--feature-group", study.X) for text in options["feature_groups"] or ()] or None
+    repeated = options["repeated_features"] or ("charged" if groups is None else "free")
     roots = column_names(options["root_feature"], "--root-feature", study.X)
     limits = {kind: _by_treatment(options[kind], kind) or None for kind in ("max_share", "min_share")}
     spending = _by_treatment(options["budget_costs"], "budget_cost", study.frame) or None
     named = {"feature_costs": costs or None, "root_feature": roots or None, "budget_costs": spending}
-    return {**options, **named, **limits}
+    return {**options, **named, **limits, "feature_groups": groups, "repeated_features": repeated}
 
 
 def _by_treatment(texts: list[str] | None, argument: str, frame: pd.DataFrame | None = None) -> dict[str, float | str]:

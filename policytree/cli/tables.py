@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import csv
 import difflib
+import lzma
+import tarfile
+import warnings
+import zipfile
+import zlib
 from pathlib import Path
 
 import pandas as pd
 
+from policytree.binning import first_repeated
 from policytree.exceptions import InputError
 
+BAD_ARCHIVES = (zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError, zlib.error)
 PARQUET_ENDINGS = (".parquet", ".pq")
 OTHER_SEPARATORS = (";", "\t", "|")
 NAMES_SHOWN = 20
@@ -45,7 +52,11 @@ def read_as_text(path: str | Path) -> pd.DataFrame:
 
 def _existing(path: str | Path) -> Path:
     path = Path(path)
-    if not path.exists():
+    try:
+        there = path.exists()
+    except (OSError, ValueError) as error:  # a name that no file can have
+        raise InputError(f"'{path}' cannot be the name of a file ({_first_line(error)}); check it.") from error
+    if not there:
         folder = path.parent
         names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
         raise InputError(f"There is no file '{path}'; {_suggestion(path.name, names, 'check its name and folder.')}")
@@ -62,12 +73,19 @@ def _read_csv(path: Path, **options) -> pd.DataFrame:
             header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, sep=separator)
         names = [str(name).strip() for name in header.iloc[0]]
         _refuse_bad_names(names, path)
-        frame = pd.read_csv(path, sep=separator, keep_default_na=False, index_col=False, low_memory=False, **options)
+        options |= {"skip_blank_lines": len(names) > 1}  # in a file of one column they are its missing values
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # rows with more cells than there are names
+            frame = pd.read_csv(
+                path, sep=separator, keep_default_na=False, index_col=False, low_memory=False, **options
+            )
+    except pd.errors.ParserWarning as error:
+        raise InputError(f"'{path}' has more cells in its rows than names in its header; name every column.") from error
     except pd.errors.EmptyDataError as error:
         raise InputError(f"'{path}' is empty; give a CSV file with a header line and rows.") from error
     except UnicodeDecodeError as error:
         raise InputError(f"'{path}' is not a CSV file in UTF-8; save it as 'CSV UTF-8' or Parquet.") from error
-    except (pd.errors.ParserError, csv.Error, ValueError, EOFError) as error:
+    except (pd.errors.ParserError, csv.Error, *BAD_ARCHIVES, ValueError, EOFError) as error:
         raise InputError(f"'{path}' cannot be read as CSV ({_first_line(error)}); check the file.") from error
     except OSError as error:
         raise InputError(f"'{path}' cannot be read ({error.strerror or error}); check the file.") from error
@@ -98,9 +116,9 @@ def _read_parquet(path: Path) -> pd.DataFrame:
 
 
 def _refuse_bad_names(names: list[str], path: Path) -> None:
-    twice = sorted({name for name in names if name and names.count(name) > 1})
-    if twice:
-        raise InputError(f"'{path}' has more than one column {twice[0]!r}; give every column its own name.")
+    twice = first_repeated(filter(None, names))
+    if twice is not None:
+        raise InputError(f"'{path}' has more than one column {twice!r}; give every column its own name.")
 
 
 def _with_rows(frame: pd.DataFrame, path: Path) -> pd.DataFrame:

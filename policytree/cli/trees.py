@@ -43,6 +43,7 @@ def show(tree: TreeArgument, debug: DebugOption = False) -> None:
     """Print a saved tree, and the certificate it came with."""
     from policytree.cli.files import read_tree
     from policytree.export import export_text
+    from policytree.features import shown
 
     saved, everything = read_tree(tree)
     typer.echo(export_text(saved))
@@ -51,7 +52,7 @@ def show(tree: TreeArgument, debug: DebugOption = False) -> None:
         typer.echo(
             "\n"
             + "\n".join(
-                f"{name:<10} {f'{value:.6g}' if isinstance(value, float) else value}"
+                f"{shown(name):<10} {f'{value:.6g}' if isinstance(value, float) else shown(value)}"
                 for name, value in certificate.items()
             )
         )

@@ -94,6 +94,10 @@ class SearchArguments(BaseEstimator):
     feature_groups : mapping of names to lists of columns, or list of such lists, optional
         Columns that are measured together, such as the values of one blood sample: only the first on a path is charged,
         at its own cost. Needs ``repeated_features="free"``.
+    max_expected_cost : float, optional
+        The most that the tests may cost a person on average over the rows of ``fit``. ``feature_costs``, in any unit,
+        are then limited and not charged in the objective. Kept exactly; ``objective_bound_`` comes from Lagrange
+        multipliers, and up to depth three a search closes the gap (:mod:`policytree.solvers.budgets`).
     split_features : list of column names or positions, optional
         The columns that the tree may split on. ``predict`` takes the same table as ``fit`` all the same.
     root_feature : column name or position, or list of these, optional
@@ -105,6 +109,9 @@ class SearchArguments(BaseEstimator):
     expected_cost_ : float
         What the tree's tests cost a person on average, by ``feature_costs``; 0 without. ``measurement_cost`` says what
         they cost new rows.
+    multipliers_ : dict
+        With ``max_expected_cost``: what one unit more of it is worth in the objective ("expected_cost"), at the price
+        with the best bound. Zero if the limit does not bind.
     node_costs_ : ndarray of shape (node_count,)
         What the question of every node costs those who reach it.
     objective_bound_ : float
@@ -130,5 +137,6 @@ class SearchArguments(BaseEstimator):
     feature_costs: Mapping[Any, float] | Sequence[float] | np.ndarray | None = None
     repeated_features: str = "charged"
     feature_groups: Mapping[str, Sequence[str | int]] | Sequence[Sequence[str | int]] | None = None
+    max_expected_cost: float | None = None
     split_features: Sequence[str | int] | str | int | None = None
     root_feature: Sequence[str | int] | str | int | None = None

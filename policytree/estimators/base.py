@@ -9,12 +9,19 @@ import numpy as np
 
 from policytree.binning import bin_matrix
 from policytree.estimators.arguments import SearchArguments
+from policytree.estimators.constraints import (
+    FITTED,
+    check_limited,
+    expected_cost_within,
+    limit_of_cost,
+    search_within,
+    worth_of_limits,
+)
 from policytree.estimators.inputs import (
     check_number,
     check_seed,
     column_costs,
     column_numbers,
-    expected_cost,
     n_threads,
     node_means,
     payment_groups,
@@ -24,6 +31,7 @@ from policytree.estimators.search import Job, check_search_arguments, chosen_sol
 from policytree.estimators.views import TableViews
 from policytree.exceptions import InputError, SearchWarning
 from policytree.solvers import draws, time_estimate
+from policytree.solvers.budgets import Budgeted
 from policytree.solvers.estimate import LONG, in_words
 from policytree.types import Problem, SearchLimits, Solution, Status
 
@@ -42,6 +50,7 @@ class TreeEstimator(TableViews, SearchArguments):
         check_search_arguments(self.solver, self.solver_options, self.guesses)
         if self.repeated_features == "free" and (self.solver != "direct" or self.guesses is not None):
             raise InputError("repeated_features='free' takes solver='direct' without guesses; set these, or 'charged'.")
+        check_limited(self)
         n_threads(self.n_jobs)
         check_seed(self.random_state)
 
@@ -64,6 +73,7 @@ class TreeEstimator(TableViews, SearchArguments):
         total = float(weight.sum())
         features = self.encoder_.features
         costs, groups, splits, roots = self._column_arguments(features)
+        limited = self.max_expected_cost is not None
         problem = Problem(
             bin_matrix(X, features, max_bins=self.max_bins, split_on=splits),
             losses * weight[:, None],
@@ -73,12 +83,13 @@ class TreeEstimator(TableViews, SearchArguments):
             arms,
             min(getattr(self, "min_samples_per_treatment", 0), len(X) + 1),
             max_leaf_nodes=self.max_leaf_nodes,
-            feature_costs=costs,
+            feature_costs=None if limited else costs,
             weights=None if costs is None else weight,
             root_features=roots,
             feature_groups=groups,
         )
-        return Job(X, problem, total, tuple(actions), values, weight)
+        job = Job(X, problem, total, tuple(actions), values, weight, test_costs=costs)
+        return replace(job, constraints=limit_of_cost(self.max_expected_cost, job))
 
     def _fit_job(self, job: Job):
         """Guess, search, and keep the tree; warns if the search was stopped before the proof."""
@@ -97,7 +108,18 @@ class TreeEstimator(TableViews, SearchArguments):
         return self._keep(job, solution)
 
     def _search(self, job: Job, solve, report: dict, limits: SearchLimits) -> Solution:
-        return search(job.problem, solve, self.guesses_, report, limits)
+        for name in FITTED & {*vars(self)}:
+            delattr(self, name)  # of an earlier fit
+        if not job.constraints:
+            return search(job.problem, solve, self.guesses_, report, limits)
+        found = search_within(self, job, limits, solve)
+        if found.sums:
+            self._keep_limits(job, found)
+        return found.solution
+
+    def _keep_limits(self, job: Job, found: Budgeted) -> None:
+        """Store what the limits are worth."""
+        self.multipliers_ = worth_of_limits(job, found)
 
     def _keep(self, job: Job, solution: Solution, *, warn: bool = True):
         """Store what a search found."""
@@ -111,8 +133,8 @@ class TreeEstimator(TableViews, SearchArguments):
                 stacklevel=4,
             )
         self.node_values_ = node_means(self.tree_, job.X, job.values, job.weight)
-        self.node_costs_ = question_costs(self.tree_, job.problem.feature_costs, job.problem.feature_groups)
-        self.expected_cost_ = expected_cost(self.tree_, job.X, self.node_costs_, job.weight)
+        self.node_costs_ = question_costs(self.tree_, job.test_costs, job.problem.feature_groups)
+        self.expected_cost_ = expected_cost_within(self.tree_, job, self.node_costs_)
         return self
 
     def _sign(self) -> float:

@@ -21,6 +21,7 @@ from policytree.solvers.born_again import (
     PruningReport,
     TreeEnsemble,
     check_faithfulness,
+    own_codes,
     prune,
     read_ensemble,
     solve_born_again,
@@ -127,7 +128,7 @@ class BornAgainTree(ClassifierMixin, TreeViews, BaseEstimator):
         if self.prune and X is None:
             raise InputError("prune=True needs rows: call fit(X) with the rows that the ensemble was fitted to.")
         self.ensemble_: TreeEnsemble = read_ensemble(self.ensemble, self.voting)
-        self.classes_ = np.array(self.ensemble_.classes)
+        self.classes_ = _labels(self.ensemble, self.ensemble_)
         self.n_features_in_ = self.ensemble_.n_features
         if self.ensemble_.named:
             self.feature_names_in_ = np.array(self.ensemble_.feature_names, dtype=object)
@@ -203,7 +204,7 @@ class BornAgainTree(ClassifierMixin, TreeViews, BaseEstimator):
         check_is_fitted(self)
         own = None
         if hasattr(self.ensemble, "predict") and self.voting == "soft":
-            own = self._predict_codes
+            own = own_codes(self.ensemble, self.ensemble_)
         return check_faithfulness(self.tree_, self.ensemble_, own)
 
     def as_guesses(self, X: Table, *, lower_bounds: Any = None) -> Guesses:
@@ -242,12 +243,13 @@ class BornAgainTree(ClassifierMixin, TreeViews, BaseEstimator):
         """A copy that is not fitted, of an ensemble that is: there is nothing to do without it."""
         return type(self)(**self.get_params(deep=False))
 
-    def _predict_codes(self, X: np.ndarray) -> np.ndarray:
-        """Positions in ``classes_`` of what the ensemble predicts."""
-        table: Any = X
-        if self.ensemble_.named:
-            import pandas as pd
 
-            table = pd.DataFrame(X, columns=self.ensemble.feature_names_in_)
-        order = np.argsort(self.classes_)
-        return order[np.searchsorted(self.classes_, self.ensemble.predict(table), sorter=order)]
+def _labels(ensemble: Any, read: TreeEnsemble) -> np.ndarray:
+    """The labels, of the type that the ensemble gives them; labels of several types stay as they are."""
+    if hasattr(ensemble, "classes_"):
+        return np.asarray(ensemble.classes_)
+    labels = np.empty(len(read.classes), dtype=object)
+    for k, label in enumerate(read.classes):
+        labels[k] = label
+    alike = np.array(labels.tolist()) if len({type(label) for label in read.classes}) == 1 else labels
+    return alike if alike.ndim == 1 else labels

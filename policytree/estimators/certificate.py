@@ -24,7 +24,8 @@ def certificate_text(estimator: Any, objective: str) -> str:
     }
     stopped = f"{estimator.status_.value}: a better tree may exist, but none beyond the bound"
     price = f", plus {estimator.regularization:g} per leaf" if estimator.regularization else ""
-    price += ", plus what its questions cost" if estimator.expected_cost_ else ""
+    limited = estimator.max_expected_cost is not None
+    price += ", plus what its questions cost" if estimator.expected_cost_ and not limited else ""
     facts = {
         "status": words.get(estimator.status_, stopped),
         "objective": f"{estimator.objective_value_:.6g} ({objective}{price})",
@@ -32,6 +33,8 @@ def certificate_text(estimator: Any, objective: str) -> str:
         "gap": f"{estimator.optimality_gap_:.3g}",
         "search": f"{estimator.solution_.seconds:.2g} s",
     }
+    if limited:
+        facts["questions"] = f"{estimator.expected_cost_:.6g} a person, within {estimator.max_expected_cost:g}"
     return "\n".join(f"{name:<10} {text}" for name, text in facts.items())
 
 
@@ -44,4 +47,6 @@ def _trees(estimator: Any) -> str:
         limits.append(f"of at most {estimator.max_leaf_nodes} leaves")
     if estimator.min_samples_leaf > 1:
         limits.append(f"with {estimator.min_samples_leaf} rows or more in every leaf")
+    if estimator.max_expected_cost is not None:
+        limits.append(f"whose questions cost at most {estimator.max_expected_cost:g} a person")
     return " ".join(["no tree", " and ".join(limits)]).strip()

@@ -1,27 +1,89 @@
-"""Budgets and shares of a policy tree: what users ask for, checked, as constraints of the search."""
+"""Budgets, shares and limits of expected cost: what users ask for, checked, as constraints of the search."""
 
 from __future__ import annotations
 
 import math
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
 from policytree.checks import as_numbers, is_real
+from policytree.estimators.inputs import check_number, expected_cost, question_costs
 from policytree.estimators.search import Job
 from policytree.exceptions import InputError, SearchWarning
 from policytree.solvers.budgets import Budgeted, Infeasible, solve_within
 from policytree.solvers.clock import now
-from policytree.solvers.constraints import Constraint, budget_constraint, share_constraint, with_limit
+from policytree.solvers.constraints import (
+    Applied,
+    Constraint,
+    budget_constraint,
+    cost_constraint,
+    share_constraint,
+    with_limit,
+)
+from policytree.tree import Tree
 from policytree.types import SearchLimits, Status
 from policytree.weighting.by_label import by_label
 from policytree.weighting.costs import treatment_costs
 
 WORTH_SAYING = 1e-12  # of the objective: a smaller gap is rounding
+FITTED = {"spend_", "shares_", "multipliers_"}  # attributes of fits within limits only
+
+
+def check_limited(tree: Any) -> None:
+    """Refuse a limit of the expected cost that cannot be meant."""
+    check_number("max_expected_cost", tree.max_expected_cost, 0, none=True)
+    if tree.max_expected_cost is None:
+        return
+    if tree.feature_costs is None:
+        raise InputError("max_expected_cost limits what tests cost; pass feature_costs as well.")
+    if not _exact(tree):
+        raise InputError("max_expected_cost needs the exact search; leave solver and guesses alone.")
+
+
+def limit_of_cost(limit: float | None, job: Job) -> tuple[Constraint, ...]:
+    """The constraint that tests cost at most so much a person; none without a limit, or where tests are free."""
+    if limit is None or job.test_costs is None:
+        return ()
+    problem = job.problem
+    asked = len(job.X) - 1 if problem.max_depth is None else min(problem.max_depth, len(job.X) - 1)
+    return (cost_constraint(job.test_costs, job.weight, limit, problem.losses.shape[1], max(1, asked)),)
+
+
+def applied_tree(tree: Tree, job: Job) -> Applied:
+    """What a tree does to the rows of a fit."""
+    actions = tree.action[tree.apply(job.X)]
+    node_costs = question_costs(tree, job.test_costs, job.problem.feature_groups)
+    if not node_costs.any():
+        return Applied(actions, np.zeros((len(job.X), job.X.shape[1]), dtype=np.int64))
+    paid, reached = np.zeros((len(job.X), job.X.shape[1]), dtype=np.int64), tree.rows_of_nodes(job.X)
+    for node in np.flatnonzero(node_costs):
+        paid[reached[node], tree.feature[node]] += 1
+    return Applied(actions, paid)
+
+
+def expected_cost_within(tree: Tree, job: Job, node_costs: np.ndarray) -> float:
+    """What the tests of a chosen tree cost a person; never more than a limit that it keeps to."""
+    for constraint in job.constraints:
+        if constraint.kind == "expected_cost":
+            return constraint.mean(applied_tree(tree, job))
+    return expected_cost(tree, job.X, node_costs, job.weight)
+
+
+def worth_of_limits(job: Job, found: Budgeted, labels: Sequence[Any] = ()) -> dict[str, Any]:
+    """What one unit more of each limit is worth in the objective; shares by the label of the treatment."""
+    worth: dict[str, Any] = {}
+    for constraint, price in zip(job.constraints, found.multipliers, strict=True):
+        if constraint.action is None:
+            worth[constraint.kind] = price / job.total_weight
+        else:
+            worth.setdefault(constraint.kind, {})[labels[constraint.action]] = price / job.total_weight
+    return worth
 
 
 def check_constraints(tree: Any, labels, n: int, budget_costs) -> np.ndarray | None:
@@ -69,6 +131,8 @@ def _shares(kind: str, shares, labels) -> dict[int, float]:
     """Shares by position of the treatment."""
     if shares is None:
         return {}
+    if nw.dependencies.is_pandas_series(shares):
+        shares = shares.to_dict()
     if not isinstance(shares, Mapping):
         raise InputError(f"{kind} must be a mapping from treatment to share, such as {{'drug': 0.3}}; got {shares!r}.")
     values = by_label(shares, 1, labels, argument=kind, what="share", missing=np.nan)[0]
@@ -95,8 +159,8 @@ def search_within(tree: Any, job: Job, limits: SearchLimits, solve) -> Budgeted:
         raise InputError(_refusal(tree, refused)) from None
     if found.solution.status is Status.HEURISTIC and found.solution.gap > WORTH_SAYING * abs(found.solution.objective):
         warnings.warn(
-            "Within budgets and shares, trees of more than three levels are found by prices alone: the tree is valid, "
-            "and optimality_gap_ says how much better another could be; lower max_depth for a proof.",
+            "Within budgets, shares and limits of cost, trees of more than three levels are found by prices alone: the "
+            "tree is valid, and optimality_gap_ says how much better another could be; lower max_depth for a proof.",
             SearchWarning,
             stacklevel=4,
         )
@@ -110,8 +174,8 @@ def _exactly_within(job: Job, limits: SearchLimits, solve) -> Budgeted:
     found = solve_within(job.problem, loose, limits, solve=solve)
     if not found.sums:
         return found
-    actions = found.solution.tree.action[found.solution.tree.apply(job.X)]
-    if all(c.keeps(actions) for c in job.constraints):
+    applied = applied_tree(found.solution.tree, job)
+    if all(c.keeps(applied) for c in job.constraints):
         return found
     left = None if limits.time_limit is None else max(0.0, limits.time_limit - (now() - start))
     return solve_within(job.problem, job.constraints, replace(limits, time_limit=left), solve=solve)
@@ -149,26 +213,13 @@ def _up(number: float) -> float:
     return float(f"{math.ceil(number / unit) * unit:.6g}")
 
 
-def spend_and_shares(
-    constraints: tuple[Constraint, ...],
-    treatments: np.ndarray,
-    actions: np.ndarray,
-    weight: np.ndarray,
-    found: Budgeted,
-) -> tuple[float | None, dict[Any, float], dict[str, Any]]:
-    """What the chosen tree spends a person, the share that each treatment gets, and what the limits cost.
-
-    ``treatments`` (K,) are the labels, ``actions`` (n,) what the rows get by position.
-    """
-    spend = [c.mean(actions) for c in constraints if c.kind == "budget"]
-    total = float(weight.sum())
-    shares = {label: float(weight[actions == k].sum()) / total for k, label in enumerate(treatments.tolist())}
-    prices: dict[str, Any] = {}
-    for constraint, price in zip(constraints, found.multipliers, strict=True):
-        if constraint.action is None:
-            prices[constraint.kind] = price / total
-        else:
-            label = treatments.tolist()[constraint.action]
-            prices.setdefault(constraint.kind, {})[label] = price / total
-            shares[label] = constraint.mean(actions)
-    return spend[0] if spend else None, shares, prices
+def spend_and_shares(job: Job, found: Budgeted, labels: Sequence[Any]) -> tuple[float | None, dict[Any, float]]:
+    """What the chosen tree spends a person on treatments, and the share that each of them gets."""
+    applied = applied_tree(found.solution.tree, job)
+    spend = [c.mean(applied) for c in job.constraints if c.kind == "budget"]
+    total = float(job.weight.sum())
+    shares = {label: float(job.weight[applied.actions == k].sum()) / total for k, label in enumerate(labels)}
+    for constraint in job.constraints:
+        if constraint.action is not None:
+            shares[labels[constraint.action]] = constraint.mean(applied)
+    return spend[0] if spend else None, shares

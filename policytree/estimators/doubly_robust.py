@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from policytree.annotations import Column, PerTreatment, Table
 from policytree.binning import FeatureEncoder
+from policytree.calls import rest_by_name
 from policytree.checks import as_series, sorted_labels
 from policytree.estimators.arguments import SearchArguments, inherits_documentation
 from policytree.estimators.constraints import check_constraints
@@ -72,6 +73,7 @@ class DRPolicyTree(SearchArguments):
     max_share: Mapping[Any, float] | None = None
     min_share: Mapping[Any, float] | None = None
 
+    @rest_by_name
     def fit(
         self,
         Y: Column,
@@ -143,6 +145,7 @@ class DRPolicyTree(SearchArguments):
             return getattr(self.policy_tree_, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
+    @rest_by_name
     def score(
         self,
         Y: Column,
@@ -186,6 +189,7 @@ def _delegate(name: str):
 
 for _name in (
     "predict", "predict_value", "apply", "decision_path", "measurement_cost", "get_depth", "get_n_leaves",
-    "get_used_features", "export_text", "export_graphviz", "to_dict", "to_json", "plot",
+    "get_used_features", "export_text", "export_graphviz", "export_sql", "export_python", "to_dict", "to_json",
+    "to_rules", "to_sklearn", "sklearn_table", "plot",
 ):  # fmt: skip
     setattr(DRPolicyTree, _name, _delegate(_name))

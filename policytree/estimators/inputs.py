@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from policytree.binning import as_pandas
-from policytree.checks import is_real, is_whole, weights
+from policytree.checks import as_numbers, is_real, is_whole, weights
 from policytree.exceptions import InputError
 from policytree.features import Feature
 from policytree.tree import Tree
@@ -123,10 +123,7 @@ def reward_matrix(rewards, n: int, argument: str = "rewards") -> tuple[np.ndarra
             "fit requires y to be passed, but the target y is None: give rewards, one column per treatment."
         )
     frame = as_pandas(rewards)
-    try:
-        matrix = np.asarray(rewards if frame is None else frame, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{argument} holds values that are not numbers; convert its columns.") from error
+    matrix = as_numbers(rewards if frame is None else frame, argument)
     if matrix.ndim != 2 or matrix.shape[1] == 0:
         raise InputError(f"{argument} must have one row per row of X and one column per label, shape (n, K).")
     labels = np.arange(matrix.shape[1]) if frame is None else frame.columns.to_numpy()

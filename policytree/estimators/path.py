@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from policytree.annotations import Column, Table
+from policytree.calls import check_fit_arguments
 from policytree.estimators.base import TreeEstimator
 from policytree.estimators.inputs import check_number, n_threads
 from policytree.estimators.search import chosen_solver, make_guesses, search
@@ -106,9 +107,13 @@ def tree_path(
         )
     check_number("min_regularization", min_regularization, 0)
     first = clone(estimator)
+    check_fit_arguments(first, fit_params)
     job = first._prepare(X, y, **fit_params)
     if job.constraints:
-        raise InputError("tree_path takes no budget and no shares; for the path of budgets use budget_path.")
+        raise InputError(
+            "tree_path takes no budget and no shares, for whose path there is budget_path, and no max_expected_cost; "
+            "leave them out."
+        )
     first.guesses_, report = make_guesses(job, first.guesses, first.random_state)
     solver = chosen_solver(first.solver, first.solver_options, first.random_state, job.objective)
     solve = partial(_solve, solver=solver, guesses=first.guesses_, report=report)

@@ -15,14 +15,13 @@ from policytree.estimators.base import TreeEstimator
 from policytree.estimators.constraints import (
     check_constraints,
     make_constraints,
-    search_within,
     spend_and_shares,
+    worth_of_limits,
 )
 from policytree.estimators.inputs import check_number, reward_matrix, weigh
 from policytree.estimators.search import Job
 from policytree.exceptions import InputError
 from policytree.solvers.budgets import Budgeted
-from policytree.types import SearchLimits, Solution
 from policytree.weighting.costs import treatment_costs
 
 
@@ -57,16 +56,17 @@ class PolicyTree(TreeEstimator):
         The arms' labels: the columns of ``rewards``, or 0 .. K - 1.
     objective_value_ : float
         Mean reward of the training rows under the tree, less (plus, if minimised) the price of its leaves and
-        ``expected_cost_``.
+        ``expected_cost_`` (this not where ``max_expected_cost`` limits it).
     node_values_ : ndarray of shape (node_count, K)
         Mean training reward of every arm in every node.
     spend_ : float or None
-        What the tree spends a person on the rows of ``fit``; None without a budget. With budget or shares only, as:
+        What the tree spends a person on the rows of ``fit``; None without a budget. With limits only, as:
     shares_ : dict
         The share of these rows' weight that gets each arm.
     multipliers_ : dict
-        What limits are worth: mean reward per unit of budget ("budget"), or per share ("max_share" and "min_share",
-        each by arm), at the price with the best bound. Zero if a limit does not bind.
+        What limits are worth: mean reward per unit of budget ("budget"), of expected cost ("expected_cost"), or per
+        share ("max_share" and "min_share", each by arm), at the price with the best bound. Zero if a limit does not
+        bind.
 
     Notes
     -----
@@ -154,25 +154,14 @@ class PolicyTree(TreeEstimator):
         values = losses if self.direction == "minimize" else -losses
         job = self._job(X, losses, values, weight, self.treatments_, arms)
         spending = None if spending is None else spending[kept]
-        return replace(job, constraints=make_constraints(self, self.treatments_, spending, weight))
+        asked = make_constraints(self, self.treatments_, spending, weight)
+        return replace(job, constraints=(*asked, *job.constraints))
 
-    def _search(self, job: Job, solve, report: dict, limits: SearchLimits) -> Solution:
-        for name in {"spend_", "shares_", "multipliers_"} & {*vars(self)}:
-            delattr(self, name)  # of an earlier fit
-        if not job.constraints:
-            return super()._search(job, solve, report, limits)
-        found = search_within(self, job, limits, solve)
-        self._keep_spend(job, found)
-        return found.solution
-
-    def _keep_spend(self, job: Job, found: Budgeted) -> None:
-        """Store what the chosen tree spends, and whom it gives what."""
-        tree = found.solution.tree
-        if found.sums:
-            actions = tree.action[tree.apply(job.X)]
-            self.spend_, self.shares_, self.multipliers_ = spend_and_shares(
-                job.constraints, self.treatments_, actions, job.weight, found
-            )
+    def _keep_limits(self, job: Job, found: Budgeted) -> None:
+        """Store what limits are worth, what the chosen tree spends, and whom it gives what."""
+        labels = self.treatments_.tolist()
+        self.multipliers_ = worth_of_limits(job, found, labels)
+        self.spend_, self.shares_ = spend_and_shares(job, found, labels)
 
     def _check_arguments(self) -> None:
         super()._check_arguments()

@@ -39,7 +39,9 @@ class Job:
     objective : Objective or None
         What is optimised, where that is no sum of losses over rows.
     constraints : tuple of Constraint
-        Budget and shares, if any.
+        Budget, shares and limit of the expected cost, if any.
+    test_costs : ndarray of shape (p,) or None
+        What a question about each column costs, charged or limited.
     """
 
     X: np.ndarray
@@ -50,6 +52,7 @@ class Job:
     weight: np.ndarray
     objective: Objective | None = None
     constraints: tuple[Constraint, ...] = ()
+    test_costs: np.ndarray | None = None
 
     def with_regularization(self, regularization: float) -> Job:
         """The same with another price of a leaf, in the mean loss."""

@@ -9,13 +9,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from policytree.annotations import Table
-from policytree.binning import FeatureEncoder
+from policytree.binning import FeatureEncoder, refuse_large_integers
+from policytree.checks import refuse_masked
 from policytree.exceptions import InputError
 from policytree.tree import Tree
 from policytree.unseen import warn_of_unseen
 
 if TYPE_CHECKING:
+    import pandas as pd
     from scipy.sparse import csr_matrix
+    from sklearn.tree import DecisionTreeClassifier
 
     from policytree.plotting import PolicyTreeDisplay
 
@@ -54,6 +57,30 @@ class TreeViews:
         check_is_fitted(self)
         return export_graphviz(self.tree_, **options)
 
+    def export_sql(self, **options: Any) -> str:
+        """Return the tree as an SQL expression; options as in :func:`policytree.source_code.export_sql`."""
+        from policytree.source_code import export_sql
+
+        check_is_fitted(self)
+        return export_sql(self.tree_, **options)
+
+    def export_python(self, **options: Any) -> str:
+        """Return the tree as a Python function; options as in :func:`policytree.source_code.export_python`."""
+        from policytree.source_code import export_python
+
+        check_is_fitted(self)
+        return export_python(self.tree_, **options)
+
+    def to_rules(self) -> pd.DataFrame:
+        """Return one row a leaf: the rule, its action, number and share of training rows.
+
+        ``model.to_rules().to_csv("rules.csv")`` makes a table that spreadsheets open.
+        """
+        from policytree.export import to_rules
+
+        check_is_fitted(self)
+        return to_rules(self.tree_)
+
     def to_dict(self) -> dict:
         """Return the tree as plain Python values that JSON can hold."""
         from policytree.serialization import to_dict
@@ -85,15 +112,28 @@ class TableViews(TreeViews, BaseEstimator):
         """Numbers of ``X`` by scikit-learn's rules; frames may hold text columns and missing values."""
         if hasattr(X, "columns"):
             learnt = FeatureEncoder.fit_encode(X) if reset else None  # refuses tables in its own words
-            validate_data(self, X, skip_check_array=True, reset=reset)
+            self._validated(X, "pass X[list(model.feature_names_in_)].", skip_check_array=True, reset=reset)
             if len(X) == 0:
                 raise InputError("X has no rows; pass at least one.")
         else:
-            X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=reset)
+            refuse_masked(X, "X")
+            if reset:
+                _refuse_large(X)
+            remedy = "pass an array of numbers, or a DataFrame, whose text columns are treated as categories."
+            X = self._validated(X, remedy, dtype=np.float64, ensure_all_finite="allow-nan", reset=reset)
             learnt = FeatureEncoder.fit_encode(X) if reset else None
         if learnt is not None:
             self.encoder_: FeatureEncoder = learnt[0]
         return self.encoder_.encode(X) if learnt is None else learnt[1]
+
+    def _validated(self, X, remedy: str, **options):
+        """What scikit-learn's validation makes of ``X``; its refusals are ours."""
+        try:
+            return validate_data(self, X, **options)
+        except InputError:
+            raise
+        except ValueError as error:
+            raise InputError(f"{str(error).rstrip(chr(10) + '. ')}; {remedy}") from error
 
     def apply(self, X: Table) -> np.ndarray:
         """Node id of the leaf that every row reaches.
@@ -121,6 +161,46 @@ class TableViews(TreeViews, BaseEstimator):
         check_is_fitted(self)
         return self.tree_.decision_path(self._table(X, reset=False))
 
+    def to_sklearn(self, X: Table) -> DecisionTreeClassifier:
+        """Return scikit-learn's tree that sends every row of ``X`` to the leaf of this one.
+
+        Tools that draw, explain or convert scikit-learn's trees take it, such as dtreeviz, skops or ONNX converters.
+        It takes what :meth:`sklearn_table` makes of a table: numbers as they are, and a 0/1 column for every question
+        about a category. Its thresholds are chosen for 32-bit floats, so that rows between two values of ``X`` may go
+        another way.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            The training rows, or whichever must be sent the same way.
+
+        Returns
+        -------
+        sklearn.tree.DecisionTreeClassifier
+            Fitted. ``predict_proba`` is that of this estimator where it has one; for policies it is 1 for the
+            treatment that is given.
+
+        Raises
+        ------
+        InputError
+            If 32-bit floats cannot separate these rows as this tree does.
+        """
+        from policytree.sklearn_tree import to_sklearn
+
+        check_is_fitted(self)
+        tree, classes = self.tree_, np.asarray(self.classes_ if hasattr(self, "classes_") else self.treatments_)
+        shares = self.node_values_ if hasattr(self, "predict_proba") else None
+        if shares is not None and (shares.argmax(axis=1) != tree.action)[tree.is_leaf].any():
+            shares = None  # an objective, or costs, that call for another label than the most frequent one
+        return to_sklearn(tree, self._table(X, reset=False), classes, shares)
+
+    def sklearn_table(self, X: Table) -> pd.DataFrame:
+        """Return the numeric columns of new rows that the tree of :meth:`to_sklearn` takes."""
+        from policytree.sklearn_tree import SklearnColumns
+
+        check_is_fitted(self)
+        return SklearnColumns.of(self.tree_).table(self._table(X, reset=False), getattr(X, "index", None))
+
     def measurement_cost(self, X: Table) -> np.ndarray:
         """What the tests on the way of every row cost, by ``feature_costs``; shape (n,).
 
@@ -128,3 +208,10 @@ class TableViews(TreeViews, BaseEstimator):
         """
         path = self.decision_path(X)
         return np.asarray(path @ self.node_costs_, dtype=np.float64)
+
+
+def _refuse_large(X) -> None:
+    """Refuse the columns of an array of integers that float64 would round."""
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "iu" and len(X):
+        for j, (low, high) in enumerate(zip(X.min(axis=0), X.max(axis=0), strict=True)):
+            refuse_large_integers(low, high, f"x{j}", "X")

@@ -11,6 +11,7 @@ import pandas as pd
 from sklearn.base import clone
 
 from policytree.annotations import Column, PerTreatment, Table
+from policytree.calls import check_fit_arguments
 from policytree.checks import is_real
 from policytree.estimators.inputs import n_threads
 from policytree.estimators.policy import PolicyTree
@@ -203,7 +204,10 @@ def budget_path(
         )
     if estimator.max_share is not None or estimator.min_share is not None:
         raise InputError("budget_path takes no shares: leave max_share and min_share out, or fit one budget at a time.")
+    if estimator.max_expected_cost is not None:
+        raise InputError("budget_path takes no max_expected_cost: leave it out, or fit one budget at a time.")
     first = clone(estimator).set_params(budget=0.0)
+    check_fit_arguments(first, fit_params)
     job = first._prepare(X, rewards, budget_costs=budget_costs, **fit_params)
     first.guesses_ = None
     limits = SearchLimits(first.time_limit, first.memory_limit, n_threads(first.n_jobs))
@@ -242,5 +246,5 @@ def _fitted(first: PolicyTree, job: Job, tree: HullTree) -> PolicyTree:
     for name, value in vars(first).items():
         if name.endswith("_") and not name.startswith("_"):
             setattr(out, name, value)
-    out._keep_spend(job, Budgeted(tree.solution, (tree.spend,), (tree.low,)))
+    out._keep_limits(job, Budgeted(tree.solution, (tree.spend,), (tree.low,)))
     return out._keep(job, tree.solution, warn=False)

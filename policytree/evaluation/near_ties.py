@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.annotations import Column, Table
+from policytree.calls import check_fit_arguments
 from policytree.checks import check_count, is_real
 from policytree.estimators.base import TreeEstimator
 from policytree.estimators.doubly_robust import DRPolicyTree
@@ -193,7 +194,16 @@ def _prepared(estimator, X, y, max_depth, fit_params) -> tuple[Job, TreeEstimato
             f"Near-ties are found among trees of depth 0 to {DEEPEST}, and max_depth is {first.max_depth}; pass "
             f"max_depth={DEEPEST} or less."
         )
-    return first._prepare(X, y, **fit_params), first, first._sign()
+    check_fit_arguments(first, fit_params)
+    job = first._prepare(X, y, **fit_params)
+    if job.objective is not None:
+        raise InputError(
+            f"near_ties counts trees for a sum over rows, which objective={job.objective.name!r} is not; "
+            "use 'accuracy', 'balanced_accuracy' or 'weighted_accuracy'."
+        )
+    if job.constraints:
+        raise InputError("near_ties takes no budget, no shares and no max_expected_cost; leave them out.")
+    return job, first, first._sign()
 
 
 def _column_groups(without, features) -> list[tuple[int, ...]]:

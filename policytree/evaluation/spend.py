@@ -54,6 +54,8 @@ def policy_spend(
         If the policy names a treatment that an array or frame of costs does not have, or as
         :func:`policytree.policy_value`.
     """
+    if np.ndim(policy) == 0:
+        raise InputError(f"policy must be a column of treatments, one a row, or a table; got {policy!r}.")
     table = _cost_frame(policy, costs)
     return policy_value(policy, table, groups=groups, sample_weight=sample_weight, level=level)
 

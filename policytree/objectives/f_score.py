@@ -19,6 +19,8 @@ from policytree.objectives.objective import (
     weighted_rates,
 )
 
+LARGEST = 1e6  # of beta and of 1 / beta: beyond, one of the two errors is all that counts
+
 
 @dataclass(frozen=True)
 class FScore(Objective):
@@ -39,7 +41,8 @@ class FScore(Objective):
     score_name: ClassVar[str] = "F-score"
 
     def __post_init__(self) -> None:
-        check_parameter("beta", self.beta, 0)
+        check_parameter("beta", self.beta, 0, LARGEST)
+        check_parameter("1 / beta", 1 / self.beta, 0, LARGEST)
 
     @property
     def squared(self) -> Fraction:

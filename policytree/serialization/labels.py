@@ -46,6 +46,8 @@ def label_to_json(label: Any) -> Any:
     InputError
         If a label of this type could not be restored.
     """
+    if isinstance(label, str):
+        check_text(label)
     data = _describe_label(label)
     if data is not _UNKNOWN:
         back = label_from_json(data)
@@ -55,6 +57,15 @@ def label_to_json(label: Any) -> Any:
     raise InputError(
         f"The label {label!r} of type {type(label).__name__} cannot be saved; use text, numbers, booleans or dates."
     )
+
+
+def check_text(text: str) -> str:
+    """A label or name, or one sentence if no file or terminal could hold it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"The label {text!a} holds half a letter (a lone surrogate); rename it.") from error
+    return text
 
 
 def _describe_label(label: Any) -> Any:
@@ -97,7 +108,9 @@ def _describe_time(label: dt.datetime) -> dict[str, Any]:
 
 def label_from_json(data: Any) -> Any:
     """Rebuild the label that :func:`label_to_json` described; InputError if it is malformed."""
-    if data is None or type(data) in (str, bool, int):
+    if type(data) is str:
+        return check_text(data)
+    if data is None or type(data) in (bool, int):
         return data
     if type(data) is float and math.isfinite(data):
         return data
@@ -106,7 +119,7 @@ def label_from_json(data: Any) -> Any:
         raise InputError("A label of the saved tree must be text, a number, true, false, null, or have a known 'type'.")
     try:
         return reader(data)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
         raise InputError(f"A label of type {data['type']!r} in the saved tree is malformed; save it again.") from error
 
 

@@ -13,11 +13,12 @@ import numpy as np
 
 from policytree.exceptions import InputError
 from policytree.features import CATEGORICAL, NUMERIC, Feature
-from policytree.serialization.labels import float_from_json, float_to_json, label_from_json, label_to_json
+from policytree.serialization.labels import check_text, float_from_json, float_to_json, label_from_json, label_to_json
 from policytree.tree import TREE_LEAF, TREE_UNDEFINED, Tree
 
 FORMAT = "policytree.tree"
 VERSION = 1
+MAX_DEPTH = 500  # of a saved tree: no rule that somebody reads comes near
 
 _INTEGER_FIELDS = {  # field: dtype
     "children_left": np.int32,
@@ -54,7 +55,7 @@ def to_dict(tree: Tree) -> dict[str, Any]:
         "version": VERSION,
         "features": [
             {
-                "name": f.name,
+                "name": check_text(f.name),
                 "kind": f.kind,
                 "categories": [label_to_json(c) for c in f.categories],
                 "has_missing": f.has_missing,
@@ -161,6 +162,8 @@ def _check_preorder(tree: Tree) -> None:
             raise InputError(f"Node {node} of the tree must have two children or none.")
         if left != TREE_LEAF:
             waiting += [right, left]
+    if tree.max_depth > MAX_DEPTH:
+        raise InputError(f"The tree has {tree.max_depth:,} levels; trees of more than {MAX_DEPTH} are not saved.")
     if waiting:
         raise InputError(f"The tree names child {waiting[-1]}, but has only {tree.node_count} nodes.")
 
@@ -218,7 +221,7 @@ def _feature_from_json(data: Any, j: int) -> Feature:
     if kind not in (NUMERIC, CATEGORICAL) or (kind == NUMERIC and categories):
         raise InputError(f"Feature {data['name']!r} of the saved tree must be numeric, or categorical with categories.")
     gaps = data.get("has_missing")  # files of earlier versions do not say
-    name = data["name"]
+    name = check_text(data["name"])
     if not (gaps is None or isinstance(gaps, bool)):
         raise InputError(f"Field 'has_missing' of feature {name!r} of the saved tree must be true, false or null.")
     return Feature(name, kind, categories, gaps)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -13,8 +15,11 @@ from policytree.solvers.fixed_point import to_fixed_point
 from policytree.solvers.kernels.bag_bounds import bound_bag
 from policytree.solvers.kernels.bag_layout import (
     AREA,
+    BEST,
     BETTER,
+    BOUND,
     BUDGET,
+    CUTS,
     DEPTH,
     DONE,
     KEPT_SETS,
@@ -45,6 +50,8 @@ SLACK, LEAST_SLACK = (
 )  # of a leaf's price, and at least, that a side is worked on beyond what makes another cut better
 PRICING, MANY_ROWS = 4.0, 200  # seconds of a usual machine for numbers of rows; fewer rows do without
 SHARE_OF_TIME = 0.2  # of a time limit, for the same
+WHOLE, EXACT_BITS = 1 << 36, 52  # shares times fewer rows are whole numbers up to rounding; bits of an exact product
+DOUBT = 1e-11  # of all weights, that sums of shares may be off by where they are not exact
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +86,7 @@ def merge_rows(problem: Problem, sums: Masses) -> MergedRows:
 class _BestPrices(RowPrices):
     """Keeps the numbers that prove most of trees with some number of leaves."""
 
+    by_leaves = False  # the reference's price is what a leaf may exceed its loss by at most
     proves: int | None = None
     kept: tuple[np.ndarray, int] | None = None
 
@@ -118,6 +126,7 @@ class BagSearch:
         self.slack = max(SLACK * reference.price, LEAST_SLACK)
         self.counters = np.zeros(4, np.int64)
         self.data: BagRows | None = None
+        self.phase = 0  # odd while level 0 is the root
 
     def worth_pricing(self) -> bool:
         """Whether numbers of rows are looked for: as for the direct solver, where depth is no limit."""
@@ -194,14 +203,32 @@ class BagSearch:
         """A bound of the least cost of all trees, prices of leaves included: exact up to ``most``."""
         data = self._begin()
         self._root()
+        self.path.numbers[0] = 0.0
         self.path.numbers[0, BUDGET] = most
-        bound, _ = bound_bag(
-            data, self.path, self.table, 0, self.slack, self.counters, self.clock.flag
-        )  # fmt: skip
+        self.path.whole[0, CUTS] = 0
+        self.phase += 1
+        bound, _ = bound_bag(data, self.path, self.table, 0, self.slack, self.counters, self.clock.flag)
+        self.phase += 1
         return float(bound)
 
-    def better_tree(self, best: float, most: float, budget: np.ndarray) -> Splits | None:
-        """A tree that loses less than ``best``; None if there is none, or the search was stopped."""
+    def least_so_far(self) -> float:
+        """While :meth:`least_cost` works, in another thread: a bound of the least cost by what is known of the root."""
+        phase = self.phase
+        if phase % 2 == 0:
+            return 0.0
+        numbers, low = self.path.numbers[0], self.path.low[0]
+        cuts = self.path.cuts[0, : self.path.whole[0, CUTS]]
+        first = float((low[0, cuts] + low[1, cuts]).min()) if len(cuts) else 0.0
+        bound = min(max(first, float(numbers[BOUND])), float(numbers[BEST]))
+        return bound if self.phase == phase else 0.0  # else level 0 may have become another set meanwhile
+
+    def better_tree(
+        self, best: float, most: float, budget: np.ndarray, is_better: Callable[[Splits], bool]
+    ) -> Splits | None:
+        """A tree that loses less than ``best``; None if there is none, or the search was stopped.
+
+        ``is_better`` has the last word on trees whose labels sums of floats cannot tell.
+        """
         data, n = self._begin(), self.rows.n
         largest = len(budget) - 1
         if self.problem.max_leaf_nodes is not None:
@@ -220,12 +247,15 @@ class BagSearch:
         trees.depth[0], trees.shares[0] = self.depth, 1.0
         trees.cost[0, 0] = float(np.minimum(data.sn, data.sp).sum()) + self.reference.price
         order = np.zeros(states + 1, np.int64)
-        ended, state = search_bags(
-            data, self.path, self.table, trees, self._judge(most, budget, largest), best,
-            self.slack, order, self.counters, self.clock.flag,
-        )  # fmt: skip
-        if ended == BETTER:
-            return [self._split(int(t)) for t in trees.chosen[:state]]
+        ended, state, judge = BETTER, 0, self._judge(most, budget, largest)
+        while ended == BETTER:
+            ended, state = search_bags(
+                data, self.path, self.table, trees, judge, best,
+                self.slack, state, order, self.counters, self.clock.flag,
+            )  # fmt: skip
+            splits = [self._split(int(t)) for t in trees.chosen[:state]]
+            if ended == BETTER and is_better(splits):
+                return splits
         if ended != DONE and not self.clock.stopped:
             self.clock.stop(Status.MEMORY_LIMIT)
         return None
@@ -233,8 +263,10 @@ class BagSearch:
     def _judge(self, most: float, budget: np.ndarray, largest: int) -> Judge:
         objective = self.objective
         if isinstance(objective, OmegaFScore):
-            ratio = self.rows.positive.sum() / self.rows.negative.sum()
-            kind, numbers = OMEGA, [objective.omega, float(objective.squared), ratio]
+            P, N = int(self.rows.positive.sum()), int(self.rows.negative.sum())
+            exact = Fraction(objective.omega).numerator.bit_length() + P.bit_length() <= EXACT_BITS and N < WHOLE
+            doubt = 0.0 if exact and P < WHOLE else DOUBT * (objective.omega * P + N)
+            kind, numbers = OMEGA, [objective.omega, float(objective.squared), P, N, doubt]
         else:
             kind, numbers = AREA, [objective.max_fpr if isinstance(objective, PartialAUC) else 1.0]
         return Judge(

@@ -18,7 +18,7 @@ from policytree.solvers.columns import preorder_splits
 from policytree.solvers.compilation import BAGS, ROW_PRICES, load_kernels
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.estimate import estimated_seconds
-from policytree.solvers.leaf_sums import bag_of, exact_price, masses, siblings, with_leaf
+from policytree.solvers.leaf_sums import FINE_BITS, bag_of, exact_price, masses, siblings, with_leaf
 from policytree.solvers.node import Splits
 from policytree.solvers.row_prices import row_prices_apply
 from policytree.solvers.scoring import scored_tree
@@ -62,7 +62,10 @@ def solve_bags(problem: Problem, limits: SearchLimits | None = None, *, objectiv
     written down and scored as what they are, until none is left.
     """
     search = _Bags(problem, objective, limits or SearchLimits())
-    search.run()
+    try:
+        search.run()
+    except KeyboardInterrupt:  # between two searches; those stop by themselves
+        search.interrupt()
     return search.solution()
 
 
@@ -78,7 +81,7 @@ class _Bags:
 
     def __init__(self, problem: Problem, objective: BagObjective, limits: SearchLimits):
         self.problem, self.objective, self.limits = problem, objective, limits
-        self.sums = masses(problem)
+        self.sums = masses(problem, FINE_BITS)
         self.price = exact_price(problem)
         self.compiled = load_kernels([(BAGS, "")] + [(ROW_PRICES, "")] * row_prices_apply(problem))
         self.control = np.zeros(4, dtype=np.int64)
@@ -87,6 +90,8 @@ class _Bags:
         self.rows: MergedRows = merge_rows(problem, self.sums)
         self.best: _Best | None = None
         self.bound, self.proved = 0.0, False
+        self.search: BagSearch | None = None
+        self.sets = 0  # that the searches for incumbents entered
         self.counters: dict[str, int | float] = {"merged_rows": self.rows.n}
         self.floor = self._floor()
 
@@ -109,9 +114,16 @@ class _Bags:
         if self.clock.stopped:
             return
         self._refuse_huge_trees()
-        self.clock.watch(self._prove)
+        self.clock.watch(self._prove, self._report)
         if self.clock.stopped and not self.proved:
             self.status = self.clock.status
+
+    def interrupt(self) -> None:
+        """End with what is known, if there is a tree."""
+        if self.best is None:
+            raise KeyboardInterrupt
+        if not self.proved:
+            self.status = Status.INTERRUPTED
 
     def _refuse_huge_trees(self) -> None:
         if self._depth() * (int(self.problem.data.n_bins.sum()) + self.rows.n) > MOST_PLACES:
@@ -192,8 +204,7 @@ class _Bags:
                 self.clock.stop(Status.TIME_LIMIT)
             if self.clock.stopped:
                 break
-            limits = SearchLimits(None if left is None else left / 4, self.limits.memory_limit, self.limits.n_jobs)
-            solution = solve_direct(problem, limits)
+            solution = solve_direct(problem, self._limits_of_one(None if left is None else left / 4))
             self.compiled += solution.compile_seconds
             self.clock.start += solution.compile_seconds
             if solution.status in (Status.INTERRUPTED, Status.MEMORY_LIMIT):
@@ -215,7 +226,7 @@ class _Bags:
         # Trees and their mixture have curves of many corners; with few, the single leaf's is a line without an area.
         curve = self.curve if len(self.curve) > 1 else self._curve()
         reference = self._reference(curve)
-        search = BagSearch(
+        self.search = search = BagSearch(
             self.rows, reference, self.objective, float(self.price), self.problem, self._depth(), self.clock
         )
         if search.worth_pricing():
@@ -223,19 +234,15 @@ class _Bags:
                               len(self._incumbent.bag))  # fmt: skip
         while True:  # a search that was stopped still has the bound of its numbers of rows
             most, budget = self._budget(reference)
-            least = search.least_cost(most)
-            h = np.arange(1, len(budget))
-            bound = float(reference.loss_at(least - reference.price * h, h).min())
-            self.bound = max(self.bound, min(bound - ROUNDING, float(self._incumbent.value)))
+            self._raise_bound(reference, search.least_cost(most))
             self._report()
             if self.clock.stopped:
                 return
-            splits = search.better_tree(float(self._incumbent.value) - ROUNDING / 10, most, budget)
+            splits = search.better_tree(float(self._incumbent.value) - ROUNDING / 10, most, budget, self._take)
             self.counters.update(search.work())
             if splits is None:
                 self.proved = not self.clock.stopped
                 return
-            self._take(splits)
 
     def _budget(self, reference: Reference) -> tuple[float, np.ndarray]:
         """What a better tree's costs and prices sum up to at most; and by number of leaves, its costs alone."""
@@ -243,12 +250,34 @@ class _Bags:
         budget = reference.budget(float(self._incumbent.value), h) + ROUNDING
         return float((budget + reference.price * h)[1:].max()), budget
 
+    def _raise_bound(self, reference: Reference, least: float) -> None:
+        """What the least cost of all trees, prices included, says of what they lose."""
+        h = np.arange(1, self._most_leaves() + 1)
+        bound = float(reference.loss_at(least - reference.price * h, h).min())
+        self.bound = max(self.bound, min(bound - ROUNDING, float(self._incumbent.value)))
+
     def _report(self) -> None:
         if self.limits.progress is not None:
+            if self.search is not None:
+                self._raise_bound(self.search.reference, self.search.least_so_far())
             total, best = float(self.problem.losses.sum()), float(self._incumbent.value)
-            sets = int(self.counters.get("sets", 0))
             seconds = self.clock.seconds()
-            self.limits.progress(Progress(seconds, total * best, total * min(self.bound, best), 0.0, sets))
+            self.limits.progress(Progress(seconds, total * best, total * min(self.bound, best), 0.0, self._entered()))
+
+    def _entered(self) -> int:
+        """Sets and unfinished trees so far."""
+        work = self.search.work() if self.search is not None else {}
+        return self.sets + int(work.get("sets", 0)) + int(work.get("states", 0))
+
+    def _limits_of_one(self, seconds: float | None) -> SearchLimits:
+        """Limits of one search for incumbents."""
+        progress = None if self.limits.progress is None else self._beside
+        return replace(self.limits, time_limit=seconds, progress=progress)
+
+    def _beside(self, progress: Progress) -> None:
+        """Show that a search for incumbents goes on; its bound is not one of the objective."""
+        self.sets = progress.subproblems
+        self._report()
 
     def solution(self) -> Solution:
         """The best tree and what was proved of it."""

@@ -22,15 +22,16 @@ import numpy as np
 
 from policytree.solvers.clock import Clock, now
 from policytree.solvers.columns import coarser
-from policytree.solvers.compilation import load_kernels, pareto_kernels
+from policytree.solvers.compilation import PAID_ONCE, load_kernels, pareto_kernels
 from policytree.solvers.constraints import Constraint
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.dual import Dual, Stopped
 from policytree.solvers.fixed_point import useful_costs
 from policytree.solvers.labelling import best_labels
 from policytree.solvers.node import Splits, counted_rows
-from policytree.solvers.paid_once import refuse_paid_once
+from policytree.solvers.paid_once import check_size, pays_once
 from policytree.solvers.pareto import MOST_DEPTH, ParetoSearch, criteria_of, read_tree
+from policytree.solvers.pareto_paid_once import PaidOnceSearch
 from policytree.solvers.relaxation import Corner, Relaxation
 from policytree.solvers.scoring import scored_tree
 from policytree.types import BinnedData, Problem, Progress, SearchLimits, Solution, Status
@@ -98,7 +99,6 @@ def solve_within(
         If no tree meets them, or none was found in time. Where leaves have a minimum that all rows together do not
         reach, the solution's status is INFEASIBLE, as without constraints.
     """
-    refuse_paid_once(problem, "budgets and shares")
     limits, start = limits or SearchLimits(), now()
     if problem.feature_costs is not None:
         # Prices that are meant to forbid a question would leave no digits to the losses. Cut down, they bound all trees
@@ -128,9 +128,13 @@ class _Search:
 
     def run(self) -> Budgeted:
         """Do all steps."""
+        if pays_once(self.problem, self.relaxation.is_priced):
+            check_size(self.problem)
         load_kernels(pareto_kernels(self.problem.data.n_bins, self._signed(), self._depth()))
+        if self._paid_once():
+            load_kernels([(PAID_ONCE, "")])
         try:
-            self._among_few_cuts()
+            self._first_trees()
             self._prices()
         except Stopped:
             self.status = Status.INTERRUPTED if self.dual.status.proved else self.dual.status
@@ -155,20 +159,29 @@ class _Search:
                 self.best = each
         self._report()
 
-    def _among_few_cuts(self) -> None:
-        """Something to return, whatever happens: one leaf; and where a single search may be long, a coarse tree."""
+    def _first_trees(self) -> None:
+        """Something to return, whatever happens: one leaf; and where a single search may be long, one of a small tree.
+
+        That is the best tree of few cuts, or, where prices are all there is, of fewer levels.
+        """
         self.offer(self.relaxation.corner([(-1, 0)], [0]))
-        problem, limit = self.problem, self.limits.time_limit
-        if self._depth() < 3 or not (problem.data.n_bins > 2 * COARSE[0]).any():
+        problem, data = self.problem, self.problem.data
+        cuts = [(j, np.arange(bins)) for j, bins in enumerate(data.n_bins)]
+        if self._depth() > MOST_DEPTH:
+            problem = replace(problem, max_depth=MOST_DEPTH - 1)
+        elif self._depth() == MOST_DEPTH and (data.n_bins > 2 * COARSE[0]).any():
+            data, cuts = coarser(data, COARSE[0])
+            problem = replace(problem, data=data)
+        else:
             return
-        data, cuts = coarser(problem.data, COARSE[0])
+        limit = self.limits.time_limit
         limits = replace(self.limits, time_limit=None if limit is None else limit / 4, progress=None)
-        coarse = _Search(replace(problem, data=data), self.relaxation.constraints, limits, self.relaxation.solve)
-        with suppress(Infeasible):  # of few cuts: that says nothing
-            coarse.run()
-        if coarse.best is not None:
-            self.offer(self.relaxation.corner(_among_all(coarse.best.splits, cuts), coarse.best.actions))
-        if coarse.status is Status.INTERRUPTED:
+        small = _Search(problem, self.relaxation.constraints, limits, self.relaxation.solve)
+        with suppress(Infeasible):  # of few trees: that says nothing
+            small.run()
+        if small.best is not None:
+            self.offer(self.relaxation.corner(_among_all(small.best.splits, cuts), small.best.actions))
+        if small.status is Status.INTERRUPTED:
             raise Stopped
 
     def _prices(self) -> None:
@@ -233,7 +246,7 @@ class _Search:
     def _search(self, clock: Clock, depth: int, data: BinnedData, cuts: list[tuple[int, np.ndarray]]) -> None:
         """Search the trees of some cuts (for every column of the data: which it was, and which cuts it has)."""
         roots = np.flatnonzero(data.columns_of(self.problem.root_features))
-        search = ParetoSearch(self._criteria(data), clock.flag, roots.tolist())
+        search = self._pareto_search(data, clock, roots.tolist())
         caps = self._caps()
         before = self.cuts
         for points in search.parts(depth, caps, self._shift()):
@@ -245,8 +258,23 @@ class _Search:
             self.cuts = before + search.cuts
             self._report()
 
+    def _paid_once(self) -> bool:
+        """Whether only the first question of a group of features on a path is paid for."""
+        return self.problem.feature_groups is not None and self.relaxation.n_prices > 0
+
+    def _pareto_search(self, data: BinnedData, clock: Clock, roots: list[int]) -> ParetoSearch:
+        if not self._paid_once():
+            return ParetoSearch(self._criteria(data), clock.flag, roots)
+        groups = self.problem.feature_groups
+        assert groups is not None
+        owner = np.array([groups[c.feature] for c in data.columns], dtype=np.int64)
+        return PaidOnceSearch(self._criteria(data), owner, clock.flag, roots)
+
     def _criteria(self, data: BinnedData):
-        """Loss, sums and, where leaves are limited, their number; bound by the priced loss."""
+        """Loss, sums and, where leaves are limited, their number; bound by the priced loss.
+
+        Where splits have prices, one more of zero comes last.
+        """
         relaxation, problem = self.relaxation, self.problem
         priced = self.dual.priced
         assert priced is not None
@@ -256,10 +284,11 @@ class _Search:
             sums.append(np.zeros_like(relaxation.losses))
             leaf.append(1)
         charges = groups = None
-        if relaxation.fixed.groups is not None:
-            charges = np.zeros((len(leaf), *relaxation.charges.shape), np.int64)
-            charges[0], charges[1] = priced.charges, relaxation.charges
-            groups = relaxation.fixed.groups[[c.feature for c in data.columns]]
+        if relaxation.n_prices:
+            charges = np.zeros((len(leaf), relaxation.n_prices + 1, data.n_rows), np.int64)
+            charges[0, :-1] = priced.charges
+            charges[1 : 1 + len(relaxation.charges), :-1] = relaxation.charges
+            groups = relaxation.price_of[[c.feature for c in data.columns]]
         counts, minima = counted_rows(problem)  # such rows are not merged
         return criteria_of(
             data, np.stack(sums), bound=priced.losses, leaf=leaf, charges=charges, groups=groups,
@@ -274,7 +303,7 @@ class _Search:
         """What a tree within the limits and better than the best has at most."""
         relaxation, priced = self.relaxation, self.dual.priced
         assert priced is not None
-        below = (relaxation.largest if self.best is None else self.best.loss) - 1
+        below = relaxation.largest if self.best is None else self.best.loss - 1
         bound = math.floor((below + relaxation.allowance(priced)) / 2**priced.shift)
         caps = [bound, below, *relaxation.limits]
         if self.problem.max_leaf_nodes is not None:

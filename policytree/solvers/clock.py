@@ -75,8 +75,11 @@ class Clock:
         """Whether what the process has grown by since the start, and ``more`` bytes, are within the limit."""
         return self.memory_limit is None or resident_bytes() - self.memory_before + more <= self.memory_limit
 
-    def watch(self, search: Callable[[], None]) -> None:
-        """Run ``search`` to its end, or until the limit or Ctrl-C stops it; its exceptions are raised here."""
+    def watch(self, search: Callable[[], None], look: Callable[[], None] | None = None) -> None:
+        """Run ``search`` to its end, or until the limit or Ctrl-C stops it; its exceptions are raised here.
+
+        ``look`` is called between looks at the clock, to show how far the search is.
+        """
         failure: list[BaseException] = []
         finished = threading.Event()
 
@@ -101,6 +104,8 @@ class Clock:
                 if self._asked is not None and self._asked.is_set():
                     self.stop(Status.INTERRUPTED)
                     break
+                if look is not None:
+                    look()
         except KeyboardInterrupt:
             self.stop(Status.INTERRUPTED)
         thread.join()

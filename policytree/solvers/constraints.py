@@ -1,4 +1,7 @@
-"""What a rule may spend, and to how many it may give an action: as whole numbers, rounded so that promises hold."""
+"""What a rule may spend, on actions and on questions, and to how many it may give an action.
+
+All as whole numbers, rounded so that promises hold.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,52 @@ from policytree.exceptions import InputError
 from policytree.solvers.fixed_point import exact_sum
 
 MOST_DECIMALS = 9
+LARGEST_CUT = 1e100  # beyond, costs are taken as they are
 LARGEST_BITS = 48  # sums stay below 2**48: exact in float64, with room for sums of both signs
 
 
 @dataclass(frozen=True, slots=True)
+class Applied:
+    """What a tree does to rows.
+
+    Attributes
+    ----------
+    actions : ndarray of shape (n,)
+    paid : ndarray of shape (n, n_features), or None
+        How often each row pays for a question about each feature; None where questions cost nothing.
+    """
+
+    actions: np.ndarray
+    paid: np.ndarray | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """What rows add to a constraint's sum for the questions on their way.
+
+    Attributes
+    ----------
+    charges : ndarray of shape (n_prices, n), int64
+        For a question of each price.
+    price_of : ndarray of shape (n_features,), int64
+        Which of the prices a question about each feature has.
+    unit_costs : ndarray of shape (n_features,), float64
+        What a question adds for every unit of weight, in the sum's unit; ``charges`` are these times weights, rounded
+        up at most.
+    """
+
+    charges: np.ndarray
+    price_of: np.ndarray
+    unit_costs: np.ndarray
+
+    def total(self, paid: np.ndarray) -> int:
+        """The sum over rows that pay for features so often, (n, n_features)."""
+        return sum(int(self.charges[self.price_of[f]] @ paid[:, f]) for f in np.flatnonzero(paid.any(axis=0)))
+
+
+@dataclass(frozen=True, slots=True)
 class Constraint:
-    """``sum of amounts[i, action of i] <= limit``.
+    """``sum of amounts[i, action of i] + what rows pay for questions <= limit``.
 
     Numbers with a few decimals are whole in a unit of their last decimal: a tenth is a tenth, and three of them are
     0.3. Others are rounded up, and the limit is rounded down: a tree that meets the constraint here meets it exactly.
@@ -25,7 +68,7 @@ class Constraint:
 
     Attributes
     ----------
-    kind : {"budget", "max_share", "min_share"}
+    kind : {"budget", "max_share", "min_share", "expected_cost"}
     action : int or None
         Whose share it is.
     amounts : ndarray of shape (n, K), int64
@@ -35,7 +78,10 @@ class Constraint:
     loosest : int
         See above; ``limit`` itself if nothing was rounded.
     asked : tuple
-        Costs (n, K), weights (n,) and the limit as they were given; negative for "min_share".
+        Costs (n, K), or of questions (n_features,), weights (n,) and the limit as they were given; negative for
+        "min_share".
+    questions : Questions or None
+        For "expected_cost"; its ``amounts`` are zero.
     """
 
     kind: str
@@ -45,34 +91,47 @@ class Constraint:
     per_person: Fraction
     loosest: int
     asked: tuple[np.ndarray, np.ndarray, float] = field(repr=False)
+    questions: Questions | None = None
 
     @property
     def sign(self) -> int:
         """Of amounts: at least so much is at most the negative."""
         return -1 if self.kind == "min_share" else 1
 
-    def keeps(self, actions: np.ndarray) -> bool:
-        """Whether a rule that gives these actions (n,) keeps to the limit as it was given, exactly."""
-        total = self.total(actions)
+    def keeps(self, applied: Applied) -> bool:
+        """Whether a rule that does this to the rows keeps to the limit as it was given, exactly."""
+        total = self.total(applied)
         if not self.limit < total <= self.loosest:
             return total <= self.limit
-        costs, weight, limit = self.asked
-        pairs = zip(costs[np.arange(len(actions)), actions].tolist(), weight.tolist(), strict=True)
+        pairs = zip(*(each.tolist() for each in self._terms(applied)), strict=True)
         exact = sum((Fraction(c) * Fraction(w) for c, w in pairs), Fraction(0))
-        return float(exact / exact_sum(weight)) <= limit  # to the last digit of a float
+        return float(exact / exact_sum(self.asked[1])) <= self.asked[2]  # to the last digit of a float
 
-    def total(self, actions: np.ndarray) -> int:
-        """The sum for these actions (n,)."""
-        return int(self.amounts[np.arange(len(actions)), actions].sum())
+    def total(self, applied: Applied) -> int:
+        """The sum for a rule that does this to the rows."""
+        if self.questions is not None:
+            assert applied.paid is not None
+            return self.questions.total(applied.paid)
+        return int(self.amounts[np.arange(len(applied.actions)), applied.actions].sum())
 
-    def mean(self, actions: np.ndarray) -> float:
-        """What actions (n,) that keep to the limit come to a person, in the user's unit; never more than the limit."""
-        total = self.total(actions)
+    def mean(self, applied: Applied) -> float:
+        """What a rule that keeps to the limit comes to a person, in the user's unit; never more than the limit."""
+        total = self.total(applied)
         if self.loosest == self.limit:
             return self.in_units(total)
-        costs, weight, limit = self.asked
-        mean = math.fsum(costs[np.arange(len(actions)), actions] * weight) / math.fsum(weight)
-        return self.sign * (min(mean, limit) if total <= self.loosest else mean)
+        costs, weight = self._terms(applied)
+        mean = math.fsum(costs * weight) / math.fsum(self.asked[1])
+        return self.sign * (min(mean, self.asked[2]) if total <= self.loosest else mean)
+
+    def _terms(self, applied: Applied) -> tuple[np.ndarray, np.ndarray]:
+        """Costs and weights as they were given, whose products the rule comes to."""
+        costs, weight, _ = self.asked
+        if self.questions is None:
+            return costs[np.arange(len(applied.actions)), applied.actions], weight
+        assert applied.paid is not None
+        rows, features = np.nonzero(applied.paid)
+        times = applied.paid[rows, features]
+        return np.repeat(costs[features], times), np.repeat(weight[rows], times)
 
     def in_units(self, total: int) -> float:
         """A sum of amounts as what a user asks for: the mean spend, or the share of an action."""
@@ -92,26 +151,50 @@ def share_constraint(kind: str, action: int, n_actions: int, weight: np.ndarray,
     return Constraint(kind, action, *_whole(one, weight, sign * share), (one, weight, sign * float(share)))
 
 
+def cost_constraint(costs: np.ndarray, weight: np.ndarray, limit: float, n_actions: int, most: int) -> Constraint:
+    """Questions cost at most ``limit`` per person; ``costs`` (n_features,), each row pays for at most ``most``."""
+    # What not even the lightest row can pay is forbidden whatever it costs: a smaller price leaves digits to others.
+    priced = costs[costs > 0]
+    with np.errstate(over="ignore"):
+        enough = max(float(priced.min(initial=1.0)), 2.0 * limit * (math.fsum(weight) / float(weight.min())))
+    cut = 10.0 ** math.ceil(math.log10(enough)) if enough < LARGEST_CUT else math.inf
+    prices, price_of = np.unique(np.minimum(costs, cut), return_inverse=True)
+    each = np.broadcast_to(prices, (len(weight), len(prices)))
+    amounts, largest, per_person, loosest = _whole(each, weight, limit, most)
+    scale = 1.0 / (float(per_person) * math.fsum(weight))
+    questions = Questions(
+        np.ascontiguousarray(amounts.T), price_of.reshape(-1).astype(np.int64), prices[price_of.reshape(-1)] * scale
+    )
+    nothing = np.zeros((len(weight), n_actions), dtype=np.int64)
+    asked = (costs, weight, float(limit))
+    return Constraint("expected_cost", None, nothing, largest, per_person, loosest, asked, questions)
+
+
 def with_limit(constraint: Constraint, limit: int) -> Constraint:
     """The same with another limit."""
     return replace(constraint, limit=limit)
 
 
-def _whole(costs: np.ndarray, weight: np.ndarray, limit: float) -> tuple[np.ndarray, int, Fraction, int]:
-    """Whole amounts, the limit of their sum, what one of them is per person, and the loosest limit."""
+def _whole(
+    costs: np.ndarray, weight: np.ndarray, limit: float, times: int = 1
+) -> tuple[np.ndarray, int, Fraction, int]:
+    """Whole amounts, the limit of their sum, what one of them is per person, and the loosest limit.
+
+    A row's sum is of at most so many (``times``) of its amounts.
+    """
     decimals, weights = _decimals(costs), _decimals(weight)
     if decimals is not None and weights is not None:
         most = np.abs(decimals[0]).max(axis=1).astype(np.float64) @ weights[0].astype(np.float64)
-        if most < 2.0**LARGEST_BITS:
+        if times * most < 2.0**LARGEST_BITS:
             per_person = Fraction(1, 10 ** decimals[1] * int(weights[0].sum()))
             amounts = decimals[0] * weights[0][:, None]
             largest = _largest(limit, Fraction(repr(float(limit))), per_person)
             return amounts, largest, per_person, largest
     with np.errstate(over="ignore"):
         products = costs * weight[:, None]
-        total = float(np.abs(products).max(axis=1).sum())
+        total = times * float(np.abs(products).max(axis=1).sum())
     if not np.isfinite(total):
-        raise InputError("budget_costs are too large to be added up; give them, and budget, in a larger unit.")
+        raise InputError("Costs are too large to be added up; give them, and their limit, in a larger unit.")
     exponent = LARGEST_BITS - 1 - math.ceil(math.log2(total)) if total > 0 else 0
     scaled = np.ldexp(products, exponent)
     amounts = np.ceil(scaled + np.abs(scaled) * 2.0**-52).astype(np.int64)  # no less than the exact product
@@ -119,7 +202,8 @@ def _whole(costs: np.ndarray, weight: np.ndarray, limit: float) -> tuple[np.ndar
     people = math.nextafter(people, 0.0 if limit >= 0 else math.inf)
     per_person = Fraction(1) / (Fraction(2) ** exponent * Fraction(people))
     largest = _largest(limit, Fraction(float(limit)), per_person)
-    return amounts, largest, per_person, largest + len(weight) + 8  # one for every row, and for sums and products
+    loosest = largest + times * len(weight) + 8  # one for every amount that was rounded, and for sums and products
+    return amounts, largest, per_person, loosest
 
 
 def _largest(limit: float, exact: Fraction, per_person: Fraction) -> int:

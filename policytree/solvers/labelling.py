@@ -17,12 +17,12 @@ def best_labels(relaxation: Relaxation, splits: Splits) -> Corner | None:
 
     Leaf by leaf, choices that another is as good as in loss and in every sum are left out.
     """
-    leaves, _ = relaxation.leaves(splits)
+    leaves, paid = relaxation.leaves(splits)
     K = relaxation.losses.shape[1]
     sums = np.concatenate([relaxation.losses[None], relaxation.amounts])
     each = np.stack([sums[:, rows].sum(axis=1) for rows in leaves])  # (leaves, 1 + M, K)
     later = np.cumsum(each.min(axis=2)[::-1], axis=0)[::-1]  # the least that this leaf and those after it come to
-    limits = np.array(relaxation.limits)
+    limits = np.array(relaxation.limits) - paid[1:]
     values, labels = np.zeros((1, 1 + len(limits)), np.int64), np.zeros((1, 0), np.int32)
     for k, leaf in enumerate(each):
         values = (values[:, :, None] + leaf[None]).transpose(0, 2, 1).reshape(-1, values.shape[1])

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from policytree.solvers.columns import rows_of_splits
-from policytree.solvers.node import Splits
+from policytree.solvers.merge import merge_equal_rows
+from policytree.solvers.node import Splits, counted_rows
 from policytree.types import Problem
 
 MASS_BITS = 50  # the integer weights of all rows stay below 2**50
+FINE_BITS = 60  # or 2**60, where a class may weigh next to nothing and still have its rates
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +46,30 @@ class Masses:
         return int(self.positive.sum())
 
 
-def masses(problem: Problem) -> Masses:
-    """Integer weights of a problem whose losses are the weights of rows that are labelled wrongly."""
+def masses(problem: Problem, bits: int = MASS_BITS) -> Masses:
+    """Integer weights, below ``2**bits`` in all, of a problem whose losses are the weights of wrongly labelled rows."""
     positive, negative = problem.losses[:, 0], problem.losses[:, 1]
     total = float(problem.losses.sum())
-    whole = bool((problem.losses == np.rint(problem.losses)).all()) and total < 2.0**MASS_BITS
-    exponent = 0 if whole else MASS_BITS - 1 - int(np.ceil(np.log2(total)))
+    whole = bool((problem.losses == np.rint(problem.losses)).all()) and total < 2.0**bits
+    exponent = 0 if whole else bits - 1 - int(np.ceil(np.log2(total)))
     scaled = [np.rint(np.ldexp(w, exponent)) for w in (negative, positive)]
     moved = [
         float(np.abs(np.ldexp(w, exponent) - s).sum() / np.ldexp(w, exponent).sum())
         for w, s in zip((negative, positive), scaled, strict=True)
     ]
     return Masses(scaled[0].astype(np.int64), scaled[1].astype(np.int64), exponent, max(moved))
+
+
+def merged_rows(problem: Problem) -> tuple[Problem, Masses]:
+    """The problem with rows added up that no split tells apart, and their weights; as it is where leaves count rows."""
+    sums, data = masses(problem, FINE_BITS), problem.data
+    if counted_rows(problem)[0] or not len(data.codes):
+        return problem, sums
+    planes = np.vstack([sums.negative, sums.positive])
+    codes, (negative, positive) = merge_equal_rows(np.require(data.codes, np.uint16, ["C", "W"]), planes)
+    losses = np.ldexp(np.column_stack([positive, negative]).astype(np.float64), -sums.exponent)
+    merged = replace(problem, data=replace(data, codes=codes), losses=losses)
+    return merged, replace(sums, negative=negative, positive=positive)
 
 
 def bag_of(problem: Problem, sums: Masses, splits: Splits) -> list[tuple[int, int]]:

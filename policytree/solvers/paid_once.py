@@ -6,7 +6,9 @@ pairs of columns (``kernels/paid_pairs.py``); above that, cuts of every column a
 
 - Losses are counted from every row's best action. Then more rows never cost less: restrict a tree for the larger set to
   the smaller one, and no loss, charge or leaf is added. So a side's value bounds the same side of all cuts that give it
-  more rows. (Minimum counts break this argument: with them, only the two bounds below are used.)
+  more rows. (Minimum counts break this argument.)
+- Fewer rows save no more than what the others cost at their dearest: give a tree for the smaller set to the larger one,
+  and leaves only gain rows. So a side's value, less that, bounds the same side of all cuts that give it fewer rows.
 - Any tree costs at least a leaf; any split costs at least two leaves and its charge.
 
 It is exact: integers, as in the direct solver; the bound meets the tree, or the status says what ended the search. It
@@ -35,9 +37,12 @@ MOST_DEPTH = 4
 LEAF: Splits = [(-1, 0)]
 
 
-def pays_once(problem: Problem) -> bool:
-    """Whether being paid for once makes a difference: some path could ask a priced group a second time."""
-    groups, costs = problem.feature_groups, problem.feature_costs
+def pays_once(problem: Problem, costs: np.ndarray | None = None) -> bool:
+    """Whether being paid for once makes a difference: some path could ask a priced group a second time.
+
+    ``costs`` (n_features,) stand in for those of the problem.
+    """
+    groups, costs = problem.feature_groups, problem.feature_costs if costs is None else costs
     if groups is None or costs is None or (problem.max_depth is not None and problem.max_depth < 2):
         return False
     cuts = np.zeros(groups.max(initial=0) + 1)
@@ -52,6 +57,19 @@ def refuse_paid_once(problem: Problem, what: str) -> None:
     """One sentence where trees are asked for in a way that charges every split."""
     if pays_once(problem):
         raise InputError(f"{what} charge every split; set repeated_features='charged'.")
+
+
+def check_size(problem: Problem) -> None:
+    """One sentence where no search that pays once is made for the trees that are allowed."""
+    if problem.max_depth is None or problem.max_depth > MOST_DEPTH:
+        raise InputError(
+            f"repeated_features='free' needs a max_depth of at most {MOST_DEPTH}, got {problem.max_depth}: what was "
+            "paid for is part of every subproblem. Set max_depth, or repeated_features='charged'."
+        )
+    if problem.max_leaf_nodes is not None and problem.max_leaf_nodes < 2**problem.max_depth:
+        raise InputError(
+            "repeated_features='free' takes no max_leaf_nodes; leave it at None, or set repeated_features='charged'."
+        )
 
 
 def solve_paid_once(problem: Problem, limits: SearchLimits | None = None) -> Solution:
@@ -70,15 +88,7 @@ def solve_paid_once(problem: Problem, limits: SearchLimits | None = None) -> Sol
         If there is no limit of depth, one above 4, or one of leaves.
     """
     limits = limits or SearchLimits()
-    if problem.max_depth is None or problem.max_depth > MOST_DEPTH:
-        raise InputError(
-            f"repeated_features='free' needs a max_depth of at most {MOST_DEPTH}, got {problem.max_depth}: what was "
-            "paid for is part of every subproblem. Set max_depth, or repeated_features='charged'."
-        )
-    if problem.max_leaf_nodes is not None and problem.max_leaf_nodes < 2**problem.max_depth:
-        raise InputError(
-            "repeated_features='free' takes no max_leaf_nodes; leave it at None, or set repeated_features='charged'."
-        )
+    check_size(problem)
     compile_seconds = load_kernels([(PAID_ONCE, "")])
     refuse_memory(problem, limits)
     clock = Clock(limits.time_limit, new_control(), limits.memory_limit)
@@ -112,6 +122,9 @@ class _Search:
         self.roots = problem.root_columns
         self.floors = np.minimum(node.losses, 0).min(axis=0, initial=0)  # of every row, relative to action 0
         self.monotone = len(node.rules.minima) == 0
+        first = node.rules.n_losses + len(node.rules.minima)
+        self.dearest = np.maximum(node.losses, 0).max(axis=0, initial=0)  # of every row, relative to action 0
+        self.charges = node.rows.planes[first : first + node.rules.prices].max(axis=0, initial=0)  # for one split
         self.penalty = node.penalty
         leaf, floor = node.leaf()
         self.best, self.tree = leaf + self.penalty, LEAF
@@ -224,20 +237,34 @@ class _Cuts:
         np.add.at(by_code, code, self.floors)
         floor_left = np.cumsum(by_code)[cuts]
         floor_right = self.floors.sum() - floor_left
-        stack = [(0, len(cuts) - 1, 0, 0)]  # cuts, and what the sides cost at least beyond their floors
-        while stack and not self.search.clock.stopped:
-            first, last, low, high = stack.pop()
-            if first > last:
-                continue
-            low, high = max(low, self.search.penalty), max(high, self.search.penalty)
-            if self.price + low + high + int(self.floors.sum()) >= self.limit:
+        search, rows = self.search, self.rows
+        by_code[:] = 0
+        np.add.at(by_code, code, search.dearest[rows] - self.floors + (self.depth - 1) * search.charges[rows])
+        saved = np.cumsum(by_code)[cuts]  # by the rows of the left side, at most, beyond their floors
+        lefts, rights = np.full((2, len(cuts)), search.penalty)  # what sides cost at least beyond their floors
+        stack = [(0, len(cuts) - 1)]
+        while stack and not search.clock.stopped:
+            first, last = stack.pop()
+            if first > last or self._least(lefts[first:], rights[first:], last - first + 1) >= self.limit:
                 continue
             middle = (first + last) // 2
-            floors = int(floor_left[middle]), int(floor_right[middle])
-            left, right = self._cut(column, int(cuts[middle]), code, floors, low, high)
-            if not self.search.monotone:
-                left, right = low, high
-            stack += [(middle + 1, last, left, high), (first, middle - 1, low, right)]
+            if self._least(lefts[middle:], rights[middle:], 1) < self.limit:
+                floors = int(floor_left[middle]), int(floor_right[middle])
+                left, right = self._cut(
+                    column, int(cuts[middle]), code, floors, int(lefts[middle]), int(rights[middle])
+                )
+                np.maximum(lefts[:middle], left - (saved[middle] - saved[:middle]), out=lefts[:middle])
+                np.maximum(
+                    rights[middle + 1 :], right - (saved[middle + 1 :] - saved[middle]), out=rights[middle + 1 :]
+                )
+                if search.monotone:
+                    np.maximum(lefts[middle:], left, out=lefts[middle:])
+                    np.maximum(rights[: middle + 1], right, out=rights[: middle + 1])
+            stack += [(middle + 1, last), (first, middle - 1)]
+
+    def _least(self, lefts: np.ndarray, rights: np.ndarray, count: int) -> int:
+        """What the cheapest of the first so many cuts costs at least."""
+        return self.price + int((lefts[:count] + rights[:count]).min()) + int(self.floors.sum())
 
     def _cut(self, column: int, cut: int, code, floors: tuple[int, int], low: int, high: int) -> tuple[int, int]:
         """Solve both sides of a cut; returns what they cost at least beyond their floors."""

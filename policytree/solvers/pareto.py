@@ -13,7 +13,7 @@ much: of the cuts whose least bound is larger nothing is looked at.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -157,7 +157,7 @@ class ParetoSearch:
         self.criteria, self.flag = criteria, flag
         self.roots = list(range(len(criteria.bins))) if roots is None else list(roots)
         self.cuts = 0  # looked at, on the first level
-        self._node: Node | None = None
+        self._bound: Node | None = None  # the bound of all rows as an objective
 
     @property
     def stopped(self) -> bool:
@@ -206,11 +206,19 @@ class ParetoSearch:
             for f, whole, known in self._first_splits(c, self.roots):
                 if self.stopped:
                     return
-                yield self._thinned(*self._two_levels(c, f, whole, known, wanted, *_room(len(caps), TWO_LEVELS)))
+                yield self._thinned(*self._two_levels(c, f, whole, known, wanted, *room_for(len(caps), TWO_LEVELS)))
         else:
-            whole = self._least_of_two(everything)
+            wholes: dict[bytes, int] = {}
             for f in self.roots:
-                yield from self._three_levels(f, whole, wanted)
+                below = self._below(c, f)
+                prices = below.groups.tobytes()
+                if prices not in wholes:
+                    wholes[prices] = self._least_of_two(below, everything)
+                yield from self._three_levels(f, below, wholes[prices], wanted)
+
+    def _below(self, c: Criteria, f: int) -> Criteria:
+        """Rows and criteria as they are below a split on a column."""
+        return c
 
     def _stumps(self, depth: int, limit: int) -> Points:
         """Leaves, and trees of one split on a column that it may be on, kept as trees of a depth."""
@@ -232,7 +240,7 @@ class ParetoSearch:
     def _first_splits(self, c: Criteria, columns: Sequence[int]) -> Iterator[tuple[int, int, np.ndarray]]:
         """Columns, the most promising first, the least bound of one split at most, and bounds of the first cuts."""
         whole = int(least_bound(c, np.arange(c.n), 0, c.n))
-        node = _bound_as_node(c)
+        node = bound_as_node(c)
         values = bound_cuts(node.rows, node.rules, self.flag, node.special)
         known = {}
         for f in columns:
@@ -246,15 +254,18 @@ class ParetoSearch:
         self.cuts += int(cuts)
         return points, count
 
-    def _three_levels(self, f: int, whole: int, wanted: Wanted) -> Iterator[Points]:
-        """Root cuts of one feature: those whose sides' best bounds are not too much, each side's trees of depth two."""
-        c, caps = self.criteria, wanted.caps
+    def _three_levels(self, f: int, c: Criteria, whole: int, wanted: Wanted) -> Iterator[Points]:
+        """Root cuts of one feature: those whose sides' best bounds are not too much, each side's trees of depth two.
+
+        ``c`` is what holds below the root, ``whole`` the least bound of a tree of depth two of all rows there.
+        """
+        caps = wanted.caps
         codes, B = c.codes[f], int(c.bins[f])
         ends = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=B))]).astype(np.int64)
         sides = Sides(*np.zeros((2, B + 1), np.int64), *extremes(c, f, 2), ends, np.full(B + 1, -INF, np.int64))
         sides.left[[0, B]] = c.leaf[0], whole
         sides.right[[0, B]] = whole, c.leaf[0]
-        paid = _paid(c, f)
+        paid = price_of_split(self.criteria, f)
         stack = [(0, B)]
         while stack and not self.stopped:
             a, b = stack.pop()
@@ -264,23 +275,22 @@ class ParetoSearch:
             self.cuts += 1
             left = codes < k
             rows = np.flatnonzero(left), np.flatnonzero(~left)
-            sides.left[k], sides.right[k] = (self._least_of_two(part) for part in rows)
+            sides.left[k], sides.right[k] = (self._least_of_two(c, part) for part in rows)
             if not self.stopped and sides.left[k] + sides.right[k] + paid[0] <= caps[0]:
-                yield self._joined(rows, (int(sides.left[k]), int(sides.right[k])), paid, wanted, (f, k - 1))
+                yield self._joined(c, rows, (int(sides.left[k]), int(sides.right[k])), paid, wanted, (f, k - 1))
             stack += [(a, k), (k, b)]
 
-    def _joined(self, rows, least, paid: np.ndarray, wanted: Wanted, cut: tuple[int, int]) -> Points:
+    def _joined(self, c: Criteria, rows, least, paid: np.ndarray, wanted: Wanted, cut: tuple[int, int]) -> Points:
         """All trees under one root cut that are of use."""
         room = wanted.caps[0] - paid[0]
         points = []
         for part, other in zip(rows, least[::-1], strict=True):
-            points += self._side(part, min(room - other, ANY))
-        to = _room(len(paid), THREE_LEVELS)
+            points += self._side(c, part, min(room - other, ANY))
+        to = room_for(len(paid), THREE_LEVELS)
         return self._thinned(*join(*points, paid, wanted, np.array(cut, dtype=np.int64), *to, self.flag))
 
-    def _side(self, rows: np.ndarray, limit: int):
+    def _side(self, c: Criteria, rows: np.ndarray, limit: int):
         """Trees of depth two of some rows with at most that bound, and their number."""
-        c = self.criteria
         part = c._replace(
             codes=np.ascontiguousarray(c.codes[:, rows]), planes=np.ascontiguousarray(c.planes[:, rows]), n=len(rows)
         )
@@ -293,14 +303,18 @@ class ParetoSearch:
             points, count = self._two_levels(part, f, whole, known, Wanted(caps, -1), points, count)
         return thin(points, count, self.flag)
 
-    def _least_of_two(self, rows: np.ndarray) -> int:
+    def _least_of_two(self, c: Criteria, rows: np.ndarray) -> int:
         """The least bound of a tree of depth two at most; meaningless if stopped."""
-        if self._node is None:
-            self._node = _bound_as_node(self.criteria)
-        return int(two_splits(rows_of(self._node, rows), 4, self.flag)[0])
+        return int(two_splits(rows_of(self._node(c), rows), 4, self.flag)[0])
+
+    def _node(self, c: Criteria) -> Node:
+        """The bound of all rows as an ordinary objective."""
+        if self._bound is None:
+            self._bound = bound_as_node(self.criteria)
+        return replace(self._bound, rows=self._bound.rows._replace(groups=c.groups))
 
 
-def _bound_as_node(c: Criteria) -> Node:
+def bound_as_node(c: Criteria) -> Node:
     """The bound as an ordinary objective, for the kernels of depth two."""
     A, first = c.n_losses, len(c.leaf) * c.n_losses
     charges = c.planes[first + len(c.minima) :][: c.prices]
@@ -313,7 +327,7 @@ def _bound_as_node(c: Criteria) -> Node:
     return Node(rows, Rules(A, c.minima, c.prices, int(c.leaf[0]), -1), special)
 
 
-def _paid(c: Criteria, f: int) -> np.ndarray:
+def price_of_split(c: Criteria, f: int) -> np.ndarray:
     """What a split of all rows on a column adds to the bound and to the criteria."""
     if c.prices == 0:
         return np.zeros(len(c.leaf), np.int64)
@@ -321,5 +335,6 @@ def _paid(c: Criteria, f: int) -> np.ndarray:
     return c.planes[first:].sum(axis=1).reshape(len(c.leaf), c.prices)[:, c.groups[f]].copy()
 
 
-def _room(V: int, R: int) -> tuple[Points, int]:
+def room_for(V: int, R: int) -> tuple[Points, int]:
+    """An empty list, and the number of trees in it."""
     return Points(np.empty((SMALLEST, V), np.int64), np.empty((SMALLEST, R), np.int32)), 0

@@ -12,13 +12,14 @@ from policytree.objectives.objective import errors, totals
 from policytree.solvers.clock import now
 from policytree.solvers.columns import equal_rows, preorder_splits
 from policytree.solvers.direct import solve_direct
-from policytree.solvers.leaf_sums import Masses, bag_of, exact_price, join_siblings, masses
+from policytree.solvers.leaf_sums import bag_of, exact_price, join_siblings, merged_rows
 from policytree.solvers.node import Splits
 from policytree.solvers.scoring import scored_tree
 from policytree.types import Problem, Progress, SearchLimits, Solution, Status
 
 EXACT = 2**52  # integer losses of all rows stay below it: then floats hold them as they are
 ROUNDING = 1e-14  # of all losses: what float64 sums may be off
+SHALLOW = 2  # a depth that takes next to no time
 
 
 def solve_ratio(problem: Problem, limits: SearchLimits | None = None, *, objective: FScore) -> Solution:
@@ -55,7 +56,10 @@ def solve_ratio(problem: Problem, limits: SearchLimits | None = None, *, objecti
     Ratios are compared as fractions of integers.
     """
     search = _RatioSearch(problem, objective, limits or SearchLimits())
-    search.run()
+    try:
+        search.run()
+    except KeyboardInterrupt:  # between two searches; those stop by themselves
+        search.interrupt()
     return search.solution()
 
 
@@ -75,7 +79,7 @@ class _RatioSearch:
 
     def __init__(self, problem: Problem, objective: FScore, limits: SearchLimits):
         self.problem, self.objective, self.limits = problem, objective, limits
-        self.sums: Masses = masses(problem)
+        self.merged, self.sums = merged_rows(problem)
         self.N, self.P, self.b = self.sums.N, self.sums.P, objective.squared
         self.price = exact_price(problem)
         self.start = now()
@@ -84,6 +88,7 @@ class _RatioSearch:
         self.bound = Fraction(0)
         self.proved = self.stopped = False
         self.searches, self.resolution = 0, 0.0
+        self.subproblems = self.finished = 0  # of the present search too, and of those before it
         self.floor = self._floor()
 
     def run(self) -> None:
@@ -92,8 +97,13 @@ class _RatioSearch:
         self._take([(-1, 0)])
         if self.status is Status.INFEASIBLE:
             return
+        if self.problem.max_depth is None or self.problem.max_depth > SHALLOW:
+            self._improve(SHALLOW)  # in next to no time; then few searches of all depths are needed
         while not (self.stopped or self.proved):
-            self._improve()
+            if self.price > 0:
+                self._improve(self.problem.max_depth)
+            if self.stopped:
+                break
             improved = False
             for first, last in self._ranges():
                 improved = self._refute(first, last, self._most_leaves())
@@ -101,9 +111,16 @@ class _RatioSearch:
                     break
             self.proved = not (improved or self.stopped)
 
+    def interrupt(self) -> None:
+        """End with what is known, if there is a tree."""
+        if self.best is None:
+            raise KeyboardInterrupt
+        if not self.proved:
+            self.status, self.stopped = Status.INTERRUPTED, True
+
     def _floor(self) -> Fraction:
         """One minus the F-score of a tree whose leaves are the rows that no split tells apart: no tree is below."""
-        first, group = equal_rows(self.problem.data)
+        first, group = equal_rows(self.merged.data)
         sums = np.zeros((len(first), 2), dtype=np.int64)
         np.add.at(sums, group, np.column_stack([self.sums.negative, self.sums.positive]))
         share = sums[:, 1] / np.maximum(sums.sum(axis=1), 1)
@@ -134,9 +151,9 @@ class _RatioSearch:
 
     def _take(self, splits: Splits) -> bool:
         """Label a tree as is best, and keep it if it is better than the best one; whether it is."""
-        labels = self.objective.labels(bag_of(self.problem, self.sums, splits))
+        labels = self.objective.labels(bag_of(self.merged, self.sums, splits))
         splits, labels = join_siblings(splits, labels)
-        bag = bag_of(self.problem, self.sums, splits)
+        bag = bag_of(self.merged, self.sums, splits)
         false_positives, false_negatives = errors(bag, labels)
         value = self.objective.loss_of(bag, labels) + self.price * len(bag)
         if self.best is not None and value >= self.best.value:
@@ -146,12 +163,17 @@ class _RatioSearch:
         self._report()
         return True
 
-    def _improve(self) -> None:
+    def _improve(self, depth: int | None) -> None:
         """Searches at the incumbent's own ratio and number of leaves, as long as they find better trees."""
-        better = self.price > 0
+        better = True
         while better and not self.stopped:
             best = self._incumbent
-            better = self._search(best.leaves, best.denominator, None)[1]
+            if depth == self.problem.max_depth:
+                better = self._search(best.leaves, best.denominator, None)[1]
+                continue
+            c = best.value - self.price * best.leaves
+            inner = self._inner(c, best.denominator, self.problem.max_leaf_nodes)[0]
+            better = c > 0 and self._take(self._splits(self._solve(replace(inner, max_depth=depth))))
 
     def _search(self, leaves: int, D: Fraction, most: int | None) -> tuple[Fraction, bool]:
         """One exact search for better trees of about that many leaves.
@@ -162,25 +184,37 @@ class _RatioSearch:
         c = self._incumbent.value - self.price * leaves
         if c <= 0:  # nothing loses less than nothing
             return Fraction(0), False
-        losses, scale = self._losses(c)
-        penalty = float(self.price * D * scale)
         cap = self.problem.max_leaf_nodes if most is None else min(most, self.problem.max_leaf_nodes or most)
-        inner = replace(self.problem, losses=losses, leaf_penalty=penalty, max_leaf_nodes=cap)
-        solution = solve_direct(inner, replace(self.limits, time_limit=self._time_left(), progress=None))
-        self.searches += 1
+        inner, scale = self._inner(c, D, cap)
+        losses, solution = inner.losses, self._solve(inner)
         if solution.status is Status.INFEASIBLE:
-            self.status, self.stopped = Status.INFEASIBLE, True
             return Fraction(0), False
-        if not solution.status.proved:
-            self.status, self.stopped = solution.status, True
-        whole = self.price == 0 and bool((losses == np.rint(losses)).all())
+        whole = self.price == 0 and losses.sum() < EXACT and bool((losses == np.rint(losses)).all())
         tolerance = solution.resolution + (0.0 if whole else ROUNDING * float(losses.max(axis=1).sum()))
         threshold = c * (1 + self.b) * self.P + self.price * D * leaves
         short = threshold - Fraction(solution.lower_bound + tolerance) / scale
         self.resolution = max(self.resolution, float(Fraction(2 * tolerance) / scale / (self.b * self.P)))
         if cap == self.problem.max_leaf_nodes:
             self._bound_all(short, leaves, D)
-        return short, self._take(preorder_splits(solution.tree, self.problem.data))
+        return short, self._take(self._splits(solution))
+
+    def _inner(self, c: Fraction, D: Fraction, cap: int | None) -> tuple[Problem, Fraction]:
+        """The problem of one search at ratio c, where a leaf costs its price times D; and its scale."""
+        losses, scale = self._losses(c)
+        penalty = float(self.price * D * scale)
+        return replace(self.merged, losses=losses, leaf_penalty=penalty, max_leaf_nodes=cap), scale
+
+    def _solve(self, inner: Problem) -> Solution:
+        progress = None if self.limits.progress is None else self._beside
+        solution = solve_direct(inner, replace(self.limits, time_limit=self._time_left(), progress=progress))
+        self.searches += 1
+        self.finished = self.subproblems
+        if not solution.status.proved:
+            self.status, self.stopped = solution.status, True
+        return solution
+
+    def _splits(self, solution: Solution) -> Splits:
+        return preorder_splits(solution.tree, self.problem.data)
 
     def _losses(self, c: Fraction) -> tuple[np.ndarray, Fraction]:
         """The loss matrix at ratio c times a scale; whole numbers where floats hold them."""
@@ -237,11 +271,16 @@ class _RatioSearch:
             return None
         return max(0.0, self.limits.time_limit - (now() - self.start))
 
+    def _beside(self, progress: Progress) -> None:
+        """Show that one of the searches goes on; its bound is not one of the objective."""
+        self.subproblems = self.finished + progress.subproblems
+        self._report()
+
     def _report(self) -> None:
         if self.limits.progress is not None:
             total = float(self.problem.losses.sum())
             best, bound = float(self._incumbent.value), float(min(self.bound, self._incumbent.value))
-            self.limits.progress(Progress(now() - self.start, total * best, total * bound, 0.0, self.searches))
+            self.limits.progress(Progress(now() - self.start, total * best, total * bound, 0.0, self.subproblems))
 
     def solution(self) -> Solution:
         """The best tree and what was proved of it."""

@@ -25,6 +25,7 @@ from policytree.solvers.kernels.box_layout import (
 from policytree.solvers.kernels.box_pricing import price_boxes
 from policytree.solvers.kernels.layout import INF
 from policytree.solvers.kernels.price_fitting import KnownBoxes, forget_idle, project, rows_of_box
+from policytree.solvers.leaf_counts import LeafCounts
 from policytree.solvers.node import Node, Splits
 from policytree.types import Problem
 
@@ -37,6 +38,8 @@ MOST_KNOWN, MOST_INDEX = 8192, 1 << 26  # boxes, rows in them
 SWEEPS, TOLERANCE = 200, 0.0005  # of a fit; in leaves
 EVEN = 0.2  # of the mean that every row's scale has at least
 CLOSE, TIGHTER = 0.01, 3.0  # of a leaf's price: boxes exceed so little more that less room will do, by this factor
+MARGIN = 0.5  # of the unit of losses, by which numbers of leaves that are open are to be refuted
+TILT = 0.02  # of a leaf's price, that the aim's slope differs from it by
 PATIENCE = 8  # rounds without a better bound, after which less is aimed at
 AT_ONCE = 2_000_000  # rows and cells between looks at the clock
 MOST_CELLS, MOST_ADDED = 1 << 18, 1 << 24  # of the table, and numbers that a table costs to search
@@ -97,6 +100,8 @@ class RowPrices:
         Whether the time given last was much too short.
     """
 
+    by_leaves = True  # whether what is aimed at is refined by the numbers of leaves that are open
+
     def __init__(self, node: Node, clock: Clock):
         self.node, self.clock = node, clock
         losses = np.vstack([np.zeros(node.n_rows, np.int64), node.losses])
@@ -110,9 +115,10 @@ class RowPrices:
         self.u = np.zeros(node.n_rows)
         self.certificates: list[tuple[np.ndarray, int]] = [(np.zeros(node.n_rows, np.int64), 0)]
         self.strongest = self.certificates[0]  # for any number of leaves
-        self.proved: list[tuple[int, int]] = [(0, 0)]  # sum of u, p
+        self.counts = LeafCounts(node.penalty, self.unit, node.n_rows)
         self.n_known, self.target, self.charge = 0, 0.0, 0
         self.aim, self.spare, self.share = (0, 0, 0), SPARE, SHARE
+        self.margin = 0.0  # 0 until the numbers of leaves that are open decide what is aimed at
         self.hopeless = self.slow = False
         self.effort = 0.0  # seconds of a usual machine that were spent
         self.idle = 0  # rounds without a better bound
@@ -154,14 +160,7 @@ class RowPrices:
 
     def bound(self, fewest: int) -> int:
         """What trees of at least ``fewest`` leaves cost at least."""
-        return self.floor + max(self._bound_by(total, p, fewest) for total, p in self.proved)
-
-    def _bound_by(self, total: int, p: int, fewest: int) -> int:
-        """Least cost of h leaves over all h, given that they lose ``total - h p``, and a multiple of the unit."""
-        room, unit = self.node.penalty - p, self.unit
-        most = min(fewest + (unit // room + 2 if room else self.node.n_rows), fewest + self.node.n_rows)
-        h = np.arange(fewest, max(most, fewest + 1), dtype=np.int64)
-        return int((-((h * p - total) // unit) * unit + h * self.node.penalty).min())
+        return self.floor + self.counts.bound(fewest)
 
     def bounded(self) -> Node:
         """The node whose rows have a worth: a bound of any tree on any of its rows, as kernels take it."""
@@ -214,29 +213,55 @@ class RowPrices:
         """Choose what boxes may exceed their loss by, and what the numbers are to sum up to."""
         if (best, leaves, fewest) == self.aim:
             return
-        self.aim, self.spare = (best, leaves, fewest), SPARE
+        self.aim, self.spare, self.margin = (best, leaves, fewest), SPARE, 0.0
         self._set_target(SHARE if leaves < fewest else SHARE_OF_LARGE)
 
     def _set_target(self, share: float) -> None:
         best, leaves, _ = self.aim
+        target = (best - self.floor) / self.node.penalty - leaves * (1.0 - share) - self.spare * share
+        self._move(share, target)
+
+    def _move(self, share: float, target: float) -> None:
+        """Let boxes exceed their loss by that share of the price of a leaf, and the numbers sum up to the target."""
         penalty, charge = self.node.penalty, int(share * self.node.penalty)
         if charge != self.charge and self.action >= 0:
             self.action = -1  # pricing looked for boxes above the old one
         self.known.bound[: self.n_known] += (charge - self.charge) / penalty
-        self.charge, self.share = charge, share
-        self.target = (best - self.floor) / penalty - leaves * (1.0 - share) - self.spare * share
+        self.charge, self.share, self.target = charge, share, target
         self.u += (self.target - self.u.sum()) * self.scale / self.scale.sum()
 
     def _aim_anew(self, better: bool) -> None:
         """Aim at more where the target was reached and proves too little, at less where it seems out of reach."""
         self.idle = 0 if better else self.idle + 1
-        if self.exact and self.largest < (self.share + CLOSE) * self.node.penalty:
+        if self.margin > 0:
+            self._aim_at_open()
+        elif self.exact and self.largest < (self.share + CLOSE) * self.node.penalty:
+            if self.by_leaves and self.share >= SHARE_OF_LARGE:
+                self.margin = MARGIN
+                self._aim_at_open()
+                return
             self.spare /= TIGHTER
             self._set_target(1.0 - (1.0 - self.share) / TIGHTER if self.share >= SHARE_OF_LARGE else self.share)
         elif self.idle == PATIENCE:
             self.idle = 0
-            reached = max(total for total, _ in self.proved) / self.node.penalty
-            self.target = (self.target + reached) / 2
+            self.target = (self.target + self.strongest[0].sum() / self.node.penalty) / 2
+
+    def _aim_at_open(self) -> None:
+        """Aim at the numbers of leaves that are open, by a line that refutes all of them and little more.
+
+        Its slope is near the price of a leaf: above it if all have fewer leaves than the best tree, below it if all
+        have more.
+        """
+        if self.idle == PATIENCE:
+            self.idle = 0
+            self.margin /= 2
+        best, leaves, fewest = self.aim
+        h, most = self.counts.still_open(fewest, best - self.floor)
+        if len(h) == 0:
+            return
+        share = 1.0 + TILT * (int(h[-1] < leaves) - int(h[0] > leaves))
+        penalty = self.node.penalty
+        self._move(share, float((most / penalty + h * share).max()) + self.margin * self.unit / penalty)
 
     def _price(self, until: float) -> bool:
         """Find the boxes that exceed their loss by most, for every action; returns whether that came to an end."""
@@ -288,14 +313,15 @@ class RowPrices:
     def _certify(self) -> None:
         """Note what the numbers prove, scaled down if boxes exceed their loss by more than the price of a leaf."""
         numbers, p, penalty = self.numbers, self.largest, self.node.penalty
+        self.counts.add(int(numbers.sum()), p)
         if p > penalty:
             if int(np.abs(numbers).max()) >> (62 - FRACTION):
                 return
             # u' <= a u and loss >= 0, so u'(L) - loss(L) <= a (u(L) - loss(L)) <= a p for any factor a <= 1.
             numbers, p = (numbers * ((penalty << FRACTION) // p)) >> FRACTION, penalty
+            self.counts.add(int(numbers.sum()), p)
         self.certificates = [*self.certificates[-1:], (numbers, p)]
-        self.proved.append((int(numbers.sum()), p))
-        if self._bound_by(*self.proved[-1], 1) >= self._bound_by(int(self.strongest[0].sum()), self.strongest[1], 1):
+        if numbers.sum() - p >= self.strongest[0].sum() - self.strongest[1]:
             self.strongest = numbers, p
 
     def _learn(self) -> None:

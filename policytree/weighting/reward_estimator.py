@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.annotations import Column, PerTreatment, Seed, Table
+from policytree.calls import rest_by_name
 from policytree.checks import as_series, is_real
 from policytree.exceptions import InputError
 from policytree.weighting.covariates import Covariates
@@ -119,6 +120,7 @@ class RewardEstimator(BaseEstimator):
     estimand: str = "all"
     treated: Any = None
 
+    @rest_by_name
     def fit(
         self,
         Y: Column,
@@ -190,6 +192,7 @@ class RewardEstimator(BaseEstimator):
             self.population_ = scheme.population(observed, nuisances)
         return self
 
+    @rest_by_name
     def fit_predict(
         self,
         Y: Column,
@@ -207,6 +210,7 @@ class RewardEstimator(BaseEstimator):
         rows = {"sample_weight": sample_weight, "groups": groups, "strata": strata}
         return self.fit(Y, T, X=X, W=W, propensity=propensity, regression=regression, **rows).rewards_
 
+    @rest_by_name
     def predict_rewards(
         self,
         Y: Column,
@@ -387,9 +391,7 @@ def _divided_by(scheme: Scheme, treatments: np.ndarray) -> np.ndarray | None:
 
 def _finite(rewards: np.ndarray, observed: Observed) -> pd.DataFrame:
     """Rewards as a frame; a probability of zero where the treatment was received has no reward."""
-    bad = np.argwhere(~np.isfinite(rewards))
-    if len(bad):
-        row, k = bad[0]
+    for row, k in np.argwhere(~np.isfinite(rewards))[:1]:
         raise InputError(
             f"The reward of treatment {observed.treatments[k]!s} in row {row} is {rewards[row, k]}: its propensity is "
             "zero or the outcome too large; use a positive min_propensity, or rescale Y."

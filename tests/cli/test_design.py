@@ -279,6 +279,35 @@ def test_a_budget_and_shares(csv, tmp_path):
     assert 0 < treated <= 0.15 * tree.n_node_samples[0]
 
 
+def test_a_limit_of_what_questions_cost(csv, tmp_path):
+    """Prices are in any unit: they are limited, not charged; a group is paid for once."""
+    options = [
+        "--no-value",
+        "--cv",
+        "2",
+        "--propensity",
+        "0.5",
+        "--feature-cost",
+        "age=6",
+        "--feature-cost",
+        "income=8",
+    ]
+    code, out, err = design(
+        csv, tmp_path / "out", *options, "--feature-group", "age, income", "--max-expected-cost", "6.5"
+    )
+    assert code == 0, err
+    words = " ".join(out.split())
+    assert "no tree of depth 2 or less within the limits is better" in words
+    assert "a row on average, within 6.5" in words and "what its questions cost: flattered" not in words
+    saved = json.loads((tmp_path / "out" / "tree.json").read_text())
+    chosen = saved["design"]["options"]
+    assert chosen["feature_groups"] == [["age", "income"]] and chosen["repeated_features"] == "free"
+    assert saved["certificate"]["expected_cost"] <= 6.5
+    code, out, err = design(csv, tmp_path / "again", *options, "--repeated-features", "free")
+    assert code == 0, err
+    assert "less what its questions cost" in " ".join(out.split())
+
+
 # The verdict, and who judges
 
 

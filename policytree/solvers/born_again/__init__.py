@@ -5,6 +5,7 @@
     grid        thresholds -> cells, and their classes
     regions     cells -> blocks of boxes, as the kernels take them
     search      exact search on a grid
+    bounds      what every faithful tree needs, where that takes too long
     heuristic   faithful trees for what is too large
     trees       cuts of a grid -> Tree
     solve       all of it: ensemble -> tree and certificate

@@ -7,6 +7,7 @@ from policytree.solvers.born_again.faithful import check_faithfulness as check_f
 from policytree.solvers.born_again.pruning import PruningReport as PruningReport
 from policytree.solvers.born_again.pruning import prune as prune
 from policytree.solvers.born_again.pruning import with_counts as with_counts
+from policytree.solvers.born_again.readers import own_codes as own_codes
 from policytree.solvers.born_again.readers import read_ensemble as read_ensemble
 from policytree.solvers.born_again.solve import BornAgainSolution as BornAgainSolution
 from policytree.solvers.born_again.solve import solve_born_again as solve_born_again

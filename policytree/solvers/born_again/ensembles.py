@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from policytree.checks import LARGEST as LARGEST_NUMBER
 from policytree.checks import is_whole
 from policytree.exceptions import InputError
 
@@ -16,7 +17,7 @@ MOST_CLASSES = 250
 LEAF = -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class EnsembleTree:
     """One tree of an ensemble; ``x[feature] <= threshold`` goes left, for x in float64.
 
@@ -54,7 +55,7 @@ class EnsembleTree:
         return node
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class TreeEnsemble:
     """An ensemble of classification trees: scores that its trees add up, and the class that they decide for.
 
@@ -91,6 +92,8 @@ class TreeEnsemble:
     def __post_init__(self) -> None:
         if not 0 < len(self.classes) <= MOST_CLASSES:
             raise InputError(f"The ensemble has {len(self.classes)} classes; from 1 to {MOST_CLASSES} can be handled.")
+        if not _distinct(self.classes):
+            raise InputError("classes must be distinct labels.")
         thresholds = [t.threshold[t.feature != LEAF] for t in self.trees]
         if thresholds and not np.isfinite(np.concatenate(thresholds)).all():
             raise InputError("The ensemble has a threshold that is no finite number; a tree cannot ask for it.")
@@ -98,7 +101,7 @@ class TreeEnsemble:
     @classmethod
     def from_arrays(
         cls,
-        trees: Sequence[Mapping[str, Any]],
+        trees: Iterable[Mapping[str, Any]],
         *,
         n_features: int,
         classes: Sequence | None = None,
@@ -108,10 +111,11 @@ class TreeEnsemble:
 
         Parameters
         ----------
-        trees : sequence of mappings
+        trees : iterable of mappings
             For every tree: ``feature``, ``threshold``, ``left``, ``right`` of its nodes, the root first, with -1 for
             ``left`` and ``right`` in leaves; and either ``class``, the class (0, 1, ...) that a leaf votes for, or
-            ``value``, (nodes, K) scores that its leaves add. ``x[feature] <= threshold`` goes left.
+            ``value``, (nodes, K) scores that its leaves add. ``x[feature] <= threshold`` goes left. None or NaN may
+            stand where a node has nothing of the kind.
         n_features : int
         classes : sequence, optional
             Labels of the K classes; 0, 1, ... by default.
@@ -129,15 +133,14 @@ class TreeEnsemble:
         """
         if not is_whole(n_features) or n_features < 1:
             raise InputError(f"n_features must be a whole number of at least 1; got {n_features!r}.")
-        if len(trees) == 0:
-            raise InputError("trees holds no tree; give at least one.")
-        votes = [np.asarray(tree["class"]) for tree in trees if "class" in tree]
-        K = len(classes) if classes is not None else _n_scores(trees, votes)
-        made = tuple(_tree_from_arrays(tree, t, n_features, K) for t, tree in enumerate(trees))
-        labels = tuple(classes) if classes is not None else tuple(range(K))
+        given = _list_of_trees(trees)
+        nodes = [_nodes_of(tree, t, n_features) for t, tree in enumerate(given)]
+        K = len(classes) if classes is not None else max(each["scores"] for each in nodes)
+        made = tuple(_tree_of(each, t, K) for t, each in enumerate(nodes))
+        labels = tuple(range(K)) if classes is None else tuple(getattr(classes, "tolist", lambda: classes)())
         names = tuple(f"x{j}" for j in range(n_features)) if feature_names is None else tuple(feature_names)
-        if len(names) != n_features:
-            raise InputError(f"feature_names must be {n_features} names; got {len(names)}.")
+        if len(set(names)) != n_features:
+            raise InputError(f"feature_names must be {n_features} different names; got {len(set(names))}.")
         return cls(made, labels, names, feature_names is not None, np.zeros(K), (len(made),))
 
     @property
@@ -184,39 +187,84 @@ class TreeEnsemble:
         return TreeEnsemble(trees, self.classes, names, named, np.zeros_like(self.base), (len(trees),))
 
 
-def _n_scores(trees, votes) -> int:
-    """Number of classes, if nobody says it."""
-    if len(votes) == len(trees):
-        return int(max(v.max(initial=0) for v in votes)) + 1
-    return np.shape(trees[0]["value"])[-1] if "value" in trees[0] else 1
+def _distinct(labels: tuple) -> bool:
+    try:
+        return len(set(labels)) == len(labels)
+    except TypeError:  # lists, say
+        return False
 
 
-def _tree_from_arrays(tree: Mapping[str, Any], t: int, n_features: int, K: int) -> EnsembleTree:
+def _list_of_trees(trees: Any) -> list[Mapping[str, Any]]:
+    found: list[Any] = list(trees) if isinstance(trees, Iterable) and not hasattr(trees, "keys") else [None]
+    if not all(hasattr(tree, "keys") for tree in found):
+        raise InputError("trees must be a list with a mapping for every tree, from names of arrays to arrays.")
+    if not found:
+        raise InputError("trees holds no tree; give at least one.")
+    return found
+
+
+def _whole_numbers(tree: Mapping[str, Any], name: str, t: int) -> np.ndarray:
+    """One whole number a node; -1 where nothing is said."""
+    numbers = _numbers(tree[name])
+    whole = None if numbers is None else np.where(np.isnan(numbers), LEAF, numbers)
+    if whole is None or whole.ndim != 1 or (whole % 1 != 0).any():
+        raise InputError(f"{name} of tree {t} must be whole numbers, one for every node, or None for no number.")
+    return whole.astype(np.int64)
+
+
+def _numbers(given: Any) -> np.ndarray | None:
+    """Numbers, NaN for None; None if there is something else."""
+    try:
+        return np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+
+
+def _nodes_of(tree: Mapping[str, Any], t: int, n_features: int) -> dict[str, Any]:
+    """Arrays of a tree that are known to belong together, and how many scores its leaves have at least."""
     lacking = [name for name in ("feature", "threshold", "left", "right") if name not in tree]
     if lacking or ("class" in tree) == ("value" in tree):
-        raise InputError(
-            f"Tree {t} must have feature, threshold, left, right and either class or value; it has {', '.join(tree)}."
-        )
-    left, right = (np.asarray(tree[name], dtype=np.int64) for name in ("left", "right"))
+        has = ", ".join(map(str, tree))
+        raise InputError(f"Tree {t} must have feature, threshold, left, right and either class or value; it has {has}.")
+    left, right = _whole_numbers(tree, "left", t), _whole_numbers(tree, "right", t)
     n, leaf = len(left), left < 0
-    feature = np.where(leaf, LEAF, np.asarray(tree["feature"], dtype=np.int64))
-    threshold = np.array([np.nan if x is None else x for x in tree["threshold"]], dtype=np.float64)
-    children = np.sort(np.concatenate([left[~leaf], right[~leaf]]))
-    well_formed = n > 0 and len(right) == len(feature) == len(threshold) == n and (leaf == (right < 0)).all()
+    feature, threshold = _whole_numbers(tree, "feature", t), _numbers(tree["threshold"])
+    if threshold is None:
+        raise InputError(f"threshold of tree {t} must be numbers; None in leaves.")
+    children = np.sort(np.concatenate([left[~leaf], right[right >= 0]]))
+    well_formed = n > 0 and right.shape == feature.shape == threshold.shape == (n,) and (leaf == (right < 0)).all()
     if not well_formed or not np.array_equal(children, np.arange(1, n)) or _has_circle(left, right):
         raise InputError(f"The nodes of tree {t} form no tree: each but the first must be one node's child.")
     if ((feature[~leaf] < 0) | (feature[~leaf] >= n_features)).any():
         raise InputError(f"Tree {t} asks for a feature that is not among 0 to {n_features - 1}.")
+    nodes = {"feature": np.where(leaf, LEAF, feature), "threshold": threshold, "left": left, "right": right}
     if "value" in tree:
-        value = np.asarray(tree["value"], dtype=np.float64)
-    else:
-        votes = np.where(leaf, np.asarray(tree["class"], dtype=np.int64), 0)
+        value = _numbers(tree["value"])
+        return nodes | {"value": value, "scores": 1 if value is None or value.ndim != 2 else value.shape[1]}
+    votes = _whole_numbers(tree, "class", t)
+    if len(votes) != n:
+        raise InputError(f"class of tree {t} must have {n} numbers, one for every node; got {len(votes)}.")
+    votes = np.where(leaf, votes, 0)
+    return nodes | {"votes": votes, "scores": int(votes.max()) + 1}
+
+
+def _tree_of(nodes: dict[str, Any], t: int, K: int) -> EnsembleTree:
+    """A tree of an ensemble with K scores."""
+    leaf, n = nodes["feature"] == LEAF, len(nodes["feature"])
+    if "votes" in nodes:
+        votes = nodes["votes"]
         if ((votes < 0) | (votes >= K)).any():
             raise InputError(f"Tree {t} votes for a class that is not among 0 to {K - 1}.")
         value = np.eye(K)[votes]
-    if value.shape != (n, K) or not np.isfinite(value[leaf]).all():
-        raise InputError(f"value of tree {t} must be finite numbers of shape ({n}, {K}); got shape {value.shape}.")
-    return EnsembleTree(feature, threshold, left, right, value)
+    else:
+        value = nodes["value"]
+        if value is None or value.shape != (n, K) or not (np.abs(value[leaf]) <= LARGEST_NUMBER).all():
+            shape = "other things" if value is None else f"shape {value.shape}"
+            raise InputError(
+                f"value of tree {t} must be finite numbers of shape ({n}, {K}), in leaves none beyond "
+                f"{LARGEST_NUMBER:g}; got {shape}."
+            )
+    return EnsembleTree(nodes["feature"], nodes["threshold"], nodes["left"], nodes["right"], value)
 
 
 def _has_circle(left: np.ndarray, right: np.ndarray) -> bool:

@@ -83,8 +83,14 @@ def _edges(tree: Tree, ensemble: TreeEnsemble, j: int) -> np.ndarray:
     found = [tree.threshold[tree.feature == j]]
     found += [each.threshold[each.feature == j] for each in ensemble.trees]
     thresholds = np.unique(np.concatenate(found))
-    beyond = np.nextafter(thresholds[-1:], np.inf) if len(thresholds) else np.zeros(1)
+    beyond = _next(thresholds[-1:]) if len(thresholds) else np.zeros(1)
     return np.concatenate([thresholds, beyond])
+
+
+def _next(numbers: np.ndarray) -> np.ndarray:
+    """The numbers that follow; infinity after the largest."""
+    with np.errstate(over="ignore"):
+        return np.nextafter(numbers, np.inf)
 
 
 def _every_cell(tree: Tree, predict, edges: list[np.ndarray], cells: int) -> FaithfulnessCheck:
@@ -94,8 +100,7 @@ def _every_cell(tree: Tree, predict, edges: list[np.ndarray], cells: int) -> Fai
         for side in range(2):  # the last point of a cell, and the first
             X = np.empty((len(places[0]), len(edges)))
             for j, (each, at) in enumerate(zip(edges, places, strict=True)):
-                first = np.nextafter(each[np.maximum(at - 1, 0)], np.inf)
-                X[:, j] = each[at] if side == 0 else np.where(at > 0, first, each[0] - 1.0)
+                X[:, j] = each[at] if side == 0 else np.where(at > 0, _next(each)[at - 1], each[0] - 1.0)
             wrong = np.flatnonzero(tree.action[tree.apply(X)] != predict(X))
             if len(wrong):
                 return FaithfulnessCheck(False, "every cell", start + int(wrong[0]) + 1, X[wrong[0]])
@@ -143,7 +148,7 @@ def _through_ensemble(ensemble: TreeEnsemble, low, high, action: int, most: int)
         if open_trees and _decided(ensemble, at, action):
             continue
         if not open_trees:
-            point = np.where(np.isfinite(high), high, np.where(np.isfinite(low), np.nextafter(low, np.inf), 0.0))
+            point = np.where(np.isfinite(high), high, np.where(np.isfinite(low), _next(low), 0.0))
             if ensemble.predict_codes(point[None])[0] != action:
                 return count, point
             continue

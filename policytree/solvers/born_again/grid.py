@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from policytree.solvers.born_again.ensembles import LARGEST, LEAF, NONNEGATIVE, TreeEnsemble
 from policytree.solvers.born_again.kernels import cells as codes
-from policytree.solvers.born_again.kernels.cells import Scores, classify_cells, cut_matters
+from policytree.solvers.born_again.kernels.cells import Leads, Path, Scores, classify_cells, cut_matters
 
-ROW = 512  # cells of the last features that are gone through together, at most
+ROUNDING = 1e-9  # of the size of scores: a lead of more is none of rounding
+WHOLE = 2.0**50  # whole numbers that add up to less are summed without rounding, and told apart after a division
 _DECISIONS = {LARGEST: codes.LARGEST, NONNEGATIVE: codes.NONNEGATIVE}
 
 
@@ -51,23 +53,47 @@ class Grid:
         return [np.arange(n) for n in self.shape]
 
     def classes(self, cells: list[np.ndarray], flag: np.ndarray | None = None) -> np.ndarray:
-        """Class of every cell of a sub-grid, given its cells of every feature; uint8."""
-        shape = [len(each) for each in cells]
-        parts = [self.reach[start + each] for start, each in zip(self.offset, cells, strict=True)]
-        while len(parts) > 1 and len(parts[-2]) * len(parts[-1]) <= ROW:  # the last features become one
-            last = parts.pop()
-            parts[-1] = (parts[-1][:, None] & last).reshape(-1, *last.shape[1:])
-        reach, rows = np.concatenate(parts), np.array([len(part) for part in parts])
-        p, T, W, K = len(parts), reach.shape[1], reach.shape[2], self.values.shape[1]
+        """Class of every cell of a sub-grid, given its cells of every feature; uint8.
+
+        In memory features stand in the order that suits the work; :func:`essence` makes no copy of that.
+        """
+        rows = [self.reach[start + each] for start, each in zip(self.offset, cells, strict=True)]
+        asked = [np.count_nonzero((part != part[0]).any(axis=(0, 2))) for part in rows]  # trees that ask for a feature
+        order = sorted(range(len(cells)), key=lambda j: -asked[j])  # so that few trees are left for the last ones
+        shape = [len(cells[j]) for j in order]
+        reach = np.concatenate([rows[j] for j in order])
+        sizes, (p, T, W) = np.array(shape, np.int64), (len(order), *reach.shape[1:])
         scores = Scores(
-            rows, np.concatenate([[0], np.cumsum(rows)[:-1]]), reach, self.first_leaf, self.values,
+            sizes, np.cumsum(sizes) - sizes, reach, self.first_leaf, self.values,
             np.array(self.ensemble.ends, np.int64), self.ensemble.base, float(self.ensemble.divisor),
             _DECISIONS.get(self.ensemble.decision, codes.POSITIVE),
         )  # fmt: skip
-        out = np.empty(int(np.prod(shape)), dtype=np.uint8)
-        work = np.empty((p, T, W), np.int64), np.empty(p, np.int64), np.empty((2, rows[-1], K))
-        classify_cells(scores, out, *work, np.zeros(1, np.int64) if flag is None else flag)
-        return out.reshape(shape)
+        leads = self._leads()
+        path = Path(
+            np.zeros(p + 1, np.int64), np.zeros((p + 1, T, W), np.int64), np.zeros((p + 1, T), np.int64),
+            np.zeros(p + 1, np.int64), np.zeros((p + 1, len(leads.base))), np.zeros(T, np.int64),
+        )  # fmt: skip
+        path.shared[0] = np.bitwise_or.reduce(reach[: shape[0]], axis=0)
+        path.open[0], path.count[0], path.sums[0] = np.arange(T), T, leads.base
+        out = np.empty(math.prod(shape), dtype=np.uint8)
+        stride = np.array([math.prod(shape[j + 1 :]) for j in range(p)], np.int64)
+        work = np.empty((2, self.values.shape[1]))
+        classify_cells(scores, leads, path, out, stride, work, np.zeros(1, np.int64) if flag is None else flag)
+        return out.reshape(shape).transpose(np.argsort(order))
+
+    def _leads(self) -> Leads:
+        """Scores as far as their order matters."""
+        ensemble = self.ensemble
+        scores, base = self.values, ensemble.base
+        size = np.abs(base) + np.maximum.reduceat(np.abs(scores), self.first_leaf, axis=0).sum(axis=0)
+        margin = 0.0 if _exact(scores, base) else ROUNDING * float(size.max())
+        if ensemble.decision == LARGEST and len(base) == 2:
+            scores, base = scores[:, 1:] - scores[:, :1], base[1:] - base[:1]
+        elif ensemble.decision == LARGEST and len(base) == 1:
+            base = np.array([-np.inf])  # there is no second class that could lead
+        low = np.minimum.reduceat(scores, self.first_leaf, axis=0)
+        high = np.maximum.reduceat(scores, self.first_leaf, axis=0)
+        return Leads(np.ascontiguousarray(scores), np.ascontiguousarray(base), low, high, margin)
 
 
 def make_grid(ensemble: TreeEnsemble) -> Grid:
@@ -88,6 +114,11 @@ def make_grid(ensemble: TreeEnsemble) -> Grid:
     first_leaf = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
     values = np.ascontiguousarray(np.concatenate([tree.value[tree.leaves] for tree in ensemble.trees]))
     return Grid(ensemble, thresholds, offset[:-1], reach.view(np.int64), first_leaf, values)
+
+
+def _exact(values: np.ndarray, base: np.ndarray) -> bool:
+    """Whether sums of scores are the same in any order: votes are whole numbers."""
+    return bool((values % 1 == 0).all() and (base % 1 == 0).all() and np.abs(values).sum() + np.abs(base).sum() < WHOLE)
 
 
 def _ranges_of_leaves(tree, thresholds) -> list[dict[int, tuple[int, int]]]:
@@ -131,13 +162,16 @@ def essence(classes: np.ndarray) -> Essence:
 
     Two slabs beside such a cut have the same classes, so one of them stands for both.
     """
-    kept = []
-    for j in range(classes.ndim):
-        n, stride = classes.shape[j], int(np.prod(classes.shape[j + 1 :]))
-        flat = classes.reshape(-1)
+    order = sorted(range(classes.ndim), key=lambda j: -classes.strides[j])
+    table, kept = np.ascontiguousarray(classes.transpose(order)), {}
+    for axis, j in enumerate(order):
+        n, stride = table.shape[axis], math.prod(table.shape[axis + 1 :])
+        flat = table.reshape(-1)
         cuts = np.array([t for t in range(n - 1) if cut_matters(flat, n, stride, t)], dtype=np.int64)
-        kept.append(cuts)
         if len(cuts) < n - 1:
-            classes = np.ascontiguousarray(np.take(classes, [*cuts, n - 1], axis=j))
-    features = [j for j, cuts in enumerate(kept) if len(cuts)]
-    return Essence(classes.reshape([classes.shape[j] for j in features]), features, [kept[j] for j in features])
+            table = np.ascontiguousarray(np.take(table, [*cuts, n - 1], axis=axis))
+        if len(cuts):
+            kept[j] = cuts
+    features = sorted(kept)
+    table = table.transpose(np.argsort(order)).reshape([len(kept[j]) + 1 for j in features])
+    return Essence(np.ascontiguousarray(table), features, [kept[j] for j in features])

@@ -79,7 +79,7 @@ def grow(
         if clock.seconds() > 2 * limit:
             raise InputError(
                 f"No faithful tree was complete after {clock.seconds():.0f} s ({len(tree.nodes):,} nodes so far); "
-                "raise time_limit, or use an ensemble of fewer or smaller trees."
+                "raise time_limit, or fit fewer or smaller trees, or fit them to fewer columns, or to fewer values."
             )
         node = len(tree.nodes)
         if parent >= 0:
@@ -201,12 +201,12 @@ def _grow_on_table(tree: Growing, cells: list[np.ndarray], classes: np.ndarray, 
 
 def on_full_grid(nodes: np.ndarray, features: list[int], cuts: dict[int, np.ndarray], first: int) -> list[list[int]]:
     """Nodes of a tree on an essence, with features and cuts of the full grid; children are counted from ``first``."""
-    out = []
-    for f, t, left, right, action in nodes.tolist():
-        j = features[f] if f >= 0 else -1
-        children = [x + first if x >= 0 else -1 for x in (left, right)]
-        out.append([j, int(cuts[j][t]) if f >= 0 else -1, *children, action])
-    return out
+    out = np.array(nodes, dtype=np.int64)
+    for k, j in enumerate(features):
+        here = nodes[:, 0] == k
+        out[here, 0], out[here, 1] = j, cuts[j][nodes[here, 1]]
+    out[:, 2:4] += np.where(out[:, 2:4] >= 0, first, 0)
+    return out.tolist()
 
 
 def _most_informative(classes: np.ndarray) -> tuple[int, int]:

@@ -6,7 +6,8 @@ threshold there is a largest float64 number that goes left: the threshold for nu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import copy
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from policytree.solvers.born_again.ensembles import (
 )
 
 KNOWN = "a random forest, extra trees, bagging of trees, (histogram) gradient boosting, or one tree, for classification"
+KEYS = ("trees", "n_features", "classes", "feature_names")
 PROBES = 512  # rows on which what was read is compared with the ensemble's own predictions
 
 
@@ -31,8 +33,8 @@ def read_ensemble(ensemble: Any, voting: str = "soft") -> TreeEnsemble:
     Parameters
     ----------
     ensemble : estimator, TreeEnsemble or mapping
-        A fitted classifier of scikit-learn; or a :class:`TreeEnsemble`; or the keyword arguments of
-        :meth:`TreeEnsemble.from_arrays` as a mapping.
+        A fitted classifier of scikit-learn, or a ``FrozenEstimator`` of one; or a :class:`TreeEnsemble`; or the keyword
+        arguments of :meth:`TreeEnsemble.from_arrays` as a mapping.
     voting : {"soft", "hard"}
         "soft": as the ensemble's own ``predict`` decides. "hard": one vote a tree, ties to the first class.
 
@@ -48,7 +50,8 @@ def read_ensemble(ensemble: Any, voting: str = "soft") -> TreeEnsemble:
     Notes
     -----
     Forests with ``n_jobs`` add the trees' shares up in an order of chance, which may decide ties; they are read as with
-    one job. Bagging adds up the shares of every job's trees first, and is read so.
+    one job. Bagging adds up the shares of every job's trees first, and is read so. Trees that were grown on missing
+    values are read as they decide on complete rows.
     """
     if voting not in ("soft", "hard"):
         raise InputError(f"voting must be 'soft' or 'hard'; got {voting!r}.")
@@ -57,12 +60,45 @@ def read_ensemble(ensemble: Any, voting: str = "soft") -> TreeEnsemble:
     elif isinstance(ensemble, Mapping):
         if "trees" not in ensemble or "n_features" not in ensemble:
             raise InputError("An ensemble that is a mapping needs the keys 'trees' and 'n_features'.")
-        known = ("trees", "n_features", "classes", "feature_names")
-        read = TreeEnsemble.from_arrays(**{key: ensemble[key] for key in known if key in ensemble})
+        unknown = [key for key in ensemble if key not in KEYS]
+        if unknown:
+            raise InputError(f"The key {unknown[0]!r} is not known; an ensemble may have {', '.join(KEYS)}.")
+        read = TreeEnsemble.from_arrays(**ensemble)
     else:
+        ensemble = thawed(ensemble)
         read = _from_sklearn(ensemble)
         _compare(read, ensemble)
     return read.with_hard_votes() if voting == "hard" else read
+
+
+def thawed(ensemble: Any) -> Any:
+    """What a FrozenEstimator holds, or what it is."""
+    from sklearn.frozen import FrozenEstimator
+
+    return ensemble.estimator if isinstance(ensemble, FrozenEstimator) else ensemble
+
+
+def own_codes(model: Any, read: TreeEnsemble) -> Callable[[np.ndarray], np.ndarray]:
+    """What a fitted ensemble of scikit-learn itself predicts, as positions in ``read.classes``; -1 for other labels.
+
+    Forests predict as in one job: several add up shares in an order of chance.
+    """
+    model = copy.copy(thawed(model))
+    if hasattr(model, "n_jobs") and not hasattr(model, "estimators_features_"):  # bagging is read with its jobs
+        model.n_jobs = 1
+    labels = np.asarray(model.classes_)
+
+    def predict(X: np.ndarray) -> np.ndarray:
+        table: Any = X
+        if read.named:
+            import pandas as pd
+
+            table = pd.DataFrame(X, columns=list(model.feature_names_in_))
+        predicted = model.predict(table)
+        codes = np.minimum(np.searchsorted(labels, predicted), len(labels) - 1)
+        return np.where(labels[codes] == predicted, codes, -1)
+
+    return predict
 
 
 def float64_threshold(threshold: np.ndarray) -> np.ndarray:
@@ -114,13 +150,32 @@ def _sklearn_tree(tree: Any, value: np.ndarray, columns: np.ndarray | None = Non
     """A tree of scikit-learn with given values of its nodes; ``columns``: which of the table's it was grown on."""
     leaf = tree.children_left < 0
     feature = tree.feature if columns is None else columns[np.where(leaf, 0, tree.feature)]
-    return EnsembleTree(
+    return _on_complete_rows(
         np.where(leaf, LEAF, feature).astype(np.int64),
         np.where(leaf, np.nan, float64_threshold(np.where(leaf, 0.0, tree.threshold))),
         tree.children_left.astype(np.int64),
         tree.children_right.astype(np.int64),
         np.ascontiguousarray(value, dtype=np.float64),
     )
+
+
+def _on_complete_rows(feature, threshold, left, right, value) -> EnsembleTree:
+    """A tree without splits at an infinite threshold, which tell only missing or infinite values from others."""
+    kept: list[int] = []
+    children: list[list[int]] = []
+    todo = [(0, -1, 0)]
+    while todo:
+        node, parent, side = todo.pop()
+        while np.isinf(threshold[node]):
+            node = int(left[node] if threshold[node] > 0 else right[node])
+        if parent >= 0:
+            children[parent][side] = len(kept)
+        if feature[node] != LEAF:
+            todo += [(int(right[node]), len(kept), 1), (int(left[node]), len(kept), 0)]
+        kept.append(node)
+        children.append([LEAF, LEAF])
+    one, other = np.array(children, dtype=np.int64).T.copy()
+    return EnsembleTree(feature[kept], threshold[kept], one, other, value[kept])
 
 
 def _forest(model: Any) -> TreeEnsemble:
@@ -182,7 +237,7 @@ def _histogram_boosting(model: Any) -> TreeEnsemble:
             value = np.zeros((len(nodes), K))
             value[:, k] = nodes["value"]
             trees.append(
-                EnsembleTree(
+                _on_complete_rows(
                     np.where(leaf, LEAF, nodes["feature_idx"]).astype(np.int64),
                     np.where(leaf, np.nan, nodes["num_threshold"]),
                     np.where(leaf, LEAF, nodes["left"]).astype(np.int64),
@@ -206,12 +261,7 @@ def _compare(read: TreeEnsemble, model: Any) -> None:
                 [thresholds, np.nextafter(thresholds, np.inf), thresholds + 1.0, thresholds[:1] - 1.0]
             )
             X[:, j] = rng.choice(near, PROBES)
-    table = X
-    if read.named:
-        import pandas as pd
-
-        table = pd.DataFrame(X, columns=list(model.feature_names_in_))
-    if not np.array_equal(np.array(read.classes)[read.predict_codes(X)], model.predict(table)):
+    if not np.array_equal(read.predict_codes(X), own_codes(model, read)(X)):
         raise InputError(
             f"{type(model).__name__} of this version of scikit-learn keeps its trees in a way that is not known here: "
             "its own predictions differ; describe it by arrays (TreeEnsemble.from_arrays)."

@@ -18,11 +18,12 @@ OPTIMAL has looked at all boxes that matter.
 
 What a stopped search proves. A faithful tree of the whole space is one of every box too. So a box needs no more depth,
 and no more leaves, than the whole: the largest value found so far is a lower bound. So is one leaf more than there are
-cuts that matter, for each of these is split on somewhere.
+cuts that matter, for each of these is split on somewhere; and so are the values of parts of the grid (``bounds.py``).
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import warnings
 from collections.abc import Callable
@@ -32,6 +33,7 @@ from pathlib import Path
 import numpy as np
 
 from policytree.exceptions import InputError, SearchWarning
+from policytree.solvers.born_again.bounds import bounds_of_parts
 from policytree.solvers.born_again.ensembles import TreeEnsemble
 from policytree.solvers.born_again.grid import Grid, essence, make_grid
 from policytree.solvers.born_again.heuristic import Growing, grow, on_full_grid
@@ -46,7 +48,9 @@ from policytree.types import Progress, SearchLimits, Status
 MOST_CELLS = 1 << 28  # whose classes are written out
 MOST_BOXES = 1e13  # beyond, no search is begun
 LONG = 3e10  # boxes: a search that may take very long
-SHARE = 0.7  # of the time limit that the exact search gets; the rest is for a tree that need not be smallest
+SHARE = 0.7  # of the time limit that the exact search gets; the rest is for a tree that need not be smallest, and
+BOUNDS = 0.1  # of the limit, or of the time spent, for lower bounds; and
+SOON = 0.5  # seconds at least; no more after Ctrl-C
 FREE = 0.8  # of the memory that is free: the limit, if none is given
 EVERY = 0.2  # seconds between reports
 
@@ -130,20 +134,18 @@ def solve_born_again(
     else:
         status = Status.OPTIMAL
     tree = make_tree(np.array(search.nodes, dtype=np.int64), ensemble)
-    bounds = search.bounds
-    if status is Status.OPTIMAL:
-        bounds = _proved(objective, tree, bounds)
-    return BornAgainSolution(
-        tree, status, tree.max_depth, tree.n_leaves, *bounds, exact.seconds(), search.counters, compiled
-    )
+    size = tree.max_depth, tree.n_leaves
+    bounds = _bounds(objective, search.bounds, size if status is Status.OPTIMAL else (0, 1))
+    return BornAgainSolution(tree, status, *size, *bounds, exact.seconds(), search.counters, compiled)
 
 
-def _proved(objective: str, tree: Tree, bounds: tuple[int, int]) -> tuple[int, int]:
-    """Bounds of a search that ended."""
+def _bounds(objective: str, bounds: tuple[int, int], proved: tuple[int, int]) -> tuple[int, int]:
+    """Bounds of depth and leaves, also by each other; ``proved``: the size of a tree that is smallest."""
     depth, leaves = bounds
+    depth = max(depth, math.ceil(math.log2(leaves)))
     return (
-        max(depth, tree.max_depth) if objective != "leaves" else depth,
-        max(leaves, tree.n_leaves) if objective != "depth" else leaves,
+        max(depth, proved[0]) if objective != "leaves" else max(depth, math.ceil(math.log2(proved[1]))),
+        max(leaves, proved[1]) if objective != "depth" else leaves,
     )
 
 
@@ -155,6 +157,7 @@ class _Search:
         self.progress: Callable[[Progress], None] | None = limits.progress
         self.nodes: list | np.ndarray | None = None
         self.bounds = (0, 1)
+        self._classes: np.ndarray | None = None  # of the cells that matter
         self._reported = 0.0
         self.counters = {"cells": int(np.prod(grid.shape, dtype=object))}
 
@@ -173,6 +176,7 @@ class _Search:
         if not small.features:
             self.nodes = [[-1, -1, -1, -1, int(small.classes.flat[0])]]
             return
+        self._classes = small.classes
         search = GridSearch(small.classes, self.objective, self.clock, MOST_BOXES)
         if LONG < count_boxes(small.classes.shape) <= MOST_BOXES and self.limits.time_limit is None:
             warnings.warn(
@@ -193,10 +197,20 @@ class _Search:
         """A faithful tree that need not be smallest; after a stop, in little time."""
         limit = np.inf if self.limits.time_limit is None else self.limits.time_limit
         report = None if self.progress is None else self._report_growing
-        grown = grow(self.grid, self.objective, self.clock, limit, not self.clock.stopped, report)
+        exact = not self.clock.stopped
+        self._bound(self._bounds_of_parts())
+        grown = grow(self.grid, self.objective, self.clock, limit, exact, report)
         self.nodes = grown.nodes
-        self.bounds = max(self.bounds[0], grown.depth_bound), max(self.bounds[1], grown.leaves_bound)
+        self._bound((grown.depth_bound, grown.leaves_bound))
         self.counters["regions"] = grown.regions
+
+    def _bounds_of_parts(self) -> tuple[int, int]:
+        seconds = max(SOON, BOUNDS * (self.limits.time_limit or self.clock.seconds()))
+        seconds = SOON if self.clock.status is Status.INTERRUPTED else seconds
+        return bounds_of_parts(self.grid, self._classes, self.objective, seconds, self.clock.memory_limit)
+
+    def _bound(self, bounds: tuple[int, int]) -> None:
+        self.bounds = max(self.bounds[0], bounds[0]), max(self.bounds[1], bounds[1])
 
     def _report_growing(self, share: float, tree: Growing) -> None:
         if self.progress is not None and self.clock.seconds() - self._reported > EVERY:

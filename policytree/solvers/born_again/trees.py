@@ -42,40 +42,43 @@ def collapsed(nodes: np.ndarray, replaced: dict[int, int] | None = None) -> np.n
     ``replaced``: nodes in whose place one of their children stands.
     """
     replaced = replaced or {}
-    only = nodes[:, CLASS].copy()  # the class of all leaves below, or -1
-    at = np.arange(len(nodes))  # where a node's place is taken from
-    for node in range(len(nodes) - 1, -1, -1):
-        if nodes[node, FEATURE] < 0:
+    rows = nodes.tolist()
+    only = nodes[:, CLASS].tolist()  # the class of all leaves below, or -1
+    at = list(range(len(rows)))  # where a node's place is taken from
+    for node in range(len(rows) - 1, -1, -1):
+        feature, _, left, right, _ = rows[node]
+        if feature < 0:
             continue
         if node in replaced:
             at[node] = at[replaced[node]]
             only[node] = only[replaced[node]]
-        elif only[nodes[node, LEFT]] == only[nodes[node, RIGHT]]:
-            only[node] = only[nodes[node, LEFT]]
+        elif only[left] == only[right]:
+            only[node] = only[left]
     out: list[list[int]] = []
     todo = [(0, -1, LEFT)]
     while todo:
         node, parent, side = todo.pop()
-        node = int(at[node])
+        node = at[node]
         if parent >= 0:
             out[parent][side] = len(out)
         if only[node] >= 0:
-            out.append([-1, -1, -1, -1, int(only[node])])
+            out.append([-1, -1, -1, -1, only[node]])
             continue
-        todo += [(int(nodes[node, RIGHT]), len(out), RIGHT), (int(nodes[node, LEFT]), len(out), LEFT)]
-        out.append([int(nodes[node, FEATURE]), int(nodes[node, CUT]), -1, -1, -1])
+        feature, cut, left, right, _ = rows[node]
+        todo += [(right, len(out), RIGHT), (left, len(out), LEFT)]
+        out.append([feature, cut, -1, -1, -1])
     return np.array(out, dtype=np.int64)
 
 
 def _most_leaves(nodes: np.ndarray, K: int) -> np.ndarray:
     """Leaves of every class below every node."""
-    counts = np.zeros((len(nodes), K), dtype=np.int64)
-    for node in range(len(nodes) - 1, -1, -1):
-        if nodes[node, FEATURE] < 0:
-            counts[node, nodes[node, CLASS]] = 1
-        else:
-            counts[node] = counts[nodes[node, LEFT]] + counts[nodes[node, RIGHT]]
-    return counts
+    beyond = list(range(1, len(nodes) + 1))  # the first node after a node and all below it
+    for node, right in reversed(list(enumerate(nodes[:, RIGHT].tolist()))):
+        if right >= 0:
+            beyond[node] = beyond[right]
+    leaves = nodes[:, CLASS, None] == np.arange(K)
+    before = np.concatenate([np.zeros((1, K), np.int64), leaves.cumsum(axis=0)])
+    return before[beyond] - before[:-1]
 
 
 def nodes_of(tree: Tree, ensemble: TreeEnsemble) -> np.ndarray:

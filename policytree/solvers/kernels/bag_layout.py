@@ -105,7 +105,7 @@ class Judge(NamedTuple):
     """How whole bags are scored, and which are better."""
 
     kind: i8  # AREA or OMEGA
-    numbers: real_1d  # AREA: the largest false positive rate; OMEGA: omega, beta squared, positives over negatives
+    numbers: real_1d  # AREA: the largest false positive rate; OMEGA: omega, beta squared, positives, negatives, doubt
     price: f8  # of a leaf, in the unit of the score
     budget: real_1d  # by number of leaves: what a better tree's leaf costs sum up to at most
     most: f8  # the largest sum of costs and prices of a better tree, whatever its number of leaves

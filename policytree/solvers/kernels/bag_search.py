@@ -8,6 +8,8 @@ Cost: the sets that are entered for the bounds; few hundred operations for every
 Symbols: see bag_layout.py.
 """
 
+import numpy as np
+
 from policytree.solvers.kernels.bag_bounds import bound_bag, column_of, cost_of, descend_bag, enter_bag, hand_on
 from policytree.solvers.kernels.bag_layout import (
     AREA,
@@ -45,7 +47,7 @@ from policytree.solvers.kernels.bag_layout import (
     known_sets,
 )
 from policytree.solvers.kernels.compiling import kernel
-from policytree.solvers.kernels.layout import STOP, long_1d
+from policytree.solvers.kernels.layout import STOP, i8, long_1d
 
 
 @kernel
@@ -78,16 +80,21 @@ def area_lost(leaves, m, order, limit):
 
 @kernel
 def omega_lost(leaves, m, numbers):
-    """One minus the F-score of leaves labelled by omega."""
-    omega, b, ratio = numbers[0], numbers[1], numbers[2]
-    false_positives, missed = 0.0, 0.0  # as shares of all negatives, and of all positives
+    """One minus the F-score of leaves labelled by omega.
+
+    Sums of whole weights are rounded to whole numbers, so that ties are ties. Where sums are not exact, a leaf within
+    ``doubt`` of a tie counts as if it had no errors: its label is decided outside.
+    """
+    omega, b, P, N, doubt = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
+    false_positives, missed = 0.0, 0.0
     for i in range(m):
-        p, n = leaves[i, POSITIVE], leaves[i, NEGATIVE]
-        if omega * p * ratio > n:
+        p, n = np.rint(leaves[i, POSITIVE] * P), np.rint(leaves[i, NEGATIVE] * N)
+        over = omega * p - n
+        if over > doubt:
             false_positives += n
-        else:
+        elif over < -doubt or doubt == 0.0:
             missed += p
-    return (false_positives + b * missed * ratio) / ((1.0 + b - missed) * ratio + false_positives)
+    return (false_positives + b * missed) / ((1.0 + b) * P - missed + false_positives)
 
 
 @kernel
@@ -211,15 +218,14 @@ def open_nodes(trees, s):
     return count
 
 
-@kernel(takes=(BagRows, BagPath, known_sets, OpenTrees, Judge, f8, f8, long_1d, long_1d, long_1d))
-def search_bags(data, path, table, trees, judge, best, slack, order, counters, control):
+@kernel(takes=(BagRows, BagPath, known_sets, OpenTrees, Judge, f8, f8, i8, long_1d, long_1d, long_1d))
+def search_bags(data, path, table, trees, judge, best, slack, s, order, counters, control):
     """Look for a tree whose bag loses less than ``best``.
 
     Returns how the search ended, and the state of the tree that is better (its choices stand in ``trees.chosen``).
-    State 0 holds the root as its open node.
+    State 0 holds the root as its open node; from a later state, that of a whole tree, the search goes on after it.
     """
-    s = 0
-    fresh = True
+    fresh = s == 0
     while True:
         if control[STOP] != 0:
             return STOPPED, s

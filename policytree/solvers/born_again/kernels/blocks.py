@@ -25,13 +25,13 @@ from policytree.solvers.kernels.compiling import kernel
 ONE = 1
 
 
-@kernel
+@kernel(inline="always")
 def range_of(cells, lo, hi):
     """Number of the range lo .. hi among the ranges of a feature with so many cells."""
     return lo * cells - (lo * (lo - 1)) // 2 + hi - lo
 
 
-@kernel
+@kernel(inline="always")
 def live_cuts(frame, lo, hi, live):
     """Cuts across which the class changes above some cell of a box, as bits; those at its upper end too."""
     q, W = len(frame.cells), len(live)
@@ -57,13 +57,13 @@ def live_cuts(frame, lo, hi, live):
                 live[w] |= frame.live[here, w]
 
 
-@kernel
+@kernel(inline="always")
 def is_live(live, bit):
     """Whether a bit is set."""
     return (live[bit >> 6] >> (bit & 63)) & 1
 
 
-@kernel
+@kernel(inline="always")
 def trim(bit, lo, hi, live):
     """Cut off what lies beyond the first and last live cut of every feature."""
     for j in range(len(bit)):
@@ -80,7 +80,7 @@ def trim(bit, lo, hi, live):
         hi[j] = high
 
 
-@kernel
+@kernel(inline="always")
 def key_of(frame, lo, hi):
     """Number of a box."""
     key = 0
@@ -89,7 +89,7 @@ def key_of(frame, lo, hi):
     return key
 
 
-@kernel
+@kernel(inline="always")
 def slot_of(slots, keys, key):
     """Where a box stands in the hash table, or may be put: there ``slots`` has 0."""
     mask = len(slots) - 1
@@ -100,7 +100,7 @@ def slot_of(slots, keys, key):
     return h
 
 
-@kernel
+@kernel(inline="always")
 def add_block(frame, blocks, b, depth, lo, hi, live):
     """Store a new block."""
     corner = 0

@@ -1,10 +1,20 @@
 """The class of every cell, as the ensemble predicts it.
 
 For every feature and cell of it, a word of bits says which leaves of a tree can be reached: bits of all features
-together leave one leaf. Scores are summed in the order in which the ensemble sums them, so that rounding is the same.
+together leave one leaf. Features are fixed one after the other, the last one fastest. What is fixed settles some trees:
+only one of their leaves is left, and its scores are added at once for all cells below. So few trees are left to be
+asked where most of the work is. And a slab of cells needs no work at all
 
-Cost: for each cell one word and K numbers for each tree; the words of all features but the last are shared by a row.
-Symbols: p features, T trees, W words of a tree, K scores.
+- if no leaves that the other trees can still add change the class: it is filled with it;
+- if no tree that is not settled tells it from the slab before it: it is a copy of that.
+
+Sums here are made in another order than the ensemble's and may differ from its own in the last digits. They decide only
+where one class leads by more than ``margin``; cells where none does, such as ties, get their scores summed in the
+ensemble's own order.
+
+Cost: for each cell that is neither filled nor copied, one word and K numbers for each tree that is not settled before
+the last feature; T K numbers where no class leads.
+Symbols: p features, T trees, W words of a tree, K scores of the ensemble, S scores here: 1 for two classes.
 """
 
 from typing import NamedTuple
@@ -13,10 +23,20 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from policytree.solvers.born_again.kernels.layout import STOP, bytes_1d, i8, long_1d, long_3d, real_1d, real_2d, real_3d
+from policytree.solvers.born_again.kernels.layout import (
+    STOP,
+    bytes_1d,
+    i8,
+    long_1d,
+    long_2d,
+    long_3d,
+    real_1d,
+    real_2d,
+)
 from policytree.solvers.kernels.compiling import kernel
 
 LARGEST, NONNEGATIVE, POSITIVE = 0, 1, 2  # which class scores decide for: of the largest; 1 if the only one is so
+UNDECIDED = -1
 
 
 class Scores(NamedTuple):
@@ -31,6 +51,30 @@ class Scores(NamedTuple):
     base: real_1d  # (K,) where the sum begins
     divisor: types.float64  # of the sum
     decision: i8
+
+
+class Leads(NamedTuple):
+    """The same scores as far as only their order matters, and what they are within.
+
+    With S = 1 the second class leads by the score, else classes lead each other by the differences of their scores.
+    """
+
+    scores: real_2d  # (leaves, S)
+    base: real_1d  # (S,)
+    low: real_2d  # (T, S) least over a tree's leaves
+    high: real_2d  # (T, S) largest
+    margin: types.float64  # a lead of at most so much decides nothing
+
+
+class Path(NamedTuple):
+    """What is known after the first features are fixed, by their number; work space."""
+
+    index: long_1d  # (p + 1,) which cell of the feature that is fixed last
+    shared: long_3d  # (p + 1, T, W) leaves still within reach
+    open: long_2d  # (p + 1, T) trees with more than one of them
+    count: long_1d  # (p + 1,) how many
+    sums: real_2d  # (p + 1, S) what the other trees add up to
+    leaf: long_1d  # (T,) the leaf of each of these, among all leaves
 
 
 @intrinsic
@@ -61,67 +105,121 @@ def decide(total, divisor, decision):
 
 
 @kernel
-def leaf_of(reach, row, t, shared, last):
-    """Number of the leaf that a cell reaches, among those of its tree: the one bit that all features leave."""
-    w = 0
-    while True:
-        x = reach[row, t, w]
-        if last > 0:
-            x &= shared[last - 1, t, w]
-        if x != 0:
-            return 64 * w + lowest_bit(x)
-        w += 1
+def summed_in_order(scores, leaf, total, part):
+    """The class if every tree reaches this leaf, with sums as the ensemble makes them; ``total``, ``part``: (K,)."""
+    K, group = len(total), 0
+    for k in range(K):
+        part[k] = scores.base[k]
+        total[k] = 0.0
+    for t in range(len(leaf)):
+        for k in range(K):
+            part[k] += scores.values[leaf[t], k]
+        if t + 1 == scores.ends[group]:
+            group += 1
+            for k in range(K):
+                total[k] += part[k]
+                part[k] = 0.0
+    return decide(total, scores.divisor, scores.decision)
 
 
-@kernel(takes=(Scores, bytes_1d, long_3d, long_1d, real_3d, long_1d))
-def classify_cells(scores, classes, shared, index, sums, flag):
+@kernel(inline="always")
+def leader(leads, path, n):
+    """The class that leads whatever leaf the open trees reach, after n features; or UNDECIDED."""
+    S, count = len(leads.base), path.count[n]
+    if S == 1:
+        low = path.sums[n, 0]
+        high = low
+        for a in range(count):
+            t = path.open[n, a]
+            low += leads.low[t, 0]
+            high += leads.high[t, 0]
+        if low > leads.margin:
+            return 1
+        return 0 if high < -leads.margin else UNDECIDED
+    best = 0
+    for k in range(1, S):
+        if path.sums[n, k] > path.sums[n, best]:
+            best = k
+    low = path.sums[n, best] - leads.margin
+    for a in range(count):
+        low += leads.low[path.open[n, a], best]
+    for k in range(S):
+        if k != best:
+            high = path.sums[n, k]
+            for a in range(count):
+                high += leads.high[path.open[n, a], k]
+            if high >= low:
+                return UNDECIDED
+    return best
+
+
+@kernel(inline="always")
+def fix_feature(scores, leads, path, n, row):
+    """Fix the n-th feature at a cell: what is open, and what settled trees add up to."""
+    W, S = scores.reach.shape[2], len(leads.base)
+    for k in range(S):
+        path.sums[n, k] = path.sums[n - 1, k]
+    still = 0
+    for a in range(path.count[n - 1]):
+        t = path.open[n - 1, a]
+        found, place = 0, 0
+        for w in range(W):
+            x = scores.reach[row, t, w] & path.shared[n - 1, t, w]
+            path.shared[n, t, w] = x
+            if x != 0:
+                found += 1 if x & (x - 1) == 0 else 2
+                place = 64 * w + lowest_bit(x)
+        if found == 1:
+            path.leaf[t] = scores.first_leaf[t] + place
+            for k in range(S):
+                path.sums[n, k] += leads.scores[path.leaf[t], k]
+        else:
+            path.open[n, still] = t
+            still += 1
+    path.count[n] = still
+
+
+@kernel(inline="always")
+def same_as_before(scores, path, n, row):
+    """Whether no open tree tells a cell of the n-th feature from the one before it."""
+    for a in range(path.count[n - 1]):
+        t = path.open[n - 1, a]
+        for w in range(scores.reach.shape[2]):
+            if (scores.reach[row, t, w] ^ scores.reach[row - 1, t, w]) & path.shared[n - 1, t, w] != 0:
+                return False
+    return True
+
+
+@kernel(takes=(Scores, Leads, Path, bytes_1d, long_1d, real_2d, long_1d))
+def classify_cells(scores, leads, path, classes, stride, sums, flag):
     """Classes of all cells, last feature fastest.
 
-    shared : (p, T, W), index : (p,), sums : (2, cells of the last feature, K) work space: partial and whole sums.
+    ``path`` : after no feature. ``stride`` : (p,) of cells. ``sums`` : (2, K) work space.
     """
-    cells, offset, reach, values = scores.cells, scores.offset, scores.reach, scores.values
-    p, T, W, K = len(cells), reach.shape[1], reach.shape[2], values.shape[1]
-    last, at, fresh = p - 1, 0, 0
-    n, begin = cells[last], offset[last]
-    part, total = sums[0], sums[1]
-    for j in range(p):
-        index[j] = 0
-    while flag[STOP] == 0:
-        for j in range(fresh, last):  # words of the features that changed, and after them
-            row = offset[j] + index[j]
-            for t in range(T):
-                for w in range(W):
-                    x = reach[row, t, w]
-                    shared[j, t, w] = x if j == 0 else x & shared[j - 1, t, w]
-        for c in range(n):
-            for k in range(K):
-                part[c, k] = scores.base[k]
-                total[c, k] = 0.0
-        group = 0
-        for t in range(T):
-            first = scores.first_leaf[t]
-            for c in range(n):
-                leaf = first + leaf_of(reach, begin + c, t, shared, last)
-                for k in range(K):
-                    part[c, k] += values[leaf, k]
-            if t + 1 == scores.ends[group]:
-                group += 1
-                for c in range(n):
-                    for k in range(K):
-                        total[c, k] += part[c, k]
-                        part[c, k] = 0.0
-        for c in range(n):
-            classes[at + c] = decide(total[c], scores.divisor, scores.decision)
-        at += n
-        fresh = last - 1
-        while fresh >= 0:
-            index[fresh] += 1
-            if index[fresh] < cells[fresh]:
-                break
-            index[fresh] = 0
-            fresh -= 1
-        if fresh < 0:
-            return
+    n, at = 1, 0
+    path.index[1] = 0
+    while n > 0 and flag[STOP] == 0:
+        if path.index[n] == scores.cells[n - 1]:
+            n -= 1
+            path.index[n] += 1
+            continue
+        row, size = scores.offset[n - 1] + path.index[n], stride[n - 1]
+        if path.index[n] > 0 and same_as_before(scores, path, n, row):
+            for i in range(at, at + size):
+                classes[i] = classes[i - size]
+        else:
+            fix_feature(scores, leads, path, n, row)
+            winner = leader(leads, path, n)
+            if winner == UNDECIDED and path.count[n] > 0:
+                n += 1
+                path.index[n] = 0
+                continue
+            if winner == UNDECIDED:
+                winner = summed_in_order(scores, path.leaf, sums[0], sums[1])
+            for i in range(at, at + size):
+                classes[i] = winner
+        at += size
+        path.index[n] += 1
 
 
 @kernel(takes=(bytes_1d, i8, i8, i8))

@@ -32,7 +32,7 @@ from policytree.solvers.born_again.kernels.vectors import (
     LANES,
     REGISTER,
     keep_leaves,
-    lower_leaves,
+    lower_split,
     turn_from_lanes,
     turn_to_lanes,
 )
@@ -64,7 +64,7 @@ def split_frame(blocks, layers, least, M, b, r, width, own):
             for i in range(0, width, LANES):
                 keep_leaves(own, M, least, c * M + i)
                 keep_leaves(own, M + LANES, least, d * M + i)
-                lower_leaves(own, i, own, M, own, M + LANES)
+                lower_split(own, i, own, M, own, M + LANES)
             continue
         left, right = layers.place[c, r - 1], layers.place[d, r - 1]
         if left == NO_TREE or right == NO_TREE:
@@ -76,16 +76,16 @@ def split_frame(blocks, layers, least, M, b, r, width, own):
             right = d * M
         if one and other:
             for i in range(0, width, LANES):
-                lower_leaves(own, i, layers.pool, left + i, layers.pool, right + i)
+                lower_split(own, i, layers.pool, left + i, layers.pool, right + i)
         elif one:
             for i in range(0, width, LANES):
-                lower_leaves(own, i, layers.pool, left + i, least, right + i)
+                lower_split(own, i, layers.pool, left + i, least, right + i)
         elif other:
             for i in range(0, width, LANES):
-                lower_leaves(own, i, least, left + i, layers.pool, right + i)
+                lower_split(own, i, least, left + i, layers.pool, right + i)
         else:
             for i in range(0, width, LANES):
-                lower_leaves(own, i, least, left + i, least, right + i)
+                lower_split(own, i, least, left + i, least, right + i)
 
 
 @kernel
@@ -154,7 +154,7 @@ def fill_layers(blocks, core, order, layers, least, work, state, flag):
                     for s in range(core.first[i], core.first[i + 1]):
                         split = core.by_target[s]
                         left, right = core.left[split] * LANES, core.right[split] * LANES
-                        lower_leaves(now, i * LANES, before, left, before, right)
+                        lower_split(now, i * LANES, before, left, before, right)
             for i in range(0, width, SQUARE):
                 for k in range(0, LANES, SQUARE):
                     turn_from_lanes(own, rows, k, i, now)

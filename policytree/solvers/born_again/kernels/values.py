@@ -31,10 +31,8 @@ from policytree.solvers.born_again.kernels.layout import (
 from policytree.solvers.born_again.kernels.vectors import (
     LANES,
     REGISTER,
-    first_depths,
-    first_leaves,
-    lower_depths,
-    lower_leaves,
+    first_split,
+    lower_split,
     turn_from_lanes,
     turn_to_lanes,
 )
@@ -50,75 +48,52 @@ def rows_of_batch(order, begin, end, M, rows):
         rows[k] = order.blocks[min(begin + k, end - 1)] * M
 
 
+@kernel(inline="always")
+def fill_values(blocks, core, order, values, lanes, state, flag, leaf, none):
+    """Values of all boxes; ``leaf``: of a box of one class, ``none``: of a box that is not split yet."""
+    M, classes, rows = core.classes.shape[1], core.classes.reshape(-1), state[1:]
+    square = REGISTER // values.itemsize
+    while state[0] + 1 < len(order.batches) and flag[STOP] == 0:
+        begin, end = order.batches[state[0]], order.batches[state[0] + 1]
+        for k in range(begin, end):
+            b = order.blocks[k]
+            at, first, last = b * M, blocks.first[b], blocks.first[b + 1]
+            if first == last:
+                for i in range(M):
+                    values[at + i] = leaf if classes[blocks.corner[b] * M + i] != MIXED else none
+            for s in range(first, last, 2):
+                c, d = blocks.children[s], blocks.children[s + 1]
+                left, right = c * M, d * M
+                if s == first:
+                    one, other = blocks.corner[c] * M, blocks.corner[d] * M
+                    for i in range(0, M, LANES):
+                        first_split(values, at + i, left + i, right + i, classes, one + i, other + i)
+                else:
+                    for i in range(0, M, LANES):
+                        lower_split(values, at + i, values, left + i, values, right + i)
+        rows_of_batch(order, begin, end, M, rows)
+        for i in range(0, M, square):
+            for k in range(0, LANES, square):
+                turn_to_lanes(values, rows, k, i, lanes)
+        for s in range(len(core.target)):
+            at, left, right = core.target[s] * LANES, core.left[s] * LANES, core.right[s] * LANES
+            lower_split(lanes, at, lanes, left, lanes, right)
+        for i in range(0, M, square):
+            for k in range(0, LANES, square):
+                turn_from_lanes(values, rows, k, i, lanes)
+        state[0] += 1
+
+
 @kernel(takes=(Blocks, Core, Order, bytes_1d, bytes_1d, long_1d, long_1d))
 def least_depths(blocks, core, order, values, lanes, state, flag):
     """Least depth of every box of block b, from ``values[b * M]`` on.
 
     lanes : work space, M x LANES. state : how many batches of the order are done, then work space for LANES places.
     """
-    M, classes, rows = core.classes.shape[1], core.classes.reshape(-1), state[1:]
-    while state[0] + 1 < len(order.batches) and flag[STOP] == 0:
-        begin, end = order.batches[state[0]], order.batches[state[0] + 1]
-        for k in range(begin, end):
-            b = order.blocks[k]
-            at, first, last = b * M, blocks.first[b], blocks.first[b + 1]
-            if first == last:
-                for i in range(M):
-                    values[at + i] = u1(0) if classes[blocks.corner[b] * M + i] != MIXED else u1(NO_DEPTH)
-            for s in range(first, last, 2):
-                c, d = blocks.children[s], blocks.children[s + 1]
-                left, right = c * M, d * M
-                if s == first:
-                    one, other = blocks.corner[c] * M, blocks.corner[d] * M
-                    for i in range(0, M, LANES):
-                        first_depths(values, at + i, left + i, right + i, classes, one + i, other + i)
-                else:
-                    for i in range(0, M, LANES):
-                        lower_depths(values, at + i, values, left + i, values, right + i)
-        rows_of_batch(order, begin, end, M, rows)
-        for i in range(0, M, REGISTER):
-            for k in range(0, LANES, REGISTER):
-                turn_to_lanes(values, rows, k, i, lanes)
-        for s in range(len(core.target)):
-            at, left, right = core.target[s] * LANES, core.left[s] * LANES, core.right[s] * LANES
-            lower_depths(lanes, at, lanes, left, lanes, right)
-        for i in range(0, M, REGISTER):
-            for k in range(0, LANES, REGISTER):
-                turn_from_lanes(values, rows, k, i, lanes)
-        state[0] += 1
+    fill_values(blocks, core, order, values, lanes, state, flag, u1(0), u1(NO_DEPTH))
 
 
 @kernel(takes=(Blocks, Core, Order, short_1d, short_1d, long_1d, long_1d))
 def least_leaves(blocks, core, order, values, lanes, state, flag):
     """Least leaves of every box, NO_LEAVES for that many or more; as :func:`least_depths`."""
-    M, classes, rows = core.classes.shape[1], core.classes.reshape(-1), state[1:]
-    square = REGISTER // 2
-    while state[0] + 1 < len(order.batches) and flag[STOP] == 0:
-        begin, end = order.batches[state[0]], order.batches[state[0] + 1]
-        for k in range(begin, end):
-            b = order.blocks[k]
-            at, first, last = b * M, blocks.first[b], blocks.first[b + 1]
-            if first == last:
-                for i in range(M):
-                    values[at + i] = u2(1) if classes[blocks.corner[b] * M + i] != MIXED else u2(NO_LEAVES)
-            for s in range(first, last, 2):
-                c, d = blocks.children[s], blocks.children[s + 1]
-                left, right = c * M, d * M
-                if s == first:
-                    one, other = blocks.corner[c] * M, blocks.corner[d] * M
-                    for i in range(0, M, LANES):
-                        first_leaves(values, at + i, left + i, right + i, classes, one + i, other + i)
-                else:
-                    for i in range(0, M, LANES):
-                        lower_leaves(values, at + i, values, left + i, values, right + i)
-        rows_of_batch(order, begin, end, M, rows)
-        for i in range(0, M, square):
-            for k in range(0, LANES, square):
-                turn_to_lanes(values, rows, k, i, lanes)
-        for s in range(len(core.target)):
-            at, left, right = core.target[s] * LANES, core.left[s] * LANES, core.right[s] * LANES
-            lower_leaves(lanes, at, lanes, left, lanes, right)
-        for i in range(0, M, square):
-            for k in range(0, LANES, square):
-                turn_from_lanes(values, rows, k, i, lanes)
-        state[0] += 1
+    fill_values(blocks, core, order, values, lanes, state, flag, u2(1), u2(NO_LEAVES))

@@ -1,6 +1,6 @@
 """Values of 64 boxes at once, written as LLVM instructions: LLVM does not find these vectors by itself.
 
-Values are uint8 (depths) or uint16 (leaves) in flat arrays, and are addressed by their place.
+Values are uint8 (depths) or uint16 (leaves) in flat arrays, and are addressed by their place. Their type says which.
 """
 
 from llvmlite import ir
@@ -68,44 +68,40 @@ class _Code:
         return self.builder.add(place, ir.Constant(ir.IntType(64), k))
 
 
-def _lower(operation):
-    """``lower(target, at, ones, left, others, right)``: a split into ``ones`` and ``others``, if it gives less."""
-
-    @intrinsic
-    def lower(typingctx, target, at, ones, left, others, right):
-        def emit(context, builder, signature, args):
-            code = _Code(context, builder, signature, args, LANES)
-            _, at, _, left, _, right = code.data
-            split = getattr(code, operation)(code.load(2, left), code.load(4, right))
-            code.store(0, at, code.least(code.load(0, at), split))
-            return context.get_dummy_value()
-
-        return types.none(target, at, ones, left, others, right), emit
-
-    return lower
+KINDS = {8: ("deeper", 0), 16: ("joined", 1)}  # by the bits of a value: how sides are put together, and a leaf
 
 
-def _first(operation, leaf):
-    """``first(values, at, left, right, classes, one, other)``: the first split; one class on both sides is a leaf.
+@intrinsic
+def lower_split(typingctx, target, at, ones, left, others, right):
+    """A split into ``ones`` and ``others``, if it gives less than ``target`` has."""
+    operation, _ = KINDS[target.dtype.bitwidth]
 
-    ``leaf`` is the value of a leaf; ``classes`` at ``one`` and ``other`` are the sides' classes, where they are leaves.
-    """
+    def emit(context, builder, signature, args):
+        code = _Code(context, builder, signature, args, LANES)
+        _, at, _, left, _, right = code.data
+        split = getattr(code, operation)(code.load(2, left), code.load(4, right))
+        code.store(0, at, code.least(code.load(0, at), split))
+        return context.get_dummy_value()
 
-    @intrinsic
-    def first(typingctx, values, at, left, right, classes, one, other):
-        def emit(context, builder, signature, args):
-            code = _Code(context, builder, signature, args, LANES)
-            _, at, left, right, _, one, other = code.data
-            a, b = code.load(0, left), code.load(0, right)
-            leaves = builder.and_(code.same(a, code.const(a, leaf)), code.same(b, code.const(b, leaf)))
-            leaves = builder.and_(leaves, code.same(code.load(4, one), code.load(4, other)))
-            split = getattr(code, operation)(a, b)
-            code.store(0, at, builder.select(leaves, code.const(a, leaf), split))
-            return context.get_dummy_value()
+    return types.none(target, at, ones, left, others, right), emit
 
-        return types.none(values, at, left, right, classes, one, other), emit
 
-    return first
+@intrinsic
+def first_split(typingctx, values, at, left, right, classes, one, other):
+    """The first split; leaves with one class in ``classes``, at ``one`` and ``other``, are one leaf."""
+    operation, leaf = KINDS[values.dtype.bitwidth]
+
+    def emit(context, builder, signature, args):
+        code = _Code(context, builder, signature, args, LANES)
+        _, at, left, right, _, one, other = code.data
+        a, b = code.load(0, left), code.load(0, right)
+        leaves = builder.and_(code.same(a, code.const(a, leaf)), code.same(b, code.const(b, leaf)))
+        leaves = builder.and_(leaves, code.same(code.load(4, one), code.load(4, other)))
+        split = getattr(code, operation)(a, b)
+        code.store(0, at, builder.select(leaves, code.const(a, leaf), split))
+        return context.get_dummy_value()
+
+    return types.none(values, at, left, right, classes, one, other), emit
 
 
 @intrinsic
@@ -121,10 +117,6 @@ def keep_leaves(typingctx, target, at, leaves, place):
         return context.get_dummy_value()
 
     return types.none(target, at, leaves, place), emit
-
-
-lower_depths, lower_leaves = _lower("deeper"), _lower("joined")
-first_depths, first_leaves = _first("deeper", 0), _first("joined", 1)
 
 
 def _turned(builder, vectors):

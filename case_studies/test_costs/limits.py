@@ -1,0 +1,61 @@
+"""The clinic's question the other way round: the best rule whose tests cost at most so much a person."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from test_costs import clinic, data
+
+from policytree import CostSensitiveTreeClassifier
+
+LIMITS = (0.0, 1.0, 2.0, 3.0, 4.0, 5.2, 8.0, 11.0)  # dollars of tests per person
+
+
+def main(study) -> None:
+    """The best tree for every limit, proved; and what it costs people who did not choose it."""
+    table = data.read("classification", "ilpd", study.data_dir)
+    X, y = table.X, np.where(table.y == 1, "healthy", "liver patient")
+    study.heading(f"Tests within a limit: {len(X)} people, dollars per person")
+    fold, rows = clinic.folds(y, study.quick), []
+    for limit in LIMITS[1:3] if study.quick else LIMITS:
+        study.step(f"at most {limit:g} dollars")
+        tree = CostSensitiveTreeClassifier(
+            clinic.ERRORS, **clinic.SIZE, feature_costs=clinic.PRICES, repeated_features="free",
+            feature_groups=clinic.RUNS, max_expected_cost=limit,
+        )  # fmt: skip
+        rows.append(_row(limit, tree, X, y, fold))
+    frame = pd.DataFrame(rows)
+    study.table(frame, "limits", digits=2, index=False)
+    study.show(f"Held out: {fold.max() + 1} folds, 95 % intervals over people.")
+    study.figure(figure(frame), "limits")
+
+
+def _row(limit: float, tree, X: pd.DataFrame, y: np.ndarray, fold: np.ndarray) -> dict:
+    fitted = tree.fit(X, y)
+    row = {
+        "limit": limit, "tests": fitted.expected_cost_, "errors": fitted.objective_value_,
+        "gap": fitted.optimality_gap_, "a dollar more saves": fitted.multipliers_["expected_cost"],
+    }  # fmt: skip
+    errors, tests = clinic.dollars(tree, X, y, fold)
+    half = 1.96 * errors.std(ddof=1) / np.sqrt(len(y))
+    held_out = {"tests": tests.mean(), "errors": errors.mean(), "low": errors.mean() - half}
+    held_out["high"] = errors.mean() + half
+    return row | {f"held out: {name}": value for name, value in held_out.items()}
+
+
+def figure(frame: pd.DataFrame):
+    """Errors against tests, both in dollars: on the rows that chose the trees, and held out."""
+    import matplotlib.pyplot as plt
+
+    fig, ax = plt.subplots(figsize=(6.4, 4.2))
+    half = frame["held out: errors"] - frame["held out: low"]
+    ax.errorbar(
+        frame["held out: tests"], frame["held out: errors"], half, fmt="o", capsize=3, color="#D55E00",
+        label="people who did not choose the tree, 95 % intervals",
+    )  # fmt: skip
+    ax.plot(frame["tests"], frame["errors"], "s", color="#0072B2", label="people who chose the tree (flattered)")
+    ax.set(xlabel="dollars of tests per person", ylabel="dollars of errors per person", ylim=(0, None))
+    ax.legend(frameon=False, loc="lower left")
+    ax.set_title("What tests within a limit can do", loc="left")
+    fig.tight_layout()
+    return fig

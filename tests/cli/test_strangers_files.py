@@ -1,0 +1,113 @@
+"""Files from strangers: trees and tables that were damaged or made to harm end in one sentence, exit code 2."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from policytree import PolicyTree
+from tests.cli.running import refused, run
+
+X = pd.DataFrame({"age": np.arange(20.0), "site": np.resize(["x", "y"], 20)})
+REWARDS = pd.DataFrame({"no": np.zeros(20), "yes": np.where(np.arange(20) < 7, 1.0, -1.0)})
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Write a tree's JSON with some fields replaced; returns the path."""
+    tree = PolicyTree(max_depth=1).fit(X, REWARDS).to_dict()
+
+    def write(**fields):
+        path = tmp_path / "tree.json"
+        path.write_text(json.dumps({**tree, **fields}))
+        return path
+
+    return write
+
+
+def chain(levels: int) -> dict:
+    """A tree that asks one question after the other, each with a leaf on its left."""
+    inner = np.arange(2 * levels + 1) % 2 == 0
+    inner[-1] = False
+    node = np.arange(len(inner))
+    return {
+        "children_left": np.where(inner, node + 1, -1).tolist(),
+        "children_right": np.where(inner, node + 2, -1).tolist(),
+        "feature": np.where(inner, 0, -2).tolist(),
+        "threshold": [float(k) if split else "NaN" for k, split in enumerate(inner.tolist())],
+        "missing_go_to_left": [False] * len(inner),
+        "action": [0] * len(inner),
+        "n_node_samples": [0] * len(inner),
+        "value": [[0.0, 0.0]] * len(inner),
+    }
+
+
+def moment(zone: str) -> dict:
+    return {"type": "datetime", "value": "2020-01-01T00:00:00+00:00", "timezone": zone}
+
+
+@pytest.mark.parametrize("command", ["show", "plot"])
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"actions": ["no", moment("Europe")]}, ["malformed"]),
+        ({"actions": ["no", moment("../../etc/passwd")]}, ["malformed"]),
+        ({"actions": ["no", "\ud800"]}, ["half a letter"]),
+        ({"features": [{"name": "\udfff", "kind": "numeric", "categories": []}] * 2}, ["half a letter"]),
+        ({"n_node_samples": [10**400] * 3}, ["whole numbers"]),
+        (chain(3_000), ["3,000 levels"]),
+    ],
+)
+def test_trees(saved, tmp_path, command, fields, words):
+    output = ["--output", tmp_path / "tree.png"] if command == "plot" else []
+    refused(run(command, saved(**fields), *output), *words)
+    assert not (tmp_path / "tree.png").exists()
+
+
+def test_long_chains_are_shown(saved):
+    code, out, _ = run("show", saved(**chain(400)))
+    assert code == 0
+    assert out.count("yes: no") == 400
+
+
+def test_nothing_in_a_tree_steers_the_terminal(saved):
+    steering = "\x1b[31mred\x07\u202eleft" + "n" * 5_000
+    features = [{"name": steering, "kind": "numeric", "categories": []}] * 2
+    code, out, _ = run("show", saved(actions=["no", steering], features=features, certificate={steering: steering}))
+    assert code == 0
+    assert r"\x1b[31mred\x07\u202eleftnn" in out
+    assert not set(out) & set("\x1b\x07\u202e")
+    assert max(map(len, out.splitlines())) < 300
+
+
+def test_a_message_does_not_steer_it_either(saved, tmp_path):
+    refused(run("predict", saved(), tmp_path / "\x1b[31m.csv"), r"\x1b[31m.csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("junk.csv.zip", b"PK\x03\x04" + bytes(range(99)), ["cannot be read"]),
+        ("junk.csv.gz", b"\x1f\x8b" + bytes(range(99)), ["cannot be read"]),
+        ("junk.csv.xz", b"\xfd7zXZ\x00" + bytes(range(99)), ["cannot be read"]),
+        ("one.csv", b"age,site\n1,x\n2,x,surplus\n", ["line 3"]),
+        ("all.csv", b"age,site\n1,x,surplus\n2,x,surplus\n", ["more cells in its rows than names"]),
+    ],
+)
+def test_tables(saved, tmp_path, name, content, words):
+    (tmp_path / name).write_bytes(content)
+    refused(run("predict", saved(), tmp_path / name), name, *words)
+
+
+def test_names_that_no_file_can_have(saved):
+    refused(run("predict", saved(), "n" * 5_000 + ".csv"), "cannot be the name of a file")
+    refused(run("predict", saved(), "nul\0.csv"), "There is no file")
+
+
+def test_blank_lines_are_rows_where_there_is_one_column(saved, tmp_path):
+    (tmp_path / "one.csv").write_text("age\n1\n\n12\n")
+    code, out, _ = run("predict", saved(), tmp_path / "one.csv")
+    assert (code, out.splitlines()) == (0, ["age,policy", "1,yes", ",no", "12,no"])

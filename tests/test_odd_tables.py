@@ -1,0 +1,97 @@
+"""Tables and columns that users really have: one sentence for what cannot be used, the right tree for what can."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from policytree import (
+    DRPolicyTree,
+    InputError,
+    OptimalTreeClassifier,
+    PolicyTree,
+    RewardEstimator,
+    budget_path,
+    near_ties,
+    policy_spend,
+    tree_path,
+)
+
+N = 40
+WAVES = np.sin(np.outer(np.arange(1, N + 1), [1.0, 2.0, 3.0]))
+X = pd.DataFrame({"age": WAVES[:, 0], "site": np.resize(["x", "y", "z"], N)})
+REWARDS = pd.DataFrame(WAVES[:, 1:], columns=["no", "yes"])
+Y = (WAVES[:, 1] > 0).astype(int)
+MASKED = np.ma.masked_greater(WAVES, 0.9)
+
+
+def fitted(**settings):
+    return PolicyTree(max_depth=2, **settings).fit(X, REWARDS)
+
+
+def with_column(values):
+    return pd.DataFrame({"a": values})
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: fitted().predict(X[["site", "age"]]), "same order as they were in fit.*feature_names_in_"),
+        (lambda: fitted().predict(X[["age"]]), "(?s)now missing.*site"),
+        (lambda: PolicyTree().fit(WAVES, REWARDS).predict(np.full((2, 3), "a")), "pass a.* DataFrame"),
+        (lambda: PolicyTree().fit(WAVES * 1j, REWARDS), "Complex data not supported"),
+        (lambda: PolicyTree().fit(WAVES, REWARDS.to_numpy() * 1j), "rewards holds complex numbers"),
+        (lambda: OptimalTreeClassifier().fit(WAVES, Y, sample_weight=np.ones(N) * 1j), "sample_weight"),
+        (lambda: PolicyTree().fit(MASKED, REWARDS), "X is a masked array"),
+        (lambda: PolicyTree().fit(WAVES, MASKED[:, 1:]), "rewards is a masked array"),
+        (lambda: OptimalTreeClassifier().fit(WAVES, Y, sample_weight=MASKED[:, 0]), "sample_weight is a masked array"),
+        (
+            lambda: PolicyTree().fit(with_column(2**53 + np.arange(N)), REWARDS),
+            r"'a' of X holds integers beyond 2\*\*53",
+        ),
+        (lambda: PolicyTree().fit(with_column([2**400 + k for k in range(N)]), REWARDS), r"beyond 2\*\*53"),
+        (lambda: PolicyTree().fit((2**63 + np.arange(N, dtype=np.uint64))[:, None], REWARDS), r"'x0' of X holds integ"),
+        (
+            lambda: PolicyTree().fit(with_column(pd.array([None, *range(2**60, 2**60 + N - 1)], "Int64")), REWARDS),
+            r"beyond 2\*\*53",
+        ),
+        (lambda: policy_spend(None, {"yes": 1}), "policy must be"),
+        (lambda: DRPolicyTree().fit(Y, Y, X), r"fit takes Y, T by position and the rest by name: fit\(Y, T, X="),
+        (lambda: DRPolicyTree().score(Y, Y, X), r"score takes Y, T by position and the rest by name: score\(Y, T, X="),
+        (lambda: RewardEstimator().fit(Y, Y, X), r"fit takes Y, T by position"),
+        (lambda: RewardEstimator().fit_predict(Y, Y, X, None), r"fit_predict takes Y, T by position"),
+        (lambda: tree_path(PolicyTree(), X, REWARDS, colour=1), "fit of PolicyTree takes no argument 'colour'"),
+        (lambda: near_ties(OptimalTreeClassifier(max_depth=2), WAVES, Y, slack=0.1, T=Y), "takes no argument 'T'"),
+        (lambda: budget_path(PolicyTree(), X, REWARDS, budget_costs={"yes": 1}, colour=1), "takes no argument"),
+    ],
+)
+def test_one_sentence(call, words):
+    with pytest.raises(InputError, match=words):
+        call()
+
+
+def test_integers_that_floats_can_tell_apart_are_numbers():
+    tree = PolicyTree(max_depth=1).fit(with_column(2**53 - np.arange(N)), REWARDS).tree_
+    assert tree.n_leaves == 2
+
+
+def test_missing_values_of_pandas_and_arrow_in_text_are_missing():
+    gaps = X["site"].where(X["age"] < 0.5)
+    forms = [gaps.astype(object).where(gaps.notna(), missing) for missing in (None, np.nan, pd.NA)]
+    forms += [gaps.astype("string"), gaps.astype("string[pyarrow]"), gaps.astype("category"), gaps.convert_dtypes()]
+    trees = [PolicyTree(max_depth=2).fit(X.assign(site=form), REWARDS).tree_ for form in forms]
+    assert len({str(PolicyTree(max_depth=2).fit(X.assign(site=form), REWARDS).to_dict()) for form in forms}) == 1
+    assert trees[0].features[1].has_missing
+
+
+def test_arrow_tables_are_tables():
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"age": WAVES[:, 0], "count": np.arange(N), "site": X["site"].tolist()})
+    same = X.assign(count=np.arange(N))[["age", "count", "site"]]
+    model = PolicyTree(max_depth=2).fit(table, pa.Table.from_pandas(REWARDS))
+    assert model.to_dict() == PolicyTree(max_depth=2).fit(same, REWARDS).to_dict()
+    assert (model.predict(table) == model.predict(same)).all()
+
+
+def test_shares_may_be_a_series():
+    given = fitted(max_share=pd.Series({"yes": 0.2}))
+    assert given.shares_ == fitted(max_share={"yes": 0.2}).shares_
