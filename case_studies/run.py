@@ -23,6 +23,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 DATA_DIRECTORY_VARIABLE = "POLICYTREE_DATA"
+SAID_OF_PUBLISHED = "PUBLISHED_SETTINGS"  # name of the constant
 BESIDE_CHECKOUT = HERE.parents[1] / "shared" / "data"
 
 
@@ -54,11 +55,12 @@ def parts(name: str) -> list[str]:
 
 
 def published(name: str, part: str | None) -> str:
-    """What ``--published`` changes, and about how long it takes: a script's constant of that name; empty if nothing."""
+    """What ``--published`` changes, and about how long it takes: a constant of the script; empty if nothing."""
     path = HERE / name / f"{part or 'study'}.py"
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "PUBLISHED":
-            return str(ast.literal_eval(node.value))
+        named = isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == SAID_OF_PUBLISHED
+        if named and isinstance(node.value, ast.Constant):
+            return str(node.value.value)
     return ""
 
 
