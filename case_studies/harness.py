@@ -83,8 +83,8 @@ class Study:
         file = self.results / MINUTES
         minutes = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
         minutes[Path(self._output).stem] = {
-            "wall": round((time.perf_counter() - self._start) / 60, 1),
-            "processor": round(processor_seconds() / 60 - self._before, 1),
+            "wall": round((time.perf_counter() - self._start) / 60, 2),
+            "processor": round(processor_seconds() / 60 - self._before, 2),
         }
         file.write_text(json.dumps(minutes, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
