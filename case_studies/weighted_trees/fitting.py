@@ -48,4 +48,5 @@ def proved(model) -> bool:
 def with_sd(values, digits: int = 3) -> str:
     """Mean and standard deviation over folds, as the papers print them."""
     values = np.asarray(values, dtype=float)
-    return f"{values.mean():.{digits}f}±{values.std(ddof=0):.{digits}f}" if len(values) else ""
+    spread = f"±{values.std(ddof=0):.{digits}f}" if len(values) > 1 else ""
+    return f"{values.mean():.{digits}f}{spread}" if len(values) else ""
