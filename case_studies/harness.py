@@ -27,16 +27,22 @@ class Study:
         Directory of data files, for studies whose data no package ships.
     results : Path
         Directory that receives CSV, PNG and ``output.txt``, all that was printed.
-    published : bool
-        The published settings, for as long as they take, where a study has such.
     quick : bool
         A small version for tests: fewer repetitions and settings, same code. Its numbers are not those of the README.
+    published : bool
+        The settings of the publication, for as long as they take; studies that have none ignore it.
     output : str
         Name of the file for what was printed.
     """
 
     def __init__(
-        self, data_dir: Path | None, results: Path, *, quick: bool = False, output: str = "output.txt", published=False
+        self,
+        data_dir: Path | None,
+        results: Path,
+        *,
+        quick: bool = False,
+        published: bool = False,
+        output: str = "output.txt",
     ):
         self.data_dir, self.results, self.quick, self._output = data_dir, results, quick, output
         self.published = published

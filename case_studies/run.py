@@ -6,6 +6,7 @@
     python case_studies/run.py weighted_trees --part guesses --published     a paper's settings, however long they take
     python case_studies/run.py actg175 --part fragility   a further script of the study, with its own output
     python case_studies/run.py actg175 --data DIR   where its data file is (or set POLICYTREE_DATA)
+    python case_studies/run.py simulations --published   the published size, hours; results go to results/published
 
 A study is a folder with a ``study.py``: the first line of its docstring is its title, and ``main(study)`` does the work
 with a :class:`harness.Study`. Its other scripts with a ``main`` are parts, run one at a time.
@@ -23,7 +24,6 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 DATA_DIRECTORY_VARIABLE = "POLICYTREE_DATA"
-SAID_OF_PUBLISHED = "PUBLISHED_SETTINGS"  # name of the constant
 BESIDE_CHECKOUT = HERE.parents[1] / "shared" / "data"
 
 
@@ -34,6 +34,16 @@ def studies() -> dict[str, str]:
         docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
         found[path.parent.name] = docstring.partition("\n")[0]
     return found
+
+
+def published_time(name: str, part: str | None = None) -> str | None:
+    """How long the published size of a study takes, by its PUBLISHED_TAKES, or by that of a part that has its own."""
+    for script in filter(None, (part, "study")):
+        tree = ast.parse((HERE / name / f"{script}.py").read_text(encoding="utf-8"))
+        for node in tree.body:
+            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == "PUBLISHED_TAKES":
+                return ast.literal_eval(node.value)
+    return None
 
 
 def data_directory(given: str | None) -> Path | None:
@@ -54,16 +64,6 @@ def parts(name: str) -> list[str]:
     return found
 
 
-def published(name: str, part: str | None) -> str:
-    """What ``--published`` changes, and about how long it takes: a constant of the script; empty if nothing."""
-    path = HERE / name / f"{part or 'study'}.py"
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        named = isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == SAID_OF_PUBLISHED
-        if named and isinstance(node.value, ast.Constant):
-            return str(node.value.value)
-    return ""
-
-
 def minutes(name: str) -> str:
     """How long a study took when its results were made, as they say themselves."""
     file = HERE / name / "results" / "minutes.json"
@@ -72,15 +72,14 @@ def minutes(name: str) -> str:
 
 
 def run(
-    name: str, data: Path | None, results: Path | None, quick: bool, part: str | None = None, as_published=False
+    name: str, data: Path | None, results: Path | None, quick: bool, part: str | None = None, published: bool = False
 ) -> None:
     """Run one study, or a part of it."""
     from harness import Study
 
     output = "output.txt" if part is None else f"{part}.txt"
-    folder = HERE / name / "results"
-    where = results or (folder / "published" if as_published else folder)
-    study = Study(data, where, quick=quick, output=output, published=as_published)
+    kept = HERE / name / "results" / "published" if published else HERE / name / "results"
+    study = Study(data, results or kept, quick=quick, published=published, output=output)
     importlib.import_module(f"{name}.{part or 'study'}").main(study)
     study.close()
 
@@ -92,8 +91,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--data", help=f"directory of data files (default: ${DATA_DIRECTORY_VARIABLE})")
     parser.add_argument("--results", type=Path, help="where results go (default: the study's own folder results)")
     parser.add_argument("--part", help="a further script of one study, such as fragility")
-    parser.add_argument("--published", action="store_true", help="a paper's own settings, however long they take")
     parser.add_argument("--quick", action="store_true", help="a small version that only shows that everything runs")
+    parser.add_argument("--published", action="store_true", help="the published size, where a study has one: hours")
     options = parser.parse_args(arguments)
     known = studies()
     if not options.names:
@@ -106,28 +105,24 @@ def main(arguments: list[str] | None = None) -> int:
             parser.error(f"there is no study {name!r}; choose from {', '.join(known)} or all")
     if options.quick and options.results is None:
         parser.error("--quick needs --results, so that it does not overwrite the kept results")
+    if options.published and (options.quick or any(published_time(name) is None for name in names)):
+        sizes = ", ".join(f"{name} ({published_time(name)})" for name in known if published_time(name)) or "none"
+        parser.error(f"--published is for studies with a published size, and not with --quick; there are: {sizes}")
     if options.results is not None and len(names) > 1:
         parser.error("--results takes one study at a time")
     if options.part is not None and (len(names) != 1 or options.part not in parts(names[0])):
         known_parts = ", ".join(f"{name} --part {part}" for name in known for part in parts(name)) or "none"
         parser.error(f"--part names a script of one study; there are: {known_parts}")
-    told = [published(name, options.part) for name in names]
-    if options.published and not all(told):
-        has = [f"{name} --part {part}" for name in known for part in parts(name) if published(name, part)]
-        has += [name for name in known if published(name, None)]
-        parser.error(f"--published: the settings are a paper's already, or there is none; it is for {', '.join(has)}")
-    if options.published:
-        print("\n".join(told), file=sys.stderr)
-    elif len(names) > 1:
-        for name in names:
-            print(f"{name:16s}{minutes(name)}", file=sys.stderr)
+    for name in names if options.published or len(names) > 1 else ():
+        print(
+            f"{name:16s}{published_time(name, options.part) if options.published else minutes(name)}", file=sys.stderr
+        )
     sys.path.insert(0, str(HERE))
     from policytree import InputError
 
     for name in names:
         try:
-            given = data_directory(options.data), options.results, options.quick, options.part, options.published
-            run(name, *given)
+            run(name, data_directory(options.data), options.results, options.quick, options.part, options.published)
         except InputError as error:
             print(f"{name}: {error}", file=sys.stderr)
             return 2

@@ -15,6 +15,10 @@ from policytree.diagnostic_displays import OverlapDisplay as OverlapDisplay
 from policytree.diagnostics import balance_table as balance_table
 from policytree.diagnostics import crump_trimming as crump_trimming
 from policytree.diagnostics import overlap_table as overlap_table
+from policytree.encoded.encode import encode as encode
+from policytree.encoded.plan import open_encoded as open_encoded
+from policytree.encoded.predict import predict_to_file as predict_to_file
+from policytree.encoded.store import EncodedData as EncodedData
 from policytree.estimators.born_again import BornAgainTree as BornAgainTree
 from policytree.estimators.classifier import OptimalTreeClassifier as OptimalTreeClassifier
 from policytree.estimators.complexity import ComplexityChoice as ComplexityChoice
@@ -49,6 +53,7 @@ from policytree.evaluation.spend import policy_shares as policy_shares
 from policytree.evaluation.spend import policy_spend as policy_spend
 from policytree.evaluation.stability import policy_agreement as policy_agreement
 from policytree.evaluation.stability import policy_stability as policy_stability
+from policytree.evaluation.streamed import streamed_policy_values as streamed_policy_values
 from policytree.evaluation.values import policy_difference as policy_difference
 from policytree.evaluation.values import policy_value as policy_value
 from policytree.exceptions import BalanceWarning as BalanceWarning
@@ -58,6 +63,8 @@ from policytree.exceptions import SearchWarning as SearchWarning
 from policytree.exceptions import UnseenValueWarning as UnseenValueWarning
 from policytree.guesses.reference import ReferenceGuesses as ReferenceGuesses
 from policytree.near_ties_display import NearTiesDisplay as NearTiesDisplay
+from policytree.on_dask.estimators import DaskOptimalTreeClassifier as DaskOptimalTreeClassifier
+from policytree.on_dask.estimators import DaskPolicyTree as DaskPolicyTree
 from policytree.plotting import PolicyTreeDisplay as PolicyTreeDisplay
 from policytree.plotting import PolicyValueDisplay as PolicyValueDisplay
 from policytree.plotting import plot_tree as plot_tree

@@ -13,7 +13,8 @@ import numpy as np
 
 from policytree.exceptions import InputError
 from policytree.features import CATEGORICAL, Feature
-from policytree.types import BinnedData, SplitColumn
+from policytree.split_columns import categorical_split_columns, numeric_split_columns, quantile_ranks
+from policytree.types import BinnedData
 
 MAX_BINS = 65_536  # codes are uint16
 LARGEST_INTEGER = 2**53  # beyond, neighbouring integers are one float64
@@ -292,9 +293,7 @@ def midpoints(values: np.ndarray) -> np.ndarray:
 
 def _thin(thresholds: np.ndarray, x: np.ndarray, max_bins: int) -> np.ndarray:
     """At most ``max_bins - 1`` of the thresholds, near quantiles of ``x``."""
-    # Inverted distribution function at 1/max_bins, 2/max_bins, ...: np.quantile takes seconds for so many quantiles.
-    ranks = -(-np.arange(1, max_bins, dtype=np.int64) * len(x) // max_bins) - 1
-    at = np.searchsorted(thresholds, np.sort(x)[np.maximum(ranks, 0)], side="left")
+    at = np.searchsorted(thresholds, np.sort(x)[quantile_ranks(len(x), max_bins)], side="left")
     return thresholds[np.unique(at[at < len(thresholds)])]
 
 
@@ -325,34 +324,7 @@ def _numeric_columns(j: int, x: np.ndarray, max_bins: int) -> tuple[list, bool]:
     if not exact:  # otherwise every value has a code of its own
         thresholds = _thin(thresholds, present, max_bins - gaps)
         codes = np.searchsorted(thresholds, values, side="left")[codes]
-    out = []
-    if gaps:
-        every = np.zeros(len(x), dtype=np.int64)  # missing together with the smallest values: left
-        every[~missing] = codes
-        codes = every
-        if len(values):
-            right = np.where(missing, len(thresholds) + 1, codes)
-            out.append((SplitColumn(j, np.append(thresholds, np.inf), False), right))
-    if len(thresholds):
-        out.append((SplitColumn(j, thresholds, gaps), codes))
-    return out, exact
-
-
-def _categorical_columns(j: int, x: np.ndarray) -> list:
-    """One column per distinguishable split "this value against the rest", the value coded 0 and everything else 1.
-
-    Missing values may go either way, or be split off alone (threshold -1, which no category has).
-    """
-    missing = np.isnan(x)
-    values = np.unique(x[~missing])
-    found = [(SplitColumn(j, np.array([v]), False), (x != v).astype(np.int64)) for v in values]
-    if missing.any():
-        found.append((SplitColumn(j, np.array([-1.0]), True), (~missing).astype(np.int64)))
-        if len(values) > 2:  # with two values, "this one or missing" is "not the other one"
-            found += [(SplitColumn(j, np.array([v]), True), (~missing & (x != v)).astype(np.int64)) for v in values]
-    elif len(values) == 2:
-        found = found[:1]  # "not the first" is the second
-    return [(column, code) for column, code in found if code.any()]
+    return numeric_split_columns(j, thresholds, codes, missing), exact
 
 
 def bin_matrix(
@@ -387,7 +359,7 @@ def bin_matrix(
         if split_on is not None and j not in split_on:
             continue
         if feature.kind == CATEGORICAL:
-            found += _categorical_columns(j, X[:, j])
+            found += categorical_split_columns(j, X[:, j])
         else:
             columns, kept = _numeric_columns(j, X[:, j], limit)
             found += columns

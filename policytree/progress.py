@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
@@ -131,6 +131,32 @@ def stage_progress(console: Console | None = None, *, lines: bool = True) -> Ite
             yield display
     finally:
         _DISPLAY.reset(token)
+
+
+def say(text: str) -> None:
+    """Print a line for people, on a terminal."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        console.print(text, markup=False, highlight=False)
+
+
+@contextmanager
+def reading_progress() -> Iterator[Callable[[str, int, int], None]]:
+    """Show a search that reads rows a few times, as :func:`search_progress` shows others.
+
+    Yields
+    ------
+    callable
+        Takes what is done while reading, rows so far and rows in all; safe from any thread.
+    """
+    with ExitStack() as stack:
+        display = _DISPLAY.get()
+        if display is None:
+            display = stack.enter_context(stage_progress(lines=False))
+            stack.enter_context(display.stage("Tree search"))
+        shown = display
+        stack.callback(shown.detail, "")
+        yield lambda what, done, total: shown.detail(f"{what}  {count_text(done)} of {count_text(total)} rows")
 
 
 @contextmanager

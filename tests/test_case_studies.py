@@ -103,7 +103,7 @@ def test_how_long_a_run_took_is_kept_beside_its_results(runner, tmp_path, monkey
 def test_published_settings_are_for_studies_that_have_them(runner, capsys, monkeypatch):
     with pytest.raises(SystemExit):
         runner.main(["rand_hie", "--published"])
-    assert "weighted_trees --part guesses" in capsys.readouterr().err
+    assert "weighted_trees (" in capsys.readouterr().err
     ran = []
     monkeypatch.setattr(runner, "run", lambda *given: ran.append(given))
     assert runner.main(["weighted_trees", "--part", "guesses", "--published"]) == 0
@@ -198,5 +198,5 @@ def test_readme_links_lead_somewhere_and_pictures_are_shown(folder):
     linked = {link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link}
     assert [link for link in linked if not (folder / link).exists()] == []
     named = set(re.findall(r"results/[\w./-]+\.(?:png|csv)", text))
-    made = {path.relative_to(folder).as_posix() for path in (folder / "results").rglob("*.*")}
-    assert {path for path in made if path.endswith((".png", ".csv"))} == named
+    made = {f"results/{path.name}" for path in (folder / "results").glob("*.*") if path.suffix in (".png", ".csv")}
+    assert made == {path for path in named if path.count("/") == 1}  # those of published settings need not be shown

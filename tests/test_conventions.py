@@ -23,6 +23,7 @@ ORDER = [
     ("calls",),
     ("tree",),
     ("types",),
+    ("split_columns",),
     ("binning",),
     ("checks",),
     ("serialization", "export", "sklearn_tree", "source_code", "progress"),
@@ -32,8 +33,9 @@ ORDER = [
     ("objectives",),
     ("guesses",),
     ("solvers",),
+    ("encoded",),
     ("estimators",),
-    ("evaluation", "datasets"),
+    ("evaluation", "datasets", "on_dask"),
     ("calibration", "diagnostics", "study_check"),
     ("plotting",),
     ("diagnostic_displays", "curve_displays", "roc_display"),
@@ -47,7 +49,7 @@ ONLY_FROM = {"datasets": {"exceptions"}}  # rooms that may import less than thei
 # `estimator.plot()` is one lazy line to the pictures, as scikit-learn's users expect; nothing else may look upwards.
 DELEGATIONS = {("estimators", "plotting")}
 
-LAZY = {"econml", "statsmodels", "matplotlib"}
+LAZY = {"econml", "statsmodels", "matplotlib", "pyarrow", "duckdb", "dask", "distributed"}
 
 
 def parse(path: Path) -> ast.Module:

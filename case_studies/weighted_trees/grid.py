@@ -18,7 +18,7 @@ SPIRAL = (0.1, 0.05, 0.02, 0.01)
 DEPTHS = (2, 3, 4, 5, None)
 FOLDS, FEW_FOLDS = 5, 2
 LIMIT, SHORT = 1_800, 10
-PUBLISHED_SETTINGS = "all five folds and 1,800 s a fit: some hours, most of them for trees without a depth limit"
+PUBLISHED_TAKES = "all five folds and 1,800 s a fit: some hours, most of them for trees without a depth limit"
 
 
 def main(study) -> None:

@@ -124,18 +124,22 @@ class TreeEstimator(TableViews, SearchArguments):
     def _keep(self, job: Job, solution: Solution, *, warn: bool = True):
         """Store what a search found."""
         self._store(solution, job.total_weight, job.actions)
-        # A heuristic was asked for by the choice of the solver: no reason to warn.
-        if warn and not solution.status.proved and solution.status is not Status.HEURISTIC:
-            warnings.warn(
-                f"The search ended by {solution.status.value} after {solution.seconds:.1f} s; the tree is valid, its "
-                f"optimality gap is {self.optimality_gap_:.6g}.",
-                SearchWarning,
-                stacklevel=4,
-            )
+        if warn:
+            self._warn_unproved(solution)
         self.node_values_ = node_means(self.tree_, job.X, job.values, job.weight)
         self.node_costs_ = question_costs(self.tree_, job.test_costs, job.problem.feature_groups)
         self.expected_cost_ = expected_cost_within(self.tree_, job, self.node_costs_)
         return self
+
+    def _warn_unproved(self, solution: Solution) -> None:
+        """Say that a search was stopped. A heuristic was asked for by the choice of the solver: no reason to warn."""
+        if not solution.status.proved and solution.status is not Status.HEURISTIC:
+            warnings.warn(
+                f"The search ended by {solution.status.value} after {solution.seconds:.1f} s; the tree is valid, its "
+                f"optimality gap is {self.optimality_gap_:.6g}.",
+                SearchWarning,
+                stacklevel=5,
+            )
 
     def _sign(self) -> float:
         """Turn losses back into the user's direction."""

@@ -13,9 +13,11 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from policytree.annotations import Column, Table
 from policytree.checks import sorted_labels, weights
+from policytree.encoded.store import EncodedData
 from policytree.estimators.arguments import inherits_documentation
 from policytree.estimators.base import TreeEstimator
 from policytree.estimators.certificate import certificate_text
+from policytree.estimators.encoded_fit import fit_encoded
 from policytree.estimators.inputs import weigh
 from policytree.estimators.search import Job, guesses_losses
 from policytree.estimators.views import TableViews
@@ -98,13 +100,14 @@ class OptimalTreeClassifier(ClassPredictions, TreeEstimator):
     time_limit: float | None = field(default=60.0, kw_only=True)
     objective: str | Objective = "accuracy"
 
-    def fit(self, X: Table, y: Column, sample_weight: Column | None = None) -> Self:
+    def fit(self, X: Table | EncodedData, y: Column | None = None, sample_weight: Column | None = None) -> Self:
         """Find the tree.
 
         Parameters
         ----------
-        X : DataFrame or array-like of shape (n, p)
-            Features; text columns are categories, missing values are allowed.
+        X : DataFrame or array-like of shape (n, p), or EncodedData
+            Features; text columns are categories, missing values are allowed. Rows that :func:`policytree.encode` wrote
+            come with their labels and weights, and nothing else is passed then.
         y : array-like of shape (n,)
             Class labels of any type.
         sample_weight : array-like of shape (n,), optional
@@ -120,6 +123,8 @@ class OptimalTreeClassifier(ClassPredictions, TreeEstimator):
         InputError
             If an argument has the wrong shape, type or range; the message names it.
         """
+        if isinstance(X, EncodedData):
+            return fit_encoded(self, X, {"y": y, "sample_weight": sample_weight})
         return self._fit_job(self._prepare(X, y, sample_weight))
 
     def _prepare(self, X, y, sample_weight=None) -> Job:

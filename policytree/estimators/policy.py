@@ -10,6 +10,7 @@ import numpy as np
 
 from policytree.annotations import Column, PerTreatment, Table
 from policytree.checks import treatment_codes, weights
+from policytree.encoded.store import EncodedData
 from policytree.estimators.arguments import inherits_documentation
 from policytree.estimators.base import TreeEstimator
 from policytree.estimators.constraints import (
@@ -18,6 +19,7 @@ from policytree.estimators.constraints import (
     spend_and_shares,
     worth_of_limits,
 )
+from policytree.estimators.encoded_fit import fit_encoded
 from policytree.estimators.inputs import check_number, reward_matrix, weigh
 from policytree.estimators.search import Job
 from policytree.exceptions import InputError
@@ -98,8 +100,8 @@ class PolicyTree(TreeEstimator):
 
     def fit(
         self,
-        X: Table,
-        rewards: Table,
+        X: Table | EncodedData,
+        rewards: Table | None = None,
         T: Column | None = None,
         sample_weight: Column | None = None,
         sample_treatment_costs: PerTreatment | None = None,
@@ -109,9 +111,10 @@ class PolicyTree(TreeEstimator):
 
         Parameters
         ----------
-        X : DataFrame or array-like of shape (n, p)
+        X : DataFrame or array-like of shape (n, p), or EncodedData
             What the tree may split on. Text and categorical columns are split one against the rest; missing values
-            go to the side that is better.
+            go to the side that is better. Rows that :func:`policytree.encode` wrote come with rewards and weights, and
+            nothing else is passed then.
         rewards : DataFrame or array-like of shape (n, K)
             Reward of every arm for every row; column names are the arms' labels. Rows belong to those of ``X`` by their
             position: pandas indexes are not aligned.
@@ -136,6 +139,9 @@ class PolicyTree(TreeEstimator):
             If an argument has the wrong shape, type or range, or no tree keeps to budget and shares; the message names
             it, and the least that can be spent.
         """
+        if isinstance(X, EncodedData):
+            given = {"rewards": rewards, "T": T, "sample_weight": sample_weight, "budget_costs": budget_costs}
+            return fit_encoded(self, X, given | {"sample_treatment_costs": sample_treatment_costs})
         return self._fit_job(self._prepare(X, rewards, T, sample_weight, sample_treatment_costs, budget_costs))
 
     def _prepare(self, X, rewards, T=None, sample_weight=None, sample_treatment_costs=None, budget_costs=None) -> Job:

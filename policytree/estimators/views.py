@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from policytree.annotations import Table
 from policytree.binning import FeatureEncoder, refuse_large_integers
 from policytree.checks import refuse_masked
+from policytree.encoded.store import EncodedData
 from policytree.exceptions import InputError
 from policytree.tree import Tree
 from policytree.unseen import warn_of_unseen
@@ -110,6 +111,11 @@ class TableViews(TreeViews, BaseEstimator):
 
     def _table(self, X, *, reset: bool) -> np.ndarray:
         """Numbers of ``X`` by scikit-learn's rules; frames may hold text columns and missing values."""
+        if isinstance(X, EncodedData):
+            raise InputError(
+                "Encoded rows are what PolicyTree.fit and OptimalTreeClassifier.fit take, nothing else; to predict, "
+                "pass a table, or the source to predict_to_file."
+            )
         if hasattr(X, "columns"):
             learnt = FeatureEncoder.fit_encode(X) if reset else None  # refuses tables in its own words
             self._validated(X, "pass X[list(model.feature_names_in_)].", skip_check_array=True, reset=reset)

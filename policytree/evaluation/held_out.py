@@ -43,6 +43,7 @@ def cross_val_policy_value(
     level: float = 0.95,
     random_state: Seed = None,
     n_jobs: int | None = None,
+    executor: Any = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> PolicyValueTable:
     """Held-out value of a policy learner, against every constant treatment, the status quo and the plug-in rule.
@@ -120,6 +121,9 @@ def cross_val_policy_value(
         Draws the folds. The estimator's own randomness is set on the estimator.
     n_jobs : int or None
         Processes for the refits, as in joblib (-1: all cores). The result does not depend on it.
+    executor : optional
+        Where to do the refits instead: anything with ``submit``, such as an executor of ``concurrent.futures`` or
+        ``client.get_executor()`` of a dask client, whose workers are sent the data once.
     progress : callable, optional
         Called as ``progress(done, total)`` after every refit.
 
@@ -154,9 +158,10 @@ def cross_val_policy_value(
     seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata)
     data = Data(seen, X, W, propensity, sample_treatment_costs, direction, budget_costs)
     drawn = draw_validation(validation, cv, n_repeats, seen, random_state)
-    rivals = _checked_rivals(rivals, seen.treatments)
     overlap: list[str] = []
-    repetitions = _repetitions(estimator, rivals, data, drawn, n_jobs, _Teller(drawn, progress, overlap), level)
+    run = partial(refit, rivals=_checked_rivals(rivals, seen.treatments), data=data)
+    refitter = Refitter(estimator, run, n_jobs, _Teller(drawn, progress, overlap), executor)
+    repetitions = _repetitions(refitter, data, drawn, level)
     if overlap:
         more = "" if len(overlap) == 1 else f" ({len(overlap) - 1} more such warnings in the folds)"
         warnings.warn(f"In cross-validation: {overlap[0]}{more}", OverlapWarning, stacklevel=2)
@@ -181,9 +186,8 @@ class _Teller:
             self._progress(self._done, self._total)
 
 
-def _repetitions(estimator, rivals, data: Data, validation: Validation, n_jobs, teller, level) -> list[Repetition]:
+def _repetitions(refitter: Refitter, data: Data, validation: Validation, level) -> list[Repetition]:
     """All refits: at once, or repetition by repetition where they may end early."""
-    refitter = Refitter(estimator, partial(refit, rivals=rivals, data=data), n_jobs, teller)
     count = len(validation.plans)
     batches: list[Sequence[int]] = [range(count)]
     if validation.adaptive:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import as_completed
 from dataclasses import dataclass
 from typing import Any
 
@@ -264,9 +265,24 @@ class Refitter:
         Processes, as in joblib.
     told : callable
         Called with every result as it comes.
+    executor : optional
+        Anything with ``submit`` as in ``concurrent.futures``, in place of own processes.
     """
 
-    def __init__(self, estimator, task: Callable[[Any, Any], tuple[Any, Any]], n_jobs, told: Callable[[Any], None]):
+    def __init__(
+        self,
+        estimator,
+        task: Callable[[Any, Any], tuple[Any, Any]],
+        n_jobs,
+        told: Callable[[Any], None],
+        executor: Any = None,
+    ):
+        if executor is not None and not callable(getattr(executor, "submit", None)):
+            raise InputError(
+                "executor must have a method submit, as those of concurrent.futures and dask's client.get_executor(); "
+                f"got {type(executor).__name__}."
+            )
+        self._executor = executor
         self._estimator, self._task, self._told = estimator, task, told
         if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0):
             raise InputError(f"n_jobs must be a nonzero integer or None; got {n_jobs!r}.")
@@ -281,7 +297,7 @@ class Refitter:
             if fitted is not None:
                 self._estimator, self._tuned = with_tuned_learners(self._estimator, fitted), True
             done.append(self._tell(result))
-        if self._jobs == 1 or len(parts) < 2:
+        if self._executor is None and (self._jobs == 1 or len(parts) < 2):
             done += [self._tell(self._task(self._estimator, part)[0]) for part in parts]
             return done
         later: dict[int, Any] = {}
@@ -291,6 +307,9 @@ class Refitter:
 
     def _parallel(self, parts: Sequence[Any]) -> Iterator[tuple[int, Any]]:
         estimator = _quiet(self._estimator)
+        if self._executor is not None:
+            yield from _submitted(self._executor, self._task, estimator, parts)
+            return
         tasks = (delayed(_numbered)(k, self._task, estimator, part) for k, part in enumerate(parts))
         yield from Parallel(n_jobs=self._jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs")(tasks)
 
@@ -301,6 +320,20 @@ class Refitter:
 
 def _numbered(position: int, task, estimator, part) -> tuple[int, Any]:
     return position, task(estimator, part)[0]
+
+
+def _submitted(executor: Any, task, estimator, parts: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+    """Results as they come; what is left is called off if one fails. Dask's workers are sent the data once."""
+    client: Any = getattr(executor, "_client", None)
+    if client is not None and hasattr(client, "scatter"):
+        task = client.scatter(task, broadcast=True, hash=False)
+    futures = [executor.submit(_numbered, k, task, estimator, part) for k, part in enumerate(parts)]
+    try:
+        for future in as_completed(futures):
+            yield future.result()
+    finally:
+        for future in futures:
+            future.cancel()
 
 
 def _quiet(estimator):

@@ -20,6 +20,7 @@ from policytree.solvers.kernels import (
     block_search,
     block_sums,
     box_pricing,
+    code_tables,
     cost_scores,
     depth_two,
     intervals,
@@ -84,6 +85,10 @@ PARETO = (
     pareto_cuts.open_cut, pareto_cuts.list_two_levels,
 )  # fmt: skip
 PARETO_TABLES = (pareto_cuts.bound_cuts,)
+# Rows that stream by: their codes are bytes, or two bytes.
+STREAMED = (code_tables.add_pairs, code_tables.add_triples, code_tables.add_leaves)
+STREAMED_TREES = (code_tables.scan_cuts,)
+CODES = ("uint8", "uint16")
 
 Needed = list[tuple[tuple[Kernel, ...], str]]  # kernels, and which version of them
 
@@ -160,7 +165,13 @@ def all_kernels() -> Needed:
     tables = [(TWO_LEVELS + DEEPER + PARETO_TABLES, kind) for kind in (PLAIN, SPECIAL)]
     blocks = [(PAIRS + PAIRS_DEEP, kind) for kind in BLOCKS]
     rest = ROW_PRICES + ONE_FEATURE + NEAR_TIES + PARETO + PAID_ONCE + LOW_COST + BAGS + BORN_AGAIN
-    return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, *ROW_SET_KERNELS, (rest, "")]
+    streamed = [pair for codes in CODES for pair in streamed_kernels(codes)]
+    return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, *ROW_SET_KERNELS, (rest, ""), *streamed]
+
+
+def streamed_kernels(codes: str) -> Needed:
+    """Kernels of a search over rows that stream by, whose codes are of this type: "uint8" or "uint16"."""
+    return [(STREAMED, codes), (STREAMED_TREES, "")]
 
 
 def pareto_kernels(bins: np.ndarray, signed: bool, depth: int) -> Needed:

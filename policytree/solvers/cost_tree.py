@@ -150,4 +150,4 @@ class _Chains:
         else:
             self.threshold[at] = float(split.thresholds[cut])
             share = self._weight(node, 0) / float(self.greedy.weights[node].sum())
-            self.missing[at] = missing_goes_left(self.tests.data, split, share)
+            self.missing[at] = missing_goes_left(self.tests.data.features, self.tests.data.columns, split, share)

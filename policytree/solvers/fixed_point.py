@@ -72,7 +72,7 @@ def to_fixed_point(
     penalty = float(leaf_penalty) if all_trees else min(float(leaf_penalty), 2.0 * total)
     costs, weights = _useful_costs(relative, costs, weights, all_trees)
     largest = total + MOST_PRICED * float(costs.max(initial=0.0) * weights.sum()) + all_trees * most_leaves * penalty
-    exponent = HEADROOM_BITS - 1 - int(np.ceil(np.log2(largest))) if largest > 0 else 0
+    exponent = exponent_of(largest)
     scaled = np.rint(np.ldexp(relative, exponent))
     error = float(np.abs(np.ldexp(relative, exponent) - scaled).max(axis=1, initial=0.0).sum())
     scaled_penalty = round(float(np.ldexp(penalty, exponent)))
@@ -87,6 +87,11 @@ def to_fixed_point(
     if all_trees:
         _refuse_coarse(resolution, total)
     return FixedPoint(planes, scaled_penalty, exponent, resolution, groups, charges)
+
+
+def exponent_of(total: float) -> int:
+    """The power of two that numbers are multiplied by whose sizes add up to so much."""
+    return HEADROOM_BITS - 1 - int(np.ceil(np.log2(total))) if total > 0 else 0
 
 
 def _refuse_coarse(resolution: float, total: float) -> None:

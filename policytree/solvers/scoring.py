@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from policytree.features import CATEGORICAL
+from policytree.features import CATEGORICAL, Feature
 from policytree.solvers.fixed_point import FixedPoint
 from policytree.tree import TREE_LEAF, TREE_UNDEFINED, Tree
-from policytree.types import BinnedData, Problem, Solution, SplitColumn, Status
+from policytree.types import Problem, Solution, SplitColumn, Status
 
 
 def leaf_only(problem: Problem, fixed: FixedPoint, status: Status, seconds: float) -> Solution:
@@ -106,7 +106,7 @@ class _Builder:
         split = data.columns[column]
         entry[8] = split_cost(self.problem, column, rows, paid)
         entry[2], entry[3] = split.feature, float(split.thresholds[cut])
-        entry[4] = missing_goes_left(data, split, left.sum() / len(left))
+        entry[4] = missing_goes_left(data.features, data.columns, split, left.sum() / len(left))
         return node
 
     def _same_leaf(self, a: int, b: int) -> bool:
@@ -114,9 +114,11 @@ class _Builder:
         return first[0] == second[0] == TREE_LEAF and first[5] == second[5]
 
 
-def missing_goes_left(data: BinnedData, split: SplitColumn, share_left: float) -> bool:
+def missing_goes_left(
+    features: tuple[Feature, ...], columns: tuple[SplitColumn, ...], split: SplitColumn, share_left: float
+) -> bool:
     """As learned; where training had no missing value, with the larger side (for one category: with the rest)."""
-    if split.missing_left or data.features[split.feature].kind == CATEGORICAL:
+    if split.missing_left or features[split.feature].kind == CATEGORICAL:
         return split.missing_left
-    learned = any(c.missing_left for c in data.columns if c.feature == split.feature)
+    learned = any(c.missing_left for c in columns if c.feature == split.feature)
     return False if learned or np.isposinf(split.thresholds[-1]) else share_left >= 0.5

@@ -52,6 +52,7 @@
     pareto_lists     lists of such trees: thinned to those that no other is as good as, and joined under a split
     pareto_stumps    leaves and one split, judged by several sums
     pareto_cuts      depth two, judged by several sums
+    code_tables      rows that stream by, added up by codes of two or three features
 
 A new bound goes where its kind is: of cuts of one feature into cut_bounds, of a whole node into enter, of sets of
 rows met before into subset_cache. The searches by blocks, over row sets and over boxes have their own in block_search,
@@ -113,4 +114,5 @@ ORDER = (
     "pareto_lists",
     "pareto_stumps",
     "pareto_cuts",
+    "code_tables",
 )

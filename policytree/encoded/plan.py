@@ -1,0 +1,168 @@
+"""What is decided before rows are written (the plan), and what is known afterwards (the manifest), as JSON."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from policytree.encoded.coding import Coding
+from policytree.encoded.store import MANIFEST, VERSION, EncodedData, Scale, Stored, read_json
+from policytree.exceptions import InputError
+from policytree.features import Feature
+from policytree.serialization.labels import label_from_json, label_to_json
+from policytree.solvers.fixed_point import exponent_of
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How rows are written; see :class:`policytree.encoded.store.EncodedData`."""
+
+    features: tuple[Feature, ...]
+    codings: tuple[Coding, ...]
+    labels: np.ndarray
+    of_labels: bool
+    weighted: bool
+    relative: Scale
+    base: Scale
+    weight: Scale
+    n_rows: int
+    thinned: tuple[int, ...]
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Of codes."""
+        return np.dtype(np.uint8 if max((c.n_codes for c in self.codings), default=1) <= 256 else np.uint16)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as what JSON can hold, exactly."""
+        return {
+            "features": [
+                {
+                    "name": f.name,
+                    "kind": f.kind,
+                    "categories": [label_to_json(c) for c in f.categories],
+                    "has_missing": f.has_missing,
+                }
+                for f in self.features
+            ],
+            "codings": [
+                {
+                    "feature": c.feature,
+                    "n_values": c.n_values,
+                    "has_missing": c.has_missing,
+                    "cut_values": None if c.cut_values is None else c.cut_values.tolist(),
+                    "present": None if c.present is None else c.present.tolist(),
+                }
+                for c in self.codings
+            ],
+            "labels": [label_to_json(label) for label in self.labels.tolist()],
+            "label_dtype": self.labels.dtype.str,
+            "of_labels": self.of_labels,
+            "weighted": self.weighted,
+            "scales": {
+                name: [scale.exponent, str(scale.total)]
+                for name, scale in (("relative", self.relative), ("base", self.base), ("weight", self.weight))
+            },
+            "n_rows": self.n_rows,
+            "thinned": list(self.thinned),
+        }
+
+
+def scale_of(total: Fraction) -> Scale:
+    """The scale of numbers whose sizes add up to so much."""
+    return Scale(exponent_of(float(total)), total)
+
+
+def plan_from_json(data: dict[str, Any]) -> Plan:
+    """The reverse of :meth:`Plan.to_json`."""
+    dtype = np.dtype(data["label_dtype"])
+    labels = np.empty(len(data["labels"]), dtype=dtype)
+    labels[:] = [label_from_json(label) for label in data["labels"]]
+    return Plan(
+        tuple(
+            Feature(f["name"], f["kind"], tuple(label_from_json(c) for c in f["categories"]), f["has_missing"])
+            for f in data["features"]
+        ),
+        tuple(
+            Coding(
+                c["feature"],
+                c["n_values"],
+                c["has_missing"],
+                None if c["cut_values"] is None else np.array(c["cut_values"], dtype=np.float64),
+                None if c["present"] is None else np.array(c["present"], dtype=np.int64),
+            )
+            for c in data["codings"]
+        ),
+        labels,
+        data["of_labels"],
+        data["weighted"],
+        _scale(data, "relative"),
+        _scale(data, "base"),
+        _scale(data, "weight"),
+        data["n_rows"],
+        tuple(data["thinned"]),
+    )
+
+
+def _scale(data: dict[str, Any], name: str) -> Scale:
+    exponent, total = data["scales"][name]
+    return Scale(exponent, Fraction(total))
+
+
+def encoded_data(directory: Path, plan: Plan, least: list[np.ndarray], inexact: int, stored) -> EncodedData:
+    """The encoded rows of a plan that was carried out.
+
+    ``least``: by coding, the smallest value of every code.
+    """
+    return EncodedData(
+        directory,
+        plan.n_rows,
+        plan.features,
+        tuple(c.coded_feature(values) for c, values in zip(plan.codings, least, strict=True)),
+        plan.dtype,
+        plan.labels,
+        plan.of_labels,
+        plan.weighted,
+        plan.relative,
+        plan.base,
+        plan.weight,
+        inexact,
+        plan.thinned,
+        tuple(stored),
+    )
+
+
+def open_encoded(directory: str | os.PathLike) -> EncodedData:
+    """Open rows that :func:`policytree.encode` wrote, in this process or an earlier one.
+
+    Parameters
+    ----------
+    directory : path
+        The folder that they were written to.
+
+    Returns
+    -------
+    EncodedData
+
+    Raises
+    ------
+    InputError
+        If the folder holds no encoded rows, or those of a job that did not end.
+    """
+    directory = Path(directory)
+    path = directory / MANIFEST
+    if not path.exists():
+        raise InputError(
+            f"'{directory}' holds no encoded rows, or a job that did not end; call encode with this directory first."
+        )
+    data = read_json(path)
+    if data.get("version") != VERSION:
+        raise InputError(f"'{directory}' was written by another version of policytree; encode the source again.")
+    least = [np.array([np.inf if v is None else v for v in values]) for values in data["least"]]
+    stored = [Stored(s["file"], s["rows"], s["crc"]) for s in data["stored"]]
+    return encoded_data(directory, plan_from_json(data["plan"]), least, data["inexact"], stored)

@@ -1,0 +1,121 @@
+"""Predictions of a fitted tree for rows of any number, from a source to a file."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from policytree.checks import check_count
+from policytree.encoded.sources import arrow, open_source
+from policytree.exceptions import InputError
+
+
+def predict_to_file(
+    tree: Any,
+    source: Any,
+    path: str | os.PathLike,
+    *,
+    keep: Sequence[str] = (),
+    column: str = "prediction",
+    batch_rows: int = 1 << 18,
+) -> Path:
+    """Predict rows of a source a batch at a time, and write what is predicted to a Parquet or CSV file.
+
+    Parameters
+    ----------
+    tree : fitted estimator
+        With named columns: fitted on a DataFrame or on encoded rows.
+    source : path, list of paths, Arrow dataset or table, DuckDB relation, or DataFrame
+        As for :func:`policytree.encode`; only the columns that the tree knows, and those to keep, are read.
+    path : path
+        Ends in .parquet or .csv. The file appears when it is complete.
+    keep : list of str, optional
+        Columns to copy, such as an identifier.
+    column : str, default "prediction"
+        Name of the column of predictions.
+    batch_rows : int, default 262,144
+
+    Returns
+    -------
+    pathlib.Path
+        The file written; rows stand in the order of the source.
+
+    Raises
+    ------
+    InputError
+        If the tree knows no names of columns, a column is missing, or the file cannot be written.
+    """
+    check_is_fitted(tree)
+    check_count(batch_rows, "batch_rows", 1)
+    names = [str(name) for name in getattr(tree, "feature_names_in_", ())]
+    if not names:
+        raise InputError("The tree was fitted on a table without names of columns; fit it on a DataFrame.")
+    target, keep = Path(path), list(keep)
+    if target.suffix not in (".parquet", ".csv"):
+        raise InputError(f"path must end in .parquet or .csv; got '{path}'.")
+    if not target.parent.is_dir():
+        raise InputError(f"Cannot write '{path}': the folder '{target.parent}' does not exist; name an existing one.")
+    if column in keep:
+        raise InputError(f"column={column!r} is also in keep; give the predictions another name.")
+    opened = open_source(source)
+    opened.kinds(names)
+    opened.check_columns(keep, "keep")
+    columns = list(dict.fromkeys([*names, *keep]))
+    temporary = target.with_name(f".{target.name[:64]}.{secrets.token_hex(8)}.tmp")
+    try:
+        _write(tree, opened, columns, keep, column, batch_rows, temporary, target.suffix)
+        os.replace(temporary, target)
+    except OSError as error:
+        raise InputError(f"Cannot write '{path}': {error.strerror}; choose another place.") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    return target
+
+
+def _write(tree: Any, source: Any, columns, keep, column: str, batch_rows: int, path: Path, suffix: str) -> None:
+    pa = arrow()
+    writer = None
+    try:
+        for table in source.tables(columns, batch_rows):
+            predicted = np.asarray(tree.predict(table.select([str(n) for n in tree.feature_names_in_]).to_pandas()))
+            out = table.select(keep).append_column(column, pa.array(predicted.tolist()))
+            if writer is None:
+                writer = _writer(path, out.schema, suffix)
+            writer.write_table(out.cast(writer.schema))
+    finally:
+        if writer is not None:
+            writer.close()
+    if writer is None:
+        raise InputError("The source has no rows; there is nothing to predict.")
+
+
+def _writer(path: Path, schema: Any, suffix: str) -> Any:
+    if suffix == ".csv":
+        import pyarrow.csv as csv
+
+        writer = csv.CSVWriter(str(path), schema)
+        return _Named(writer, schema)
+    import pyarrow.parquet as parquet
+
+    return parquet.ParquetWriter(str(path), schema)
+
+
+class _Named:
+    """Arrow's writer of CSV files, with the schema that it was made with."""
+
+    def __init__(self, writer: Any, schema: Any):
+        self.writer, self.schema = writer, schema
+
+    def write_table(self, table: Any) -> None:
+        """Add rows."""
+        self.writer.write_table(table)
+
+    def close(self) -> None:
+        """End the file."""
+        self.writer.close()

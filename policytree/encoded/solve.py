@@ -1,0 +1,218 @@
+"""The best tree for encoded rows: by tables that rows stream into, or in memory where that is what it takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from policytree.encoded.grow import grown
+from policytree.encoded.store import EncodedData
+from policytree.encoded.streams import Report, Streams
+from policytree.exceptions import InputError
+from policytree.solvers.clock import Clock
+from policytree.solvers.columns import preorder_splits
+from policytree.solvers.compilation import load_kernels, streamed_kernels
+from policytree.solvers.direct import solve_direct
+from policytree.solvers.kernels.layout import FEASIBLE
+from policytree.solvers.node import Splits
+from policytree.solvers.table_search import MOST_DEPTH, Stopped, TableRules, search_tables, table_bytes
+from policytree.types import BinnedData, Problem, SearchLimits, Solution, Status
+
+FEW_ROWS = 50_000  # so many rows are searched in memory in any case
+MOST_BYTES = 2e9  # of tables, or of rows in memory, where no memory_limit says otherwise
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A solution, and the weight of the rows in every node of its tree; shape (node_count,)."""
+
+    solution: Solution
+    node_weights: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What tree is asked for; penalties in summed losses.
+
+    Attributes
+    ----------
+    leaf_penalty : float
+    max_depth : int or None
+    min_leaf : int
+    max_leaf_nodes : int or None
+    minimize : bool
+        False if what is encoded are rewards, of which more is better.
+    split_features, root_features : tuple of int or None
+        Places in the table of X.
+    """
+
+    leaf_penalty: float = 0.0
+    max_depth: int | None = 2
+    min_leaf: int = 1
+    max_leaf_nodes: int | None = None
+    minimize: bool = True
+    split_features: tuple[int, ...] | None = None
+    root_features: tuple[int, ...] | None = None
+
+    def places(self, data: EncodedData, features: tuple[int, ...] | None) -> list[int]:
+        """Places among the coded features of some features; of all if None."""
+        return [k for k, coded in enumerate(data.coded) if features is None or coded.feature in features]
+
+
+def solve_encoded(
+    data: EncodedData, question: Question, limits: SearchLimits | None = None, report: Report | None = None
+) -> Answer:
+    """Find the best tree.
+
+    Raises
+    ------
+    InputError
+        If that takes all rows in memory, and they, or the tables of pairs of features, need more than there is.
+    """
+    limits = limits or SearchLimits()
+    used = question.places(data, question.split_features)
+    most = MOST_BYTES if limits.memory_limit is None else limits.memory_limit
+    few = data.n_rows <= FEW_ROWS and _bytes_in_memory(data) <= most
+    if few or not tables_answer(question, used):
+        return _in_memory(data, question, used, limits, most)
+    sign = 1 if question.minimize else -1
+    streams = Streams(data, used, question.min_leaf > 1, sign, limits.n_jobs, Clock(limits.time_limit), report)
+    return solve_by_tables(streams, question, most)
+
+
+def tables_answer(question: Question, used: list[int]) -> bool:
+    """Whether tables of pairs and triples say all that is asked."""
+    depth, leaves = _depth(question), question.max_leaf_nodes
+    if depth is None or depth > MOST_DEPTH:
+        return not used
+    return leaves is None or leaves >= 2**depth
+
+
+def _depth(question: Question) -> int | None:
+    """Largest useful depth."""
+    return 0 if question.max_leaf_nodes == 1 else question.max_depth
+
+
+def _bytes_in_memory(data: EncodedData) -> float:
+    K, p = len(data.labels), len(data.columns)
+    return float(data.n_rows) * 2 * (2 * p + 8 * (K + 3))
+
+
+def _in_memory(data: EncodedData, question: Question, used: list[int], limits: SearchLimits, most: float) -> Answer:
+    need = _bytes_in_memory(data)
+    if need > most:
+        depth = "no max_depth" if question.max_depth is None else f"max_depth={question.max_depth}"
+        leaves = "" if question.max_leaf_nodes is None else f" with max_leaf_nodes={question.max_leaf_nodes}"
+        raise InputError(
+            f"{depth}{leaves} needs all {data.n_rows:,} encoded rows in memory, about {need / 1e9:.3g} GB; set "
+            f"max_depth to {MOST_DEPTH} at most and leave max_leaf_nodes at None, encode a sample of the rows, or set "
+            "memory_limit to what may be used."
+        )
+    sign = 1.0 if question.minimize else -1.0
+    losses = np.zeros((data.n_rows, len(data.labels)))
+    first = 0
+    for k, stored in enumerate(data.stored):
+        part = np.ldexp(data.losses(data.rows(k)[1]).astype(np.float64), -data.relative.exponent)
+        losses[first : first + stored.rows, 1:] = sign * part.T
+        first += stored.rows
+    binned = data.in_memory()
+    problem = Problem(
+        _only(binned, {data.coded[f].feature for f in used}, not _thinned(data, used)),
+        losses,
+        question.leaf_penalty,
+        question.max_depth,
+        min(question.min_leaf, data.n_rows + 1),
+        max_leaf_nodes=question.max_leaf_nodes,
+        root_features=question.root_features,
+    )
+    solution = solve_direct(problem, limits)
+    splits = _as_coded(data, preorder_splits(solution.tree, binned))
+    streams = Streams(data, used, False, int(sign), limits.n_jobs, Clock(None))
+    tree, objective, weights = grown(streams, splits, question.leaf_penalty)
+    return Answer(replace(solution, tree=tree, objective=objective, lower_bound=objective - solution.gap), weights)
+
+
+def _thinned(data: EncodedData, used: list[int]) -> bool:
+    """Whether one of the features that trees may split on keeps quantiles only."""
+    return any(data.coded[f].feature in data.thinned for f in used)
+
+
+def _only(binned: BinnedData, features: set[int], exact: bool) -> BinnedData:
+    """The columns of some features."""
+    kept = [k for k, column in enumerate(binned.columns) if column.feature in features]
+    columns = tuple(binned.columns[k] for k in kept)
+    return replace(binned, codes=binned.codes[kept], n_bins=binned.n_bins[kept], columns=columns, exact=exact)
+
+
+def _as_coded(data: EncodedData, splits: list[tuple[int, int]]) -> Splits:
+    """Cuts of columns as cuts of coded features."""
+    places = [(f, k) for f, each in enumerate(data.coded) for k in range(len(each.columns))]
+    out: Splits = []
+    for column, cut in splits:
+        if column < 0:
+            out.append((-1, 0))
+        else:
+            f, k = places[column]
+            out.append((f, data.coded[f].cuts.index((k, cut))))
+    return out
+
+
+def solve_by_tables(streams: Streams, question: Question, most: float = MOST_BYTES) -> Answer:
+    """Find the best tree by tables, which take ``most`` bytes at most."""
+    data, used, clock = streams.data, streams.used, streams.clock
+    compile_seconds = load_kernels(streamed_kernels(data.dtype.name))
+    exponent = data.relative.exponent
+    penalty = min(question.leaf_penalty, 2.0 * float(data.relative.total))
+    minima = np.array([question.min_leaf] * streams.counted, dtype=np.int64)
+    rules = TableRules(len(data.labels) - 1, minima, round(float(np.ldexp(penalty, exponent))))
+    depth = _depth(question) or 0
+    if len(used) == 0 or len(data.labels) == 1 or depth == 0:
+        depth = 0
+    else:
+        _refuse_tables(streams, depth, most)
+    allowed = set(question.places(data, question.root_features))
+    roots = [k for k, f in enumerate(used) if f in allowed]
+    found: dict[str, Any] = {"splits": [(-1, 0)], "status": Status.OPTIMAL, "value": None}
+
+    def search() -> None:
+        try:
+            if depth:
+                tree = search_tables(streams, rules, depth, roots, most / 2)
+                found.update(splits=tree.splits, status=tree.status, value=tree.value)
+        except Stopped as stop:
+            found.update(status=stop.status)
+
+    clock.watch(search)
+    if question.min_leaf > data.n_rows or (found["value"] is not None and found["value"] >= FEASIBLE):
+        found.update(status=Status.INFEASIBLE, splits=[(-1, 0)])
+    splits = [(f if f < 0 else used[f], t) for f, t in found["splits"]]
+    tree, objective, weights = grown(streams, splits, question.leaf_penalty)
+    status, gap = found["status"], 0.0
+    if status is Status.OPTIMAL:
+        status = Status.OPTIMAL_GIVEN_GUESSES if _thinned(data, used) else Status.OPTIMAL
+    elif status is not Status.INFEASIBLE:
+        total = float(tree.value[0, 0])
+        least = total + data.relative.to_float(streams.least()) + question.leaf_penalty
+        gap = max(0.0, objective - least)
+    counters: dict[str, int | float] = {"read_rows": streams.read_rows}
+    found_tree = Solution(tree, objective, objective - gap, status, clock.seconds(), data.resolution, counters)
+    return Answer(replace(found_tree, compile_seconds=compile_seconds), weights)
+
+
+def _refuse_tables(streams: Streams, depth: int, most: float) -> None:
+    """Refuse tables that memory does not hold, before anything is read."""
+    features, n = streams.features, streams.n_values
+    longest = sorted(range(len(features)), key=lambda f: -features[f].n_codes)
+    pairs = sum(table_bytes(features, (f, g), n) for f in range(len(features)) for g in range(f))
+    pairs *= 3 * streams.n_jobs  # one set a thread, and what is left of cuts
+    cuts = [len(f.cuts) for f in features]
+    firsts = 32 * sum(cuts) ** 2 if depth == 3 else 0
+    triple = 6 * table_bytes(features, tuple((longest * 3)[:3]), n) if depth == 3 else 0
+    need = pairs + firsts + triple
+    if need > most:
+        raise InputError(
+            f"Trees of depth {depth} on these features need tables of about {need / 1e9:.3g} GB, more than "
+            f"{most / 1e9:.3g} GB; encode with a smaller max_bins, name fewer split_features, or raise memory_limit."
+        )

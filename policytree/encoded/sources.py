@@ -1,0 +1,282 @@
+"""Where rows come from: Parquet and CSV files, Arrow datasets and tables, DuckDB relations, frames.
+
+A source is read several times, column by column, in batches that the source chooses. Nothing here depends on where one
+batch ends and the next begins.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from policytree.exceptions import InputError
+
+NUMBER, TEXT, UNKNOWN = "numbers", "text", "nothing but missing values"
+FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".arrow": "ipc", ".feather": "ipc"}
+BATCH_ROWS = 1 << 17
+
+
+def arrow():
+    """Return pyarrow, or one sentence that says how to get it."""
+    try:
+        import pyarrow
+        import pyarrow.compute
+        import pyarrow.csv
+        import pyarrow.dataset
+    except ImportError as error:
+        raise InputError("Encoding needs pyarrow; install it with: pip install 'policytree[scale]'.") from error
+    return pyarrow
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file, or a whole source that has none: its schema, and how to read some of its columns."""
+
+    name: str
+    schema: Any  # pyarrow.Schema
+    read: Callable[[list[str], int], Iterator[Any]]  # columns, rows to a batch at most -> pyarrow.RecordBatch
+    count_rows: Callable[[], int] | None = None  # where that takes less than reading them
+
+
+@dataclass(frozen=True)
+class Source:
+    """Rows that can be read again and again.
+
+    Attributes
+    ----------
+    parts : tuple of Part
+    fingerprint : str or None
+        Changes where the files do; None if that cannot be seen, so that a job cannot go on in the midst of the rows.
+    """
+
+    parts: tuple[Part, ...]
+    fingerprint: str | None = None
+
+    def check_columns(self, columns: list[str], argument: str) -> None:
+        """One sentence if a part lacks a column."""
+        for part in self.parts:
+            lacking = [c for c in columns if c not in part.schema.names]
+            if lacking:
+                raise InputError(
+                    f"{part.name} lacks the column(s) {', '.join(map(repr, lacking))} of {argument}; it has "
+                    f"{', '.join(part.schema.names[:10])}{', ...' if len(part.schema.names) > 10 else ''}."
+                )
+
+    def kinds(self, columns: list[str], argument: str = "X") -> dict[str, str]:
+        """Whether columns hold numbers or text; one sentence if a part lacks one, or has another kind.
+
+        The value is NUMBER, TEXT, or UNKNOWN where no part has a value.
+        """
+        self.check_columns(columns, argument)
+        found: dict[str, tuple[str, str]] = {}
+        for part in self.parts:
+            for column in columns:
+                kind = kind_of(part.schema.field(column).type)
+                if kind is None:
+                    raise InputError(
+                        f"Column {column!r} of {argument} has type {part.schema.field(column).type}; turn it into "
+                        "numbers or text, or leave it out."
+                    )
+                known, where = found.get(column, (UNKNOWN, part.name))
+                if UNKNOWN not in (kind, known) and kind != known:
+                    raise InputError(
+                        f"Column {column!r} holds {known} in {where} and {kind} in {part.name}; write all files with "
+                        "one type."
+                    )
+                found[column] = (kind, part.name) if known == UNKNOWN else (known, where)
+        return {column: kind for column, (kind, _) in found.items()}
+
+    def tables(self, columns: list[str], rows: int, start: int = 0) -> Iterator[Any]:
+        """Tables of exactly ``rows`` rows but for the last one, from row ``start`` on; none if there are no rows."""
+        pa = arrow()
+        held: list = []
+        count, skip = 0, start
+        for part in self.parts:
+            if skip and part.count_rows is not None and part.count_rows() <= skip:
+                skip -= part.count_rows()
+                continue
+            for batch in _read(part, columns, BATCH_ROWS):
+                if skip >= batch.num_rows:
+                    skip -= batch.num_rows
+                    continue
+                piece, skip = plain_columns(batch.slice(skip)), 0
+                while piece.num_rows:
+                    taken = piece.slice(0, rows - count)
+                    held.append(taken)
+                    count += taken.num_rows
+                    piece = piece.slice(taken.num_rows)
+                    if count == rows:
+                        yield pa.concat_tables(held, promote_options="permissive")
+                        held, count = [], 0
+        if count:
+            yield pa.concat_tables(held, promote_options="permissive")
+
+    def count_rows(self) -> int | None:
+        """Number of rows, where that is known without reading them."""
+        counts = [part.count_rows for part in self.parts]
+        return None if None in counts else sum(count() for count in counts if count is not None)
+
+
+def _read(part: Part, columns: list[str], batch_rows: int) -> Iterator[Any]:
+    """Batches of a part; what a reader cannot make sense of becomes one sentence."""
+    pa = arrow()
+    try:
+        yield from part.read(columns, batch_rows)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowKeyError) as error:
+        reason = str(error).split("\n")[0]
+        raise InputError(f"{part.name} cannot be read: {reason}. Mend or leave out that file.") from error
+    except OSError as error:
+        raise InputError(f"{part.name} cannot be read: {error}. It may be damaged; write it anew.") from error
+
+
+def kind_of(type_: Any) -> str | None:
+    """NUMBER, TEXT or UNKNOWN (all missing); None for types that are neither. Dictionaries are categories, as text."""
+    types = arrow().types
+    if types.is_null(type_):
+        return UNKNOWN
+    if types.is_dictionary(type_):
+        return TEXT if kind_of(type_.value_type) in (NUMBER, TEXT, UNKNOWN) else None
+    if types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_):
+        return TEXT
+    number = types.is_integer(type_) or types.is_floating(type_) or types.is_boolean(type_) or types.is_decimal(type_)
+    return NUMBER if number else None
+
+
+def plain_columns(batch: Any) -> Any:
+    """A table without dictionaries, whose codes differ from batch to batch, and with one type of text."""
+    pa = arrow()
+    columns = []
+    for column in batch.columns:
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
+        if kind_of(column.type) == TEXT:
+            column = column.cast(pa.large_string())
+        columns.append(column)
+    return pa.table(columns, names=batch.schema.names)
+
+
+def open_source(source: Any) -> Source:
+    """Read files by their names, or what Arrow, DuckDB and frames hold; one sentence for anything else."""
+    pa = arrow()
+    if isinstance(source, str | os.PathLike):
+        return _files([source])
+    if isinstance(source, list | tuple) and source and all(isinstance(s, str | os.PathLike) for s in source):
+        return _files(list(source))
+    if isinstance(source, pa.dataset.Dataset):
+        return _dataset(source)
+    if isinstance(source, pa.Table):
+        return Source((_table_part(source),))
+    if isinstance(source, pa.RecordBatchReader):
+        raise InputError(
+            "A RecordBatchReader can be read only once; pass the dataset, the files or the table behind it."
+        )
+    if type(source).__module__.split(".")[0].lstrip("_") == "duckdb" and hasattr(source, "project"):
+        return Source((_duckdb_part(source),))
+    if hasattr(source, "columns") and hasattr(source, "shape"):
+        return Source((_table_part(_from_frame(source)),))
+    raise InputError(
+        "source must be the name of a Parquet or CSV file, a folder or list of such files, an Arrow dataset or table, "
+        f"a DuckDB relation or a frame; got {type(source).__name__}."
+    )
+
+
+def _from_frame(frame: Any) -> Any:
+    import narwhals.stable.v2 as nw
+
+    pa = arrow()
+    try:
+        return nw.from_native(frame, eager_only=True).to_arrow()
+    except (TypeError, pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise InputError(f"The frame cannot be read as an Arrow table: {str(error).splitlines()[0]}.") from error
+
+
+def _table_part(table: Any) -> Part:
+    def read(columns: list[str], rows: int) -> Iterator[Any]:
+        return iter(table.select(columns).to_batches(max_chunksize=rows))
+
+    return Part("The table", table.schema, read, lambda: table.num_rows)
+
+
+def _duckdb_part(relation: Any) -> Part:
+    def read(columns: list[str], rows: int) -> Iterator[Any]:
+        quoted = ", ".join('"' + c.replace('"', '""') + '"' for c in columns)
+        return iter(_reader(relation.project(quoted), rows))
+
+    return Part("The relation", _reader(relation.limit(0), 1).schema, read)
+
+
+def _reader(relation: Any, rows: int) -> Any:
+    """Run a relation; DuckDB 1.4 renamed the method."""
+    read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
+    return read(rows)
+
+
+def _files(given: list) -> Source:
+    """Files, folders and patterns, each file by its ending."""
+    files: list[Path] = []
+    for name in map(Path, given):
+        if name.is_dir():
+            found = sorted(f for f in name.rglob("*") if f.suffix in FORMATS and not f.name.startswith((".", "_")))
+        else:
+            found = [name] if name.exists() else sorted(map(Path, glob.glob(str(name))))
+        if not found:
+            raise InputError(f"There is no file '{name}'; name Parquet or CSV files, or a folder that holds some.")
+        files += found
+    parts = tuple(_file_part(file) for file in files)
+    return Source(parts, _fingerprint(files))
+
+
+def _fingerprint(files: list[Path]) -> str:
+    stamps = [f"{f.resolve()} {f.stat().st_size} {f.stat().st_mtime_ns}" for f in files]
+    return hashlib.sha256("\n".join(stamps).encode()).hexdigest()
+
+
+def _file_part(file: Path) -> Part:
+    pa = arrow()
+    if file.suffix not in FORMATS:
+        raise InputError(f"'{file}' is of no known kind; give files that end in {', '.join(FORMATS)}.")
+    form: Any = FORMATS[file.suffix]
+    if form == "csv":  # gaps in text as pandas reads them
+        options = pa.csv.ConvertOptions(strings_can_be_null=True)
+        form = pa.dataset.CsvFileFormat(convert_options=options)
+    try:
+        data = pa.dataset.dataset(str(file), format=form)
+    except (pa.ArrowInvalid, OSError) as error:
+        reason = str(error).split("\n")[0]
+        raise InputError(f"'{file}' cannot be read: {reason}. It may be damaged; write it anew.") from error
+    return _dataset_part(f"'{file.name}'", data, data.schema, counted=FORMATS[file.suffix] != "csv")
+
+
+def _dataset_part(name: str, data: Any, schema: Any, counted: bool) -> Part:
+    """``data``: a dataset, or one of its fragments."""
+
+    def read(columns: list[str], rows: int) -> Iterator[Any]:
+        scanned = data.scanner(columns=columns, batch_size=rows, fragment_readahead=2, batch_readahead=4)
+        return (batch for batch in scanned.to_batches() if batch.num_rows)
+
+    return Part(name, schema, read, data.count_rows if counted else None)
+
+
+def _dataset(data: Any) -> Source:
+    """The fragments of an Arrow dataset, each with the types of its own file."""
+    fragments = list(data.get_fragments())
+    files = [Path(path) for path in getattr(data, "files", [])]
+    if not files or not all(file.exists() for file in files):
+        return Source((_dataset_part("The dataset", data, data.schema, counted=False),))
+    own = [f if set(f.physical_schema.names) >= set(data.schema.names) else None for f in fragments]
+    parts = (
+        tuple(
+            _dataset_part(
+                f"'{file.name}'", data if fragment is None else fragment, fragment.physical_schema, counted=True
+            )
+            for file, fragment in zip(files, fragments, strict=True)
+        )
+        if None not in own
+        else (_dataset_part("The dataset", data, data.schema, counted=False),)
+    )  # columns in folder names
+    return Source(parts, _fingerprint(files))

@@ -1,0 +1,206 @@
+"""Encoded rows on the disk: files of codes and losses, mapped into memory, and a manifest that is written last.
+
+A file holds the rows that stood at one place of the source:
+
+    codes    (features, rows), uint8 or uint16, filled up to a multiple of 64 bytes
+    planes   (planes, rows), int64 fixed point: losses of every action less those of the first; then, for rewards, the
+             losses of the first, and the weights if there are any
+
+The manifest says what codes mean and has a checksum of every file. A folder without one is a job that has not ended.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import zlib
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from policytree.exceptions import InputError
+from policytree.features import Feature
+from policytree.solvers.coded_features import CodedFeature
+from policytree.types import BinnedData, SplitColumn
+
+VERSION = 1
+MANIFEST, STATE = "manifest.json", "state.json"
+ALIGNED = 64
+
+
+def rows_file(k: int) -> str:
+    """Name of the k-th file of rows."""
+    return f"rows-{k:06d}.bin"
+
+
+def pack(codes: np.ndarray, planes: np.ndarray) -> bytes:
+    """The content of a file of rows."""
+    head = np.ascontiguousarray(codes).tobytes()
+    return head + b"\0" * (-len(head) % ALIGNED) + np.ascontiguousarray(planes, dtype=np.int64).tobytes()
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One file of rows: its name, how many rows it has, and its checksum."""
+
+    file: str
+    rows: int
+    crc: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Numbers as whole numbers: ``value * 2**exponent``, rounded; and their exact total before rounding."""
+
+    exponent: int
+    total: Fraction
+
+    def to_float(self, value: int) -> float:
+        """A scaled sum in the unit of the numbers."""
+        return float(Fraction(value) / Fraction(2) ** self.exponent)
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedData:
+    """Rows as codes on the disk, made by :func:`policytree.encode`; what estimators fit in place of a table.
+
+    Attributes
+    ----------
+    directory : Path
+    n_rows : int
+        Rows of positive weight.
+    features : tuple of Feature
+        The columns of X.
+    coded : tuple of CodedFeature
+        Those that have a cut, in the order of the codes on the disk.
+    labels : ndarray of shape (K,)
+        Names of the treatments, or the classes.
+    of_labels : bool
+        Whether losses are those of labels (y) and not of rewards.
+    weighted : bool
+    relative, base, weight : Scale
+        Of losses less those of the first action, of these, and of weights.
+    inexact : int
+        Rows whose losses had to be rounded.
+    thinned : tuple of int
+        Features that keep quantiles only, so that proofs hold given the bins.
+    stored : tuple of Stored
+    """
+
+    directory: Path
+    n_rows: int
+    features: tuple[Feature, ...]
+    coded: tuple[CodedFeature, ...]
+    dtype: np.dtype
+    labels: np.ndarray
+    of_labels: bool
+    weighted: bool
+    relative: Scale
+    base: Scale
+    weight: Scale
+    inexact: int
+    thinned: tuple[int, ...]
+    stored: tuple[Stored, ...]
+    checked: set[str] = field(default_factory=set, repr=False)
+
+    def __repr__(self) -> str:
+        what = "classes" if self.of_labels else "treatments"
+        return (
+            f"EncodedData({str(self.directory)!r}: {self.n_rows:,} rows, {len(self.features)} features, "
+            f"{len(self.labels)} {what}{', features in bins' if self.thinned else ''})"
+        )
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the weights, or the number of rows."""
+        return float(self.weight.total)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all files of rows."""
+        return sum((self.directory / s.file).stat().st_size for s in self.stored)
+
+    @property
+    def n_planes(self) -> int:
+        """Planes on the disk."""
+        return len(self.labels) - 1 + (not self.of_labels) * (1 + self.weighted)
+
+    @property
+    def resolution(self) -> float:
+        """The largest difference, in summed losses, that rounding can make between two trees."""
+        return float(np.ldexp(float(self.inexact), -self.relative.exponent))
+
+    @cached_property
+    def columns(self) -> tuple[SplitColumn, ...]:
+        """All ways to split, in the order in which a table in memory has them."""
+        return tuple(column for each in self.coded for column in each.columns)
+
+    def rows(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Codes (features, rows) and planes (planes, rows) of the k-th file, mapped; its checksum is tested once.
+
+        Raises
+        ------
+        InputError
+            If the file is gone, has another length, or another content than was written.
+        """
+        stored = self.stored[k]
+        n, p = stored.rows, len(self.coded)
+        head = n * p * self.dtype.itemsize
+        start = head + -head % ALIGNED
+        path = self.directory / stored.file
+        try:
+            if path.stat().st_size != start + 8 * n * self.n_planes:
+                raise InputError(f"'{path}' has another length than was written; encode the source again.")
+            with open(path, "rb") as file:
+                # Kernels take writable arrays only; nothing can be mapped of a file without a byte.
+                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) if p or self.n_planes else bytearray()
+        except OSError as error:
+            raise InputError(f"'{path}' cannot be read: {error.strerror}; encode the source again.") from error
+        if stored.file not in self.checked:
+            if zlib.crc32(mapped) != stored.crc:
+                raise InputError(f"'{path}' is damaged: its checksum is wrong; encode the source again.")
+            self.checked.add(stored.file)
+        codes = np.frombuffer(mapped, self.dtype, n * p).reshape(p, n)
+        return codes, np.frombuffer(mapped, np.int64, n * self.n_planes, start).reshape(self.n_planes, n)
+
+    def losses(self, planes: np.ndarray) -> np.ndarray:
+        """Planes of losses less those of the first action; (K - 1, rows)."""
+        return planes[: len(self.labels) - 1]
+
+    def base_and_weight(self, planes: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Losses of the first action, and weights (None: one each), of rows; both (rows,), scaled."""
+        K = len(self.labels)
+        if not self.of_labels:
+            return planes[K - 1], planes[K] if self.weighted else None
+        losses = self.losses(planes)
+        base = np.maximum(-losses.min(axis=0, initial=0), 0)
+        return base, np.abs(losses).max(axis=0) if self.weighted and K > 1 else None
+
+    def in_memory(self) -> BinnedData:
+        """All rows as columns of codes, as :func:`policytree.binning.bin_matrix` makes them."""
+        bins = [len(column.thresholds) + 1 for column in self.columns]
+        codes = np.empty((len(bins), self.n_rows), dtype=np.uint8 if max(bins, default=1) <= 256 else np.uint16)
+        first = 0
+        for k, stored in enumerate(self.stored):
+            part = self.rows(k)[0]
+            to = iter(codes[:, first : first + stored.rows])
+            for each, row in zip(self.coded, part, strict=True):
+                for of_column in each.codes_of_columns:
+                    next(to)[:] = of_column[row]
+            first += stored.rows
+        return BinnedData(codes, np.array(bins, dtype=np.int64), self.columns, self.features, not self.thinned)
+
+
+def read_json(path: Path) -> Any:
+    """What a JSON file of the folder holds, or one sentence."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"'{path}' cannot be read; encode the source again, with overwrite=True.") from error

@@ -1,0 +1,7 @@
+"""Trees for rows that are spread over machines, by dask: what LightGBM's dask estimators are for its models.
+
+parts        what a worker does with its rows
+reading      rows of dask frames to codes on the workers
+tables       sums over them, added up in a tree of tasks
+estimators   DaskPolicyTree, DaskOptimalTreeClassifier
+"""

@@ -1,0 +1,203 @@
+"""DaskPolicyTree and DaskOptimalTreeClassifier: the best tree for rows that are spread over machines."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
+
+import numpy as np
+
+from policytree.encoded.solve import MOST_BYTES, solve_by_tables, tables_answer
+from policytree.estimators.arguments import inherits_documentation
+from policytree.estimators.classifier import OptimalTreeClassifier
+from policytree.estimators.encoded_fit import keep_answer, question_of
+from policytree.estimators.policy import PolicyTree
+from policytree.exceptions import InputError
+from policytree.on_dask.reading import Engine, encode_partitions
+from policytree.on_dask.tables import DaskTables
+from policytree.solvers.clock import Clock
+
+
+def _client(client: Any) -> Any:
+    """The client that is given, or the one that is open; None: dask's schedulers in this process."""
+    if client is not None:
+        return client
+    from distributed import get_client
+
+    try:
+        return get_client()
+    except ValueError:  # none is open
+        return None
+
+
+class _OnDask:
+    """What both estimators do beyond the plain ones."""
+
+    client: Any
+    classes_: np.ndarray
+    treatments_: np.ndarray
+    verbose: int
+    max_bins: int | None
+
+    def _fit_dask(self, X: Any, target: Any, weight: Any):
+        engine = Engine(_client(self.client))
+        local = self.to_local(fitted=False)
+        local._check_arguments()
+        with ExitStack() as stack:
+            report = None
+            if self.verbose:
+                report = stack.enter_context(self._progress(engine))
+                report("Coding rows", 0, 0)
+            data, coded = encode_partitions(engine, X, target, weight, self.max_bins or 64)
+            question, limits = question_of(local, data, {})
+            used = question.places(data, question.split_features)
+            if not tables_answer(question, used):
+                raise InputError(
+                    "On dask, trees have a max_depth of 3 at most and no max_leaf_nodes; set these, or fit a sample of "
+                    "the rows in memory."
+                )
+            sign, clock = 1 if question.minimize else -1, Clock(limits.time_limit)
+            tables = DaskTables(data, used, question.min_leaf > 1, sign, 1, clock, report, engine=engine, coded=coded)
+            answer = solve_by_tables(tables, question, limits.memory_limit or MOST_BYTES)
+        return keep_answer(self, data, answer)
+
+    def _progress(self, engine: Engine):
+        """Show what is read, and where the dashboard is."""
+        from policytree.progress import reading_progress, say
+
+        if engine.client is not None:
+            say(f"Dask's dashboard: {engine.client.dashboard_link}")
+        return reading_progress()
+
+    def to_local(self, *, fitted: bool = True) -> Any:
+        """The plain estimator, with what this one has learnt: it needs no dask.
+
+        Parameters
+        ----------
+        fitted : bool, default True
+            Whether to copy what was learnt.
+        """
+        cls: Any = type(self).__mro__[2]
+        arguments = {f.name: getattr(self, f.name) for f in fields(cls)}
+        local = cls(**arguments | {"max_bins": None})
+        if fitted:
+            vars(local).update({name: v for name, v in vars(self).items() if name.endswith("_")})
+        return local
+
+    def predict(self, X: Any) -> Any:
+        """Labels of every row: of a dask DataFrame as a dask Series, computed later; of a table as an array."""
+        local = self.to_local()
+        if not hasattr(X, "map_partitions"):
+            return local.predict(X)
+        labels = self.treatments_ if isinstance(local, PolicyTree) else self.classes_
+        return X.map_partitions(_predict, local, meta=("prediction", labels.dtype))
+
+
+def _predict(part: Any, local: Any) -> Any:
+    import pandas as pd
+
+    labels = local.predict(part) if len(part) else np.empty(0, dtype=object)
+    return pd.Series(labels, index=part.index, name="prediction")
+
+
+@inherits_documentation
+@dataclass(eq=False, repr=False)
+class DaskPolicyTree(_OnDask, PolicyTree):
+    """:class:`policytree.PolicyTree` for dask DataFrames: the same tree, without the rows ever being in one place.
+
+    Workers code their rows and add up tables over pairs (depth two) and triples (depth three) of columns, which are
+    added up in a tree of tasks; nothing else leaves them. A worker that dies costs time only.
+
+    Parameters
+    ----------
+    max_bins : int or None, default 64
+        Most codes of a number; see :func:`policytree.encode`. None means 64.
+    client : distributed.Client, optional
+        Where to compute; by default the client that is open, else dask's scheduler in this process.
+
+    Attributes
+    ----------
+    treatments_ : ndarray of shape (K,)
+
+    Notes
+    -----
+    Depth three at most. What encoded rows cannot be asked (costs of features, budgets, guesses, other solvers) is
+    refused here as well.
+    """
+
+    max_bins: int | None = field(default=64, kw_only=True)
+    client: Any = field(default=None, kw_only=True)
+
+    def fit(self, X: Any, rewards: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]
+        """Find the tree.
+
+        Parameters
+        ----------
+        X : dask DataFrame
+            What the tree may split on.
+        rewards : dask DataFrame
+            One column a treatment, in partitions like those of X.
+        sample_weight : dask Series, optional
+
+        Returns
+        -------
+        DaskPolicyTree
+            This estimator, fitted.
+
+        Raises
+        ------
+        InputError
+            If an argument cannot be used, or a column holds what is no number and no text.
+        """
+        if getattr(rewards, "ndim", 0) != 2:
+            raise InputError("rewards must be a dask DataFrame with one column per treatment.")
+        return self._fit_dask(X, rewards, sample_weight)
+
+
+@inherits_documentation
+@dataclass(eq=False, repr=False)
+class DaskOptimalTreeClassifier(_OnDask, OptimalTreeClassifier):
+    """:class:`policytree.OptimalTreeClassifier` for dask DataFrames; see :class:`DaskPolicyTree`.
+
+    Parameters
+    ----------
+    max_depth : int, default 2
+        Three at most.
+    max_bins : int or None, default 64
+        Most codes of a number; see :func:`policytree.encode`. None means 64.
+    client : distributed.Client, optional
+        Where to compute; by default the client that is open, else dask's scheduler in this process.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+    """
+
+    max_depth: int | None = 2
+    max_bins: int | None = field(default=64, kw_only=True)
+    client: Any = field(default=None, kw_only=True)
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the tree.
+
+        Parameters
+        ----------
+        X : dask DataFrame
+        y : dask Series
+            Labels, in partitions like those of X.
+        sample_weight : dask Series, optional
+
+        Returns
+        -------
+        DaskOptimalTreeClassifier
+            This estimator, fitted.
+
+        Raises
+        ------
+        InputError
+            If an argument cannot be used.
+        """
+        if getattr(y, "ndim", 0) != 1:
+            raise InputError("y must be a dask Series of labels.")
+        return self._fit_dask(X, y, sample_weight)

@@ -1,0 +1,133 @@
+"""What a worker does with a partition of the rows. Functions of plain values, so that dask can send and repeat them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from policytree.encoded.encode import code_table
+from policytree.encoded.plan import Plan
+from policytree.encoded.reading import Roles
+from policytree.encoded.scan import Tally, add_parts, read_quantiles, tally_table
+from policytree.encoded.sources import arrow, kind_of, plain_columns
+from policytree.encoded.store import EncodedData, Stored
+from policytree.encoded.streams import Streams
+from policytree.exceptions import InputError
+from policytree.solvers.clock import Clock
+from policytree.solvers.compilation import load_kernels, streamed_kernels
+
+X, REWARD, LABEL, WEIGHT = "x:", "r:", "y", "w"  # roles before names, so that a column may have several
+
+
+@dataclass(frozen=True)
+class EncodedPart(EncodedData):
+    """Encoded rows that a worker holds in memory."""
+
+    codes: np.ndarray = field(default_factory=lambda: np.empty((0, 0), np.uint8), repr=False)
+    planes: np.ndarray = field(default_factory=lambda: np.empty((0, 0), np.int64), repr=False)
+
+    def rows(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Codes and planes, writable as kernels take them: dask's own copies are not."""
+        return np.require(self.codes, requirements=["C", "W"]), np.require(self.planes, requirements=["C", "W"])
+
+
+def arrow_part(x: Any, target: Any, weight: Any) -> Any:
+    """Partitions of X, of rewards or labels, and of weights as one Arrow table."""
+    pa = arrow()
+    sizes = {len(part) for part in (x, target, weight) if part is not None}
+    if len(sizes) > 1:
+        raise InputError(
+            f"Partitions of X, rewards (or y) and sample_weight differ in length ({', '.join(map(str, sorted(sizes)))} "
+            "rows); make them from one frame, or repartition them alike."
+        )
+    columns = {f"{X}{name}": x[name] for name in x.columns}
+    if target.ndim == 2:
+        columns |= {f"{REWARD}{name}": target[name] for name in target.columns}
+    else:
+        columns[LABEL] = target
+    if weight is not None:
+        columns[WEIGHT] = weight
+    try:
+        arrays = [pa.array(column, from_pandas=True) for column in columns.values()]
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise InputError(f"A partition cannot be read: {str(error).splitlines()[0]}.") from error
+    return plain_columns(pa.table(arrays, names=list(columns)))
+
+
+def kinds_of(table: Any) -> dict[str, tuple[str | None, str]]:
+    """Kind and type of every column of a part."""
+    types = zip(table.column_names, table.schema.types, strict=True)
+    return {name: (kind_of(type_), str(type_)) for name, type_ in types}
+
+
+def tally_part(table: Any, roles: Roles, kinds: dict[str, str]) -> Tally:
+    """What a part holds."""
+    return tally_table(table, roles, kinds)
+
+
+def merge_tallies(parts: list[Tally]) -> Tally:
+    """What several parts hold."""
+    out = Tally()
+    for part in parts:
+        out.merge(part)
+    return out
+
+
+def quantiles_of_part(table: Any, searches: dict, roles: Roles) -> dict[str, Any]:
+    """What a part adds to the search for quantiles."""
+    return read_quantiles(table, searches, roles)
+
+
+def merge_quantiles(parts: list[dict]) -> dict[str, Any]:
+    """What several parts add."""
+    out: dict[str, Any] = {}
+    for part in parts:
+        add_parts(out, part)
+    return out
+
+
+def code_part(table: Any, plan: Plan, roles: Roles) -> tuple:
+    """A part as codes, planes, smallest values of codes, and the number of rounded losses."""
+    return code_table(plan, roles, table, 0, lambda f, items: [f(item) for item in items])
+
+
+def notes_of_part(coded: tuple) -> tuple[list[np.ndarray], int]:
+    """Smallest values of codes, and the number of rounded losses."""
+    return coded[2], coded[3]
+
+
+def merge_notes(parts: list[tuple]) -> tuple[list[np.ndarray], int]:
+    """The same of several parts."""
+    least = [np.minimum.reduce(each) for each in zip(*(part[0] for part in parts), strict=True)]
+    return least, sum(part[1] for part in parts)
+
+
+def sums_of_part(coded: tuple, question: dict[str, Any]) -> list[np.ndarray]:
+    """Sums of a part, as a list of arrays.
+
+    ``question``: the ``data`` without rows, ``used``, ``counted`` and ``sign`` of :class:`Streams`; what to add up
+    ("pairs", "triples", "leaves", "least"), and for which ``arguments``.
+    """
+    data: EncodedData = question["data"]
+    names = [f for f in EncodedData.__dataclass_fields__ if f not in ("stored", "checked")]
+    part = EncodedPart(
+        **{name: getattr(data, name) for name in names},
+        stored=(Stored("", coded[0].shape[1], 0),),
+        codes=coded[0],
+        planes=coded[1],
+    )
+    load_kernels(streamed_kernels(data.dtype.name))
+    streams = Streams(part, question["used"], question["counted"], question["sign"], 1, Clock(None))
+    found = getattr(streams, question["what"])(*question["arguments"])
+    if question["what"] == "pairs":
+        return [table for side in found for table in side.values()]
+    if question["what"] == "triples":
+        return list(found.values())
+    return [np.array(found, dtype=object) if question["what"] == "least" else found]
+
+
+def add_sums(parts: list[list[np.ndarray]]) -> list[np.ndarray]:
+    """Sums of several parts."""
+    return [sum(each[1:], start=each[0]) for each in zip(*parts, strict=True)]

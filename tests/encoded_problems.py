@@ -1,0 +1,116 @@
+"""Random problems with all at once (gaps, text, weights, ties, counts, prices), for encoded rows and for dask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from policytree import OptimalTreeClassifier, PolicyTree
+
+
+@dataclass
+class Case:
+    """A table with its roles, and the arguments of the tree to fit to it."""
+
+    frame: pd.DataFrame
+    X: list[str]
+    rewards: list[str] | None
+    y: str | None
+    weights: str | None
+    max_bins: int
+    arguments: dict
+
+    @property
+    def roles(self) -> dict:
+        return {"rewards": self.rewards, "y": self.y, "weights": self.weights}
+
+    def estimator(self, **more):
+        cls = PolicyTree if self.y is None else OptimalTreeClassifier
+        return cls(**self.arguments, **more)
+
+    def in_memory(self):
+        """The same tree, fitted to the table in memory."""
+        target = self.frame[self.rewards] if self.y is None else self.frame[self.y]
+        weight = None if self.weights is None else self.frame[self.weights].to_numpy()
+        return self.estimator(max_bins=self.max_bins).fit(self.frame[self.X], target, sample_weight=weight)
+
+    def own_objective(self, tree) -> float:
+        """Objective of a tree from its predictions alone."""
+        weight = None if self.weights is None else self.frame[self.weights].to_numpy()
+        price = tree.regularization * tree.get_n_leaves()
+        predicted = tree.predict(self.frame[self.X])
+        if self.y is not None:
+            return 1 - np.average(predicted == self.frame[self.y], weights=weight) + price
+        rewards = self.frame[self.rewards].to_numpy()
+        chosen = rewards[np.arange(len(rewards)), [self.rewards.index(a) for a in predicted]]
+        sign = 1 if tree.direction == "minimize" else -1
+        return np.average(chosen, weights=weight) + sign * price
+
+
+def _column(rng: np.random.Generator, n: int):
+    x = rng.normal(size=n) if rng.random() < 0.3 else rng.integers(0, rng.integers(1, 6), n).astype(float)
+    if rng.random() < 0.4:
+        x[rng.random(n) < 0.3] = np.nan
+    if rng.random() < 0.05:
+        x[:] = np.nan
+    if rng.random() < 0.3:
+        return pd.Series([None if np.isnan(v) else f"c{abs(v):.0f}" for v in x], dtype=object)
+    return x
+
+
+def random_case(seed: int) -> Case:
+    """The problem of this number."""
+    rng = np.random.default_rng(seed)
+    n, K = int(rng.integers(1, 120)), int(rng.integers(1, 4))
+    X = [f"x{j}" for j in range(rng.integers(1, 5))]
+    frame = pd.DataFrame({name: _column(rng, n) for name in X})
+    labelled = rng.random() < 0.4
+    rewards = None if labelled else [f"r{k}" for k in range(K)]
+    if labelled:
+        frame["y"] = rng.choice(["a", "b", "c"][:K], n)
+    for name in rewards or []:
+        frame[name] = rng.normal(size=n).round(3) if rng.random() < 0.7 else rng.integers(0, 3, n) * 1.0
+    weights = "w" if rng.random() < 0.4 else None
+    if weights:
+        frame["w"] = rng.choice([0.0, 1.0, 2.5, 0.3], n)
+        frame.loc[0, "w"] = 1.0
+    arguments = {
+        "max_depth": int(rng.integers(0, 4)),
+        "regularization": float(rng.choice([0, 0.01, 0.1])),
+        "min_samples_leaf": int(rng.choice([1, 1, 3])),
+        "max_leaf_nodes": None if rng.random() < 0.7 else int(rng.integers(1, 6)),
+    }
+    if rng.random() < 0.2:
+        arguments["split_features"] = [X[-1]]
+    elif rng.random() < 0.2:
+        arguments["root_feature"] = X[0]
+    if not labelled:
+        arguments["direction"] = str(rng.choice(["minimize", "maximize"]))
+    return Case(frame, X, rewards, "y" if labelled else None, weights, int(rng.choice([2, 3, 5, 30])), arguments)
+
+
+def outcome(fit):
+    """A fitted tree, or the sentence that refused it."""
+    try:
+        return fit(), None
+    except ValueError as error:
+        return None, str(error)
+
+
+def assert_same(case: Case, expected, found) -> None:
+    """Two fits are of the same objective, status, features, and node values; objectives hold for the predictions."""
+    tree, refused = found
+    assert refused == expected[1]
+    if tree is None:
+        return
+    memory = expected[0]
+    assert np.isclose(tree.objective_value_, memory.objective_value_, rtol=1e-12, atol=1e-12)
+    assert np.isclose(case.own_objective(tree), tree.objective_value_, rtol=1e-9, atol=1e-12)
+    assert np.isclose(tree.objective_bound_, memory.objective_bound_, rtol=1e-12, atol=1e-12)
+    assert tree.status_ is memory.status_
+    assert tree.encoder_ == memory.encoder_
+    gaps = [[f.has_missing for f in each.encoder_.features] for each in (tree, memory)]
+    assert gaps[0] == gaps[1]
+    np.testing.assert_allclose(tree.node_values_[0], memory.node_values_[0], rtol=1e-9, atol=1e-12)

@@ -1,0 +1,430 @@
+"""Encoded rows: the same trees as in memory, whatever the batches; and what goes wrong says so and can be mended."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from policytree import (
+    InputError,
+    OptimalTreeClassifier,
+    PolicyTree,
+    SearchWarning,
+    Status,
+    encode,
+    open_encoded,
+    predict_to_file,
+)
+from policytree.binning import bin_matrix
+from policytree.encoded import encode as encoding
+from policytree.encoded import solve, sources, store, tally
+from policytree.encoded.exact import ExactSum
+from tests.encoded_problems import assert_same, outcome, random_case
+
+pa = pytest.importorskip("pyarrow")
+pa_dataset = pytest.importorskip("pyarrow.dataset")
+pq = pytest.importorskip("pyarrow.parquet")
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Sizes at which small tables are large ones: few values are counted one by one, nothing is solved in memory."""
+    monkeypatch.setattr(tally, "MOST_VALUES", 30)
+    monkeypatch.setattr(tally, "MOST_COLLECTED", 40)
+    monkeypatch.setattr(tally, "EDGES", 16)
+    monkeypatch.setattr(tally, "SAMPLE", 8)
+    monkeypatch.setattr(solve, "FEW_ROWS", 0)
+    return monkeypatch
+
+
+@pytest.fixture
+def rows(rng):
+    """60 rows with a number, text and two rewards."""
+    x = rng.normal(size=60).round(1)
+    return pd.DataFrame(
+        {"x": x, "town": rng.choice(["Bonn", "Oslo"], 60), "a": rng.normal(size=60), "b": (x > 0.2) - 0.4}
+    )
+
+
+# --- the same as in memory ---
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_fits_are_those_in_memory(small, tmp_path, part):
+    """All constraints at once, rows shuffled, batches and files of any size, threads, tables of triples in parts."""
+    for seed in range(50 * part, 50 * part + 50):
+        case, rng = random_case(seed), np.random.default_rng(seed)
+        small.setattr(encoding, "FILE_ROWS", int(rng.choice([1, 7, 50, 1000])))
+        small.setattr(sources, "BATCH_ROWS", int(rng.choice([1, 7, 1000])))
+        shuffled = case.frame.sample(frac=1, random_state=seed)
+        data = encode(shuffled, case.X, **case.roles, max_bins=case.max_bins, directory=tmp_path / str(seed))
+        memory = outcome(case.in_memory)
+        assert_same(case, memory, outcome(lambda: case.estimator(n_jobs=1 + seed % 2).fit(data)))  # noqa: B023
+        if seed % 4 == 0 and memory[0] is not None:
+            small.setattr(solve, "FEW_ROWS", 1000)
+            tree = case.estimator().fit(open_encoded(tmp_path / str(seed)))
+            assert tree.export_text() == memory[0].export_text()  # the same search in memory: ties as well
+            small.setattr(solve, "FEW_ROWS", 0)
+
+
+def test_bit_identical_for_every_batch_size_and_order(small, tmp_path, rng):
+    n = 400
+    frame = pd.DataFrame({f"x{j}": rng.normal(size=n) for j in range(3)} | {"a": rng.normal(size=n), "b": 0.1})
+    frame["w"] = rng.lognormal(size=n)
+    found = set()
+    for k, (batch, file, order) in enumerate([(1, 7, 0), (7, 400, 0), (400, 1, 0), (33, 64, 1), (400, 400, 2)]):
+        small.setattr(sources, "BATCH_ROWS", batch)
+        small.setattr(encoding, "FILE_ROWS", file)
+        shuffled = frame.sample(frac=1, random_state=order) if order else frame
+        data = encode(
+            shuffled, ["x0", "x1", "x2"], rewards=["a", "b"], weights="w", max_bins=8, directory=tmp_path / str(k)
+        )
+        tree = PolicyTree(max_depth=3).fit(data)
+        found.add(json.dumps([tree.to_dict(), tree.objective_value_, tree.node_values_.tolist()]))
+    assert len(found) == 1
+
+
+def test_triples_in_parts_and_in_one_reading_are_the_same(small, tmp_path, rng):
+    frame = pd.DataFrame({f"x{j}": rng.integers(0, 5, 200) for j in range(8)} | {"a": rng.normal(size=200), "b": 0.0})
+    data = encode(frame, [f"x{j}" for j in range(8)], rewards=["a", "b"], directory=tmp_path / "e")
+    trees = [PolicyTree(max_depth=3, memory_limit=limit).fit(data) for limit in (None, 6e4)]
+    assert trees[0].to_dict() == trees[1].to_dict()
+    assert trees[1].solution_.counters["read_rows"] > trees[0].solution_.counters["read_rows"]
+
+
+def test_depth_four_and_no_limit_are_searched_in_memory(tmp_path, rows):
+    data = encode(rows, ["x", "town"], rewards=["a", "b"], directory=tmp_path / "e")
+    for depth, price in ((4, 0.0), (None, 0.3)):
+        memory = PolicyTree(max_depth=depth, regularization=price).fit(rows[["x", "town"]], rows[["a", "b"]])
+        tree = PolicyTree(max_depth=depth, regularization=price).fit(data)
+        assert tree.export_text() == memory.export_text()
+        assert np.isclose(tree.objective_value_, memory.objective_value_)
+
+
+# --- quantiles and sums ---
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**6), st.integers(2, 20), st.integers(1, 7))
+def test_quantiles_are_exact_however_rows_are_divided(seed, max_bins, parts):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(40, 900))
+    kinds = [
+        rng.normal(size=n) * 10.0 ** rng.integers(-200, 200, n),
+        np.where(rng.random(n) < 0.5, 0.0, rng.normal(size=n)),
+        1e6 + rng.random(n) * 1e-6,
+        np.sort(rng.normal(size=n)),
+        rng.integers(-500, 500, n) / 7.0,
+    ]
+    x = kinds[seed % len(kinds)]
+    saved = tally.MOST_VALUES, tally.EDGES, tally.SAMPLE, tally.MOST_COLLECTED
+    tally.MOST_VALUES, tally.EDGES, tally.SAMPLE, tally.MOST_COLLECTED = 30, 16, 8, 40
+    try:
+        pieces = np.array_split(x, parts)
+        total = tally.NumberTally()
+        for piece in pieces:
+            one = tally.NumberTally()
+            one.add(piece, None)
+            total.merge(one)
+        if total.distinct is not None:
+            cuts = tally.cut_values(total.distinct, total.present, max_bins)[0]
+        else:
+            search = tally.QuantileSearch(total, max_bins)
+            while search.result is None:
+                if search.collecting:
+                    counts = tally.Counts()
+                    for piece in pieces:
+                        more = search.collect(piece)
+                        counts.add(more.values, more.counts)
+                    search.take_collected(counts)
+                else:
+                    search.take_counts(sum(search.count(piece) for piece in pieces))
+            cuts = search.result
+    finally:
+        tally.MOST_VALUES, tally.EDGES, tally.SAMPLE, tally.MOST_COLLECTED = saved
+    binned = bin_matrix(x[:, None], max_bins=max_bins)
+    expected = binned.codes[0] if len(binned.codes) else np.zeros(n)
+    assert (np.searchsorted(cuts, x, side="left") == expected).all()
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=40), st.integers(0, 40))
+def test_sums_are_exact(values, cut):
+    one, other = ExactSum(), ExactSum()
+    for total, part in ((one, values[:cut]), (other, values[cut:])):
+        if part:
+            total.add(np.array(part, dtype=np.float64))
+    one.merge(other)
+    assert one.value == sum(map(Fraction, values), Fraction(0))
+
+
+# --- sources ---
+
+
+def write_parts(frame: pd.DataFrame, folder: Path, ending: str) -> Path:
+    folder.mkdir()
+    for k, first in enumerate(range(0, len(frame), 17)):
+        part = frame.iloc[first : first + 17]
+        if ending == "csv":
+            part.to_csv(folder / f"part-{k}.csv", index=False)
+        else:
+            part.to_parquet(folder / f"part-{k}.parquet")
+    return folder
+
+
+def test_all_sources_give_the_same_tree(small, tmp_path, rows):
+    duckdb = pytest.importorskip("duckdb")
+    rows.loc[3, "town"] = None
+    rows.loc[5, "x"] = np.nan
+    parquet, text = write_parts(rows, tmp_path / "p", "parquet"), write_parts(rows, tmp_path / "c", "csv")
+    given_sources = {
+        "folder": parquet,
+        "files": sorted(parquet.iterdir()),
+        "pattern": str(parquet / "*.parquet"),
+        "csv": text,
+        "dataset": pa_dataset.dataset(parquet),
+        "table": pa.Table.from_pandas(rows),
+        "frame": rows,
+        "categories": rows.astype({"town": "category"}),
+        "duckdb": duckdb.sql(f"SELECT * FROM '{parquet}/*.parquet'"),
+    }
+    found = {}
+    for name, source in given_sources.items():
+        data = encode(source, ["x", "town"], rewards=["a", "b"], directory=tmp_path / f"e-{name}", max_bins=16)
+        found[name] = json.dumps(PolicyTree(max_depth=3).fit(data).to_dict())
+    assert len(set(found.values())) == 1
+
+
+def test_labels_of_any_type(small, tmp_path, rows):
+    for k, y in enumerate((rows.b > 0, (rows.b > 0).astype(int), np.where(rows.b > 0, "yes", "no"))):
+        frame = rows.assign(y=y)
+        data = encode(frame, ["x", "town"], y="y", directory=tmp_path / str(k))
+        X, tree = ["x", "town"], OptimalTreeClassifier(max_depth=2).fit(data)
+        memory = OptimalTreeClassifier(max_depth=2).fit(frame[["x", "town"]], frame.y)
+        assert (tree.predict(frame[X]) == memory.predict(frame[X])).all()
+        assert tree.classes_.tolist() == memory.classes_.tolist() and tree.classes_.dtype == memory.classes_.dtype
+        np.testing.assert_allclose(tree.predict_proba(frame[X]), memory.predict_proba(frame[X]))
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_predictions_go_to_a_file_in_batches(tmp_path, rows, ending):
+    data = encode(rows, ["x", "town"], rewards=["a", "b"], directory=tmp_path / "e")
+    tree = PolicyTree(max_depth=2).fit(data)
+    path = predict_to_file(tree, rows, tmp_path / f"out.{ending}", keep=["x"], column="arm", batch_rows=7)
+    out = pd.read_parquet(path) if ending == "parquet" else pd.read_csv(path)
+    assert out.arm.tolist() == tree.predict(rows[["x", "town"]]).tolist() and np.allclose(out.x, rows.x)
+    assert [f.name for f in tmp_path.iterdir() if f.name.startswith(".")] == []
+    with pytest.raises(InputError, match="lacks the column"):
+        predict_to_file(tree, rows[["x"]], tmp_path / "other.csv")
+    with pytest.raises(InputError, match=r"lacks the column\(s\) 'id' of keep"):
+        predict_to_file(tree, rows, tmp_path / "other.csv", keep=["id"])
+    with pytest.raises(InputError, match=r"folder .* does not exist"):
+        predict_to_file(tree, rows, tmp_path / "none" / "out.csv")
+    with pytest.raises(InputError, match="must end in"):
+        predict_to_file(tree, rows, tmp_path / "out.json")
+    with pytest.raises(InputError, match="no rows"):
+        predict_to_file(tree, rows.iloc[:0], tmp_path / "none.csv")
+
+
+# --- what is stopped goes on; what is damaged is refused ---
+
+
+def test_a_killed_job_goes_on_where_it_was(tmp_path, rng):
+    """A process of its own is killed while it writes; the next call keeps the files that were written."""
+    frame = pd.DataFrame({f"x{j}": rng.normal(size=500) for j in range(2)} | {"a": rng.normal(size=500), "b": 0.0})
+    folder = tmp_path / "p"
+    folder.mkdir()
+    for k in range(5):
+        pq.write_table(pa.Table.from_pandas(frame[100 * k : 100 * k + 100]), folder / f"{k}.parquet")
+    code = textwrap.dedent(f"""
+        import os, signal
+        from policytree.encoded import encode as encoding
+        encoding.FILE_ROWS = 64
+        write = encoding._Job._write_file
+        def killed(self, plan, table, first_row):
+            if first_row >= 256:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return write(self, plan, table, first_row)
+        encoding._Job._write_file = killed
+        encoding.encode({str(folder)!r}, ["x0", "x1"], rewards=["a", "b"], directory={str(tmp_path / "e")!r})
+    """)
+    root = Path(encoding.__file__).parents[2]
+    run = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(root)}, check=False)
+    assert run.returncode == -signal.SIGKILL
+    with pytest.raises(InputError, match="did not end"):
+        open_encoded(tmp_path / "e")
+    written = {f: f.stat().st_mtime_ns for f in (tmp_path / "e").glob("rows-*.bin")}
+    assert len(written) == 4
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encoding, "FILE_ROWS", 64)
+        patch.setattr(encoding._Job, "_plan", lambda self: pytest.fail("values were read again"))
+        data = encode(folder, ["x0", "x1"], rewards=["a", "b"], directory=tmp_path / "e")
+        assert {f: f.stat().st_mtime_ns for f in written} == written
+        assert encode(folder, ["x0", "x1"], rewards=["a", "b"], directory=tmp_path / "e").stored == data.stored  # done
+    whole = encode(folder, ["x0", "x1"], rewards=["a", "b"], directory=tmp_path / "whole")
+    trees = [PolicyTree(max_depth=2).fit(each) for each in (data, whole)]
+    assert trees[0].to_dict() == trees[1].to_dict()
+
+
+def test_a_full_disk_leaves_nothing_half_written(small, tmp_path, rows):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    small.setattr(encoding, "FILE_ROWS", 20)
+    rows.to_parquet(tmp_path / "rows.parquet")
+    ask = {"X": ["x", "town"], "rewards": ["a", "b"], "directory": tmp_path / "e"}
+    with small.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(InputError, match="No space left on device"):
+            encode(tmp_path / "rows.parquet", **ask)
+    assert [f.name for f in (tmp_path / "e").iterdir()] == []
+    assert len(encode(tmp_path / "rows.parquet", **ask)) == 60
+
+
+@pytest.mark.parametrize("harm", ["byte", "length", "gone", "manifest"])
+def test_damaged_files_are_refused(small, tmp_path, rows, harm):
+    encode(rows, ["x"], rewards=["a", "b"], directory=tmp_path / "e")
+    file = tmp_path / "e" / store.rows_file(0)
+    content = bytearray(file.read_bytes())
+    if harm == "byte":
+        content[30] ^= 1
+        file.write_bytes(content)
+    elif harm == "length":
+        file.write_bytes(content[:-8])
+    elif harm == "gone":
+        file.unlink()
+    else:
+        (tmp_path / "e" / store.MANIFEST).write_text("{")
+    with pytest.raises(InputError, match="encode the source again"):
+        PolicyTree().fit(open_encoded(tmp_path / "e"))
+
+
+def test_folders_are_not_mixed_up(tmp_path, rows):
+    encode(rows, ["x"], rewards=["a", "b"], directory=tmp_path / "e")
+    with pytest.raises(InputError, match="another encoding"):
+        encode(rows, ["town"], rewards=["a", "b"], directory=tmp_path / "e")
+    data = encode(rows, ["town"], rewards=["a", "b"], directory=tmp_path / "e", overwrite=True)
+    assert [f.name for f in data.features] == ["town"]
+    (tmp_path / "e" / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="holds other files"):
+        encode(rows, ["x"], rewards=["a", "b"], directory=tmp_path / "e", overwrite=True)
+
+
+# --- odd data ---
+
+
+def refused(match: str, frame: pd.DataFrame, folder: Path, **ask):
+    ask = {"X": ["x"], "rewards": ["a", "b"]} | ask
+    with pytest.raises(InputError, match=match):
+        encode(frame, directory=folder / "e", **ask)
+
+
+def test_what_cannot_be_encoded_is_named(tmp_path, rows):
+    refused("no rows", rows.iloc[:0], tmp_path)
+    refused("lacks the column.*'z'", rows, tmp_path, X=["x", "z"])
+    refused(
+        "'a' of rewards contains NaN or infinity, first in row 7",
+        rows.assign(a=rows.a.where(rows.index != 7)),
+        tmp_path,
+    )
+    refused("'x' of X holds infinite", rows.assign(x=np.inf), tmp_path)
+    refused("integers beyond", rows.assign(x=2**60 + np.arange(60)), tmp_path)
+    refused("'w' of weights has a negative value in row 0", rows.assign(w=-1.0), tmp_path, weights="w")
+    refused("'w' of weights has a missing", rows.assign(w=np.nan), tmp_path, weights="w")
+    refused("weights are zero in all rows", rows.assign(w=0.0), tmp_path, weights="w")
+    refused("largest value", rows.assign(w=1e-300), tmp_path, weights="w")
+    refused("type timestamp", rows.assign(x=pd.Timestamp("2020-01-01")), tmp_path)
+    refused("fractions", rows.assign(y=0.5), tmp_path, rewards=None, y="y")
+    refused("y contains NaN", rows.assign(y=np.where(rows.x > 0, "a", None)), tmp_path, rewards=None, y="y")
+    refused("Give either rewards", rows, tmp_path, y="town")
+    refused("Give either rewards", rows, tmp_path, rewards=None)
+    refused("X must be a list", rows, tmp_path, X="x")
+    refused("names a column twice", rows, tmp_path, X=["x", "x"])
+    refused("another role", rows, tmp_path, X=["x", "a"])
+    refused("max_bins must", rows, tmp_path, max_bins=1)
+    refused("max_bins must lie", rows, tmp_path, max_bins=70_000)
+    refused("too large to be added up", rows.assign(a=1.7e308, b=-1.7e308), tmp_path)
+    with pytest.raises(InputError, match="no file"):
+        encode(tmp_path / "none.parquet", ["x"], rewards=["a"], directory=tmp_path / "e")
+    with pytest.raises(InputError, match="source must be"):
+        encode(3, ["x"], rewards=["a"], directory=tmp_path / "e")
+
+
+def test_types_that_change_between_files_are_named(tmp_path, rows):
+    folder = write_parts(rows, tmp_path / "p", "parquet")
+    rows.assign(x="high").to_parquet(folder / "part-9.parquet")
+    with pytest.raises(InputError, match=r"'x' holds numbers in 'part-0.parquet' and text in 'part-9.parquet'"):
+        encode(folder, ["x"], rewards=["a", "b"], directory=tmp_path / "e")
+
+
+def test_numbers_of_several_widths_and_empty_files_are_one_column(small, tmp_path, rows):
+    folder = write_parts(rows.assign(x=(rows.x * 10).round()), tmp_path / "p", "parquet")
+    rows.assign(x=(rows.x * 10).round().astype(np.int32)).to_parquet(folder / "part-8.parquet")
+    rows.iloc[:0].to_parquet(folder / "part-9.parquet")
+    rows.assign(x=None, town=None).iloc[:3].to_parquet(folder / "part-90.parquet")
+    data = encode(folder, ["x", "town"], rewards=["a", "b"], directory=tmp_path / "e")
+    assert len(data) == 123 and [f.has_missing for f in data.features] == [True, True]
+
+
+def test_a_damaged_source_is_named(tmp_path, rows):
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1 nothing PAR1")
+    with pytest.raises(InputError, match=r"bad.parquet' cannot be read"):
+        encode(tmp_path / "bad.parquet", ["x"], rewards=["a"], directory=tmp_path / "e")
+
+
+def test_columns_without_a_cut(small, tmp_path, rows):
+    frame = rows.assign(none=np.nan, one=3.0, gap=np.where(rows.x > 0, 1.0, np.nan))
+    data = encode(frame, ["none", "one", "gap"], rewards=["a", "b"], directory=tmp_path / "e")
+    assert [c.feature for c in data.coded] == [2]
+    tree = PolicyTree(max_depth=3).fit(data)
+    memory = PolicyTree(max_depth=3).fit(frame[["none", "one", "gap"]], frame[["a", "b"]])
+    assert tree.objective_value_ == pytest.approx(memory.objective_value_)
+    nothing = encode(frame, ["none", "one"], rewards=["a", "b"], directory=tmp_path / "f")
+    assert PolicyTree(max_depth=3).fit(nothing).get_n_leaves() == 1
+
+
+# --- what cannot be asked of encoded rows ---
+
+
+def test_refusals_say_what_to_do(small, tmp_path, rows):
+    data = encode(rows, ["x", "town"], rewards=["a", "b"], directory=tmp_path / "e")
+    for arguments, match in [
+        ({"max_bins": 4}, "set max_bins of encode"),
+        ({"feature_costs": {"x": 1.0}}, "feature_costs is not available"),
+        ({"guesses": "all"}, "guesses is not available"),
+        ({"solver": "duplication"}, "leave it at 'direct'"),
+        ({"budget": 3.0}, "subtract costs"),
+        ({"min_samples_per_treatment": 2}, "use min_samples_leaf"),
+        ({"max_depth": 4, "memory_limit": 10.0}, "needs all 60 encoded rows in memory"),
+        ({"max_depth": 2, "memory_limit": 10.0}, "smaller max_bins"),
+        ({"min_samples_leaf": 100}, "more rows than there are"),
+        ({"split_features": ["z"]}, "names the column 'z'"),
+    ]:
+        with pytest.raises(InputError, match=match):
+            PolicyTree(**arguments).fit(data)
+    with pytest.raises(InputError, match="take no T at fit"):
+        PolicyTree().fit(data, T=rows.town)
+    with pytest.raises(InputError, match="encoded with rewards, for PolicyTree"):
+        OptimalTreeClassifier(max_depth=2).fit(data)
+    with pytest.raises(InputError, match="nothing else"):
+        PolicyTree().fit(data).predict(data)
+
+
+def test_a_time_limit_keeps_the_best_tree_so_far(small, tmp_path, rows):
+    data = encode(rows, ["x", "town"], rewards=["a", "b"], directory=tmp_path / "e")
+    with pytest.warns(SearchWarning, match="time limit"):
+        tree = PolicyTree(max_depth=3, time_limit=0.0).fit(data)
+    best = PolicyTree(max_depth=3).fit(data)
+    assert tree.status_ is Status.TIME_LIMIT
+    assert tree.objective_value_ <= best.objective_value_ <= tree.objective_bound_ + 1e-12

@@ -1,0 +1,161 @@
+"""Trees on dask: those of one machine, for any partitions, and for workers that die."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from policytree import (
+    DaskOptimalTreeClassifier,
+    DaskPolicyTree,
+    InputError,
+    OptimalTreeClassifier,
+    PolicyTree,
+    SearchWarning,
+    Status,
+    encode,
+)
+from policytree.encoded import solve
+from tests.encoded_problems import assert_same, outcome, random_case
+
+dask = pytest.importorskip("dask")
+dd = pytest.importorskip("dask.dataframe")
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def spread(frame: pd.DataFrame, partitions: int):
+    """A dask frame of so many partitions, the second of which is empty if there are more than two."""
+    if partitions == 1:
+        return dd.from_pandas(frame, npartitions=1, sort=False)
+    ends = np.linspace(0, len(frame), partitions).astype(int)
+    pieces = [frame.iloc[a:b] for a, b in itertools.pairwise(ends)]
+    pieces.insert(1, frame.iloc[:0])
+    return dd.from_delayed([dask.delayed(piece) for piece in pieces], meta=frame.iloc[:0], verify_meta=False)
+
+
+def fit_on_dask(case, partitions: int):
+    frame = spread(case.frame, partitions)
+    cls = DaskPolicyTree if case.y is None else DaskOptimalTreeClassifier
+    weight = None if case.weights is None else frame[case.weights]
+    target = frame[case.rewards] if case.y is None else frame[case.y]
+    return cls(**case.arguments, max_bins=case.max_bins).fit(frame[case.X], target, sample_weight=weight)
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 7])
+def test_fits_are_those_in_memory(partitions):
+    for seed in range(100 * partitions, 100 * partitions + 12):
+        case = random_case(seed)
+        if case.arguments["max_leaf_nodes"] is not None:
+            case.arguments["max_leaf_nodes"] = None
+        found = outcome(lambda: fit_on_dask(case, partitions))  # noqa: B023
+        local = None if found[0] is None else found[0].to_local()
+        assert_same(case, outcome(case.in_memory), (local, found[1]))
+
+
+@pytest.fixture
+def rows(rng):
+    """200 rows of several kinds of columns."""
+    frame = pd.DataFrame({f"x{j}": rng.normal(size=200).round(2) for j in range(3)})
+    frame["town"] = rng.choice(["Bonn", "Oslo", "Rom"], 200)
+    return frame.assign(a=rng.normal(size=200), b=rng.normal(size=200), w=rng.lognormal(size=200))
+
+
+def test_bit_identical_to_encoded_rows_whatever_the_partitions(monkeypatch, tmp_path, rows):
+    monkeypatch.setattr(solve, "FEW_ROWS", 0)
+    X = ["x0", "x1", "x2", "town"]
+    data = encode(rows, X, rewards=["a", "b"], weights="w", max_bins=16, directory=tmp_path / "e")
+    found = {json.dumps(PolicyTree(max_depth=3).fit(data).to_dict())}
+    for k, partitions in enumerate([1, 2, 7]):
+        frame = spread(rows.sample(frac=1, random_state=k), partitions)
+        tree = DaskPolicyTree(max_depth=3, max_bins=16).fit(frame[X], frame[["a", "b"]], frame["w"])
+        found.add(json.dumps(tree.to_local().to_dict()))
+    assert len(found) == 1
+
+
+def test_local_estimators_and_predictions(rows):
+    frame = spread(rows, 7)
+    tree = DaskPolicyTree(2, max_bins=16).fit(frame[["x0", "town"]], frame[["a", "b"]])
+    local = tree.to_local()
+    assert type(local) is PolicyTree and local.get_params()["max_depth"] == 2
+    expected = local.predict(rows[["x0", "town"]]).tolist()
+    assert tree.predict(rows[["x0", "town"]]).tolist() == expected
+    assert tree.predict(frame[["x0", "town"]]).compute().tolist() == expected
+    labels = rows.assign(y=rows.x0 > 0)
+    frame = spread(labels, 2)
+    classifier = DaskOptimalTreeClassifier(max_bins=64).fit(frame[["x0"]], frame.y)
+    assert type(classifier.to_local()) is OptimalTreeClassifier
+    assert (
+        classifier.predict(frame[["x0"]]).compute().tolist() == classifier.to_local().predict(labels[["x0"]]).tolist()
+    )
+
+
+def test_what_dask_cannot_do_is_refused(rows):
+    frame = spread(rows, 2)
+    X, rewards = frame[["x0"]], frame[["a", "b"]]
+    for arguments, match in [
+        ({"max_depth": 4}, "max_depth of 3 at most"),
+        ({"max_leaf_nodes": 3}, "max_depth of 3 at most"),
+        ({"budget": 1.0}, "subtract costs"),
+        ({"guesses": "all"}, "guesses is not available"),
+        ({"direction": "up"}, "direction must be"),
+    ]:
+        with pytest.raises(InputError, match=match):
+            DaskPolicyTree(**arguments).fit(X, rewards)
+    with pytest.raises(InputError, match="must be a dask DataFrame"):
+        DaskPolicyTree().fit(rows[["x0"]], rewards)
+    with pytest.raises(InputError, match="rewards must be"):
+        DaskPolicyTree().fit(X, frame["a"])
+    with pytest.raises(InputError, match="partitions"):
+        DaskPolicyTree().fit(X, spread(rows, 7)[["a", "b"]])
+    with pytest.raises(InputError, match="differ in length"):
+        DaskPolicyTree().fit(X, spread(rows.iloc[:50], 2)[["a", "b"]])
+    with pytest.raises(InputError, match=r"'[ab]' of rewards contains NaN"):
+        DaskPolicyTree().fit(X, rewards.where(rewards > 0))
+    with pytest.raises(InputError, match="type timestamp"):
+        DaskPolicyTree().fit(X.assign(x0=pd.Timestamp("2020-01-01")), rewards)
+    with pytest.raises(InputError, match="no rows"):
+        DaskPolicyTree().fit(X[X.x0 > 100], rewards[X.x0 > 100])
+
+
+def test_a_time_limit_keeps_the_best_tree_so_far(rows):
+    frame = spread(rows, 2)
+    with pytest.warns(SearchWarning, match="time limit"):
+        tree = DaskPolicyTree(max_depth=3, time_limit=0.0).fit(frame[["x0", "x1"]], frame[["a", "b"]])
+    assert tree.status_ is Status.TIME_LIMIT and tree.optimality_gap_ > 0
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_costs_time_only(rows, tmp_path):
+    """A worker process kills itself in the midst of the tables; the others make its rows anew."""
+    distributed = pytest.importorskip("distributed")
+    flag = tmp_path / "died"
+
+    def die_once(part: pd.DataFrame) -> pd.DataFrame:
+        import os
+        import signal
+
+        if not flag.exists() and len(part):
+            flag.write_text("once")
+            os.kill(os.getpid(), signal.SIGKILL)
+        return part
+
+    expected = DaskPolicyTree(max_depth=3, max_bins=8).fit(spread(rows, 7)[["x0", "x1"]], spread(rows, 7)[["a", "b"]])
+    with (
+        dask.config.set(scheduler=None),
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        frame = spread(rows, 7)
+        X = frame[["x0", "x1"]].map_partitions(die_once, meta=frame[["x0", "x1"]]._meta)
+        tree = DaskPolicyTree(max_depth=3, max_bins=8, client=client).fit(X, frame[["a", "b"]])
+    assert flag.exists()
+    assert json.dumps(tree.to_local().to_dict()) == json.dumps(expected.to_local().to_dict())

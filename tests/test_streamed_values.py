@@ -1,0 +1,74 @@
+"""Values from batches are those of policy_value and policy_difference."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from policytree import InputError, PolicyTree, policy_difference, policy_value, streamed_policy_values
+
+pytest.importorskip("pyarrow")
+
+
+@pytest.fixture
+def rows(rng):
+    n = 150
+    frame = pd.DataFrame({"x": rng.normal(size=n), "town": rng.choice(["Bonn", "Oslo"], n)})
+    frame["a"], frame["b"] = rng.normal(size=n), frame.x + rng.normal(size=n)
+    return frame.assign(w=rng.choice([0.0, 0.5, 3.0], n), person=rng.integers(0, 40, n))
+
+
+@pytest.fixture
+def trees(rows):
+    fit = rows[["x", "town"]], rows[["a", "b"]]
+    return {"one": PolicyTree(max_depth=1).fit(*fit), "two": PolicyTree(max_depth=2).fit(*fit)}
+
+
+@pytest.mark.parametrize("weights", [None, "w"])
+@pytest.mark.parametrize("groups", [None, "person"])
+@pytest.mark.parametrize("batch_rows", [1, 7, 1000])
+def test_values_are_those_in_memory(rows, trees, weights, groups, batch_rows):
+    ask = {"groups": None if groups is None else rows[groups]}
+    ask["sample_weight"] = None if weights is None else rows[weights]
+    table = streamed_policy_values(
+        trees, rows, rewards=["a", "b"], weights=weights, groups=groups, batch_rows=batch_rows
+    )
+    policies = {name: tree.predict(rows[["x", "town"]]) for name, tree in trees.items()}
+    policies |= {"always a": np.full(len(rows), "a"), "always b": np.full(len(rows), "b")}
+    assert len(table) == 4 + 5
+    for row in table.itertuples():
+        if row.less:
+            expected = policy_difference(policies[row.rule], policies[row.less], rows[["a", "b"]], **ask)
+        else:
+            expected = policy_value(policies[row.rule], rows[["a", "b"]], **ask)
+        for name in ("value", "standard_error", "lower", "upper", "n", "n_clusters"):
+            assert getattr(row, name) == pytest.approx(getattr(expected, name), rel=1e-9, abs=1e-12), name
+
+
+def test_no_number_depends_on_batches_or_order(rows, trees):
+    found = [
+        streamed_policy_values(
+            trees["two"], rows.sample(frac=1, random_state=k), rewards=["a", "b"], weights="w", batch_rows=size
+        )
+        for k, size in enumerate([1, 11, 500])
+    ]
+    pd.testing.assert_frame_equal(found[0], found[1], check_exact=True)
+    pd.testing.assert_frame_equal(found[0], found[2], check_exact=True)
+
+
+def test_what_cannot_be_judged_is_refused(rows, trees):
+    for change, match in [
+        ({"source": rows.iloc[:0]}, "no rows"),
+        ({"source": rows.iloc[:1]}, "at least two rows"),
+        ({"source": rows.assign(w=0.0), "weights": "w"}, "zero in all rows"),
+        ({"source": rows.assign(a=np.nan)}, "'a' of rewards contains NaN"),
+        ({"source": rows.assign(person=np.nan), "groups": "person"}, "no value in row 0"),
+        ({"source": rows.assign(person=1), "groups": "person"}, "two clusters"),
+        ({"rewards": ["a"]}, "gives 'b'"),
+        ({"rewards": ["a", "c"]}, "lacks the column"),
+        ({"policies": PolicyTree(max_depth=1).fit([[1.0]], [[0.0, 1.0]])}, "not fitted on named columns"),
+    ]:
+        ask = {"policies": trees["two"], "source": rows, "rewards": ["a", "b"]} | change
+        with pytest.raises(InputError, match=match):
+            streamed_policy_values(ask.pop("policies"), ask.pop("source"), **ask)
