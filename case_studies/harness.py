@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -12,6 +14,8 @@ mpl.use("Agg")  # pictures are files; no window, no display needed
 
 import matplotlib.pyplot as plt
 import pandas as pd
+
+MINUTES = "minutes.json"  # beside results: how long each part took when they were made
 
 
 class Study:
@@ -42,7 +46,7 @@ class Study:
     ):
         self.data_dir, self.results, self.quick, self._output = data_dir, results, quick, output
         self.published = published
-        self._start = time.perf_counter()
+        self._start, self._before = time.perf_counter(), processor_seconds() / 60
         self._lines: list[str] = []
         results.mkdir(parents=True, exist_ok=True)
 
@@ -77,4 +81,21 @@ class Study:
         text = "\n".join("\n".join(self._lines).splitlines()).strip() + "\n"
         text = "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
         (self.results / self._output).write_text(text, encoding="utf-8")
+        self._keep_minutes()
         self.step(f"done; results are in {self.results}")
+
+    def _keep_minutes(self) -> None:
+        """Keep how long this took, for those who are about to run it."""
+        file = self.results / MINUTES
+        minutes = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        minutes[Path(self._output).stem] = {
+            "wall": round((time.perf_counter() - self._start) / 60, 2),
+            "processor": round(processor_seconds() / 60 - self._before, 2),
+        }
+        file.write_text(json.dumps(minutes, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def processor_seconds() -> float:
+    """Processor time of this process and of those that it started and that ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system

@@ -60,8 +60,8 @@ def numbers(text: str) -> list[str]:
 
 
 def printed(folder: Path) -> str:
-    """What all scripts of a study printed."""
-    return "\n".join(path.read_text(encoding="utf-8") for path in sorted((folder / "results").glob("*.txt")))
+    """What all scripts of a study printed, at published settings too."""
+    return "\n".join(path.read_text(encoding="utf-8") for path in sorted((folder / "results").rglob("*.txt")))
 
 
 def main(names: list[str]) -> int:

@@ -2,7 +2,8 @@
 
     python case_studies/run.py                      what there is
     python case_studies/run.py rand_hie             run one; progress goes to standard error, results to its folder
-    python case_studies/run.py all                  run every one
+    python case_studies/run.py all                  run every one, after saying how long each took when it was last run
+    python case_studies/run.py weighted_trees --part guesses --published     a paper's settings, however long they take
     python case_studies/run.py actg175 --part fragility   a further script of the study, with its own output
     python case_studies/run.py actg175 --data DIR   where its data file is (or set POLICYTREE_DATA)
     python case_studies/run.py simulations --published   the published size, hours; results go to results/published
@@ -16,6 +17,7 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib
+import json
 import os
 import sys
 from pathlib import Path
@@ -34,12 +36,13 @@ def studies() -> dict[str, str]:
     return found
 
 
-def published_time(name: str) -> str | None:
-    """How long the published size of a study takes, by its PUBLISHED_TAKES; None if it has none."""
-    tree = ast.parse((HERE / name / "study.py").read_text(encoding="utf-8"))
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == "PUBLISHED_TAKES":
-            return ast.literal_eval(node.value)
+def published_time(name: str, part: str | None = None) -> str | None:
+    """How long the published size of a study takes, by its PUBLISHED_TAKES, or by that of a part that has its own."""
+    for script in filter(None, (part, "study")):
+        tree = ast.parse((HERE / name / f"{script}.py").read_text(encoding="utf-8"))
+        for node in tree.body:
+            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == "PUBLISHED_TAKES":
+                return ast.literal_eval(node.value)
     return None
 
 
@@ -59,6 +62,13 @@ def parts(name: str) -> list[str]:
         if path.stem != "study" and any(isinstance(n, ast.FunctionDef) and n.name == "main" for n in tree.body):
             found.append(path.stem)
     return found
+
+
+def minutes(name: str) -> str:
+    """How long a study took when its results were made, as they say themselves."""
+    file = HERE / name / "results" / "minutes.json"
+    took = json.loads(file.read_text(encoding="utf-8")).get("output") if file.is_file() else None
+    return f"took {took['processor']:.1f} minutes of processor time" if took else "no time was kept: minutes"
 
 
 def run(
@@ -103,6 +113,10 @@ def main(arguments: list[str] | None = None) -> int:
     if options.part is not None and (len(names) != 1 or options.part not in parts(names[0])):
         known_parts = ", ".join(f"{name} --part {part}" for name in known for part in parts(name)) or "none"
         parser.error(f"--part names a script of one study; there are: {known_parts}")
+    for name in names if options.published or len(names) > 1 else ():
+        print(
+            f"{name:16s}{published_time(name, options.part) if options.published else minutes(name)}", file=sys.stderr
+        )
     sys.path.insert(0, str(HERE))
     from policytree import InputError
 

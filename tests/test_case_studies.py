@@ -1,6 +1,7 @@
 """Case studies: they are listed, they run, and their READMEs quote nothing that their scripts did not print."""
 
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -78,6 +79,36 @@ def test_all_runs_every_study(runner, monkeypatch, tmp_path):
     assert ran == [folder.name for folder in FOLDERS]
     with pytest.raises(SystemExit):
         runner.main(["all", "--results", "x"])
+
+
+def test_all_says_how_long_each_takes(runner, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(runner, "run", lambda *_: None)
+    assert runner.main(["all", "--data", str(tmp_path)]) == 0
+    told = capsys.readouterr().err.splitlines()
+    assert [line.split()[0] for line in told] == [folder.name for folder in FOLDERS]
+    assert all("minutes" in line for line in told)
+
+
+def test_how_long_a_run_took_is_kept_beside_its_results(runner, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(STUDIES))
+    harness = script("harness")
+    for output in ("output.txt", "part.txt"):
+        harness.Study(None, tmp_path / "some" / "results", output=output).close()
+    kept = json.loads((tmp_path / "some" / "results" / harness.MINUTES).read_text(encoding="utf-8"))
+    assert set(kept) == {"output", "part"} and set(kept["part"]) == {"wall", "processor"}
+    monkeypatch.setattr(runner, "HERE", tmp_path)
+    assert runner.minutes("some").endswith("minutes of processor time")
+
+
+def test_published_settings_are_for_studies_that_have_them(runner, capsys, monkeypatch):
+    with pytest.raises(SystemExit):
+        runner.main(["rand_hie", "--published"])
+    assert "weighted_trees (" in capsys.readouterr().err
+    ran = []
+    monkeypatch.setattr(runner, "run", lambda *given: ran.append(given))
+    assert runner.main(["weighted_trees", "--part", "guesses", "--published"]) == 0
+    assert ran[0][0] == "weighted_trees" and ran[0][-2:] == ("guesses", True)
+    assert "1,800 s" in capsys.readouterr().err  # how long that takes
 
 
 def test_data_directory_is_the_argument_then_the_variable(runner, monkeypatch, tmp_path):
@@ -166,7 +197,6 @@ def test_readme_links_lead_somewhere_and_pictures_are_shown(folder):
     text = (folder / "README.md").read_text(encoding="utf-8")
     linked = {link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link}
     assert [link for link in linked if not (folder / link).exists()] == []
-    pictures = {f"results/{path.name}" for path in (folder / "results").glob("*.png")}
-    named = set(re.findall(r"results/[\w.-]+\.(?:png|csv)", text))
-    tables = {f"results/{path.name}" for path in (folder / "results").glob("*.csv")}
-    assert pictures | tables == named
+    named = set(re.findall(r"results/[\w./-]+\.(?:png|csv)", text))
+    made = {f"results/{path.name}" for path in (folder / "results").glob("*.*") if path.suffix in (".png", ".csv")}
+    assert made == {path for path in named if path.count("/") == 1}  # those of published settings need not be shown

@@ -106,3 +106,44 @@ def test_ratios_of_the_large_table_are_against_direct(part):
     assert X.shape == (500, 10) and outcomes.shape == (500, 2) and (outcomes.min(), noise.min()) > (-1.0, 0.0)
     again = people(500, seed=1)
     assert np.array_equal(X, again[0]) and np.array_equal(outcomes, again[1])
+
+
+def test_printed_trees_predict_as_they_read(part):
+    """The tree of GOSDT for COMPAS at depth three: seven leaves, told apart by age and priors."""
+    import pandas as pd
+
+    published = part("published")
+    tree = published.TREES[0].tree
+    people = pd.DataFrame({"age": [20, 25, 25, 30, 30, 50, 50], "priors_count": [0, 1, 2, 2, 3, 7, 8]})
+    assert published.leaves(tree) == 7
+    assert published.predict(tree, people).tolist() == [1, 0, 1, 0, 1, 0, 1]
+    assert [published.leaves(each.tree) for each in published.TREES] == [7, 9, 5, 8, 7, 6, 7, 3, 4]
+
+
+def test_published_tables_are_whole(part):
+    """Six data sets, four references, four methods; accuracies where a tree came out."""
+    tables = part("published").tables()
+    assert len(tables) == 96 and set(tables.groupby(["data", "method"]).size()) == {4}
+    assert tables.loc[tables["train"].isna(), "seconds"].isin(["mem", "NA"]).all()
+    assert (tables.loc[tables["data"] == "Broward", "price"] == 0.005).all()
+
+
+def test_costs_of_lalonde_reach_from_one_to_a_hundred(part):
+    import pandas as pd
+
+    data = part("data")
+    X, y = pd.DataFrame({"age": [17, 55, 30, 40]}), np.array([1, 1, 2, 0])
+    scaled = {name: data.lalonde_costs(X, y, name) for name in data.LALONDE_SCALINGS}
+    # Costs 151, 265, 300, 320; over all labels from 151 to 365.
+    np.testing.assert_allclose(scaled["all costs"], 1 + 99 * np.array([0, 114, 149, 169]) / 214)
+    np.testing.assert_allclose(scaled["own costs"], 1 + 99 * np.array([0, 114, 149, 169]) / 169)
+    np.testing.assert_allclose(scaled["from zero"], 1 + 99 * np.array([151, 265, 300, 320]) / 320)
+
+
+def test_dl85_keeps_its_least_leaf(part):
+    pytest.importorskip("pydl85")
+    X, y, _ = small_problem()
+    columns = part("data").binary(X, [np.arange(4) + 0.5] * 3)
+    peers = part("peers")
+    [answer] = peers.run([peers.Fit("DL8.5", columns, y, 3, 10, least_leaf=30)])
+    assert answer.proved and answer.n_leaves <= len(y) // 30

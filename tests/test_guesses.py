@@ -348,3 +348,64 @@ def test_a_reference_refuses_losses_that_cannot_be_added():
     losses = np.array([[0.0, 1.7e308], [1.7e308, 0.0]] * 10)
     with pytest.raises(InputError, match="too large to be added up"):
         ReferenceGuesses().make(bin_matrix(np.arange(20.0)[:, None]), losses)
+
+
+# --- what a guessed depth costs; guessed thresholds as columns ---
+
+
+@settings(max_examples=150)
+@given(case=strategies.cases(max_rows=7, max_features=2), depth=st.integers(0, 2))
+def test_theorem_a_1_holds(case, depth):
+    """No tree of any depth is better than the tree of the guessed depth by more than the number says."""
+    free = case.but(max_depth=None)
+    solution, best = solve_with_guesses(free.problem(), Guesses(max_depth=depth)), free.optimum()
+    if solution.status is Status.INFEASIBLE:
+        assert "theorem_a_1" not in solution.guarantees
+        return
+    slack = 1e-9 * (1 + checker.absolute_total(case.losses, case.penalty, 8))
+    assert solution.objective - solution.guarantees["theorem_a_1"] <= float(best) + slack
+
+
+def test_theorem_a_1_is_a_useful_number(rule_problem):
+    """A price of a leaf that makes deep trees dear: the guess is shown to cost little."""
+    dear = replace(rule_problem, leaf_penalty=0.03 * rule_problem.losses.sum(), max_depth=None)
+    solution = solve_with_guesses(dear, Guesses(max_depth=2))
+    assert solution.guarantees["guessed"] == "depth"
+    exact = solve_direct(replace(dear, max_depth=4)).objective
+    assert solution.objective - exact <= solution.guarantees["theorem_a_1"] < solution.objective
+    both = solve_with_guesses(dear, Guesses(2, reference_losses=np.zeros(800)))
+    assert both.guarantees["theorem_a_1"] == pytest.approx(solution.guarantees["theorem_a_1"])
+    assert "theorem_a_1" not in solve_with_guesses(rule_problem, Guesses(max_depth=3)).guarantees
+
+
+def test_theorems_about_sums_are_not_stated_of_other_objectives(rng):
+    from policytree import OptimalTreeClassifier
+
+    X = rng.integers(0, 5, (120, 3)).astype(float)
+    y = ((X[:, 0] > 2) ^ (rng.random(120) < 0.1)).astype(int)
+    model = OptimalTreeClassifier(0.02, 3, objective="auc", guesses=Guesses(max_depth=2)).fit(X, y)
+    assert model.solution_.guarantees["guessed"] == "depth" and "theorem_a_1" not in model.solution_.guarantees
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_cuts_as_columns_of_their_own_change_nothing(seed, monkeypatch):
+    """Missing values, categories and real weights; both ways give the optimum within the thresholds."""
+    from policytree.solvers import guessed
+
+    rng = np.random.default_rng([seed, 64])
+    case = strategies.planted_case(rng, 200, 4, 2, 9, max_depth=3 + seed % 2, penalty=[0.0, 2.0][seed % 2])
+    X = case.X.copy()
+    X[rng.random(200) < 0.2, 0] = np.nan
+    problem = Problem(bin_matrix(X), case.losses * rng.lognormal(size=(200, 1)), case.penalty, case.max_depth)
+    thresholds = tuple(
+        np.unique(np.concatenate([c.thresholds for c in problem.data.columns if c.feature == f]))[::2] for f in range(4)
+    )
+    monkeypatch.setattr(guessed, "_two_valued", lambda problem: problem)
+    coded = solve_with_guesses(problem, Guesses(thresholds=thresholds))
+    monkeypatch.setattr(
+        guessed, "_two_valued", lambda problem: replace(problem, data=guessed.single_cuts(problem.data))
+    )
+    single = solve_with_guesses(problem, Guesses(thresholds=thresholds))
+    assert single.objective == pytest.approx(coded.objective, rel=1e-12)
+    assert single.status is coded.status is Status.OPTIMAL_GIVEN_GUESSES
+    checker.check_solution(problem, X, single)

@@ -18,12 +18,19 @@ SOURCES = {
     "broward": f"{GUESSES_REPOSITORY} (Broward County)",
     "coupon_rest20_onehot": f"{GUESSES_REPOSITORY} (UCI in-vehicle coupons)",
     "coupon_carryout_onehot": f"{GUESSES_REPOSITORY} (UCI in-vehicle coupons)",
+    "spiral": f"{GUESSES_REPOSITORY} (synthetic)",
     "fico_heloc": "the FICO Explainable Machine Learning Challenge (HELOC)",
 }
 RAREST = 0.05  # estimated propensities below count as this: no row weighs more than 20
 # Behrouz et al. (2022): labels by estimated effect on 1978 earnings, and what a wrong label costs.
 GAINS, LOSES = 2_000.0, -5_000.0
 COSTS = {0: lambda d: 200 + 3 * d["age"], 1: lambda d: 100 + 3 * d["age"], 2: 300}
+# "These costs are scaled linearly to 1..100" can be read in three ways.
+LALONDE_SCALINGS = {
+    "all costs": "1 is the least cost of a wrong label over all men and all labels, 100 the most; the study's default",
+    "own costs": "1 is the least cost that occurs, that of a man's own label, 100 the most",
+    "from zero": "the 0 of a right label becomes 1, the most that occurs 100",
+}
 
 
 @dataclass(frozen=True)
@@ -76,16 +83,29 @@ def by_propensity(name: str, feature: str, label: str) -> Callable[[Path | None]
     return load
 
 
-def lalonde(directory: Path | None) -> Data:
-    """LaLonde's men: labels by matching after learning to stretch, weights by the paper's costs (1 to 100)."""
+def lalonde_labels(directory: Path | None) -> tuple[pd.DataFrame, np.ndarray]:
+    """LaLonde's men, and their labels by matching after learning to stretch."""
     given = load_dataset("lalonde", data_dir=directory).fit_arguments()
     X = pd.concat([given["X"], given["W"]], axis=1)
     outcomes = MatchingRewards(10, random_state=0).fit(given["Y"], given["T"], X=X).rewards_
     effect = (outcomes["training"] - outcomes["control"]).to_numpy()
-    y = np.select([effect > GAINS, effect < LOSES], [2, 0], 1)
-    costs = row_costs(X, COSTS, scale=(1, 100)).to_numpy()
+    return X, np.select([effect > GAINS, effect < LOSES], [2, 0], 1)
+
+
+def lalonde_costs(X: pd.DataFrame, y: np.ndarray, scaling: str) -> np.ndarray:
+    """The weight of every man: the cost of a wrong label, scaled in one of the ways of ``LALONDE_SCALINGS``."""
+    costs = row_costs(X, COSTS).to_numpy()
+    own = costs[np.arange(len(y)), y]
+    low = {"all costs": costs.min(), "own costs": own.min(), "from zero": 0.0}[scaling]
+    high = costs.max() if scaling == "all costs" else own.max()
+    return 1 + 99 * (own - low) / (high - low)
+
+
+def lalonde(directory: Path | None) -> Data:
+    """LaLonde's men with the paper's costs (1 to 100) as weights."""
+    X, y = lalonde_labels(directory)
     codes = X.apply(lambda c: c if pd.api.types.is_numeric_dtype(c) else c.astype("category").cat.codes)
-    return Data("Lalonde", codes.to_numpy(dtype=float), y, costs[np.arange(len(y)), y])
+    return Data("Lalonde", codes.to_numpy(dtype=float), y, lalonde_costs(X, y, "all costs"))
 
 
 LOADERS: dict[str, Callable[[Path | None], Data]] = {

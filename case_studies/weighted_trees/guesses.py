@@ -1,4 +1,4 @@
-"""Tables 4 and 6 of GOSDT-with-guesses: thresholds and lower bounds guessed by four reference models, depth five."""
+"""Tables 4 to 7 of GOSDT-with-guesses, as there: five folds, four references, depth five, a price by data set."""
 
 from __future__ import annotations
 
@@ -9,173 +9,148 @@ import pandas as pd
 from sklearn.ensemble import GradientBoostingClassifier
 from weighted_trees import peers
 from weighted_trees.data import binary, reference, table
-from weighted_trees.fitting import proved, timed
+from weighted_trees.fitting import SECONDS, folds, proved, timed, with_sd
+from weighted_trees.published import tables
 
 from policytree import Guesses, OptimalTreeClassifier
 
-SETS = {
+FILES = {
     "COMPAS": "compas",
     "Broward": "broward",
-    "coupon rest20": "coupon_rest20_onehot",
-    "coupon takeaway": "coupon_carryout_onehot",
+    "Restaurant": "coupon_rest20_onehot",
+    "Takeaway": "coupon_carryout_onehot",
     "FICO": "fico_heloc",
 }
+PRICES = {"COMPAS": 0.001, "Broward": 0.005, "Restaurant": 0.001, "Takeaway": 0.001, "FICO": 0.0005}
 REFERENCES = ((40, 1), (30, 2), (50, 2), (20, 3))
-PENALTY = 0.001
-DEPTH = 5
-TIME_LIMIT = 3  # for each of our fits with guesses
-PEER_TIMES, PEER_LEAST, PEER_MOST = 20, 3, 8  # gosdt may take so many times our seconds, but from 3 to 8 s
-WITHOUT_LIMIT, LONGER = 8, {"COMPAS": 30}  # for the search of all thresholds; longer where a proof is within reach
-# McTavish et al. (2022), Table 6: training accuracy and seconds (on their machine) with both guesses, 5-fold parts.
-PUBLISHED = {
-    ("COMPAS", "(20, 3)"): (0.688, 25.9),
-    ("Broward", "(40, 1)"): (0.638, 0.34),
-    ("Broward", "(30, 2)"): (0.645, 73.0),
-    ("FICO", "(40, 1)"): (0.720, 9.6),
-    ("coupon rest20", "(50, 2)"): (0.781, 97.0),
-    ("coupon takeaway", "(50, 2)"): (0.763, 46.0),
-}
+DEPTH, FOLDS = 5, 5
+PUBLISHED_TAKES = "gosdt and DL8.5 get 1,800 s in all five folds: up to two days; without them ten minutes"
+LIMIT = 1_800  # seconds, the paper's
+PEER_LIMIT = 10  # seconds for each fit of a peer, in the first fold only; --published: LIMIT, in all folds
+METHODS = ("ours th", "ours th+lb", "gosdt th+lb", "DL8.5 th")
 
 
-def show(study) -> None:
-    """Every data set with every reference model, then without guesses."""
-    study.heading(f"3. Guesses: price of a leaf {PENALTY}, depth {DEPTH}, all rows, unit weights")
+def main(study) -> None:
+    """Every data set with every reference model in every fold, then beside the published tables."""
+    limit, peer_folds = (LIMIT, FOLDS) if study.published else (PEER_LIMIT, 1)
+    study.heading(f"Tables 4 to 7: depth {DEPTH}, {FOLDS} folds, four references; mean and standard deviation")
     study.show(
-        "objective = error rate + price x leaves, of each solver's tree scored here. gosdt gets the same guessed\n"
-        f"columns and the reference's labels, and may take {PEER_TIMES} times as long as ours took, at least "
-        f"{PEER_LEAST} and at most\n{PEER_MOST} s; ours {TIME_LIMIT} s. * = stopped at the limit, unproved; "
-        "! = gosdt ended by itself without claiming\na proof; died = its process ended (memory, or a crash)."
+        "th: thresholds guessed by column elimination; lb: lower bounds guessed, too. All get the same columns.\n"
+        f"Ours may take {LIMIT:,} s a fit, as in the paper; gosdt and DL8.5 {limit:,} s, in {peer_folds} of the folds. "
+        f"DL8.5 has\nno price of a leaf but a least leaf, the price times the rows. {SECONDS}\n"
     )
-    rows, alone = [], []
-    for name in ("COMPAS",) if study.quick else SETS:
-        X, y = table(SETS[name], study.data_dir)
-        X = X.to_numpy()
-        if study.quick:
-            X, y = X[:400], y[:400]
-        study.step(f"guesses: {name}")
-        rows += [{"data": name, **row} for row in guessed_fits(X, y, REFERENCES[:1] if study.quick else REFERENCES)]
-        study.step(f"no guesses: {name}")
-        alone.append({"data": name, **unguessed(X, y, LONGER.get(name, WITHOUT_LIMIT))})
-    fits, alone = pd.DataFrame(rows), pd.DataFrame(alone)
-    fits.to_csv(study.results / "guesses.csv", index=False, float_format="%.10g", lineterminator="\n")
-    study.show(readable(fits).to_string(index=False) + "\n")
-    show_ratios(study, fits)
-    show_unguessed(study, fits, alone)
+    rows = []
+    for name in ("COMPAS",) if study.quick else FILES:
+        X, y = table(FILES[name], study.data_dir)
+        X, y = (X.to_numpy()[:400], y[:400]) if study.quick else (X.to_numpy(), y)
+        for k, (train, test) in enumerate(folds(len(y), FOLDS)[: 2 if study.quick else FOLDS]):
+            for size in REFERENCES[: 1 if study.quick else None]:
+                study.step(f"{name}, fold {k + 1}, {size}")
+                peer_limit = limit if k < peer_folds else 0
+                found = one_fit(X, y, train, test, size, PRICES[name], 2 if study.quick and peer_limit else peer_limit)
+                rows += [{"data": name, "reference": str(size), "fold": k + 1, **row} for row in found]
+        fits = pd.DataFrame(rows)  # kept after every data set: with --published the next may take hours
+        fits.to_csv(study.results / "guesses_folds.csv", index=False, float_format="%.8g", lineterminator="\n")
+    show_tables(study, fits)
+    show_proofs(study, fits)
     show_published(study, fits)
 
 
-def guessed_fits(X, y, references) -> list[dict]:
-    """Ours with thresholds, ours with lower bounds too, and gosdt, for every reference model."""
-    rows, asked = [], []
-    for size in references:
-        options = {"regularization": PENALTY, "max_depth": DEPTH, "time_limit": TIME_LIMIT}
-        first = OptimalTreeClassifier(max_depth=1, guesses=reference(*size, lower_bounds=True))
-        guessing = timed(first, X, y)
-        made = first.guesses_
-        columns = binary(X, made.thresholds).astype(float)  # ours and gosdt get the same: nobody pays for others
-        thresholds = OptimalTreeClassifier(**options)
-        both = OptimalTreeClassifier(guesses=Guesses(reference_losses=made.reference_losses), **options)
-        row = {"reference": str(size), "columns": sum(map(len, made.thresholds)), "guessing": guessing}
-        for label, model in (("thresholds", thresholds), ("both", both)):
-            row |= {f"{label} seconds": timed(model, columns, y), f"{label} objective": model.objective_value_,
-                    f"{label} proved": proved(model)}  # fmt: skip
-            row |= {f"{label} leaves": model.get_n_leaves(),
-                    f"{label} accuracy": float(np.mean(model.predict(columns) == y))}  # fmt: skip
-        rows.append(row)
-        labels = (
-            GradientBoostingClassifier(n_estimators=size[0], max_depth=size[1], random_state=0).fit(X, y).predict(X)
-        )
-        patience = min(PEER_MOST, max(PEER_LEAST, math.ceil(PEER_TIMES * row["thresholds seconds"])))
-        if not row["thresholds proved"]:  # no ratio to be had
-            patience = PEER_LEAST
-        asked.append(peers.Fit("gosdt", columns > 0, y, DEPTH, patience, penalty=PENALTY,
-                               reference=labels))  # fmt: skip
-    if peers.installed("gosdt"):
-        for row, answer in zip(rows, peers.run(asked), strict=True):
-            row |= {"gosdt seconds": answer.seconds, "gosdt proved": answer.proved, "gosdt failure": answer.failure}
-            if answer.predicted is not None:
-                row["gosdt objective"] = float(np.mean(answer.predicted != y)) + PENALTY * answer.n_leaves
+def one_fit(X, y, train, test, size, price, peer_limit) -> list[dict]:
+    """All methods on one training part and one reference."""
+    first = OptimalTreeClassifier(max_depth=1, guesses=reference(*size, lower_bounds=True))
+    guessing = timed(first, X[train], y[train])
+    made = first.guesses_
+    common = {"columns": sum(map(len, made.thresholds)), "guessing": guessing}
+    rows = []
+    for method, guesses in (("ours th", Guesses(thresholds=made.thresholds)),
+                            ("ours th+lb", Guesses(None, made.thresholds, made.reference_losses))):  # fmt: skip
+        model = OptimalTreeClassifier(price, DEPTH, guesses=guesses, time_limit=LIMIT)
+        seconds = timed(model, X[train], y[train])
+        rows.append({**common, "method": method, "seconds": seconds, "proved": proved(model),
+                     "leaves": model.get_n_leaves(), "objective": model.objective_value_,
+                     "train": model.score(X[train], y[train]), "test": model.score(X[test], y[test])})  # fmt: skip
+    if peer_limit:
+        rows += [{**common, **row} for row in peers_rows(X, y, train, test, size, price, peer_limit, made)]
     return rows
 
 
-def unguessed(X, y, time_limit: int) -> dict:
-    """The direct solver on all thresholds."""
-    model = OptimalTreeClassifier(PENALTY, DEPTH, time_limit=time_limit)
-    seconds = timed(model, X, y)
-    count = sum(len(np.unique(x)) - 1 for x in X.T)
-    return {"thresholds": count, "seconds": seconds, "objective": model.objective_value_,
-            "lower bound": model.objective_bound_, "proved": proved(model)}  # fmt: skip
-
-
-def readable(fits: pd.DataFrame) -> pd.DataFrame:
-    """Seconds with a star where nothing was proved."""
-    out = fits[["data", "reference", "columns"]].copy()
-    out["guessing s"] = fits["guessing"].map("{:.1f}".format)
-    for label in ("thresholds", "both", "gosdt"):
-        if f"{label} seconds" not in fits:
+def peers_rows(X, y, train, test, size, price, limit, made) -> list[dict]:
+    """Gosdt and DL8.5 on the same columns, scored here."""
+    columns = binary(X, made.thresholds)
+    model = GradientBoostingClassifier(n_estimators=size[0], max_depth=size[1], random_state=0)
+    labels = model.fit(X[train], y[train]).predict(X[train])
+    least = math.ceil(price * len(train))
+    rows = []
+    for name, options in (("gosdt", {"penalty": price, "reference": labels}), ("DL8.5", {"least_leaf": least})):
+        if not peers.installed(name):
             continue
-        star = np.where(fits[f"{label} proved"].astype(bool), " ", "*")
-        if label == "gosdt":
-            star = np.where(fits["gosdt failure"].eq("ended without proof"), "!", star)
-        seconds = fits[f"{label} seconds"].map(lambda s: f"{s:.3f}" if np.isfinite(s) else "died")
-        objective = fits.get(f"{label} objective", pd.Series(np.nan, fits.index))
-        out[f"{label} s"] = seconds + star
-        out[f"{label} obj."] = objective.map(lambda v: f"{v:.6f}" if np.isfinite(v) else "none")
-    return out
+        fit = peers.Fit(name, columns[train], y[train], DEPTH, limit, X_test=columns[test], **options)
+        [answer] = peers.run([fit])
+        method = "gosdt th+lb" if name == "gosdt" else "DL8.5 th"
+        row = {"method": method, "seconds": answer.seconds, "proved": answer.proved}
+        if answer.predicted is not None:
+            errors = float(np.mean(answer.predicted != y[train]))
+            row |= {"leaves": answer.n_leaves, "objective": errors + price * answer.n_leaves, "train": 1 - errors,
+                    "test": float(np.mean(answer.held_out == y[test]))}  # fmt: skip
+        rows.append(row)
+    return rows
 
 
-def show_ratios(study, fits: pd.DataFrame) -> None:
-    """How gosdt compares with our proof on the same columns; its limit makes a ratio a lower limit."""
-    done = fits[fits["thresholds proved"]]
-    study.show(f"Proved by ours within the guessed thresholds: {len(done)} of {len(fits)}")
-    if "gosdt seconds" not in fits:
-        return
-    ours = fits["gosdt objective"] - fits["thresholds objective"]
-    study.show(f"gosdt proved {int(fits['gosdt proved'].sum())} of {len(fits)} (under guessed bounds); its tree was "
-               f"better than ours with thresholds in {int((ours < -1e-9).sum())}, as good in "
-               f"{int((ours.abs() <= 1e-9).sum())}, worse or lacking in {int((~(ours < 1e-9)).sum())}")  # fmt: skip
-    rows = done[["data", "reference", "gosdt seconds", "gosdt proved"]].copy()
-    rows["/ ours, thresholds"] = done["gosdt seconds"] / done["thresholds seconds"]
-    rows["/ ours, both"] = done["gosdt seconds"] / done["both seconds"]
-    study.show("gosdt's seconds (both guesses) over ours (thresholds only, which is proved; and both guesses). Where\n"
-               "gosdt did not prove, the ratio is a lower limit:")  # fmt: skip
-    study.table(rows, "gosdt_ratios", digits=2, index=False)
-    ratio = rows["/ ours, thresholds"]
-    study.show(f"Ratio to ours with thresholds: median {ratio.median():.1f}, smallest {ratio.min():.2f}, at least 20 "
-               f"in {int((ratio >= 20).sum())} of {len(ratio)}\n")  # fmt: skip
+def show_tables(study, fits: pd.DataFrame) -> None:
+    """Mean and standard deviation over folds of every method."""
+    by = fits.groupby(["data", "reference", "method"], sort=False)
+    rows = []
+    for (data, size, method), part in by:
+        trees = part.dropna(subset=["train"])
+        rows.append({"data": data, "reference": size, "method": method, "folds": len(part),
+                     "columns": part["columns"].mean(), "guessing s": part["guessing"].mean(),
+                     "s": with_sd(part["seconds"].dropna()), "proved": int(part["proved"].sum()),
+                     "leaves": trees["leaves"].mean(), "train": with_sd(trees["train"]),
+                     "test": with_sd(trees["test"])})  # fmt: skip
+    study.table(pd.DataFrame(rows), "guesses", digits=1, index=False)
 
 
-def show_unguessed(study, fits: pd.DataFrame, alone: pd.DataFrame) -> None:
-    """Where all thresholds are proved, the guess is not needed."""
-    best = fits.groupby("data", sort=False)["thresholds objective"].min()
-    alone = alone.assign(best_guessed=alone["data"].map(best))
-    alone = alone.rename(columns={"best_guessed": "best of the guessed"})
-    longer = ", ".join(f"{name} {seconds} s" for name, seconds in LONGER.items())
-    study.show(f"All thresholds, no guesses, {WITHOUT_LIMIT} s ({longer}):")
-    study.table(alone, "no_guesses", digits=6, index=False)
-    for row in alone.itertuples(index=False):
-        told = "not proved, and a guess found a better tree"
-        if row.proved:
-            told = "proved: the guess is not needed"
-        elif row.objective <= row[-1]:
-            told = "not proved, but no guess found a better tree"
-        study.show(f"{row.data}: {told}; objective {row.objective:.6f}, best of the guessed {row[-1]:.6f}")
+def show_proofs(study, fits: pd.DataFrame) -> None:
+    """How many searches ended, and what lower bounds and the peers lose against the proved objective."""
+    for method, part in fits.groupby("method", sort=False):
+        study.show(f"{method}: {int(part['proved'].sum())} of {len(part)} fits ended with a proof; seconds: median "
+                   f"{part['seconds'].median():.3f}, most {part['seconds'].max():.1f}")  # fmt: skip
+    study.show(f"Guessing: median {fits['guessing'].median():.2f} s, most {fits['guessing'].max():.2f}\n")
+    wide = fits.pivot_table(index=["data", "reference", "fold"], columns="method", values="objective", sort=False)
+    lost = wide.sub(wide["ours th"], axis=0)
+    for method in [name for name in METHODS[1:3] if name in lost]:
+        part = lost[method].dropna()
+        study.show(f"Objective of {method} above ours th: mean {part.mean():.4f}, most {part.max():.4f}; none in "
+                   f"{int((part <= 1e-9).sum())} of {len(part)}; below in {int((part < -1e-9).sum())}")  # fmt: skip
     study.show()
 
 
 def show_published(study, fits: pd.DataFrame) -> None:
-    """Published accuracy beside ours."""
-    rows = []
-    for (name, size), (accuracy, seconds) in PUBLISHED.items():
-        here = fits[(fits["data"] == name) & (fits["reference"] == size)]
-        if len(here):
-            row = here.iloc[0]
-            rows.append({"data": name, "reference": size, "their accuracy": accuracy,
-                         "thresholds": row["thresholds accuracy"], "its leaves": row["thresholds leaves"],
-                         "both": row["both accuracy"], "both's leaves": row["both leaves"], "their s": seconds,
-                         "thresholds s": row["thresholds seconds"], "both s": row["both seconds"]})  # fmt: skip
-    if rows:
-        study.show("Published (Table 6, both guesses: training parts of five folds, another machine, their own\n"
-                   "thresholds; leaves are not given) beside ours (all rows). Where ours is proved, no tree on its\n"
-                   "thresholds has a smaller objective, whatever guesses it was found with:")  # fmt: skip
-        study.table(pd.DataFrame(rows), "published", digits=3, index=False)
+    """Published means and standard deviations beside ours."""
+    printed = tables()
+    printed["reference"] = [f"({t}, {d})" for t, d in zip(printed["trees"], printed["depth"], strict=True)]
+    rows, apart = [], []
+    for (data, size), part in fits.groupby(["data", "reference"], sort=False):
+        for method, theirs in (("ours th", "GOSDT th"), ("ours th+lb", "GOSDT th+lb"), ("DL8.5 th", "DL8.5 th")):
+            here = part[part["method"] == method].dropna(subset=["train"])
+            same = (printed[["data", "reference", "method"]] == [data, size, theirs]).all(axis=1)
+            line = printed[same].to_dict("records")[0]
+            cell = {what: f"{line[what]:.3f}±{line[f'{what} sd']:.3f}" for what in ("train", "test")}
+            if np.isnan(line["train"]):
+                cell = dict.fromkeys(cell, line["seconds"])
+            elif method == "ours th" and len(here):
+                apart.append([here["train"].mean() - line["train"], here["test"].mean() - line["test"],
+                              line["train sd"], line["test sd"]])  # fmt: skip
+            rows.append({"data": data, "reference": size, "published": theirs, "their s": line["seconds"],
+                         "their train": cell["train"], "their test": cell["test"], "here": method,
+                         "s": with_sd(here["seconds"]), "train": with_sd(here["train"]),
+                         "test": with_sd(here["test"])})  # fmt: skip
+    study.show("Published (other folds, another machine, seconds of wall time) beside ours:")
+    study.table(pd.DataFrame(rows), "published", index=False)
+    apart = np.array(apart)
+    for k, what in enumerate(("training", "test")):
+        low, high = apart[:, k].min(), apart[:, k].max()
+        study.show(f"ours th less GOSDT th, mean {what} accuracy: from {low:+.3f} to {high:+.3f}"
+                   f" in {len(apart)} settings; within two of the published standard deviations in "
+                   f"{int((np.abs(apart[:, k]) <= 2 * apart[:, k + 2]).sum())}")  # fmt: skip

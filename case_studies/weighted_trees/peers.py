@@ -38,6 +38,8 @@ class Fit:
         Price of a leaf as a share of the rows; for gosdt.
     reference : ndarray or None
         A reference model's labels, from which gosdt guesses lower bounds.
+    least_leaf : int
+        Fewest rows of a leaf, for DL8.5.
     """
 
     peer: str
@@ -49,6 +51,7 @@ class Fit:
     weight: np.ndarray | None = None
     penalty: float = 0.0
     reference: np.ndarray | None = None
+    least_leaf: int = 1
     X_test: np.ndarray | None = None
 
 
@@ -113,10 +116,10 @@ def fit_dl85(fit: Fit) -> Answer:
     labels, codes = np.unique(fit.y, return_inverse=True)  # it takes labels for positions
     X, y = fit.X[rows].astype(np.int32), codes[rows]
     weight = None if fit.weight is None else fit.weight[rows].tolist()
-    model = DL85Classifier(max_depth=fit.depth, time_limit=fit.time_limit)
-    start = time.perf_counter()
+    model = DL85Classifier(max_depth=fit.depth, min_sup=fit.least_leaf, time_limit=fit.time_limit)
+    start = time.process_time()
     model.fit(X, y, sample_weight=weight)
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     if model.tree_ is None:
         return Answer(seconds, False, failure="no tree within its time limit")
     predicted, test = (
@@ -132,24 +135,32 @@ def fit_gosdt(fit: Fit) -> Answer:
     from gosdt._libgosdt import Status
 
     model = GOSDTClassifier(regularization=fit.penalty, depth_budget=fit.depth, time_limit=fit.time_limit)
-    start = time.perf_counter()
+    start = time.process_time()
     model.fit(fit.X, fit.y, y_ref=fit.reference)
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     proved = model.result_.status == Status.CONVERGED
     failure = "" if proved else "time limit" if model.result_.status == Status.TIMEOUT else "ended without proof"
     if not model.trees_:
         return Answer(seconds, False, failure="no tree within its time limit")
-    predicted = np.zeros(len(fit.y), dtype=np.intp)
-    leaves, todo = 0, [(model.trees_[0].tree, np.arange(len(fit.y)))]
-    while todo:  # its own predict fails with recent scikit-learn
+    root = model.trees_[0].tree
+    predicted, leaves = _by_tree(root, fit.X, model.classes_)
+    test = None if fit.X_test is None else _by_tree(root, fit.X_test, model.classes_)[0]
+    return Answer(seconds, proved, leaves, predicted, test, failure)
+
+
+def _by_tree(root, X: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, int]:
+    """Labels by a tree of gosdt's, whose own predict fails with recent scikit-learn; and its number of leaves."""
+    predicted = np.zeros(len(X), dtype=np.intp)
+    leaves, todo = 0, [(root, np.arange(len(X)))]
+    while todo:
         node, rows = todo.pop()
         if hasattr(node, "prediction"):
-            predicted[rows] = model.classes_[node.prediction]
+            predicted[rows] = classes[node.prediction]
             leaves += 1
             continue
-        true = fit.X[rows, node.feature]
+        true = X[rows, node.feature]
         todo += [(node.left_child, rows[true]), (node.right_child, rows[~true])]
-    return Answer(seconds, proved, leaves, predicted, failure=failure)
+    return predicted, leaves
 
 
 def few(fit: Fit) -> Fit:
@@ -158,7 +169,7 @@ def few(fit: Fit) -> Fit:
     return Fit(fit.peer, X, y, 1, 1, penalty=0.1)
 
 
-def main(asked: str, told: str) -> None:
+def answer_all(asked: str, told: str) -> None:
     """Answer every fit, one after the other, each as soon as it is known."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     fits = pickle.loads(Path(asked).read_bytes())
@@ -176,4 +187,4 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
     from weighted_trees import peers
 
-    peers.main(*sys.argv[1:])
+    peers.answer_all(*sys.argv[1:])

@@ -40,7 +40,7 @@ def people(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def show(study) -> None:
     """One table for both sizes, one picture."""
-    study.heading(f"4. Large data: depth {DEPTH}, {FEATURES} features of {VALUES} values, inverse propensity rewards")
+    study.heading(f"3. Large data: depth {DEPTH}, {FEATURES} features of {VALUES} values, inverse propensity rewards")
     study.show(ABOUT)
     tables = [compare(study, n) for n in ((2_000,) if study.quick else SIZES)]
     table = pd.concat(tables)

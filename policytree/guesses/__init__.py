@@ -2,7 +2,7 @@
 
 from policytree.guesses.additive import additive_cuts
 from policytree.guesses.depth import guess_depth
-from policytree.guesses.elimination import eliminate_columns
+from policytree.guesses.elimination import eliminate_in_batches, eliminate_one_by_one
 from policytree.guesses.guess import Guess, Reference, merged
 from policytree.guesses.lower_bounds import bounded_losses, check_reference, leaf_and_reference_loss, reference_losses
 from policytree.guesses.reference import ReferenceGuesses, resolve_guesses
@@ -20,7 +20,8 @@ __all__ = [
     "additive_cuts",
     "bounded_losses",
     "check_reference",
-    "eliminate_columns",
+    "eliminate_in_batches",
+    "eliminate_one_by_one",
     "feature_thresholds",
     "guess_depth",
     "kept_cuts",

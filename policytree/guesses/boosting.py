@@ -1,4 +1,4 @@
-"""Boosted reference models: fitted to codes, read out as cuts, with importances.
+"""Boosted reference models of scikit-learn: fitted to codes, read out as cuts, with importances.
 
 scikit-learn's ensembles are imported inside functions: estimators import this room, and few fits guess.
 """
@@ -10,21 +10,13 @@ from sklearn.base import ClassifierMixin, clone
 
 from policytree.exceptions import InputError
 
-MANY = 300_000  # entries of the table beyond which histograms are faster
 
-
-def make_model(kind, n_estimators: int, max_depth: int, learning_rate: float, random_state, size: int):
-    """The reference model: a name ("auto", "gradient_boosting", "hist_gradient_boosting") or a classifier of these."""
-    from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
+def make_model(kind, n_estimators: int, max_depth: int, learning_rate: float, random_state):
+    """A classifier of scikit-learn's: a copy of the given one, or "hist_gradient_boosting"."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
 
     if isinstance(kind, ClassifierMixin):
         return clone(kind)
-    if kind == "auto":
-        kind = "hist_gradient_boosting" if size > MANY else "gradient_boosting"
-    if kind == "gradient_boosting":
-        return GradientBoostingClassifier(
-            n_estimators=n_estimators, max_depth=max_depth, learning_rate=learning_rate, random_state=random_state
-        )
     return HistGradientBoostingClassifier(
         max_iter=n_estimators,
         max_depth=max_depth,
@@ -34,18 +26,23 @@ def make_model(kind, n_estimators: int, max_depth: int, learning_rate: float, ra
     )
 
 
-def used_cuts(model, n_columns: int) -> list[np.ndarray]:
-    """Sorted cuts of every column that a model fitted to codes (m, n_columns) uses; ``code <= cut`` goes left."""
-    pairs = np.array(sorted({(j, int(np.floor(t))) for j, t, _ in _splits(model)}), dtype=np.int64).reshape(-1, 2)
-    return [pairs[pairs[:, 0] == j, 1] for j in range(n_columns)]
+def is_histogram(kind) -> bool:
+    """Whether a model bins its columns, so that these may have no more than 255 codes."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    return isinstance(kind, HistGradientBoostingClassifier) or kind == "hist_gradient_boosting"
 
 
 def cut_gains(model, n_cuts: np.ndarray) -> np.ndarray:
-    """Total gain of every cut in a model fitted to codes with ``n_cuts[j]`` cuts in column j; shape (n_cuts.sum(),)."""
+    """Total gain of every cut in a model fitted to codes with ``n_cuts[j]`` cuts in column j; shape (n_cuts.sum(),).
+
+    -1 where no split uses a cut.
+    """
     start = np.concatenate([[0], np.cumsum(n_cuts)])
-    out = np.zeros(start[-1])
+    out = np.full(start[-1], -1.0)
     for j, t, gain in _splits(model):
-        out[start[j] + int(np.floor(t))] += gain
+        k = start[j] + int(np.floor(t))
+        out[k] = max(out[k], 0.0) + gain
     return out
 
 

@@ -37,7 +37,7 @@ def guess_depth(n_estimators: int, max_depth: int) -> int:
 
     Notes
     -----
-    McTavish et al., "Fast sparse decision tree optimization via reference ensembles", AAAI 2022, section 4.2; the VC
+    McTavish et al., "Fast sparse decision tree optimization via reference ensembles", AAAI 2022, Theorem 4.2; the VC
     dimension of ensembles is bounded after Shalev-Shwartz and Ben-David (2014), Lemma 10.3, which needs K, B >= 3.
     """
     for name, value in (("n_estimators", n_estimators), ("max_depth", max_depth)):

@@ -63,9 +63,10 @@ def bounded_losses(losses: np.ndarray, reference: np.ndarray) -> np.ndarray:
 
     Notes
     -----
-    McTavish et al. (AAAI 2022), section 4.3, take ``sum of r_i over the rows + one leaf penalty`` as a subproblem's
-    lower bound, and Behrouz et al. (2022), section 3.1, weight it. There, what is found depends on the order of the
-    search, and Theorem 1 bounds it: ``R(found) <= sum_i max(r_i, l_i(t)) + penalty * leaves of t`` for the optimal t.
+    McTavish et al. (AAAI 2022), section 4.3 and Eq. 4, take ``sum of r_i over the rows + one leaf penalty`` as a
+    subproblem's lower bound, and Behrouz et al. (2022), section 3.2 and Eq. 3, weight it. There, what is found depends
+    on the order of the search, and a theorem bounds it (4.3 of the former, 1 of the latter): ``R(found) <= sum_i
+    max(r_i, l_i(t)) + penalty * leaves of t`` for the optimal t.
     Here the right-hand side is what is minimised, over all trees t: the theorem holds by construction, and the tree
     does not depend on the order of the search.
     """

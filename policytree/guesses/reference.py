@@ -13,9 +13,9 @@ from sklearn.base import ClassifierMixin
 from policytree.checks import is_real, is_whole
 from policytree.exceptions import InputError, SearchWarning
 from policytree.guesses.additive import additive_cuts
-from policytree.guesses.boosting import make_model, used_cuts
+from policytree.guesses.boosting import is_histogram, make_model
 from policytree.guesses.depth import guess_depth
-from policytree.guesses.elimination import as_pairs, coded, eliminate_columns, quantile_cuts
+from policytree.guesses.elimination import ELIMINATIONS, OwnRefit, Refit, ScikitRefit, as_cuts, quantile_cuts
 from policytree.guesses.guess import Guess, Reference, merged
 from policytree.guesses.lower_bounds import leaf_and_reference_loss, reference_losses
 from policytree.guesses.registry import ALL, GUESSES
@@ -23,6 +23,8 @@ from policytree.types import BinnedData, Guesses
 from policytree.weighting.classification import weighted_labels
 
 MODELS = ("auto", "gradient_boosting", "hist_gradient_boosting", "additive")
+MANY = 300_000  # entries of a table of which "auto" looks at quantiles only
+MOST_CUTS = 254  # of a column then, as histograms have
 POOR = 0.99  # a reference that loses more than this share of what a single leaf loses has nothing to say
 
 
@@ -33,32 +35,44 @@ class ReferenceGuesses:
     Parameters
     ----------
     thresholds : bool, default True
-        Keep the thresholds that the model needs, by column elimination.
+        Keep the thresholds that the model needs: by column elimination; for "additive", those at which it jumps.
     depth : bool, default False
         Limit the depth to that of :func:`guess_depth`.
     lower_bounds : bool, default False
         Take the model's weighted loss plus one leaf penalty as a lower bound of every subproblem. Saves time, and costs
         some of the objective: for searches that do not end without it.
     model : {"auto", "gradient_boosting", "hist_gradient_boosting", "additive"} or scikit-learn classifier
-        "auto" is gradient boosting, on histograms where the table is large. "additive" takes thresholds at the jumps of
-        interpret's explainable boosting machine, and everything else from boosting on these. A classifier of another
-        kind can give lower bounds only.
+        "gradient_boosting" is what scikit-learn's GradientBoostingClassifier fits, refitted quickly; "auto" is the
+        same, on 254 quantiles of every column where the table is large. "hist_gradient_boosting" and boosted
+        classifiers are scikit-learn's own, whose elimination takes a full fit a threshold. "additive" takes
+        thresholds at the jumps of interpret's explainable boosting machine, and everything else from boosting on these.
+        A classifier of another kind can give lower bounds only.
     n_estimators : int, default 40
     max_depth : int, default 1
         Number and depth of the boosted trees; the papers use (40, 1), (30, 2), (50, 2), (20, 3).
     learning_rate : float, default 0.1
+    elimination : {"one_by_one", "batches"}, default "one_by_one"
+        "one_by_one" is the published rule: drop the least important threshold, refit, and stop at the first drop of the
+        model's training accuracy. "batches" drops up to a quarter at once and halves that where accuracy drops: fewer
+        refits, and fewer thresholds, since it steps over drops. Its price depends on the data: on the "Takeaway"
+        coupons with 30 trees of depth two it keeps 6.6 thresholds in place of 17.2, and the tree's training accuracy
+        is .749 in place of .767 (means of five folds).
     tolerance : float, default 0
         How much weighted training accuracy column elimination may cost.
+    jump_tolerance : float, default 0.1
+        For "additive": a threshold is kept if the score of its feature j jumps there by more than ``jump_tolerance *
+        max_k importance_k / importance_j``.
     random_state : int, default 0
+        Of scikit-learn's and interpret's models; this library's boosting draws nothing.
     further : tuple of str
         Further guesses, by their names in :data:`policytree.guesses.GUESSES`.
 
     Notes
     -----
     McTavish et al., "Fast sparse decision tree optimization via reference ensembles", AAAI 2022; with weights: Behrouz
-    et al. (2022, arXiv:2210.06825), section 3.1. The model is fitted to the integer codes of the data, so that missing
-    values and categories take part, and to weighted labels: for rewards, those of
-    :func:`policytree.weighting.weighted_labels`; the reference is then a policy.
+    et al. (2022), section 3.2 of the workshop's version (the long one is arXiv:2210.06825). The model is fitted to the
+    integer codes of the data, so that missing values and categories take part, and to weighted labels: for rewards,
+    those of :func:`policytree.weighting.weighted_labels`; the reference is then a policy.
     """
 
     thresholds: bool = True
@@ -68,7 +82,9 @@ class ReferenceGuesses:
     n_estimators: int = 40
     max_depth: int = 1
     learning_rate: float = 0.1
+    elimination: str = "one_by_one"
     tolerance: float = 0.0
+    jump_tolerance: float = 0.1
     random_state: int = 0
     further: tuple[str, ...] = ()
 
@@ -78,7 +94,10 @@ class ReferenceGuesses:
             names = ", ".join(map(repr, MODELS))
             raise InputError(f"model must be one of {names} or a classifier; got {self.model!r}.")
         guess_depth(self.n_estimators, self.max_depth)
-        for name in ("tolerance", "learning_rate"):
+        if not isinstance(self.elimination, str) or self.elimination not in ELIMINATIONS:
+            names = ", ".join(map(repr, ELIMINATIONS))
+            raise InputError(f"elimination must be one of {names}; got {self.elimination!r}.")
+        for name in ("tolerance", "jump_tolerance", "learning_rate"):
             value = getattr(self, name)
             if not is_real(value) or not 0 <= value < np.inf:
                 raise InputError(f"{name} must be a number >= 0; got {value!r}.")
@@ -151,29 +170,31 @@ class ReferenceGuesses:
 
     def _fit(self, codes: np.ndarray, label: np.ndarray, weight: np.ndarray):
         """Cuts and a function from codes to predicted actions."""
-        from sklearn.ensemble import HistGradientBoostingClassifier
-
         additive = isinstance(self.model, str) and self.model == "additive"
-        kind = "auto" if additive else self.model
-        size = self.n_estimators, self.max_depth, self.learning_rate, self.random_state
-        model = make_model(kind, *size, codes.size)
         if additive:
-            cuts = additive_cuts(codes, label, weight, random_state=self.random_state)
+            cuts = additive_cuts(codes, label, weight, tolerance=self.jump_tolerance, random_state=self.random_state)
         else:
-            # Histograms have 255 bins; codes that fit are binned quickly, and no cut is lost in between.
-            histograms = isinstance(model, HistGradientBoostingClassifier)
-            first = as_pairs(quantile_cuts(codes, 254 if histograms else int(codes.max())))
-            model.fit(coded(first, codes), label, sample_weight=weight)
-            if not self._needs_cuts:
-                return [], lambda codes: model.predict(coded(first, codes))
-            columns, start = np.unique(first[:, 0], return_index=True)
-            used = used_cuts(model, len(columns))
-            found = dict(zip(columns, (first[k + cut, 1] for k, cut in zip(start, used, strict=True)), strict=True))
-            cuts = [found.get(j, np.empty(0, dtype=np.int64)) for j in range(len(codes))]
+            many = is_histogram(self.model) or (self.model == "auto" and codes.size > MANY)
+            cuts = quantile_cuts(codes, MOST_CUTS if many else int(codes.max()))
+        if sum(map(len, cuts)):
+            refit = self._refit(cuts, codes, label, weight)
+            refit.fit(np.ones(len(refit.pairs), dtype=bool))
+            if additive or not self._needs_cuts:
+                return cuts, refit.predict
+            cuts = as_cuts(refit.pairs[refit.gains() >= 0], len(codes))
         if not sum(map(len, cuts)):
             best = int(np.argmax(np.bincount(label, weights=weight)))
             return cuts, lambda codes: np.full(codes.shape[1], best)
-        return eliminate_columns(model, codes, cuts, label, weight, self.tolerance)
+        refit = self._refit(cuts, codes, label, weight)
+        kept = ELIMINATIONS[self.elimination](refit, self.tolerance)
+        return as_cuts(refit.pairs[kept], len(codes)), refit.predict
+
+    def _refit(self, cuts: list[np.ndarray], codes: np.ndarray, label: np.ndarray, weight: np.ndarray) -> Refit:
+        """The model that is to be fitted to these cuts."""
+        size = self.n_estimators, self.max_depth, self.learning_rate
+        if isinstance(self.model, str) and self.model != "hist_gradient_boosting":
+            return OwnRefit(cuts, codes, label, weight, size)
+        return ScikitRefit(cuts, codes, label, weight, make_model(self.model, *size, self.random_state))
 
 
 def _report(losses: np.ndarray, reference: np.ndarray, actions: np.ndarray) -> dict[str, float | str]:
@@ -220,4 +241,5 @@ def resolve_guesses(guesses, random_state: int = 0) -> Guesses | ReferenceGuesse
             "ReferenceGuesses or a Guesses."
         )
     further = tuple(name for name in wanted if name not in ALL)
-    return ReferenceGuesses(**{name: name in wanted for name in ALL}, random_state=random_state, further=further)
+    asked: dict[str, Any] = {name: name in wanted for name in ALL}
+    return ReferenceGuesses(**asked, random_state=random_state, further=further)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -44,7 +45,6 @@ LANES, SWEEP_LANES = 2, 8
 # The search over row sets works in slices, each of twice as much work, as long as a slice closes that share of the gap.
 # Before depths that are not cheap it has some slices in any case.
 WORTHWHILE, CHEAP, PATIENCE = 0.05, 4, 4
-QUICK = 0.5  # seconds of row sets before the last depth of two-valued columns, or as long as that may take
 MOST_GROWN = 12  # levels of trees made by looking two ahead
 
 
@@ -131,6 +131,7 @@ class _Search:
         self.most_leaves = min([node.n_rows, self.leaf_limit, *(node.counts.sum(axis=1) // node.rules.minima)])
         self.final = False
         self.kind: np.dtype | None = kind  # of the blocks' sums, where blocks apply
+        self.by_blocks = math.inf if kind is None else estimated_seconds(problem)  # most that row sets may take
         self.blocks: BinaryRoot | None = None
         self.by_sets = row_sets_apply(problem) and node.penalty > 0  # which may be rounded to nothing
         self.sets: RowSetSearch | None = None  # beside the search over depths, where it applies
@@ -221,8 +222,7 @@ class _Search:
                 break
             worth = seconds_worth(node, seconds) if self.by_prices else 0.0
             slices, turn = 1 if depth <= CHEAP else PATIENCE, turns_of_sets(worth)[0]
-            if self.kind is not None and depth == self.problem_depth:  # the last depth, and quick: no need to wait long
-                turn = min(turn, max(effort.of_next_depth(node, seconds), QUICK))
+            turn = min(turn, self.by_blocks)
             if self._work_on_sets(slices, turn) or self._work_on_prices(depth - 1, worth):
                 return
             before, self.final = self.work.copy(), depth == target

@@ -100,12 +100,12 @@ def rounding_guarantee(weight: np.ndarray, counts: IntegerCounts) -> dict[str, f
 
     Notes
     -----
-    Behrouz et al. (2022), Theorem 2; the definitions of the four are from memory of the paper, so look there before
-    citing them. With what it takes to hold: both sets of weights are put on one scale, on which neither has a mean
-    below 1 (``epsilon`` is divided by a mean weight in the proof); ``zeta - 1`` and ``eta - 1`` count as 0 where
-    negative (all weights rounded to one side); a row that rounds to zero makes ``eta`` and ``psi`` infinite, and the
-    bound trivial. ``rounding_error`` does not suffer from that: the difference of two error rates is a sum of ``w_i /
-    sum w - c_i / sum c`` over the misclassified rows, largest if these are the positive terms.
+    Behrouz et al. (2022), Theorem 2, which compares the optimal values ``R(t*)`` and ``R~(T~)`` of both weightings;
+    the four are defined as there. With what it takes to hold: both sets of weights are put on one scale, on which
+    neither has a mean below 1 (``epsilon`` is divided by a mean weight in the proof); ``zeta - 1`` and ``eta - 1``
+    count as 0 where negative (all weights rounded to one side); a row that rounds to zero makes ``eta`` and ``psi``
+    infinite, and the bound trivial. ``rounding_error`` does not suffer from that: the difference of two error rates is
+    a sum of ``w_i / sum w - c_i / sum c`` over the misclassified rows, largest if these are the positive terms.
     """
     weight = weight / weight.max()
     c = counts.counts / counts.of_largest

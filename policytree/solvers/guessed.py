@@ -9,15 +9,19 @@ import numpy as np
 from policytree.checks import as_numbers, is_whole
 from policytree.exceptions import InputError
 from policytree.guesses import bounded_losses, check_reference, kept_cuts
+from policytree.solvers.binary import blocks_for
 from policytree.solvers.clock import now
-from policytree.solvers.columns import equal_rows, group_sums, keep_cuts
+from policytree.solvers.columns import equal_rows, group_sums, keep_cuts, single_cuts
 from policytree.solvers.direct import solve_direct
+from policytree.solvers.estimate import estimated_seconds
+from policytree.solvers.guessed_depth import theorem_a_1
 from policytree.solvers.polish import polish
 from policytree.solvers.reference_tree import theorem_4_1
 from policytree.solvers.rescore import equivalent_points_bound
 from policytree.types import Guesses, Problem, SearchLimits, Solution, Status
 
 OVERRUN = 0.02  # share of a time limit
+MOST_CUTS = 1_000  # that may become columns of their own; blocks end far below
 
 
 def solve_with_guesses(
@@ -42,7 +46,8 @@ def solve_with_guesses(
         thresholds and depth; ``status`` is OPTIMAL_GIVEN_GUESSES where the solver's is OPTIMAL and a guess took
         something away. ``guarantees``: ``guessed``, what was guessed; and ``theorem_1``, where lower bounds were
         guessed: the tree's objective exceeds that of the best tree within guessed thresholds and depth by at most this
-        much; and those of :func:`policytree.solvers.reference_tree.theorem_4_1`, where there is a reference's tree.
+        much; those of :func:`policytree.solvers.reference_tree.theorem_4_1`, where there is a reference's tree; and
+        those of :func:`policytree.solvers.guessed_depth.theorem_a_1`, where the depth was guessed.
 
     Raises
     ------
@@ -51,15 +56,23 @@ def solve_with_guesses(
 
     Notes
     -----
-    Theorem 1 of Behrouz et al. (2022) and McTavish et al. (AAAI 2022), for the tree t found and the optimum t*:
-    ``R(t) <= sum_i max(r_i, l_i(t*)) + penalty * leaves of t*``. Here i runs over groups of rows that no split tells
-    apart, which makes the right-hand side smaller than over rows. It exceeds ``R(t*)`` by ``sum_i max(r_i - l_i(t*),
-    0)``; t* is not known, but it gives every group one action: the sum of the largest such terms bounds it.
+    Theorem 4.3 of McTavish et al. (AAAI 2022), with weights Theorem 1 of Behrouz et al. (2022): for the tree t that is
+    found and the best one t*, ``R(t) <= sum_i max(r_i, l_i(t*)) + penalty * leaves of t*``. Here i runs over groups of
+    rows that no split tells apart, which makes the right-hand side smaller than over rows. It exceeds ``R(t*)`` by
+    ``sum_i max(r_i - l_i(t*), 0)``; t* is not known, but it gives every group one action: the sum of the largest such
+    terms bounds it.
+
+    Guessed thresholds become columns of two values where that makes the search shorter, by an estimate: the trees are
+    the same.
     """
     guessed, inside = _restrict(problem, guesses)
-    stated = theorem_4_1(inside, guesses)
+    # The theorems are about sums of losses over rows; other objectives have solvers that are told which.
+    sums = "objective" not in getattr(solve, "keywords", {})
+    stated = theorem_4_1(inside, guesses) if sums else {}
     if guesses.reference_losses is None:
         solution = solve(inside, limits)
+        if sums and "depth" in guessed and solution.status is not Status.INFEASIBLE:
+            stated |= theorem_a_1(inside, solution)
         return _named(solution, guessed, stated)
     bounded, slack = _bound(inside, as_numbers(guesses.reference_losses, "reference_losses"))
     found = solve(replace(inside, losses=bounded), limits)
@@ -74,8 +87,10 @@ def solve_with_guesses(
     solution = replace(found, tree=tree, objective=objective, lower_bound=bound, resolution=2 * resolution)
     if solution.gap > solution.resolution:
         guessed.append("lower bounds")
-    solution = _named(solution, guessed, stated)
-    return replace(solution, guarantees={**solution.guarantees, "theorem_1": float(solution.gap)})
+    stated["theorem_1"] = float(solution.gap)
+    if "depth" in guessed:
+        stated |= theorem_a_1(inside, solution)
+    return _named(solution, guessed, stated)
 
 
 def _time_to_polish(found: Solution, limits: SearchLimits | None) -> float | None:
@@ -102,7 +117,16 @@ def _restrict(problem: Problem, guesses: Guesses) -> tuple[list[str], Problem]:
     if depth is not None and (problem.max_depth is None or depth < problem.max_depth):
         guessed.append("depth")
         inside = replace(inside, max_depth=depth)
-    return guessed, inside
+    return guessed, _two_valued(inside) if "thresholds" in guessed else inside
+
+
+def _two_valued(problem: Problem) -> Problem:
+    """The problem with a column of two values for every cut, where these are searched faster."""
+    if (problem.data.n_bins - 1).sum() > MOST_CUTS:
+        return problem
+    split = replace(problem, data=single_cuts(problem.data))
+    faster = blocks_for(split) is not None and estimated_seconds(split) < estimated_seconds(problem)
+    return split if faster else problem
 
 
 def _named(solution: Solution, guessed: list[str], stated: dict[str, float | str]) -> Solution:

@@ -92,7 +92,8 @@ def row_costs(table, per_label: Mapping, *, scale: tuple[float, float] | None = 
     """A cost for every row and label, computed from the row's columns.
 
     The costs of the Lalonde study are ``row_costs(df, {"a": lambda d: 200 + 3 * d["age"], "b": lambda d: 100 + 3 *
-    d["age"], "c": 300}, scale=(1, 100))``.
+    d["age"], "c": 300}, scale=(1, 100))``, if "scaled linearly to 1..100" is read as of all costs of wrong labels; the
+    case study ``weighted_trees`` shows what other readings change.
 
     Parameters
     ----------
