@@ -97,9 +97,12 @@ def leaf_file(summary: pd.DataFrame) -> pd.DataFrame:
 
 
 def picture(figure, kind: str) -> bytes:
-    """A matplotlib figure as the bytes of a png, pdf or svg file."""
+    """A matplotlib figure as the bytes of a png, pdf or svg file; pyplot need not keep it any longer."""
+    import matplotlib.pyplot as plt
+
     buffer = io.BytesIO()
     figure.savefig(buffer, format=kind, dpi=PNG_DPI)
+    plt.close(figure)
     return buffer.getvalue()
 
 

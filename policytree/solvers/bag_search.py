@@ -239,19 +239,18 @@ class BagSearch:
             np.zeros(2 * states + 4, np.int64), np.zeros((2 * states + 4, 2)), np.zeros((2 * states + 4, 2)),
             np.zeros((states + 1, S + 1), np.int32), np.zeros((states + 1, 2, S + 1)),
             np.zeros((states + 1, 4), np.int64), np.zeros((states + 1, 2)), np.zeros((states + 1, 2)),
-            np.zeros(states + 1, np.int64),
+            np.zeros(states + 1, np.int64), np.zeros(states + 1, np.int64),
         )  # fmt: skip
         self._root()
         trees.rows[0] = np.arange(n)
         trees.node[0] = 0, 0, n, -1
         trees.depth[0], trees.shares[0] = self.depth, 1.0
         trees.cost[0, 0] = float(np.minimum(data.sn, data.sp).sum()) + self.reference.price
-        order = np.zeros(states + 1, np.int64)
         ended, state, judge = BETTER, 0, self._judge(most, budget, largest)
         while ended == BETTER:
             ended, state = search_bags(
                 data, self.path, self.table, trees, judge, best,
-                self.slack, state, order, self.counters, self.clock.flag,
+                self.slack, state, self.counters, self.clock.flag,
             )  # fmt: skip
             splits = [self._split(int(t)) for t in trees.chosen[:state]]
             if ended == BETTER and is_better(splits):

@@ -95,6 +95,7 @@ class OpenTrees(NamedTuple):
     spent: real_2d  # (states, 2): cost of the leaves, least cost of the open nodes but the first
     leaves: real_2d  # (states, 2): shares of the leaves
     chosen: long_1d  # (states,): cut, or LEAF
+    order: long_1d  # (states,): room for sorting the leaves
 
 
 NODE_ROWS, NODE_FIRST, NODE_SIZE, NODE_NEXT = range(4)

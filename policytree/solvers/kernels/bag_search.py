@@ -218,8 +218,8 @@ def open_nodes(trees, s):
     return count
 
 
-@kernel(takes=(BagRows, BagPath, known_sets, OpenTrees, Judge, f8, f8, i8, long_1d, long_1d, long_1d))
-def search_bags(data, path, table, trees, judge, best, slack, s, order, counters, control):
+@kernel(takes=(BagRows, BagPath, known_sets, OpenTrees, Judge, f8, f8, i8, long_1d, long_1d))
+def search_bags(data, path, table, trees, judge, best, slack, s, counters, control):
     """Look for a tree whose bag loses less than ``best``.
 
     Returns how the search ended, and the state of the tree that is better (its choices stand in ``trees.chosen``).
@@ -239,7 +239,7 @@ def search_bags(data, path, table, trees, judge, best, slack, s, order, counters
             if node < 0:
                 counters[TREES] += 1
                 spent = trees.spent[s, 0] - data.price * m
-                if spent <= judge.budget[m] and bag_loss(judge, trees.leaves, m, order) < best:
+                if spent <= judge.budget[m] and bag_loss(judge, trees.leaves, m, trees.order) < best:
                     return BETTER, s
             else:
                 find_choices(data, path, table, trees, s, most, slack, counters, control)
