@@ -148,7 +148,7 @@ def test_the_small_version_of_limits_runs(runner, tmp_path):
     done = run_script("test_costs", *options, MPLBACKEND="Agg")
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr and "Warning" not in done.stderr
-    assert {"limits.txt", "limits.csv", "limits.png"} == {path.name for path in tmp_path.iterdir()}
+    assert {"limits.txt", "limits.csv", "limits.png", "minutes.json"} == {path.name for path in tmp_path.iterdir()}
 
 
 @pytest.mark.slow

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import as_completed
@@ -310,12 +312,19 @@ class Refitter:
         if self._executor is not None:
             yield from _submitted(self._executor, self._task, estimator, parts)
             return
-        tasks = (delayed(_numbered)(k, self._task, estimator, part) for k, part in enumerate(parts))
+        tasks = (delayed(_in_worker)(os.getpid(), k, self._task, estimator, part) for k, part in enumerate(parts))
         yield from Parallel(n_jobs=self._jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs")(tasks)
 
     def _tell(self, result: Any) -> Any:
         self._told(result)
         return result
+
+
+def _in_worker(parent: int, position: int, task, estimator, part) -> tuple[int, Any]:
+    """One task in a process of joblib's: a terminal's Ctrl-C reaches it too, but answering it is the parent's."""
+    if os.getpid() != parent:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return _numbered(position, task, estimator, part)
 
 
 def _numbered(position: int, task, estimator, part) -> tuple[int, Any]:
