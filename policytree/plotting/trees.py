@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from policytree.evaluation.leaves import LeafValue, leaf_values
+from policytree.exceptions import InputError
 from policytree.export import counted, missing_label, split_label
 from policytree.plotting.common import arm_colors, arm_legend, broken_title, ink, short_name, wrapped
 from policytree.short_thresholds import with_short_thresholds
@@ -18,6 +19,7 @@ GAP = 0.18  # inches between neighbouring leaves
 LEVEL = 0.62  # inches between the rows of boxes
 LEGEND_LINE = 0.2  # inches of a line of the legend
 LEGEND_ENTRY = 2.2  # inches of an entry at most
+LARGEST_PICTURE = 150  # inches: 30,000 pixels in a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +279,11 @@ def _axes_of_tree(width: float, height: float, title: str, fontsize: float, belo
     """Axes of the tree's own size, so that an inch of layout is an inch of paper; below them room for a legend."""
     import matplotlib.pyplot as plt
 
+    if max(width, height) > LARGEST_PICTURE:
+        raise InputError(
+            f"The tree is too large for one picture ({width:.0f} x {height:.0f} inches); print it as text with "
+            "export_text or `policytree show`."
+        )
     top = 0.15 + (title.count("\n") + 1) * 1.3 * fontsize / 72 if title else 0.0
     total = height + 0.4 + top + below
     figure = plt.figure(figsize=(width + 0.4, total))

@@ -73,6 +73,11 @@ def test_long_chains_are_shown(saved):
     assert out.count("yes: no") == 400
 
 
+def test_trees_that_no_picture_can_hold_are_refused(saved, tmp_path):
+    refused(run("plot", saved(**chain(400)), "-o", tmp_path / "tree.png"), "too large for one picture")
+    assert not (tmp_path / "tree.png").exists()
+
+
 def test_nothing_in_a_tree_steers_the_terminal(saved):
     steering = "\x1b[31mred\x07\u202eleft" + "n" * 5_000
     features = [{"name": steering, "kind": "numeric", "categories": []}] * 2
