@@ -183,6 +183,12 @@ def _plain_numbers(column) -> np.ndarray | None:
     return native.to_numpy(dtype=np.float64) if plain else None
 
 
+def _ends(values) -> tuple:
+    """The smallest and the largest of some integers; None if there are none."""
+    values = np.asarray(values)
+    return (values.min(), values.max()) if values.size else (None, None)
+
+
 def refuse_large_integers(smallest, largest, name: str, argument: str) -> None:
     """One sentence where a column's integers (None if it has none) would be rounded to floats."""
     if any(value is not None and abs(int(value)) > LARGEST_INTEGER for value in (smallest, largest)):
@@ -218,7 +224,8 @@ def _learn_feature(name: str, column, argument: str) -> tuple[Feature, np.ndarra
     plain = _plain_numbers(column)
     dtype = column.dtype
     if dtype.is_integer():
-        refuse_large_integers(column.min(), column.max(), name, argument)
+        present = column.drop_nulls() if plain is None else column
+        refuse_large_integers(*_ends(present.to_numpy()), name, argument)
     if plain is not None:
         return Feature(name, has_missing=bool(np.isnan(plain).any())), plain
     if _is_category(column):
@@ -244,7 +251,7 @@ def _learn_feature(name: str, column, argument: str) -> tuple[Feature, np.ndarra
     encoded = _encode_column(Feature(name), column, argument)
     if isinstance(dtype, nw.Object):
         whole = [value for value in column.to_list() if isinstance(value, numbers.Integral)]
-        refuse_large_integers(min(whole, default=None), max(whole, default=None), name, argument)
+        refuse_large_integers(*_ends(whole), name, argument)
     return Feature(name, has_missing=bool(np.isnan(encoded).any())), encoded
 
 

@@ -69,6 +69,15 @@ def test_one_sentence(call, words):
         call()
 
 
+@pytest.mark.parametrize("kind", ["int64", "Int64", "int64[pyarrow]", "float64"])
+def test_columns_of_integers_without_any_value(kind):
+    with pytest.raises(InputError, match="X has no rows"):
+        PolicyTree().fit(with_column(pd.array([], dtype=kind)), REWARDS[:0])
+    if kind != "int64":
+        gaps = pd.DataFrame({"none": pd.array([None] * N, dtype=kind), "age": X["age"]})
+        assert PolicyTree(max_depth=1).fit(gaps, REWARDS).get_used_features() == ["age"]
+
+
 def test_integers_that_floats_can_tell_apart_are_numbers():
     tree = PolicyTree(max_depth=1).fit(with_column(2**53 - np.arange(N)), REWARDS).tree_
     assert tree.n_leaves == 2
