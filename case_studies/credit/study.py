@@ -31,10 +31,8 @@ SCORE = ("ExternalRiskEstimate",)  # bought, and nobody outside knows how it is 
 WITHOUT = {"the bought score": SCORE, "length of credit history": HISTORY, "both": (*SCORE, *HISTORY)}
 KEPT_OUT = "length of credit history"
 WORDS = ("lend", "decline")
-BAD, LOST = (
-    2.0,
-    1.0,
-)  # what a loan that goes bad costs, in what a good loan earns; declining somebody who would have paid
+BAD = 2.0  # what a loan that goes bad costs, in what a good loan earns
+LOST = 1.0  # declining somebody who would have paid
 RATIOS = (1.0, 2.0, 5.0)
 SLACK = 0.005  # half a good loan's earnings per 100 people
 TREE = "tree without history"

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from tables import read_table
 
-from policytree import InputError, MatchingRewards, ReferenceGuesses, load_dataset
+from policytree import MatchingRewards, ReferenceGuesses, load_dataset
 from policytree.weighting import feature_propensity_weights, row_costs
 
 GUESSES_REPOSITORY = "the repository ubc-systopia/gosdt-guesses on GitHub"
@@ -57,13 +58,8 @@ class Data:
 
 def table(name: str, directory: Path | None) -> tuple[pd.DataFrame, np.ndarray]:
     """Features and labels of a file; one sentence if it is not there."""
-    file = f"{name}.csv.gz"
-    where = Path(directory or ".")
-    for path in (where / file, where / "classification" / file):
-        if path.is_file():
-            frame = pd.read_csv(path)
-            return frame.iloc[:, :-1].astype(float), frame.iloc[:, -1].to_numpy(dtype=int)
-    raise InputError(f"{file} is not in {directory} nor its folder classification; get it from {SOURCES[name]}.")
+    frame = read_table(name, SOURCES[name], directory)
+    return frame.iloc[:, :-1].astype(float), frame.iloc[:, -1].to_numpy(dtype=int)
 
 
 def by_propensity(name: str, feature: str, label: str) -> Callable[[Path | None], Data]:
