@@ -7,6 +7,7 @@ import numbers
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -183,7 +184,7 @@ def _plain_numbers(column) -> np.ndarray | None:
     return native.to_numpy(dtype=np.float64) if plain else None
 
 
-def _ends(values) -> tuple:
+def _ends(values) -> tuple[Any, Any]:
     """The smallest and the largest of some integers; None if there are none."""
     values = np.asarray(values)
     return (values.min(), values.max()) if values.size else (None, None)
