@@ -10,10 +10,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from policytree import __version__
 from policytree.cli.records import Job, Result
+from policytree.estimators import DRPolicyTree
 from policytree.evaluation import TRAINING_ROWS, LeafValue
 from policytree.evaluation.leaves import leaf_values
 from policytree.exceptions import InputError
@@ -116,6 +118,8 @@ def _json(job: Job, result: Result, tree: Tree) -> bytes:
         "treatment": study.treatment,
         "outcome": study.outcome,
         "direction": study.direction,
+        "event": study.event,
+        "arm_costs": {str(label): cost for label, cost in study.arm_costs.items()},
         "covariates": list(study.covariates),
         "confounders": list(study.confounders),
         "cluster": study.cluster,
@@ -130,14 +134,8 @@ def _json(job: Job, result: Result, tree: Tree) -> bytes:
             "seed": job.seed,
         },
     }
-    data["certificate"] = {
-        "status": estimator.status_.value,
-        "objective": float(estimator.objective_value_),
-        "bound": float(estimator.objective_bound_),
-        "gap": float(estimator.optimality_gap_),
-        "expected_cost": estimator.expected_cost_,
-        "seconds": round(estimator.solution_.seconds, 3),
-    }
+    data["design"]["rows"] = rows_digest(study.frame, [study.outcome, study.treatment, *study.covariates])
+    data["certificate"] = certificate_data(estimator)
     if result.values is not None:
         data["verdict"] = result.values.verdict.to_dict()
     if result.honest is not None:
@@ -146,6 +144,44 @@ def _json(job: Job, result: Result, tree: Tree) -> bytes:
         }
     fields = (f" {json.dumps(name)}: {json.dumps(value, allow_nan=False)}" for name, value in data.items())
     return ("{\n" + ",\n".join(fields) + "\n}\n").encode()  # one line a field, for people and for diff
+
+
+def certificate_data(estimator: DRPolicyTree) -> dict[str, Any]:
+    """What is proved of a tree, as plain values."""
+    return {
+        "status": estimator.status_.value,
+        "objective": float(estimator.objective_value_),
+        "bound": float(estimator.objective_bound_),
+        "gap": float(estimator.optimality_gap_),
+        "expected_cost": estimator.expected_cost_,
+        "seconds": round(estimator.solution_.seconds, 3),
+    }
+
+
+def design_data(result: Result, report: StudyReport, written: list[tuple[Path, str]]) -> dict[str, Any]:
+    """What a design found, for scripts: verdict, tree, certificate, values, warnings, files."""
+    values = result.values
+    return {
+        "verdict": None if values is None else values.verdict.to_dict(),
+        "values": None if values is None else values.to_frame().reset_index().to_dict("records"),
+        "tree": to_dict(report.tree),
+        "certificate": certificate_data(result.estimator),
+        "leaves": leaf_file(result.leaves).reset_index().to_dict("records"),
+        "warnings": list(result.warnings),
+        "files": {path.name: str(path) for path, _ in written},
+    }
+
+
+def rows_digest(frame: pd.DataFrame, columns: list[str]) -> str | None:
+    """What tells whether two tables hold the same rows, in any order; None if a column is lacking.
+
+    A sum of hashes: from it alone no row can be told.
+    """
+    if not set(columns) <= set(frame.columns):
+        return None
+    same = frame[columns].apply(lambda c: c.astype(float) if pd.api.types.is_numeric_dtype(c) else c.astype(str))
+    total = int(pd.util.hash_pandas_object(same, index=False).to_numpy().sum(dtype=np.uint64))
+    return f"{len(frame)} rows, {total:016x}"
 
 
 def write_files(folder: Path, files: dict[str, bytes]) -> list[tuple[Path, str]]:

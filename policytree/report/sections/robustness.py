@@ -79,6 +79,8 @@ def stability_section(material: Material) -> Section | None:
         blocks += _stability(stability)
     if ties is not None:
         blocks += _near_ties(material, ties)
+    if further := material.study.about.further.get("stability"):
+        blocks.append(Words(further, "note"))
     return Section("stability", "Would the tree come again?", tuple(blocks)) if blocks else None
 
 
