@@ -1,4 +1,4 @@
-"""``python -m policytree``, and the command ``policytree``: the command line, which Ctrl-C ends from its first moment."""
+"""``python -m policytree`` and the command ``policytree``: the command line; Ctrl-C ends it from its first moment."""
 
 import sys
 

@@ -42,7 +42,7 @@ def event_outcome(column: pd.Series, event: str | None, direction: str | None) -
         raise InputError(
             f"Say whether fewer or more rows with {column.name} = {event} are better: --direction minimize or maximize."
         )
-    others = sorted({str(label) for label in column[~met].dropna().unique()})
+    others = sorted({f"{v:g}" if isinstance(v, float) else str(v) for v in column[~met].dropna().unique()})
     if not others:
         raise InputError(
             f"Column {column.name!r} holds nothing but the --event {event!r}; there is nothing to compare."

@@ -18,7 +18,7 @@ from policytree.unseen import Unseen, merged, sentence, unseen_parts
 BATCH_ROWS = 50_000
 
 
-def policy_batches(tree: Tree, path: str, column: str, batch_rows: int = BATCH_ROWS) -> Iterator[pd.DataFrame]:
+def policy_batches(tree: Tree, path: str, column: str) -> Iterator[pd.DataFrame]:
     """The file's rows, their cells as they stand, with the tree's action of every row in a new last column.
 
     Only the columns that the tree splits on are needed. A file of any length is read: only a batch of its rows is held.
@@ -34,7 +34,7 @@ def policy_batches(tree: Tree, path: str, column: str, batch_rows: int = BATCH_R
         After the last batch, for every column with values that no row had at fit.
     """
     heard: list[Unseen] = []
-    for batch in batches(path, batch_rows, numeric=_in_numbers(tree)):
+    for batch in batches(path, BATCH_ROWS, numeric=_in_numbers(tree)):
         if column in batch.cells.columns:
             raise InputError(f"'{path}' already has a column {column!r}; choose another name with --column.")
         actions, unseen = actions_of(tree, batch)

@@ -99,18 +99,23 @@ class Fitted:
 def answers(job: Job, fitted: Fitted, steps: Steps) -> tuple[tuple[Any, ...], dict[str, str]]:
     """Results for the report, and by section what to do for those that are not there."""
     found: list[Any] = []
+    further: dict[str, str] = {}
     with steps.step("Do effects differ between people?", "sequential outcome models", "in the test of effects"):
         found.append(_heterogeneity(job, fitted))
     if fitted.values is not None:
         with steps.step("Whom first, and what would a budget buy?", "half of the rows learn", "in the ranking"):
             found += _ranking(job, fitted)
+        if not job.tree["budget_costs"]:
+            further["ranking"] = (
+                "What treatments cost was not said (--budget-cost): each but the one that others are compared with "
+                "counts as 1, so that a budget is the share of people who get another one."
+            )
         if fitted.study.propensity is None:
             with steps.step("What could a hidden confounder do?", where="in the bounds for hidden confounders"):
                 found += sensitivity(fitted.values, fitted.estimator, fitted.study, level=job.level, seed=job.seed)
     if job.tree["budget_costs"] and not any(job.tree[name] for name in PATH_LIMITS):
         with steps.step("The best trees of other budgets", where="in the search for other budgets"):
             found.append(_path(job, fitted))
-    further = {}
     resamples = _resamples(job, fitted)
     if resamples:
         with steps.step("Would the tree come again?", "everything on resamples", "in the resamples") as progress:

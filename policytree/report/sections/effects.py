@@ -12,6 +12,12 @@ from policytree.report.material import Material
 from policytree.report.sections.question import moved_means
 
 MOST_POINTS = 100  # of a curve
+MEANING = {
+    "AUTOC": "AUTOC: how much more those put first gain than the average person, averaged over all shares that might be "
+    "treated; zero for an order that knows nothing.",
+    "QINI": "QINI: how much more those put first gain than the average person, averaged over all shares that might be "
+    "treated, larger shares with more weight; zero for an order that knows nothing.",
+}
 
 
 def heterogeneity_section(material: Material) -> Section:
@@ -53,6 +59,8 @@ def ranking_section(material: Material) -> Section | None:
         blocks += _curve(curve)
     for path in material.of(BudgetPath):
         blocks += _path(path)
+    if blocks and (further := material.study.about.further.get("ranking")):
+        blocks.append(Words(further, "note"))
     return Section("ranking", "Whom first, and what a budget buys", tuple(blocks)) if blocks else None
 
 
@@ -67,14 +75,16 @@ def _ranking(ranking: Ranking) -> list[Block]:
     level = next(iter(ranking.estimates.values())).level
     table = Table(("priority", ranking.target, f"{100 * level:g}% interval"), tuple(cells), "Priorities")
     data = {"lines": curves, "xlabel": "share treated, by priority", "ylabel": "gain over the average"}
-    return [*_sentences(str(ranking)), Picture("curves", data, f"TOC curves. {ranking}"), table]
+    picture = Picture("curves", data, f"TOC curves. {ranking}")
+    return [*_sentences(str(ranking)), picture, table, Words(MEANING[ranking.target])]
 
 
 def _curve(curve: QiniCurve) -> list[Block]:
     lines = [_line(curve.to_frame(), "budget", f"targeted ({curve.rows})"),
              _line(curve.untargeted.to_frame(), "budget", f"without telling people apart ({curve.rows})")]  # fmt: skip
     data = {"lines": lines, "xlabel": "budget per person", "ylabel": f"gain over {curve.baseline} for all"}
-    return [*_sentences(str(curve)), Picture("curves", data, f"What every budget buys. {curve}")]
+    words = "Targeted: those first who are predicted to gain most for the money. Budgets are per person."
+    return [*_sentences(str(curve)), Picture("curves", data, f"What every budget buys. {curve}"), Words(words)]
 
 
 def _path(path: BudgetPath) -> list[Block]:
