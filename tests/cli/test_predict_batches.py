@@ -62,7 +62,7 @@ def test_batches_of_any_size_give_what_the_library_predicts(saved, monkeypatch, 
 
 
 def test_cells_stand_as_they_stood(saved):
-    tree, _, folder = saved
+    _, _, folder = saved
     (folder / "new.csv").write_text('id,age,town,smokes,note\n007,30,Oslo,True," a, ""b"""\n008,NA,Bergen,False,1.10\n')
     code, out, _ = run("predict", folder / "tree.json", folder / "new.csv")
     assert code == 0
@@ -104,5 +104,5 @@ def test_completion():
         return done.stdout
 
     assert "complete -o default -F _policytree_completion policytree" in answered("source_bash")
-    assert answered("source_zsh").startswith("#compdef policytree")
+    assert answered("source_zsh").lstrip().startswith("#compdef policytree")
     assert answered("complete_bash", COMP_WORDS="policytree eval", COMP_CWORD="1").split() == ["evaluate"]

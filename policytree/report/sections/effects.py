@@ -12,11 +12,10 @@ from policytree.report.material import Material
 from policytree.report.sections.question import moved_means
 
 MOST_POINTS = 100  # of a curve
+_MORE = "how much more those put first gain than the average person, averaged over all shares that might be treated"
 MEANING = {
-    "AUTOC": "AUTOC: how much more those put first gain than the average person, averaged over all shares that might be "
-    "treated; zero for an order that knows nothing.",
-    "QINI": "QINI: how much more those put first gain than the average person, averaged over all shares that might be "
-    "treated, larger shares with more weight; zero for an order that knows nothing.",
+    "AUTOC": f"AUTOC: {_MORE}; zero for an order that knows nothing.",
+    "QINI": f"QINI: {_MORE}, larger shares with more weight; zero for an order that knows nothing.",
 }
 
 
