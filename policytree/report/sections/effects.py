@@ -7,7 +7,7 @@ import numpy as np
 from policytree.evaluation import BudgetPath, QiniCurve, Ranking
 from policytree.evaluation.heterogeneity import HeterogeneityTest
 from policytree.evaluation.numbers import decimals, interval_text
-from policytree.report.content import Block, Fold, Picture, Section, Table, Words
+from policytree.report.content import Block, Picture, Section, Table, Words
 from policytree.report.material import Material
 from policytree.report.sections.question import moved_means
 
@@ -79,10 +79,13 @@ def _ranking(ranking: Ranking) -> list[Block]:
 
 
 def _curve(curve: QiniCurve) -> list[Block]:
-    lines = [_line(curve.to_frame(), "budget", f"targeted ({curve.rows})"),
-             _line(curve.untargeted.to_frame(), "budget", f"without telling people apart ({curve.rows})")]  # fmt: skip
+    lines, by_lot = [_line(curve.to_frame(), "budget", f"targeted ({curve.rows})")], ""
+    if len(curve.untargeted.spend) > 1:
+        lines.append(_line(curve.untargeted.to_frame(), "budget", f"without telling people apart ({curve.rows})"))
+    else:
+        by_lot = " Without telling people apart nothing is predicted to be worth its cost."
     data = {"lines": lines, "xlabel": "budget per person", "ylabel": f"gain over {curve.baseline} for all"}
-    words = "Targeted: those first who are predicted to gain most for the money. Budgets are per person."
+    words = f"Targeted: those first who are predicted to gain most for the money. Budgets are per person.{by_lot}"
     return [*_sentences(str(curve)), Picture("curves", data, f"What every budget buys. {curve}"), Words(words)]
 
 
@@ -92,8 +95,7 @@ def _path(path: BudgetPath) -> list[Block]:
         for k, (spend, value, estimator) in enumerate(zip(path.spend, path.values, path.estimators, strict=True), 1)
     )
     table = Table(("tree", "spend per person", "value (training rows)", "leaves"), cells, "Best trees by budget")
-    trees = tuple(Words(f"{k}: spends {path.spend[k - 1]:.5g}") for k in range(1, len(path) + 1))
-    return [Words("The best trees for all budgets, on the rows that chose them."), table, Fold("Spend", trees)]
+    return [Words("The best trees for all budgets, on the rows that chose them."), table]
 
 
 def _line(frame, x: str, label: str) -> dict:
