@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from policytree.cli.study import Study
 from policytree.estimators import DRPolicyTree
 from policytree.evaluation import (
-    STATUS_QUO,
     MarginalSensitivity,
     OmittedVariableBounds,
     PolicyValueTable,
@@ -28,17 +29,20 @@ def sensitivity(
     """Bounds of what the verdict rests on; none where nothing hidden can have driven treatment, or none can be had.
 
     If the tree is to be used: the learnt rules against the best single treatment. If one treatment is to be used for
-    all: that treatment against what people got; it was picked by these rows, so that these bounds have no intervals.
+    all: that treatment against the next best one for all; these rows picked both, so that the bounds have no intervals.
     The strength of an omitted variable is compared with that of the covariates that the tree asks about.
     """
     fitted, seen = estimator.reward_estimator_, study.observed
     if study.propensity is not None or fitted.propensity_ is None or len(fitted.rewards_) != seen.n:
         return ()
     verdict, received = values.verdict, seen.treatments[seen.arm]
-    best = {f"always {label}": label for label in seen.treatments.tolist()}[values.against_best.best]
+    arms = {f"always {label}": label for label in seen.treatments.tolist()}
+    sign, best = (1.0 if values.direction == "maximize" else -1.0), values.against_best.best
+    rest = max((name for name in arms if name != best), key=lambda name: sign * values.estimates[name].value)
     if verdict.reason is Reason.STATUS_QUO_BETTER:
         return ()
-    policy, baseline = (values, best) if verdict.use_tree else (best, received)
+    picked = np.full(seen.n, arms[best], dtype=seen.treatments.dtype)  # row by row: a rule that these rows chose
+    policy, baseline = (values, arms[best]) if verdict.use_tree else (picked, arms[rest])
     rows: dict[str, Any] = {"groups": seen.groups, "sample_weight": seen.sample_weight}
     asked: dict[str, Any] = {
         "propensity": fitted.propensity_, "regression": fitted.regression_, "baseline": baseline, "level": level,
@@ -49,7 +53,7 @@ def sensitivity(
     except InputError:  # too few people whom the two rules treat differently got what they would give
         return ()
     omitted = omitted_variable_bounds(policy, seen.y, received, benchmarks=_benchmarks(estimator, study), **asked)
-    what = f"{verdict.rule} - {values.against_best.best if verdict.use_tree else STATUS_QUO}"
+    what = f"{verdict.rule} - {best if verdict.use_tree else rest}"
     return replace(marginal, what=what), replace(omitted, what=what)
 
 
