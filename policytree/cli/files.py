@@ -66,7 +66,8 @@ def result_files(job: Job, result: Result, report: StudyReport) -> dict[str, byt
     """Contents of all files by name."""
     study, y = result.study, result.study.observed.y
     verdict = next(block.text for block in report.content.section("verdict").blocks if isinstance(block, Words))
-    title = f"{study.treatment} to {study.direction} {study.outcome}\n{verdict}"
+    event = f" = {study.event}" if study.event else ""
+    title = " ".join(f"{study.treatment} to {study.direction} {study.outcome}{event}".split()) + f"\n{verdict}"
     # Values of the rows that chose the tree are no news to show: without others the picture has none.
     values = {} if result.honest is None else leaf_values(report.tree, result.leaves)
     limits = (float(y.min()), float(y.max()))

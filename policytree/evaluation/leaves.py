@@ -61,7 +61,12 @@ class LeafValue:
         return cls(**known)
 
     def within(self, limits: tuple[float, float] | None) -> LeafValue:
-        """The same with intervals cut to what an outcome's range allows, unless the value itself lies outside."""
+        """The same with intervals cut to what an outcome's range allows, unless the value itself lies outside.
+
+        No mean lies outside, so that nothing is lost: simulated intervals of two-valued outcomes near the edge of their
+        range, with effects and without, hold as often as they did uncut (98.8 to 100 % at nominal 95, all leaves at
+        once; ``benchmarks/leaf_range.py``).
+        """
         if limits is None or self.lower is None or self.upper is None or not limits[0] <= self.value <= limits[1]:
             return self
         cut = replace(self, lower=max(self.lower, limits[0]), upper=min(self.upper, limits[1]))

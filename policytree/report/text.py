@@ -58,7 +58,7 @@ def _shown(block: Any) -> RenderableType:
         Words: lambda b: Text(("Note: " if b.tone == "note" else "") + visible(b.text)),
         Facts: _facts,
         Table: _FittingTable,
-        Outline: lambda b: Text("\n".join(_lines(b.root, "", "")), no_wrap=True, overflow="fold"),
+        Outline: lambda b: Text("\n".join(_lines(b.root, "", "")), overflow="fold"),
         Steps: lambda b: _facts(Facts(tuple((f"{k}.", item) for k, item in enumerate(b.items, 1)))),
         Code: lambda b: Text(visible(b.text), overflow="fold"),
         Fold: _fold,
