@@ -18,7 +18,6 @@ from policytree.evaluation import (
 )
 from policytree.evaluation.benchmark_covariates import nuisances_without
 from policytree.evaluation.verdict import Reason
-from policytree.exceptions import InputError
 
 MOST_BENCHMARKS = 3  # each is one more cross-fitting of all nuisance models
 
@@ -31,6 +30,11 @@ def sensitivity(
     If the tree is to be used: the learnt rules against the best single treatment. If one treatment is to be used for
     all: that treatment against the next best one for all; these rows picked both, so that the bounds have no intervals.
     The strength of an omitted variable is compared with that of the covariates that the tree asks about.
+
+    Raises
+    ------
+    InputError
+        If too few people, whom the two rules treat differently, got what they would give.
     """
     fitted, seen = estimator.reward_estimator_, study.observed
     if study.propensity is not None or fitted.propensity_ is None or len(fitted.rewards_) != seen.n:
@@ -48,10 +52,7 @@ def sensitivity(
         "propensity": fitted.propensity_, "regression": fitted.regression_, "baseline": baseline, "level": level,
         "random_state": seed, **({} if verdict.use_tree else rows),
     }  # fmt: skip
-    try:
-        marginal = marginal_sensitivity(policy, seen.y, received, **asked)
-    except InputError:  # too few people whom the two rules treat differently got what they would give
-        return ()
+    marginal = marginal_sensitivity(policy, seen.y, received, **asked)
     omitted = omitted_variable_bounds(policy, seen.y, received, benchmarks=_benchmarks(estimator, study), **asked)
     what = f"{verdict.rule} - {best if verdict.use_tree else rest}"
     return replace(marginal, what=what), replace(omitted, what=what)

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from policytree.evaluation import (
     rank_average_treatment_effect,
 )
 from policytree.evaluation.heterogeneity import HeterogeneityTest, heterogeneity_test
+from policytree.exceptions import InputError
 from policytree.progress import StageDisplay, clock_text
 from policytree.weighting import treatment_costs
 
@@ -35,6 +37,11 @@ STABILITY_ROWS, STABILITY_RESAMPLES, USUAL_RESAMPLES = 2_000, 20, 50
 DEEPEST_NEAR_TIES, NEAR_TIES_SECONDS, PATH_SECONDS = 2, 20.0, 60.0
 PATH_LIMITS = ("max_share", "min_share", "max_expected_cost")  # with which no path of budgets is known
 TIE_LIMITS = ("budget", *PATH_LIMITS)
+NO_COSTS = (
+    "What treatments cost was not said (--budget-cost): each but the one that others are compared with counts as 1, so "
+    "that a budget is the share of people who get another one."
+)
+Answer = Callable[[Callable[[int, int], None]], list[Any]]
 
 
 @dataclass
@@ -97,39 +104,53 @@ class Fitted:
 
 
 def answers(job: Job, fitted: Fitted, steps: Steps) -> tuple[tuple[Any, ...], dict[str, str]]:
-    """Results for the report, and by section what to do for those that are not there."""
+    """Results for the report, and by section what to do for more.
+
+    What cannot be answered (too few rows, say) is said among the warnings: it must not cost the rest.
+    """
     found: list[Any] = []
     further: dict[str, str] = {}
-    with steps.step("Do effects differ between people?", "sequential outcome models", "in the test of effects"):
-        found.append(_heterogeneity(job, fitted))
-    if fitted.values is not None:
-        with steps.step("Whom first, and what would a budget buy?", "half of the rows learn", "in the ranking"):
-            found += _ranking(job, fitted)
+    for title, detail, where, answer in _questions(job, fitted, further):
+        with steps.step(title, detail, where) as progress:
+            try:
+                found += answer(progress)
+            except InputError as error:
+                steps.warnings[title] = f"{title} Not answered: {error}"
+    return tuple(found), further
+
+
+def _questions(job: Job, fitted: Fitted, further: dict[str, str]) -> list[tuple[str, str, str, Answer]]:
+    """What is asked: title, what is being done, where its warnings are heard, and what answers it."""
+    valued, study = fitted.values is not None, fitted.study
+    asked: list[tuple[str, str, str, Answer]] = [
+        ("Do effects differ between people?", "sequential outcome models", "in the test of effects",
+         lambda _: [_heterogeneity(job, fitted)])
+    ]  # fmt: skip
+    if valued:
+        title = "Whom first, and what would a budget buy?"
+        asked.append((title, "half of the rows learn", "in the ranking", lambda _: _ranking(job, fitted)))
         if not job.tree["budget_costs"]:
-            further["ranking"] = (
-                "What treatments cost was not said (--budget-cost): each but the one that others are compared with "
-                "counts as 1, so that a budget is the share of people who get another one."
-            )
-        if fitted.study.propensity is None:
-            with steps.step("What could a hidden confounder do?", where="in the bounds for hidden confounders"):
-                found += sensitivity(fitted.values, fitted.estimator, fitted.study, level=job.level, seed=job.seed)
+            further["ranking"] = NO_COSTS
+    if fitted.values is not None and study.propensity is None:
+        hidden = partial(sensitivity, fitted.values, fitted.estimator, study, level=job.level, seed=job.seed)
+        asked.append(("What could a hidden confounder do?", "", "in the bounds for it", lambda _: list(hidden())))
     if job.tree["budget_costs"] and not any(job.tree[name] for name in PATH_LIMITS):
-        with steps.step("The best trees of other budgets", where="in the search for other budgets"):
-            found.append(_path(job, fitted))
-    resamples = _resamples(job, fitted)
-    if resamples:
-        with steps.step("Would the tree come again?", "everything on resamples", "in the resamples") as progress:
-            found.append(_stability(job, fitted, resamples, progress))
-    elif fitted.values is not None:
+        asked.append(
+            ("Which trees are best for other budgets?", "", "for other budgets", lambda _: [_path(job, fitted)])
+        )
+    if resamples := _resamples(job, fitted):
+        again = partial(_stability, job, fitted, resamples)
+        title = "Would the tree come again?"
+        asked.append((title, "everything on resamples", "in the resamples", lambda progress: [again(progress)]))
+    elif valued:
         needed = clock_text(fitted.seconds * USUAL_RESAMPLES)
         further["stability"] = (
             f"Whether other people would have given another tree was not asked: --stability {USUAL_RESAMPLES} learns "
             f"everything again on so many resamples, some {needed} by what the refits behind the values took."
         )
-    if fitted.values is not None and job.tree["max_depth"] <= DEEPEST_NEAR_TIES and not _limited(job):
-        with steps.step("Which other trees do as well?", where="in the count of near-ties"):
-            found.append(_near_ties(job, fitted))
-    return tuple(found), further
+    if valued and job.tree["max_depth"] <= DEEPEST_NEAR_TIES and not _limited(job):
+        asked.append(("Which other trees do as well?", "", "in the count", lambda _: [_near_ties(job, fitted)]))
+    return asked
 
 
 def _limited(job: Job) -> bool:

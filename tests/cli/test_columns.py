@@ -111,3 +111,15 @@ def test_json_is_all_that_stands_on_standard_output(csv, tmp_path):
 
 def test_an_unknown_control_is_refused(csv, tmp_path):
     refused(design(csv, tmp_path / "o", "--control", "placebo"), "'placebo'", "None, drug")
+
+
+def test_a_question_that_cannot_be_answered_costs_nothing_else(tmp_path):
+    """Four rows of an arm: no ranking, no bounds for hidden confounders; the report says so and has the rest."""
+    data = trial(60)
+    data["arm"] = ["rare"] * 4 + ["drug", "None"] * 28
+    data.to_csv(tmp_path / "few.csv", index=False)
+    code, out, err = design(tmp_path / "few.csv", tmp_path / "out", "--cv", "2", "--max-depth", "1", "--repeats", "1")
+    assert code == 0, err
+    said = " ".join(out.split())
+    assert "What could a hidden confounder do? Not answered: propensity is far from the shares" in said
+    assert "Would the tree come again" not in said and "Value, held out" in said
