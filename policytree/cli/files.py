@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
@@ -26,6 +27,7 @@ from policytree.serialization import from_dict, save_bytes, to_dict
 from policytree.tree import Tree
 
 PNG_DPI = 200
+FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.\s])")
 PURPOSES = {
     "report.html": "the whole report as one page for a browser, a phone or a printer",
     "tree.png": "the tree as a picture, under the verdict",
@@ -76,14 +78,14 @@ def result_files(job: Job, result: Result, report: StudyReport) -> dict[str, byt
         "tree.png": picture(display.figure_, "png"),
         "tree.pdf": picture(display.figure_, "pdf"),
         "tree.json": _json(job, result, report.tree),
-        "leaves.csv": leaf_file(result.leaves).to_csv().encode(),
+        "leaves.csv": for_spreadsheets(leaf_file(result.leaves)),
         "report.html": report.to_html().encode(),
         "report.txt": report.to_text().encode(),
         "report.json": (json.dumps(report.to_dict(), allow_nan=False, indent=1) + "\n").encode(),
     }
     if result.values is not None:
         optimism = result.values.optimism_frame().drop(columns="held_out_value")
-        files["values.csv"] = result.values.to_frame().join(optimism).to_csv().encode()
+        files["values.csv"] = for_spreadsheets(result.values.to_frame().join(optimism))
     return files
 
 
@@ -97,6 +99,22 @@ def leaf_file(summary: pd.DataFrame) -> pd.DataFrame:
         names.append(f"{marked}_{second}" if second != "" else marked)
     flat.columns = names
     return flat
+
+
+def for_spreadsheets(table: pd.DataFrame) -> bytes:
+    """A table as CSV that spreadsheets show as it is: no text becomes a formula, no letter another one.
+
+    Texts that would be formulas get an apostrophe; where there are other letters than ASCII, the file begins with the
+    mark by which Excel knows UTF-8 (pandas skips it).
+    """
+
+    def safe(cell: Any) -> Any:
+        formula = isinstance(cell, str) and FORMULA.match(cell)
+        return f"'{cell}" if formula else cell
+
+    plain = table.rename(index=safe, columns=safe).map(safe)
+    text = plain.to_csv()
+    return text.encode("ascii" if text.isascii() else "utf-8-sig")
 
 
 def picture(figure, kind: str) -> bytes:

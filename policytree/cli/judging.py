@@ -147,7 +147,8 @@ def _words(study: Study, values: RuleValues, design: Mapping[str, Any], cv: int)
     )
     known = design.get("propensity")
     if study.propensity is None and isinstance(known, str) and known.startswith("known"):
-        text += f" In the design they were {known}: if that holds here too, give --propensity."
+        how = known.removeprefix("known: ")
+        text += f" In the design they were known ({how}); if that holds here too, give --propensity."
     return text
 
 

@@ -215,6 +215,7 @@ def _build(source, frame, roles: Roles, dataset: Dataset | None = None, known=No
 
 def _features(frame: pd.DataFrame, roles: Roles, columns: list[str]) -> tuple[list[str], list[str], list[str]]:
     """Covariates, confounders, and what to tell the user; ``columns`` have other roles."""
+    assert roles.treatment is not None and roles.outcome is not None, "asked for by both callers"
     taken = {"treatment": roles.treatment, "outcome": roles.outcome}
     for option, name in (("--weights", roles.weights), ("--cluster", roles.cluster)):
         _refuse_taken([name] if name else [], option, taken)
@@ -254,7 +255,7 @@ def _refuse_taken(names: list[str], option: str, taken: dict[str, str]) -> None:
             raise InputError(f"{option} names {name!r}, which is the {role}; leave it out.")
 
 
-def _default_covariates(frame: pd.DataFrame, used: set[str]) -> tuple[list[str], list[str]]:
+def _default_covariates(frame: pd.DataFrame, used: set[str | None]) -> tuple[list[str], list[str]]:
     """Every column without another role, but for those that no rule could use; and what to tell the user."""
     chosen, notes = [], []
     for name in frame.columns:

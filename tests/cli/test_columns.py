@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 
 from policytree import DRPolicyTree
+from policytree.cli.files import for_spreadsheets
 from policytree.cli.outcomes import event_outcome
 from policytree.cli.study import Roles, study_from_dataset, study_from_file
 from tests.cli.running import design, refused, run, trial
@@ -123,3 +125,12 @@ def test_a_question_that_cannot_be_answered_costs_nothing_else(tmp_path):
     said = " ".join(out.split())
     assert "What could a hidden confounder do? Not answered: propensity is far from the shares" in said
     assert "Would the tree come again" not in said and "Value, held out" in said
+
+
+def test_tables_for_spreadsheets():
+    table = pd.DataFrame({"arm": ["=1+1", "-5 mg", "+SUM(A1)", "Ålesund"], "@x": [-1.0, 2.0, 3.0, 4.0]})
+    written = for_spreadsheets(table)
+    assert written.startswith(b"\xef\xbb\xbf") and not for_spreadsheets(table[:3]).startswith(b"\xef")
+    again = pd.read_csv(io.BytesIO(written), index_col=0)
+    assert again["arm"].tolist() == ["'=1+1", "-5 mg", "'+SUM(A1)", "Ålesund"]
+    assert again["'@x"].tolist() == [-1.0, 2.0, 3.0, 4.0]

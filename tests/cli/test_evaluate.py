@@ -54,7 +54,7 @@ def test_it_says_on_which_rows_and_keeps_standard_output_clean(designed, new):
     assert code == 0, err
     said = " ".join(out.split())
     assert "Use the policy tree" in said and f"By 300 rows in {pd.read_csv(new)['clinic'].nunique()} clusters" in said
-    assert "2-fold cross-fitted" in said and "In the design they were known: 0.5 for drug" in said
+    assert "2-fold cross-fitted" in said and "In the design they were known (0.5 for drug)" in said
     assert all(line == line.rstrip() for line in out.splitlines())
 
 
