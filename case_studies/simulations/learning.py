@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import matplotlib.pyplot as plt
@@ -40,6 +40,9 @@ class Plan:
         Whether the library's default learners are run too (exact trees of depth two).
     learner : {"forests", "linear"}
         Outcome models; with linear ones, which are fast, no plug-in rule is learnt.
+    costly_runs : int, optional
+        How many runs, from the first on, also do what takes longest: trees of depth three and the default learners.
+        Without it all do.
     """
 
     design: Design
@@ -47,6 +50,13 @@ class Plan:
     depths: tuple[int, ...] = (1, 2, 3)
     default: bool = False
     learner: str = "forests"
+    costly_runs: int | None = None
+
+    def of_run(self, run: int) -> Plan:
+        """What one run does of the plan."""
+        if self.costly_runs is None or run < self.costly_runs:
+            return self
+        return replace(self, depths=tuple(depth for depth in self.depths if depth < 3), default=False)
 
 
 def linear(seed: int) -> RewardEstimator:
@@ -123,7 +133,8 @@ def run_all(study, plans: list[Plan], runs: int) -> pd.DataFrame:
     rows: list[dict] = []
     for plan in plans:
         study.step(f"{plan.design.name}, n = {plan.n:,}: {runs} runs")
-        rows += [row for part in Parallel(n_jobs=-1)(delayed(regrets)(plan, s) for s in range(runs)) for row in part]
+        rows += [row for part in Parallel(n_jobs=-1)(delayed(regrets)(plan.of_run(s), s) for s in range(runs))
+                 for row in part]  # fmt: skip
     return pd.DataFrame(rows)
 
 
