@@ -84,8 +84,8 @@ def main(study) -> None:
     study.heading("Zhou, Athey and Wager's three arms: regret against the number of rows")
     study.show(
         f"Mean outcome of the best tree of depth 2 less that of the learnt rule, on {NEW_ROWS:,} new rows; "
-        f"{size.runs} runs, {size.costly_runs} of depth 3 and with default learners.\nRewards: doubly robust, random forests and logistic propensities (default: the library's "
-        "own learners).\n"
+        f"{size.runs} runs, {size.costly_runs} of depth 3 and with default learners.\n"
+        "Rewards: doubly robust, random forests and logistic propensities (default: the library's own learners).\n"
     )
     frame = run_all(study, plans_of(size), size.runs)
     table = summary(frame)
