@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from joblib import Parallel, delayed
 from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 from test_costs import data
@@ -93,9 +94,9 @@ def show(study, most_rows: int | None, prefix: str = "") -> None:
     found = []
     for table in sets:
         study.step(f"{table.name}: {len(table.X):,} rows")
-        for costs in ("unit", "random"):
-            for seed in range(2 if study.quick else SPLITS):
-                found += one_split(table, costs, seed)
+        seeds = range(2 if study.quick else SPLITS)
+        work = [delayed(one_split)(table, costs, seed) for costs in ("unit", "random") for seed in seeds]
+        found += [row for rows in Parallel(n_jobs=-1)(work) for row in rows]
     each = pd.DataFrame(found)
     means = each.groupby(["table", "costs", "algorithm"], as_index=False)[["AUC", "expected_cost", "nodes"]].mean()
     means.to_csv(study.results / f"{prefix}tables.csv", index=False, float_format="%.6g", lineterminator="\n")
