@@ -16,8 +16,9 @@ import pandas as pd
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
+from tables import read_table
 
-from policytree import InputError, OptimalTreeClassifier, ROCHullDisplay, SearchWarning
+from policytree import OptimalTreeClassifier, ROCHullDisplay, SearchWarning
 from policytree.objectives import PartialAUC, WeightedAccuracy
 
 PRICE, CUT_EVERY = 0.01, 50
@@ -41,17 +42,8 @@ SOURCES = {
     "monk3": "the UCI repository (MONK's problems)",
     "tic_tac_toe": "the UCI repository (tic-tac-toe endgame)",
     "car": "the UCI repository (car evaluation)",
-    "COMPAS-ProPublica": "the repository vidalt/BA-Trees on GitHub",
 }
-
-
-def read(name: str, directory: Path | None) -> pd.DataFrame:
-    """A table; one sentence if its file is not there."""
-    where = Path(directory or ".")
-    for path in (where / "classification", where / "born_again", where):
-        if (path / f"{name}.csv.gz").is_file():
-            return pd.read_csv(path / f"{name}.csv.gz")
-    raise InputError(f"{name}.csv.gz is not in {where} nor its folders; get it from {SOURCES[name]}.")
+BORN_AGAIN_SOURCE = "the repository vidalt/BA-Trees on GitHub"
 
 
 def table(name: str, directory: Path | None, drop: str | None = "first") -> tuple[pd.DataFrame, np.ndarray]:
@@ -60,9 +52,9 @@ def table(name: str, directory: Path | None, drop: str | None = "first") -> tupl
     Of the monk tables the rows for training, as in the paper.
     """
     if name == "compas":
-        frame = read("COMPAS-ProPublica", directory)
+        frame = read_table("COMPAS-ProPublica", BORN_AGAIN_SOURCE, directory, "born_again")
         return frame.iloc[:, :12].astype(int), frame["Class"].to_numpy()
-    frame = read(name, directory)
+    frame = read_table(name, SOURCES[name], directory)
     if "split" in frame:
         frame = frame[frame["split"] == "train"].drop(columns="split")
     features, y = frame.drop(columns="target").astype(str), frame["target"].to_numpy()
@@ -74,7 +66,7 @@ def table(name: str, directory: Path | None, drop: str | None = "first") -> tupl
 
 def show_objectives(study) -> None:
     """FourClass with a cut every 50: one proved tree an objective, and their ROC curves."""
-    frame = read("fourclass", study.data_dir)
+    frame = read_table("fourclass", SOURCES["fourclass"], study.data_dir)
     X, y = np.ceil(frame[["x1", "x2"]] / CUT_EVERY) * CUT_EVERY, frame["target"]
     study.heading(f"FourClass: {y.sum()} positives of {len(y)}, a cut every {CUT_EVERY}, price {PRICE} a leaf")
     trees = {}
