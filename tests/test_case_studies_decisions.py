@@ -221,6 +221,15 @@ def test_regret_is_against_the_best_tree_on_the_same_rows(part, rng):
     assert truth.regret(1 - truth.best) == pytest.approx(np.abs(truth.means[:, 1]).mean())
 
 
+def test_intervals_of_few_runs_are_students(part):
+    rng, misses = np.random.default_rng(0), 0
+    for _ in range(4_000):
+        regrets = rng.normal(size=4)
+        error = regrets.std(ddof=1) / 2
+        misses += abs(regrets.mean()) > part("simulations.learning").half_width(error, 4)
+    assert misses / 4_000 == pytest.approx(0.05, abs=0.011)  # 1.96 errors would miss in 14 of 100
+
+
 # --- NHEFS ---
 
 

@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
+from scipy.stats import t
 from simulations.designs import NEW_ROWS, TRUTH_ROWS, Design, Truth
 from simulations.rules import Split, arms_of, columns_of, grow
 from sklearn.ensemble import RandomForestRegressor
@@ -145,6 +146,11 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
     return table.rename(columns={"error": "MC error"}).reset_index()
 
 
+def half_width(error, runs):
+    """Half of a 95% interval of a mean over runs: by Student's t, since sixteen runs tell little of their spread."""
+    return t.ppf(0.975, np.asarray(runs) - 1) * error
+
+
 def paired(frame: pd.DataFrame, first: tuple[str, int], second: tuple[str, int]) -> pd.DataFrame:
     """Regret of the second rule less that of the first on the same draws, with its Monte-Carlo error."""
     wide = frame[frame["learner"] != "default"].pivot_table(
@@ -165,12 +171,17 @@ def draw_regret(study, table: pd.DataFrame, name: str, title: str) -> None:
     )
     for ax, design in zip(axes[0], designs, strict=True):
         here = table[table["design"] == design]
-        for (rule, depth), line in here.groupby(["rule", "depth"], sort=False):
+        lines = here.groupby(["rule", "depth"], sort=False)
+        aside = (
+            0.012 * np.ptp(table["n"]) * (np.arange(len(lines)) - (len(lines) - 1) / 2)
+        )  # so that none hides another
+        for k, ((rule, depth), line) in enumerate(lines):
             label = f"{rule}, depth {depth}" if depth else rule
-            ax.errorbar(line["n"], line["mean"], yerr=1.96 * line["MC error"], label=label, color=COLORS[rule],
+            error = half_width(line["MC error"], line["runs"])
+            ax.errorbar(line["n"] + aside[k], line["mean"], yerr=error, label=label, color=COLORS[rule],
                         linestyle=STYLES[depth], marker="o", markersize=3, capsize=2)  # fmt: skip
         ax.axhline(0.0, color="black", linewidth=0.7)
-        ax.set(title=design, xlabel="rows")
+        ax.set(title=design if len(designs) > 1 else "", xlabel="rows", xticks=sorted(set(here["n"])))
     axes[0, 0].set_ylabel("mean regret")
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right center", frameon=False, fontsize=8)
     figure.suptitle(title, fontsize=11)

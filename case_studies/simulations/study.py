@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 from simulations.designs import NEW_ROWS, three_arms
-from simulations.learning import Plan, draw_regret, paired, run_all, summary
+from simulations.learning import Plan, draw_regret, half_width, paired, run_all, summary
 
 PUBLISHED_TAKES = "an hour on two cores, its parts another"
 # Mean and median regret of R's policytree with grf's multi-arm causal forests, depth 2, 400 runs: two published reruns.
@@ -70,9 +70,9 @@ def beside(table: pd.DataFrame) -> pd.DataFrame:
             if chosen.empty:
                 continue
             ours = chosen.iloc[0]
-            row[learner] = ours["mean"]
-            row[f"{learner} lower"] = ours["mean"] - 1.96 * ours["MC error"]
-            row[f"{learner} upper"] = ours["mean"] + 1.96 * ours["MC error"]
+            half = half_width(ours["MC error"], ours["runs"])
+            row |= {learner: ours["mean"], f"{learner} lower": ours["mean"] - half}
+            row[f"{learner} upper"] = ours["mean"] + half
         row |= {name: values[SIZES.index(n)] for name, values in PUBLISHED.items() if n in SIZES}
         rows.append(row)
     return pd.DataFrame(rows)
