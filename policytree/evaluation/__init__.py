@@ -2,8 +2,8 @@
 
 ``estimates``: means and their standard errors; ``half_samples``: the half-sample bootstrap. ``values``: a policy on
 given rewards. ``held_out``: a learner, refitted without the rows it is judged on (``validation`` says which,
-``refits`` does it). ``fixed_rules``: rules that
-are settled, on new rows. ``best_arm``: against the best of several. ``leaves``: what is in the leaves of a tree;
+``refits`` does it). ``fixed_rules``: rules that are settled, on new rows. ``best_arm``: against the best of several.
+``leaves``: what is in the leaves of a tree; ``two_valued``: intervals of shares there;
 ``honest``: judged by other rows than chose it; ``sample_split``: who learns and who judges; ``simultaneous``:
 intervals that hold together. ``effects``: averages over a population; ``heterogeneity``: do effects differ at all,
 and ``effect_regressions`` on predictions and covariates. ``ranking``: whom first (``toc`` has the sums);
