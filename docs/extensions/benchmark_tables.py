@@ -1,0 +1,154 @@
+"""Directives that show tables of `benchmarks/results`, so that no number of the site is typed by hand.
+
+    .. benchmark-table:: exact_trees.md
+       :columns: case, solver, seconds
+       :rows: ^FICO
+       :command: python benchmarks/exact_trees.py
+       :label: exact-trees
+
+``:rows:`` is a regular expression on the first column (default: all), ``:columns:`` are names of columns (default: all),
+``:table:`` says which table of the file (default: the first, 0), ``:mark:`` a text whose rows are set in bold. Below the
+table stand the file, the date and the machine that its head names, and the command. A CSV file is taken too. What does
+not exist is an error: results that move are noticed.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results"
+FACTS = ("date", "machine", "limits", "limit")
+SCALING = ("rows", "features", "actions", "depth", "thresholds", "seconds")
+HEADS = ("rows", "features", "arms", "depth", "distinct values", "seconds")
+
+Table = tuple[list[str], list[list[str]]]
+
+
+def markdown_tables(text: str) -> list[Table]:
+    """Heads and rows of the tables in a Markdown text."""
+    found = re.findall(r"(?:^\|.*\|[ ]*\n)+", text + "\n", re.MULTILINE)
+    tables = [[[cell.strip() for cell in line.strip().strip("|").split("|")] for line in t.splitlines()] for t in found]
+    return [(table[0], table[2:]) for table in tables]
+
+
+def csv_table(path: Path) -> Table:
+    """Head and rows of a CSV file."""
+    head, *rows = csv.reader(path.read_text(encoding="utf-8").splitlines())
+    return head, rows
+
+
+def facts(text: str) -> dict[str, str]:
+    """What the head of a Markdown file says of its run."""
+    lines = re.findall(r"^- (\w+): (.*(?:\n  .*)*)", text, re.MULTILINE)
+    return {name: " ".join(value.split()) for name, value in lines if name in FACTS}
+
+
+def chosen(table: Table, columns: list[str] | None, rows: str | None, of: str) -> Table:
+    """Some columns and rows of a table; a ValueError if there are none."""
+    head, body = table
+    missing = [name for name in columns or () if name not in head]
+    if missing:
+        raise ValueError(f"{of} has no column {missing[0]!r}; it has {', '.join(head)}.")
+    at = [head.index(name) for name in columns] if columns else list(range(len(head)))
+    kept = [[row[j] for j in at] for row in body if rows is None or re.search(rows, row[0])]
+    if not kept:
+        raise ValueError(f"{of} has no row whose first column matches {rows!r}.")
+    return [head[j] for j in at], kept
+
+
+def ends_of_sweeps(table: Table) -> Table:
+    """Of every sweep of `scaling.csv` the base and the largest size that was proved, as the landing page shows them."""
+    head, body = table
+    runs = [dict(zip(head, row, strict=True)) for row in body]
+    shown: list[list[str]] = []
+    for depth, sweep in ((d, s) for d in ("2", "3") for s in ("rows", "features", "thresholds", "actions")):
+        proved = [r for r in runs if r["sweep"] == sweep and r["depth"] == depth and r["proved"] == "True"]
+        shown += [line for line in map(_cells, (proved[0], proved[-1])) if line not in shown]
+    return list(HEADS), sorted(shown, key=lambda line: (line[3], int(line[0].replace(",", ""))))
+
+
+def _cells(run: dict[str, str]) -> list[str]:
+    *sizes, seconds = (run[name] for name in SCALING)
+    sizes[-1] = str(int(sizes[-1]) + 1)  # so many thresholds part one value more
+    return [f"{int(size):,}" for size in sizes] + [f"{float(seconds):.2g}"]
+
+
+def table_node(table: Table, mark: str | None = None) -> nodes.table:
+    """A docutils table; rows that hold the marked text in bold."""
+    head, rows = table
+    group = nodes.tgroup(cols=len(head))
+    group += [nodes.colspec(colwidth=1) for _ in head]
+    group += nodes.thead("", _row(head, nodes.inline))
+    group += nodes.tbody("", *(_row(row, nodes.strong if mark and mark in row else nodes.inline) for row in rows))
+    return nodes.table("", group, classes=["benchmark"])
+
+
+def _row(cells: Iterable[str], style) -> nodes.row:
+    made = (nodes.entry("", nodes.paragraph("", "", style("", cell.replace("`", "")))) for cell in cells)
+    return nodes.row("", *made)
+
+
+class BenchmarkTable(SphinxDirective):
+    """A table of a file in `benchmarks/results`, with where it comes from."""
+
+    required_arguments = 1
+    option_spec = {  # noqa: RUF012
+        "columns": directives.unchanged,
+        "rows": directives.unchanged,
+        "table": directives.nonnegative_int,
+        "mark": directives.unchanged,
+        "command": directives.unchanged_required,
+        "sweeps": directives.flag,
+    }
+
+    def run(self) -> list[nodes.Node]:
+        """The table and the line below it."""
+        path = RESULTS / self.arguments[0]
+        if not path.is_file():
+            raise self.error(f"There is no file {path}.")
+        self.env.note_dependency(str(path))
+        try:
+            table = self._table(path)
+        except ValueError as error:
+            raise self.error(str(error)) from None
+        return [_scrolling(table_node(table, self.options.get("mark"))), self._source(path)]
+
+    def _table(self, path: Path) -> Table:
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".csv":
+            table = csv_table(path)
+        else:
+            table = markdown_tables(text)[self.options.get("table", 0)]
+        if "sweeps" in self.options:
+            return ends_of_sweeps(table)
+        columns = self.options.get("columns")
+        names = [name.strip() for name in columns.split(",")] if columns else None
+        return chosen(table, names, self.options.get("rows"), path.name)
+
+    def _source(self, path: Path) -> nodes.Node:
+        notes = path.with_suffix(".md")
+        told = facts(notes.read_text(encoding="utf-8")) if notes.is_file() else {}
+        paragraph = nodes.paragraph("", "", nodes.Text("From "), nodes.literal("", f"benchmarks/results/{path.name}"))
+        if "command" in self.options:
+            paragraph += [nodes.Text(", made by "), nodes.literal("", self.options["command"])]
+        paragraph += nodes.Text("".join(f"; {name}: {value}" for name, value in told.items()) + ".")
+        return nodes.container("", paragraph, classes=["source"])
+
+
+def _scrolling(table: nodes.table) -> nodes.container:
+    """A wide table scrolls within its box on a phone."""
+    return nodes.container("", table, classes=["pst-scrollable-table-container"])
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the directive."""
+    app.add_directive("benchmark-table", BenchmarkTable)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
