@@ -34,8 +34,9 @@ nitpicky = True
 # Objects of other libraries, whose documentation lives elsewhere: the site is built without a network. Below them, the
 # rooms behind the public names, which docstrings mention for those who read the source.
 nitpick_ignore_regex = [
-    (r"py:.*", r"(numpy|np|pandas|pd|sklearn|scipy|matplotlib|econml|dask|distributed|pyarrow|duckdb|collections)\..*"),
+    (r"py:.*", r"(numpy|np|pandas|pd|sklearn|scipy|matplotlib|econml|dask|distributed|pyarrow|duckdb|collections|json)\..*"),
     (r"py:mod", r"policytree\..*"),
+    (r"py:(func|class)", r"policytree\.(binning|crossfit|folds|solvers|weighting\.(learners|propensities|costs))\..*"),
 ]
 
 # --- the API ---

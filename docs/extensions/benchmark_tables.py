@@ -36,7 +36,7 @@ def markdown_tables(text: str) -> list[Table]:
     """Heads and rows of the tables in a Markdown text."""
     found = re.findall(r"(?:^\|.*\|[ ]*\n)+", text + "\n", re.MULTILINE)
     tables = [[[cell.strip() for cell in line.strip().strip("|").split("|")] for line in t.splitlines()] for t in found]
-    return [(table[0], table[2:]) for table in tables]
+    return [(head, [row + [""] * (len(head) - len(row)) for row in rows]) for head, _, *rows in tables]
 
 
 def csv_table(path: Path) -> Table:

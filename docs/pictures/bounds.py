@@ -1,12 +1,7 @@
 """What a few solved cuts of the root say about all the others."""
 
-import sys
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent if "__file__" in globals() else Path("pictures")))
 import tables
 
 f, g, gain = tables.rows()

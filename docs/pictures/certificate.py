@@ -5,8 +5,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 
-docs = Path(__file__).resolve().parents[1] if "__file__" in globals() else Path.cwd()
-text = (docs.parent / "benchmarks" / "results" / "anytime.csv").read_text(encoding="utf-8")
+text = Path("../../benchmarks/results/anytime.csv").read_text(encoding="utf-8")
 trace = [row for row in csv.DictReader(text.splitlines()) if row["case"] == "Broward d4"]
 seconds = [float(row["seconds"]) for row in trace]
 

@@ -1,12 +1,7 @@
 """A pair table, its corner sums, and a tree of depth two read off them."""
 
-import sys
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent if "__file__" in globals() else Path("pictures")))
 import tables
 
 f, g, gain = tables.rows()

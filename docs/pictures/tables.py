@@ -1,4 +1,7 @@
-"""Two columns as codes, and what the search does with them: the pictures of the method page share it."""
+"""Two columns as codes, and what the search does with them: the pictures of the method page share it.
+
+Pictures are drawn in this folder.
+"""
 
 import numpy as np
 
