@@ -34,7 +34,8 @@ nitpicky = True
 # Objects of other libraries, whose documentation lives elsewhere: the site is built without a network. Below them, the
 # rooms behind the public names, which docstrings mention for those who read the source.
 nitpick_ignore_regex = [
-    (r"py:.*", r"(numpy|np|pandas|pd|sklearn|scipy|matplotlib|econml|dask|distributed|pyarrow|duckdb|collections|json)\..*"),
+    (r"py:.*", r"(numpy|np|pandas|pd|sklearn|scipy|matplotlib|econml|dask|distributed|pyarrow|duckdb)\..*"),
+    (r"py:.*", r"(collections|json)\..*"),
     (r"py:mod", r"policytree\..*"),
     (r"py:(func|class)", r"policytree\.(binning|crossfit|folds|solvers|weighting\.(learners|propensities|costs))\..*"),
 ]
@@ -58,6 +59,9 @@ sphinx_gallery_conf = {
     "plot_gallery": True,
     "abort_on_example_error": False,  # all failures are listed; each of them fails the build
     "only_warn_on_example_error": False,
+    "capture_repr": (
+        "_repr_html_",
+    ),  # tables and fitted trees; a picture's "<... object at 0x...>" tells nobody anything
     "min_reported_time": 1e9,
     "show_memory": False,
     "show_signature": False,
@@ -86,14 +90,14 @@ html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": False,
     "navbar_align": "left",
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 6,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "start": [], "method": [], "comparison": [], "benchmarks": []}
+html_sidebars = {page: [] for page in ("index", "start", "method", "comparison", "benchmarks", "tutorials/**")}
 
 # --- formulas, without a network: MathJax comes with a Python package of files ---
 _mathjax = find_spec("sphinx-mathjax-offline")

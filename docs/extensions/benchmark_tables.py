@@ -4,12 +4,12 @@
        :columns: case, solver, seconds
        :rows: ^FICO
        :command: python benchmarks/exact_trees.py
-       :label: exact-trees
 
-``:rows:`` is a regular expression on the first column (default: all), ``:columns:`` are names of columns (default: all),
-``:table:`` says which table of the file (default: the first, 0), ``:mark:`` a text whose rows are set in bold. Below the
-table stand the file, the date and the machine that its head names, and the command. A CSV file is taken too. What does
-not exist is an error: results that move are noticed.
+``:rows:`` is a regular expression on the first column (default: all), ``:columns:`` are names of columns (default:
+all), ``:table:`` says which table of the file (default: the first, 0), ``:mark:`` a text whose rows are set in bold,
+``:sweeps:`` shows the ends of the sweeps of `scaling.csv`. Below the table stand the file, the date and the machine
+that its head names, and the command. A CSV file is taken too. What does not exist is an error: results that move are
+noticed.
 """
 
 from __future__ import annotations
@@ -65,20 +65,21 @@ def chosen(table: Table, columns: list[str] | None, rows: str | None, of: str) -
 
 
 def ends_of_sweeps(table: Table) -> Table:
-    """Of every sweep of `scaling.csv` the base and the largest size that was proved, as the landing page shows them."""
+    """The smallest and the largest size of every sweep of `scaling.csv`, as the landing page shows them."""
     head, body = table
     runs = [dict(zip(head, row, strict=True)) for row in body]
     shown: list[list[str]] = []
-    for depth, sweep in ((d, s) for d in ("2", "3") for s in ("rows", "features", "thresholds", "actions")):
-        proved = [r for r in runs if r["sweep"] == sweep and r["depth"] == depth and r["proved"] == "True"]
-        shown += [line for line in map(_cells, (proved[0], proved[-1])) if line not in shown]
+    for base, sweep in sorted({(run["base"], run["sweep"]) for run in runs}):
+        sizes = [run for run in runs if (run["base"], run["sweep"]) == (base, sweep)]
+        shown += [line for line in map(_cells, (sizes[0], sizes[-1])) if line not in shown]
     return list(HEADS), sorted(shown, key=lambda line: (line[3], int(line[0].replace(",", ""))))
 
 
 def _cells(run: dict[str, str]) -> list[str]:
     *sizes, seconds = (run[name] for name in SCALING)
     sizes[-1] = str(int(sizes[-1]) + 1)  # so many thresholds part one value more
-    return [f"{int(size):,}" for size in sizes] + [f"{float(seconds):.2g}"]
+    taken = f"{float(seconds):.2g}" if run["proved"] == "True" else f"not proved in {float(seconds):.0f}"
+    return [f"{int(size):,}" for size in sizes] + [taken]
 
 
 def table_node(table: Table, mark: str | None = None) -> nodes.table:
@@ -123,10 +124,7 @@ class BenchmarkTable(SphinxDirective):
 
     def _table(self, path: Path) -> Table:
         text = path.read_text(encoding="utf-8")
-        if path.suffix == ".csv":
-            table = csv_table(path)
-        else:
-            table = markdown_tables(text)[self.options.get("table", 0)]
+        table = csv_table(path) if path.suffix == ".csv" else markdown_tables(text)[self.options.get("table", 0)]
         if "sweeps" in self.options:
             return ends_of_sweeps(table)
         columns = self.options.get("columns")

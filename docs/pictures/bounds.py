@@ -12,27 +12,27 @@ ideal_left = table.cumsum()[:-1]
 lost_left, lost_right = ideal_left - left, table.sum() - ideal_left - right
 loss = lost_left + lost_right
 
-solved = [0, 4, 10]
+solved = [2, 4, 6]
 incumbent = loss[solved].min()
 cuts = np.arange(len(loss))
-bound = np.full(len(loss), -np.inf)
-for a in cuts:
-    below = max((s for s in solved if s <= a), default=None)
-    above = min((s for s in solved if s >= a), default=None)
-    bound[a] = (lost_left[below] if below is not None else 0.0) + (lost_right[above] if above is not None else 0.0)
+bound = np.zeros(len(loss))
+for cut in cuts:  # the nearest solved cut on either side; itself, if it is solved
+    bound[cut] += max((lost_left[s] for s in solved if s <= cut), default=0.0)
+    bound[cut] += max((lost_right[s] for s in solved if s >= cut), default=0.0)
 
+SOLVED, BOUND = "#1f5f7a", "#c9d7de"
 figure, ax = plt.subplots(figsize=(7.6, 3.6))
-ax.bar(cuts, bound, color=["#1f5f7a" if c in solved else "#c9d7de" for c in cuts], label="_")
-ax.plot(cuts, loss, "o", color="#8a4b08", markersize=5, label="the loss at each cut (unknown unless solved)")
+ax.bar(cuts[solved], bound[solved], color=SOLVED, label="solved")
+others = np.setdiff1d(cuts, solved)
+ax.bar(others, bound[others], color=BOUND, label="bound by the solved cuts on either side")
+ax.plot(cuts, loss, "o", color="#8a4b08", markersize=5, label="the loss, unknown unless solved")
 ax.axhline(incumbent, color="black", linewidth=1, linestyle="--", label="the best tree so far")
-refuted = [c for c in cuts if bound[c] >= incumbent and c not in solved]
-for c in refuted:
-    ax.text(c, bound[c] + 1.5, "no work", ha="center", fontsize=8, color="#44606c")
-ax.bar([], [], color="#1f5f7a", label="solved")
-ax.bar([], [], color="#c9d7de", label="bound from the solved cuts on either side")
+for cut in others:
+    words = "no work" if bound[cut] >= incumbent else "open"
+    ax.text(cut, 2, words, ha="center", fontsize=8, color="#22424f")
 ax.set_xlabel("cut of the root's column")
 ax.set_ylabel("loss")
 ax.set_xticks(cuts)
-ax.set_ylim(0, max(loss.max(), bound.max()) * 1.45)
+ax.set_ylim(0, loss.max() * 1.4)
 ax.legend(fontsize=8, ncols=2, loc="upper center", frameon=False)
 ax.spines[["top", "right"]].set_visible(False)

@@ -10,8 +10,16 @@ trace = [row for row in csv.DictReader(text.splitlines()) if row["case"] == "Bro
 seconds = [float(row["seconds"]) for row in trace]
 
 figure, ax = plt.subplots(figsize=(7.6, 3.2))
-ax.step(seconds, [float(row["objective"]) for row in trace], where="post", color="#1f5f7a", label="errors of the best tree")
-ax.step(seconds, [float(row["lower_bound"]) for row in trace], where="post", color="#8a4b08", label="bound: no tree has fewer")
+ax.step(
+    seconds, [float(row["objective"]) for row in trace], where="post", color="#1f5f7a", label="errors of the best tree"
+)
+ax.step(
+    seconds,
+    [float(row["lower_bound"]) for row in trace],
+    where="post",
+    color="#8a4b08",
+    label="bound: no tree has fewer",
+)
 ax.scatter(seconds[-1:], [float(trace[-1]["objective"])], color="black", zorder=3, label="they meet: proved")
 ax.set_xscale("log")
 ax.set_xlabel("seconds")

@@ -5,9 +5,7 @@ import numpy as np
 
 LEAVES = [("age ≤ 40", [0, 1, 2]), ("age > 40, smoker", [3, 4]), ("age > 40, no smoker", [5, 6, 7])]
 ARMS = ["none", "pill", "course"]
-losses = np.array(
-    [[0, 3, 2], [1, 4, 2], [0, 2, 3], [5, 1, 2], [4, 0, 3], [3, 4, 1], [2, 5, 0], [4, 3, 1]], dtype=float
-)
+losses = np.array([[0, 3, 2], [1, 4, 2], [0, 2, 3], [5, 1, 2], [4, 0, 3], [3, 4, 1], [2, 5, 0], [4, 3, 1]], dtype=float)
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.4), width_ratios=[1, 1.15])
 for ax, values, names in (
@@ -21,7 +19,9 @@ for ax, values, names in (
         best = ax is right and value == values[i].min()
         ax.text(j, i, f"{value:g}", ha="center", va="center", fontweight="bold" if best else "normal")
         if best:
-            ax.add_patch(plt.Rectangle((j - 0.47, i - 0.46), 0.94, 0.92, fill=False, edgecolor="#1f5f7a", linewidth=2.5))
+            ax.add_patch(
+                plt.Rectangle((j - 0.47, i - 0.46), 0.94, 0.92, fill=False, edgecolor="#1f5f7a", linewidth=2.5)
+            )
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
 for _, rows in LEAVES[:-1]:

@@ -2,8 +2,8 @@
 The one tree that is the forest
 ===============================
 
-You trust a forest and must explain it. A born-again tree predicts what the forest predicts, everywhere, and is proved to
-be the smallest such tree.
+You trust a forest and must explain it. A born-again tree predicts what the forest predicts, everywhere, and is proved
+to be the smallest such tree.
 """
 
 from sklearn.datasets import load_iris
@@ -18,8 +18,8 @@ print(f"{tree.get_n_leaves()} leaves, depth {tree.get_depth()}: {tree.status_.va
 print(tree.check_faithfulness())  # every cell of the space, by a routine that knows nothing of the search
 
 # %%
-# Faithful trees are large where the forest is complicated on combinations that no row has. ``prune=True`` gives up what
-# no row reaches, and says how much of the space that changes.
+# Faithful trees are large where the forest is complicated on combinations that no row has. ``prune=True`` gives up
+# what no row reaches, and says how much of the space that changes.
 
 pruned = BornAgainTree(forest, prune=True).fit(X)
 print(pruned.pruning_)

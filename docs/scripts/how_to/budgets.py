@@ -39,9 +39,9 @@ from policytree import BudgetPathDisplay, budget_path
 
 path = budget_path(PolicyTree(max_depth=2), X, rewards, budget_costs=costs)
 print(f"{len(path)} trees; no tree that spends 0.8 gains more than {path.bound_at(0.8):.3f} on these rows")
-BudgetPathDisplay.from_path(path);
+BudgetPathDisplay.from_path(path)
 
 # %%
 # ``DRPolicyTree`` takes the same arguments, and so does the command line: ``--budget``, ``--budget-cost``,
-# ``--max-share``, ``--min-share``. ``min_share`` says to how many a treatment must be given. Deeper than three the gap
-# may stay open; it is reported.
+# ``--max-share``, ``--min-share``. ``min_share`` says to how many a treatment must be given. Deeper than three the
+# gap may stay open; it is reported.

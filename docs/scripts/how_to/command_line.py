@@ -18,7 +18,9 @@ rng = np.random.default_rng(0)
 n = 400
 trial = pd.DataFrame({"age": rng.integers(20, 80, n), "smoker": rng.choice(["yes", "no"], n)})
 trial["arm"] = rng.choice(["placebo", "drug"], n)
-trial["score"] = (np.where(trial["arm"] == "drug", np.where(trial["age"] > 50, 2.0, -1.0), 0.0) + rng.normal(size=n)).round(2)
+trial["score"] = (
+    np.where(trial["arm"] == "drug", np.where(trial["age"] > 50, 2.0, -1.0), 0.0) + rng.normal(size=n)
+).round(2)
 trial.to_csv(folder / "trial.csv", index=False)
 
 
@@ -51,5 +53,5 @@ pd.DataFrame({"age": [30, 70], "smoker": ["no", "yes"]}).to_csv(folder / "new.cs
 run("predict", "policytree-output/tree.json", "new.csv")
 
 # %%
-# ``policytree design --help`` lists everything: clusters, strata, budgets, prices of questions. Exit codes: 0 done, 2 bad
-# input (one sentence says what and how to mend it), 130 interrupted.
+# ``policytree design --help`` lists everything: clusters, strata, budgets, prices of questions. Exit codes: 0 done, 2
+# bad input (one sentence says what and how to mend it), 130 interrupted.

@@ -2,8 +2,8 @@
 Choose the depth and the price of a leaf
 ========================================
 
-Two numbers say how large a tree may be: ``max_depth``, and ``regularization``, the price of a leaf. You need not guess
-the price: ``tree_path`` finds every tree that is the best one for some price.
+Two numbers say how large a tree may be: ``max_depth``, and ``regularization``, the price of a leaf. You need not
+guess the price: ``tree_path`` finds every tree that is the best one for some price.
 """
 
 from sklearn.datasets import load_breast_cancer
@@ -16,8 +16,8 @@ path = tree_path(tree, X, y, min_regularization=0.004)
 path.to_frame().round(4)
 
 # %%
-# Between ``low`` and ``high`` the same tree is best. ``value`` is the share of errors on these rows, which flatters large
-# trees. Let other rows choose the price:
+# Between ``low`` and ``high`` the same tree is best. ``value`` is the share of errors on these rows, which flatters
+# large trees. Let other rows choose the price:
 
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
@@ -30,11 +30,11 @@ for price, mean, spread in zip(
     print(f"price {price:5}: {mean:.3f} right on other rows (spread over folds {spread:.3f})")
 
 # %%
-# Prices whose scores differ by less than the spread are not told apart by so few rows: take the larger price, and so the
-# smaller tree.
+# Prices whose scores differ by less than the spread are not told apart by so few rows: take the larger price, and so
+# the smaller tree.
 #
-# For policies, hand the depths in question to ``cross_val_policy_value(rivals=...)``: they are judged on the same people
-# as the tree, so the differences have intervals.
+# For policies, hand the depths in question to ``cross_val_policy_value(rivals=...)``: they are judged on the same
+# people as the tree, so the differences have intervals.
 
 from policytree import DRPolicyTree, PolicyTree, cross_val_policy_value, load_dataset
 

@@ -37,8 +37,8 @@ pd.DataFrame(tree.to_rules())
 print(tree.to_json()[:300], "...")
 
 # %%
-# An equal scikit-learn tree, for tools that draw, explain or convert those. Categories become 0/1 columns; thresholds are
-# chosen so that these rows go the same way in 32-bit floats.
+# An equal scikit-learn tree, for tools that draw, explain or convert those. Categories become 0/1 columns; thresholds
+# are chosen so that these rows go the same way in 32-bit floats.
 
 equal = tree.to_sklearn(X)
 table = tree.sklearn_table(X)

@@ -18,13 +18,17 @@ T = rng.choice(["none", "drug"], size=1_000)
 Y = np.where(T == "drug", 2 * X["risk"] - 0.8, 0.0) + rng.normal(size=1_000)
 
 effects = LinearDML(
-    model_y=LassoCV(), model_t=LogisticRegression(), discrete_treatment=True, categories=["none", "drug"], random_state=0
+    model_y=LassoCV(),
+    model_t=LogisticRegression(),
+    discrete_treatment=True,
+    categories=["none", "drug"],
+    random_state=0,
 ).fit(Y, T, X=X)
 rewards = from_cate(effects, X, sample_treatment_costs={"drug": 0.1})
 tree = PolicyTree(max_depth=1).fit(X, rewards)
 print(tree.export_text())
 
 # %%
-# These are predicted effects, and they are smooth: good for finding a tree, too good for judging one. Judge it by doubly
-# robust rewards of people whom neither has seen (:func:`policytree.held_out_rewards`,
+# These are predicted effects, and they are smooth: good for finding a tree, too good for judging one. Judge it by
+# doubly robust rewards of people whom neither has seen (:func:`policytree.held_out_rewards`,
 # :func:`policytree.cross_val_policy_value`).

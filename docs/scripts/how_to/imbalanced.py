@@ -2,8 +2,8 @@
 Few positives: imbalanced classes
 =================================
 
-Where one row in twenty is positive, a tree that never says yes is 95% right. Ask for another objective. Each is proved
-like accuracy.
+Where one row in twenty is positive, a tree that never says yes is 95% right. Ask for another objective. Each is
+proved like accuracy.
 """
 
 import numpy as np

@@ -2,8 +2,8 @@
 More rows than memory holds
 ===========================
 
-Write the rows as codes to a folder once, and fit from there. Trees of depth two and three are then proved from sums over
-pairs and triples of columns. Needs ``pip install "policytree[scale]"``.
+Write the rows as codes to a folder once, and fit from there. Trees of depth two and three are then proved from sums
+over pairs and triples of columns. Needs ``pip install "policytree[scale]"``.
 """
 
 import tempfile

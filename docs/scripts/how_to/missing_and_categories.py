@@ -2,8 +2,8 @@
 Missing values and categories
 =============================
 
-Hand over the table as it is. Text columns are categories: a split asks for one value against the rest. Missing values go
-to the side that is better for the objective, and the tree says which.
+Hand over the table as it is. Text columns are categories: a split asks for one value against the rest. Missing values
+go to the side that is better for the objective, and the tree says which.
 """
 
 import numpy as np
@@ -12,7 +12,9 @@ import pandas as pd
 from policytree import PolicyTree
 
 rng = np.random.default_rng(0)
-X = pd.DataFrame({"region": rng.choice(["north", "south", "east"], 600), "age": rng.integers(20, 80, 600).astype(float)})
+X = pd.DataFrame(
+    {"region": rng.choice(["north", "south", "east"], 600), "age": rng.integers(20, 80, 600).astype(float)}
+)
 X.loc[rng.random(600) < 0.1, "age"] = np.nan
 gain = np.where(X["region"] == "south", 1.0, np.where(X["age"].isna() | (X["age"] > 60), 0.5, -0.5))
 rewards = pd.DataFrame({"leave": 0.0, "treat": gain + rng.normal(scale=0.3, size=600)})
@@ -31,5 +33,5 @@ with warnings.catch_warnings(record=True) as heard:
 print(heard[0].message)
 
 # %%
-# Categories with an order (such as "low", "middle", "high") are better handed over as numbers: then one split can part
-# low and middle from high. Pandas and polars frames, Arrow tables and plain arrays are all taken.
+# Categories with an order (such as "low", "middle", "high") are better handed over as numbers: then one split can
+# part low and middle from high. Pandas and polars frames, Arrow tables and plain arrays are all taken.

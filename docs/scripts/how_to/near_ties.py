@@ -20,16 +20,16 @@ found = near_ties(model, X, slack=50.0, without=["age", ["re74", "re75"]])
 print(found)
 
 # %%
-# All of this is about the rows that chose the trees: how many rules look as good on them, whom all of these rules treat
-# alike, and what doing without a column costs, which is proved. Whether another rule does as well on *other* people is
-# what :func:`policytree.cross_val_policy_value` asks, and whether the tree would come again what
+# All of this is about the rows that chose the trees: how many rules look as good on them, whom all of these rules
+# treat alike, and what doing without a column costs, which is proved. Whether another rule does as well on *other*
+# people is what :func:`policytree.cross_val_policy_value` asks, and whether the tree would come again what
 # :doc:`stability` asks.
 
-NearTiesDisplay.from_result(found);
+NearTiesDisplay.from_result(found)
 
 # %%
 # Among rules that are equally good, take the one that is easiest to apply:
 
 from policytree import plot_tree
 
-plot_tree(found.simplest, title="The simplest of them");
+plot_tree(found.simplest, title="The simplest of them")

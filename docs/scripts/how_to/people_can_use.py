@@ -30,7 +30,7 @@ print(rule.export_text())
 print(rule.certificate())
 
 # %%
-# What a rule must not look at goes into ``W``: the models adjust for it, and the tree never sees it. Race is handled like
-# this in all built-in studies.
+# What a rule must not look at goes into ``W``: the models adjust for it, and the tree never sees it. Race is handled
+# like this in all built-in studies.
 #
 # ``min_samples_per_treatment`` asks for so many people of every treatment in every leaf (hand ``T`` over to ``fit``).

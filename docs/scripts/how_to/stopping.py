@@ -2,8 +2,8 @@
 Time limits, progress and the gap
 =================================
 
-Every search can be stopped, by a limit or by Ctrl-C. You keep the best tree so far, and a bound: no tree is better than
-that.
+Every search can be stopped, by a limit or by Ctrl-C. You keep the best tree so far, and a bound: no tree is better
+than that.
 """
 
 import warnings
@@ -25,13 +25,13 @@ print(f"best tree {tree.objective_value_:.4f}, no tree is above {tree.objective_
 print(heard[-1].message)
 
 # %%
-# What makes a search shorter: fewer levels; a price per leaf (``regularization``); fewer distinct values (``max_bins=64``;
-# the proof is then for these thresholds, and the status says so); more threads (``n_jobs=-1``; the tree does not depend on
-# them).
+# What makes a search shorter: fewer levels; a price per leaf (``regularization``); fewer distinct values
+# (``max_bins=64``; the proof is then for these thresholds, and the status says so); more threads (``n_jobs=-1``; the
+# tree does not depend on them).
 
 coarse = PolicyTree(max_depth=3, max_bins=16, n_jobs=2).fit(X, rewards)
 print(coarse.certificate())
 
 # %%
-# ``verbose=1`` shows progress. A search that looks long is announced before it starts. The kernels are compiled once on a
-# machine, when they are first needed: ``policytree warmup`` does it beforehand.
+# ``verbose=1`` shows progress. A search that looks long is announced before it starts. The kernels are compiled once
+# on a machine, when they are first needed: ``policytree warmup`` does it beforehand.

@@ -2,8 +2,8 @@
 Whom first, and what a budget buys
 ==================================
 
-If there is not enough for everybody, an order may serve better than a rule. Does the order put those first who gain most?
-Half of the people learn, and the other half judges.
+If there is not enough for everybody, an order may serve better than a rule. Does the order put those first who gain
+most? Half of the people learn, and the other half judges.
 """
 
 import numpy as np
@@ -22,11 +22,11 @@ held = held_out_rewards(RewardEstimator(random_state=0), Y, T, X=X, propensity=k
 priorities = {"predicted gain": held.predicted_gain("pill", "none"), "age": X["age"].iloc[held.rows]}
 ranking = rank_average_treatment_effect(priorities, held, treatment="pill", baseline="none")
 print(ranking)
-TOCDisplay.from_ranking(ranking);
+TOCDisplay.from_ranking(ranking)
 
 # %%
-# The curve says how much more than the average those gain who come first. AUTOC is its area; an order that knows nothing
-# has none.
+# The curve says how much more than the average those gain who come first. AUTOC is its area; an order that knows
+# nothing has none.
 #
 # Several treatments with prices: the best plan for every budget, and lots for comparison, which tell nobody apart.
 
@@ -36,4 +36,4 @@ curve = qini_curve(held.outcomes, held, {"pill": 1.0, "course": 3.0}, baseline="
 print("a budget of 1 buys", curve.value_at(1.0))
 print("lots would buy    ", curve.untargeted.value_at(1.0))
 print("least budget for a gain of 0.4:", curve.budget_for(0.4))
-QiniCurveDisplay.from_curves(curve);
+QiniCurveDisplay.from_curves(curve)

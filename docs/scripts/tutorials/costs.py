@@ -2,17 +2,17 @@
 Decisions with costs
 ====================
 
-Treatments cost money, mistakes cost money, and questions cost money. Each of the three has its own place in the search,
-and the proof holds for the sum. The example is job training: 445 men of the National Supported Work demonstration,
-randomised in the 1970s, and what they earned in 1978. Mistakes and questions are of the doctor's practice, later. The
-prices on this page are made up.
+Treatments cost money, mistakes cost money, and questions cost money. Each of the three has its own place in the
+search, and the proof holds for the sum. The example is job training: 445 men of the National Supported Work
+demonstration, randomised in the 1970s, and what they earned in 1978. Mistakes and questions are of the doctor's
+practice, later. The prices on this page are made up.
 """
 
 # %%
 # The price of a treatment
 # ------------------------
-# A place in the training costs 1,500 dollars, say. What counts is earnings less the price. Costs are in the unit of the
-# outcome; they may differ by person (hand over a table with a row each).
+# A place in the training costs 1,500 dollars, say. What counts is earnings less the price. Costs are in the unit of
+# the outcome; they may differ by person (hand over a table with a row each).
 
 from policytree import DRPolicyTree, cross_val_policy_value, load_dataset
 
@@ -26,14 +26,14 @@ print(model.export_text())
 print(cross_val_policy_value(model, **data, **price, random_state=0).verdict)
 
 # %%
-# Few people, noisy earnings: no rule is shown to be better than the best single treatment, and the difference has a wide
-# interval. Keep that in mind for all of what follows, which is about *how* to ask.
+# Few people, noisy earnings: no rule is shown to be better than the best single treatment, and the difference has a
+# wide interval. Keep that in mind for all of what follows, which is about *how* to ask.
 #
 # A budget
 # --------
-# There may be money for some only. ``budget`` is the most that may be spent a person on average, ``max_share`` the largest
-# share that gets a treatment. The tree is the best of those that keep to it. The multiplier says what a dollar more would
-# bring on these rows.
+# There may be money for some only. ``budget`` is the most that may be spent a person on average, ``max_share`` the
+# largest share that gets a treatment. The tree is the best of those that keep to it. The multiplier says what a
+# dollar more would bring on these rows.
 
 from policytree import PolicyTree, policy_spend
 
@@ -45,8 +45,8 @@ print(f"spends {within.spend_:.0f} dollars a man, {within.status_.value}, gap {w
 print(f"a dollar more is worth {within.multipliers_['budget']:.2f} dollars (rows that chose the tree: flattered)")
 
 # %%
-# On these rows the budget is kept exactly. On other people it is an estimate: here on the second half of the men, by a
-# tree of the first half.
+# On these rows the budget is kept exactly. On other people it is an estimate: here on the second half of the men, by
+# a tree of the first half.
 
 half = len(X) // 2
 order = X.sample(frac=1.0, random_state=0).index
@@ -62,14 +62,14 @@ print(f"on others it spends {spent.value:.0f} dollars a man, 95% interval [{spen
 from policytree import BudgetPathDisplay, budget_path
 
 path = budget_path(PolicyTree(max_depth=2, min_samples_leaf=40), X, rewards, budget_costs=costs)
-BudgetPathDisplay.from_path(path);
+BudgetPathDisplay.from_path(path)
 
 # %%
 # The price of a mistake
 # ----------------------
-# Another decision, and more people: 4,680 members of the RAND Health Insurance Experiment in their first year. Some will
-# see a doctor five times or more. A nurse who calls them beforehand may spare them some of it. To miss such a person costs
-# 300 dollars, to call in vain costs 60. The tree of least mean cost:
+# Another decision, and more people: 4,680 members of the RAND Health Insurance Experiment in their first year. Some
+# will see a doctor five times or more. A nurse who calls them beforehand may spare them some of it. To miss such a
+# person costs 300 dollars, to call in vain costs 60. The tree of least mean cost:
 
 import numpy as np
 
@@ -86,9 +86,9 @@ print(classifier.export_text())
 print(f"{classifier.objective_value_:.1f} dollars a person on the rows that chose it: {classifier.status_.value}")
 
 # %%
-# What would it cost on other people? Everybody is predicted by a tree of other families, and judged by what was right.
-# The rival is to do the same with everybody. Costs are losses: smaller is better, and a difference below zero speaks for
-# the tree.
+# What would it cost on other people? Everybody is predicted by a tree of other families, and judged by what was
+# right. The rival is to do the same with everybody. Costs are losses: smaller is better, and a difference below zero
+# speaks for the tree.
 
 import pandas as pd
 from sklearn.model_selection import GroupKFold, cross_val_predict

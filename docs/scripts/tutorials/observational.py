@@ -17,8 +17,8 @@ quitting, and that is why it is looked at.
 # %%
 # Only what was known before the choice
 # -------------------------------------
-# Covariates must be older than the decision. ``check_study`` looks for columns that know too much. If the weight of 1982
-# slipped in, it would say so: together with the weight of 1971 it *is* the outcome.
+# Covariates must be older than the decision. ``check_study`` looks for columns that know too much. If the weight of
+# 1982 slipped in, it would say so: together with the weight of 1971 it *is* the outcome.
 
 import pandas as pd
 
@@ -35,9 +35,9 @@ print(check_study(X.assign(weight_1982=X["weight"] + Y), T, Y, W=W))
 # %%
 # Rewards
 # -------
-# For every person and both choices: what would be the change of weight? Two models are learnt, each without the people it
-# is used for (cross-fitting): one for the choice, one for the change of weight. One of them may be wrong, and averages
-# are still right; that is what "doubly robust" means.
+# For every person and both choices: what would be the change of weight? Two models are learnt, each without the
+# people it is used for (cross-fitting): one for the choice, one for the change of weight. One of them may be wrong,
+# and averages are still right; that is what "doubly robust" means.
 
 rewards = RewardEstimator(random_state=0).fit(**data)
 rewards.rewards_.head().round(1)
@@ -48,24 +48,24 @@ rewards.rewards_.head().round(1)
 
 from policytree import CovariateBalanceDisplay, OverlapDisplay, overlap_table
 
-OverlapDisplay.from_estimator(rewards, T);
+OverlapDisplay.from_estimator(rewards, T)
 
 # %%
 overlap_table(rewards.propensity_, T).T.round(2)
 
 # %%
-# Nobody's chance of either choice is near zero. Where it is, the library warns: rewards there lean on the outcome model
-# alone. ``effective_rows`` says how many people the weighted group is worth.
+# Nobody's chance of either choice is near zero. Where it is, the library warns: rewards there lean on the outcome
+# model alone. ``effective_rows`` says how many people the weighted group is worth.
 #
 # Do the groups look alike?
 # -------------------------
 
 covariates = pd.concat([X, W], axis=1)
-CovariateBalanceDisplay.from_estimator(rewards, T, covariates);
+CovariateBalanceDisplay.from_estimator(rewards, T, covariates)
 
 # %%
-# Before weighting, those who quit were older and smoked less. After weighting no difference is larger than a tenth of a
-# standard deviation, which is the usual limit.
+# Before weighting, those who quit were older and smoked less. After weighting no difference is larger than a tenth of
+# a standard deviation, which is the usual limit.
 #
 # How much does quitting add?
 # ---------------------------
@@ -81,9 +81,9 @@ print(f"adjusted           {effect.value:.2f} kg, 95% interval [{effect.lower:.2
 print(heterogeneity_test(**data, fitted=rewards, random_state=0))
 
 # %%
-# Those who quit would have put on less in any case (they were older), so the adjusted number is larger. There is no sign
-# that quitting adds more to some people than to others. An honest study could stop here. What follows shows what happens
-# if one does not.
+# Those who quit would have put on less in any case (they were older), so the adjusted number is larger. There is no
+# sign that quitting adds more to some people than to others. An honest study could stop here. What follows shows what
+# happens if one does not.
 #
 # A tree all the same
 # -------------------
@@ -110,8 +110,8 @@ print(table)
 #
 # What if something was not measured?
 # -----------------------------------
-# Suppose that a hidden trait made some people more likely to quit, by odds that are Gamma times as large, and that the
-# same people put on more weight. How large must Gamma be to undo that quitting adds weight at all?
+# Suppose that a hidden trait made some people more likely to quit, by odds that are Gamma times as large, and that
+# the same people put on more weight. How large must Gamma be to undo that quitting adds weight at all?
 
 from policytree import MarginalSensitivityDisplay, marginal_sensitivity
 
@@ -119,11 +119,11 @@ fitted = {"propensity": rewards.propensity_, "regression": rewards.regression_, 
 bounds = marginal_sensitivity("quit", Y, T, **fitted, random_state=0)
 for sentence in bounds.statements():
     print(sentence)
-MarginalSensitivityDisplay.from_result(bounds);
+MarginalSensitivityDisplay.from_result(bounds)
 
 # %%
-# Another way to ask: how much of the outcome and of the choice must a missing variable explain? Variables that you do have
-# are the measure. Each is left out in turn, and everything is learnt again.
+# Another way to ask: how much of the outcome and of the choice must a missing variable explain? Variables that you do
+# have are the measure. Each is left out in turn, and everything is learnt again.
 
 from policytree import nuisances_without, omitted_variable_bounds
 

@@ -2,9 +2,9 @@
 A trial: who should get which treatment?
 ========================================
 
-Families were randomised to one of five insurance plans: the RAND Health Insurance Experiment, 1974-82. Free care brings
-more visits to the doctor. Which plan, for whom, keeps visits low? You need a quarter of an hour, and nothing but this
-page: the data come with the package statsmodels.
+Families were randomised to one of five insurance plans: the RAND Health Insurance Experiment, 1974-82. Free care
+brings more visits to the doctor. Which plan, for whom, keeps visits low? You need a quarter of an hour, and nothing
+but this page: the data come with the package statsmodels.
 
 The steps are the same for every trial:
 
@@ -19,12 +19,12 @@ The steps are the same for every trial:
 # %%
 # The data
 # --------
-# One row is one person in their first year. A study knows which columns are treatment, outcome and covariates. ``X`` is
-# what a rule may ask about. ``W`` is for adjustment only: the site, within which families were randomised, and race,
-# which a rule shall not look at.
+# One row is one person in their first year. A study knows which columns are treatment, outcome and covariates. ``X``
+# is what a rule may ask about. ``W`` is for adjustment only: the site, within which families were randomised, and
+# race, which a rule shall not look at.
 #
-# Nobody in Seattle could get the 50% plan. What a plan does to people who cannot get it is not in the data, so Seattle is
-# left out.
+# Nobody in Seattle could get the 50% plan. What a plan does to people who cannot get it is not in the data, so
+# Seattle is left out.
 
 import pandas as pd
 
@@ -47,17 +47,17 @@ visits = Y.groupby(T)
 pd.DataFrame({"people": visits.size(), "mean visits": visits.mean(), "standard error": visits.sem()}).round(2)
 
 # %%
-# Before anything is fitted: does a covariate know the outcome, is there an id among the columns, are numbers stored as
-# text? It takes a second, and finds what no method would tell you.
+# Before anything is fitted: does a covariate know the outcome, is there an id among the columns, are numbers stored
+# as text? It takes a second, and finds what no method would tell you.
 
 print(check_study(X, T, Y, W=W, groups=family))
 
 # %%
 # How treatments were assigned
 # ----------------------------
-# In a trial the probabilities of the treatments are known, or nearly so. Here families were drawn within sites, so the
-# probability of a plan is its share at the site. Hand them over: nothing has to be estimated that is known. (Without them
-# they are estimated, see :doc:`observational`.)
+# In a trial the probabilities of the treatments are known, or nearly so. Here families were drawn within sites, so
+# the probability of a plan is its share at the site. Hand them over: nothing has to be estimated that is known.
+# (Without them they are estimated, see :doc:`observational`.)
 
 share_at_site = pd.crosstab(people["site"], T, normalize="index")
 propensity = share_at_site.loc[people["site"]].set_axis(people.index)
@@ -67,11 +67,12 @@ share_at_site.round(3)
 # What is a rule worth?
 # ---------------------
 # Ask this first. A tree always looks good on the people who chose it. So the rule is learnt again and again from some
-# people and judged by others. Families stay together, since they were randomised together: that is what ``groups`` says.
+# people and judged by others. Families stay together, since they were randomised together: that is what ``groups``
+# says.
 #
 # Rewards are doubly robust: a model of visits by covariates, mended by what was really seen, weighted by the known
-# probabilities. Least squares is used here as that model to be quick; leave ``model_regression`` out, and a better one is
-# chosen for you.
+# probabilities. Least squares is used here as that model to be quick; leave ``model_regression`` out, and a better
+# one is chosen for you.
 
 from sklearn.linear_model import LinearRegression
 
@@ -87,18 +88,19 @@ print(table)
 # The first sentence is the answer. Read the last columns of the table next: the tree less every other rule, with an
 # interval. An interval that holds zero says that these data do not tell the two apart.
 #
-# The last lines say by how much the rule flatters itself on the people who chose it. That is why no value of those people
-# is shown without a mark.
+# The last lines say by how much the rule flatters itself on the people who chose it. That is why no value of those
+# people is shown without a mark.
 
 from policytree import PolicyValueDisplay
 
-PolicyValueDisplay.from_table(table, title="Visits a year, on people who did not choose the rule");
+PolicyValueDisplay.from_table(table, title="Visits a year, on people who did not choose the rule")
 
 # %%
 # The best tree, and its proof
 # ----------------------------
-# A fitted model shows its tree and its certificate. "Optimal" means: among all trees of this size, over all these splits,
-# none is better on these rows. It does not mean that the tree is better than no tree. The table above answers that.
+# A fitted model shows its tree and its certificate. "Optimal" means: among all trees of this size, over all these
+# splits, none is better on these rows. It does not mean that the tree is better than no tree. The table above answers
+# that.
 
 model
 
@@ -112,13 +114,13 @@ print(heterogeneity_test(Y, T, **given, fitted=model.reward_estimator_, random_s
 # %%
 # The people in the leaves
 # ------------------------
-# Half of the families choose the tree, and the other half says what is in its leaves. The intervals hold for all leaves
-# at once. The tree is another one than above, because fewer people chose it.
+# Half of the families choose the tree, and the other half says what is in its leaves. The intervals hold for all
+# leaves at once. The tree is another one than above, because fewer people chose it.
 
 from policytree import honest_leaf_summary, plot_tree
 
 honest = honest_leaf_summary(model, Y, T, **given, random_state=0)
-plot_tree(honest.estimator, leaf_summary=honest.leaves, title=table.verdict, value_name="visits");
+plot_tree(honest.estimator, leaf_summary=honest.leaves, title=table.verdict, value_name="visits")
 
 # %%
 # The report
@@ -143,5 +145,5 @@ print(report.to_text()[:900])
 # :doc:`/start`.
 #
 # What to try next: :doc:`/how_to/people_can_use` holds the rule to what can be asked at a desk,
-# :doc:`/how_to/near_ties` counts the other trees that do as well, :doc:`/how_to/whom_first` asks who should come first if
-# there is not enough for everybody.
+# :doc:`/how_to/near_ties` counts the other trees that do as well, :doc:`/how_to/whom_first` asks who should come
+# first if there is not enough for everybody.
