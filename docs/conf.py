@@ -59,9 +59,7 @@ sphinx_gallery_conf = {
     "plot_gallery": True,
     "abort_on_example_error": False,  # all failures are listed; each of them fails the build
     "only_warn_on_example_error": False,
-    "capture_repr": (
-        "_repr_html_",
-    ),  # tables and fitted trees; a picture's "<... object at 0x...>" tells nobody anything
+    "capture_repr": ("_repr_html_",),  # tables and fitted trees; not the address of a picture in memory
     "min_reported_time": 1e9,
     "show_memory": False,
     "show_signature": False,

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import re
 import runpy
@@ -22,7 +23,7 @@ from policytree.lazy import homes_in
 DOCS = Path(policytree.__file__).parents[1] / "docs"
 HOW_TO = sorted((DOCS / "scripts" / "how_to").glob("*.py"))
 TUTORIALS = sorted((DOCS / "scripts" / "tutorials").glob("*.py"))
-SLOW = {"command_line", "depth_and_price", "landing"}  # whole studies
+SLOW = {"command_line"}  # a whole study in a process of its own
 NEEDS = {"larger_than_memory": ["pyarrow", "duckdb"], "dask_frames": ["dask.dataframe"]}
 STUDIES = re.compile(r"load_dataset\(\"(nsw|nhefs)\"\)")
 
@@ -45,6 +46,8 @@ def execute(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(DOCS.parent))
     before = sys.path.copy()
+    quick = functools.partial(policytree.cross_val_policy_value, cv=2, n_repeats=1)
+    monkeypatch.setattr(policytree, "cross_val_policy_value", quick, raising=False)  # whole when the site is built
     yield lambda path: runpy.run_path(str(path))
     sys.path[:] = before
     plt.close("all")
@@ -58,7 +61,6 @@ def test_how_to_pages_run(path, execute, capsys):
     assert capsys.readouterr().out.strip()
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("path", named(TUTORIALS))
 def test_tutorials_run(path, execute, capsys):
@@ -67,7 +69,6 @@ def test_tutorials_run(path, execute, capsys):
     assert "interval" in capsys.readouterr().out
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_five_lines_of_the_landing_page_run(execute, capsys):
     pytest.importorskip("causaldata")
@@ -76,7 +77,6 @@ def test_five_lines_of_the_landing_page_run(execute, capsys):
     assert "Held-out values" in out
 
 
-@pytest.mark.slow
 def test_the_start_pages_code_runs_beside_a_trial(execute, tmp_path):
     rng = np.random.default_rng(0)
     trial = pd.DataFrame({"age": rng.integers(20, 80, 300), "smoker": rng.choice(["yes", "no"], 300)})

@@ -43,10 +43,11 @@ values.set_title("What each rule is worth on other people", loc="left", fontweig
 numbers = figure.add_axes((0.6, 0.06, 0.4, 0.3))
 numbers.axis("off")
 frame = table.to_frame()
-rows = [f"{'rule':17} {'visits':>6}  {'tree - rule, 95% interval':>25}"]
+rows = [f"{'rule':17} {'visits, 95% interval':<20}  {'tree - rule':<20}"]
 for rule, row in frame.iterrows():
     less = ""
     if pd.notna(row["difference"]):
         less = f"{row['difference']:+.2f} [{row['difference_lower']:.2f}, {row['difference_upper']:.2f}]"
-    rows.append(f"{rule:17} {row['value']:6.2f}  {less:>25}")
-numbers.text(0.0, 1.0, "\n".join(rows), va="top", fontfamily="monospace", fontsize=8.6, linespacing=1.45)
+    value = f"{row['value']:.2f} [{row['lower']:.2f}, {row['upper']:.2f}]"
+    rows.append(f"{rule:17} {value:<20}  {less:<20}")
+numbers.text(0.0, 1.0, "\n".join(rows), va="top", fontfamily="monospace", fontsize=7.8, linespacing=1.6)

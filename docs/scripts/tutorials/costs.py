@@ -110,14 +110,14 @@ print(f"tree - call everybody: {gain.value:.1f}, 95% interval [{gain.lower:.1f},
 #
 # The price of a question
 # -----------------------
-# Age, sex and family size are in the files. The three scores come from one questionnaire, which takes 4 dollars of
+# Age, sex and family size are in the files. The three scores come from one questionnaire, which takes a dollar of
 # somebody's time, however many scores are read off it: it is paid for once on the way to a leaf.
 
 cheap = CostSensitiveTreeClassifier(
     mistakes,
     max_depth=2,
     min_samples_leaf=100,
-    feature_costs=dict.fromkeys(["general_health", "mental_health", "chronic_disease"], 4.0),
+    feature_costs=dict.fromkeys(["general_health", "mental_health", "chronic_disease"], 1.0),
     feature_groups={"questionnaire": ["general_health", "mental_health", "chronic_disease"]},
     repeated_features="free",
 ).fit(before, need)

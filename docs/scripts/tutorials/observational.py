@@ -81,7 +81,7 @@ print(f"adjusted           {effect.value:.2f} kg, 95% interval [{effect.lower:.2
 print(heterogeneity_test(**data, fitted=rewards, random_state=0))
 
 # %%
-# Those who quit would have put on less in any case (they were older), so the adjusted number is larger. There is no
+# The adjusted estimate is the larger one; the two intervals overlap. There is no
 # sign that quitting adds more to some people than to others. An honest study could stop here. What follows shows what
 # happens if one does not.
 #

@@ -2,9 +2,9 @@
 A trial: who should get which treatment?
 ========================================
 
-Families were randomised to one of five insurance plans: the RAND Health Insurance Experiment, 1974-82. Free care
-brings more visits to the doctor. Which plan, for whom, keeps visits low? You need a quarter of an hour, and nothing
-but this page: the data come with the package statsmodels.
+Families were randomised to one of five insurance plans: the RAND Health Insurance Experiment, 1974-82. Which plan,
+for whom, keeps visits to the doctor low? You need a quarter of an hour, and nothing but this page: the data come with
+the package statsmodels.
 
 The steps are the same for every trial:
 
