@@ -146,9 +146,8 @@ def test_scripts_use_what_is_public(path):
 
 
 def test_benchmark_tables_refuse_what_does_not_exist(monkeypatch):
-    pytest.importorskip("sphinx")
     monkeypatch.syspath_prepend(DOCS / "extensions")
-    tables = importlib.import_module("benchmark_tables")
+    tables = importlib.import_module("result_tables")
     [table] = tables.markdown_tables("# head\n\n| a | b |\n|---|---|\n| x | 1 |\n| y |\n\ntext\n")
     assert table == (["a", "b"], [["x", "1"], ["y", ""]])
     assert tables.chosen(table, ["b"], "^x", "here") == (["b"], [["1"]])
@@ -159,9 +158,8 @@ def test_benchmark_tables_refuse_what_does_not_exist(monkeypatch):
 
 
 def test_the_runtime_table_says_what_was_not_proved(monkeypatch):
-    pytest.importorskip("sphinx")
     monkeypatch.syspath_prepend(DOCS / "extensions")
-    tables = importlib.import_module("benchmark_tables")
+    tables = importlib.import_module("result_tables")
     head = ["sweep", "base", "rows", "features", "thresholds", "actions", "depth", "seconds", "proved"]
     runs = [("1000", "0.123", "True"), ("4000", "1.0", "True"), ("9000", "8.01", "False")]
     rows = [["rows", "3", n, "10", "31", "2", "3", seconds, proved] for n, seconds, proved in runs]

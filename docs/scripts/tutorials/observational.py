@@ -54,8 +54,8 @@ OverlapDisplay.from_estimator(rewards, T)
 overlap_table(rewards.propensity_, T).T.round(2)
 
 # %%
-# Nobody's chance of either choice is near zero. Where it is, the library warns: rewards there lean on the outcome
-# model alone. ``effective_rows`` says how many people the weighted group is worth.
+# Nobody's estimated chance of either choice is near zero. Where it is, the library warns: rewards there lean on the
+# outcome model alone. ``effective_rows`` says how many people the weighted group is worth.
 #
 # Do the groups look alike?
 # -------------------------
