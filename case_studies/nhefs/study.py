@@ -1,6 +1,6 @@
 """NHEFS: what quitting smoking does to weight, for whom, and how sure one can be without an experiment.
 
-Public interface used: check_study, RewardEstimator, overlap_table, balance_table, OverlapDisplay,
+Public interface used: load_dataset, check_study, RewardEstimator, overlap_table, balance_table, OverlapDisplay,
 CovariateBalanceDisplay, policy_difference, average_effect, heterogeneity_test, DRPolicyTree, PolicyTree, plot_tree,
 cross_val_policy_value, PolicyValueDisplay, held_out_rewards, honest_leaf_summary. Rankings are in priorities.py, hidden
 confounders in confounding.py.
@@ -31,6 +31,7 @@ from policytree import (
     held_out_rewards,
     heterogeneity_test,
     honest_leaf_summary,
+    load_dataset,
     overlap_table,
     plot_tree,
     policy_difference,
@@ -44,15 +45,11 @@ WORTH = 3.5  # kilograms from which a quitter is offered help with weight; an as
 WORTHS = (2.0, 3.5, 5.0)
 SHOWN = {QUIT: "quit", SMOKE: "quit with help"}  # what the arms mean as advice: help would undo the gain, at its price
 SMALLEST = 40  # people of each kind in a leaf
-NAMES = {
-    "age": "age", "sex": "female", "school": "schooling", "smokeintensity": "cigarettes", "smokeyrs": "years_smoked",
-    "wt71": "weight", "ht": "height", "active": "inactivity", "exercise": "no_exercise",
-}  # fmt: skip
 AFTER = ["wt82", "smkintensity82_71", "sbp"]  # measured after the decision: never covariates
 
 
 def table() -> pd.DataFrame:
-    """The file: those whose weight is known in 1971 and 1982."""
+    """The file with all its columns, also those that came after the decision; the same rows as the data set."""
     try:
         from causaldata import nhefs_complete
     except ImportError:
@@ -60,12 +57,9 @@ def table() -> pd.DataFrame:
     return nhefs_complete.load_pandas().data
 
 
-def people(raw: pd.DataFrame) -> dict:
+def people() -> dict:
     """Arguments of fit; race is for adjustment only."""
-    X = pd.DataFrame({new: pd.to_numeric(raw[old]) for old, new in NAMES.items()})
-    T = raw["qsmk"].map({0.0: SMOKE, 1.0: QUIT}).rename("decision")
-    W = pd.DataFrame({"race": pd.to_numeric(raw["race"])})
-    return {"Y": raw["wt82_71"].rename("weight_change"), "T": T, "X": X, "W": W}
+    return {name: part for name, part in load_dataset("nhefs").fit_arguments().items() if part is not None}
 
 
 def show_check(study, data: dict, raw: pd.DataFrame) -> None:
@@ -212,7 +206,7 @@ def show_worths(study, data: dict, held) -> None:
 def main(study) -> None:
     """Run the study."""
     raw = table()
-    data = people(raw)
+    data = people()
     show_check(study, data, raw)
     study.step("nuisance models and rewards")
     fitted = RewardEstimator(random_state=0).fit(**data)
