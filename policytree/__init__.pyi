@@ -18,6 +18,8 @@ from policytree.diagnostics import overlap_table as overlap_table
 from policytree.encoded.encode import encode as encode
 from policytree.encoded.plan import open_encoded as open_encoded
 from policytree.encoded.predict import predict_to_file as predict_to_file
+from policytree.encoded.rewards import StreamedRewards as StreamedRewards
+from policytree.encoded.rewards import stream_rewards as stream_rewards
 from policytree.encoded.store import EncodedData as EncodedData
 from policytree.estimators.born_again import BornAgainTree as BornAgainTree
 from policytree.estimators.classifier import OptimalTreeClassifier as OptimalTreeClassifier

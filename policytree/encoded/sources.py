@@ -52,10 +52,13 @@ class Source:
     parts : tuple of Part
     fingerprint : str or None
         Changes where the files do; None if that cannot be seen, so that a job cannot go on in the midst of the rows.
+    bytes : int or None
+        Size of the files, where there are any.
     """
 
     parts: tuple[Part, ...]
     fingerprint: str | None = None
+    bytes: int | None = None
 
     def check_columns(self, columns: list[str], argument: str) -> None:
         """One sentence if a part lacks a column."""
@@ -228,12 +231,16 @@ def _files(given: list) -> Source:
             raise InputError(f"There is no file '{name}'; name Parquet or CSV files, or a folder that holds some.")
         files += found
     parts = tuple(_file_part(file) for file in files)
-    return Source(parts, _fingerprint(files))
+    return Source(parts, _fingerprint(files), _bytes(files))
 
 
 def _fingerprint(files: list[Path]) -> str:
     stamps = [f"{f.resolve()} {f.stat().st_size} {f.stat().st_mtime_ns}" for f in files]
     return hashlib.sha256("\n".join(stamps).encode()).hexdigest()
+
+
+def _bytes(files: list[Path]) -> int:
+    return sum(f.stat().st_size for f in files)
 
 
 def _file_part(file: Path) -> Part:
@@ -279,4 +286,4 @@ def _dataset(data: Any) -> Source:
         if None not in own
         else (_dataset_part("The dataset", data, data.schema, counted=False),)
     )  # columns in folder names
-    return Source(parts, _fingerprint(files))
+    return Source(parts, _fingerprint(files), _bytes(files))

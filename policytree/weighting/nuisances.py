@@ -96,7 +96,7 @@ def cross_fit_regression(learner, Z: np.ndarray, observed: Observed, folds: Fold
     -------
     CrossFittedRegression
     """
-    learners = _by_treatment(learner, observed)
+    learners = learners_by_treatment(learner, observed.treatments)
     fits: list[CrossFit] = [
         cross_fit_mean(
             learners[k],
@@ -113,9 +113,9 @@ def cross_fit_regression(learner, Z: np.ndarray, observed: Observed, folds: Fold
     return CrossFittedRegression(np.column_stack([fit.predictions for fit in fits]), models)
 
 
-def _by_treatment(learner, observed: Observed) -> list:
+def learners_by_treatment(learner, treatments: np.ndarray) -> list:
     """One learner per treatment."""
-    labels = observed.treatments.tolist()
+    labels = treatments.tolist()
     if not isinstance(learner, Mapping):
         return [learner] * len(labels)
     lacking = [label for label in labels if label not in learner]
