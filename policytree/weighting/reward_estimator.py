@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,6 +15,7 @@ from policytree.annotations import Column, PerTreatment, Seed, Table
 from policytree.calls import rest_by_name
 from policytree.checks import as_series
 from policytree.exceptions import InputError
+from policytree.executors import check_executor
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.nuisances import cross_fit, median_of_repeats, resolve_propensity, resolve_regression
 from policytree.weighting.observed import Observed, observe
@@ -72,6 +73,9 @@ class RewardEstimator(BaseEstimator):
         ``population_`` into an effect with its standard error.
     treated : label, optional
         For ``estimand="treated"``: the treatment whose recipients are meant. Not needed where treatments are 0 and 1.
+    executor : optional
+        Where models are fitted: anything with ``submit`` as in :mod:`concurrent.futures`, or ``client.get_executor()``
+        of a dask client. Processes and dask's workers are sent the data once. Copies that are pickled have none.
 
     Attributes
     ----------
@@ -124,6 +128,17 @@ class RewardEstimator(BaseEstimator):
     random_state: Seed = None
     estimand: str = "all"
     treated: Any = None
+    executor: Any = None
+
+    def __sklearn_clone__(self) -> Self:
+        """As clone copies it, with the same executor: workers are not copied."""
+        arguments = self.get_params(deep=False)
+        executor = arguments.pop("executor")
+        return type(self)(**{name: clone(value, safe=False) for name, value in arguments.items()}, executor=executor)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: all but the executor, whose workers stay with this process."""
+        return {**super().__getstate__(), "executor": None}
 
     @rest_by_name
     def fit(
@@ -177,6 +192,7 @@ class RewardEstimator(BaseEstimator):
         OverlapWarning
             If many propensities fall below ``min_propensity``.
         """
+        check_executor(self.executor)
         observed = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata)
         scheme = resolve_scheme(self, observed.treatments)
         check_parameters(self, observed.n_arms)
@@ -316,7 +332,7 @@ class RewardEstimator(BaseEstimator):
         if regression is None and propensity is None:
             return ()
         plans = [observed.folds(self.cv, random_state.randint(2**31 - 1)) for _ in range(self.n_repeats)]
-        return tuple(cross_fit(Z, observed, plan, regression, propensity) for plan in plans)
+        return cross_fit(Z, observed, plans, regression, propensity, self.executor)
 
     def _all_models(self, nuisance: str) -> tuple | None:
         parts = [getattr(repeat, nuisance) for repeat in self.repeats_]
