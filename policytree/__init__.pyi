@@ -56,6 +56,7 @@ from policytree.evaluation.spend import policy_spend as policy_spend
 from policytree.evaluation.stability import policy_agreement as policy_agreement
 from policytree.evaluation.stability import policy_stability as policy_stability
 from policytree.evaluation.streamed import streamed_policy_values as streamed_policy_values
+from policytree.evaluation.streamed_leaves import streamed_leaf_summary as streamed_leaf_summary
 from policytree.evaluation.values import policy_difference as policy_difference
 from policytree.evaluation.values import policy_value as policy_value
 from policytree.exceptions import BalanceWarning as BalanceWarning
