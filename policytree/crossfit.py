@@ -51,9 +51,11 @@ def _name(learner) -> str:
 
 
 class FittedModel(Protocol):
-    """A nuisance model of one fold; ``model`` is the learner that was fitted."""
+    """A nuisance model of one fold."""
 
-    model: Any
+    @property
+    def model(self) -> Any:
+        """The learner that was fitted."""
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Predictions for the rows of ``X``: (n,) means or (n, K) probabilities."""

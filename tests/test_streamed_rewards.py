@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +13,15 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from policytree import InputError, PolicyTree, RewardEstimator, encode, stream_rewards, streamed_policy_values
+from policytree import (
+    InputError,
+    OverlapWarning,
+    PolicyTree,
+    RewardEstimator,
+    encode,
+    stream_rewards,
+    streamed_policy_values,
+)
 from policytree.encoded import reward_job
 
 pa = pytest.importorskip("pyarrow")
@@ -73,6 +83,19 @@ def test_rewards_are_those_in_memory(rows, tmp_path, learners, weights, groups):
     np.testing.assert_allclose(learning[names], fitted.rewards_[names], rtol=1e-9, atol=1e-10)
     np.testing.assert_allclose(held_out[names], expected[names], rtol=1e-9, atol=1e-10)
     assert scores.n_clipped >= fitted.n_clipped_ > 0
+
+
+def test_models_are_fitted_where_the_executor_says(rows, tmp_path):
+    def scored(executor, **more) -> pd.DataFrame:
+        learner = make_pipeline(StandardScaler(), SGDRegressor(random_state=0))
+        estimator = RewardEstimator(learner, LogisticRegression(), cv=2, random_state=3, executor=executor)
+        folder = tmp_path / str(len([*tmp_path.iterdir()]))
+        return parts(stream_rewards(estimator, rows, ["x"], outcome="y", treatment="arm", directory=folder, **more))[0]
+
+    with ThreadPoolExecutor(2) as pool:
+        pd.testing.assert_frame_equal(scored(pool), scored(None, n_jobs=2))
+    with pytest.raises(InputError, match="executor must have a method submit"):
+        scored("threads")
 
 
 @pytest.mark.parametrize("size", [1, 50, 1000])
@@ -168,8 +191,21 @@ def test_known_propensities(rows, tmp_path, form):
     )
     learning = pd.concat([pd.read_parquet(f) for f in scores.learning])
     of_b = rows.p if form.startswith("column") else 0.4
+    assert scores.n_clipped == 0
     np.testing.assert_allclose(learning.b, np.where(rows["arm"] == "b", rows.y / of_b, 0.0))
     np.testing.assert_allclose(learning.a, np.where(rows["arm"] == "a", rows.y / (1 - of_b), 0.0))
+
+
+def test_small_known_propensities_are_used_and_told(rows, tmp_path):
+    rows = rows.assign(arm=np.where(rows["arm"] == "a", "a", "b"))
+    with pytest.warns(
+        OverlapWarning, match="given propensity of treatment b is below min_propensity=0.2 in 300 of 300"
+    ):
+        scores = stream_rewards(
+            RewardEstimator(method="inverse_propensity", cv=2, min_propensity=0.2), rows, ["x"], outcome="y",
+            treatment="arm", propensity=0.1, directory=tmp_path / "s",
+        )  # fmt: skip
+    assert scores.n_clipped == 0
 
 
 def test_from_files_to_a_tree_and_its_held_out_value(rng, tmp_path):
@@ -274,6 +310,7 @@ def test_what_cannot_be_scored_is_refused(rows, tmp_path):
         ({"fit_rows": 0}, "fit_rows"),
         ({"propensity": [0.5, 0.5]}, "propensity must be a number"),
         ({"propensity": 0.5}, "3 treatments"),
+        ({"estimator": RewardEstimator(method="direct", cv=2), "propensity": 0.5}, "does not use propensity"),
         ({"source": rows.assign(y=np.nan)}, "'y' of outcome is missing or infinite in row 0"),
         ({"source": rows.assign(arm=None)}, "no value in row 0"),
         ({"source": rows.assign(arm="a")}, "holds a only"),

@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from policytree.crossfit import MAX_CLASSES, FittedModel, MeanModel, ProbabilityModel, fit_mean, fit_probabilities
 from policytree.exceptions import InputError
+from policytree.executors import submitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +153,26 @@ def _one_pipeline(learner: Any) -> Any:
     return make_pipeline(*steps, learner) if steps else learner
 
 
-def fit_models(models: list[Model], sample: Batch, batches: Callable[[], Iterable[Batch]], each, told) -> None:
-    """Fit all models: to the sample, then those that stream to all rows, once.
+@dataclass(frozen=True)
+class _Fit:
+    """Fits a model to the sample, by its place: a task for workers."""
+
+    models: list[Model]
+    sample: Batch
+
+    def __call__(self, k: int) -> Model:
+        return self.models[k].fit_sample(self.sample)
+
+
+def fit_models(
+    models: list[Model],
+    sample: Batch,
+    batches: Callable[[], Iterable[Batch]],
+    each: Callable[[Callable, Iterable], list],
+    executor: Any,
+    told: Callable[[], None],
+) -> list[Model]:
+    """All models, fitted: to the sample, then those that stream to all rows, once.
 
     Parameters
     ----------
@@ -163,16 +182,27 @@ def fit_models(models: list[Model], sample: Batch, batches: Callable[[], Iterabl
         One reading of all rows to learn from.
     each : callable
         A map in threads.
+    executor : object or None
+        Where to fit to the sample, if not in these threads; see :func:`policytree.executors.submitted`.
     told : callable
         Called once a model is fitted to the sample.
     """
+    fit = _Fit(models, sample)
 
-    def fit(model: Model) -> None:
-        model.fit_sample(sample)
+    def fit_here(k: int) -> tuple[int, Model]:
+        found = fit(k)
         told()
+        return k, found
 
-    each(fit, models)
-    streaming = [model for model in models if model.streams]
+    places = range(len(models))
+    fitted = dict(each(fit_here, places)) if executor is None else {}
+    if executor is not None:
+        for k, model in submitted(executor, fit, places):
+            fitted[k] = model
+            told()
+    out = [fitted[k] for k in places]
+    streaming = [model for model in out if model.streams]
     if streaming:
         for batch in batches():
             each(lambda model, batch=batch: model.add(batch), streaming)
+    return out

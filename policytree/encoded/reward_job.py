@@ -41,7 +41,7 @@ from policytree.serialization.files import save_bytes, save_text
 from policytree.serialization.labels import label_to_json
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.nuisances import learners_by_treatment, resolve_propensity, resolve_regression
-from policytree.weighting.propensities import warn_if_clipped
+from policytree.weighting.propensities import warn_if_clipped, warn_of_small
 from policytree.weighting.reward_arguments import check_parameters, refuse_infinite_rewards, resolve_scheme
 from policytree.weighting.scheme import Nuisances, Scheme
 
@@ -116,7 +116,7 @@ class RewardJob(FolderJob):
 
     def __init__(self, source: Source, ask: Ask, directory: Path, asked: dict):
         super().__init__(source, ask.columns.all(), FILE_ROWS, directory, asked)
-        self.ask, self.columns_of, self.n_folds = ask, ask.columns, int(ask.estimator.cv)
+        self.ask, self.study, self.n_folds = ask, ask.columns, int(ask.estimator.cv)
 
     def run(self, seed: int) -> dict[str, Any]:
         """Everything, from where an earlier run ended; returns the manifest."""
@@ -143,7 +143,7 @@ class RewardJob(FolderJob):
 
     def _places(self, table: Any, first_row: int) -> tuple[np.ndarray, np.ndarray]:
         """Fold of every row, and whether it is held out."""
-        keys = draw_keys(table, self.columns_of, self.ask.kinds, first_row)
+        keys = draw_keys(table, self.study, self.ask.kinds, first_row)
         return folds_of(keys, self.seed, self.n_folds), held_out_of(keys, self.seed, self.ask.held_out)
 
     def _row_bits(self, table: Any, first_row: int) -> np.ndarray:
@@ -152,7 +152,7 @@ class RewardJob(FolderJob):
 
     def _sizes(self) -> Sizes:
         per_fold = -(-self.ask.fit_rows // (self.n_folds - 1))
-        sizes, names = Sizes(Smallest(per_fold), Smallest(per_fold)), self.columns_of
+        sizes, names = Sizes(Smallest(per_fold), Smallest(per_fold)), self.study
         for first_row, table in self.tables("Reading treatments", columns=names.of_study()):
             sizes.add_outcomes(outcomes(table, names.outcome, first_row))
             labels = [*value_counts(table.column(names.treatment))]
@@ -179,11 +179,11 @@ class RewardJob(FolderJob):
     def _check(self, sizes: Sizes) -> None:
         if sizes.rows == 0:
             raise InputError("The source has no rows; there is nothing to score.")
-        if self.columns_of.weights is not None:
+        if self.study.weights is not None:
             check_weights(sizes.largest_weight)
         if len(self.treatments) < 2:
             raise InputError(
-                f"Column {self.columns_of.treatment!r} of treatment holds {self.treatments[0]!s} only; rewards compare "
+                f"Column {self.study.treatment!r} of treatment holds {self.treatments[0]!s} only; rewards compare "
                 "at least two."
             )
         for label, count in sizes.counts.items():
@@ -202,7 +202,7 @@ class RewardJob(FolderJob):
     @property
     def copied(self) -> list[str]:
         """Columns that stand beside the rewards."""
-        c = self.columns_of
+        c = self.study
         some = [*c.X, c.treatment, c.weights, c.groups]
         return list(dict.fromkeys(name for name in some if name is not None))
 
@@ -226,7 +226,8 @@ class RewardJob(FolderJob):
                 if advance is not None:
                     advance(done, len(self.models))
 
-            fit_models(self.models, sample, self._batches, self.each, told)
+            executor = self.ask.estimator.executor
+            self.models = fit_models(self.models, sample, self._batches, self.each, executor, told)
         content = io.BytesIO()
         try:
             joblib.dump((self.covariates, self.models), content)
@@ -242,14 +243,14 @@ class RewardJob(FolderJob):
             learner = resolve_regression(estimator.model_regression, values, True, self.seed)
             learners = learners_by_treatment(learner, self.treatments)
             models += [Model(each, f, k, values) for f in folds for k, each in enumerate(learners)]
-        if self.scheme.needs_propensity and self.columns_of.propensity is None:
+        if self.scheme.needs_propensity and self.study.propensity is None:
             learner = resolve_propensity(estimator.model_propensity, True)
             models += [Model(learner, f, None, np.arange(len(self.treatments))) for f in folds]
         return models
 
     def _sample(self, sizes: Sizes) -> Batch:
         """The rows that models are fitted to, and covariates as numbers, learnt from them."""
-        names, pa = self.columns_of, arrow()
+        names, pa = self.study, arrow()
         by_arm = [
             [sizes.outcomes.threshold((label, f)) for f in range(self.n_folds)] for label in self.treatments.tolist()
         ]
@@ -276,7 +277,7 @@ class RewardJob(FolderJob):
         return Batch(Z, y, arm, fold, weights_of(table, names, 0), groups, of_outcomes, of_propensity)
 
     def _batch(self, table: Any, first_row: int, fold: np.ndarray) -> Batch:
-        names = self.columns_of
+        names = self.study
         X, W = (covariate_frame(table, which, self.ask.kinds) for which in (names.X, names.W))
         arm = treatment_positions(table, names.treatment, self.treatments.tolist(), first_row)
         y, weight = outcomes(table, names.outcome, first_row), weights_of(table, names, first_row)
@@ -305,37 +306,42 @@ class RewardJob(FolderJob):
 
     def _write(self, k: int, table: Any, first_row: int) -> dict:
         fold, out = self._places(table, first_row)
-        rewards, low = self._rewards(self._batch(table, first_row, fold), out, table, first_row)
+        batch = self._batch(table, first_row, fold)
+        nuisances = self._nuisances(batch, out, table)
+        observed = observed_rows(batch.y, batch.arm, self.treatments, batch.weight)
+        rewards = self.scheme.rewards(observed, nuisances)
+        refuse_infinite_rewards(rewards, self.treatments, first_row)
         pa = arrow()
         beside = table.select(self.copied).append_column(FOLD, pa.array(np.where(out, -1, fold)))
         for label, column in zip(self.treatments, rewards.T, strict=True):
             beside = beside.append_column(str(label), pa.array(column))
-        note = {"rows": table.num_rows, "low": low.sum(axis=0).tolist(), "n_low": int(low.any(axis=1).sum())}
+        note = {"rows": table.num_rows, **self._small(nuisances.as_estimated)}
         for prefix, use in ((LEARNING, ~out), (HELD_OUT, out)):
             note[prefix] = int(use.sum())
             if use.any():
                 _save_parquet(self.directory / f"{prefix}{k:06d}.parquet", beside.filter(pa.array(use)))
         return note
 
-    def _rewards(self, batch: Batch, out: np.ndarray, table: Any, first_row: int) -> tuple[np.ndarray, np.ndarray]:
-        """Rewards (m, K), and which propensities were raised."""
+    def _small(self, propensity: np.ndarray | None) -> dict[str, Any]:
+        """How many propensities (m, K) are below the floor, by treatment and in any; and the smallest."""
+        if propensity is None:
+            return {"low": [0] * len(self.treatments), "n_low": 0, "least": [1.0] * len(self.treatments)}
+        low = propensity < self.ask.estimator.min_propensity
+        counts = {"low": low.sum(axis=0).tolist(), "n_low": int(low.any(axis=1).sum())}
+        return counts | {"least": propensity.min(axis=0).tolist()}
+
+    def _nuisances(self, batch: Batch, out: np.ndarray, table: Any) -> Nuisances:
+        """What the scheme needs, estimated propensities raised to the floor; known ones are never changed."""
         regression = propensity = raw = None
-        low = np.zeros((len(out), len(self.treatments)), dtype=bool)
         if self.scheme.needs_regression:
             arms = range(len(self.treatments))
             regression = np.column_stack(self.each(lambda k: self._predicted(k, batch, out), arms))
-        if self.scheme.needs_propensity:
-            floor = self.ask.estimator.min_propensity
-            if self.columns_of.propensity is not None:
-                propensity = known_propensities(table, self.columns_of.propensity, self.treatments)
-            else:
-                raw = self._predicted(None, batch, out)
-                low = raw < floor
-                propensity = np.where(low, floor, raw)
-        observed = observed_rows(batch.y, batch.arm, self.treatments, batch.weight)
-        rewards = self.scheme.rewards(observed, Nuisances(regression, propensity, raw))
-        refuse_infinite_rewards(rewards, self.treatments, first_row)
-        return rewards, low
+        if self.scheme.needs_propensity and self.study.propensity is not None:
+            propensity = known_propensities(table, self.study.propensity, self.treatments)
+        elif self.scheme.needs_propensity:
+            raw = self._predicted(None, batch, out)
+            propensity = np.maximum(raw, self.ask.estimator.min_propensity)
+        return Nuisances(regression, propensity, raw)
 
     def _predicted(self, arm: int | None, batch: Batch, out: np.ndarray) -> np.ndarray:
         """Predictions by the model that did not see a row's fold; of rows held out, the average of all."""
@@ -366,14 +372,18 @@ class RewardJob(FolderJob):
             "held_out": files(HELD_OUT),
             "n_learning": sum(note[LEARNING] for note in notes),
             "n_held_out": sum(note[HELD_OUT] for note in notes),
-            "n_clipped": sum(note["n_low"] for note in notes),
+            "n_clipped": 0 if self.study.propensity is not None else sum(note["n_low"] for note in notes),
         }
 
     def _warn(self, notes: list[dict]) -> None:
         counts = np.sum([note["low"] for note in notes], axis=0)
         n_low = sum(note["n_low"] for note in notes)
-        floor = self.ask.estimator.min_propensity
-        warn_if_clipped(counts, n_low, sum(note["rows"] for note in notes), floor, self.treatments)
+        n, floor = sum(note["rows"] for note in notes), self.ask.estimator.min_propensity
+        if self.study.propensity is None:
+            warn_if_clipped(counts, n_low, n, floor, self.treatments)
+        else:
+            least = np.min([note["least"] for note in notes], axis=0)
+            warn_of_small(counts, least, n, floor, self.treatments)
 
 
 def _save_parquet(path: Path, table: Any) -> None:

@@ -23,6 +23,7 @@ from policytree.encoded.sources import open_source
 from policytree.encoded.store import MANIFEST, read_json
 from policytree.encoded.study_rows import StudyColumns
 from policytree.exceptions import InputError
+from policytree.executors import check_executor
 from policytree.progress import stage_progress
 from policytree.serialization.labels import label_from_json
 from policytree.weighting.direct_method import DirectMethod
@@ -98,8 +99,8 @@ def stream_rewards(
     Parameters
     ----------
     estimator : RewardEstimator
-        Learners, folds (``cv``, a number), ``min_propensity``, ``random_state`` and ``method`` ("doubly_robust",
-        "inverse_propensity" or "direct"). It is not changed.
+        Learners, folds (``cv``, a number), ``min_propensity``, ``random_state``, ``executor`` and ``method``
+        ("doubly_robust", "inverse_propensity" or "direct"). It is not changed.
     source : path, list of paths, Arrow dataset or table, DuckDB relation, or DataFrame
         As for :func:`policytree.encode`. It is read three times, once more if a learner streams.
     X : list of str
@@ -206,12 +207,13 @@ def _asked(ask: Ask) -> dict:
     """What tells one job from another, as JSON."""
     roles = dataclasses.asdict(ask.columns)
     propensity = roles.pop("propensity")
+    settings = {name: value for name, value in clone(ask.estimator).get_params().items() if name != "executor"}
     return json.loads(
         json.dumps(
             {
                 "version": VERSION,
                 "roles": roles,
-                "settings": _fingerprint([clone(ask.estimator).get_params(), propensity]),
+                "settings": _fingerprint([settings, propensity]),
                 "held_out": ask.held_out,
                 "fit_rows": ask.fit_rows,
             }
@@ -229,7 +231,8 @@ def _fingerprint(settings: list) -> str:
 
 def _ask(estimator, X, W, outcome, treatment, weights, groups, propensity, held_out, fit_rows) -> Ask:
     """Everything that can be checked before the source is opened."""
-    _check_estimator(estimator)
+    _check_estimator(estimator, propensity)
+    check_executor(estimator.executor)
     for name, columns in (("X", X), ("W", W)):
         named = isinstance(columns, Sequence) and not isinstance(columns, str)
         if not named or not all(isinstance(c, str) for c in columns) or (name == "X" and not columns):
@@ -257,9 +260,18 @@ def _ask(estimator, X, W, outcome, treatment, weights, groups, propensity, held_
     return Ask(estimator, columns, {}, float(held_out), int(fit_rows))
 
 
-def _check_estimator(estimator: Any) -> None:
+def _check_estimator(estimator: Any, propensity: Any) -> None:
     """Refuse what cannot be done a batch at a time."""
-    settings = ("model_regression", "model_propensity", "method", "min_propensity", "cv", "n_repeats", "estimand")
+    settings = (
+        "model_regression",
+        "model_propensity",
+        "method",
+        "min_propensity",
+        "cv",
+        "n_repeats",
+        "estimand",
+        "executor",
+    )
     if isinstance(estimator, type) or not all(hasattr(estimator, name) for name in settings):
         raise InputError(f"estimator must be a RewardEstimator; got {type(estimator).__name__}.")
     if estimator.estimand != "all":
@@ -276,3 +288,5 @@ def _check_estimator(estimator: Any) -> None:
             "Rewards in batches are scored row by row; set method to 'doubly_robust', 'inverse_propensity' or "
             "'direct', or score a table in memory."
         )
+    if propensity is not None and not getattr(method, "needs_propensity", True):
+        raise InputError(f"method={estimator.method!r} does not use propensity; leave it out.")

@@ -78,8 +78,8 @@ def streamed_leaf_summary(
     InputError
         If a column is missing or cannot be used, the tree gives a treatment without rewards, or a leaf has no weight.
     """
-    direction = direction or getattr(tree, "direction", "maximize")
-    check_direction(direction)
+    better = direction or str(getattr(tree, "direction", "maximize"))
+    check_direction(better)
     check_level(level)
     check_count(batch_rows, "batch_rows", 1)
     names = columns_of(tree, "tree")
@@ -108,7 +108,7 @@ def streamed_leaf_summary(
     if first_row == 0:
         raise InputError("The source has no rows; there is nothing to judge.")
     check_weights(largest)
-    return sums.parts(sign_of(direction)).frame(held_out, level)
+    return sums.parts(sign_of(better)).frame(held_out, level)
 
 
 def _received(table: Any, name: str, labels: list[str], first_row: int) -> np.ndarray:
@@ -224,7 +224,7 @@ class _LeafSums:
     def _of_clusters(self, ids: np.ndarray, weights: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         assert self.clusters is not None
         sums = self.clusters.to_numpy()
-        cluster = self.clusters.index.codes[0]  # type: ignore[attr-defined]
+        cluster = self.clusters.index.codes[0]
         leaf = np.searchsorted(ids, self.clusters.index.get_level_values(1).to_numpy())
         influence = (sums[:, 1:] - value[leaf] * sums[:, :1]) / weights[leaf][:, None]
         order = np.lexsort([leaf, cluster])

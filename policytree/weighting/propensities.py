@@ -143,12 +143,17 @@ def warn_if_small(
     low = (propensity < floor).sum(axis=0)
     if divided_by is not None:
         low = low * divided_by
-    if low.max() > WARN_SHARE * len(propensity):
-        k = int(low.argmax())
+    warn_of_small(low, propensity.min(axis=0), len(propensity), floor, treatments)
+
+
+def warn_of_small(counts: np.ndarray, least: np.ndarray, n: int, floor: float, treatments: np.ndarray) -> None:
+    """The same from counts of such rows among ``n`` and the smallest propensity, by treatment (K,)."""
+    if counts.max() > WARN_SHARE * n:
+        k = int(counts.argmax())
         warnings.warn(
-            f"The given propensity of treatment {treatments[k]!s} is below min_propensity={floor:g} in {low[k]} of "
-            f"{len(propensity)} rows (smallest {propensity[:, k].min():.3g}); given propensities are used as they "
-            "are, so the rewards will vary a lot.",
+            f"The given propensity of treatment {treatments[k]!s} is below min_propensity={floor:g} in {counts[k]} of "
+            f"{n} rows (smallest {least[k]:.3g}); given propensities are used as they are, so the rewards will vary a "
+            "lot.",
             OverlapWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
