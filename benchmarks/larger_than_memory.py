@@ -9,10 +9,11 @@ For the plot of cost per row, ``--rows`` takes several numbers. Memory is the pr
 files are told apart. The table goes to ``results/larger_than_memory.csv``.
 
 The part ``rewards`` begins with outcomes and treatments that depended on the covariates: doubly robust rewards in
-three folds (``stream_rewards``, a fifth of the rows held out), codes, trees of depth two and three, and the value of the
-latter on the rows held out, with its interval beside the truth. Outcome models are histogram boosting (100 trees),
-propensities logistic regression, each fitted to 1,000,000 rows; with ``--learners streaming``, stochastic gradient
-descent on splines over all rows. The table goes to ``results/larger_than_memory_rewards.csv``.
+three folds (``stream_rewards``, a fifth of the rows held out), codes, trees of depth two and three, and the advantage
+of the latter over no treatment on the rows held out, with its interval beside the truth. Outcome models are histogram
+boosting (100 trees), propensities logistic regression, each fitted to 1,000,000 rows at most; with ``--learners
+streaming``, stochastic gradient descent on splines over all rows. The tables go to
+``results/larger_than_memory_rewards.csv`` and ``results/larger_than_memory_rewards_streaming.csv``.
 """
 
 from __future__ import annotations
@@ -218,8 +219,10 @@ def main() -> None:
     parser.add_argument("--learners", choices=[*LEARNERS], default="sample", help="of the part rewards")
     parser.add_argument("--results", type=Path)
     options = parser.parse_args()
-    name = "larger_than_memory.csv" if options.part == "trees" else "larger_than_memory_rewards.csv"
-    results = options.results or RESULTS / name
+    name = "larger_than_memory"
+    if options.part == "rewards":
+        name += "_rewards" if options.learners == "sample" else "_rewards_streaming"
+    results = options.results or RESULTS / f"{name}.csv"
     solve.FEW_ROWS = 0  # tables, however few the rows
     records: list[dict] = []
     for rows in options.rows:
