@@ -76,7 +76,7 @@ class Sizes:
     @property
     def treatments(self) -> np.ndarray:
         """Labels, sorted."""
-        return sorted_labels(np.array([*self.counts], dtype=None if _one_type([*self.counts]) else object))
+        return sorted_labels(np.array([*self.counts]))
 
     def few_values(self) -> np.ndarray:
         """The different outcomes, sorted; where there are many, some of them."""
@@ -86,10 +86,6 @@ class Sizes:
         """Note which outcomes there are, as long as there are few."""
         if len(self.values) <= MAX_CLASSES:
             self.values |= {*np.unique(y)[: MAX_CLASSES + 1].tolist()}
-
-
-def _one_type(labels: list) -> bool:
-    return len({type(label) for label in labels}) == 1
 
 
 @dataclass(frozen=True)

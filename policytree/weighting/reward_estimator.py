@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -132,9 +133,10 @@ class RewardEstimator(BaseEstimator):
 
     def __sklearn_clone__(self) -> Self:
         """As clone copies it, with the same executor: workers are not copied."""
-        arguments = self.get_params(deep=False)
-        executor = arguments.pop("executor")
-        return type(self)(**{name: clone(value, safe=False) for name, value in arguments.items()}, executor=executor)
+        bare = copy.copy(self)  # which has none, as what is pickled
+        out = super(RewardEstimator, bare).__sklearn_clone__()
+        out.executor = self.executor
+        return out
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: all but the executor, whose workers stay with this process."""
