@@ -45,8 +45,8 @@ VALUE_FIELDS = (*FIELDS, "value", "lower", "upper", "truth", "best_possible")
 LEARNERS = {
     "sample": (HistGradientBoostingRegressor(early_stopping=False, random_state=0), LogisticRegression()),
     "streaming": (
-        make_pipeline(StandardScaler(), SplineTransformer(n_knots=8), SGDRegressor(random_state=0)),
-        make_pipeline(StandardScaler(), SGDClassifier(loss="log_loss", random_state=0)),
+        make_pipeline(StandardScaler(), SplineTransformer(n_knots=8), SGDRegressor(average=True, random_state=0)),
+        make_pipeline(StandardScaler(), SGDClassifier(loss="log_loss", average=True, random_state=0)),
     ),
 }
 
