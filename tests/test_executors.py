@@ -96,11 +96,23 @@ def test_rewards_are_those_of_one_process(trial, kind):
     )
 
 
+class Counted(LinearRegression):
+    """Counts how often it is pickled in this process, and with it the data."""
+
+    times = 0
+
+    def __getstate__(self):
+        Counted.times += 1
+        return super().__getstate__()
+
+
 @pytest.mark.slow
 def test_processes_are_sent_the_data_once(trial):
     expected = rewards(trial).rewards_
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
-        pd.testing.assert_frame_equal(rewards(trial, pool).rewards_, expected)
+        estimator = RewardEstimator(Counted(), LogisticRegression(), cv=3, n_repeats=2, random_state=0, executor=pool)
+        pd.testing.assert_frame_equal(estimator.fit_predict(trial["Y"], trial["T"], X=trial["X"]), expected)
+    assert Counted.times == 1
 
 
 def test_estimators_with_an_executor_are_copied_and_pickled(trial):

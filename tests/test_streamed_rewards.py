@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier, SGDRegressor
 from sklearn.naive_bayes import GaussianNB
@@ -23,6 +25,7 @@ from policytree import (
     streamed_policy_values,
 )
 from policytree.encoded import reward_job
+from policytree.encoded.draws import SAMPLE, Smallest, folds_of, held_out_of, random_bits
 
 pa = pytest.importorskip("pyarrow")
 
@@ -41,6 +44,26 @@ def rows(rng):
     frame["arm"] = rng.choice(["a", "b", "c"], n)
     frame["y"] = frame.x * (frame.arm == "a") + rng.normal(size=n)
     return frame.assign(w=rng.uniform(0.5, 2.0, n), person=rng.integers(0, 60, n), p=0.3 + 0.1 * (frame.x > 0))
+
+
+@settings(max_examples=60)
+@given(st.lists(st.lists(st.integers(0, 2**64 - 1), max_size=8), max_size=12), st.integers(1, 10))
+def test_samples_are_the_smallest_numbers_however_they_come(batches, most):
+    sample = Smallest(most)
+    for batch in batches:
+        sample.add("a", np.array(batch, dtype=np.uint64))
+    every = sorted(number for batch in batches for number in batch)
+    inside = [number for number in every if number <= int(sample.threshold("a"))]
+    assert inside[:most] == every[:most] and set(inside[most:]) <= set(every[most - 1 : most])
+
+
+def test_draws_are_even_and_independent():
+    keys = np.arange(90_000, dtype=np.uint64)
+    fold, out = folds_of(keys, 5, 3), held_out_of(keys, 5, 0.2)
+    bits = random_bits(keys, 5, SAMPLE) >> np.uint64(63)
+    for counts in (np.bincount(fold), np.bincount(fold[out]) * 5, np.bincount(bits) * 2 / 3):
+        np.testing.assert_allclose(counts, 30_000, rtol=0.04)  # four standard errors at most
+    assert np.mean(fold == folds_of(keys, 6, 3)) == pytest.approx(1 / 3, abs=0.01)
 
 
 def parts(scores) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -148,7 +148,7 @@ def stream_rewards(
     -----
     Learners with ``partial_fit`` (also as the last step of a pipeline; its earlier steps are fitted to the sample) see
     all rows, once, in batches. Others, and the default ones, see the sample. Doubly robust scores of 20,000,000 rows
-    lose next to nothing by that: errors of the two nuisance models enter as their product, and a model of 1,000,000
+    lose little by that: errors of the two nuisance models enter as their product, and a model of 1,000,000
     rows is far more precise than one row's noise. Folds and samples depend on the row's place in the source (or its
     cluster) and on the seed only.
 
