@@ -9,8 +9,8 @@ Four things differ from ``@njit(cache=True)``.
   caller, optimises it again there, and once more in every caller of the caller.
 - ``@kernel(takes=(...))`` declares what Python may call, and with which types. It is compiled for these and nothing
   else: before a search starts (:func:`compile_kernels`), never in its midst.
-- ``@kernel(borrows=True)`` does not count who refers to an array. numba otherwise counts up and down, atomically, whenever
-  an array is taken out of a tuple or sliced, which takes small kernels as long as their work.
+- ``@kernel(borrows=True)`` does not count who refers to an array. numba otherwise counts up and down, atomically,
+  whenever an array is taken out of a tuple or sliced, which takes small kernels as long as their work.
 
 This file is the only one that knows numba's internals. The first point rests on ``numba.core.caching`` and holds, or
 nothing is kept on disk. The second rests on how numba links calls; where that cannot be had (``SEPARATE`` is false),
@@ -38,7 +38,8 @@ from numba.core.options import DefaultOptions
 
 PREFIX = "policytree_kernel_"
 OPTIONS = {"nopython": True, "boundscheck": None, "nogil": True, "error_model": "numpy"}
-UNCOUNTED = {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
+# Said of every kernel: what is not said, numba takes over from the caller for which a kernel is compiled first.
+COUNTED, UNCOUNTED = ({"_nrt": counts} if hasattr(DefaultOptions, "_nrt") else {} for counts in (True, False))
 HIDDEN = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # of kernels that only kernels call
 
 #: Whether kernels are called by address: needs numba's table of linked functions. Environment variable for tests.
@@ -136,8 +137,8 @@ class Kernel(registry.CPUDispatcher):
 
     def add_overload(self, cres):
         """Take over what was compiled or loaded."""
-        if self.borrows and _holds_arrays(cres.signature.return_type):
-            raise TypeError(f"{self.py_func.__qualname__} borrows its arrays, so that it cannot return any")
+        if self.borrows:
+            _refuse_owning(self.py_func.__qualname__, cres)
         super().add_overload(cres)
         if self.separate and SEPARATE:
             self._make_separate(cres)
@@ -162,6 +163,19 @@ def _holds_arrays(returned) -> bool:
     return isinstance(returned, types.Array)
 
 
+def _refuse_owning(name: str, cres) -> None:
+    """Refuse arrays that somebody has to count: those that a kernel returns, or that another one returns to it."""
+    if _holds_arrays(cres.signature.return_type):
+        raise TypeError(f"{name} borrows its arrays, so that it cannot return any")
+    if isinstance(cres.type_annotation, str):  # loaded from the disk: it was checked when it was compiled
+        return
+    typemap = cres.type_annotation.typemap
+    for call, signature in cres.type_annotation.calltypes.items():
+        is_kernel = getattr(call, "op", "") == "call" and isinstance(typemap[call.func.name], types.Dispatcher)
+        if is_kernel and _holds_arrays(signature.return_type):
+            raise TypeError(f"{name} borrows its arrays, so that no kernel can make it any, as {call} does")
+
+
 def kernel(function=None, *, takes=None, separate: bool = False, inline: str = "never", borrows: bool = False):
     """Compile a function for arrays and numbers: kept on disk, without the GIL, dividing as numpy does.
 
@@ -181,7 +195,7 @@ def kernel(function=None, *, takes=None, separate: bool = False, inline: str = "
         if config.DISABLE_JIT:
             return f
         folder_stamp(Path(f.__code__.co_filename).parent)  # of what is imported, not of what stands there later
-        options = OPTIONS | {"inline": inline} | (HIDDEN if takes is None else {}) | (UNCOUNTED if borrows else {})
+        options = OPTIONS | {"inline": inline} | (HIDDEN if takes is None else {}) | (UNCOUNTED if borrows else COUNTED)
         dispatcher = Kernel(py_func=f, targetoptions=options)
         dispatcher.separate, dispatcher.borrows = separate, borrows
         if takes is not None:
