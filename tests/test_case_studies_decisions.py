@@ -106,6 +106,27 @@ def test_rates_are_shares_with_binomial_errors(part, rng):
     assert gap.standard_error == pytest.approx(np.hypot(rate.standard_error, other.standard_error), rel=0.01)
 
 
+def test_changes_of_rate_gaps_are_paired(part, rng):
+    """Two rules that differ on few people: the error is that of resampled people, far below that of two alone."""
+    task = small_task(part, rng, n=400)
+    first = rng.integers(0, 2, (1, 400))
+    second = np.where(rng.random((1, 400)) < 0.1, 1 - first, first)
+    a = (task.X["b"] == 1).to_numpy()
+    change = task.rate_gap_change(first, second, 0, a, ~a)
+    gaps = [task.rate_gap(d, 0, a, ~a) for d in (first, second)]
+    assert change.value == pytest.approx(gaps[0].value - gaps[1].value)
+    assert task.rate_gap_change(first, first, 0, a, ~a).standard_error == 0.0
+
+    def by_hand(rows):
+        safe, group = task.y[rows] == 0, a[rows]
+        rates = [[d[0][rows][safe & g].mean() for g in (group, ~group)] for d in (first, second)]
+        return (rates[0][0] - rates[0][1]) - (rates[1][0] - rates[1][1])
+
+    resampled = np.std([by_hand(rng.integers(0, 400, 400)) for _ in range(1_000)])
+    assert change.standard_error == pytest.approx(resampled, rel=0.1)
+    assert change.standard_error < 0.6 * np.hypot(*(gap.standard_error for gap in gaps))
+
+
 def test_gaps_pair_learnt_rules_with_fixed_ones(part, rng):
     task = small_task(part, rng)
     learnt, nobody = rng.integers(0, 2, (3, len(task.y))), np.zeros((1, len(task.y)), dtype=int)
@@ -198,6 +219,15 @@ def test_regret_is_against_the_best_tree_on_the_same_rows(part, rng):
     truth = learning.truth_of(designs.own_designs()[0], rng, n_new=400)
     assert truth.regret(truth.best) == 0.0 and truth.regret(truth.best[:100]) == 0.0
     assert truth.regret(1 - truth.best) == pytest.approx(np.abs(truth.means[:, 1]).mean())
+
+
+def test_intervals_of_few_runs_are_students(part):
+    rng, misses = np.random.default_rng(0), 0
+    for _ in range(4_000):
+        regrets = rng.normal(size=4)
+        error = regrets.std(ddof=1) / 2
+        misses += abs(regrets.mean()) > part("simulations.learning").half_width(error, 4)
+    assert misses / 4_000 == pytest.approx(0.05, abs=0.011)  # 1.96 errors would miss in 14 of 100
 
 
 # --- NHEFS ---

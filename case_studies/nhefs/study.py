@@ -37,8 +37,8 @@ from policytree import (
 )
 from policytree.evaluation.estimates import Estimate, influence_estimate
 
-# Hernan and Robins (2020), "Causal Inference: What If", chapters 12, 13: kilograms, 95% intervals, same 1,566 people.
-# Typed from memory: look them up before you cite them. Nothing but the table "effects" uses them.
+# Hernan and Robins (2020), "Causal Inference: What If", sections 12.1, 12.2 and 13.3: kilograms, 95% intervals, the
+# same 1,566 people. Nothing but the table "effects" uses them.
 PUBLISHED = {"no adjustment": (2.5, 1.7, 3.4), "weighting": (3.4, 2.4, 4.5), "standardisation": (3.5, 2.6, 4.5)}
 WORTH = 3.5  # kilograms from which a quitter is offered help with weight; an assumption, moved in section 5
 WORTHS = (2.0, 3.5, 5.0)
@@ -136,7 +136,8 @@ def show_tree(study, data: dict, fitted: RewardEstimator) -> None:
     tree.fit(data["X"], rewards, arms, sample_treatment_costs={SHOWN[SMOKE]: WORTH})
     study.show(f"{tree.export_text()}\n")
     study.show(f"{tree.status_.name}, gap {tree.optimality_gap_:g}: no tree of depth 2 is better on these rows.")
-    plot = plot_tree(tree, title=f"Help with weight where quitting adds more than {WORTH:g} kg")
+    title = f"Help with weight where quitting adds more than {WORTH:g} kg"
+    plot = plot_tree(tree, title=title, value_name="kg and price")
     study.figure(plot.figure_, "tree")
     study.step("leaves, judged by the other half")
     model, costs = learner()
@@ -184,16 +185,17 @@ def show_values(study, data: dict) -> None:
     )  # fmt: skip
     study.show(f"{done}\n")
     done.to_frame().to_csv(study.results / "held_out_values.csv", float_format="%.10g", lineterminator="\n")
-    study.figure(PolicyValueDisplay.from_table(done).figure_, "held_out_values")
+    labels = {"title": "NHEFS, people who did not choose the rule", "xlabel": "kg gained, and the price of help"}
+    study.figure(PolicyValueDisplay.from_table(done, **labels).figure_, "held_out_values")
 
 
 def show_worths(study, data: dict, held) -> None:
     """Other prices: trees of one half of the people, judged by the other half."""
     rows, learnt = [], held.estimator.rewards_
-    X, judges = data["X"].loc[learnt.index], data["X"].iloc[held.rows]
+    X, arms, judges = data["X"].loc[learnt.index], data["T"].loc[learnt.index], data["X"].iloc[held.rows]
     for price in WORTHS:
-        tree = PolicyTree(max_depth=2, min_samples_leaf=2 * SMALLEST, direction="minimize")
-        tree.fit(X, learnt, sample_treatment_costs={SMOKE: price})
+        tree = PolicyTree(max_depth=2, min_samples_per_treatment=SMALLEST, direction="minimize")
+        tree.fit(X, learnt, arms, sample_treatment_costs={SMOKE: price})
         net = held.rewards + pd.Series({SMOKE: price}).reindex(held.rewards.columns, fill_value=0.0)
         row = {"price": price, "asks about": ", ".join(sorted(tree.get_used_features()))}
         row["helped %"] = 100 * float((tree.predict(judges) == SMOKE).mean())
