@@ -247,6 +247,53 @@ def test_other_places_for_what_is_compiled(folder):
     assert run_in(folder, COUNT, **where) == "6 1 True"
 
 
+OWNERS = """
+import numpy as np
+from numba import types
+from compiling import kernel
+ONE = (types.float64[::1],)
+@kernel
+def first(x):
+    return x[:1]
+@kernel
+def make():
+    return np.ones(2)
+@kernel(takes=ONE, borrows=True)
+def total(x):
+    return x[:2].sum()
+@kernel(takes=ONE)
+def own(x):
+    return total(make()) + make()[0] + first(x)[0]
+@kernel(takes=ONE, borrows=True)
+def through(x):
+    return own(x)
+@kernel(takes=ONE, borrows=True)
+def hand_back(x):
+    return 1, x
+@kernel(takes=ONE, borrows=True)
+def take(x):
+    return first(x)[0]
+"""
+
+
+def test_who_borrows_arrays_gets_and_returns_none(folder):
+    (folder / "owners.py").write_text(OWNERS, encoding="utf-8")
+    code = """
+    import sys
+    import numpy as np
+    import owners
+    x = np.arange(5.0, 8.0)
+    before = sys.getrefcount(x)
+    print(owners.total(x), owners.through(x), owners.own(x), sys.getrefcount(x) == before)
+    for refused in (owners.hand_back, owners.take):
+        try:
+            refused(x)
+        except TypeError as error:
+            print("borrows its arrays" in str(error))
+    """
+    assert run_in(folder, code).split() == ["11.0", "8.0", "8.0", "True", "True", "True"]
+
+
 def test_a_full_disk_is_no_reason_to_fail(folder):
     code = """
     from numba.core import caching

@@ -166,6 +166,35 @@ def test_everything_in_the_table_is_true(keep):
     assert checked > 1000
 
 
+def wide_case(rng) -> Case:
+    """Few rows and many cuts, of which only open ones are looked ahead at."""
+    n, p, K = int(rng.integers(8, 10)), int(rng.integers(6, 9)), int(rng.integers(2, 5))
+    X = rng.normal(size=(n, p))
+    X[rng.random((n, p)) < 0.05] = np.nan
+    losses = rng.integers(-6, 7, (n, K)) if rng.random() < 0.5 else rng.integers(0, K, n)[:, None] != np.arange(K)
+    case = Case(X, losses.astype(float), max_depth=None, penalty=float(rng.choice([0.125, 0.25, 0.5])))
+    if rng.random() < 0.25:
+        case = case.but(min_leaf=2)
+    if rng.random() < 0.25:
+        case = case.but(feature_costs=rng.choice([0.0, 0.125, 0.5], p), weights=rng.integers(1, 4, n).astype(float))
+    return case
+
+
+@pytest.mark.parametrize("keep", ["lists", "bits"])
+@pytest.mark.parametrize("switches", SWITCHES)
+def test_many_columns(switches, keep):
+    rng = np.random.default_rng([96, SWITCHES.index(switches)])
+    for _ in range(4):
+        case = wide_case(rng)
+        search, _ = started(case, keep=keep, switches=switches)
+        assert len(search.make.columns[0]) > 40
+        truth, value = true_values(search.node)(tuple(range(search.node.n_rows))), NO_BUDGET
+        while search.bound < value:
+            value = min(value, search.run(NO_BUDGET, int(rng.integers(1, 2000))))
+            assert search.bound <= truth <= value, f"{case!r}"
+        assert search.bound == truth == value == search.tree()[0], f"{case!r}"
+
+
 @pytest.mark.parametrize("keep", ["lists", "bits"])
 def test_a_leaf_of_indifferent_rows_may_be_the_price_of_the_first_split(keep):
     """Only the first column may split all rows; row 0, alone on its side, costs the same whatever it gets."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 
 from policytree.exceptions import InputError
 from policytree.solvers.auto import solve_auto
@@ -53,6 +53,7 @@ def get_solver(name: str, options: Mapping | None = None):
     return partial(ALL_SOLVERS[name], **options)
 
 
+@cache
 def solver_options(name: str) -> tuple[str, ...]:
     """Names of the options of a solver."""
     parameters = inspect.signature(ALL_SOLVERS[name]).parameters.values()

@@ -209,7 +209,8 @@ class _Search:
         """
         node, target = self.node, self._useful_depth()
         if target > 3:
-            self._grow([(-1, 0)], target)
+            f, t = self.tree[0]  # of depth two
+            self._grow([(-1, 0)] if f == -1 else [(-2 - f, t), (-1, 0), (-1, 0)], target)
         if self.by_sets:
             roots = None if self._any_root() else self.roots
             self.sets = row_set_search(node, -(-(self.best - self.floor) // node.penalty), self.clock, roots)

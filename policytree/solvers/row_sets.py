@@ -102,8 +102,8 @@ class RowSetSearch:
         )  # fmt: skip
         scratch = SetScratch(
             np.zeros(Q, np.int64), np.zeros((Q, width), np.int64), np.zeros((2, width), np.int64),
-            np.zeros((Q, width), np.int64), np.zeros(width // LANES, np.uint8), np.zeros(width, np.int64),
-            np.zeros((Q, LANES), np.int64),
+            np.zeros((Q, width), np.int64), *np.zeros((2, width // LANES), np.uint8),
+            np.zeros(width, np.int64), np.zeros((Q, LANES), np.int64),
             *np.zeros((2, 2, width), np.int64),
         )  # fmt: skip
         self.state = SearchState(rules, path, np.zeros(FIRST_PLACES, KNOWN), scratch)

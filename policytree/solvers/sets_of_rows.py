@@ -69,27 +69,38 @@ def _parts(numbers: np.ndarray, every_row: bool) -> tuple[np.ndarray, np.ndarray
     Returns the vectors (parts, sums), and for every bit its part and its row; None if there are too many.
     A row's numbers are a whole multiple of a vector, and the multiple a sum of powers of two.
     """
-    multiple = np.gcd.reduce(numbers, axis=0)
-    kept = np.flatnonzero(multiple)
+    multiple_of_row = np.gcd.reduce(numbers, axis=0)
+    kept = np.flatnonzero(multiple_of_row)
     if not len(kept):
         return None
-    vectors, kind = np.unique(numbers[:, kept] // multiple[kept], axis=1, return_inverse=True)
-    multiple = multiple[kept] // (unit := np.gcd.reduce(multiple[kept]))
+    vectors, kind = _distinct(numbers[:, kept] // (multiple := multiple_of_row[kept]))
+    multiple //= (unit := np.gcd.reduce(multiple))
     if vectors.shape[1] > MOST_PARTS or multiple.max() >= 1 << MOST_PARTS // 2:
         return None
     powers = np.arange(int(multiple.max()).bit_length())
     row, power = np.nonzero((multiple[:, None] >> powers) & 1)
-    pairs, part = np.unique(np.stack([kind.ravel()[row], power]), axis=1, return_inverse=True)
-    if pairs.shape[1] > MOST_PARTS:
+    pairs, part = np.unique(kind[row] * len(powers) + power, return_inverse=True)
+    if len(pairs) > MOST_PARTS:
         return None
-    values = (vectors[:, pairs[0]] * (unit << pairs[1])).T
-    part, row = part.ravel(), kept[row]
-    idle = np.setdiff1d(np.arange(numbers.shape[1]), kept)
-    if every_row and len(idle):
+    kind, power = np.divmod(pairs, len(powers))
+    values, row = (vectors[:, kind] * (unit << power)).T, kept[row]
+    idle = np.flatnonzero(multiple_of_row == 0) if every_row else kept[:0]
+    if len(idle):
         values = np.vstack([values, np.zeros_like(values[:1])])
         part = np.concatenate([part, np.full(len(idle), len(values) - 1)])
         row = np.concatenate([row, idle])
     return np.ascontiguousarray(values), part, row
+
+
+def _distinct(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct columns of a matrix of integers, and which of them every column is."""
+    keys = np.random.default_rng(0).integers(-(2**62), 2**62, size=len(columns))
+    _, first, which = np.unique(keys @ columns, return_index=True, return_inverse=True)
+    distinct = columns[:, first]
+    if (distinct[:, which] == columns).all():  # sums that wrap around: equal ones may yet be of different columns
+        return distinct, which
+    distinct, which = np.unique(columns, axis=1, return_inverse=True)
+    return distinct, which.ravel()
 
 
 class ListMaker:

@@ -8,7 +8,8 @@ bits of each are a strongly universal hash (Lemire and Kaser, Strongly universal
 "multilinear"), so that two sets share the 128 bits with probability 2**-128. The sums of a set's two sides add up to
 its own.
 
-Cost: three vector instructions for every word of the set and eight columns, and some twenty for their names.
+Cost: three vector instructions for every word of the set and eight columns, and some twenty for their names, which only
+sets get that are not refuted by their sums.
 Symbols: see row_set_layout.py; a part c of a level's set is its words part[c] to part[c + 1].
 """
 
@@ -44,13 +45,19 @@ class _ScanCode(VectorCode):
         upper = self.splat_const(-(1 << 32))
         return b.or_(b.and_(one, upper), b.lshr(two, self.splat_const(32)))
 
-    def emit(self):
-        """Scan the words of the set of level d."""
+    def side_one(self, q, j):
+        """Which word of all the q-th of the set of level d is, and what of it is on side 1 of eight columns."""
+        words, width = self.shapes["bits"]
+        at = self.at((self["d"], words), q)
+        w = self.number("where", at)
+        return w, self.builder.and_(self.splat(self.number("value", at)), self.load("bits", self.at((w, width), j)))
+
+    def emit_sums(self):
+        """Sums of side 1 of every column of the set of level d."""
         b, d, zero = self.builder, self["d"], self.const(0)
-        (C, Q), (words, width) = self.shapes["values"], self.shapes["bits"]
+        (C, Q), width = self.shapes["values"], self.shape("bits", 1)
         with self.loop(zero, b.udiv(width, self.const(LANES))) as block:
             j = b.mul(block, self.const(LANES))
-            sums = [self.variable(self.splat_const(0)) for _ in range(N_NAMES)]
             with self.loop(zero, Q) as q:
                 self.store("on", self.at((q, width), j), self.splat_const(0))
             with self.loop(zero, C) as c:
@@ -58,15 +65,23 @@ class _ScanCode(VectorCode):
                 ends = self.number("part", first), self.number("part", b.add(first, self.const(1)))
                 counted = self.variable(self.splat_const(0))
                 with self.loop(*ends) as q:
-                    at = self.at((d, words), q)
-                    w = self.number("where", at)
-                    x = b.and_(self.splat(self.number("value", at)), self.load("bits", self.at((w, width), j)))
-                    self.update(counted, b.add, self.count_ones(x))
-                    self.names(x, w, sums)
+                    self.update(counted, b.add, self.count_ones(self.side_one(q, j)[1]))
                 with b.if_then(b.icmp_signed("<", *ends)), self.loop(zero, Q) as q:
                     at = self.at((q, width), j)
                     each = self.splat(self.number("values", self.at((c, Q), q)))
                     self.store("on", at, b.add(self.load("on", at), b.mul(self.value(counted), each)))
+
+    def emit_names(self):
+        """Names of both sides of every column of the set of level d."""
+        b, d, zero = self.builder, self["d"], self.const(0)
+        C, width = self.shape("values", 0), self.shape("bits", 1)
+        n = self.number("part", self.at((d, b.add(C, self.const(1))), C))
+        with self.loop(zero, b.udiv(width, self.const(LANES))) as block:
+            j = b.mul(block, self.const(LANES))
+            sums = [self.variable(self.splat_const(0)) for _ in range(N_NAMES)]
+            with self.loop(zero, n) as q:
+                w, x = self.side_one(q, j)
+                self.names(x, w, sums)
             side_one = [self.value(slot) for slot in sums]
             own = [self.splat(self.number("own", self.const(k))) for k in range(N_NAMES)]
             side_zero = [b.sub(x, y) for x, y in zip(own, side_one, strict=True)]
@@ -77,35 +92,53 @@ class _ScanCode(VectorCode):
 
 
 @intrinsic
-def scan_words(typingctx, sets, path, scratch, d):
-    """Sums of side 1 of every column of the set of level d, into scratch.on, and the names of both sides."""
+def scan_sums(typingctx, sets, scratch, d):
+    """Sums of side 1 of every column of the set of level d, into scratch.on."""
 
     def codegen(context, builder, signature, args):
-        _ScanCode(context, builder, signature, args, ("sets", "path", "scratch", "d")).emit()
+        _ScanCode(context, builder, signature, args, ("sets", "scratch", "d")).emit_sums()
         return context.get_dummy_value()
 
-    return types.void(sets, path, scratch, types.int64), codegen
+    return types.void(sets, scratch, types.int64), codegen
 
 
-@kernel
-def sum_bits(sets, path, scratch, d):
-    """Name and sums of the set of level d, and of the sides of every column."""
-    value, where, part, own, total = sets.value[d], sets.where[d], sets.part[d], sets.own, scratch.total
-    own[:] = 0
+@intrinsic
+def scan_names(typingctx, sets, path, d):
+    """Names of both sides of every column of the set of level d, given its own."""
+
+    def codegen(context, builder, signature, args):
+        _ScanCode(context, builder, signature, args, ("sets", "path", "d")).emit_names()
+        return context.get_dummy_value()
+
+    return types.void(sets, path, types.int64), codegen
+
+
+@kernel(borrows=True)
+def sum_bits(sets, scratch, d):
+    """Sums of the set of level d, and of the sides of every column."""
+    value, part, total = sets.value[d], sets.part[d], scratch.total
     total[:] = 0
     for c in range(sets.values.shape[0]):
         ones = 0
         for q in range(part[c], part[c + 1]):
-            x = value[q]
-            w = where[q]
-            low = np.int64(x & HALF)
-            high = np.int64(x >> np.uint64(32))
-            for k in range(N_NAMES):
-                own[k] += low * np.int64(sets.keys[w, 2 * k]) + high * np.int64(sets.keys[w, 2 * k + 1])
-            ones += bits_set(x)
+            ones += bits_set(value[q])
         for q in range(len(total)):
             total[q] += ones * sets.values[c, q]
-    scan_words(sets, path, scratch, d)
+    scan_sums(sets, scratch, d)
+
+
+@kernel(borrows=True)
+def name_bits(sets, path, d):
+    """Names of the sides of every column of the set of level d."""
+    value, where, own = sets.value[d], sets.where[d], sets.own
+    own[:] = 0
+    for q in range(sets.part[d, sets.values.shape[0]]):
+        w = where[q]
+        low = np.int64(value[q] & HALF)
+        high = np.int64(value[q] >> np.uint64(32))
+        for k in range(N_NAMES):
+            own[k] += low * np.int64(sets.keys[w, 2 * k]) + high * np.int64(sets.keys[w, 2 * k + 1])
+    scan_names(sets, path, d)
 
 
 @intrinsic
@@ -118,7 +151,7 @@ def bits_set(typingctx, word):
     return types.int64(types.uint64), codegen
 
 
-@kernel
+@kernel(borrows=True)
 def descend_bits(sets, below, d, column, side):
     """Make one side of a column the set of level d + 1."""
     value, where, part = sets.value[d], sets.where[d], sets.part[d]
@@ -137,25 +170,22 @@ def descend_bits(sets, below, d, column, side):
     below[N_ROWS] = n
 
 
-@kernel
-def look_ahead_bits(state, sets, d):
-    """Bounds of the sides of every live column by their own splits; the live columns stand side by side."""
-    scratch, s, places = state.scratch, state.path.scalars[d], state.path.places[d]
-    n = s[N_PLACES]
+@kernel(borrows=True)
+def look_ahead_bits(state, sets, d, first_open):
+    """Bounds of the sides of open columns by their own splits; the live columns stand side by side."""
+    scratch, n, order = state.scratch, state.path.scalars[d, N_PLACES], state.scratch.order
     width = scratch.live_on.shape[1]
     value, where = sets.value[d], sets.where[d]
     padded = (n + LANES - 1) // LANES * LANES
     for q in range(sets.part[d, sets.values.shape[0]]):
         row = sets.bits[where[q]]
         for t in range(n):
-            sets.live[q * width + t] = value[q] & row[places[t]]
+            sets.live[q * width + t] = value[q] & row[order[t]]
         for t in range(n, padded):
             sets.live[q * width + t] = np.uint64(0)
     for q in range(scratch.on.shape[0]):
         for t in range(n):
-            scratch.live_on[q, t] = scratch.on[q, places[t]]
+            scratch.live_on[q, t] = scratch.on[q, order[t]]
         for t in range(n, padded):
             scratch.live_on[q, t] = 0
-    for t in range(n):
-        scratch.order[t] = t
-    bound_bit_pairs(state.rules, sets, scratch, d, n)
+    bound_bit_pairs(state.rules, sets, scratch, d, first_open, n)

@@ -1,6 +1,6 @@
 """How kernels are compiled, called and kept on disk: ``@kernel`` in place of numba's ``@njit``.
 
-Three things differ from ``@njit(cache=True)``.
+Four things differ from ``@njit(cache=True)``.
 
 - What is kept on disk is valid as long as *every file of the kernel's folder* is unchanged: its name carries a stamp of
   them all. numba itself looks at the caller's file only, so that a changed callee or constant elsewhere would silently
@@ -9,10 +9,12 @@ Three things differ from ``@njit(cache=True)``.
   caller, optimises it again there, and once more in every caller of the caller.
 - ``@kernel(takes=(...))`` declares what Python may call, and with which types. It is compiled for these and nothing
   else: before a search starts (:func:`compile_kernels`), never in its midst.
+- ``@kernel(borrows=True)`` does not count who refers to an array. numba otherwise counts up and down, atomically,
+  whenever an array is taken out of a tuple or sliced, which takes small kernels as long as their work.
 
 This file is the only one that knows numba's internals. The first point rests on ``numba.core.caching`` and holds, or
 nothing is kept on disk. The second rests on how numba links calls; where that cannot be had (``SEPARATE`` is false),
-the option does nothing but compile more.
+the option does nothing but compile more. The fourth rests on a private option, and does nothing where that is gone.
 """
 
 from __future__ import annotations
@@ -32,9 +34,12 @@ from pathlib import Path
 
 from llvmlite import binding
 from numba.core import caching, config, event, registry, types
+from numba.core.options import DefaultOptions
 
 PREFIX = "policytree_kernel_"
 OPTIONS = {"nopython": True, "boundscheck": None, "nogil": True, "error_model": "numpy"}
+# Said of every kernel: what is not said, numba takes over from the caller for which a kernel is compiled first.
+COUNTED, UNCOUNTED = ({"_nrt": counts} if hasattr(DefaultOptions, "_nrt") else {} for counts in (True, False))
 HIDDEN = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # of kernels that only kernels call
 
 #: Whether kernels are called by address: needs numba's table of linked functions. Environment variable for tests.
@@ -103,10 +108,13 @@ class Kernel(registry.CPUDispatcher):
         What Python may call it with, by the kind of problem (see :class:`OneOf`); None if only kernels call it.
     separate : bool
         Whether callers call it by its address.
+    borrows : bool
+        Whether it does not count references to arrays.
     """
 
     takes: dict[str, tuple] | None = None
     separate = False
+    borrows = False
 
     def compile(self, sig):
         """Load or compile for these argument types: the declared ones, if Python calls it."""
@@ -129,6 +137,8 @@ class Kernel(registry.CPUDispatcher):
 
     def add_overload(self, cres):
         """Take over what was compiled or loaded."""
+        if self.borrows:
+            _refuse_owning(self.py_func.__qualname__, cres)
         super().add_overload(cres)
         if self.separate and SEPARATE:
             self._make_separate(cres)
@@ -146,7 +156,27 @@ class Kernel(registry.CPUDispatcher):
         self.targetctx.insert_user_function(cres.entry_point, declared, [])
 
 
-def kernel(function=None, *, takes=None, separate: bool = False, inline: str = "never"):
+def _holds_arrays(returned) -> bool:
+    """Whether values of a type are, or contain, arrays."""
+    if isinstance(returned, types.BaseTuple):
+        return any(map(_holds_arrays, returned))
+    return isinstance(returned, types.Array)
+
+
+def _refuse_owning(name: str, cres) -> None:
+    """Refuse arrays that somebody has to count: those that a kernel returns, or that another one returns to it."""
+    if _holds_arrays(cres.signature.return_type):
+        raise TypeError(f"{name} borrows its arrays, so that it cannot return any")
+    if isinstance(cres.type_annotation, str):  # loaded from the disk: it was checked when it was compiled
+        return
+    typemap = cres.type_annotation.typemap
+    for call, signature in cres.type_annotation.calltypes.items():
+        is_kernel = getattr(call, "op", "") == "call" and isinstance(typemap[call.func.name], types.Dispatcher)
+        if is_kernel and _holds_arrays(signature.return_type):
+            raise TypeError(f"{name} borrows its arrays, so that no kernel can make it any, as {call} does")
+
+
+def kernel(function=None, *, takes=None, separate: bool = False, inline: str = "never", borrows: bool = False):
     """Compile a function for arrays and numbers: kept on disk, without the GIL, dividing as numpy does.
 
     Parameters
@@ -157,15 +187,17 @@ def kernel(function=None, *, takes=None, separate: bool = False, inline: str = "
         Compile it once and call it by address, in place of a copy in every caller: for what is long or called by many.
     inline : {"never", "always"}
         "always" writes it out in its callers before types are known: for a few lines.
+    borrows : bool
+        Do not count references to arrays: for what neither makes nor returns any, so that they are its caller's.
     """
 
     def compiled(f):
         if config.DISABLE_JIT:
             return f
         folder_stamp(Path(f.__code__.co_filename).parent)  # of what is imported, not of what stands there later
-        options = OPTIONS | {"inline": inline} | (HIDDEN if takes is None else {})
+        options = OPTIONS | {"inline": inline} | (HIDDEN if takes is None else {}) | (UNCOUNTED if borrows else COUNTED)
         dispatcher = Kernel(py_func=f, targetoptions=options)
-        dispatcher.separate = separate
+        dispatcher.separate, dispatcher.borrows = separate, borrows
         if takes is not None:
             dispatcher.takes = _signatures(takes)
         return dispatcher

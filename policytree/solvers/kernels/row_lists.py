@@ -22,7 +22,7 @@ from policytree.solvers.kernels.two_valued import add_vectors
 from policytree.solvers.kernels.vector_code import VectorCode
 
 
-@kernel(separate=True)
+@kernel(separate=True, borrows=True)
 def add_rows(lists, index, n):
     """Sums of a set's rows by code, and in total."""
     start, items = lists.start, lists.items
@@ -38,7 +38,7 @@ def add_rows(lists, index, n):
             add_vectors(flat, np.int64(items[s]) * Q, numbers, r * Q, Q // LANES)
 
 
-@kernel
+@kernel(borrows=True)
 def sum_lists(lists, rules, path, scratch, d):
     """Sums of side 1 of every column of the set of level d, and the names of both sides."""
     s, places, offset, sums, on = path.scalars[d], path.places[d], lists.offset, lists.sums, scratch.on
@@ -72,7 +72,7 @@ def sum_lists(lists, rules, path, scratch, d):
             key2[1, column] = total[Q + 1] - sums[t, Q + 1]
 
 
-@kernel
+@kernel(borrows=True)
 def descend_lists(lists, rules, s, below, d, column, side):
     """Make the rows of one side of a column the set of level d + 1."""
     cut = np.int64(rules.cut[column])
@@ -89,7 +89,10 @@ def descend_lists(lists, rules, s, below, d, column, side):
 
 @intrinsic
 def add_row_pairs(typingctx, lists, scratch, row):
-    """Add a row to the sums of all pairs of live columns of which it is on side 1, up to the block of the first one."""
+    """Add a row to the sums of pairs of live columns of which it is on side 1, up to the block of the first one.
+
+    Pairs of two columns of which none is open are left out as far as that is easy.
+    """
 
     def codegen(context, builder, signature, args):
         code = VectorCode(context, builder, signature, args, ("lists", "scratch", "row"))
@@ -101,14 +104,19 @@ def add_row_pairs(typingctx, lists, scratch, row):
         with code.loop(*ends) as s:
             t = code.number("on_items", s)
             block_of_t = b.udiv(t, code.const(LANES))
-            live = b.load(b.gep(code.data["live_mask"], [block_of_t]))
-            bit = b.and_(b.lshr(live, b.trunc(b.urem(t, code.const(LANES)), byte)), ir.Constant(byte, 1))
-            is_live = b.icmp_unsigned("!=", bit, ir.Constant(byte, 0))
-            with b.if_then(is_live), code.loop(code.const(0), b.add(block_of_t, code.const(1))) as block:
+            bit = b.shl(ir.Constant(byte, 1), b.trunc(b.urem(t, code.const(LANES)), byte))
+
+            def is_in(name):
+                mask = b.load(b.gep(code.data[name], [block_of_t]))
+                return b.icmp_unsigned("!=", b.and_(mask, bit), ir.Constant(byte, 0))
+
+            partners = b.select(is_in("open_mask"), code.data["live_mask"], code.data["open_mask"])
+            with b.if_then(is_in("live_mask")), code.loop(code.const(0), b.add(block_of_t, code.const(1))) as block:
                 mask = b.load(b.gep(code.data["on_masks"], [code.at((row, blocks), block)]))
-                mask = b.and_(mask, b.load(b.gep(code.data["live_mask"], [block])))
+                mask = b.and_(mask, b.load(b.gep(partners, [block])))
                 lanes = b.bitcast(mask, ir.VectorType(ir.IntType(1), LANES))
-                with code.loop(code.const(0), Q) as q:
+                some = b.icmp_unsigned("!=", mask, ir.Constant(byte, 0))
+                with b.if_then(some), code.loop(code.const(0), Q) as q:
                     x = code.splat(code.number("numbers", code.at((row, stride), q)))
                     to = code.at((code.at((t, Q), q), width), b.mul(block, code.const(LANES)))
                     code.store("pairs", to, b.add(code.load("pairs", to), b.select(lanes, x, zero)))
@@ -117,20 +125,22 @@ def add_row_pairs(typingctx, lists, scratch, row):
     return types.void(lists, scratch, types.int64), codegen
 
 
-@kernel
-def look_ahead_lists(state, lists, d):
-    """Bounds of the sides of every live column by their own splits."""
-    scratch, s, places = state.scratch, state.path.scalars[d], state.path.places[d]
+@kernel(borrows=True)
+def look_ahead_lists(state, lists, d, first_open):
+    """Bounds of the sides of open columns by their own splits."""
+    scratch, s = state.scratch, state.path.scalars[d]
     n = s[N_PLACES]
     scratch.live_mask[:] = np.uint8(0)
+    scratch.open_mask[:] = np.uint8(0)
     scratch.live_on[:] = 0
     for k in range(n):
-        t = places[k]
-        scratch.order[k] = t
+        t = scratch.order[k]
         scratch.live_mask[t // LANES] |= np.uint8(1 << (t % LANES))
+        if k >= first_open:
+            scratch.open_mask[t // LANES] |= np.uint8(1 << (t % LANES))
         lists.pairs[t] = 0
         for q in range(scratch.on.shape[0]):
             scratch.live_on[q, t] = scratch.on[q, t]
     for i in range(s[N_ROWS]):
         add_row_pairs(lists, scratch, np.int64(lists.index[d, i]))
-    bound_pairs(state.rules, lists, scratch, d, n)
+    bound_pairs(state.rules, lists, scratch, d, first_open, n)

@@ -120,7 +120,8 @@ class SetScratch(NamedTuple):
     useful: long_2d  # (2, width): whether a leaf on a side may pay
     live_on: long_2d  # (Q, width): as ``on``, of the live columns; zero elsewhere
     live_mask: bytes_1d  # (width / 8): live columns as bits
-    order: long_1d  # (width): where the live columns stand in ``live_on``
+    open_mask: bytes_1d  # (width / 8): of these, the open ones
+    order: long_1d  # (width): the live columns, those that are open last
     pair: long_2d  # (Q, 8): sums of the rows on side 1 of two columns
     pair_low: long_2d  # (2, width): of each side of a live column, bounds from its own splits
     pair_up: long_2d

@@ -13,7 +13,7 @@ from policytree.solvers.kernels.layout import i8
 from policytree.solvers.kernels.row_set_layout import known_1d
 
 
-@kernel(takes=(known_1d, i8, i8))
+@kernel(takes=(known_1d, i8, i8), borrows=True)
 def place_of(table, key1, key2):
     """Where a set stands in the table, or the empty place where it would."""
     mask = len(table) - 1
@@ -23,7 +23,7 @@ def place_of(table, key1, key2):
     return h
 
 
-@kernel(takes=(known_1d, known_1d))
+@kernel(takes=(known_1d, known_1d), borrows=True)
 def copy_table(old, new):
     """Copy all entries to a larger table."""
     for entry in old:

@@ -17,7 +17,7 @@ Cost: sums (row_lists.py, bit_sets.py), a few passes over the splits, and two lo
 Symbols: see row_set_layout.py.
 """
 
-from policytree.solvers.kernels.bit_sets import descend_bits, look_ahead_bits, sum_bits
+from policytree.solvers.kernels.bit_sets import descend_bits, look_ahead_bits, name_bits, sum_bits
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.layout import INF, LOOK_AHEAD, SIMILAR, STOP, i8, long_1d
 from policytree.solvers.kernels.row_lists import descend_lists, look_ahead_lists, sum_lists
@@ -47,10 +47,11 @@ from policytree.solvers.kernels.set_bounds import bound_sides
 MOST_PAIR_WORDS = 1 << 26  # words of pairs of bits, beyond which the sides are rather entered: some milliseconds
 WORDS_OF_A_PAIR = 8  # what a pair costs beside its words, in words
 MOST_PAIR_WORK = 1 << 15  # vectors added to sums of pairs of lists, beyond which the sides are rather entered
+SPARE_PRICES, FEW_COLUMNS = 4, 40  # beyond the budget that columns may cost to be open, if they are few
 WORK_OF_A_SPLIT = 16  # beside its sums, in pairs of a row and a split
 
 
-@kernel
+@kernel(borrows=True)
 def bound_set(rules, total):
     """Of the set with these sums: the value of the leaf, and a bound of any tree."""
     P, penalty = rules.n_losses, rules.penalty
@@ -65,7 +66,7 @@ def bound_set(rules, total):
     return leaf + penalty, min(leaf + penalty, max(floor + 2 * penalty, actions))
 
 
-@kernel
+@kernel(borrows=True)
 def keeps_minima(rules, scratch, t):
     """Whether both sides of a column have what a leaf must have."""
     first = (rules.charges if rules.charges > 0 else rules.n_sums - 1) - rules.n_minima
@@ -76,7 +77,7 @@ def keeps_minima(rules, scratch, t):
     return True
 
 
-@kernel
+@kernel(borrows=True)
 def drop_useless(rules, path, scratch, d):
     """Keep the splits that part the set, as no other does, into sides of which each may have a leaf that pays.
 
@@ -99,7 +100,7 @@ def drop_useless(rules, path, scratch, d):
     s[N_PLACES] = kept
 
 
-@kernel
+@kernel(borrows=True)
 def price_splits(rules, path, scratch, d):
     """What every split of level d costs itself; at the root, forbidden ones cost more than any tree."""
     for j in range(path.scalars[d, N_PLACES]):
@@ -109,13 +110,13 @@ def price_splits(rules, path, scratch, d):
             path.cost[d, t] = INF
 
 
-@kernel
+@kernel(borrows=True)
 def enter_set(lists, bits, state, d, siblings):
     """Sum up the set of level d and bound the sides of its splits; those that are of no use in any part of it go."""
     rules, path, table, scratch = state.rules, state.path, state.table, state.scratch
     s = path.scalars[d]
     if bits is not None:
-        sum_bits(bits, path, scratch, d)
+        sum_bits(bits, scratch, d)
     if lists is not None:
         sum_lists(lists, rules, path, scratch, d)
     leaf, least = bound_set(rules, scratch.total)
@@ -133,9 +134,10 @@ def enter_set(lists, bits, state, d, siblings):
     bound_sides(rules, path, scratch, d, least if from_parent else -INF)
     drop_useless(rules, path, scratch, d)
     price_splits(rules, path, scratch, d)
+    note_best(path, d)
 
 
-@kernel
+@kernel(borrows=True)
 def pairs_pay(lists, bits, path, d):
     """Whether sums over pairs of columns cost less than the sets that they save."""
     s = path.scalars[d]
@@ -146,26 +148,66 @@ def pairs_pay(lists, bits, path, d):
     return False
 
 
-@kernel
+@kernel(borrows=True)
+def order_columns(path, scratch, d, penalty):
+    """Put the live columns in order, the open ones last, and return how many the others are.
+
+    A column is open if a tree that splits on it first may be better than what the set is known to cost, and cost no
+    more than it may. Of few columns some cost a little more, as what is proved of them may save another visit.
+    """
+    s, cost, order = path.scalars[d], path.cost[d], scratch.order
+    low = path.low[d]
+    most = min(s[BEST], s[BUDGET] + (SPARE_PRICES * penalty if s[N_PLACES] <= FEW_COLUMNS else 0))
+    closed, end = 0, s[N_PLACES]
+    for j in range(end):
+        t = path.places[d, s[N_PLACES] - 1 - j]
+        if low[0, t] + low[1, t] + cost[t] < most:
+            end -= 1
+            order[end] = t
+        else:
+            order[closed] = t
+            closed += 1
+    return closed
+
+
+@kernel(borrows=True)
 def look_ahead(lists, bits, state, d):
-    """Improve the bounds of the sides of every live column by their own splits."""
+    """Improve the bounds of the sides of every open column by their own splits; returns the work it took."""
     path, scratch = state.path, state.scratch
+    s = path.scalars[d]
+    first_open = order_columns(path, scratch, d, state.rules.penalty)
+    n_open = s[N_PLACES] - first_open
+    if n_open == 0:
+        return 0
     scratch.pair_low[:] = INF
     scratch.pair_up[:] = INF
     if bits is not None:
-        look_ahead_bits(state, bits, d)
+        look_ahead_bits(state, bits, d, first_open)
     if lists is not None:
-        look_ahead_lists(state, lists, d)
+        look_ahead_lists(state, lists, d, first_open)
     for v in range(2):
         low, up = path.low[d, v], path.up[d, v]
-        for k in range(path.scalars[d, N_PLACES]):
-            j = path.places[d, k]
-            t = scratch.order[k]
+        for k in range(first_open, s[N_PLACES]):
+            j = scratch.order[k]
+            t = j if bits is None else k
             low[j] = max(low[j], min(up[j], scratch.pair_low[v, t]))
             up[j] = max(low[j], min(up[j], scratch.pair_up[v, t]))
+    note_best(path, d)
+    return n_open * s[N_PLACES] * (1 + s[N_ROWS] // 8)
 
 
-@kernel
+@kernel(borrows=True)
+def note_best(path, d):
+    """Note the split whose sides are known to cost least together, if that is the best tree so far."""
+    s, cost, up = path.scalars[d], path.cost[d], path.up[d]
+    for j in range(s[N_PLACES]):
+        t = path.places[d, j]
+        if up[0, t] + up[1, t] + cost[t] < s[BEST]:
+            s[BEST] = up[0, t] + up[1, t] + cost[t]
+            s[SPLIT] = t
+
+
+@kernel(borrows=True)
 def look_up_sides(path, d, table):
     """Take over what the table knows of the sides of splits that are still open."""
     s, cost = path.scalars[d], path.cost[d]
@@ -179,12 +221,10 @@ def look_up_sides(path, d, table):
                     if known.key1 != 0 or known.key2 != 0:
                         up[v, t] = min(up[v, t], known.up)
                         low[v, t] = min(up[v, t], max(low[v, t], known.low))
-        if up[0, t] + up[1, t] + cost[t] < s[BEST]:
-            s[BEST] = up[0, t] + up[1, t] + cost[t]
-            s[SPLIT] = t
+    note_best(path, d)
 
 
-@kernel
+@kernel(borrows=True)
 def least_two(path, d):
     """The least and the second least sum of both sides' bounds, and the split that has the least."""
     one, two, best = INF, INF, -1
@@ -200,7 +240,7 @@ def least_two(path, d):
     return one, two, best
 
 
-@kernel
+@kernel(borrows=True)
 def descend(lists, bits, state, d, t, side):
     """Make the rows of one side of a split the set of the next level."""
     path, rules = state.path, state.rules
@@ -218,7 +258,7 @@ def descend(lists, bits, state, d, t, side):
     below[SET_KEY2] = path.key2[d, side, t]
 
 
-@kernel
+@kernel(borrows=True)
 def keep_set(path, d, table, low, counters):
     """Note what was proved of the set of level d."""
     s = path.scalars[d]
@@ -237,7 +277,7 @@ def keep_set(path, d, table, low, counters):
         known.split = s[SPLIT]
 
 
-@kernel
+@kernel(borrows=True)
 def take_result(path, d, low, siblings):
     """Use what was proved of the side of level d that was worked on, for itself and for its siblings."""
     s, child = path.scalars[d], path.scalars[d + 1]
@@ -260,7 +300,7 @@ def take_result(path, d, low, siblings):
                 lows[side, u] = min(bound, ups[side, u])
 
 
-@kernel(takes=(Lists, Bits, SearchState, i8, i8, i8, long_1d, long_1d))
+@kernel(takes=(Lists, Bits, SearchState, i8, i8, i8, long_1d, long_1d), borrows=True)
 def search_row_sets(lists, bits, state, budget, slack, most, counters, control):
     """Work on the root for about ``most`` units of work; returns its bound and the cost of its best tree.
 
@@ -284,9 +324,11 @@ def search_row_sets(lists, bits, state, budget, slack, most, counters, control):
             counters[SUMMED] += s[N_ROWS] * s[N_PLACES] + WORK_OF_A_SPLIT * s[N_PLACES]
             enter_set(lists, bits, state, d, siblings)
             if ahead and s[LEAST] < min(s[BUDGET], s[BEST]) and pairs_pay(lists, bits, path, d):
-                counters[SUMMED] += s[N_PLACES] * s[N_PLACES] * (1 + s[N_ROWS] // 8)
-                look_ahead(lists, bits, state, d)
-            look_up_sides(path, d, table)
+                counters[SUMMED] += look_ahead(lists, bits, state, d)
+            if s[LEAST] < min(s[BUDGET], s[BEST]) and least_two(path, d)[0] < min(s[BUDGET], s[BEST]):
+                if bits is not None:
+                    name_bits(bits, path, d)
+                look_up_sides(path, d, table)
         one, two, t = least_two(path, d)
         bound = max(one, s[LEAST])
         full = 10 * counters[KEPT] > 7 * len(table) or d + 2 >= len(path.scalars)

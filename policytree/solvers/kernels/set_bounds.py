@@ -88,7 +88,18 @@ def bound_sides(typingctx, rules, path, scratch, d, least):
 
 
 class PairBounds(SetBounds):
-    """Emits the bounds of the cells of pairs of live columns: column t with all columns before it."""
+    """Emits the bounds of the cells of pairs of live columns: column t with all columns before it.
+
+    Pairs of two columns that are not open may have any bounds.
+    """
+
+    def places(self):
+        """Places of the columns t."""
+        return self.const(0), self["n_live"]
+
+    def column(self, place):
+        """Where the live column of a place stands in ``live_on``."""
+        return self.number("order", place)
 
     def make_pair(self, t, j):
         """Sum up the rows on side 1 of column t and of each of columns j .. j + 7, if that was not done before."""
@@ -120,8 +131,8 @@ class PairBounds(SetBounds):
         """Bounds of all sides of live columns from their own splits."""
         b, width = self.builder, self.shape("live_on", 1)
         never = self.splat_const(INF)
-        with self.loop(self.const(0), self["n_live"]) as place:
-            t = self.number("order", place)
+        with self.loop(*self.places()) as place:
+            t = self.column(place)
             mine = [[self.variable(never) for _ in range(2)] for _ in range(2)]  # [side][low or up]
             with self.loop(self.const(0), b.add(b.udiv(t, self.const(LANES)), self.const(1))) as block:
                 j = b.mul(block, self.const(LANES))
@@ -146,11 +157,23 @@ class PairBounds(SetBounds):
 
 
 class BitPairBounds(PairBounds):
-    """The same for sets of bits, whose pairs are counted when they are needed, into scratch.pair."""
+    """The same for sets of bits, whose pairs are counted when they are needed, into scratch.pair.
+
+    The live columns stand side by side, the open ones last: every t is open.
+    """
+
+    def places(self):
+        """Places of the open columns."""
+        return self["first_open"], self["n_live"]
+
+    def column(self, place):
+        """Every column is at its place."""
+        return place
 
     def make_pair(self, t, j):
-        """Count the bits of every part."""
-        b, width, Q = self.builder, self.shape("live_on", 1), self.shape("values", 1)
+        """Count the bits of every part; the count of rows bounds nothing."""
+        b, width = self.builder, self.shape("live_on", 1)
+        every, Q = self.shape("values", 1), b.sub(self.shape("values", 1), self.const(1))
         with self.loop(self.const(0), Q) as q:
             self.store("pair", b.mul(q, self.const(LANES)), self.splat_const(0))
         C = self.shape("values", 0)
@@ -164,7 +187,7 @@ class BitPairBounds(PairBounds):
                 self.update(counted, b.add, self.count_ones(x))
             with b.if_then(b.icmp_signed("<", *ends)), self.loop(self.const(0), Q) as q:
                 at = b.mul(q, self.const(LANES))
-                each = self.splat(self.number("values", self.at((c, Q), q)))
+                each = self.splat(self.number("values", self.at((c, every), q)))
                 self.store("pair", at, b.add(self.load("pair", at), b.mul(self.value(counted), each)))
 
     def both(self, t, j, q):
@@ -176,15 +199,17 @@ def _bound_pairs(emitter):
     """Build the intrinsic that bounds both sides of every live column from all pairs of them.
 
     What a side costs if it is split once or more: at least the least sum of the bounds of both parts, at most the least
-    sum of their leaves; into scratch.pair_low and scratch.pair_up. ``scratch.order`` holds the n_live columns.
+    sum of their leaves; into scratch.pair_low and scratch.pair_up. ``scratch.order`` holds the n_live columns, from
+    place first_open on the open ones, whose bounds alone are of use.
     """
 
-    def bound_pairs(typingctx, rules, sets, scratch, d, n_live):
+    def bound_pairs(typingctx, rules, sets, scratch, d, first_open, n_live):
         def codegen(context, builder, signature, args):
-            emitter(context, builder, signature, args, ("rules", "sets", "scratch", "d", "n_live")).emit()
+            names = ("rules", "sets", "scratch", "d", "first_open", "n_live")
+            emitter(context, builder, signature, args, names).emit()
             return context.get_dummy_value()
 
-        return types.void(rules, sets, scratch, types.int64, types.int64), codegen
+        return types.void(rules, sets, scratch, types.int64, types.int64, types.int64), codegen
 
     return intrinsic(bound_pairs)
 
