@@ -21,7 +21,6 @@ from policytree.objectives import (
     resolve_objective,
 )
 from policytree.solvers import bags, clock, monotone, ratio
-from policytree.solvers.bag_references import LabelledByOmega, PartOfArea, WholeArea, by_slope
 from policytree.solvers.by_objective import solver_for
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.monotone import _Monotone
@@ -182,52 +181,6 @@ def test_guessed_thresholds_are_within_the_best(labelled):
         guessed = fitted("auc", labelled, guesses="thresholds", random_state=0)
     assert guessed.objective_value_ >= best.objective_value_ - 1e-9
     assert guessed.status_.proved
-
-
-# --- why it is optimal: every bound on every tree ---
-
-
-def curves(rng, bags):
-    """Curves of single trees, and mixtures of two."""
-    N, P = (float(sum(leaf[k] for leaf in next(iter(bags)))) for k in (0, 1))
-    listed = sorted(bags)
-    for _ in range(6):
-        one, two = (
-            np.array([[float(p) / P, float(n) / N] for n, p in listed[int(rng.integers(len(listed)))]]) for _ in "ab"
-        )
-        yield by_slope(np.vstack([0.5 * one, 0.5 * two]), int(rng.integers(2, 9)))
-
-
-def test_references_bound_every_tree(rng):
-    for _ in range(12):
-        n = int(rng.integers(5, 9))
-        X, y = rng.integers(0, 3, size=(n, 2)).astype(float), rng.integers(0, 2, n)
-        y[:2] = 0, 1
-        bags = bag_oracles.all_bags(X, y == 1, [Fraction(int(w)) for w in rng.integers(1, 4, n)], 3)
-        N, P = (float(sum(leaf[k] for leaf in next(iter(bags)))) for k in (0, 1))
-        price = float(rng.choice([0.0, 0.01, 0.1]))
-        for curve in curves(rng, bags):
-            for limit in (1.0, 0.4):
-                lost = {bag: float(1 - bag_oracles.area(bag, Fraction(limit))) + price * len(bag) for bag in bags}
-                best = float(rng.choice(sorted(lost.values())))
-                reference = WholeArea(curve, price, best, 3) if limit == 1 else PartOfArea(curve, price, limit)
-                check_reference(reference, bags, lost, best, P, N)
-        omega = OmegaFScore(omega=float(rng.uniform(0.5, 3)))
-        lost = {bag: float(1 - bag_oracles.omega_f_score(bag, 1, omega.omega)) + price * len(bag) for bag in bags}
-        best = float(rng.choice(sorted(lost.values())))
-        check_reference(LabelledByOmega(omega, price, best, 2, P / N), bags, lost, best, P, N)
-
-
-def check_reference(reference, bags, lost, best, P, N):
-    """Costs within the budget of every better tree; and the bound, of trees that are better."""
-    sp, sn = reference.pairs.T
-    for bag in bags:
-        shares = np.array([[float(p) / P, float(n) / N] for n, p in bag])
-        q = np.minimum(shares[:, :1] * sn, shares[:, 1:] * sp).sum()
-        h = np.array([len(bag)])
-        if lost[bag] < best:
-            assert q <= reference.budget(best, h)[0] + 1e-9
-            assert reference.loss_at(np.array([q]), h)[0] <= lost[bag] + 1e-9
 
 
 # --- the picture ---
