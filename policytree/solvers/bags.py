@@ -10,10 +10,10 @@ import numpy as np
 from policytree.exceptions import InputError
 from policytree.objectives.objective import BagObjective
 from policytree.objectives.references import Reference, by_slope
-from policytree.solvers.bag_boxes import coarse_boxes, no_boxes
-from policytree.solvers.bag_search import BagSearch, MergedRows, merge_rows
+from policytree.solvers.bag_boxes import coarse_boxes, cuts_between_strips, fill, least_tree, no_boxes
+from policytree.solvers.bag_search import BagSearch, MergedRows, costs_by, merge_rows
 from policytree.solvers.clock import Clock
-from policytree.solvers.columns import preorder_splits
+from policytree.solvers.columns import preorder_splits, rows_of_splits
 from policytree.solvers.compilation import BAGS, ROW_PRICES, load_kernels
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.estimate import estimated_seconds
@@ -32,6 +32,7 @@ ROUNDS_OF_CURVES, WORTHWHILE = (
     0.1,
 )  # better references that are tried; of the gap, that one closes if it is worth another
 LEAST_STEP = 0.25  # of the mixture towards a new tree
+ROUNDS_OF_STRIPS, STEP_OF_STRIPS, FEW_BOXES = 12, 0.08, 1 << 20  # to fit a curve to trees between strips
 SHALLOW = 2  # depth up to which no boxes are needed
 MOST_PLACES = 5_000_000  # rows and codes on all levels of the search, some hundred bytes each
 ROUNDING = 1e-10  # what is proved is up to this
@@ -232,6 +233,8 @@ class _Bags:
         boxes = no_boxes(len(self.rows.codes))
         if self.price > 0 and self._depth() > SHALLOW:
             boxes = coarse_boxes(self.rows.codes, np.asarray(self.problem.data.n_bins, dtype=np.int64), self.clock)
+        if len(boxes.least):
+            curve = self._fitted(curve)
         best: BagSearch | None = None
         proven = -1.0
         for k in range(ROUNDS_OF_CURVES):
@@ -254,6 +257,41 @@ class _Bags:
             curve = self._mixed(curve, splits, 1.0 / (k + 4))
         self.search = best
         return best
+
+    def _fitted(self, curve: np.ndarray) -> np.ndarray:
+        """A curve that bounds the trees well whose cuts lie between strips; they are found in next to no time."""
+        codes, bins = self.rows.codes, np.asarray(self.problem.data.n_bins, dtype=np.int64)
+        boxes = cuts_between_strips(coarse_boxes(codes, bins, self.clock, FEW_BOXES))
+        shares = np.column_stack([self.rows.positive / self.sums.P, self.rows.negative / self.sums.N])
+        best, proven = curve, -1.0
+        for k in range(ROUNDS_OF_STRIPS if len(boxes.least) else 0):
+            reference = self._reference(curve, MOST_PAIRS)
+            costs = costs_by(reference)
+            boxes = fill(boxes, costs, reference.price, codes, shares, self.clock.flag)
+            if self.clock.stopped or not reference.curved:
+                break
+            least = float(self._bounds(reference, float(boxes.least[-1])).min())
+            if least > proven:
+                best, proven = curve, least
+            splits = least_tree(boxes, costs, reference.price, codes, shares)
+            if self._allowed(splits):
+                self._take(splits)
+            curve = self._mixed(curve, splits, max(1.0 / (k + 3), STEP_OF_STRIPS))
+        return best
+
+    def _allowed(self, splits: Splits) -> bool:
+        """Whether a tree obeys the problem's limits; those of strips know none."""
+        problem, depth, nodes = self.problem, 0, [0]
+        counts = [len(rows) for rows in rows_of_splits(problem.data, splits)]
+        for column, _ in splits:
+            at = nodes.pop()
+            depth = max(depth, at)
+            nodes += [at + 1] * 2 if column >= 0 else []
+        leaves = [count for count, (column, _) in zip(counts, splits, strict=True) if column < 0]
+        if splits[0][0] >= 0 and not problem.root_columns[splits[0][0]]:
+            return False
+        most = len(leaves) if problem.max_leaf_nodes is None else problem.max_leaf_nodes
+        return depth <= self._depth() and len(leaves) <= most and min(leaves) >= problem.min_leaf
 
     def _new_search(self, curve: np.ndarray, boxes: CoarseBoxes) -> BagSearch:
         reference = self._reference(curve, MOST_PAIRS)
@@ -278,10 +316,14 @@ class _Bags:
 
     def _raise_bound(self, reference: Reference, least: float) -> float:
         """What the least cost of all trees, prices included, says of what they lose."""
-        h = np.arange(1, self._most_leaves() + 1)
-        bound = float(reference.loss_at(least - reference.price * h, h).min())
+        bound = float(self._bounds(reference, least).min())
         self.bound = max(self.bound, min(bound - ROUNDING, float(self._incumbent.value)))
         return bound - ROUNDING
+
+    def _bounds(self, reference: Reference, least: float) -> np.ndarray:
+        """By number of leaves, what trees lose at least if their costs and prices sum up to ``least`` or more."""
+        h = np.arange(1, self._most_leaves() + 1)
+        return reference.loss_at(least - reference.price * h, h)
 
     def _report(self) -> None:
         if self.limits.progress is not None:

@@ -72,7 +72,7 @@ def next_box(boxes, box):
 
 @kernel(takes=(CoarseBoxes, LeafCosts, f8, real_1d, real_1d, long_2d, long_1d))
 def fill_boxes(boxes, costs, price, positive, negative, box, control):
-    """Fill in ``boxes.least``, prices of leaves included; what a stop leaves is 0. ``box`` (columns, 2) is the first."""
+    """Fill in ``boxes.least``, prices of leaves included, from ``box``, the first; what a stop leaves is 0."""
     for i in range(len(boxes.least)):
         if i & OFTEN == 0 and control[STOP] != 0:
             return

@@ -59,7 +59,7 @@ class LeafCosts(NamedTuple):
 
 
 class CoarseBoxes(NamedTuple):
-    """Boxes of strips of codes, and bounds of what they cost (bag_boxes.py); no boxes, if there are too many columns."""
+    """Boxes of strips of codes, and bounds of what they cost (bag_boxes.py); none if there are too many columns."""
 
     least: real_1d  # (boxes,), prices of leaves included
     strips: long_1d  # (columns,)
