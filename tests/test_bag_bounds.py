@@ -131,7 +131,6 @@ def least_costs(reference, X, positive, weight, depth):
 @pytest.mark.parametrize("most", [1 << 20, 12])
 def test_boxes_bound_what_is_in_them(rng, most, monkeypatch):
     """Of single codes they are exact; of strips of several codes they are bounds."""
-    monkeypatch.setattr("policytree.solvers.bag_boxes.MOST_BOXES", most)
     monkeypatch.setattr("policytree.solvers.bag_boxes.FEWEST_STRIPS", 2)
     put_together = False
     for _ in range(6):
@@ -142,7 +141,7 @@ def test_boxes_bound_what_is_in_them(rng, most, monkeypatch):
         reference = Area(next(curves(rng, bags, N, P)), 0.02, float(rng.choice([0.4, 1.0])))
         least = least_costs(reference, X.astype(float), y, weight, 6)
         clock = Clock(None, np.zeros(1, np.int64), None)
-        boxes = coarse_boxes(X.T.astype(np.uint16), bins.astype(np.int64), clock)
+        boxes = coarse_boxes(X.T.astype(np.uint16), bins.astype(np.int64), clock, most)
         shares = np.column_stack([weight * (y == 1) / P, weight * (y == 0) / N])
         boxes = fill(boxes, costs_by(reference), reference.price, X.T.astype(np.uint16), shares, clock.flag)
         put_together |= bool((boxes.strips < bins).any())

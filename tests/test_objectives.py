@@ -349,3 +349,36 @@ def test_interrupts_between_searches_keep_the_best_tree(labelled, monkeypatch, o
     with pytest.warns(SearchWarning, match="ended by interrupted"):
         tree = OptimalTreeClassifier(0.01, 3, objective=objective).fit(X, y, w)
     assert tree.objective_bound_ <= tree.objective_value_
+
+
+def test_bounds_that_say_nothing_prove_nothing():
+    """At a price near what the best tree loses, the first bound is below zero: it once ended the search."""
+    X = np.array([[0.0], [0.0], [1.0], [1.0], [1.0], [2.0]])
+    y, weight = np.array([0, 0, 1, 0, 1, 0]), np.array([3.0, 2.0, 0.1, 0.15, 0.1, 1.0])
+    tree = OptimalTreeClassifier(0.1, 2, objective=OmegaFScore(beta=0.5)).fit(X, y, weight)
+    bags = bag_oracles.all_bags(X, y == 1, [Fraction(w) for w in weight], 2)
+    best = min(1 - bag_oracles.omega_f_score(bag, 0.5, 1) + Fraction(0.1) * len(bag) for bag in bags)
+    assert tree.status_.proved
+    assert tree.objective_value_ == pytest.approx(float(best), abs=1e-9)
+
+
+@pytest.mark.parametrize("objective", [AUC(), PartialAUC(0.3), OmegaFScore()])
+def test_trees_of_bounds_obey_the_limits(rng, objective):
+    """Bounds are of trees with any first column and number of leaves; such trees once came out."""
+    X = rng.integers(0, 3, size=(40, 2)).astype(float)
+    y = ((X[:, 1] == 1) ^ (rng.random(40) < 0.1)).astype(int)
+    for root, leaves in ((0, None), (None, 2), (0, 3)):
+        limits = {"root_feature": root, "max_leaf_nodes": leaves}
+        tree = OptimalTreeClassifier(0.001, 3, objective=objective, **limits).fit(X, y)
+        assert tree.get_n_leaves() <= (leaves or 9)
+        assert root is None or tree.tree_.feature[0] in (root, -2)
+        bags = bag_oracles.all_bags(
+            X, y == 1, [Fraction(1)] * 40, 3, max_leaf_nodes=leaves, root_features=None if root is None else {root}
+        )
+        price = Fraction(0.001)
+        if objective.name == "omega_f_score":
+            best = min(1 - bag_oracles.omega_f_score(bag, 1, 1) + price * len(bag) for bag in bags)
+        else:
+            limit = Fraction(getattr(objective, "max_fpr", None) or 1)
+            best = min(1 - bag_oracles.area(bag, limit) + price * len(bag) for bag in bags)
+        assert tree.objective_value_ == pytest.approx(float(best), abs=1e-9)

@@ -236,7 +236,7 @@ class _Bags:
         if len(boxes.least):
             curve = self._fitted(curve)
         best: BagSearch | None = None
-        proven = -1.0
+        proven = -np.inf
         for k in range(ROUNDS_OF_CURVES):
             self.search = search = self._new_search(curve, boxes)
             least = search.least_cost(self._budget(search.reference)[0])
@@ -247,8 +247,9 @@ class _Bags:
             if self.bound >= float(self._incumbent.value) - ROUNDING:
                 self.proved = True
                 return None
-            splits = search.best_known()
-            self._take(splits)
+            splits = search.best_known()  # whatever its number of leaves and its first column
+            if self._allowed(splits):
+                self._take(splits)
             gap, gain = float(self._incumbent.value) - bound, bound - proven
             if gain > 0:
                 best, proven = search, bound
@@ -263,7 +264,7 @@ class _Bags:
         codes, bins = self.rows.codes, np.asarray(self.problem.data.n_bins, dtype=np.int64)
         boxes = cuts_between_strips(coarse_boxes(codes, bins, self.clock, FEW_BOXES))
         shares = np.column_stack([self.rows.positive / self.sums.P, self.rows.negative / self.sums.N])
-        best, proven = curve, -1.0
+        best, proven = curve, -np.inf
         for k in range(ROUNDS_OF_STRIPS if len(boxes.least) else 0):
             reference = self._reference(curve, MOST_PAIRS)
             costs = costs_by(reference)
