@@ -47,7 +47,7 @@ from policytree.solvers.row_prices import RowPrices, row_prices_apply, worth_pri
 from policytree.types import Problem, Status
 
 TABLE, SMALLEST_TABLE = 1 << 22, 1 << 12  # sets that are kept; 40 bytes each
-SHARE_OF_MEMORY = 0.5  # of a memory limit, for the table
+SHARE_OF_MEMORY = 0.2  # of a memory limit, for a table; two references have one each
 SLACK, LEAST_SLACK = (
     0.05,
     1e-4,

@@ -61,11 +61,13 @@ def solve_bags(problem: Problem, limits: SearchLimits | None = None, *, objectiv
 
     Notes
     -----
-    Three steps. (1) Incumbents: a reference (bag_references.py) makes the objective a sum over leaves, a concave one,
-    so that the direct solver finds the best tree for it with a loss matrix; its leaves make the next reference, as a
-    mixture (as Frank and Wolfe do). (2) The last reference's least cost bounds all trees; numbers of rows
-    (row_prices.py) and sets of rows seen before are what makes that quick. (3) Trees within the reference's budget are
-    written down and scored as what they are, until none is left.
+    Three steps. (1) Incumbents: the concave part of a reference (objectives/references.py) makes the objective a sum
+    over leaves, so that the direct solver finds the best tree for it with a loss matrix; its leaves make the next
+    reference, as a mixture (as Frank and Wolfe do). Tables of few columns have one more source, trees whose cuts lie
+    between strips of codes (bag_boxes.py). (2) A reference's least cost bounds all trees, and the tree that has it is
+    mixed into the next one while that pays; sets of rows seen before, boxes of strips, or numbers of rows
+    (row_prices.py) make it quick. (3) Trees within the best reference's budget are written down and scored as what
+    they are, until none is left.
     """
     return solve(_Bags(problem, objective, limits or SearchLimits()))
 

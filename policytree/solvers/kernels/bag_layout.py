@@ -2,7 +2,7 @@
 
 Every row has a share of all positives and of all negatives, float64. What a bag of leaves loses is no sum over leaves.
 But a *reference*, a curve of steps, gives a leaf with shares (p, n) a *cost* (bag_costs.py), and trees whose leaf costs
-sum up to too much are no better than the best tree known, whatever the bag (solvers/bag_references.py says why). A
+sum up to too much are no better than the best tree known, whatever the bag (objectives/references.py says why). A
 leaf costs at least what its parts cost as leaves, and costs do not fall as p or n rise:
 
 - a set of rows costs, as any tree, at least the sum of its rows' own costs (*least*), and at least two prices of a leaf
