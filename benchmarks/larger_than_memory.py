@@ -1,11 +1,19 @@
 """Rows of any number on one machine: Parquet, codes on disk, trees of depth two and three; time, memory, a plot.
 
     python benchmarks/larger_than_memory.py --rows 100000000 --directory /tmp/larger_than_memory
+    python benchmarks/larger_than_memory.py --part rewards --rows 20000000
 
 Ten numbers a row (the first five continuous, cut into 64 bins; the others of 64 values) and rewards of two treatments.
 Parquet files are made in the folder, encoded and fitted; the folder is deleted at the end unless ``--keep`` is given.
 For the plot of cost per row, ``--rows`` takes several numbers. Memory is the process's own (anonymous pages); mapped
 files are told apart. The table goes to ``results/larger_than_memory.csv``.
+
+The part ``rewards`` begins with outcomes and treatments that depended on the covariates: doubly robust rewards in
+three folds (``stream_rewards``, a fifth of the rows held out), codes, trees of depth two and three, and the advantage
+of the latter over no treatment on the rows held out, with its interval beside the truth. Outcome models are histogram
+boosting (100 trees), propensities logistic regression, each fitted to 1,000,000 rows at most; with ``--learners
+streaming``, stochastic gradient descent on splines over all rows. The tables go to
+``results/larger_than_memory_rewards.csv`` and ``results/larger_than_memory_rewards_streaming.csv``.
 """
 
 from __future__ import annotations
@@ -19,15 +27,28 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import SplineTransformer, StandardScaler
 
-from policytree import PolicyTree, encode
+from policytree import PolicyTree, RewardEstimator, encode, stream_rewards, streamed_policy_values
 from policytree.encoded import solve
 
 FEATURES = [f"x{j}" for j in range(10)]
 FILE_ROWS = 1_000_000
 RESULTS = Path(__file__).parent / "results"
 FIELDS = ("rows", "step", "seconds", "cpu_seconds", "own_GB", "mapped_GB", "disk_GB", "objective")
+VALUE_FIELDS = (*FIELDS, "value", "lower", "upper", "truth", "best_possible")
+LEARNERS = {
+    "sample": (HistGradientBoostingRegressor(early_stopping=False, random_state=0), LogisticRegression()),
+    "streaming": (
+        make_pipeline(StandardScaler(), SplineTransformer(n_knots=8), SGDRegressor(average=True, random_state=0)),
+        make_pipeline(StandardScaler(), SGDClassifier(loss="log_loss", average=True, random_state=0)),
+    ),
+}
 
 
 def make_file(path: Path, rows: int, seed: int) -> None:
@@ -35,7 +56,7 @@ def make_file(path: Path, rows: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     columns = {name: rng.normal(size=rows) for name in FEATURES[:5]}
     columns |= {name: rng.integers(0, 64, rows).astype(np.float64) for name in FEATURES[5:]}
-    gain = np.where((columns["x0"] > 0.3) & (columns["x5"] > 20), 1.0, -0.4) + np.where(columns["x6"] > 40, 0.3, -0.1)
+    gain = gain_of(columns)
     columns["none"] = rng.normal(size=rows)
     columns["drug"] = columns["none"] + gain + rng.normal(size=rows)
     pq.write_table(pa.table(columns), path)
@@ -106,6 +127,69 @@ def run(rows: int, folder: Path, n_jobs: int) -> list[dict]:
     return records
 
 
+def gain_of(columns) -> np.ndarray:
+    """What the drug is truly worth."""
+    return np.where((columns["x0"] > 0.3) & (columns["x5"] > 20), 1.0, -0.4) + np.where(columns["x6"] > 40, 0.3, -0.1)
+
+
+def make_study(path: Path, rows: int, seed: int) -> None:
+    """Write a Parquet file of an observational study: who has a larger x1 and x5 gets the drug more often."""
+    rng = np.random.default_rng(seed)
+    columns = {name: rng.normal(size=rows) for name in FEATURES[:5]}
+    columns |= {name: rng.integers(0, 64, rows).astype(np.float64) for name in FEATURES[5:]}
+    columns["gain"] = gain_of(columns)
+    chance = 1 / (1 + np.exp(-0.8 * columns["x1"] - (columns["x5"] - 32) / 40))
+    columns["treatment"] = np.where(rng.random(rows) < chance, "drug", "none")
+    drug = columns["treatment"] == "drug"
+    noise = rng.normal(size=rows)
+    columns["outcome"] = columns["x1"] + 0.5 * columns["x0"] ** 2 + columns["x5"] / 32 + columns["gain"] * drug + noise
+    pq.write_table(pa.table(columns), path)
+
+
+def rewards_run(rows: int, folder: Path, n_jobs: int, learners: str) -> list[dict]:
+    """From outcomes and treatments to a tree and its held-out value."""
+    source, scored, codes = folder / "parquet", folder / "scores", folder / "codes"
+    source.mkdir(parents=True)
+    for k, first in enumerate(range(0, rows, FILE_ROWS)):
+        make_study(source / f"part-{k:05d}.parquet", min(FILE_ROWS, rows - first), k)
+    estimator = RewardEstimator(*LEARNERS[learners], cv=3, random_state=0)
+    ask = {"outcome": "outcome", "treatment": "treatment", "directory": scored, "n_jobs": n_jobs, "verbose": 1}
+    step = f"rewards, learners: {learners}"
+    record, scores = measured(rows, step, lambda: stream_rewards(estimator, source, FEATURES, **ask))
+    files = [*scores.learning, *scores.held_out]
+    records = [record | {"disk_GB": round(sum(f.stat().st_size for f in files) / 1e9, 3)}]
+    record, data = measured(
+        rows,
+        "encode",
+        lambda: encode(scores.learning, FEATURES, rewards=scores.rewards, directory=codes, n_jobs=n_jobs),
+    )
+    records.append(record | {"disk_GB": round(data.nbytes / 1e9, 3)})
+    PolicyTree(max_depth=0).fit(data)  # compiles
+    for depth in (2, 3):
+        tree = PolicyTree(max_depth=depth, n_jobs=n_jobs)
+        record, _ = measured(rows, f"fit depth {depth}", lambda tree=tree: tree.fit(data))
+        records.append(record | {"objective": f"{tree.objective_value_:.9f}"})
+    print(tree.export_text())
+    record, values = measured(
+        rows, "held-out value", lambda: streamed_policy_values(tree, scores.held_out, rewards=scores.rewards)
+    )
+    found = values.set_index(["rule", "less"]).loc[("policy", "always none")]
+    truth, best = true_advantage(tree, source)
+    numbers = {"value": found.value, "lower": found.lower, "upper": found.upper, "truth": truth, "best_possible": best}
+    return [*records, record | {name: f"{number:.5f}" for name, number in numbers.items()}]
+
+
+def true_advantage(tree: PolicyTree, source: Path) -> tuple[float, float]:
+    """What the tree truly brings over giving no drug, and what the best rule would; on all rows."""
+    own = best = count = 0.0
+    for batch in ds.dataset(source).to_batches(columns=[*FEATURES, "gain"]):
+        frame = batch.to_pandas()
+        own += frame.gain[tree.predict(frame[FEATURES]) == "drug"].sum()
+        best += frame.gain.clip(lower=0).sum()
+        count += len(frame)
+    return own / count, best / count
+
+
 def plot(records: list[dict], path: Path) -> None:
     """Nanoseconds a row of every step."""
     import matplotlib
@@ -131,25 +215,35 @@ def main() -> None:
     parser.add_argument("--directory", type=Path, default=Path("/tmp/larger_than_memory"))
     parser.add_argument("--n-jobs", type=int, default=2)
     parser.add_argument("--keep", action="store_true", help="leave the files of the last number of rows")
-    parser.add_argument("--results", type=Path, default=RESULTS / "larger_than_memory.csv")
+    parser.add_argument("--part", choices=["trees", "rewards"], default="trees")
+    parser.add_argument("--learners", choices=[*LEARNERS], default="sample", help="of the part rewards")
+    parser.add_argument("--results", type=Path)
     options = parser.parse_args()
+    name = "larger_than_memory"
+    if options.part == "rewards":
+        name += "_rewards" if options.learners == "sample" else "_rewards_streaming"
+    results = options.results or RESULTS / f"{name}.csv"
     solve.FEW_ROWS = 0  # tables, however few the rows
     records: list[dict] = []
     for rows in options.rows:
         folder = options.directory / str(rows)
         shutil.rmtree(folder, ignore_errors=True)
         try:
-            records += run(rows, folder, options.n_jobs)
+            if options.part == "trees":
+                records += run(rows, folder, options.n_jobs)
+            else:
+                records += rewards_run(rows, folder, options.n_jobs, options.learners)
         finally:
             if not options.keep:
                 shutil.rmtree(folder, ignore_errors=True)
-        with open(options.results, "w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, FIELDS)
+        with open(results, "w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, FIELDS if options.part == "trees" else VALUE_FIELDS)
             writer.writeheader()
             writer.writerows(records)
         for record in records:
             print(record)
-    plot(records, options.results.with_suffix(".png"))
+    if options.part == "trees":
+        plot(records, results.with_suffix(".png"))
 
 
 if __name__ == "__main__":

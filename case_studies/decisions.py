@@ -89,11 +89,16 @@ class Decisions:
 
     def rate_gap(self, decided: np.ndarray, truth: int, a: np.ndarray, b: np.ndarray) -> Estimate:
         """Rate of one group less that of another."""
-        parts = []
-        for d in decided:
-            first, second = (_ratio(d != self.y, g & (self.y == truth)) for g in (a, b))
-            parts.append(influence_estimate(first.value - second.value, first.influence - second.influence))
-        return repeated_estimate(parts, FOLDS)
+        return repeated_estimate([self._rate_gap(d, truth, a, b) for d in decided], FOLDS)
+
+    def rate_gap_change(self, first: np.ndarray, second: np.ndarray, truth: int, a: np.ndarray, b: np.ndarray):
+        """That difference under one rule less that under another, paired: both rules judge the same people."""
+        pairs = zip(*np.broadcast_arrays(first, second), strict=True)
+        parts = [[self._rate_gap(d, truth, a, b) for d in pair] for pair in pairs]
+        return repeated_estimate([_difference(i, j) for i, j in parts], FOLDS)
+
+    def _rate_gap(self, decided: np.ndarray, truth: int, a: np.ndarray, b: np.ndarray) -> Estimate:
+        return _difference(*(_ratio(decided != self.y, g & (self.y == truth)) for g in (a, b)))
 
     def flagged(self, decided: np.ndarray, group: np.ndarray) -> Estimate:
         """Share of a group that gets a yes."""
@@ -105,6 +110,11 @@ def _ratio(hit: np.ndarray, among: np.ndarray) -> Estimate:
     share = among.mean()
     value = float(hit[among].mean())
     return influence_estimate(value, among * (hit - value) / share)
+
+
+def _difference(a: Estimate, b: Estimate) -> Estimate:
+    """Of two estimates from the same rows."""
+    return influence_estimate(a.value - b.value, a.influence - b.influence)
 
 
 def triple(estimate: Estimate, name: str) -> dict[str, float]:
@@ -119,7 +129,7 @@ def show_tree(study, task: Decisions, without: tuple[str, ...], words: tuple[str
     study.show(f"{title}: {100 * tree.objective_value_:.2f} per 100 people, {tree.status_.name}")
     study.show(f"{tree.export_text()}\n")
     if file:
-        study.figure(plot_tree(tree, title=title).figure_, file)
+        study.figure(plot_tree(tree, title=title, value_name="mean cost").figure_, file)
 
 
 # --- what each exclusion costs ---
@@ -219,6 +229,27 @@ def rate_gaps(task: Decisions, rules: Mapping[str, np.ndarray], pairs: Mapping[s
                 row |= {key: 100 * v for key, v in triple(task.rate_gap(decided, truth, a, b), name).items()}
             rows.append(row)
     return pd.DataFrame(rows)
+
+
+def rate_gap_changes(task: Decisions, rules: Mapping[str, np.ndarray], pairs: Mapping[str, tuple]) -> pd.DataFrame:
+    """These differences under the first rule less those under every other one, with intervals."""
+    rows, (first, *others) = [], rules
+    for rule in others:
+        for pair, (a, b) in pairs.items():
+            row = {"first rule less": rule, "groups": pair}
+            for name, truth in RATES.items():
+                change = task.rate_gap_change(rules[first], rules[rule], truth, a, b)
+                row |= {key: 100 * v for key, v in triple(change, name).items()}
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def show_rate_gaps(study, task: Decisions, rules: Mapping[str, np.ndarray], pairs: Mapping[str, tuple]) -> None:
+    """Both tables."""
+    study.show("Differences, percentage points:")
+    study.table(rate_gaps(task, rules, pairs), "rate_gaps", index=False)
+    study.show(f"These differences under the first rule ({next(iter(rules))}) less those under the others:")
+    study.table(rate_gap_changes(task, rules, pairs), "rate_gap_changes", index=False)
 
 
 def draw_rates(study, table: pd.DataFrame, name: str, title: str, labels: Mapping[str, str]) -> None:

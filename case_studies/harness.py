@@ -15,6 +15,8 @@ mpl.use("Agg")  # pictures are files; no window, no display needed
 import matplotlib.pyplot as plt
 import pandas as pd
 
+from policytree import InputError
+
 MINUTES = "minutes.json"  # beside results: how long each part took when they were made
 
 
@@ -48,10 +50,26 @@ class Study:
         self.published = published
         self._start, self._before = time.perf_counter(), processor_seconds() / 60
         self._lines: list[str] = []
-        results.mkdir(parents=True, exist_ok=True)
+        self._interrupted = False
+        try:
+            results.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"Results cannot be written to {results}: {error.strerror}.") from error
+        if not os.access(results, os.W_OK | os.X_OK):
+            raise InputError(f"Results cannot be written to {results}: no permission.")
+
+    def interrupt(self, *_) -> None:
+        """Answer Ctrl-C (a signal handler): whatever catches it, the study ends at its next output."""
+        self._interrupted = True
+        raise KeyboardInterrupt
+
+    def _go_on(self) -> None:
+        if self._interrupted:
+            raise KeyboardInterrupt
 
     def step(self, text: str) -> None:
         """Say on standard error what begins now, and how long it has been."""
+        self._go_on()
         print(f"[{time.perf_counter() - self._start:4.0f} s] {text}", file=sys.stderr, flush=True)
 
     def heading(self, text: str) -> None:
@@ -60,11 +78,13 @@ class Study:
 
     def show(self, text: object = "") -> None:
         """Print, and keep for the output file."""
+        self._go_on()
         print(text, flush=True)
         self._lines.append(str(text))
 
     def table(self, frame: pd.DataFrame, name: str, *, digits: int = 1, index: bool = True, show: bool = True) -> None:
         """Save a table as CSV in full precision, and show it rounded (unless it is too long to be read)."""
+        self._go_on()
         frame.to_csv(self.results / f"{name}.csv", index=index, float_format="%.10g", lineterminator="\n")
         if not show:
             return
@@ -73,11 +93,13 @@ class Study:
 
     def figure(self, figure, name: str) -> None:
         """Save a picture and forget it."""
+        self._go_on()
         figure.savefig(self.results / f"{name}.png", dpi=150, bbox_inches="tight", metadata={"Software": None})
         plt.close(figure)
 
     def close(self) -> None:
         """Write the output file and say how long it took."""
+        self._go_on()
         text = "\n".join("\n".join(self._lines).splitlines()).strip() + "\n"
         text = "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
         (self.results / self._output).write_text(text, encoding="utf-8")

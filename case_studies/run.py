@@ -19,7 +19,10 @@ import ast
 import importlib
 import json
 import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -80,29 +83,53 @@ def run(
     output = "output.txt" if part is None else f"{part}.txt"
     kept = HERE / name / "results" / "published" if published else HERE / name / "results"
     study = Study(data, results or kept, quick=quick, published=published, output=output)
-    importlib.import_module(f"{name}.{part or 'study'}").main(study)
-    study.close()
+    script = importlib.import_module(f"{name}.{part or 'study'}")
+    with ended_by_interrupt(study):
+        script.main(study)
+        study.close()
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Command line; returns the exit code."""
+@contextmanager
+def ended_by_interrupt(study) -> Iterator[None]:
+    """Let Ctrl-C end the study: a search alone would keep its best tree so far, and the study go on with that."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:  # as in the background of a shell
+        yield
+        return
+    signal.signal(signal.SIGINT, study.interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def directory(text: str) -> Path:
+    """A directory that was named: an empty word, such as a variable that is not set, would be the current one."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("no directory is named")
+    return Path(text)
+
+
+def checked(arguments: list[str] | None) -> tuple[argparse.Namespace, list[str]]:
+    """The options, and the names of the studies to run; anything wrong ends the command with a sentence."""
     parser = argparse.ArgumentParser(description="List the case studies, or run some of them.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="studies to run, or 'all'; none lists them")
     parser.add_argument("--data", help=f"directory of data files (default: ${DATA_DIRECTORY_VARIABLE})")
-    parser.add_argument("--results", type=Path, help="where results go (default: the study's own folder results)")
+    parser.add_argument("--results", type=directory, help="where results go (default: the study's own folder results)")
     parser.add_argument("--part", help="a further script of one study, such as fragility")
     parser.add_argument("--quick", action="store_true", help="a small version that only shows that everything runs")
     parser.add_argument("--published", action="store_true", help="the published size, where a study has one: hours")
-    options = parser.parse_args(arguments)
-    known = studies()
-    if not options.names:
-        for name, title in known.items():
-            print(f"{name:16s}{title}")
-        return 0
-    names = list(known) if options.names == ["all"] else options.names
+    options, known = parser.parse_args(arguments), studies()
+    if not options.names and (options.results or options.part is not None or options.quick or options.published):
+        parser.error(f"name a study; there are: {', '.join(known)}")
+    if "all" in options.names and len(options.names) > 1:
+        parser.error("'all' stands alone: it runs every study")
+    names = list(known) if options.names == ["all"] else list(dict.fromkeys(options.names))
     for name in names:
         if name not in known:
             parser.error(f"there is no study {name!r}; choose from {', '.join(known)} or all")
+    if options.data and not Path(options.data).is_dir():
+        parser.error(f"--data: there is no directory {options.data}")
     if options.quick and options.results is None:
         parser.error("--quick needs --results, so that it does not overwrite the kept results")
     if options.published and (options.quick or any(published_time(name) is None for name in names)):
@@ -111,23 +138,51 @@ def main(arguments: list[str] | None = None) -> int:
     if options.results is not None and len(names) > 1:
         parser.error("--results takes one study at a time")
     if options.part is not None and (len(names) != 1 or options.part not in parts(names[0])):
-        known_parts = ", ".join(f"{name} --part {part}" for name in known for part in parts(name)) or "none"
+        asked = names if len(names) == 1 else known
+        known_parts = ", ".join(f"{name} --part {part}" for name in asked for part in parts(name)) or "none"
         parser.error(f"--part names a script of one study; there are: {known_parts}")
+    return options, names
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Command line; returns the exit code: 0, 2 if something that a study needs is missing, 130 after Ctrl-C."""
+    options, names = checked(arguments)
+    if not names:
+        for name, title in studies().items():
+            print(f"{name:16s}{title}")
+        return 0
     for name in names if options.published or len(names) > 1 else ():
         print(
             f"{name:16s}{published_time(name, options.part) if options.published else minutes(name)}", file=sys.stderr
         )
     sys.path.insert(0, str(HERE))
-    from policytree import InputError
+    code, name = 0, names[0]
+    try:
+        from policytree import InputError
 
-    for name in names:
-        try:
-            run(name, data_directory(options.data), options.results, options.quick, options.part, options.published)
-        except InputError as error:
-            print(f"{name}: {error}", file=sys.stderr)
-            return 2
-    return 0
+        for name in names:
+            try:
+                run(name, data_directory(options.data), options.results, options.quick, options.part, options.published)
+            except InputError as error:
+                print(f"{name}: {error}", file=sys.stderr)
+                code = 2
+    except KeyboardInterrupt:
+        print(f"{name}: stopped. Tables and pictures made until then are new, what it printed is not kept.",
+              file=sys.stderr)  # fmt: skip
+        return 130
+    return code
+
+
+def command() -> int:
+    """As :func:`main`, for a shell: whoever reads the output may stop reading, as ``head`` does."""
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command())

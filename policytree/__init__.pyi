@@ -18,6 +18,8 @@ from policytree.diagnostics import overlap_table as overlap_table
 from policytree.encoded.encode import encode as encode
 from policytree.encoded.plan import open_encoded as open_encoded
 from policytree.encoded.predict import predict_to_file as predict_to_file
+from policytree.encoded.rewards import StreamedRewards as StreamedRewards
+from policytree.encoded.rewards import stream_rewards as stream_rewards
 from policytree.encoded.store import EncodedData as EncodedData
 from policytree.estimators.born_again import BornAgainTree as BornAgainTree
 from policytree.estimators.classifier import OptimalTreeClassifier as OptimalTreeClassifier
@@ -54,6 +56,7 @@ from policytree.evaluation.spend import policy_spend as policy_spend
 from policytree.evaluation.stability import policy_agreement as policy_agreement
 from policytree.evaluation.stability import policy_stability as policy_stability
 from policytree.evaluation.streamed import streamed_policy_values as streamed_policy_values
+from policytree.evaluation.streamed_leaves import streamed_leaf_summary as streamed_leaf_summary
 from policytree.evaluation.values import policy_difference as policy_difference
 from policytree.evaluation.values import policy_value as policy_value
 from policytree.exceptions import BalanceWarning as BalanceWarning

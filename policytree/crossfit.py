@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -49,9 +51,11 @@ def _name(learner) -> str:
 
 
 class FittedModel(Protocol):
-    """A nuisance model of one fold; ``model`` is the learner that was fitted."""
+    """A nuisance model of one fold."""
 
-    model: Any
+    @property
+    def model(self) -> Any:
+        """The learner that was fitted."""
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Predictions for the rows of ``X``: (n,) means or (n, K) probabilities."""
@@ -166,29 +170,53 @@ def _finite(predicted: np.ndarray, learner) -> np.ndarray:
     return predicted
 
 
-def _cross_fit(fit, X, y, folds: FoldPlan, train_rows, sample_weight, groups) -> CrossFit:
-    models: list[FittedModel] = []
-    predictions = None
-    for train, test in folds.splits():
-        use = train if train_rows is None else train[train_rows[train]]
-        if sample_weight is not None and not sample_weight[use].any():
+@dataclass(frozen=True)
+class FoldFits:
+    """The models of all folds, one to be fitted at a time, here or on a worker.
+
+    Attributes
+    ----------
+    fit : callable
+        ``fit(X, y, sample_weight=, groups=)`` gives a FittedModel; picklable.
+    X : ndarray of shape (n, p)
+    y : ndarray of shape (n,)
+    folds : FoldPlan
+    train_rows : ndarray of shape (n,), bool, or None
+    sample_weight, groups : ndarray of shape (n,), or None
+    """
+
+    fit: Callable[..., FittedModel]
+    X: np.ndarray
+    y: np.ndarray
+    folds: FoldPlan
+    train_rows: np.ndarray | None = None
+    sample_weight: np.ndarray | None = None
+    groups: np.ndarray | None = None
+
+    def of_fold(self, f: int) -> tuple[FittedModel, np.ndarray]:
+        """The model that does not see a fold, and its predictions for it."""
+        held_out = self.folds.fold == f
+        use = np.flatnonzero(~held_out if self.train_rows is None else self.train_rows & ~held_out)
+        weight = None if self.sample_weight is None else self.sample_weight[use]
+        if weight is not None and not weight.any():
             raise InputError(
                 f"Without one fold, all {len(use)} rows that a model is to learn from have sample_weight zero; use "
                 "fewer folds, or leave out rows of weight zero and treatments with hardly any other."
             )
-        model = fit(
-            X[use],
-            y[use],
-            sample_weight=None if sample_weight is None else sample_weight[use],
-            groups=None if groups is None else groups[use],
-        )
-        predicted = _finite(model.predict(X[test]), model.model)
-        if predictions is None:
-            predictions = np.empty((len(X), *predicted.shape[1:]))
-        predictions[test] = predicted
-        models.append(model)
-    assert predictions is not None, "folds are never empty"
-    return CrossFit(predictions, tuple(models), folds)
+        groups = None if self.groups is None else self.groups[use]
+        model = self.fit(self.X[use], self.y[use], sample_weight=weight, groups=groups)
+        return model, _finite(model.predict(self.X[held_out]), model.model)
+
+    def assembled(self, fitted: list[tuple[FittedModel, np.ndarray]]) -> CrossFit:
+        """What the folds gave, in their order, as one."""
+        predictions = np.empty((len(self.X), *fitted[0][1].shape[1:]))
+        for f, (_, predicted) in enumerate(fitted):
+            predictions[self.folds.fold == f] = predicted
+        return CrossFit(predictions, tuple(model for model, _ in fitted), self.folds)
+
+    def run(self) -> CrossFit:
+        """All folds, one after the other."""
+        return self.assembled([self.of_fold(f) for f in range(self.folds.n_folds)])
 
 
 def cross_fit_mean(learner, X, y, folds: FoldPlan, *, train_rows=None, sample_weight=None, groups=None) -> CrossFit:
@@ -214,16 +242,15 @@ def cross_fit_mean(learner, X, y, folds: FoldPlan, *, train_rows=None, sample_we
     CrossFit
         ``predictions`` of shape (n,), in the outcome's unit.
     """
-    return _cross_fit(lambda *a, **k: fit_mean(learner, *a, **k), X, y, folds, train_rows, sample_weight, groups)
+    return FoldFits(partial(fit_mean, learner), X, y, folds, train_rows, sample_weight, groups).run()
 
 
 def cross_fit_probabilities(
     learner, X, codes, n_classes: int, folds: FoldPlan, *, sample_weight=None, groups=None
 ) -> CrossFit:
     """Out-of-fold class probabilities, ``predictions`` (n, n_classes); arguments as in :func:`cross_fit_mean`."""
-    return _cross_fit(
-        lambda X, y, **k: fit_probabilities(learner, X, y, n_classes, **k), X, codes, folds, None, sample_weight, groups
-    )
+    fit = partial(fit_probabilities, learner, n_classes=n_classes)
+    return FoldFits(fit, X, codes, folds, None, sample_weight, groups).run()
 
 
 def predict_new(models: tuple[FittedModel, ...], X: np.ndarray, held_out_of: np.ndarray | None = None) -> np.ndarray:

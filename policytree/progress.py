@@ -156,7 +156,12 @@ def reading_progress() -> Iterator[Callable[[str, int, int], None]]:
             stack.enter_context(display.stage("Tree search"))
         shown = display
         stack.callback(shown.detail, "")
-        yield lambda what, done, total: shown.detail(f"{what}  {count_text(done)} of {count_text(total)} rows")
+
+        def show(what: str, done: int, total: int) -> None:
+            rows = f"  {count_text(done)} of {count_text(total)} rows" if total else ""
+            shown.detail(what + rows)
+
+        yield show
 
 
 @contextmanager

@@ -214,7 +214,8 @@ class OmittedVariableDisplay:
         ax.set_xlabel("cf_d: share of the squared weights due to the omitted variable")
         ax.set_ylabel("cf_y: share of the outcome's unexplained variance")
         if result.benchmarks:
-            ax.legend(fontsize=8, frameon=True, framealpha=0.9, edgecolor="none", loc="best")
+            below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.13), "ncols": 2}  # inside it would hide lines
+            ax.legend(fontsize=8, frameon=False, **below)
 
     def _curve(self, ax, largest: float) -> None:
         result = self.result

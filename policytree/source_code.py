@@ -17,7 +17,7 @@ INDENT = "    "
 
 
 def export_sql(tree: Tree, *, column: str | None = "policy") -> str:
-    """Write the tree as an SQL expression, ``CASE ... END``, in the words that all SQL databases share.
+    """Write the tree as an SQL expression (``CASE``), in the words that all SQL databases share.
 
     Missing values are NULL; texts that no training row had are treated as missing, as the tree itself does.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from policytree.features import CATEGORICAL
 from policytree.tree import Tree
 
 SHOWN = 3  # values, and questions, that a sentence names
+KEPT = 100  # new values that are remembered from batch to batch
 
 
 def warn_of_unseen(tree: Tree, encoder: FeatureEncoder, X, encoded: np.ndarray) -> None:
@@ -35,12 +37,52 @@ def warn_of_unseen(tree: Tree, encoder: FeatureEncoder, X, encoded: np.ndarray) 
         warnings.warn(sentence, UnseenValueWarning, stacklevel=4)
 
 
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """Rows whose value of one column no row had at fit.
+
+    Attributes
+    ----------
+    feature : int
+        Position of the column.
+    values : tuple of str
+        The new ones, sorted; empty where a value is missing that never was at fit.
+    rows : int
+    nodes : tuple of int
+        The questions that these rows meet.
+    """
+
+    feature: int
+    values: tuple[str, ...]
+    rows: int
+    nodes: tuple[int, ...]
+
+
+def merged(parts: list[Unseen]) -> list[Unseen]:
+    """One part for each column and kind, of what several batches of rows gave."""
+    found: dict[tuple[int, bool], Unseen] = {}
+    for part in parts:
+        key = (part.feature, bool(part.values))
+        if key in found:
+            first = found[key]
+            values = tuple(sorted({*first.values, *part.values}))
+            nodes = tuple(sorted({*first.nodes, *part.nodes}))
+            part = Unseen(part.feature, values[:KEPT], first.rows + part.rows, nodes)
+        found[key] = part
+    return list(found.values())
+
+
 def unseen_values(tree: Tree, encoder: FeatureEncoder, X, encoded: np.ndarray) -> list[str]:
     """One sentence a column: how many rows have what, and the side they take; see :func:`warn_of_unseen`."""
+    return [sentence(tree, part) for part in unseen_parts(tree, encoder, X, encoded)]
+
+
+def unseen_parts(tree: Tree, encoder: FeatureEncoder, X, encoded: np.ndarray) -> list[Unseen]:
+    """What some rows have that no row had at fit, by column; arguments as of :func:`warn_of_unseen`."""
     used = [int(j) for j in tree.used_features if np.isnan(encoded[:, j]).any()]
     if not used:
         return []
-    rows_of, inner, sentences = tree.rows_of_nodes(encoded), np.flatnonzero(~tree.is_leaf), []
+    rows_of, inner, parts = tree.rows_of_nodes(encoded), np.flatnonzero(~tree.is_leaf), []
     for j in used:
         nodes = [int(node) for node in inner if tree.feature[node] == j]
         reached = np.unique(np.concatenate([rows_of[node] for node in nodes]))
@@ -50,29 +92,36 @@ def unseen_values(tree: Tree, encoder: FeatureEncoder, X, encoded: np.ndarray) -
             values = encoder.values(X, j)
             new = np.array([not is_missing(values[i]) for i in unknown], dtype=bool)
             if new.any():
-                kinds = sorted({str(values[i]) for i in unknown[new]})
-                what = f"have a value that no row had at fit ({_some(kinds)})"
-                sentences.append(_sentence(tree, j, int(new.sum()), what, _sides(tree, nodes, rows_of, unknown[new])))
+                kinds = tuple(sorted({str(values[i]) for i in unknown[new]}))
+                parts.append(Unseen(j, kinds[:KEPT], int(new.sum()), _met(nodes, rows_of, unknown[new])))
             gaps = unknown[~new]
         if len(gaps) and feature.has_missing is False:
-            what = "have a missing value, which no row had at fit"
-            sentences.append(_sentence(tree, j, len(gaps), what, _sides(tree, nodes, rows_of, gaps)))
-    return sentences
+            parts.append(Unseen(j, (), len(gaps), _met(nodes, rows_of, gaps)))
+    return parts
 
 
-def _sentence(tree: Tree, j: int, n: int, what: str, sides: str) -> str:
+def _met(nodes: list[int], rows_of: list[np.ndarray], rows: np.ndarray) -> tuple[int, ...]:
+    """The questions that the rows meet."""
+    return tuple(node for node in nodes if np.isin(rows, rows_of[node]).any())
+
+
+def sentence(tree: Tree, part: Unseen) -> str:
+    """How many rows have what, and the side they take."""
     from policytree.export import counted  # export loads pandas, which a tree does without
 
-    verb = what if n > 1 else what.replace("have", "has", 1)
-    return f"Column {tree.features[j].name!r}: {counted(n)} {verb}. The tree learnt nothing about that: {sides}."
+    what = "have a missing value, which no row had at fit"
+    if part.values:
+        what = f"have a value that no row had at fit ({_some(list(part.values))})"
+    verb = what if part.rows > 1 else what.replace("have", "has", 1)
+    rows, sides = counted(part.rows), _sides(tree, part.nodes)
+    return f"Column {tree.features[part.feature].name!r}: {rows} {verb}. The tree learnt nothing about that: {sides}."
 
 
-def _sides(tree: Tree, nodes: list[int], rows_of: list[np.ndarray], rows: np.ndarray) -> str:
-    """Where the rows go at the questions they meet, such as "at 'town = Oslo?' they go to 'no'"."""
+def _sides(tree: Tree, nodes: tuple[int, ...]) -> str:
+    """Where rows go at questions, such as "at 'town = Oslo?' they go to 'no'"."""
     from policytree.export import split_label
 
-    met = [node for node in nodes if np.isin(rows, rows_of[node]).any()]
-    sides = [f"'{split_label(tree, n)}?' they go to '{'yes' if tree.missing_go_to_left[n] else 'no'}'" for n in met]
+    sides = [f"'{split_label(tree, n)}?' they go to '{'yes' if tree.missing_go_to_left[n] else 'no'}'" for n in nodes]
     return "at " + ", at ".join(sides[:SHOWN]) + (", ..." if len(sides) > SHOWN else "")
 
 

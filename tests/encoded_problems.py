@@ -114,3 +114,15 @@ def assert_same(case: Case, expected, found) -> None:
     gaps = [[f.has_missing for f in each.encoder_.features] for each in (tree, memory)]
     assert gaps[0] == gaps[1]
     np.testing.assert_allclose(tree.node_values_[0], memory.node_values_[0], rtol=1e-9, atol=1e-12)
+
+
+def damage_row_group(path, k: int) -> None:
+    """Overwrite the first column's data in a row group of a Parquet file."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        column = file.metadata.row_group(k).column(0)
+        start, size = column.dictionary_page_offset or column.data_page_offset, column.total_compressed_size
+    content = bytearray(path.read_bytes())
+    content[start + 8 : start + size] = b"\xff" * (size - 8)
+    path.write_bytes(bytes(content))

@@ -4,9 +4,11 @@ import importlib.util
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -63,6 +65,11 @@ def test_every_study_is_listed_with_its_title(runner, capsys):
         (["nowhere"], "there is no study 'nowhere'"),
         (["rand_hie", "--quick"], "--quick needs --results"),
         (["rand_hie", "actg175", "--results", "x"], "one study at a time"),
+        (["all", "rand_hie"], "'all' stands alone"),
+        (["actg175", "--data", "/no/such/place"], "there is no directory /no/such/place"),
+        (["--quick", "--results", "x"], "name a study; there are: actg175"),
+        (["--part", "fragility"], "name a study"),
+        (["rand_hie", "--quick", "--results", ""], "no directory is named"),
     ],
 )
 def test_wrong_use_is_one_sentence(runner, capsys, arguments, message):
@@ -79,6 +86,60 @@ def test_all_runs_every_study(runner, monkeypatch, tmp_path):
     assert ran == [folder.name for folder in FOLDERS]
     with pytest.raises(SystemExit):
         runner.main(["all", "--results", "x"])
+
+
+def test_all_goes_on_after_a_missing_file(runner, monkeypatch, capsys, tmp_path):
+    ran = []
+
+    def run(name, *_):
+        ran.append(name)
+        if name == "credit":
+            raise policytree.InputError("fico_heloc.csv.gz is not there.")
+
+    monkeypatch.setattr(runner, "run", run)
+    assert runner.main(["all", "--data", str(tmp_path)]) == 2
+    assert ran == [folder.name for folder in FOLDERS]
+    assert "credit: fico_heloc.csv.gz is not there.\n" in capsys.readouterr().err
+
+
+def test_results_that_cannot_be_written_are_one_sentence(tmp_path):
+    (tmp_path / "file").touch()
+    for results in (tmp_path / "file", tmp_path / "file" / "below"):
+        done = run_script("rand_hie", "--quick", "--results", results)
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"rand_hie: Results cannot be written to {results}: ")
+        assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_reader_who_stops_reading_sees_no_traceback():
+    command = [sys.executable, str(STUDIES / "run.py")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as listing:
+        listing.stdout.close()
+        assert listing.stderr.read() == ""
+
+
+def test_ctrl_c_ends_a_study_though_a_search_answers_it(runner, monkeypatch, capsys, tmp_path):
+    """A search that is interrupted keeps its best tree; the study must not go on with that and keep its numbers."""
+    reached = []
+
+    def main(study):
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:  # as in a search
+            reached.append("search")
+        study.show("the best tree so far")
+        reached.append("too far")
+
+    monkeypatch.syspath_prepend(str(STUDIES))
+    monkeypatch.setitem(sys.modules, "credit.study", SimpleNamespace(main=main))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert runner.main(["credit", "--quick", "--results", str(tmp_path)]) == 130
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert reached == ["search"] and not list(tmp_path.iterdir())
+    assert capsys.readouterr().err.startswith("credit: stopped.")
 
 
 def test_all_says_how_long_each_takes(runner, monkeypatch, capsys, tmp_path):
@@ -130,7 +191,8 @@ def test_parts_are_scripts_with_a_main(runner, capsys):
     assert "fragility" in runner.parts("actg175") and "study" not in runner.parts("actg175")
     with pytest.raises(SystemExit):
         runner.main(["actg175", "--part", "nothing"])
-    assert "actg175 --part fragility" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "actg175 --part fragility" in told and "rand_hie" not in told
 
 
 @pytest.mark.slow

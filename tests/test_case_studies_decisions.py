@@ -106,6 +106,27 @@ def test_rates_are_shares_with_binomial_errors(part, rng):
     assert gap.standard_error == pytest.approx(np.hypot(rate.standard_error, other.standard_error), rel=0.01)
 
 
+def test_changes_of_rate_gaps_are_paired(part, rng):
+    """Two rules that differ on few people: the error is that of resampled people, far below that of two alone."""
+    task = small_task(part, rng, n=400)
+    first = rng.integers(0, 2, (1, 400))
+    second = np.where(rng.random((1, 400)) < 0.1, 1 - first, first)
+    a = (task.X["b"] == 1).to_numpy()
+    change = task.rate_gap_change(first, second, 0, a, ~a)
+    gaps = [task.rate_gap(d, 0, a, ~a) for d in (first, second)]
+    assert change.value == pytest.approx(gaps[0].value - gaps[1].value)
+    assert task.rate_gap_change(first, first, 0, a, ~a).standard_error == 0.0
+
+    def by_hand(rows):
+        safe, group = task.y[rows] == 0, a[rows]
+        rates = [[d[0][rows][safe & g].mean() for g in (group, ~group)] for d in (first, second)]
+        return (rates[0][0] - rates[0][1]) - (rates[1][0] - rates[1][1])
+
+    resampled = np.std([by_hand(rng.integers(0, 400, 400)) for _ in range(1_000)])
+    assert change.standard_error == pytest.approx(resampled, rel=0.1)
+    assert change.standard_error < 0.6 * np.hypot(*(gap.standard_error for gap in gaps))
+
+
 def test_gaps_pair_learnt_rules_with_fixed_ones(part, rng):
     task = small_task(part, rng)
     learnt, nobody = rng.integers(0, 2, (3, len(task.y))), np.zeros((1, len(task.y)), dtype=int)
@@ -200,6 +221,15 @@ def test_regret_is_against_the_best_tree_on_the_same_rows(part, rng):
     assert truth.regret(1 - truth.best) == pytest.approx(np.abs(truth.means[:, 1]).mean())
 
 
+def test_intervals_of_few_runs_are_students(part):
+    rng, misses = np.random.default_rng(0), 0
+    for _ in range(4_000):
+        regrets = rng.normal(size=4)
+        error = regrets.std(ddof=1) / 2
+        misses += abs(regrets.mean()) > part("simulations.learning").half_width(error, 4)
+    assert misses / 4_000 == pytest.approx(0.05, abs=0.011)  # 1.96 errors would miss in 14 of 100
+
+
 # --- NHEFS ---
 
 
@@ -207,8 +237,10 @@ def test_nhefs_covariates_were_measured_before_the_decision(part):
     pytest.importorskip("causaldata")
     study = part("nhefs.study")
     raw = study.table()
-    data = study.people(raw)
-    assert not set(study.NAMES) & {*study.AFTER, "death", "dbp", "price82"} and "race" not in data["X"]
+    data = study.people()
+    habits = {"cigarettes", "years_smoked", "inactivity", "no_exercise"}
+    before = {"age", "female", "schooling", "weight", "height"} | habits
+    assert set(data["X"]) == before and list(data["W"]) == ["race"] and set(study.AFTER) <= set(raw)
     assert data["T"].value_counts().to_dict() == {"smoke on": 1163, "quit": 403}
     assert data["Y"].tolist() == raw["wt82_71"].tolist() and not data["X"].isna().any().any()
 

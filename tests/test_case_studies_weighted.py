@@ -3,8 +3,10 @@
 import importlib
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import policytree
@@ -117,7 +119,7 @@ def test_printed_trees_predict_as_they_read(part):
     people = pd.DataFrame({"age": [20, 25, 25, 30, 30, 50, 50], "priors_count": [0, 1, 2, 2, 3, 7, 8]})
     assert published.leaves(tree) == 7
     assert published.predict(tree, people).tolist() == [1, 0, 1, 0, 1, 0, 1]
-    assert [published.leaves(each.tree) for each in published.TREES] == [7, 9, 5, 8, 7, 6, 7, 3, 4]
+    assert [published.leaves(each.tree) for each in published.TREES] == [7, 9, 5, 8, 7, 7, 6, 7, 3, 4]
 
 
 def test_published_tables_are_whole(part):
@@ -147,3 +149,22 @@ def test_dl85_keeps_its_least_leaf(part):
     peers = part("peers")
     [answer] = peers.run([peers.Fit("DL8.5", columns, y, 3, 10, least_leaf=30)])
     assert answer.proved and answer.n_leaves <= len(y) // 30
+
+
+# --- the grid ---
+
+
+def test_a_data_set_with_many_pairs_counts_once_and_spiral_apart(part):
+    """Two data sets with one and nine pairs; an interval over pairs would be too short, and Spiral would decide it."""
+    rows = [
+        {"data": data, "price": price, "fold": 1, "depth": depth, "th seconds": 1.0,
+         "th test": 0.5 + (loss if depth == "2" else 0.0)}
+        for data, prices, loss in (("Spiral", 4, -0.3), ("a", 1, -0.02), ("b", 9, 0.01))
+        for price in range(prices)
+        for depth in ("2", "none")
+    ]  # fmt: skip
+    told = []
+    part("grid").show_depths(SimpleNamespace(show=told.append), pd.DataFrame(rows))
+    half = 12.7062 * np.std([-0.02, 0.01], ddof=1) / np.sqrt(2)  # t with one degree of freedom
+    assert told[-1].startswith(f"depth 2: -0.0050 [{-0.005 - half:.4f}, {-0.005 + half:.4f}] over 2 data sets")
+    assert "Spiral -0.3000" in told[-1]

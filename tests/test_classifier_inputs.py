@@ -60,7 +60,7 @@ def test_labels_keep_their_types(y, classes):
         ({"solver": "sampling", "solver_options": {"random_state": "a"}}, "random_state must be an integer >= 0"),
         ({"solver": "sampling", "solver_options": {"n_draws": 10**9}}, "n_draws must be an integer from 1 to 100,000"),
         ({"solver": "sampling", "solver_options": {"solve": "direct"}}, "solve must be a solver"),
-        ({"min_samples_leaf": 10**30}, "min_samples_leaf .* asks for more rows"),
+        ({"min_samples_leaf": 10**30}, "min_samples_leaf asks for more rows"),
     ],
 )
 def test_arguments_are_refused_in_one_sentence(arguments, message):

@@ -27,7 +27,7 @@ ORDER = [
     ("binning",),
     ("checks",),
     ("serialization", "export", "sklearn_tree", "source_code", "progress"),
-    ("folds", "short_thresholds", "unseen"),
+    ("executors", "folds", "short_thresholds", "unseen"),
     ("crossfit",),
     ("weighting",),
     ("objectives",),

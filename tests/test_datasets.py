@@ -112,6 +112,18 @@ def test_nsw_gives_the_known_difference_in_means():
     assert means["mean"]["training"] - means["mean"]["control"] == pytest.approx(1794, abs=1)
 
 
+def test_nhefs_gives_the_known_difference_in_means():
+    pytest.importorskip("causaldata")
+    nhefs = load_dataset("nhefs")
+    groups = nhefs.frame.groupby("decision")["weight_change"]
+    assert groups.size().to_dict() == {"quit": 403, "smoke on": 1163}
+    # Hernan & Robins, "Causal Inference: What If", section 12.1: 4.5 kg and 2.0 kg
+    assert groups.mean().round(1).to_dict() == {"quit": 4.5, "smoke on": 2.0}
+    assert nhefs.frame[list(nhefs.covariates + nhefs.confounders)].notna().all(axis=None)
+    assert set(nhefs.frame["female"]) == set(nhefs.frame["race"]) == {0.0, 1.0}
+    assert set(nhefs.frame["inactivity"]) == set(nhefs.frame["no_exercise"]) == {0.0, 1.0, 2.0}
+
+
 def test_nsw_without_causaldata_says_what_to_install(monkeypatch):
     monkeypatch.setattr(files, "find_spec", lambda package: None)
     with pytest.raises(InputError, match="pip install causaldata"):

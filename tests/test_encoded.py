@@ -31,7 +31,7 @@ from policytree.binning import bin_matrix
 from policytree.encoded import encode as encoding
 from policytree.encoded import solve, sources, store, tally
 from policytree.encoded.exact import ExactSum
-from tests.encoded_problems import assert_same, outcome, random_case
+from tests.encoded_problems import assert_same, damage_row_group, outcome, random_case
 
 pa = pytest.importorskip("pyarrow")
 pa_dataset = pytest.importorskip("pyarrow.dataset")
@@ -381,6 +381,15 @@ def test_a_damaged_source_is_named(tmp_path, rows):
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 nothing PAR1")
     with pytest.raises(InputError, match=r"bad.parquet' cannot be read"):
         encode(tmp_path / "bad.parquet", ["x"], rewards=["a"], directory=tmp_path / "e")
+
+
+def test_a_damaged_row_group_is_named(tmp_path, rows):
+    path = tmp_path / "bad.parquet"
+    rows[["x", "a", "b"]].to_parquet(path, row_group_size=20)
+    damage_row_group(path, 1)
+    with pytest.raises(InputError, match=r"^Row group 1 of 'bad.parquet' cannot be read"):
+        encode(path, ["x"], rewards=["a", "b"], directory=tmp_path / "e")
+    assert not list((tmp_path / "e").glob("rows-*"))
 
 
 def test_columns_without_a_cut(small, tmp_path, rows):

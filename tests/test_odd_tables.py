@@ -38,7 +38,10 @@ def with_column(values):
         (lambda: fitted().predict(X[["site", "age"]]), "same order as they were in fit.*feature_names_in_"),
         (lambda: fitted().predict(X[["age"]]), "(?s)now missing.*site"),
         (lambda: PolicyTree().fit(WAVES, REWARDS).predict(np.full((2, 3), "a")), "pass a.* DataFrame"),
-        (lambda: PolicyTree().fit(WAVES * 1j, REWARDS), "Complex data not supported"),
+        (
+            lambda: PolicyTree().fit(WAVES * 1j, REWARDS),
+            "Complex data not supported: X holds complex numbers; give real ones.$",
+        ),
         (lambda: PolicyTree().fit(WAVES, REWARDS.to_numpy() * 1j), "rewards holds complex numbers"),
         (lambda: OptimalTreeClassifier().fit(WAVES, Y, sample_weight=np.ones(N) * 1j), "sample_weight"),
         (lambda: PolicyTree().fit(MASKED, REWARDS), "X is a masked array"),

@@ -20,7 +20,7 @@ from policytree import (
     encode,
 )
 from policytree.encoded import solve
-from tests.encoded_problems import assert_same, outcome, random_case
+from tests.encoded_problems import assert_same, damage_row_group, outcome, random_case
 
 dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")
@@ -96,6 +96,45 @@ def test_local_estimators_and_predictions(rows):
     assert (
         classifier.predict(frame[["x0"]]).compute().tolist() == classifier.to_local().predict(labels[["x0"]]).tolist()
     )
+
+
+def test_parquet_files_by_their_names(rows, tmp_path):
+    X = ["x0", "town"]
+    expected = fitted_on(rows, X)
+    for k in range(3):
+        part = rows.iloc[k::3]
+        part[[*X, "a", "b", "w"]].to_parquet(tmp_path / f"{k}.parquet", row_group_size=30)
+    files = sorted(tmp_path.glob("*.parquet"))
+    for paths, columns in [(files, X), (str(tmp_path / "*.parquet"), None), (tmp_path, X)]:
+        tree = DaskPolicyTree(2, max_bins=16).fit(paths, ["a", "b"], "w", columns=columns)
+        assert json.dumps(tree.to_local().to_dict()) == json.dumps(expected.to_local().to_dict())
+    tree = DaskOptimalTreeClassifier(max_depth=1).fit(files, "town", columns=["x0", "a"])
+    assert tree.classes_.tolist() == ["Bonn", "Oslo", "Rom"]
+    rows.to_csv(tmp_path / "rows.csv")
+    for fit, match in [
+        (lambda: DaskPolicyTree().fit(tmp_path / "rows.csv", ["a"]), "no Parquet file"),
+        (lambda: DaskPolicyTree().fit(tmp_path / "none.parquet", ["a"]), "no file"),
+        (lambda: DaskPolicyTree().fit(files, ["nobody"]), "'nobody' of rewards"),
+        (lambda: DaskPolicyTree().fit(files, "a"), "rewards must name columns"),
+        (lambda: DaskPolicyTree().fit(files), "rewards: a list of"),
+        (lambda: DaskOptimalTreeClassifier().fit(files), "y: the name of"),
+        (lambda: DaskPolicyTree().fit(spread(rows, 2)[["x0"]], spread(rows, 2)[["a"]], columns=["x0"]), "X.columns."),
+    ]:
+        with pytest.raises(InputError, match=match):
+            fit()
+
+
+def fitted_on(rows, X):
+    frame = spread(rows, 2)
+    return DaskPolicyTree(2, max_bins=16).fit(frame[X], frame[["a", "b"]], frame["w"])
+
+
+def test_a_damaged_row_group_is_named(rows, tmp_path):
+    path = tmp_path / "bad.parquet"
+    rows[["x0", "a", "b"]].to_parquet(path, row_group_size=50)
+    damage_row_group(path, 2)
+    with pytest.raises(InputError, match=r"Row group 2 of '.*bad.parquet' cannot be read"):
+        DaskPolicyTree(1).fit(path, ["a", "b"])
 
 
 def test_what_dask_cannot_do_is_refused(rows):

@@ -76,6 +76,8 @@ def test_omitted_variables(study, kind):
         np.testing.assert_allclose(np.column_stack([line.get_ydata(), line.get_xdata()]), strengths)
         x, y = display.ax_.get_xlim()[1], display.ax_.get_ylim()[1]
         assert all(cf_d <= x and cf_y <= y for cf_y, cf_d in strengths)
+        legend, labelled = display.ax_.get_legend().get_window_extent(), display.ax_.xaxis.label.get_window_extent()
+        assert legend.y1 <= labelled.y0 and legend.y0 >= 0  # it hides no line, and stays within the picture
     else:
         assert f"{found.robustness_value:.1%}" in [t.get_text() for t in display.ax_.texts]
     assert display.ax_.get_title() == "policy - baseline, 300 rows, held out"

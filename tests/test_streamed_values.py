@@ -1,4 +1,4 @@
-"""Values from batches are those of policy_value and policy_difference."""
+"""Values and leaves from batches are those of policy_value, policy_difference and leaf_summary."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import InputError, PolicyTree, policy_difference, policy_value, streamed_policy_values
+from policytree import (
+    InputError,
+    PolicyTree,
+    leaf_summary,
+    policy_difference,
+    policy_value,
+    streamed_leaf_summary,
+    streamed_policy_values,
+)
 
 pytest.importorskip("pyarrow")
 
@@ -72,3 +80,46 @@ def test_what_cannot_be_judged_is_refused(rows, trees):
         ask = {"policies": trees["two"], "source": rows, "rewards": ["a", "b"]} | change
         with pytest.raises(InputError, match=match):
             streamed_policy_values(ask.pop("policies"), ask.pop("source"), **ask)
+
+
+@pytest.mark.parametrize("weights", [None, "w"])
+@pytest.mark.parametrize("groups", [None, "person"])
+@pytest.mark.parametrize(("batch_rows", "held_out"), [(7, True), (1000, True), (1000, False)])
+def test_leaves_are_those_in_memory(rows, trees, weights, groups, batch_rows, held_out):
+    rows = rows.assign(got=np.where(rows.index % 3, "a", "b"))
+    ask = {"groups": None if groups is None else rows[groups]}
+    ask["sample_weight"] = None if weights is None else rows[weights]
+    for tree in trees.values():
+        found = streamed_leaf_summary(
+            tree, rows, rewards=["a", "b"], treatment="got", weights=weights, groups=groups, held_out=held_out,
+            batch_rows=batch_rows,
+        )  # fmt: skip
+        expected = leaf_summary(tree, rows[["x", "town"]], rows[["a", "b"]], T=rows.got, held_out=held_out, **ask)
+        pd.testing.assert_frame_equal(found, expected, rtol=1e-8, check_index_type=False)
+
+
+def test_no_leaf_depends_on_batches_or_order(rows, trees):
+    found = [
+        streamed_leaf_summary(
+            trees["two"], rows.sample(frac=1, random_state=k), rewards=["a", "b"], weights="w", held_out=True,
+            batch_rows=size,
+        )
+        for k, size in enumerate([3, 500])
+    ]  # fmt: skip
+    pd.testing.assert_frame_equal(found[0], found[1], check_exact=True)
+
+
+def test_leaves_that_cannot_be_judged_are_refused(rows, trees):
+    in_second = trees["one"].apply(rows[["x", "town"]]) == 2
+    for change, match in [
+        ({"source": rows.iloc[:0]}, "no rows"),
+        ({"source": rows.assign(w=0.0), "weights": "w"}, "zero in all rows"),
+        ({"source": rows.assign(w=in_second * 1.0), "weights": "w"}, "leaf 1 have sample_weight zero"),
+        ({"source": rows.assign(got="c"), "treatment": "got"}, "'got' of treatment holds 'c'"),
+        ({"rewards": ["a"]}, "gives 'b'"),
+        ({"direction": "up"}, "direction"),
+        ({"groups": "nobody"}, "lacks the column"),
+    ]:
+        ask = {"source": rows, "rewards": ["a", "b"]} | change
+        with pytest.raises(InputError, match=match):
+            streamed_leaf_summary(trees["one"], ask.pop("source"), **ask)

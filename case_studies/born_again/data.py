@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pandas as pd
-
-from policytree import InputError
+from tables import find_file, read_table
 
 SOURCE = "the repository vidalt/BA-Trees on GitHub (MIT)"
 NAMES = {
@@ -47,19 +45,14 @@ def names(study) -> list[str]:
 
 def table(study, name: str) -> tuple[pd.DataFrame, pd.Series, pd.Series]:
     """Features, classes, and in which test fold a row is."""
-    frame = pd.read_csv(_file(study, f"born_again/{NAMES[name]}.csv.gz"))
+    frame = read_table(NAMES[name], SOURCE, study.data_dir, "born_again")
     return frame.drop(columns=["Class", "test_fold"]), frame["Class"], frame["test_fold"]
 
 
 def forests(study, name: str) -> list[dict]:
     """Forests of ten trees of depth three, one for each of five folds."""
-    reference = json.loads(_file(study, "reference/born_again.json").read_text(encoding="utf-8"))
+    reference = json.loads(
+        find_file("born_again.json", SOURCE, study.data_dir, "reference").read_text(encoding="utf-8")
+    )
     found = [forest for forest in reference["forests"] if forest["dataset"] == NAMES[name]]
     return found[: 2 if study.quick else None]
-
-
-def _file(study, name: str) -> Path:
-    path = Path(study.data_dir or ".") / name
-    if not path.is_file():
-        raise InputError(f"{name} is not in {study.data_dir}; get it from {SOURCE}.")
-    return path

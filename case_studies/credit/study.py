@@ -17,9 +17,9 @@ from decisions import (
     draw_exclusions,
     draw_rates,
     exclusions,
-    rate_gaps,
     rates_by_group,
     show_depths,
+    show_rate_gaps,
     show_tree,
     show_values,
 )
@@ -83,8 +83,7 @@ def show_rates(study, frame: pd.DataFrame, task: Decisions, rules: dict[str, np.
     table = rates_by_group(task, rules, groups)
     study.table(table, "rates", index=False)
     pairs = {"shortest - longest third": (groups["shortest third"], groups["longest third"])}
-    study.show("Differences, percentage points:")
-    study.table(rate_gaps(task, rules, pairs), "rate_gaps", index=False)
+    show_rate_gaps(study, task, rules, pairs)
     draw_rates(study, table, "rates", "Who bears the mistakes, by length of credit history", RATE_NAMES)
 
 

@@ -1,6 +1,6 @@
 """NHEFS: what quitting smoking does to weight, for whom, and how sure one can be without an experiment.
 
-Public interface used: check_study, RewardEstimator, overlap_table, balance_table, OverlapDisplay,
+Public interface used: load_dataset, check_study, RewardEstimator, overlap_table, balance_table, OverlapDisplay,
 CovariateBalanceDisplay, policy_difference, average_effect, heterogeneity_test, DRPolicyTree, PolicyTree, plot_tree,
 cross_val_policy_value, PolicyValueDisplay, held_out_rewards, honest_leaf_summary. Rankings are in priorities.py, hidden
 confounders in confounding.py.
@@ -31,28 +31,25 @@ from policytree import (
     held_out_rewards,
     heterogeneity_test,
     honest_leaf_summary,
+    load_dataset,
     overlap_table,
     plot_tree,
     policy_difference,
 )
 from policytree.evaluation.estimates import Estimate, influence_estimate
 
-# Hernan and Robins (2020), "Causal Inference: What If", chapters 12, 13: kilograms, 95% intervals, same 1,566 people.
-# Typed from memory: look them up before you cite them. Nothing but the table "effects" uses them.
+# Hernan and Robins (2020), "Causal Inference: What If", sections 12.1, 12.2 and 13.3: kilograms, 95% intervals, the
+# same 1,566 people. Nothing but the table "effects" uses them.
 PUBLISHED = {"no adjustment": (2.5, 1.7, 3.4), "weighting": (3.4, 2.4, 4.5), "standardisation": (3.5, 2.6, 4.5)}
 WORTH = 3.5  # kilograms from which a quitter is offered help with weight; an assumption, moved in section 5
 WORTHS = (2.0, 3.5, 5.0)
 SHOWN = {QUIT: "quit", SMOKE: "quit with help"}  # what the arms mean as advice: help would undo the gain, at its price
 SMALLEST = 40  # people of each kind in a leaf
-NAMES = {
-    "age": "age", "sex": "female", "school": "schooling", "smokeintensity": "cigarettes", "smokeyrs": "years_smoked",
-    "wt71": "weight", "ht": "height", "active": "inactivity", "exercise": "no_exercise",
-}  # fmt: skip
 AFTER = ["wt82", "smkintensity82_71", "sbp"]  # measured after the decision: never covariates
 
 
 def table() -> pd.DataFrame:
-    """The file: those whose weight is known in 1971 and 1982."""
+    """The file with all its columns, also those that came after the decision; the same rows as the data set."""
     try:
         from causaldata import nhefs_complete
     except ImportError:
@@ -60,12 +57,9 @@ def table() -> pd.DataFrame:
     return nhefs_complete.load_pandas().data
 
 
-def people(raw: pd.DataFrame) -> dict:
+def people() -> dict:
     """Arguments of fit; race is for adjustment only."""
-    X = pd.DataFrame({new: pd.to_numeric(raw[old]) for old, new in NAMES.items()})
-    T = raw["qsmk"].map({0.0: SMOKE, 1.0: QUIT}).rename("decision")
-    W = pd.DataFrame({"race": pd.to_numeric(raw["race"])})
-    return {"Y": raw["wt82_71"].rename("weight_change"), "T": T, "X": X, "W": W}
+    return {name: part for name, part in load_dataset("nhefs").fit_arguments().items() if part is not None}
 
 
 def show_check(study, data: dict, raw: pd.DataFrame) -> None:
@@ -136,7 +130,8 @@ def show_tree(study, data: dict, fitted: RewardEstimator) -> None:
     tree.fit(data["X"], rewards, arms, sample_treatment_costs={SHOWN[SMOKE]: WORTH})
     study.show(f"{tree.export_text()}\n")
     study.show(f"{tree.status_.name}, gap {tree.optimality_gap_:g}: no tree of depth 2 is better on these rows.")
-    plot = plot_tree(tree, title=f"Help with weight where quitting adds more than {WORTH:g} kg")
+    title = f"Help with weight where quitting adds more than {WORTH:g} kg"
+    plot = plot_tree(tree, title=title, value_name="kg and price")
     study.figure(plot.figure_, "tree")
     study.step("leaves, judged by the other half")
     model, costs = learner()
@@ -184,16 +179,17 @@ def show_values(study, data: dict) -> None:
     )  # fmt: skip
     study.show(f"{done}\n")
     done.to_frame().to_csv(study.results / "held_out_values.csv", float_format="%.10g", lineterminator="\n")
-    study.figure(PolicyValueDisplay.from_table(done).figure_, "held_out_values")
+    labels = {"title": "NHEFS, people who did not choose the rule", "xlabel": "kg gained, and the price of help"}
+    study.figure(PolicyValueDisplay.from_table(done, **labels).figure_, "held_out_values")
 
 
 def show_worths(study, data: dict, held) -> None:
     """Other prices: trees of one half of the people, judged by the other half."""
     rows, learnt = [], held.estimator.rewards_
-    X, judges = data["X"].loc[learnt.index], data["X"].iloc[held.rows]
+    X, arms, judges = data["X"].loc[learnt.index], data["T"].loc[learnt.index], data["X"].iloc[held.rows]
     for price in WORTHS:
-        tree = PolicyTree(max_depth=2, min_samples_leaf=2 * SMALLEST, direction="minimize")
-        tree.fit(X, learnt, sample_treatment_costs={SMOKE: price})
+        tree = PolicyTree(max_depth=2, min_samples_per_treatment=SMALLEST, direction="minimize")
+        tree.fit(X, learnt, arms, sample_treatment_costs={SMOKE: price})
         net = held.rewards + pd.Series({SMOKE: price}).reindex(held.rewards.columns, fill_value=0.0)
         row = {"price": price, "asks about": ", ".join(sorted(tree.get_used_features()))}
         row["helped %"] = 100 * float((tree.predict(judges) == SMOKE).mean())
@@ -210,7 +206,7 @@ def show_worths(study, data: dict, held) -> None:
 def main(study) -> None:
     """Run the study."""
     raw = table()
-    data = people(raw)
+    data = people()
     show_check(study, data, raw)
     study.step("nuisance models and rewards")
     fitted = RewardEstimator(random_state=0).fit(**data)

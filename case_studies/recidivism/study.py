@@ -15,9 +15,9 @@ from decisions import (
     draw_exclusions,
     draw_rates,
     exclusions,
-    rate_gaps,
     rates_by_group,
     show_depths,
+    show_rate_gaps,
     show_tree,
     show_values,
 )
@@ -103,6 +103,14 @@ def show_exclusions(study, task: Decisions) -> dict[str, np.ndarray]:
     return decided
 
 
+def show_cuts(study, frame: pd.DataFrame, task: Decisions) -> None:
+    """Whether the score does better when cut elsewhere; nothing is learnt, so there is nothing to hold out."""
+    deciles = frame["decile_score"].to_numpy()
+    costs = {cut: 100 * task.losses((deciles >= cut).astype(int)).mean() for cut in range(2, 11)}
+    told = ", ".join(f"{cut}: {cost:.2f}" for cut, cost in costs.items())
+    study.show(f"COMPAS on these people, supervised from a decile of so much on: {told}\n")
+
+
 def show_rates(study, frame: pd.DataFrame, task: Decisions, rules: dict[str, np.ndarray]) -> None:
     """Error rates by group with intervals, and differences between groups."""
     study.heading("5. Who bears the mistakes (per cent, held out)")
@@ -114,8 +122,7 @@ def show_rates(study, frame: pd.DataFrame, task: Decisions, rules: dict[str, np.
         "men - women": (groups["men"], groups["women"]),
         "under 25 - over 45": (groups["under 25"], groups["over 45"]),
     }
-    study.show("Differences, percentage points:")
-    study.table(rate_gaps(task, rules, pairs), "rate_gaps", index=False)
+    show_rate_gaps(study, task, rules, pairs)
     draw_rates(study, table, "rates", "Who bears the mistakes", RATE_NAMES)
 
 
@@ -133,6 +140,7 @@ def main(study) -> None:
     rules = {TREE: decided[KEPT_OUT], "tree with all columns": decided["nothing"], **fixed}
     study.heading("4. What rules cost on people who did not choose them (per 100 people)")
     show_values(study, task, rules, TREE)
+    show_cuts(study, frame, task)
     show_rates(study, frame, task, {name: rules[name] for name in rules if name != NOBODY})
     study.heading(f"6. Trees of depth 2 within {SLACK:g} of the best: who can do without what?")
     near = question(frame, 2)

@@ -17,7 +17,7 @@ POPULATION = 40_000  # rows that stand for everybody
 PROCEDURES = {"repeated cross-fitting": {}, "one split": {"validation": "split"}}
 LEARNT = "policy tree"
 DEFAULT = (1_000, 24)  # rows, runs
-WHOLE = (1_000, 1_000)
+WHOLE = (1_000, 200)
 SMALL = (300, 2)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
+from scipy.stats import t
 from simulations.designs import NEW_ROWS, TRUTH_ROWS, Design, Truth
 from simulations.rules import Split, arms_of, columns_of, grow
 from sklearn.ensemble import RandomForestRegressor
@@ -40,6 +41,9 @@ class Plan:
         Whether the library's default learners are run too (exact trees of depth two).
     learner : {"forests", "linear"}
         Outcome models; with linear ones, which are fast, no plug-in rule is learnt.
+    costly_runs : int, optional
+        How many runs, from the first on, also do what takes longest: trees of depth three and the default learners.
+        Without it all do.
     """
 
     design: Design
@@ -47,6 +51,13 @@ class Plan:
     depths: tuple[int, ...] = (1, 2, 3)
     default: bool = False
     learner: str = "forests"
+    costly_runs: int | None = None
+
+    def of_run(self, run: int) -> Plan:
+        """What one run does of the plan."""
+        if self.costly_runs is None or run < self.costly_runs:
+            return self
+        return replace(self, depths=tuple(depth for depth in self.depths if depth < 3), default=False)
 
 
 def linear(seed: int) -> RewardEstimator:
@@ -123,7 +134,8 @@ def run_all(study, plans: list[Plan], runs: int) -> pd.DataFrame:
     rows: list[dict] = []
     for plan in plans:
         study.step(f"{plan.design.name}, n = {plan.n:,}: {runs} runs")
-        rows += [row for part in Parallel(n_jobs=-1)(delayed(regrets)(plan, s) for s in range(runs)) for row in part]
+        rows += [row for part in Parallel(n_jobs=-1)(delayed(regrets)(plan.of_run(s), s) for s in range(runs))
+                 for row in part]  # fmt: skip
     return pd.DataFrame(rows)
 
 
@@ -132,6 +144,11 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
     groups = frame.groupby(["design", "n", "learner", "rule", "depth"], sort=False)["regret"]
     table = groups.agg(runs="size", mean="mean", error="sem", median="median")
     return table.rename(columns={"error": "MC error"}).reset_index()
+
+
+def half_width(error, runs):
+    """Half of a 95% interval of a mean over runs: by Student's t, since sixteen runs tell little of their spread."""
+    return t.ppf(0.975, np.asarray(runs) - 1) * error
 
 
 def paired(frame: pd.DataFrame, first: tuple[str, int], second: tuple[str, int]) -> pd.DataFrame:
@@ -154,12 +171,17 @@ def draw_regret(study, table: pd.DataFrame, name: str, title: str) -> None:
     )
     for ax, design in zip(axes[0], designs, strict=True):
         here = table[table["design"] == design]
-        for (rule, depth), line in here.groupby(["rule", "depth"], sort=False):
+        lines = here.groupby(["rule", "depth"], sort=False)
+        aside = (
+            0.012 * np.ptp(table["n"]) * (np.arange(len(lines)) - (len(lines) - 1) / 2)
+        )  # so that none hides another
+        for k, ((rule, depth), line) in enumerate(lines):
             label = f"{rule}, depth {depth}" if depth else rule
-            ax.errorbar(line["n"], line["mean"], yerr=1.96 * line["MC error"], label=label, color=COLORS[rule],
+            error = half_width(line["MC error"], line["runs"])
+            ax.errorbar(line["n"] + aside[k], line["mean"], yerr=error, label=label, color=COLORS[rule],
                         linestyle=STYLES[depth], marker="o", markersize=3, capsize=2)  # fmt: skip
         ax.axhline(0.0, color="black", linewidth=0.7)
-        ax.set(title=design, xlabel="rows")
+        ax.set(title=design if len(designs) > 1 else "", xlabel="rows", xticks=sorted(set(here["n"])))
     axes[0, 0].set_ylabel("mean regret")
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right center", frameon=False, fontsize=8)
     figure.suptitle(title, fontsize=11)

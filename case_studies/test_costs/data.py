@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-
-from policytree import InputError
+from tables import read_table
 
 SOURCE = "the UCI Machine Learning Repository, or the repository that the data's README names"
 # One file for each data set: the folders also hold other encodings of some of these, which would count twice.
@@ -36,18 +35,9 @@ class Table:
     y: np.ndarray
 
 
-def path_of(folder: str, name: str, directory: Path | None) -> Path:
-    """Where a file is; one sentence if it is not there."""
-    file, where = f"{name}.csv.gz", Path(directory or ".")
-    for path in (where / file, where / folder / file):
-        if path.is_file():
-            return path
-    raise InputError(f"{file} is not in {directory} nor its folder {folder}; get it from {SOURCE}.")
-
-
 def read(folder: str, name: str, directory: Path | None, most_rows: int | None = None) -> Table:
     """A table, of at most so many rows, drawn with a fixed seed."""
-    frame = pd.read_csv(path_of(folder, name, directory))
+    frame = read_table(name, SOURCE, directory, folder)
     frame = frame.drop(columns=[c for c in NOT_FEATURES if c in frame])
     if most_rows is not None and len(frame) > most_rows:
         frame = frame.sample(most_rows, random_state=0).reset_index(drop=True)

@@ -66,7 +66,7 @@ MEN = Split(FEMALE, 0.5, 1, 0)
 RISK = Split(ERE, 67.5, 1, 0)
 BOOSTED, STUMPS = (20, 3), (40, 1)
 
-# Trees of GOSDT with guessed thresholds and lower bounds, but for the one of DL8.5; COMPAS in fold 2, FICO in fold 4.
+# Trees of GOSDT with guessed thresholds and lower bounds, but for those of DL8.5; COMPAS in fold 2, FICO in fold 4.
 TREES = [
     Printed("COMPAS, .001, depth 3", "COMPAS", 0.001, 3, BOOSTED, 0.683, 0.689,
             Split(AGE, 27.5, Split(AGE, 21.5, 1, FEW_PRIORS), OLD)),
@@ -80,6 +80,9 @@ TREES = [
     Printed("FICO, .0005, depth 3", "FICO", 0.0005, 3, STUMPS, 0.714, 0.710,
             Split(MRI, 0.5, Split(MRI, -7.5, RISK, Split(ERE, 76.5, 1, 0)),
                   Split(ERE, 67.5, 1, Split(NFRB, 62.5, 0, 1)))),
+    Printed("FICO, DL8.5, depth 3", "FICO", None, 3, STUMPS, 0.714, 0.709,
+            Split(MRI, 0.5, Split(MRI, -7.5, RISK, Split(ERE, 76.5, 1, 0)),
+                  Split(ERE, 67.5, 1, Split(NFRB, 59.5, 0, 1)))),
     Printed("FICO, .001, depth 3", "FICO", 0.001, 3, STUMPS, 0.713, 0.711,
             Split(MRI, -7.5, RISK, Split(MRI, 0.5, Split(ERE, 76.5, 1, 0), RISK))),
     Printed("FICO, .001, depth 5", "FICO", 0.001, 5, STUMPS, 0.717, 0.719,

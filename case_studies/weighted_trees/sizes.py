@@ -104,7 +104,7 @@ def draw(study, table: pd.DataFrame) -> None:
     ):
         ax.set(xscale="log", xlabel="seconds", title=title)
     for ax in axes:
-        ax.set_xticks([0.5, 1, 2], ["0.5", "1", "2"])
+        ax.set_xticks([0.1, 0.2, 0.5, 1, 2], ["0.1", "0.2", "0.5", "1", "2"])
         ax.xaxis.set_minor_formatter("")
     rows = [f"{n:,} rows" for n in sizes]
     figure.suptitle(f"filled: {rows[-1]}; open: {', '.join(rows[:-1]) or 'none'}", fontsize=10)

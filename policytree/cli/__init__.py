@@ -1,4 +1,4 @@
-"""The command line: ``policytree design``, ``check``, ``report``, ``predict``, ``show``, ``plot``, ``warmup``."""
+"""The command line: ``policytree design``, ``evaluate``, ``predict``, ``check``, ``report``, ``show``, ``plot`` ..."""
 
 from policytree.cli.app import app, main
 

@@ -11,6 +11,7 @@ import typer
 from policytree import __version__
 from policytree.cli.checking import check
 from policytree.cli.design import design
+from policytree.cli.evaluating import evaluate
 from policytree.cli.frame import EXAMPLE, EXIT_CODES, Commands, explain
 from policytree.cli.reporting import report
 from policytree.cli.trees import plot, predict, show
@@ -19,7 +20,7 @@ from policytree.cli.warming import warmup
 app = typer.Typer(
     name="policytree",
     cls=Commands,
-    add_completion=False,
+    add_completion=True,
     no_args_is_help=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -45,7 +46,7 @@ def _root(
         typer.echo(ctx.get_help())
 
 
-for _command in (design, check, report, predict, show, plot, warmup):
+for _command in (design, evaluate, predict, check, report, show, plot, warmup):
     app.command(epilog=EXIT_CODES)(_command)
 
 

@@ -12,23 +12,30 @@ from policytree.cli.frame import DebugOption
 def check(
     data: Annotated[str | None, typer.Argument(metavar="[DATA]", help="CSV or Parquet file.")] = None,
     treatment: Annotated[str | None, typer.Option(help="Column of the treatment each row got.")] = None,
-    outcome: Annotated[str | None, typer.Option(help="Column of the outcome, numbers.")] = None,
+    outcome: Annotated[str | None, typer.Option(help="Column of the outcome: numbers, or texts with --event.")] = None,
+    event: Annotated[str | None, typer.Option(help="For an outcome in texts: the one that counts as 1.")] = None,
     covariates: Annotated[str | None, typer.Option(help="Columns to check: a,b,c. Default: all others.")] = None,
+    exclude: Annotated[str | None, typer.Option(help="All other columns but these: a,b,c.")] = None,
     confounders: Annotated[str | None, typer.Option(help="Further columns to check: a,b,c.")] = None,
     cluster: Annotated[str | None, typer.Option(help="Column of clusters.")] = None,
     dataset: Annotated[str | None, typer.Option(help="A built-in study instead of a file.")] = None,
     data_dir: Annotated[str | None, typer.Option(help="Folder of the built-in studies' files.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
     debug: DebugOption = False,
 ) -> None:
     """Look for leaks, ids, dates, numbers stored as text and more in a study, in seconds; nothing is fitted."""
     from rich.console import Console
 
-    from policytree.cli.printing import print_sections
+    from policytree.cli.printing import print_json, print_sections
     from policytree.cli.study import Roles, study_from_dataset, study_from_file
     from policytree.exceptions import InputError
     from policytree.report.sections.question import check_section, question_section
 
-    roles = Roles(treatment, outcome, covariates, confounders, cluster=cluster)
+    # Whether an event is good or bad does not matter here.
+    roles = Roles(
+        treatment, outcome, covariates, confounders, cluster=cluster, exclude=exclude, event=event,
+        direction="maximize" if event is not None else None,
+    )  # fmt: skip
     if data is not None and dataset is None:
         study = study_from_file(data, roles)
     elif dataset is not None and data is None:
@@ -36,4 +43,8 @@ def check(
     else:
         raise InputError("Give a data file or --dataset: policytree check trial.csv --treatment arm --outcome y")
     described = study.described()
+    if as_json:
+        findings = described.check.to_frame().to_dict("records")
+        print_json({"rows": described.seen.n, "findings": findings})
+        return
     print_sections(Console(highlight=False), question_section(described), check_section(described))

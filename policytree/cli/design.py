@@ -39,10 +39,19 @@ def design(
     treatment: Annotated[
         str | None, _option("Column of the treatment each row got.", _COLUMNS, metavar="COLUMN")
     ] = None,
-    outcome: Annotated[str | None, _option("Column of the outcome, numbers.", _COLUMNS, metavar="COLUMN")] = None,
+    outcome: Annotated[
+        str | None, _option("Column of the outcome: numbers, or texts with --event.", _COLUMNS, metavar="COLUMN")
+    ] = None,
+    event: Annotated[
+        str | None,
+        _option("For an outcome in texts: the one that counts as 1, all others as 0.", _COLUMNS, metavar="TEXT"),
+    ] = None,
     covariates: Annotated[
         str | None,
         _option("What the tree may split on: a,b,c. Default: all other columns.", _COLUMNS, metavar="COLUMNS"),
+    ] = None,
+    exclude: Annotated[
+        str | None, _option("All other columns are covariates but these: a,b,c.", _COLUMNS, metavar="COLUMNS")
     ] = None,
     confounders: Annotated[
         str | None,
@@ -55,6 +64,23 @@ def design(
             "label=number,... or label=column,... Default: estimated.",
             _COLUMNS,
             metavar="P",
+        ),
+    ] = None,
+    control: Annotated[
+        str | None,
+        _option(
+            "The treatment that others are compared with, in effects, ranking and budgets. Default: the first in "
+            "sorted order.",
+            _COLUMNS,
+            metavar="LABEL",
+        ),
+    ] = None,
+    arm_cost: Annotated[
+        list[str] | None,
+        _option(
+            "What a treatment costs, in the outcome's unit: a number or a column; values are net of it. Once for each.",
+            _COLUMNS,
+            metavar="LABEL=X",
         ),
     ] = None,
     cluster: Annotated[
@@ -123,6 +149,14 @@ def design(
             metavar="X",
         ),
     ] = None,
+    split_features: Annotated[
+        str | None,
+        _option(
+            "The covariates that the tree may ask about: a,b,c; the outcome models see all. Default: all.",
+            _TREE,
+            metavar="COLUMNS",
+        ),
+    ] = None,
     root_feature: Annotated[
         str | None, _option("What the first question must be about: a,b,c.", _TREE, metavar="COLUMNS")
     ] = None,
@@ -181,6 +215,16 @@ def design(
     ] = None,
     level: Annotated[float, _option("Coverage of the intervals.", _RUN, show=True, metavar="P")] = 0.95,
     no_value: Annotated[bool, _option("Skip the held-out value, most of the time.", _RUN, "--no-value")] = False,
+    stability: Annotated[
+        int | None,
+        _option(
+            "Resamples on which everything is learnt again, to see what recurs; 0: none. Default: 20 up to 2,000 rows, "
+            "beyond none, and the report says how long it would take.",
+            _RUN,
+            min=0,
+            metavar="N",
+        ),
+    ] = None,
     seed: Annotated[int, _option("Seed of folds and models.", _RUN, min=0, max=2**32 - 1, show=True, metavar="N")] = 0,
     jobs: Annotated[
         int, _option("Processes of refits, threads of a search; -1: all.", _RUN, show=True, metavar="N")
@@ -188,6 +232,9 @@ def design(
     output: Annotated[
         str, _option("Folder for the files.", _RUN, "--output", "-o", show=True, metavar="DIR")
     ] = "policytree-output",
+    as_json: Annotated[
+        bool, _option("Print the result as JSON on standard output, in place of text.", _RUN, "--json")
+    ] = False,
     debug: DebugOption = False,
 ) -> None:
     """Find the best small policy tree for a trial or observational study, prove it, and say what it is worth.
@@ -202,7 +249,10 @@ def design(
     from policytree.cli.records import Job
     from policytree.cli.study import Roles
 
-    roles = Roles(treatment, outcome, covariates, confounders, propensity, cluster, weights, direction, strata)
+    roles = Roles(
+        treatment, outcome, covariates, confounders, propensity, cluster, weights, direction, strata, exclude, event,
+        tuple(arm_cost or ()),
+    )  # fmt: skip
     tree = {
         "max_depth": max_depth,
         "regularization": regularization,
@@ -213,6 +263,7 @@ def design(
         "repeated_features": repeated_features,
         "feature_groups": feature_group,
         "max_expected_cost": max_expected_cost,
+        "split_features": split_features,
         "root_feature": root_feature,
         "budget": budget,
         "budget_costs": budget_cost,
@@ -225,5 +276,6 @@ def design(
         Job(
             data, dataset, data_dir, roles, tree, cv=cv, level=level, seed=seed, value=not no_value, output=output,
             validation=validation, repeats=repeats, honest=honest, command=command_line(ctx),
+            control=control, stability=stability, json=as_json,
         )
     )  # fmt: skip

@@ -5,15 +5,18 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from policytree import __version__
 from policytree.cli.records import Job, Result
+from policytree.estimators import DRPolicyTree
 from policytree.evaluation import TRAINING_ROWS, LeafValue
 from policytree.evaluation.leaves import leaf_values
 from policytree.exceptions import InputError
@@ -24,6 +27,7 @@ from policytree.serialization import from_dict, save_bytes, to_dict
 from policytree.tree import Tree
 
 PNG_DPI = 200
+FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.\s])")
 PURPOSES = {
     "report.html": "the whole report as one page for a browser, a phone or a printer",
     "tree.png": "the tree as a picture, under the verdict",
@@ -64,7 +68,8 @@ def result_files(job: Job, result: Result, report: StudyReport) -> dict[str, byt
     """Contents of all files by name."""
     study, y = result.study, result.study.observed.y
     verdict = next(block.text for block in report.content.section("verdict").blocks if isinstance(block, Words))
-    title = f"{study.treatment} to {study.direction} {study.outcome}\n{verdict}"
+    event = f" = {study.event}" if study.event else ""
+    title = " ".join(f"{study.treatment} to {study.direction} {study.outcome}{event}".split()) + f"\n{verdict}"
     # Values of the rows that chose the tree are no news to show: without others the picture has none.
     values = {} if result.honest is None else leaf_values(report.tree, result.leaves)
     limits = (float(y.min()), float(y.max()))
@@ -73,14 +78,14 @@ def result_files(job: Job, result: Result, report: StudyReport) -> dict[str, byt
         "tree.png": picture(display.figure_, "png"),
         "tree.pdf": picture(display.figure_, "pdf"),
         "tree.json": _json(job, result, report.tree),
-        "leaves.csv": leaf_file(result.leaves).to_csv().encode(),
+        "leaves.csv": for_spreadsheets(leaf_file(result.leaves)),
         "report.html": report.to_html().encode(),
         "report.txt": report.to_text().encode(),
         "report.json": (json.dumps(report.to_dict(), allow_nan=False, indent=1) + "\n").encode(),
     }
     if result.values is not None:
         optimism = result.values.optimism_frame().drop(columns="held_out_value")
-        files["values.csv"] = result.values.to_frame().join(optimism).to_csv().encode()
+        files["values.csv"] = for_spreadsheets(result.values.to_frame().join(optimism))
     return files
 
 
@@ -94,6 +99,22 @@ def leaf_file(summary: pd.DataFrame) -> pd.DataFrame:
         names.append(f"{marked}_{second}" if second != "" else marked)
     flat.columns = names
     return flat
+
+
+def for_spreadsheets(table: pd.DataFrame) -> bytes:
+    """A table as CSV that spreadsheets show as it is: no text becomes a formula, no letter another one.
+
+    Texts that would be formulas get an apostrophe; where there are other letters than ASCII, the file begins with the
+    mark by which Excel knows UTF-8 (pandas skips it).
+    """
+
+    def safe(cell: Any) -> Any:
+        formula = isinstance(cell, str) and FORMULA.match(cell)
+        return f"'{cell}" if formula else cell
+
+    plain = table.rename(index=safe, columns=safe).map(safe)
+    text = plain.to_csv()
+    return text.encode("ascii" if text.isascii() else "utf-8-sig")
 
 
 def picture(figure, kind: str) -> bytes:
@@ -116,6 +137,8 @@ def _json(job: Job, result: Result, tree: Tree) -> bytes:
         "treatment": study.treatment,
         "outcome": study.outcome,
         "direction": study.direction,
+        "event": study.event,
+        "arm_costs": {str(label): cost for label, cost in study.arm_costs.items()},
         "covariates": list(study.covariates),
         "confounders": list(study.confounders),
         "cluster": study.cluster,
@@ -130,14 +153,8 @@ def _json(job: Job, result: Result, tree: Tree) -> bytes:
             "seed": job.seed,
         },
     }
-    data["certificate"] = {
-        "status": estimator.status_.value,
-        "objective": float(estimator.objective_value_),
-        "bound": float(estimator.objective_bound_),
-        "gap": float(estimator.optimality_gap_),
-        "expected_cost": estimator.expected_cost_,
-        "seconds": round(estimator.solution_.seconds, 3),
-    }
+    data["design"]["rows"] = rows_digest(study.frame, [study.outcome, study.treatment, *study.covariates])
+    data["certificate"] = certificate_data(estimator)
     if result.values is not None:
         data["verdict"] = result.values.verdict.to_dict()
     if result.honest is not None:
@@ -146,6 +163,44 @@ def _json(job: Job, result: Result, tree: Tree) -> bytes:
         }
     fields = (f" {json.dumps(name)}: {json.dumps(value, allow_nan=False)}" for name, value in data.items())
     return ("{\n" + ",\n".join(fields) + "\n}\n").encode()  # one line a field, for people and for diff
+
+
+def certificate_data(estimator: DRPolicyTree) -> dict[str, Any]:
+    """What is proved of a tree, as plain values."""
+    return {
+        "status": estimator.status_.value,
+        "objective": float(estimator.objective_value_),
+        "bound": float(estimator.objective_bound_),
+        "gap": float(estimator.optimality_gap_),
+        "expected_cost": estimator.expected_cost_,
+        "seconds": round(estimator.solution_.seconds, 3),
+    }
+
+
+def design_data(result: Result, report: StudyReport, written: list[tuple[Path, str]]) -> dict[str, Any]:
+    """What a design found, for scripts: verdict, tree, certificate, values, warnings, files."""
+    values = result.values
+    return {
+        "verdict": None if values is None else values.verdict.to_dict(),
+        "values": None if values is None else values.to_frame().reset_index().to_dict("records"),
+        "tree": to_dict(report.tree),
+        "certificate": certificate_data(result.estimator),
+        "leaves": leaf_file(result.leaves).reset_index().to_dict("records"),
+        "warnings": list(result.warnings),
+        "files": {path.name: str(path) for path, _ in written},
+    }
+
+
+def rows_digest(frame: pd.DataFrame, columns: list[str]) -> str | None:
+    """What tells whether two tables hold the same rows, in any order; None if a column is lacking.
+
+    A sum of hashes: from it alone no row can be told.
+    """
+    if not set(columns) <= set(frame.columns):
+        return None
+    same = frame[columns].apply(lambda c: c.astype(float) if pd.api.types.is_numeric_dtype(c) else c.astype(str))
+    total = int(pd.util.hash_pandas_object(same, index=False).to_numpy().sum(dtype=np.uint64))
+    return f"{len(frame)} rows, {total:016x}"
 
 
 def write_files(folder: Path, files: dict[str, bytes]) -> list[tuple[Path, str]]:

@@ -70,7 +70,7 @@ def explain(error: BaseException, *, debug: bool) -> int:
         return READER_GONE
     if debug:
         traceback.print_exception(error)
-    if isinstance(error, KeyboardInterrupt):
+    if was_interrupt(error):
         _say("Interrupted", "no file was written.")
         return INTERRUPTED
     if isinstance(error, InputError):
@@ -82,6 +82,18 @@ def explain(error: BaseException, *, debug: bool) -> int:
     hint = "" if debug else " Add --debug to see where; please report it."
     _say("Unexpected error", f"{type(error).__name__}: {str(error).rstrip('.')}.{hint}")
     return FAILED
+
+
+def was_interrupt(error: BaseException) -> bool:
+    """Whether it is Ctrl-C, or what some import or handler made of it."""
+    seen: set[int] = set()
+    each: BaseException | None = error
+    while each is not None and id(each) not in seen:
+        if isinstance(each, KeyboardInterrupt):
+            return True
+        seen.add(id(each))
+        each = each.__cause__ or each.__context__
+    return False
 
 
 def command_line(ctx: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-import warnings
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,17 +13,17 @@ import numpy as np
 from rich.console import Console
 
 from policytree.checks import check_level
-from policytree.cli.confounding import sensitivity
-from policytree.cli.files import check_folder, result_files, write_files
-from policytree.cli.printing import PRINTED, files_section, print_sections
+from policytree.cli.files import check_folder, design_data, result_files, write_files
+from policytree.cli.printing import PRINTED, files_section, print_json, print_sections
+from policytree.cli.questions import Fitted, Steps, answers
 from policytree.cli.records import Job, Result
-from policytree.cli.study import Study, study_from_dataset, study_from_file, tree_options
+from policytree.cli.study import Study, study_from_dataset, study_from_file
+from policytree.cli.tree_options import tree_options
 from policytree.estimators import DRPolicyTree
 from policytree.evaluation import PolicyValueTable, cross_val_policy_value, honest_leaf_summary, leaf_summary
-from policytree.evaluation.heterogeneity import HeterogeneityTest, heterogeneity_test
 from policytree.evaluation.validation import ADAPTIVE, DEFAULT_CV, REPEATED, SPLIT
 from policytree.exceptions import InputError
-from policytree.progress import StageDisplay, stage_progress
+from policytree.progress import stage_progress
 from policytree.report.sections.question import check_section, question_section
 from policytree.report.study_report import StudyReport
 
@@ -47,17 +47,22 @@ def run(job: Job) -> None:
     folder = check_folder(job.output)
     study = _study(job)
     job = replace(job, tree=tree_options(job.tree, study))
+    _refuse_other_control(job, study)
     _refuse_small_arms(job, study)
     console, described = Console(highlight=False), study.described(job.command)
-    print_sections(console, question_section(described), check_section(described))
+    if not job.json:
+        print_sections(console, question_section(described), check_section(described))
     with _interrupts() as interrupts:
         result = _compute(job, study, interrupts)
-        about = replace(described.about, warnings=result.warnings)
+        about = replace(described.about, warnings=result.warnings, further=result.further)
         report = StudyReport.of_study(replace(described, about=about), result.estimator, result.found)
         files = result_files(job, result, report)
         with interrupts.held():
             written = write_files(folder, files)
     # After writing: a closed terminal must not cost the result.
+    if job.json:
+        print_json(design_data(result, report, written))
+        return
     shown = [section for section in report.content.sections if section.key in PRINTED]
     print_sections(console, *shown, files_section(written))
 
@@ -89,6 +94,12 @@ def _repeats(job: Job) -> int | str | None:
     return int(job.repeats)
 
 
+def _refuse_other_control(job: Job, study: Study) -> None:
+    known = [str(label) for label in study.observed.treatments]
+    if job.control is not None and job.control not in known:
+        raise InputError(f"--control names the treatment {job.control!r}; the treatments are {', '.join(known)}.")
+
+
 def _refuse_small_arms(job: Job, study: Study) -> None:
     """Refuse now what the folds inside the folds would refuse after minutes."""
     seen, cv = study.observed, job.cv
@@ -112,50 +123,27 @@ def _refuse_small_arms(job: Job, study: Study) -> None:
 def _compute(job: Job, study: Study, interrupts: _Interrupts) -> Result:
     tree = {name: value for name, value in job.tree.items() if name != "budget_costs"}
     estimator = DRPolicyTree(direction=study.direction, cv=job.cv, random_state=job.seed, verbose=1, **tree)
-    data, honest = study.fit_arguments(job.tree["budget_costs"]), None
+    data, honest = study.learner_arguments(job.tree["budget_costs"]), None
     rows = "all rows" if job.honest is None else f"about {1 - job.honest:.0%} of the rows"
-    with stage_progress() as display, _collected_warnings() as heard:
-        with display.stage(f"Outcome models, rewards and tree on {rows}"):
-            display.detail("fitting outcome and propensity models")
+    with stage_progress() as display:
+        steps = Steps(display, interrupts.check)
+        with steps.step(f"Outcome models, rewards and tree on {rows}", "fitting outcome and propensity models"):
             if job.honest is None:
                 estimator.fit(**data)
             else:
                 split: dict = {"honest": job.honest, "level": job.level, "random_state": job.seed}
                 honest = honest_leaf_summary(estimator, **split, **data)
-            interrupts.check()
-        caught: dict[str, str] = {}
-        merge_warnings(heard, caught)
-        heard.clear()
-        values = _values(job, estimator, honest, data, display, interrupts) if job.value else None
-        merge_warnings(heard, caught, "in the refits")
-        heard.clear()
+        start = time.perf_counter()
+        values = _values(job, estimator, honest, data, steps) if job.value else None
+        seconds = 0.0 if values is None else (time.perf_counter() - start) / len(values.trees)
         shown = estimator if honest is None else honest.estimator
-        with display.stage("Do effects differ between people?"):
-            display.detail("sequential outcome models")
-            test = _heterogeneity(shown, study, job.seed)
-            interrupts.check()
-        merge_warnings(heard, caught, "in the test of whether effects differ")
-        hidden = None
-        if values is not None and study.propensity is None:
-            with display.stage("What could a hidden confounder do?"):
-                hidden = sensitivity(values, shown, study, level=job.level, seed=job.seed)
-                interrupts.check()
-    found = (values, test, hidden)
-    if honest is not None:
-        return Result(study, shown, honest.leaves, honest, *found, tuple(caught.values()))
+        found, further = answers(job, Fitted(study, shown, honest, values, seconds), steps)
     rows_of = {name: data[name] for name in ("T", "groups", "sample_weight")}
-    leaves = leaf_summary(estimator, study.X, estimator.rewards_, **rows_of)
-    return Result(study, estimator, leaves, None, *found, tuple(caught.values()))
+    leaves = leaf_summary(estimator, study.X, estimator.rewards_, **rows_of) if honest is None else honest.leaves
+    return Result(study, shown, leaves, honest, values, found, further, tuple(steps.warnings.values()))
 
 
-def _heterogeneity(estimator: DRPolicyTree, study: Study, seed: int) -> HeterogeneityTest:
-    """With the fitted nuisances if they are of all rows, with new ones otherwise."""
-    fitted = estimator.reward_estimator_
-    known = {"fitted": fitted} if len(fitted.rewards_) == study.observed.n else {"estimator": fitted}
-    return heterogeneity_test(**study.fit_arguments(), **known, random_state=seed)
-
-
-def _values(job, estimator, honest, data: dict, display: StageDisplay, interrupts: _Interrupts) -> PolicyValueTable:
+def _values(job: Job, estimator, honest, data: dict, steps: Steps) -> PolicyValueTable:
     """Held-out values: of refits, or of the very tree shown if some rows were kept to judge it."""
     options: dict = {"validation": job.validation, "n_repeats": job.repeats}
     options["cv"] = None if job.validation == SPLIT else job.cv
@@ -164,40 +152,11 @@ def _values(job, estimator, honest, data: dict, display: StageDisplay, interrupt
         fold = np.ones(len(data["Y"]), dtype=int)
         fold[honest.rows] = 0
         options, title = {"validation": SPLIT, "cv": fold}, "Held-out value: of the rows that judge"
-    with display.stage(title) as advance:
-
-        def progress(done: int, total: int) -> None:
-            interrupts.check()
-            advance(done, total)
-
+    with steps.step(title, where="in the refits") as progress:
         return cross_val_policy_value(
             estimator, level=job.level, random_state=job.seed, n_jobs=job.tree["n_jobs"], progress=progress,
             **options, **data,
         )  # fmt: skip
-
-
-def merge_warnings(heard: list[warnings.WarningMessage], into: dict[str, str], where: str = "") -> None:
-    """Add one sentence per kind of warning; repetitions are counted, not repeated."""
-    kinds: dict[str, list[str]] = {}
-    for warning in heard:
-        kinds.setdefault(warning.category.__name__, []).append(" ".join(str(warning.message).split()))
-    for kind, messages in kinds.items():
-        times = f", {len(messages)} times" if len(messages) > 1 else ""
-        likewise = f" (Likewise {where}{times}.)" if where else ""
-        if kind in into:
-            into[kind] += likewise
-        else:
-            into[kind] = messages[0] + likewise
-
-
-@contextmanager
-def _collected_warnings() -> Iterator[list[warnings.WarningMessage]]:
-    """Keep warnings for the report: printed at once they would tear the live display."""
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always")
-        warnings.simplefilter("ignore", DeprecationWarning)
-        warnings.simplefilter("ignore", PendingDeprecationWarning)
-        yield heard
 
 
 class _Interrupts:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import math
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -22,6 +26,24 @@ def print_sections(console: Console, *sections: Section) -> None:
         return
     for part in parts:
         console.print(part)
+
+
+def print_json(data: Any) -> None:
+    """Plain values as JSON on standard output, for scripts; numbers that JSON has not are null."""
+    typer.echo(json.dumps(finite(data), allow_nan=False, ensure_ascii=False, indent=1))
+
+
+def finite(value: Any) -> Any:
+    """Plain values with None in place of what JSON cannot hold."""
+    if isinstance(value, Mapping):
+        return {str(name): finite(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(part) for part in value]
+    if hasattr(value, "item"):  # numpy's numbers
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
 def files_section(written: list[tuple[Path, str]]) -> Section:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
 from policytree.cli.study import Roles, Study
 from policytree.estimators import DRPolicyTree
-from policytree.evaluation import HonestLeaves, MarginalSensitivity, PolicyValueTable
-from policytree.evaluation.heterogeneity import HeterogeneityTest
+from policytree.evaluation import HonestLeaves, PolicyValueTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,9 @@ class Job:
     repeats: int | str | None = None
     honest: float | None = None
     command: str = ""
+    control: str | None = None
+    stability: int | None = None
+    json: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,9 +50,10 @@ class Result:
     honest : HonestLeaves or None
         Where some rows were kept to judge the tree shown.
     values : PolicyValueTable or None
-    heterogeneity : HeterogeneityTest
-    sensitivity : MarginalSensitivity or None
-        Where propensities were estimated.
+    answers : tuple
+        Results of the other questions that a report answers.
+    further : mapping of str to str
+        By the key of a report's section, what to do for more.
     warnings : tuple of str
     """
 
@@ -57,13 +62,11 @@ class Result:
     leaves: pd.DataFrame
     honest: HonestLeaves | None
     values: PolicyValueTable | None
-    heterogeneity: HeterogeneityTest
-    sensitivity: MarginalSensitivity | None
+    answers: tuple[Any, ...]
+    further: Mapping[str, str]
     warnings: tuple[str, ...]
 
     @property
-    def found(self) -> tuple:
+    def found(self) -> tuple[Any, ...]:
         """What a report takes as results."""
-        return tuple(
-            part for part in (self.honest, self.values, self.heterogeneity, self.sensitivity) if part is not None
-        )
+        return (*(part for part in (self.honest, self.values) if part is not None), *self.answers)

@@ -17,6 +17,7 @@ def report(
     section: Annotated[
         list[str] | None, typer.Option(help="Only this section, by its short name such as values; again for more.")
     ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
     debug: DebugOption = False,
 ) -> None:
     """Show a saved report again: printed, or as a page or text file."""
@@ -25,14 +26,18 @@ def report(
     from rich.console import Console
 
     from policytree.cli.files import read_report
-    from policytree.cli.printing import print_sections
+    from policytree.cli.printing import print_json, print_sections
     from policytree.exceptions import InputError
     from policytree.serialization import save_text
 
     content = read_report(saved)
     if section:
         content = replace(content, sections=tuple(content.section(key) for key in section))
-    if output is None:
+    if as_json:
+        if output is not None:
+            raise InputError("--json prints the report; leave out --output.")
+        print_json(content.to_dict())
+    elif output is None:
         print_sections(Console(highlight=False), *content.sections)
     elif output.lower().endswith(".html"):
         from policytree.report.html import to_html

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from policytree.cli.tables import column_names, read_table, require_column
+from policytree.cli.outcomes import event_outcome
+from policytree.cli.propensities import propensity_from, shares_text
+from policytree.cli.tables import by_treatment, column_names, read_table, require_column
 from policytree.datasets import Dataset, load_dataset
 from policytree.evaluation import DIRECTIONS
 from policytree.exceptions import InputError
@@ -33,6 +37,9 @@ class Roles:
     weights: str | None = None
     direction: str | None = None
     strata: str | None = None
+    exclude: str | None = None
+    event: str | None = None
+    arm_cost: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,6 +57,10 @@ class Study:
     cluster, weights : str or None
     strata : tuple of str
         Columns of the blocks within which treatment was assigned.
+    arm_costs : mapping of label to float or str
+        What treatments cost in the outcome's unit: numbers, or names of columns.
+    event : str or None
+        The label of a text outcome that ``frame`` has as 1.
     propensity : mapping, Series, DataFrame, float or None
         As ``DRPolicyTree.fit`` takes it.
     propensity_text : str
@@ -75,6 +86,8 @@ class Study:
     observed: Observed
     notes: tuple[str, ...] = field(default=())
     strata: tuple[str, ...] = ()
+    arm_costs: Mapping[Any, float | str] = field(default_factory=dict)
+    event: str | None = None
 
     @property
     def X(self) -> pd.DataFrame:
@@ -88,20 +101,17 @@ class Study:
             source=self.source, treatment=self.treatment, outcome=self.outcome, unit=self.unit,
             cluster=self.cluster or "", weights=self.weights or "", strata=self.strata,
             propensity=self.propensity_text, notes=self.notes, command=command,
+            costs=", ".join(f"{label} {cost}" for label, cost in self.arm_costs.items()),
         )  # fmt: skip
         names = ("X", "W", "groups", "strata", "sample_weight")
         return make_study(
             data["Y"], data["T"], **{name: data[name] for name in names}, about=about, direction=self.direction
         )
 
-    def fit_arguments(self, budget_costs: dict[str, float | str] | None = None) -> dict:
-        """Arguments of ``fit(Y, T, *, X, W, propensity, sample_weight, groups, strata)``, and costs if there are any.
-
-        What a treatment costs is a number or the name of a column.
-        """
+    def fit_arguments(self) -> dict:
+        """Arguments that nuisance models take: ``Y, T, *, X, W, propensity, sample_weight, groups, strata``."""
         frame = self.frame
-        costs = {k: frame[cost] if isinstance(cost, str) else cost for k, cost in (budget_costs or {}).items()}
-        return ({"budget_costs": costs} if costs else {}) | {
+        return {
             "Y": frame[self.outcome],
             "T": frame[self.treatment],
             "X": self.X,
@@ -111,6 +121,15 @@ class Study:
             "groups": None if self.cluster is None else frame[self.cluster],
             "strata": frame[list(self.strata)] if self.strata else None,
         }
+
+    def learner_arguments(self, budget_costs: Mapping[str, float | str] | None = None) -> dict:
+        """The same for what learns a tree: with what treatments cost, if they do."""
+        costs = {"sample_treatment_costs": self.costs(self.arm_costs), "budget_costs": self.costs(budget_costs or {})}
+        return {name: values for name, values in costs.items() if values} | self.fit_arguments()
+
+    def costs(self, named: Mapping[Any, float | str]) -> dict:
+        """Costs by treatment, the columns in place of their names."""
+        return {label: self.frame[cost] if isinstance(cost, str) else cost for label, cost in named.items()}
 
 
 def study_from_file(path: str, roles: Roles) -> Study:
@@ -125,7 +144,7 @@ def study_from_file(path: str, roles: Roles) -> Study:
     for name, option in ((roles.treatment, "--treatment"), (roles.outcome, "--outcome")):
         if name is None:
             raise InputError(f"{option} is missing; name the column, one of {', '.join(frame.columns[:20])}.")
-    return _build(path, frame, roles, direction=roles.direction or "maximize")
+    return _build(path, frame, roles)
 
 
 def study_from_dataset(name: str, data_dir: str | None, roles: Roles) -> Study:
@@ -141,73 +160,38 @@ def study_from_dataset(name: str, data_dir: str | None, roles: Roles) -> Study:
     merged = Roles(
         treatment=roles.treatment or dataset.treatment,
         outcome=roles.outcome or dataset.outcome,
-        covariates=roles.covariates or _joined(dataset.covariates),
+        covariates=roles.covariates or _joined(_without(dataset.covariates, roles.exclude, dataset.frame)),
         confounders=roles.confounders or _joined(dataset.confounders),
         propensity=roles.propensity,
         cluster=roles.cluster or dataset.groups,
         weights=roles.weights,
         strata=roles.strata,
+        direction=roles.direction or (dataset.direction if roles.event is None else None),
+        exclude=roles.exclude,
+        event=roles.event,
+        arm_cost=roles.arm_cost,
     )
     known = dataset.propensity if own_treatment and roles.propensity is None else None
-    return _build(name, dataset.frame, merged, roles.direction or dataset.direction, dataset, known)
-
-
-def tree_options(options: dict, study: Study) -> dict:
-    """The tree's options as its estimator takes them: what names covariates and treatments is read and checked.
-
-    Raises
-    ------
-    InputError
-        If a name is no covariate, a cost no number >= 0, or a share or what a treatment costs no number.
-    """
-    costs: dict[str, float] = {}
-    for text in options["feature_costs"] or ():
-        if "=" not in text:
-            raise InputError(f"--feature-cost {text!r} is no COLUMN=X; give a covariate and its cost, as in age=2.")
-        name, _, value = (piece.strip() for piece in text.rpartition("="))
-        require_column(name, "--feature-cost", study.X)
-        cost = _number(value)
-        if cost is None or not 0 <= cost < np.inf or name in costs:
-            wrong = "twice" if name in costs else f"as {value!r}"
-            raise InputError(
-                f"--feature-cost gives the cost of {name!r} {wrong}; give one number >= 0, as in {name}=2."
-            )
-        costs[name] = cost
-    groups = [column_names(text, "--feature-group", study.X) for text in options["feature_groups"] or ()] or None
-    repeated = options["repeated_features"] or ("charged" if groups is None else "free")
-    roots = column_names(options["root_feature"], "--root-feature", study.X)
-    limits = {kind: _by_treatment(options[kind], kind) or None for kind in ("max_share", "min_share")}
-    spending = _by_treatment(options["budget_costs"], "budget_cost", study.frame) or None
-    named = {"feature_costs": costs or None, "root_feature": roots or None, "budget_costs": spending}
-    return {**options, **named, **limits, "feature_groups": groups, "repeated_features": repeated}
-
-
-def _by_treatment(texts: list[str] | None, argument: str, frame: pd.DataFrame | None = None) -> dict[str, float | str]:
-    """What LABEL=X options say: a number, or with a frame the name of one of its columns."""
-    option, found = f"--{argument.replace('_', '-')}", dict[str, float | str]()
-    for text in texts or ():
-        name, _, value = (piece.strip() for piece in text.rpartition("="))
-        number: float | str | None = _number(value)
-        if number is None and frame is not None and value in frame.columns:
-            number = value
-        if not name or number is None or name in found:
-            wrong = f"names {name!r} twice" if name in found else f"{text!r} cannot be read"
-            columns = " or a column" if frame is not None else ""
-            raise InputError(f"{option} {wrong}; give a treatment and a number{columns}, as in drug=0.3.")
-        found[name] = number
-    return found
+    if roles.covariates is None:
+        merged = replace(merged, exclude=None)  # done
+    return _build(name, dataset.frame, merged, dataset, known)
 
 
 def _joined(names: tuple[str, ...]) -> str | None:
     return ",".join(names) or None
 
 
-def _build(source, frame, roles: Roles, direction: str, dataset: Dataset | None = None, known=None) -> Study:
+def _build(source, frame, roles: Roles, dataset: Dataset | None = None, known=None) -> Study:
+    direction = roles.direction or "maximize"
     if direction not in DIRECTIONS:
         raise InputError(f"--direction must be maximize or minimize; got {direction!r}.")
     for role in ("treatment", "outcome", "cluster", "weights"):
         if getattr(roles, role) is not None:
             require_column(getattr(roles, role), f"--{role}", frame)
+    assert roles.treatment is not None and roles.outcome is not None, "asked for by both callers"
+    _refuse_taken([roles.outcome], "--outcome", {"treatment": roles.treatment})
+    outcome, meaning = event_outcome(frame[roles.outcome], roles.event, roles.direction)
+    frame = frame.assign(**{roles.outcome: outcome})
     strata = tuple(column_names(roles.strata, "--strata", frame))
     observed = observe(
         frame[roles.outcome],
@@ -216,30 +200,53 @@ def _build(source, frame, roles: Roles, direction: str, dataset: Dataset | None 
         sample_weight=None if roles.weights is None else frame[roles.weights],
         groups=None if roles.cluster is None else frame[roles.cluster],
     )
-    propensity, text, columns = _propensity(roles.propensity, frame, observed.treatments)
+    propensity, text, columns = propensity_from(roles.propensity, frame, observed.treatments)
     if known is not None:
-        propensity, text = known, "known: " + _shares(known)
-    assert roles.treatment is not None and roles.outcome is not None, "asked for by both callers"
-    taken = {"treatment": roles.treatment, "outcome": roles.outcome}
-    _refuse_taken([roles.outcome], "--outcome", {"treatment": roles.treatment})
-    for option, name in (("--weights", roles.weights), ("--cluster", roles.cluster)):
-        _refuse_taken([name] if name else [], option, taken)
-    used = {roles.treatment, roles.outcome, roles.cluster, roles.weights, *columns}
-    confounders = column_names(roles.confounders, "--confounders", frame)
-    _refuse_taken(confounders, "--confounders", taken)
-    _refuse_taken(list(strata), "--strata", taken)
-    if roles.covariates is None:
-        covariates, notes = _default_covariates(frame, used | set(confounders))
-    else:
-        covariates, notes = column_names(roles.covariates, "--covariates", frame), []
-        _refuse_taken(covariates, "--covariates", taken)
-        confounders = [name for name in confounders if name not in covariates]
-    unit = "" if dataset is None else dataset.outcomes.get(roles.outcome, "")
+        propensity, text = known, "known: " + shares_text(known)
+    arm_costs = _arm_costs(roles.arm_cost, frame, observed.treatments)
+    columns += [cost for cost in arm_costs.values() if isinstance(cost, str)]
+    covariates, confounders, notes = _features(frame, roles, columns)
+    unit = meaning or ("" if dataset is None else dataset.outcomes.get(roles.outcome, ""))
     return Study(
         str(source), frame, roles.treatment, roles.outcome, unit, direction, tuple(covariates), tuple(confounders),
-        roles.cluster, roles.weights, propensity, text, observed, tuple(notes),
-        strata,
+        roles.cluster, roles.weights, propensity, text, observed, tuple(notes), strata, arm_costs, roles.event,
     )  # fmt: skip
+
+
+def _features(frame: pd.DataFrame, roles: Roles, columns: list[str]) -> tuple[list[str], list[str], list[str]]:
+    """Covariates, confounders, and what to tell the user; ``columns`` have other roles."""
+    assert roles.treatment is not None and roles.outcome is not None, "asked for by both callers"
+    taken = {"treatment": roles.treatment, "outcome": roles.outcome}
+    for option, name in (("--weights", roles.weights), ("--cluster", roles.cluster)):
+        _refuse_taken([name] if name else [], option, taken)
+    confounders = column_names(roles.confounders, "--confounders", frame)
+    excluded = column_names(roles.exclude, "--exclude", frame)
+    _refuse_taken(confounders, "--confounders", taken)
+    _refuse_taken(column_names(roles.strata, "--strata", frame), "--strata", taken)
+    if roles.covariates is None:
+        used = {*taken.values(), roles.cluster, roles.weights, *columns, *excluded, *confounders}
+        covariates, notes = _default_covariates(frame, used)
+        return covariates, confounders, notes
+    if excluded:
+        raise InputError("--covariates names all covariates; leave out --exclude, or let it alone say what they are.")
+    covariates = column_names(roles.covariates, "--covariates", frame)
+    _refuse_taken(covariates, "--covariates", taken)
+    return covariates, [name for name in confounders if name not in covariates], []
+
+
+def _without(names: tuple[str, ...], excluded: str | None, frame: pd.DataFrame) -> tuple[str, ...]:
+    left_out = column_names(excluded, "--exclude", frame)
+    return tuple(name for name in names if name not in left_out)
+
+
+def _arm_costs(texts: tuple[str, ...], frame: pd.DataFrame, treatments: np.ndarray) -> dict[Any, float | str]:
+    """What treatments cost in the outcome's unit, by label."""
+    labels, costs = {str(label): label for label in treatments.tolist()}, {}
+    for name, cost in by_treatment(list(texts), "arm_cost", frame).items():
+        if name not in labels:
+            raise InputError(f"--arm-cost names the treatment {name!r}; the treatments are {', '.join(labels)}.")
+        costs[labels[name]] = cost
+    return costs
 
 
 def _refuse_taken(names: list[str], option: str, taken: dict[str, str]) -> None:
@@ -248,7 +255,7 @@ def _refuse_taken(names: list[str], option: str, taken: dict[str, str]) -> None:
             raise InputError(f"{option} names {name!r}, which is the {role}; leave it out.")
 
 
-def _default_covariates(frame: pd.DataFrame, used: set[str]) -> tuple[list[str], list[str]]:
+def _default_covariates(frame: pd.DataFrame, used: set[str | None]) -> tuple[list[str], list[str]]:
     """Every column without another role, but for those that no rule could use; and what to tell the user."""
     chosen, notes = [], []
     for name in frame.columns:
@@ -275,75 +282,3 @@ def _left_out(column: pd.Series) -> str:
         if finding.kind in ("numbers as text", "dates"):
             text += f" It {finding.found}. {finding.remedy}"
     return text
-
-
-def _shares(propensity: dict) -> str:
-    return ", ".join(f"{label} {share:g}" for label, share in propensity.items())
-
-
-def _propensity(text: str | None, frame: pd.DataFrame, treatments: np.ndarray):
-    """The propensity as ``fit`` takes it, words for it, and the columns it uses."""
-    if text is None:
-        return None, "estimated from the covariates and confounders", []
-    if "=" in text and text not in frame.columns:
-        return _propensity_by_label(text, frame, treatments)
-    number = _number(text)
-    if number is None:
-        require_column(text, "--propensity", frame)
-    if len(treatments) != 2:
-        raise InputError(
-            f"--propensity gives one probability, but there are {len(treatments)} treatments; give one for each: "
-            f"{','.join(f'{label}=...' for label in treatments)}."
-        )
-    second = treatments[1]
-    if number is None:
-        _check_probabilities(frame[text], text)
-        return frame[text], f"known: column {text}, the probability of {second}", [text]
-    if not 0.0 < number < 1.0:
-        raise InputError(f"--propensity is {number:g}; the probability of {second} must lie strictly between 0 and 1.")
-    return number, f"known: {number:g} for {second}", []
-
-
-def _propensity_by_label(text: str, frame: pd.DataFrame, treatments: np.ndarray):
-    """Propensities given as label=number or label=column, for every label."""
-    labels = {str(label): label for label in treatments}
-    given: dict = {}
-    columns = []
-    for part in text.split(","):
-        name, _, value = (piece.strip() for piece in part.rpartition("="))
-        if name not in labels:
-            raise InputError(f"--propensity names the treatment {name!r}; the treatments are {', '.join(labels)}.")
-        number = _number(value)
-        if number is None:
-            require_column(value, "--propensity", frame)
-            _check_probabilities(frame[value], value)
-            columns.append(value)
-        elif not 0.0 < number < 1.0:
-            raise InputError(f"--propensity of {name} is {number:g}; it must lie strictly between 0 and 1.")
-        given[labels[name]] = frame[value] if number is None else number
-    lacking = [name for name, label in labels.items() if label not in given]
-    if lacking:
-        raise InputError(f"--propensity has no probability for treatment {lacking[0]}; give one for each treatment.")
-    if columns:
-        return pd.DataFrame(given, index=frame.index), f"known: {text}", columns
-    total = sum(given.values())
-    if abs(total - 1.0) > 1e-6:
-        raise InputError(f"The probabilities of --propensity sum to {total:g}, not to 1.")
-    return given, "known: " + _shares(given), []
-
-
-def _check_probabilities(column: pd.Series, name: str) -> None:
-    values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
-    bad = np.flatnonzero(~((values > 0.0) & (values < 1.0)))
-    if len(bad):
-        raise InputError(
-            f"Column {name!r} (--propensity) is {column.iloc[bad[0]]} in row {bad[0]}; probabilities must lie strictly "
-            "between 0 and 1: leave out rows that could not get every treatment."
-        )
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None

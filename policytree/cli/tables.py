@@ -9,7 +9,11 @@ import tarfile
 import warnings
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -42,14 +46,6 @@ def read_table(path: str | Path) -> pd.DataFrame:
     return frame.apply(_none_in_numbers)
 
 
-def read_as_text(path: str | Path) -> pd.DataFrame:
-    """A CSV file with every cell's text as it stands; a Parquet file as :func:`read_table` reads it."""
-    path = _existing(path)
-    if path.name.lower().endswith(PARQUET_ENDINGS):
-        return _read_parquet(path)
-    return _read_csv(path, dtype=str, na_values=[])
-
-
 def _existing(path: str | Path) -> Path:
     path = Path(path)
     try:
@@ -66,31 +62,132 @@ def _existing(path: str | Path) -> Path:
 
 
 def _read_csv(path: Path, **options) -> pd.DataFrame:
+    with _sentences(path):
+        names, how = _csv_options(path)
+        frame = pd.read_csv(path, low_memory=False, **how, **options)
+        frame.columns = names
+    return _with_rows(frame, path)
+
+
+@contextmanager
+def _sentences(path: Path) -> Iterator[None]:
+    """What is wrong with a CSV file, in one sentence."""
     try:
-        header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False)
-        separator = _separator(header)
-        if separator != ",":
-            header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, sep=separator)
-        names = [str(name).strip() for name in header.iloc[0]]
-        _refuse_bad_names(names, path)
-        options |= {"skip_blank_lines": len(names) > 1}  # in a file of one column they are its missing values
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # rows with more cells than there are names
-            frame = pd.read_csv(
-                path, sep=separator, keep_default_na=False, index_col=False, low_memory=False, **options
-            )
+            yield
     except pd.errors.ParserWarning as error:
         raise InputError(f"'{path}' has more cells in its rows than names in its header; name every column.") from error
     except pd.errors.EmptyDataError as error:
         raise InputError(f"'{path}' is empty; give a CSV file with a header line and rows.") from error
     except UnicodeDecodeError as error:
         raise InputError(f"'{path}' is not a CSV file in UTF-8; save it as 'CSV UTF-8' or Parquet.") from error
+    except InputError:
+        raise
     except (pd.errors.ParserError, csv.Error, *BAD_ARCHIVES, ValueError, EOFError) as error:
         raise InputError(f"'{path}' cannot be read as CSV ({_first_line(error)}); check the file.") from error
     except OSError as error:
         raise InputError(f"'{path}' cannot be read ({error.strerror or error}); check the file.") from error
-    frame.columns = names
-    return _with_rows(frame, path)
+
+
+def _csv_options(path: Path) -> tuple[list[str], dict[str, Any]]:
+    """The names of a CSV file's columns, and how pandas is to read it."""
+    header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False)
+    separator = _separator(header)
+    if separator != ",":
+        header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, sep=separator)
+    names = [str(name).strip() for name in header.iloc[0]]
+    _refuse_bad_names(names, path)
+    blank = len(names) > 1  # in a file of one column blank lines are its missing values
+    return names, {"sep": separator, "keep_default_na": False, "index_col": False, "skip_blank_lines": blank}
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some rows of a file.
+
+    Attributes
+    ----------
+    cells : DataFrame
+        Every cell's text as it stands (of a Parquet file: its values).
+    typed : DataFrame
+        The columns that were asked for as numbers, if they are.
+    missing : tuple of str
+        Texts that mean a missing value.
+    """
+
+    cells: pd.DataFrame
+    typed: pd.DataFrame
+    missing: tuple[str, ...] = ()
+
+    def words(self, name: str) -> pd.Series:
+        """A column of texts, missing ones marked as such."""
+        cells = self.cells[name]
+        return cells.mask(cells.isin(self.missing)) if self.missing else cells
+
+
+def batches(path: str | Path, rows: int, numeric: list[str]) -> Iterator[Batch]:
+    """A CSV or Parquet file, so many rows at a time.
+
+    Parameters
+    ----------
+    path : path
+    rows : int
+    numeric : list of str
+        Columns that are wanted as numbers too, as far as the file has them.
+
+    Raises
+    ------
+    InputError
+        As :func:`read_table`; what is wrong further down is found when it is reached.
+    """
+    path = _existing(path)
+    if path.name.lower().endswith(PARQUET_ENDINGS):
+        yield from _parquet_batches(path, rows)
+        return
+    with _sentences(path):
+        names, how = _csv_options(path)
+    wanted = [k for k, name in enumerate(names) if name in set(numeric)]
+    done = 0
+    # One reader takes every cell as it stands, the other turns some columns into numbers.
+    with ExitStack() as stack:
+        with _sentences(path):
+            cells = stack.enter_context(pd.read_csv(path, dtype=str, na_values=[], chunksize=rows, **how))
+            numbers = stack.enter_context(
+                pd.read_csv(path, usecols=wanted or [0], na_values=[*MISSING, "None"], low_memory=False,
+                            chunksize=rows, **how)
+            )  # fmt: skip
+        while True:
+            with _sentences(path):
+                text, typed = next(cells, None), next(numbers, None)
+            if text is None or typed is None:
+                break
+            text.columns = names
+            typed.columns = [names[k] for k in wanted or [0]]
+            done += len(text)
+            yield Batch(text, typed, tuple(MISSING))
+    if not done:
+        raise InputError(f"'{path}' has a header but no rows; give it one row per observation.")
+
+
+def _parquet_batches(path: Path, rows: int) -> Iterator[Batch]:
+    done = 0
+    with _parquet_sentences(path):
+        import pyarrow.parquet
+
+        file = pyarrow.parquet.ParquetFile(path)
+        tables = file.iter_batches(batch_size=rows)
+    with file:
+        while True:
+            with _parquet_sentences(path):
+                table = next(tables, None)
+                if table is None:
+                    break
+                frame = _named(table.to_pandas(), path)
+            done += len(frame)
+            yield Batch(frame, frame)
+    if not done:
+        raise InputError(f"'{path}' has a header but no rows; give it one row per observation.")
 
 
 def _separator(header: pd.DataFrame) -> str:
@@ -102,17 +199,31 @@ def _separator(header: pd.DataFrame) -> str:
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
-    try:
+    with _parquet_sentences(path):
         frame = pd.read_parquet(path)
+    return _with_rows(_named(frame, path), path)
+
+
+@contextmanager
+def _parquet_sentences(path: Path) -> Iterator[None]:
+    """What is wrong with a Parquet file, in one sentence."""
+    try:
+        yield
     except ImportError as error:
         raise InputError(
             f"Reading '{path}' needs the package pyarrow; install it with `pip install pyarrow`."
         ) from error
+    except InputError:
+        raise
     except (OSError, ValueError) as error:  # pyarrow's own errors are subclasses
         raise InputError(f"'{path}' cannot be read as Parquet ({_first_line(error)}); check the file.") from error
+
+
+def _named(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """With names of text, and without an index."""
     frame.columns = [str(name) for name in frame.columns]
     _refuse_bad_names(list(frame.columns), path)
-    return _with_rows(frame.reset_index(drop=True), path)
+    return frame.reset_index(drop=True)
 
 
 def _refuse_bad_names(names: list[str], path: Path) -> None:
@@ -169,3 +280,27 @@ def _suggestion(name: str, known: list[str], otherwise: str) -> str:
         folded.setdefault(other.casefold(), other)
     close = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)
     return f"did you mean {' or '.join(repr(folded[c]) for c in close)}?" if close else otherwise
+
+
+def number_in(text: str) -> float | None:
+    """The number that a text is, or None."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def by_treatment(texts: list[str] | None, argument: str, frame: pd.DataFrame | None = None) -> dict[str, float | str]:
+    """What LABEL=X options say: a number, or with a frame the name of one of its columns."""
+    option, found = f"--{argument.replace('_', '-')}", dict[str, float | str]()
+    for text in texts or ():
+        name, _, value = (piece.strip() for piece in text.rpartition("="))
+        number: float | str | None = number_in(value)
+        if number is None and frame is not None and value in frame.columns:
+            number = value
+        if not name or number is None or name in found:
+            wrong = f"names {name!r} twice" if name in found else f"{text!r} cannot be read"
+            columns = " or a column" if frame is not None else ""
+            raise InputError(f"{option} {wrong}; give a treatment and a number{columns}, as in drug=0.3.")
+        found[name] = number
+    return found

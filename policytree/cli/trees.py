@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Annotated
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any
 
 import typer
 
@@ -11,6 +12,7 @@ from policytree.cli.frame import DebugOption
 
 TreeArgument = Annotated[str, typer.Argument(metavar="TREE.json", help="A tree that `policytree design` saved.")]
 PICTURE_KINDS = ("png", "pdf", "svg")
+OTHER_KINDS = (".parquet", ".pq", ".xlsx", ".gz", ".bz2", ".xz", ".zip", ".zst")
 
 
 def predict(
@@ -22,32 +24,54 @@ def predict(
     column: Annotated[str, typer.Option(help="Name of the new column.")] = "policy",
     debug: DebugOption = False,
 ) -> None:
-    """Add to every row of a table the treatment that a saved tree gives it."""
+    """Add to every row of a table the treatment that a saved tree gives it. Files may be larger than memory."""
     from policytree.cli.files import read_tree
-    from policytree.cli.predicting import with_policy
-    from policytree.exceptions import UnseenValueWarning
-    from policytree.serialization import save_text
+    from policytree.cli.predicting import policy_batches
+    from policytree.exceptions import InputError, UnseenValueWarning
+    from policytree.progress import stage_progress
+    from policytree.serialization import whole_file
 
+    if output is not None and output.lower().endswith(OTHER_KINDS):
+        raise InputError(f"The table '{output}' is written as CSV; name a file that ends in .csv.")
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", UnseenValueWarning)
-        text = with_policy(read_tree(tree)[0], data, column).to_csv(index=False)
+        batches = policy_batches(read_tree(tree)[0], data, column)
+        if output is None:
+            for text in _csv_pieces(batches):
+                typer.echo(text, nl=False)
+        else:
+            with whole_file(output) as file, stage_progress(lines=False) as display, display.stage("Predicting"):
+                for text in _csv_pieces(batches):
+                    file.write(text.encode("utf-8"))
+                    display.detail(f"{file.tell() / 1e6:,.0f} MB written")
     for warning in heard:
         typer.echo(f"Warning: {warning.message}", err=True)
-    if output is None:
-        typer.echo(text, nl=False)
-    else:
-        save_text(output, text)
 
 
-def show(tree: TreeArgument, debug: DebugOption = False) -> None:
+def _csv_pieces(batches: Iterable[Any]) -> Iterator[str]:
+    """Tables as the text of one CSV file."""
+    for k, batch in enumerate(batches):
+        yield batch.to_csv(index=False, header=k == 0)
+
+
+def show(
+    tree: TreeArgument,
+    as_json: Annotated[bool, typer.Option("--json", help="Print tree and certificate as JSON.")] = False,
+    debug: DebugOption = False,
+) -> None:
     """Print a saved tree, and the certificate it came with."""
     from policytree.cli.files import read_tree
+    from policytree.cli.printing import print_json
     from policytree.export import export_text
     from policytree.features import shown
+    from policytree.serialization import to_dict
 
     saved, everything = read_tree(tree)
-    typer.echo(export_text(saved))
     certificate = everything.get("certificate")
+    if as_json:
+        print_json({"tree": to_dict(saved), "certificate": certificate})
+        return
+    typer.echo(export_text(saved))
     if isinstance(certificate, dict):
         typer.echo(
             "\n"

@@ -16,6 +16,7 @@ from policytree.exceptions import InputError
 STUDIES = {
     "rand_hie": ("rand-hie",),
     "nsw": ("nsw",),
+    "nhefs": ("nhefs",),
     "actg175": ("actg175",),
     "lalonde": ("lalonde", "lalonde-psid", "lalonde-cps"),
 }

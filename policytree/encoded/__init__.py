@@ -8,7 +8,11 @@ scan       the first readings of a source
 coding     values as codes, and what codes mean
 plan       what is decided before rows are written; the manifest
 store      the files
+jobs       a folder that a job writes to, and goes on in
 encode     all of it
+draws      folds and samples that depend on a row's number and a seed only
+study_rows, nuisance_models, reward_job, rewards
+           outcomes and treatments to cross-fitted rewards
 streams    sums over the files
 solve      the best tree from these sums
 predict    predictions, a batch at a time

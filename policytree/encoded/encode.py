@@ -11,7 +11,7 @@ import dataclasses
 import json
 import os
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ import numpy as np
 
 from policytree.binning import MAX_BINS
 from policytree.checks import check_count
+from policytree.encoded.jobs import FolderJob
 from policytree.encoded.plan import Plan, encoded_data, open_encoded, plan_from_json
 from policytree.encoded.reading import Roles, encoded_covariate, reward_columns, row_weights
 from policytree.encoded.scan import (
@@ -118,8 +119,7 @@ def encode(
     kinds: dict[str, str] = {}
     for argument, columns in roles.by_argument().items():
         kinds |= opened.kinds(columns, argument)
-    asked = {"version": VERSION, "max_bins": int(max_bins), "roles": dataclasses.asdict(roles)}
-    job = _Job(opened, roles, kinds, int(max_bins), Path(directory), json.loads(json.dumps(asked)))
+    job = _Job(opened, roles, kinds, int(max_bins), Path(directory))
     if job.finished(overwrite):
         return open_encoded(directory)
     with ExitStack() as stack:
@@ -150,69 +150,17 @@ def _roles(X, rewards, y, weights) -> Roles:
     return Roles(tuple(X), tuple(rewards or ()), y, weights)
 
 
-class _Job:
+class _Job(FolderJob):
     """One encoding: readings of the source, then files."""
 
-    pool: Any
-    stage: Callable[..., Any] | None = None
+    prefixes = ("rows-",)
+    what, doing = "encoded rows", "encoding"
 
-    def __init__(self, source: Source, roles: Roles, kinds: dict, max_bins: int, directory: Path, asked: dict):
-        self.source, self.roles, self.kinds, self.max_bins = source, roles, kinds, max_bins
-        self.directory = directory
-        self.file_rows = max(1, min(FILE_ROWS, FILE_NUMBERS // len(roles.columns)))
-        self.asked = {**asked, "source": source.fingerprint, "file_rows": self.file_rows}
-        self.total: int | None = None  # rows of the source
-
-    # --- the folder ---
-
-    def finished(self, overwrite: bool) -> bool:
-        """Whether this very job was done before; otherwise make the folder ready for it."""
-        if self.directory.exists() and not self.directory.is_dir():
-            raise InputError(f"'{self.directory}' is a file; name a folder for the encoded rows.")
-        try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"Cannot make the folder '{self.directory}': {error.strerror}.") from error
-        held = sorted(f.name for f in self.directory.iterdir())
-        ours = [n for n in held if n in (MANIFEST, STATE) or n.startswith(("rows-", ".rows-", ".manifest", ".state"))]
-        if len(ours) < len(held):
-            raise InputError(f"The folder '{self.directory}' holds other files; name a folder of its own.")
-        known = [n for n in (MANIFEST, STATE) if n in held]
-        same = self.source.fingerprint is not None and any(self._asked_in(n) == self.asked for n in known)
-        if MANIFEST in held and same and not overwrite:
-            return True
-        if MANIFEST in held and not overwrite:
-            raise InputError(
-                f"The folder '{self.directory}' holds the rows of another encoding; name another folder, or pass "
-                "overwrite=True."
-            )
-        for name in ours:
-            if not same or overwrite or name.startswith("."):
-                (self.directory / name).unlink()
-        return False
-
-    def _asked_in(self, name: str) -> Any:
-        try:
-            return read_json(self.directory / name).get("asked")
-        except InputError:  # a file that cannot be read is the file of no job
-            return None
-
-    # --- readings ---
-
-    def each(self, f: Callable, items) -> list:
-        """Map over columns, in threads."""
-        return list(self.pool.map(f, items))
-
-    def tables(self, title: str, start: int = 0) -> Iterator[tuple[int, Any]]:
-        """All rows from ``start`` on, with the number of the first row of every table; shows progress."""
-        with ExitStack() as stack:
-            advance = stack.enter_context(self.stage(f"{title}, rows", self.total)) if self.stage else None
-            row = start
-            for table in self.source.tables(self.roles.columns, self.file_rows, start):
-                yield row, table
-                row += table.num_rows
-                if advance is not None:
-                    advance(row, max(row, self.total or 0))
+    def __init__(self, source: Source, roles: Roles, kinds: dict, max_bins: int, directory: Path):
+        file_rows = max(1, min(FILE_ROWS, FILE_NUMBERS // len(roles.columns)))
+        asked = {"version": VERSION, "max_bins": max_bins, "roles": dataclasses.asdict(roles)}
+        super().__init__(source, roles.columns, file_rows, directory, json.loads(json.dumps(asked)))
+        self.roles, self.kinds, self.max_bins = roles, kinds, max_bins
 
     def run(self) -> EncodedData:
         """Everything, from where an earlier run ended."""

@@ -72,7 +72,8 @@ def predict_to_file(
         _write(tree, opened, columns, keep, column, batch_rows, temporary, target.suffix)
         os.replace(temporary, target)
     except OSError as error:
-        raise InputError(f"Cannot write '{path}': {error.strerror}; choose another place.") from error
+        reason = os.strerror(error.errno) if error.errno else str(error)  # Arrow's own text is long
+        raise InputError(f"Cannot write '{path}': {reason}; choose another place.") from error
     finally:
         temporary.unlink(missing_ok=True)
     return target

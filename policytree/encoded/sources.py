@@ -10,6 +10,7 @@ import glob
 import hashlib
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ def arrow():
         import pyarrow.compute
         import pyarrow.csv
         import pyarrow.dataset
+        import pyarrow.parquet
     except ImportError as error:
         raise InputError("Encoding needs pyarrow; install it with: pip install 'policytree[scale]'.") from error
     return pyarrow
@@ -41,6 +43,7 @@ class Part:
     schema: Any  # pyarrow.Schema
     read: Callable[[list[str], int], Iterator[Any]]  # columns, rows to a batch at most -> pyarrow.RecordBatch
     count_rows: Callable[[], int] | None = None  # where that takes less than reading them
+    file: Path | None = None  # a Parquet file
 
 
 @dataclass(frozen=True)
@@ -52,10 +55,13 @@ class Source:
     parts : tuple of Part
     fingerprint : str or None
         Changes where the files do; None if that cannot be seen, so that a job cannot go on in the midst of the rows.
+    bytes : int or None
+        Size of the files, where there are any.
     """
 
     parts: tuple[Part, ...]
     fingerprint: str | None = None
+    bytes: int | None = None
 
     def check_columns(self, columns: list[str], argument: str) -> None:
         """One sentence if a part lacks a column."""
@@ -123,15 +129,41 @@ class Source:
 
 
 def _read(part: Part, columns: list[str], batch_rows: int) -> Iterator[Any]:
-    """Batches of a part; what a reader cannot make sense of becomes one sentence."""
+    """Batches of a part; what a reader cannot make sense of becomes one sentence that names the damaged row group."""
+    try:
+        with reading(part.name):
+            yield from part.read(columns, batch_rows)
+    except InputError:
+        if part.file is not None:
+            _name_row_group(part, columns)
+        raise
+
+
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """One sentence in place of what Arrow says of files that it cannot read."""
     pa = arrow()
     try:
-        yield from part.read(columns, batch_rows)
+        yield
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowKeyError) as error:
         reason = str(error).split("\n")[0]
-        raise InputError(f"{part.name} cannot be read: {reason}. Mend or leave out that file.") from error
+        raise InputError(f"{name} cannot be read: {reason}. Mend or leave out that file.") from error
     except OSError as error:
-        raise InputError(f"{part.name} cannot be read: {error}. It may be damaged; write it anew.") from error
+        raise InputError(f"{name} cannot be read: {error}. It may be damaged; write it anew.") from error
+
+
+def _name_row_group(part: Part, columns: list[str]) -> None:
+    """Read the row groups of a Parquet file one by one, so that the one that is damaged is named."""
+    with reading(part.name), arrow().parquet.ParquetFile(part.file, page_checksum_verification=True) as file:
+        for k in range(file.num_row_groups):
+            with reading(f"Row group {k} of {part.name}"):
+                file.read_row_group(k, columns=columns)
+
+
+def row_groups(file: Path) -> int:
+    """How many row groups a Parquet file has."""
+    with reading(f"'{file.name}'"), arrow().parquet.ParquetFile(file) as opened:
+        return opened.num_row_groups
 
 
 def kind_of(type_: Any) -> str | None:
@@ -218,6 +250,12 @@ def _reader(relation: Any, rows: int) -> Any:
 
 def _files(given: list) -> Source:
     """Files, folders and patterns, each file by its ending."""
+    files = files_of(given)
+    return Source(tuple(_file_part(file) for file in files), _fingerprint(files), _bytes(files))
+
+
+def files_of(given: list) -> list[Path]:
+    """The files that names of files, folders and patterns stand for."""
     files: list[Path] = []
     for name in map(Path, given):
         if name.is_dir():
@@ -227,8 +265,7 @@ def _files(given: list) -> Source:
         if not found:
             raise InputError(f"There is no file '{name}'; name Parquet or CSV files, or a folder that holds some.")
         files += found
-    parts = tuple(_file_part(file) for file in files)
-    return Source(parts, _fingerprint(files))
+    return files
 
 
 def _fingerprint(files: list[Path]) -> str:
@@ -236,11 +273,16 @@ def _fingerprint(files: list[Path]) -> str:
     return hashlib.sha256("\n".join(stamps).encode()).hexdigest()
 
 
+def _bytes(files: list[Path]) -> int:
+    return sum(f.stat().st_size for f in files)
+
+
 def _file_part(file: Path) -> Part:
     pa = arrow()
     if file.suffix not in FORMATS:
         raise InputError(f"'{file}' is of no known kind; give files that end in {', '.join(FORMATS)}.")
     form: Any = FORMATS[file.suffix]
+    counted, of_parquet = form != "csv", form == "parquet"
     if form == "csv":  # gaps in text as pandas reads them
         options = pa.csv.ConvertOptions(strings_can_be_null=True)
         form = pa.dataset.CsvFileFormat(convert_options=options)
@@ -249,17 +291,17 @@ def _file_part(file: Path) -> Part:
     except (pa.ArrowInvalid, OSError) as error:
         reason = str(error).split("\n")[0]
         raise InputError(f"'{file}' cannot be read: {reason}. It may be damaged; write it anew.") from error
-    return _dataset_part(f"'{file.name}'", data, data.schema, counted=FORMATS[file.suffix] != "csv")
+    return _dataset_part(f"'{file.name}'", data, data.schema, counted, file if of_parquet else None)
 
 
-def _dataset_part(name: str, data: Any, schema: Any, counted: bool) -> Part:
-    """``data``: a dataset, or one of its fragments."""
+def _dataset_part(name: str, data: Any, schema: Any, counted: bool, file: Path | None = None) -> Part:
+    """``data``: a dataset, or one of its fragments; ``file``: where it is one of Parquet."""
 
     def read(columns: list[str], rows: int) -> Iterator[Any]:
         scanned = data.scanner(columns=columns, batch_size=rows, fragment_readahead=2, batch_readahead=4)
         return (batch for batch in scanned.to_batches() if batch.num_rows)
 
-    return Part(name, schema, read, data.count_rows if counted else None)
+    return Part(name, schema, read, data.count_rows if counted else None, file)
 
 
 def _dataset(data: Any) -> Source:
@@ -279,4 +321,4 @@ def _dataset(data: Any) -> Source:
         if None not in own
         else (_dataset_part("The dataset", data, data.schema, counted=False),)
     )  # columns in folder names
-    return Source(parts, _fingerprint(files))
+    return Source(parts, _fingerprint(files), _bytes(files))

@@ -78,7 +78,7 @@ class Streams:
             for side, tables in zip(sides, own.tables, strict=True):
                 add_rows_to_pairs(codes, values, self.bins, pairs, starts, side, tables)
 
-        self._read("Adding up pairs of features", add)
+        self._read(f"Adding up {len(pairs)} pairs of features", add)
         out = []
         for i in range(len(sides)):
             total = np.sum([tables[i] for tables in owned], axis=0)
@@ -103,7 +103,7 @@ class Streams:
                 for each in work:
                     each.result()
 
-            self._read("Adding up triples of features", add, n_jobs=1)
+            self._read(f"Adding up {len(triples)} triples of features", add, n_jobs=1)
         out: dict[Triple, np.ndarray] = {}
         for f, each in plans.items():
             out |= self._tables(tables[f], each, starts[f])

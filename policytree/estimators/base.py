@@ -29,6 +29,7 @@ from policytree.estimators.inputs import (
     payment_groups,
     question_costs,
 )
+from policytree.estimators.leaf_sizes import infeasible, warn_if_no_split_fits
 from policytree.estimators.search import Job, check_search_arguments, chosen_solver, make_guesses, search
 from policytree.estimators.views import TableViews
 from policytree.exceptions import InputError, SearchWarning
@@ -125,10 +126,15 @@ class TreeEstimator(TableViews, SearchArguments):
 
     def _keep(self, job: Job, solution: Solution, *, warn: bool = True):
         """Store what a search found."""
+        if solution.status is Status.INFEASIBLE:
+            asked, per_arm = self.min_samples_leaf, getattr(self, "min_samples_per_treatment", 0)
+            raise infeasible(job.problem, asked, per_arm, job.actions)
         self._store(solution, job.total_weight, job.actions)
         self.search_grid_ = SearchGrid.of(job.problem.data.columns, job.problem.data.exact)
         if warn:
             self._warn_unproved(solution)
+            if self.tree_.n_leaves == 1:
+                warn_if_no_split_fits(job.problem, job.actions)
         self.node_values_ = node_means(self.tree_, job.X, job.values, job.weight)
         self.node_costs_ = question_costs(self.tree_, job.test_costs, job.problem.feature_groups)
         self.expected_cost_ = expected_cost_within(self.tree_, job, self.node_costs_)
@@ -158,10 +164,6 @@ class TreeEstimator(TableViews, SearchArguments):
         return -1.0 if getattr(self, "direction", "minimize") == "maximize" else 1.0
 
     def _store(self, solution: Solution, total_weight: float, actions: tuple) -> None:
-        if solution.status is Status.INFEASIBLE:
-            raise InputError(
-                "min_samples_leaf or min_samples_per_treatment asks for more rows than there are; lower it."
-            )
         sign = self._sign()
         self.tree_ = replace(solution.tree, actions=actions)
         self.solution_ = solution

@@ -216,7 +216,7 @@ class BornAgainTree(ClassifierMixin, TreeViews, BaseEstimator):
             The training rows of the optimal tree; none of weight 0.
         lower_bounds : array-like of shape (n,), optional
             What the ensemble loses in every row, weighted: guessed as a lower bound
-            (:attr:`policytree.Guesses.reference_losses`).
+            (``reference_losses`` of :class:`policytree.Guesses`).
 
         Returns
         -------

@@ -12,8 +12,9 @@ from policytree.encoded.solve import Answer, Question, solve_encoded
 from policytree.encoded.store import EncodedData
 from policytree.estimators.certificate import SearchGrid
 from policytree.estimators.inputs import n_threads
+from policytree.estimators.leaf_sizes import too_few_rows
 from policytree.exceptions import InputError
-from policytree.types import SearchLimits
+from policytree.types import SearchLimits, Status
 
 # Arguments that encoded rows cannot serve, the value that leaves them alone, and what to do instead.
 REFUSED: dict[str, tuple[Any, str]] = {
@@ -98,6 +99,8 @@ def question_of(tree: Any, data: EncodedData, given: dict[str, Any]) -> tuple[Qu
 def keep_answer(tree: Any, data: EncodedData, answer: Answer):
     """Store what was found in the estimator, as after a fit in memory."""
     solution = answer.solution
+    if solution.status is Status.INFEASIBLE:
+        raise too_few_rows(tree.min_samples_leaf, data.n_rows)
     tree._store(solution, data.total_weight, tuple(data.labels.tolist()))
     tree.encoder_ = FeatureEncoder(data.features, named=True)
     tree.feature_names_in_ = np.array([f.name for f in data.features], dtype=object)

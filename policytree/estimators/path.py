@@ -14,6 +14,7 @@ from policytree.annotations import Column, Table
 from policytree.calls import check_fit_arguments
 from policytree.estimators.base import TreeEstimator
 from policytree.estimators.inputs import check_number, n_threads
+from policytree.estimators.leaf_sizes import infeasible
 from policytree.estimators.search import chosen_solver, make_guesses, search
 from policytree.exceptions import InputError, SearchWarning
 from policytree.solvers.path import solution_path
@@ -123,7 +124,8 @@ def tree_path(
         job.problem, limits, min_penalty=min_regularization * job.total_weight, solve=solve, floor=floor
     )
     if not steps:
-        raise InputError("min_samples_leaf or min_samples_per_treatment asks for more rows than there are; lower it.")
+        per_arm = getattr(first, "min_samples_per_treatment", 0)
+        raise infeasible(job.problem, first.min_samples_leaf, per_arm, job.actions)
     if not proved:
         warnings.warn(
             "Searches on the path ended without a proof: trees may be lacking, ranges are those of the trees found.",

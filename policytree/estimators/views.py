@@ -153,6 +153,8 @@ class TableViews(TreeViews):
         except InputError:
             raise
         except ValueError as error:
+            if str(error).startswith("Complex data"):  # scikit-learn adds the whole array
+                raise InputError("Complex data not supported: X holds complex numbers; give real ones.") from error
             raise InputError(f"{str(error).rstrip(chr(10) + '. ')}; {remedy}") from error
 
     def apply(self, X: Table) -> np.ndarray:

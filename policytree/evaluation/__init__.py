@@ -2,7 +2,8 @@
 
 ``estimates``: means and their standard errors; ``half_samples``: the half-sample bootstrap. ``values``: a policy on
 given rewards. ``held_out``: a learner, refitted without the rows it is judged on (``validation`` says which,
-``refits`` does it). ``best_arm``: against the best of several. ``leaves``: what is in the leaves of a tree;
+``refits`` does it). ``fixed_rules``: rules that are settled, on new rows. ``best_arm``: against the best of several.
+``leaves``: what is in the leaves of a tree; ``two_valued``: intervals of shares there;
 ``honest``: judged by other rows than chose it; ``sample_split``: who learns and who judges; ``simultaneous``:
 intervals that hold together. ``effects``: averages over a population; ``heterogeneity``: do effects differ at all,
 and ``effect_regressions`` on predictions and covariates. ``ranking``: whom first (``toc`` has the sums);
@@ -30,6 +31,7 @@ from policytree.evaluation.estimates import (
     mean_estimate,
     repeated_estimate,
 )
+from policytree.evaluation.fixed_rules import RuleValues, compare_rules
 from policytree.evaluation.half_samples import HalfSamples
 from policytree.evaluation.held_out import cross_val_policy_value
 from policytree.evaluation.honest import HonestLeaves, honest_leaf_summary
@@ -74,9 +76,11 @@ __all__ = [
     "QiniCurve",
     "Ranking",
     "Reason",
+    "RuleValues",
     "Verdict",
     "blocked_estimate",
     "budget_path",
+    "compare_rules",
     "compare_with_best",
     "cross_val_policy_value",
     "estimate_with_error",

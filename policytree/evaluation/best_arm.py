@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -117,3 +117,26 @@ def possibly_best(
         if _end(difference, sign, 1 - (1 - difference.level) / len(names)) >= 0:
             kept.append(name)
     return tuple(kept)
+
+
+def compare_with_best_arm(
+    arms: tuple[str, ...],
+    differences: Mapping[str, Estimate],
+    difference: Callable[[str, str], Estimate],
+    direction: str,
+) -> BestComparison:
+    """The rule of ``differences`` against the best of the arms, and which of them that may be.
+
+    Parameters
+    ----------
+    arms : tuple of str
+    differences : mapping of str to Estimate
+        The rule minus each arm, and perhaps minus others.
+    difference : callable (a, b) -> Estimate
+        Value of arm a minus that of arm b.
+    direction : {"maximize", "minimize"}
+    """
+    own = {name: differences[name] for name in arms}
+    best = compare_with_best(own, direction).best
+    to_best = {(name, best): difference(name, best) for name in arms if name != best}
+    return compare_with_best(own, direction, possibly_best(arms, to_best, best, direction))

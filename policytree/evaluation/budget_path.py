@@ -14,6 +14,7 @@ from policytree.annotations import Column, PerTreatment, Table
 from policytree.calls import check_fit_arguments
 from policytree.checks import is_real
 from policytree.estimators.inputs import n_threads
+from policytree.estimators.leaf_sizes import infeasible
 from policytree.estimators.policy import PolicyTree
 from policytree.estimators.search import Job, chosen_solver
 from policytree.evaluation.inputs import reward_frame
@@ -214,7 +215,7 @@ def budget_path(
     solve = chosen_solver(first.solver, first.solver_options, first.random_state)
     trees, proved = budget_hull(job.problem, job.constraints[0], limits, solve=solve)
     if not trees:
-        raise InputError("min_samples_leaf or min_samples_per_treatment asks for more rows than there are; lower it.")
+        raise infeasible(job.problem, first.min_samples_leaf, first.min_samples_per_treatment, job.actions)
     if not proved:
         warnings.warn(
             "Searches on the path ended without a proof: corners may be lacking, prices are those of the trees found.",

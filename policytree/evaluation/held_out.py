@@ -12,7 +12,7 @@ import pandas as pd
 
 from policytree.annotations import Column, PerTreatment, Seed, Table
 from policytree.checks import check_level
-from policytree.evaluation.best_arm import BestComparison, compare_with_best, possibly_best
+from policytree.evaluation.best_arm import compare_with_best_arm
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.optimism import Judgement, Optimism, optimism
 from policytree.evaluation.refits import Data, Judged, Refitter, checked_direction, refit, shown_policy
@@ -273,7 +273,8 @@ def _table(estimator, data: Data, validation: Validation, repetitions: list[Repe
         scores = [r.scores[a] - r.scores[b] for r in repetitions]
         return validation.estimate(scores, data.seen, level)
 
-    best = _against_best(data, differences, difference)
+    arms = tuple(f"always {label}" for label in data.seen.treatments)
+    best = compare_with_best_arm(arms, differences, difference, data.direction)
     verdict = decide(best, (POLICY, STATUS_QUO, PLUG_IN), difference, data.direction)
     return PolicyValueTable(
         verdict, estimates, differences, best, data.direction, tuple(repetitions), validation.judged(), validation,
@@ -289,15 +290,6 @@ def _optimism(repetitions: list[Repetition], seen: Observed, validation: Validat
         rule: optimism([r.judgements[rule] for r in repetitions], seen, n_folds, level)
         for rule in repetitions[0].judgements
     }
-
-
-def _against_best(data: Data, differences: Mapping[str, Estimate], difference) -> BestComparison:
-    """The tree against the best single treatment, and which treatments that may be."""
-    arms = tuple(f"always {label}" for label in data.seen.treatments)
-    own = {name: differences[name] for name in arms}
-    best = compare_with_best(own, data.direction).best
-    candidates = possibly_best(arms, {(a, best): difference(a, best) for a in arms if a != best}, best, data.direction)
-    return compare_with_best(own, data.direction, candidates)
 
 
 def _agreement(estimator, data: Data, validation: Validation, repetitions: list[Repetition]) -> float | None:

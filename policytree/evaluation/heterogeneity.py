@@ -31,7 +31,7 @@ WEAK, STRONG = 0.05, 0.01
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeterogeneityTest:
-    """What :func:`heterogeneity_test` found; ``str()`` is a sentence.
+    """What :func:`policytree.heterogeneity_test` found; ``str()`` is a sentence.
 
     Attributes
     ----------

@@ -15,9 +15,10 @@ from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.leaves import leaf_summary
 from policytree.evaluation.refits import Data, checked_direction, fit_finished
 from policytree.evaluation.sample_split import judging_rows, rows_of
+from policytree.evaluation.two_valued import effective_rows, widened
 from policytree.evaluation.values import policy_difference, policy_value
 from policytree.exceptions import InputError
-from policytree.weighting.observed import observe
+from policytree.weighting.observed import Observed, observe
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,6 +71,12 @@ def honest_leaf_summary(
     What is said of the leaves, and of the tree, holds for this very tree: intervals cover without any further
     assumption on how it was found (Athey and Imbens 2016 call such trees honest). The price is that fewer rows choose.
 
+    Outcomes of two values get intervals that are at least as wide as score intervals of shares (Wilson 1927), unless
+    treatments have costs: where nearly all rows of a leaf have the same outcome, the spread that is seen there is far
+    too small. Simulated with rates from .05 to .98, with effects and without, those of values hold for all leaves at
+    once in 98.8 to 100 % of studies, those of gains in 98.4 to 100 % (nominal 95; ``benchmarks/leaf_range.py``), cut to
+    the outcome's range or not; without this as few as 17 % and 91 %.
+
     Parameters
     ----------
     estimator : DRPolicyTree or the like
@@ -111,7 +118,18 @@ def honest_leaf_summary(
     options: dict[str, Any] = {"groups": groups, "sample_weight": weight, "level": level}
     received, policy = seen.treatments[seen.arm[rows]], fitted.predict(x)
     leaves = leaf_summary(fitted.apply(x), policy, table, T=received, direction=direction, held_out=True, **options)
+    if len(np.unique(seen.y)) == 2 and sample_treatment_costs is None:
+        leaves = _for_shares(leaves, fitted.apply(x), seen, rows, level, direction)
     differences = {f"always {k}": policy_difference(policy, k, table, **options) for k in seen.treatments}
     return HonestLeaves(
         fitted, leaves, rows, table, policy_value(policy, table, **options), compare_with_best(differences, direction)
     )
+
+
+def _for_shares(leaves: pd.DataFrame, leaf: np.ndarray, seen: Observed, rows: np.ndarray, level, direction: str):
+    """Intervals as wide as those of shares must be, for outcomes of two values."""
+    groups, weight = rows_of(seen, rows)
+    leaf_of, shape = np.searchsorted(leaves.index, leaf), (len(leaves), seen.n_arms)
+    effective = effective_rows(leaf_of, seen.arm[rows], shape, groups, weight)
+    sign = 1.0 if direction == "maximize" else -1.0
+    return widened(leaves, (float(seen.y.min()), float(seen.y.max())), effective, level, sign)

@@ -6,7 +6,6 @@ import os
 import signal
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import as_completed
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +20,7 @@ from policytree.evaluation.inputs import check_direction
 from policytree.evaluation.tuning import with_tuned_learners
 from policytree.evaluation.validation import Fit
 from policytree.exceptions import InputError, UnseenValueWarning
+from policytree.executors import check_executor, submitted
 from policytree.types import Status
 from policytree.weighting.costs import treatment_costs
 from policytree.weighting.observed import Observed
@@ -279,11 +279,7 @@ class Refitter:
         told: Callable[[Any], None],
         executor: Any = None,
     ):
-        if executor is not None and not callable(getattr(executor, "submit", None)):
-            raise InputError(
-                "executor must have a method submit, as those of concurrent.futures and dask's client.get_executor(); "
-                f"got {type(executor).__name__}."
-            )
+        check_executor(executor)
         self._executor = executor
         self._estimator, self._task, self._told = estimator, task, told
         if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0):
@@ -310,9 +306,10 @@ class Refitter:
     def _parallel(self, parts: Sequence[Any]) -> Iterator[tuple[int, Any]]:
         estimator = _quiet(self._estimator)
         if self._executor is not None:
-            yield from _submitted(self._executor, self._task, estimator, parts)
+            yield from submitted(self._executor, _Refit(self._task, estimator), parts)
             return
-        tasks = (delayed(_in_worker)(os.getpid(), k, self._task, estimator, part) for k, part in enumerate(parts))
+        task = _Refit(self._task, estimator)
+        tasks = (delayed(_in_worker)(os.getpid(), k, task, part) for k, part in enumerate(parts))
         yield from Parallel(n_jobs=self._jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs")(tasks)
 
     def _tell(self, result: Any) -> Any:
@@ -320,34 +317,27 @@ class Refitter:
         return result
 
 
-def _in_worker(parent: int, position: int, task, estimator, part) -> tuple[int, Any]:
+def _in_worker(parent: int, position: int, task, part) -> tuple[int, Any]:
     """One task in a process of joblib's: a terminal's Ctrl-C reaches it too, but answering it is the parent's."""
     if os.getpid() != parent:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return _numbered(position, task, estimator, part)
+    return position, task(part)
 
 
-def _numbered(position: int, task, estimator, part) -> tuple[int, Any]:
-    return position, task(estimator, part)[0]
+@dataclass(frozen=True)
+class _Refit:
+    """One refit as a task of a part alone."""
 
+    task: Callable[[Any, Any], tuple[Any, Any]]
+    estimator: Any
 
-def _submitted(executor: Any, task, estimator, parts: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-    """Results as they come; what is left is called off if one fails. Dask's workers are sent the data once."""
-    client: Any = getattr(executor, "_client", None)
-    if client is not None and hasattr(client, "scatter"):
-        task = client.scatter(task, broadcast=True, hash=False)
-    futures = [executor.submit(_numbered, k, task, estimator, part) for k, part in enumerate(parts)]
-    try:
-        for future in as_completed(futures):
-            yield future.result()
-    finally:
-        for future in futures:
-            future.cancel()
+    def __call__(self, part: Any) -> Any:
+        return self.task(self.estimator, part)[0]
 
 
 def _quiet(estimator):
     """For a process among several: one thread, and no progress of its own."""
     known = estimator.get_params(deep=False)
     return clone(estimator).set_params(
-        **{name: value for name, value in (("n_jobs", 1), ("verbose", 0)) if name in known}
+        **{name: value for name, value in (("n_jobs", 1), ("verbose", 0), ("executor", None)) if name in known}
     )

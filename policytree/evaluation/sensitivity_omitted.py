@@ -82,7 +82,7 @@ class OmittedVariableBounds:
         The smallest ``cf_y = cf_d`` at which the bounds (the interval) hold zero, 0 to 1; for an advantage, else NaN.
         The second is NaN on the rows that chose the policy.
     what, rows, held_out_by : str
-        As in :class:`MarginalSensitivity`.
+        As in :class:`~policytree.evaluation.sensitivity_marginal.MarginalSensitivity`.
     """
 
     estimate: Estimate

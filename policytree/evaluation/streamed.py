@@ -68,7 +68,7 @@ def streamed_policy_values(
     check_level(level)
     check_count(batch_rows, "batch_rows", 1)
     trees = dict(policies) if isinstance(policies, Mapping) else {"policy": policies}
-    names = {name: _columns_of(tree, name) for name, tree in trees.items()}
+    names = {name: columns_of(tree, name) for name, tree in trees.items()}
     roles = Roles(tuple(dict.fromkeys(c for each in names.values() for c in each)), tuple(rewards), None, weights)
     opened = open_source(source)
     asked = roles.by_argument() | {"groups": [] if groups is None else [groups]}
@@ -80,7 +80,7 @@ def streamed_policy_values(
     for table in opened.tables(columns, batch_rows):
         weight = row_weights(table, roles, first_row)
         scores = _scores(table, trees, names, roles, first_row)
-        clusters = None if groups is None else _clusters(table, groups, first_row)
+        clusters = None if groups is None else clusters_of(table, groups, first_row)
         sums.add(scores, np.ones(table.num_rows) if weight is None else weight, clusters)
         largest = max(largest, float(weight.max()) if weight is not None else 1.0)
         first_row += table.num_rows
@@ -90,7 +90,8 @@ def streamed_policy_values(
     return sums.table(level)
 
 
-def _columns_of(tree: Any, name: str) -> list[str]:
+def columns_of(tree: Any, name: str) -> list[str]:
+    """The columns that a tree was fitted on, or one sentence."""
     columns = [str(c) for c in getattr(tree, "feature_names_in_", ())]
     if not columns:
         raise InputError(f"The policy {name!r} is not fitted on named columns; fit it on a DataFrame or encoded rows.")
@@ -117,7 +118,8 @@ def _scores(table: Any, trees, names, roles: Roles, first_row: int) -> dict[tupl
     return out
 
 
-def _clusters(table: Any, groups: str, first_row: int) -> np.ndarray:
+def clusters_of(table: Any, groups: str, first_row: int) -> np.ndarray:
+    """The cluster of every row, or one sentence."""
     column = table.column(groups).to_pandas()
     bad = np.flatnonzero(column.isna())
     if len(bad):

@@ -160,16 +160,7 @@ class PolicyValueTable:
 
         A difference is the policy tree's value minus the row's; NaN in the policy tree's own row.
         """
-        columns = ("value", "standard_error", "lower", "upper")
-        rows = {}
-        for rule, estimate in self.estimates.items():
-            row = {column: getattr(estimate, column) for column in columns}
-            difference = self.differences.get(rule)
-            for column in columns:
-                name = "difference" if column == "value" else f"difference_{column}"
-                row[name] = np.nan if difference is None else getattr(difference, column)
-            rows[rule] = row
-        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("rule")
+        return rule_frame(self.estimates, self.differences)
 
     def optimism_frame(self) -> pd.DataFrame:
         """One row per rule that is learnt: its value on the rows that chose it, and how far that is off.
@@ -259,3 +250,17 @@ class PolicyValueTable:
 
     def __str__(self) -> str:
         return self.to_text()
+
+
+def rule_frame(estimates: Mapping[str, Estimate], differences: Mapping[str, Estimate]) -> pd.DataFrame:
+    """One row per rule: value, standard_error, lower, upper, and the same of its difference (NaN: none)."""
+    columns = ("value", "standard_error", "lower", "upper")
+    rows = {}
+    for rule, estimate in estimates.items():
+        row = {column: getattr(estimate, column) for column in columns}
+        difference = differences.get(rule)
+        for column in columns:
+            name = "difference" if column == "value" else f"difference_{column}"
+            row[name] = np.nan if difference is None else getattr(difference, column)
+        rows[rule] = row
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("rule")

@@ -103,14 +103,14 @@ def _shown(estimate, what: str, level: float) -> str:
     return f"{what} {estimate.value:+,.{digits}f}, {100 * level:g}% interval {interval_text(estimate, digits)}"
 
 
-def decide(against_best: BestComparison, names: tuple[str, str, str], difference, direction: str) -> Verdict:
+def decide(against_best: BestComparison, names: tuple[str, str, str | None], difference, direction: str) -> Verdict:
     """Decide between the tree, the best single treatment and what people got.
 
     Parameters
     ----------
     against_best : BestComparison
     names : (tree, status quo, plug-in rule)
-        Their names in the table.
+        Their names in the table; None where there is no plug-in rule.
     difference : callable (a, b) -> Estimate
         Value of rule a minus that of rule b.
     direction : {"maximize", "minimize"}
@@ -130,6 +130,8 @@ def decide(against_best: BestComparison, names: tuple[str, str, str], difference
         difference(status_quo, tree), direction
     ):
         return Verdict(status_quo, Reason.STATUS_QUO_BETTER, against_best, against)
+    if plug_in is None:
+        return Verdict(rule, reason, against_best, against)
     plug = difference(plug_in, rule)
     return Verdict(rule, reason, against_best, against, plug if _shown_better(plug, direction) else None)
 

@@ -37,7 +37,7 @@ class ReferenceGuesses:
     thresholds : bool, default True
         Keep the thresholds that the model needs: by column elimination; for "additive", those at which it jumps.
     depth : bool, default False
-        Limit the depth to that of :func:`guess_depth`.
+        Limit the depth to that of :func:`policytree.guesses.guess_depth`.
     lower_bounds : bool, default False
         Take the model's weighted loss plus one leaf penalty as a lower bound of every subproblem. Saves time, and costs
         some of the objective: for searches that do not end without it.
@@ -72,7 +72,7 @@ class ReferenceGuesses:
     McTavish et al., "Fast sparse decision tree optimization via reference ensembles", AAAI 2022; with weights: Behrouz
     et al. (2022), section 3.2 of the workshop's version (the long one is arXiv:2210.06825). The model is fitted to the
     integer codes of the data, so that missing values and categories take part, and to weighted labels: for rewards,
-    those of :func:`policytree.weighting.weighted_labels`; the reference is then a policy.
+    those of :func:`policytree.weighted_labels`; the reference is then a policy.
     """
 
     thresholds: bool = True

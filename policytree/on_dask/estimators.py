@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
@@ -14,7 +15,7 @@ from policytree.estimators.classifier import OptimalTreeClassifier
 from policytree.estimators.encoded_fit import keep_answer, question_of
 from policytree.estimators.policy import PolicyTree
 from policytree.exceptions import InputError
-from policytree.on_dask.reading import Engine, encode_partitions
+from policytree.on_dask.reading import Engine, Rows, are_files, encode_partitions, rows_of_files, rows_of_frames
 from policytree.on_dask.tables import DaskTables
 from policytree.solvers.clock import Clock
 
@@ -40,7 +41,7 @@ class _OnDask:
     verbose: int
     max_bins: int | None
 
-    def _fit_dask(self, X: Any, target: Any, weight: Any):
+    def _fit_dask(self, X: Any, target: Any, weight: Any, columns: Any):
         engine = Engine(_client(self.client))
         local = self.to_local(fitted=False)
         local._check_arguments()
@@ -49,7 +50,7 @@ class _OnDask:
             if self.verbose:
                 report = stack.enter_context(self._progress(engine))
                 report("Coding rows", 0, 0)
-            data, coded = encode_partitions(engine, X, target, weight, self.max_bins or 64)
+            data, coded = encode_partitions(engine, self._rows(X, target, weight, columns), self.max_bins or 64)
             question, limits = question_of(local, data, {})
             used = question.places(data, question.split_features)
             if not tables_answer(question, used):
@@ -61,6 +62,26 @@ class _OnDask:
             tables = DaskTables(data, used, question.min_leaf > 1, sign, 1, clock, report, engine=engine, coded=coded)
             answer = solve_by_tables(tables, question, limits.memory_limit or MOST_BYTES)
         return keep_answer(self, data, answer)
+
+    def _rows(self, X: Any, target: Any, weight: Any, columns: Any) -> Rows:
+        """Rows of files or of dask frames."""
+        of_rewards = isinstance(self, PolicyTree)
+        if are_files(X):
+            rewards, y = (target, None) if of_rewards else (None, target)
+            if target is None:
+                what = "rewards: a list of" if of_rewards else "y: the name of"
+                raise InputError(f"With files, pass {what} their columns.")
+            return rows_of_files(X, columns, rewards, y, weight)
+        if columns is not None:
+            raise InputError("columns goes with files; of a dask DataFrame, pass the columns to split on: X[columns].")
+        if getattr(target, "ndim", 0) != (2 if of_rewards else 1):
+            what = (
+                "rewards must be a dask DataFrame with one column per treatment"
+                if of_rewards
+                else ("y must be a dask Series of labels")
+            )
+            raise InputError(f"{what}.")
+        return rows_of_frames(X, target, weight)
 
     def _progress(self, engine: Engine):
         """Show what is read, and where the dashboard is."""
@@ -129,16 +150,21 @@ class DaskPolicyTree(_OnDask, PolicyTree):
     max_bins: int | None = field(default=64, kw_only=True)
     client: Any = field(default=None, kw_only=True)
 
-    def fit(self, X: Any, rewards: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]
+    def fit(  # type: ignore[override]
+        self, X: Any, rewards: Any = None, sample_weight: Any = None, *, columns: Sequence[str] | None = None
+    ) -> Self:
         """Find the tree.
 
         Parameters
         ----------
-        X : dask DataFrame
-            What the tree may split on.
-        rewards : dask DataFrame
+        X : dask DataFrame; or path or list of paths
+            What the tree may split on. Or Parquet files, folders or patterns, which all workers see under these names;
+            the other arguments then name columns, and every row group is read on its own.
+        rewards : dask DataFrame, or list of str
             One column a treatment, in partitions like those of X.
-        sample_weight : dask Series, optional
+        sample_weight : dask Series, or str, optional
+        columns : list of str, optional
+            With files: what the tree may split on; by default all columns that are neither rewards nor weights.
 
         Returns
         -------
@@ -150,9 +176,7 @@ class DaskPolicyTree(_OnDask, PolicyTree):
         InputError
             If an argument cannot be used, or a column holds what is no number and no text.
         """
-        if getattr(rewards, "ndim", 0) != 2:
-            raise InputError("rewards must be a dask DataFrame with one column per treatment.")
-        return self._fit_dask(X, rewards, sample_weight)
+        return self._fit_dask(X, rewards, sample_weight, columns)
 
 
 @inherits_documentation
@@ -178,15 +202,18 @@ class DaskOptimalTreeClassifier(_OnDask, OptimalTreeClassifier):
     max_bins: int | None = field(default=64, kw_only=True)
     client: Any = field(default=None, kw_only=True)
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, columns: Sequence[str] | None = None) -> Self:
         """Find the tree.
 
         Parameters
         ----------
-        X : dask DataFrame
-        y : dask Series
+        X : dask DataFrame; or path or list of paths
+            As of :meth:`DaskPolicyTree.fit`.
+        y : dask Series, or str
             Labels, in partitions like those of X.
-        sample_weight : dask Series, optional
+        sample_weight : dask Series, or str, optional
+        columns : list of str, optional
+            With files: what the tree may split on; by default all columns that are neither labels nor weights.
 
         Returns
         -------
@@ -198,6 +225,4 @@ class DaskOptimalTreeClassifier(_OnDask, OptimalTreeClassifier):
         InputError
             If an argument cannot be used.
         """
-        if getattr(y, "ndim", 0) != 1:
-            raise InputError("y must be a dask Series of labels.")
-        return self._fit_dask(X, y, sample_weight)
+        return self._fit_dask(X, y, sample_weight, columns)

@@ -11,7 +11,7 @@ from policytree.encoded.encode import code_table
 from policytree.encoded.plan import Plan
 from policytree.encoded.reading import Roles
 from policytree.encoded.scan import Tally, add_parts, read_quantiles, tally_table
-from policytree.encoded.sources import arrow, kind_of, plain_columns
+from policytree.encoded.sources import arrow, kind_of, plain_columns, reading
 from policytree.encoded.store import EncodedData, Stored
 from policytree.encoded.streams import Streams
 from policytree.exceptions import InputError
@@ -54,6 +54,14 @@ def arrow_part(x: Any, target: Any, weight: Any) -> Any:
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise InputError(f"A partition cannot be read: {str(error).splitlines()[0]}.") from error
     return plain_columns(pa.table(arrays, names=list(columns)))
+
+
+def read_row_group(path: str, k: int, columns: dict[str, str]) -> Any:
+    """A row group of a Parquet file as an Arrow table; ``columns``: names in the file by names in the table."""
+    pa = arrow()
+    with reading(f"Row group {k} of '{path}'"), pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
+        found = file.read_row_group(k, columns=list(dict.fromkeys(columns.values())))
+    return plain_columns(pa.table([found.column(name) for name in columns.values()], names=list(columns)))
 
 
 def kinds_of(table: Any) -> dict[str, tuple[str | None, str]]:

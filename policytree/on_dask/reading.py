@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Callable
@@ -14,7 +15,7 @@ import numpy as np
 from policytree.encoded.plan import encoded_data
 from policytree.encoded.reading import Roles
 from policytree.encoded.scan import make_plan, quantile_searches, take_parts
-from policytree.encoded.sources import UNKNOWN
+from policytree.encoded.sources import FORMATS, UNKNOWN, files_of, open_source, row_groups
 from policytree.encoded.store import EncodedData
 from policytree.exceptions import InputError
 from policytree.on_dask import parts
@@ -112,19 +113,95 @@ def common_kinds(found: list[dict], columns: list[str]) -> dict[str, str]:
     return out
 
 
-def roles_of(X: Any, target: Any, weight: Any) -> Roles:
-    """Columns as the parts name them."""
-    names = [f"{parts.X}{name}" for name in X.columns]
-    rewards = [f"{parts.REWARD}{name}" for name in target.columns] if target.ndim == 2 else []
-    y = None if rewards else parts.LABEL
-    return Roles(tuple(names), tuple(rewards), y, None if weight is None else parts.WEIGHT)
+@dataclass(frozen=True)
+class Rows:
+    """Rows in parts.
+
+    Attributes
+    ----------
+    tables : list of tasks
+        Each an Arrow table.
+    X : list
+        Names of the columns that trees may split on.
+    rewards : list
+        Names of the treatments; empty for labels.
+    weighted : bool
+    """
+
+    tables: list
+    X: list
+    rewards: list
+    weighted: bool
+
+    @property
+    def roles(self) -> Roles:
+        """Columns as the parts name them."""
+        y = None if self.rewards else parts.LABEL
+        named = [tuple(f"{role}{name}" for name in names) for role, names in self.named]
+        return Roles(named[0], named[1], y, parts.WEIGHT if self.weighted else None)
+
+    @property
+    def named(self) -> list[tuple[str, list]]:
+        """Columns by the role that stands before their names."""
+        return [(parts.X, self.X), (parts.REWARD, self.rewards)]
 
 
-def encode_partitions(engine: Engine, X: Any, target: Any, weight: Any, max_bins: int) -> tuple[EncodedData, list]:
+def rows_of_frames(X: Any, target: Any, weight: Any) -> Rows:
+    """Dask frames, which must have partitions alike."""
+    tables = partitions(X, target, weight)
+    rewards = list(target.columns) if target.ndim == 2 else []
+    return Rows(tables, list(X.columns), rewards, weight is not None)
+
+
+def are_files(X: Any) -> bool:
+    """Whether X names files and is no frame."""
+    single = str | os.PathLike
+    return isinstance(X, single) or (isinstance(X, list | tuple) and bool(X) and all(isinstance(x, single) for x in X))
+
+
+def rows_of_files(paths: Any, X: Any, rewards: Any, y: Any, weight: Any) -> Rows:
+    """Parquet files, which workers must see under the same names; every row group is a part.
+
+    Parameters
+    ----------
+    paths : path, or list of paths
+        Files, folders or patterns.
+    X : list of str or None
+        What trees may split on; None: all columns without another role.
+    rewards : list of str, or None
+    y, weight : str or None
+    """
+    files = files_of([paths] if isinstance(paths, str | os.PathLike) else list(paths))
+    other = [file for file in files if FORMATS.get(file.suffix) != "parquet"]
+    if other:
+        raise InputError(f"'{other[0]}' is no Parquet file; read other files with dask.dataframe and pass the frame.")
+    given = [
+        ("rewards", rewards),
+        ("y", None if y is None else [y]),
+        ("sample_weight", None if weight is None else [weight]),
+    ]
+    for name, columns in [("columns", X), *given]:
+        if columns is not None and not (
+            isinstance(columns, list | tuple) and columns and all(isinstance(c, str) for c in columns)
+        ):
+            raise InputError(f"With files, {name} must name columns of them; got {columns!r}.")
+    source = open_source(files)
+    taken = {name for _, columns in given for name in columns or []}
+    X = [c for c in source.parts[0].schema.names if c not in taken] if X is None else list(X)
+    for name, columns in [("columns", X), *given]:
+        source.kinds(list(columns or []), name)
+    columns = {f"{parts.X}{name}": name for name in X} | {f"{parts.REWARD}{name}": name for name in rewards or []}
+    columns |= {role: name for role, name in ((parts.LABEL, y), (parts.WEIGHT, weight)) if name is not None}
+    read = dask().delayed(parts.read_row_group)
+    tasks = [read(str(file.resolve()), k, columns) for file in files for k in range(row_groups(file))]
+    return Rows(tasks, X, list(rewards or []), weight is not None)
+
+
+def encode_partitions(engine: Engine, rows: Rows, max_bins: int) -> tuple[EncodedData, list]:
     """Rows as codes on the workers, and what the codes mean; the first has no rows of its own."""
     delayed = dask().delayed
-    roles = roles_of(X, target, weight)
-    tables = engine.keep(partitions(X, target, weight))
+    roles = rows.roles
+    tables = engine.keep(rows.tables)
     found = engine.run(delayed(list)([delayed(parts.kinds_of)(table) for table in tables]))
     kinds = common_kinds(found, roles.columns)
     tally = engine.run(reduced([delayed(parts.tally_part)(t, roles, kinds) for t in tables], parts.merge_tallies))
@@ -145,6 +222,6 @@ def encode_partitions(engine: Engine, X: Any, target: Any, weight: Any, max_bins
     features = tuple(replace(f, name=f.name.removeprefix(parts.X)) for f in data.features)
     labels = data.labels
     if not data.of_labels:
-        labels = np.empty(len(target.columns), dtype=object)
-        labels[:] = list(target.columns)
+        labels = np.empty(len(rows.rewards), dtype=object)
+        labels[:] = rows.rewards
     return replace(data, features=features, labels=labels), coded

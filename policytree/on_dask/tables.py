@@ -30,12 +30,12 @@ class DaskTables(Streams):
     def pairs(self, sides: list[Side | None]) -> list[dict[tuple[int, int], np.ndarray]]:
         """Tables of all pairs of features, of the rows of each side."""
         places = [tuple(pair) for pair in pairs_of(len(self.used)).tolist()]
-        found = iter(self._sum("Adding up pairs of features", "pairs", sides))
+        found = iter(self._sum(f"Adding up {len(places)} pairs of features", "pairs", sides))
         return [{pair: next(found) for pair in places} for _ in sides]
 
     def triples(self, triples: list[Triple]) -> dict[Triple, np.ndarray]:
         """Tables of triples of features."""
-        found = self._sum("Adding up triples of features", "triples", triples)
+        found = self._sum(f"Adding up {len(triples)} triples of features", "triples", triples)
         in_order = sorted(triples, key=lambda t: t[0])  # as parts return them: by first feature, then as given
         return dict(zip(in_order, found, strict=True))
 

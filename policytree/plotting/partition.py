@@ -67,7 +67,7 @@ class PartitionDisplay:
     Parameters
     ----------
     data : mapping
-        From :func:`partition`.
+        From ``partition``.
 
     Attributes
     ----------

@@ -91,7 +91,8 @@ class PolicyTreeDisplay:
         ax : matplotlib Axes, optional
             Where to draw; text shrinks until the tree fits. By default a new figure of the right size.
         title : str or Verdict, optional
-            Broken into lines that fit; the verdict of a :class:`policytree.evaluation.PolicyValueTable` belongs here.
+            Broken into lines that fit; the verdict of a
+            :class:`policytree.evaluation.tables.PolicyValueTable` belongs here.
         treatment_colors : dict, optional
             Colour of each action label; a colour-blind-safe palette by default.
         fontsize : float, default 9

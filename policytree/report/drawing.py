@@ -12,10 +12,13 @@ from policytree.diagnostic_displays import draw_balance, draw_overlap
 from policytree.evaluation.leaves import LeafValue
 from policytree.exceptions import InputError
 from policytree.plotting import LINE_COLORS, PartitionDisplay, PolicyTreeDisplay, PolicyValueDisplay, new_axes, to_svg
+from policytree.plotting.common import room_for_names
 from policytree.plotting.svg import SETTINGS
 from policytree.report.content import Picture
 from policytree.serialization import from_dict
 from policytree.visible import visible
+
+NARROW = 4.0  # inches: a telephone shows as much without scrolling
 
 
 def draw(picture: Picture, key: str) -> str:
@@ -59,7 +62,9 @@ def _partition(data: dict[str, Any]):
 
 def _values(data: dict[str, Any]):
     frame = pd.DataFrame.from_dict(data["rows"], orient="index", columns=["value", "lower", "upper"])
-    return PolicyValueDisplay(frame, data["direction"]).plot(limits=data["limits"], xlabel=data["xlabel"]).figure_
+    ax = new_axes(None, NARROW + room_for_names(list(frame.index)), 1.1 + 0.32 * len(frame))
+    display = PolicyValueDisplay(frame, data["direction"])
+    return display.plot(ax=ax, limits=data["limits"], xlabel=data["xlabel"]).figure_
 
 
 def _overlap(data: dict[str, Any]):
@@ -72,7 +77,7 @@ def _balance(data: dict[str, Any]):
 
 
 def _curves(data: dict[str, Any]):
-    ax = new_axes(None, 6.4, 4.0)
+    ax = new_axes(None, NARROW + 1.0, 3.6)
     for k, line in enumerate(data["lines"]):
         color = LINE_COLORS[(k + 3) % len(LINE_COLORS)]
         if "lower" in line:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -55,6 +56,10 @@ class About:
         What was heard on the way.
     command : str
         What makes this report again.
+    costs : str
+        What treatments cost in the outcome's unit; values are net of it.
+    further : mapping of str to str
+        By the key of a section, what to do for more than it says.
     """
 
     source: str = ""
@@ -68,6 +73,8 @@ class About:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     command: str = ""
+    costs: str = ""
+    further: Mapping[str, str] = field(default_factory=dict)
 
     def named_after(self, Y: Any, T: Any) -> About:
         """With the columns' names where nothing else is said."""

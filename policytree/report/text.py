@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from rich import table as rich_table
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.measure import Measurement
 from rich.padding import Padding
 from rich.text import Text
 
@@ -17,6 +18,7 @@ from policytree.visible import visible
 
 TEXT_WIDTH = 96  # columns of a report file
 INDENT = (0, 0, 0, 2)
+UNLIMITED = 10_000
 SHORTEST = 12  # letters: longer words at the head of a column are broken into lines
 
 
@@ -55,8 +57,8 @@ def _shown(block: Any) -> RenderableType:
     shown: dict[type, Callable[[Any], RenderableType]] = {
         Words: lambda b: Text(("Note: " if b.tone == "note" else "") + visible(b.text)),
         Facts: _facts,
-        Table: _table,
-        Outline: lambda b: Text("\n".join(_lines(b.root, "", "")), no_wrap=True, overflow="fold"),
+        Table: _FittingTable,
+        Outline: lambda b: Text("\n".join(_lines(b.root, "", "")), overflow="fold"),
         Steps: lambda b: _facts(Facts(tuple((f"{k}.", item) for k, item in enumerate(b.items, 1)))),
         Code: lambda b: Text(visible(b.text), overflow="fold"),
         Fold: _fold,
@@ -73,15 +75,37 @@ def _facts(block: Facts) -> RenderableType:
     return grid
 
 
-def _table(block: Table) -> RenderableType:
+class _FittingTable:
+    """A table whose intervals stay on one line where there is room, and are broken, not cut, where there is none."""
+
+    def __init__(self, block: Table):
+        self._block = block
+
+    def _fitting(self, console: Console, options: ConsoleOptions) -> rich_table.Table:
+        whole = _table(self._block, broken=False)
+        room = options.max_width >= Measurement.get(console, options.update(width=UNLIMITED), whole).minimum
+        return whole if room else _table(self._block, broken=True)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield self._fitting(console, options)
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        return Measurement.get(console, options, self._fitting(console, options))
+
+
+def _table(block: Table, broken: bool) -> rich_table.Table:
+    """A table; ``broken`` says whether intervals may be broken into two lines."""
     table = rich_table.Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="", collapse_padding=True)
     for k, column in enumerate(block.columns):
         numeric = k > 0 and block.is_numeric(k)
         widest = max((len(row[k]) for row in block.rows), default=0)
         head = "\n".join(textwrap.wrap(visible(column), max(widest, SHORTEST), break_long_words=False))
         least = min(SHORTEST, max(widest, *map(len, head.split("\n"))))
+        if broken:
+            words = [word for text in (column, *(row[k] for row in block.rows)) for word in visible(text).split()]
+            least = min(SHORTEST, max(map(len, words), default=1))
         style: dict[str, Any] = {"justify": "right"} if numeric else {}
-        table.add_column(Text(head), overflow="fold", no_wrap=numeric, min_width=least, **style)
+        table.add_column(Text(head), overflow="fold", no_wrap=numeric and not broken, min_width=least, **style)
     for k, row in enumerate(block.rows):
         table.add_row(*(Text(visible(cell)) for cell in row), style="bold" if k in block.strong else None)
     return table

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from policytree.exceptions import InputError
 
@@ -25,18 +28,28 @@ def save_bytes(path: str | os.PathLike, data: bytes) -> Path:
     InputError
         If the folder does not exist or the file cannot be written.
     """
+    with whole_file(path) as file:
+        file.write(data)
+    return Path(path)
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike) -> Iterator[BinaryIO]:
+    """A file to write to, piece by piece, that appears when all is written; as :func:`save_bytes` says."""
     target = Path(os.path.realpath(path))  # through links: a link should keep pointing at what it points to
     if target.is_dir() or not target.parent.is_dir():
         problem = "it is a folder" if target.is_dir() else f"the folder '{target.parent}' does not exist"
         raise InputError(f"Cannot write '{path}': {problem}; name a file in an existing folder.")
     try:
         if target.exists() and not target.is_file():  # a device or pipe cannot be replaced
-            target.write_bytes(data)
-        else:
-            _replace(target, data)
+            with open(target, "wb") as file:
+                yield file
+            return
+        yield from _replacing(target)
+    except BrokenPipeError:
+        raise  # who reads a pipe may leave
     except OSError as error:
         raise InputError(f"Cannot write '{path}': {error.strerror}; choose another place.") from error
-    return Path(path)
 
 
 def save_text(path: str | os.PathLike, text: str) -> Path:
@@ -44,11 +57,11 @@ def save_text(path: str | os.PathLike, text: str) -> Path:
     return save_bytes(path, text.encode("utf-8"))
 
 
-def _replace(target: Path, data: bytes) -> None:
+def _replacing(target: Path) -> Iterator[BinaryIO]:
     temporary = target.with_name(f".{target.name[:64]}.{secrets.token_hex(8)}.tmp")
     try:
         with open(temporary, "xb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         if target.exists():

@@ -63,7 +63,7 @@ def best_arm(rewards) -> tuple[np.ndarray, np.ndarray]:
         Labels of the columns.
     weight : ndarray of shape (n,)
         Best minus second best reward. With K = 2 the weighted error is the regret exactly; with more treatments it only
-        bounds the regret from below: use :func:`weighted_labels`.
+        bounds the regret from below: use :func:`policytree.weighted_labels`.
     """
     values, labels = _reward_values(rewards)
     top = np.partition(values, -2, axis=1)

@@ -105,7 +105,7 @@ def propensity_table(T, *, X=None, W=None, sample_weight=None, level: float = 0.
     ----------
     T : column of n labels
     X, W : tables of shape (n, p), optional
-        Covariates as for :class:`RewardEstimator`; at least one.
+        Covariates as for :class:`policytree.RewardEstimator`; at least one.
     sample_weight : column of n numbers, optional
         Survey weights, with two treatments; standard errors are then robust (HC1).
     level : float in (0, 1)

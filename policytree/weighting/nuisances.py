@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from policytree.crossfit import (
-    CrossFit,
-    FittedModel,
-    cross_fit_mean,
-    cross_fit_probabilities,
-    predict_new,
-)
+from policytree.crossfit import CrossFit, FittedModel, FoldFits, fit_mean, fit_probabilities, predict_new
 from policytree.exceptions import InputError
+from policytree.executors import submitted
 from policytree.folds import FoldPlan
 from policytree.weighting.learners import OutcomeClassifier, OutcomeRegressor, imputed, propensity_learner
 from policytree.weighting.observed import Observed
@@ -81,60 +77,15 @@ def resolve_propensity(learner: Any, has_covariates: bool):
     return learner
 
 
-def cross_fit_regression(learner, Z: np.ndarray, observed: Observed, folds: FoldPlan) -> CrossFittedRegression:
-    """One outcome model per arm and fold, learnt from that arm's rows outside the fold.
-
-    Parameters
-    ----------
-    learner : scikit-learn regressor or classifier, or mapping of treatment to one
-    Z : ndarray of shape (n, q)
-        Nuisance covariates.
-    observed : Observed
-    folds : FoldPlan
-
-    Returns
-    -------
-    CrossFittedRegression
-    """
-    learners = _by_treatment(learner, observed)
-    fits: list[CrossFit] = [
-        cross_fit_mean(
-            learners[k],
-            Z,
-            observed.y,
-            folds,
-            train_rows=observed.arm == k,
-            sample_weight=observed.sample_weight,
-            groups=observed.groups,
-        )
-        for k in range(observed.n_arms)
-    ]
-    models = tuple(zip(*(fit.models for fit in fits), strict=True))
-    return CrossFittedRegression(np.column_stack([fit.predictions for fit in fits]), models)
-
-
-def _by_treatment(learner, observed: Observed) -> list:
+def learners_by_treatment(learner, treatments: np.ndarray) -> list:
     """One learner per treatment."""
-    labels = observed.treatments.tolist()
+    labels = treatments.tolist()
     if not isinstance(learner, Mapping):
         return [learner] * len(labels)
     lacking = [label for label in labels if label not in learner]
     if lacking:
         raise InputError(f"model_regression has no learner for treatment {lacking[0]}; give one for every treatment.")
     return [learner[label] for label in labels]
-
-
-def cross_fit_propensity(learner, Z: np.ndarray, observed: Observed, folds: FoldPlan) -> CrossFit:
-    """One classifier of the arm per fold; ``predictions`` of shape (n, K), not clipped."""
-    return cross_fit_probabilities(
-        learner,
-        Z,
-        observed.arm,
-        observed.n_arms,
-        folds,
-        sample_weight=observed.sample_weight,
-        groups=observed.groups,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,13 +128,66 @@ class CrossFitted:
         )
 
 
-def cross_fit(Z: np.ndarray, observed: Observed, folds: FoldPlan, regression, propensity) -> CrossFitted:
-    """Cross-fit the nuisances whose learner is not None."""
-    return CrossFitted(
-        folds,
-        None if regression is None else cross_fit_regression(regression, Z, observed, folds),
-        None if propensity is None else cross_fit_propensity(propensity, Z, observed, folds),
-    )
+def cross_fit(
+    Z: np.ndarray, observed: Observed, plans: list[FoldPlan], regression, propensity, executor: Any = None
+) -> tuple[CrossFitted, ...]:
+    """Cross-fit the nuisances whose learner is not None, once for every draw of folds.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, q)
+        Nuisance covariates.
+    observed : Observed
+    plans : list of FoldPlan
+    regression : scikit-learn regressor or classifier, mapping of treatment to one, or None
+        One model per arm and fold, learnt from that arm's rows outside the fold.
+    propensity : scikit-learn classifier, or None
+        One model of the arm per fold.
+    executor : optional
+        Where to fit; see :func:`policytree.executors.submitted`.
+
+    Returns
+    -------
+    tuple of CrossFitted
+        Probabilities are not clipped.
+    """
+    own: dict[str, Any] = {"sample_weight": observed.sample_weight, "groups": observed.groups}
+    learners = [] if regression is None else learners_by_treatment(regression, observed.treatments)
+    fits: list[FoldFits] = []
+    for plan in plans:
+        for k, learner in enumerate(learners):
+            fits.append(FoldFits(partial(fit_mean, learner), Z, observed.y, plan, observed.arm == k, **own))
+        if propensity is not None:
+            fit = partial(fit_probabilities, propensity, n_classes=observed.n_arms)
+            fits.append(FoldFits(fit, Z, observed.arm, plan, **own))
+    done = iter(_run(fits, executor))
+    out = []
+    for plan in plans:
+        arms = [next(done) for _ in learners]
+        models = tuple(zip(*(fit.models for fit in arms), strict=True))
+        predictions = [fit.predictions for fit in arms]
+        outcomes = CrossFittedRegression(np.column_stack(predictions), models) if arms else None
+        out.append(CrossFitted(plan, outcomes, None if propensity is None else next(done)))
+    return tuple(out)
+
+
+@dataclass(frozen=True)
+class _Fits:
+    """Models of several nuisances, by their number and the fold: one task for workers."""
+
+    fits: list[FoldFits]
+
+    def __call__(self, part: tuple[int, int]) -> tuple[FittedModel, np.ndarray]:
+        return self.fits[part[0]].of_fold(part[1])
+
+
+def _run(fits: list[FoldFits], executor: Any) -> list[CrossFit]:
+    if executor is None:
+        return [fit.run() for fit in fits]
+    parts = [(i, f) for i, fit in enumerate(fits) for f in range(fit.folds.n_folds)]
+    found = dict(submitted(executor, _Fits(fits), parts))
+    results = iter(found[k] for k in range(len(parts)))
+    return [fit.assembled([next(results) for _ in range(fit.folds.n_folds)]) for fit in fits]
 
 
 def median_of_repeats(parts: list[Nuisances]) -> Nuisances:

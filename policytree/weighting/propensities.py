@@ -119,17 +119,21 @@ def clip(
     low = propensity < floor
     if divided_by is not None:
         low &= divided_by
-    counts = low.sum(axis=0)
-    if counts.max() > WARN_SHARE * len(propensity):
+    n_low = int(low.any(axis=1).sum())
+    warn_if_clipped(low.sum(axis=0), n_low, len(propensity), floor, treatments)
+    return np.where(low, floor, propensity), n_low
+
+
+def warn_if_clipped(counts: np.ndarray, n_low: int, n: int, floor: float, treatments: np.ndarray) -> None:
+    """Warn where many estimated propensities were raised: ``counts`` (K,) by treatment, ``n_low`` rows of ``n``."""
+    if counts.max() > WARN_SHARE * n:
         each = ", ".join(f"{counts[k]} rows for {treatments[k]!s}" for k in np.flatnonzero(counts))
         warnings.warn(
-            f"Of {len(propensity)} rows, {low.any(axis=1).sum()} have an estimated propensity below "
-            f"min_propensity={floor:g} ({each}); it was raised to that, so the rewards there lean on the "
-            "outcome model.",
+            f"Of {n} rows, {n_low} have an estimated propensity below min_propensity={floor:g} ({each}); it was raised "
+            "to that, so the rewards there lean on the outcome model.",
             OverlapWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
-    return np.where(low, floor, propensity), int(low.any(axis=1).sum())
 
 
 def warn_if_small(
@@ -139,12 +143,17 @@ def warn_if_small(
     low = (propensity < floor).sum(axis=0)
     if divided_by is not None:
         low = low * divided_by
-    if low.max() > WARN_SHARE * len(propensity):
-        k = int(low.argmax())
+    warn_of_small(low, propensity.min(axis=0), len(propensity), floor, treatments)
+
+
+def warn_of_small(counts: np.ndarray, least: np.ndarray, n: int, floor: float, treatments: np.ndarray) -> None:
+    """The same from counts of such rows among ``n`` and the smallest propensity, by treatment (K,)."""
+    if counts.max() > WARN_SHARE * n:
+        k = int(counts.argmax())
         warnings.warn(
-            f"The given propensity of treatment {treatments[k]!s} is below min_propensity={floor:g} in {low[k]} of "
-            f"{len(propensity)} rows (smallest {propensity[:, k].min():.3g}); given propensities are used as they "
-            "are, so the rewards will vary a lot.",
+            f"The given propensity of treatment {treatments[k]!s} is below min_propensity={floor:g} in {counts[k]} of "
+            f"{n} rows (smallest {least[k]:.3g}); given propensities are used as they are, so the rewards will vary a "
+            "lot.",
             OverlapWarning,
-            stacklevel=4,
+            stacklevel=5,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -13,15 +14,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from policytree.annotations import Column, PerTreatment, Seed, Table
 from policytree.calls import rest_by_name
-from policytree.checks import as_series, is_real
+from policytree.checks import as_series
 from policytree.exceptions import InputError
+from policytree.executors import check_executor
 from policytree.weighting.covariates import Covariates
-from policytree.weighting.estimands import estimand_scheme
 from policytree.weighting.nuisances import cross_fit, median_of_repeats, resolve_propensity, resolve_regression
-from policytree.weighting.observed import Observed, observe, outcome_matrix
+from policytree.weighting.observed import Observed, observe
 from policytree.weighting.overlap import DoublyRobustOverlap
-from policytree.weighting.propensities import clip, is_constant, propensity_matrix, warn_if_small
-from policytree.weighting.registry import SCHEMES
+from policytree.weighting.propensities import clip, is_constant
+from policytree.weighting.reward_arguments import (
+    check_parameters,
+    divided_by,
+    given_nuisances,
+    refuse_infinite_rewards,
+    resolve_scheme,
+)
 from policytree.weighting.scheme import Nuisances, Scheme
 from policytree.weighting.treated import DoublyRobustTreated
 
@@ -67,6 +74,9 @@ class RewardEstimator(BaseEstimator):
         ``population_`` into an effect with its standard error.
     treated : label, optional
         For ``estimand="treated"``: the treatment whose recipients are meant. Not needed where treatments are 0 and 1.
+    executor : optional
+        Where models are fitted: anything with ``submit`` as in :mod:`concurrent.futures`, or ``client.get_executor()``
+        of a dask client. Processes and dask's workers are sent the data once. Copies that are pickled have none.
 
     Attributes
     ----------
@@ -119,6 +129,18 @@ class RewardEstimator(BaseEstimator):
     random_state: Seed = None
     estimand: str = "all"
     treated: Any = None
+    executor: Any = None
+
+    def __sklearn_clone__(self) -> Self:
+        """As clone copies it, with the same executor: workers are not copied."""
+        bare = copy.copy(self)  # which has none, as what is pickled
+        out = super(RewardEstimator, bare).__sklearn_clone__()
+        out.executor = self.executor
+        return out
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: all but the executor, whose workers stay with this process."""
+        return {**super().__getstate__(), "executor": None}
 
     @rest_by_name
     def fit(
@@ -172,12 +194,13 @@ class RewardEstimator(BaseEstimator):
         OverlapWarning
             If many propensities fall below ``min_propensity``.
         """
+        check_executor(self.executor)
         observed = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata)
-        scheme = self._scheme(observed.treatments)
-        self._check_parameters(observed.n_arms)
+        scheme = resolve_scheme(self, observed.treatments)
+        check_parameters(self, observed.n_arms)
         self.covariates_ = Covariates.fit(X, W)
         Z = self.covariates_.matrix(X, W, observed.n)
-        given = self._given(propensity, regression, observed, scheme)
+        given = given_nuisances(self, propensity, regression, observed, scheme)
         self._remember(observed, groups, propensity, regression)
         self.repeats_ = self._cross_fit(Z, observed, scheme, given)
         self.folds_ = self.repeats_[0].folds.fold if self.repeats_ else None
@@ -245,7 +268,7 @@ class RewardEstimator(BaseEstimator):
         check_is_fitted(self, "rewards_")
         observed = observe(Y, T, treatments=self.treatments_)
         Z = self.covariates_.matrix(X, W, observed.n)
-        scheme = self._scheme(self.treatments_)
+        scheme = resolve_scheme(self, self.treatments_)
         given = self._given_again(propensity, regression, observed, scheme)
         cluster = self._row_of_cluster(groups, observed.n)
         nuisances, _ = self._complete(scheme, given, [r.predict_new(Z, cluster) for r in self.repeats_])
@@ -283,51 +306,13 @@ class RewardEstimator(BaseEstimator):
         index = table.index if isinstance(table, pd.DataFrame) else None
         return pd.DataFrame(values, index=index, columns=self.treatments_)
 
-    def _scheme(self, treatments: np.ndarray) -> Scheme:
-        other = estimand_scheme(self.estimand, self.treated, self.method, treatments)
-        if other is not None:
-            return other
-        if all(hasattr(self.method, name) for name in ("rewards", "needs_regression", "needs_propensity")):
-            return self.method
-        if not isinstance(self.method, str) or self.method not in SCHEMES:
-            raise InputError(f"method must be one of {', '.join(sorted(SCHEMES))}; got {self.method!r}.")
-        return SCHEMES[self.method]
-
-    def _check_parameters(self, n_arms: int) -> None:
-        floor = self.min_propensity
-        if not is_real(floor) or not 0.0 <= floor < 1.0 / n_arms:
-            raise InputError(
-                f"min_propensity must lie in [0, 1/K) = [0, {1 / n_arms:.3g}) with {n_arms} treatments; got "
-                f"{self.min_propensity!r}."
-            )
-        if not isinstance(self.n_repeats, (int, np.integer)) or self.n_repeats < 1:
-            raise InputError(f"n_repeats must be a whole number of at least 1; got {self.n_repeats!r}.")
-        if self.n_repeats > 1 and np.ndim(self.cv) == 1:
-            raise InputError("With given folds every repetition would be the same; leave n_repeats at 1.")
-
-    def _given(self, propensity, regression, observed: Observed, scheme: Scheme) -> Nuisances:
-        """Checked nuisances that the user knows or estimated elsewhere."""
-        for name, value, needed in (
-            ("propensity", propensity, scheme.needs_propensity),
-            ("regression", regression, scheme.needs_regression),
-        ):
-            if value is not None and not needed:
-                raise InputError(f"method={self.method!r} does not use {name}; leave it out.")
-        p = m = None
-        if propensity is not None:
-            p = propensity_matrix(propensity, observed.n, observed.treatments)
-            warn_if_small(p, self.min_propensity, observed.treatments, _divided_by(scheme, observed.treatments))
-        if regression is not None:
-            m = outcome_matrix(regression, observed.n, observed.treatments)
-        return Nuisances(m, p)
-
     def _given_again(self, propensity, regression, observed: Observed, scheme: Scheme) -> Nuisances:
-        """As :meth:`_given` for new rows: what was given row by row at fit must be given for them, too."""
+        """As :func:`given_nuisances` for new rows: what was given row by row at fit must be given for them, too."""
         propensity = self._constant_propensity if propensity is None else propensity
         for name, value in (("propensity", propensity), ("regression", regression)):
             if value is None and name in self._given_at_fit:
                 raise InputError(f"{name} was given row by row at fit; pass it for the new rows as well.")
-        return self._given(propensity, regression, observed, scheme)
+        return given_nuisances(self, propensity, regression, observed, scheme)
 
     def _remember(self, observed: Observed, groups, propensity, regression) -> None:
         self.treatments_ = observed.treatments
@@ -349,7 +334,7 @@ class RewardEstimator(BaseEstimator):
         if regression is None and propensity is None:
             return ()
         plans = [observed.folds(self.cv, random_state.randint(2**31 - 1)) for _ in range(self.n_repeats)]
-        return tuple(cross_fit(Z, observed, plan, regression, propensity) for plan in plans)
+        return cross_fit(Z, observed, plans, regression, propensity, self.executor)
 
     def _all_models(self, nuisance: str) -> tuple | None:
         parts = [getattr(repeat, nuisance) for repeat in self.repeats_]
@@ -364,8 +349,8 @@ class RewardEstimator(BaseEstimator):
         if m is None:
             m = estimated.regression
         if p is None and estimated.propensity is not None:
-            raw, divided_by = estimated.propensity, _divided_by(scheme, self.treatments_)
-            p, n_clipped = clip(raw, self.min_propensity, self.treatments_, divided_by)
+            raw, divided = estimated.propensity, divided_by(scheme, self.treatments_)
+            p, n_clipped = clip(raw, self.min_propensity, self.treatments_, divided)
         return Nuisances(m, p, raw), n_clipped
 
     def _row_of_cluster(self, groups, n: int) -> np.ndarray | None:
@@ -384,16 +369,7 @@ class RewardEstimator(BaseEstimator):
         return series.map(row_of).fillna(-1).to_numpy().astype(np.int64)
 
 
-def _divided_by(scheme: Scheme, treatments: np.ndarray) -> np.ndarray | None:
-    """Treatments whose propensity the scheme divides by, (K,) bool; None for all."""
-    return scheme.divides_by(treatments) if hasattr(scheme, "divides_by") else None
-
-
 def _finite(rewards: np.ndarray, observed: Observed) -> pd.DataFrame:
-    """Rewards as a frame; a probability of zero where the treatment was received has no reward."""
-    for row, k in np.argwhere(~np.isfinite(rewards))[:1]:
-        raise InputError(
-            f"The reward of treatment {observed.treatments[k]!s} in row {row} is {rewards[row, k]}: its propensity is "
-            "zero or the outcome too large; use a positive min_propensity, or rescale Y."
-        )
+    """Rewards as a frame, if they are numbers."""
+    refuse_infinite_rewards(rewards, observed.treatments)
     return observed.frame(rewards)

@@ -23,7 +23,7 @@ def designed(tmp_path_factory):
     trial().to_csv(folder / "trial.csv", index=False)
     code, out, err = design(
         folder / "trial.csv", folder / "out", "--cluster", "clinic", "--propensity", "0.5", "--max-depth", "1",
-        "--cv", "2",
+        "--cv", "2", "--stability", "4",
     )  # fmt: skip
     assert code == 0, err
     return folder, out, err

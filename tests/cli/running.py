@@ -41,6 +41,8 @@ def run(*arguments) -> tuple[int, str, str]:
 
 
 def design(data, folder, *more) -> tuple[int, str, str]:
+    """``policytree design``; without resamples unless they are asked for: they take most of the time."""
+    more = more if "--stability" in more else (*more, "--stability", "0")
     return run("design", data, "--treatment", "arm", "--outcome", "y", "-o", folder, *more)
 
 

@@ -72,7 +72,7 @@ def test_report_and_picture_and_leaves(designed):
     report = (folder / "out" / "report.txt").read_text()
     assert "age ≤" in report
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
-    assert page.count("<svg") == 3 and "Use the policy tree: on held-out people" in page
+    assert page.count("<svg") == 5 and "Use the policy tree: on held-out people" in page
     command = "policytree design trial.csv --treatment arm --outcome y --propensity 0.5 --cluster clinic --max-depth 1"
     assert command in " ".join(report.split()).replace(f"{folder}/", "")
     assert {line for line in out.splitlines() if line != line.rstrip()} == set()

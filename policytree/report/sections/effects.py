@@ -7,11 +7,16 @@ import numpy as np
 from policytree.evaluation import BudgetPath, QiniCurve, Ranking
 from policytree.evaluation.heterogeneity import HeterogeneityTest
 from policytree.evaluation.numbers import decimals, interval_text
-from policytree.report.content import Block, Fold, Picture, Section, Table, Words
+from policytree.report.content import Block, Picture, Section, Table, Words
 from policytree.report.material import Material
 from policytree.report.sections.question import moved_means
 
 MOST_POINTS = 100  # of a curve
+_MORE = "how much more those put first gain than the average person, averaged over all shares that might be treated"
+MEANING = {
+    "AUTOC": f"AUTOC: {_MORE}; zero for an order that knows nothing.",
+    "QINI": f"QINI: {_MORE}, larger shares with more weight; zero for an order that knows nothing.",
+}
 
 
 def heterogeneity_section(material: Material) -> Section:
@@ -53,6 +58,8 @@ def ranking_section(material: Material) -> Section | None:
         blocks += _curve(curve)
     for path in material.of(BudgetPath):
         blocks += _path(path)
+    if blocks and (further := material.study.about.further.get("ranking")):
+        blocks.append(Words(further, "note"))
     return Section("ranking", "Whom first, and what a budget buys", tuple(blocks)) if blocks else None
 
 
@@ -67,14 +74,19 @@ def _ranking(ranking: Ranking) -> list[Block]:
     level = next(iter(ranking.estimates.values())).level
     table = Table(("priority", ranking.target, f"{100 * level:g}% interval"), tuple(cells), "Priorities")
     data = {"lines": curves, "xlabel": "share treated, by priority", "ylabel": "gain over the average"}
-    return [*_sentences(str(ranking)), Picture("curves", data, f"TOC curves. {ranking}"), table]
+    picture = Picture("curves", data, f"TOC curves. {ranking}")
+    return [*_sentences(str(ranking)), picture, table, Words(MEANING[ranking.target])]
 
 
 def _curve(curve: QiniCurve) -> list[Block]:
-    lines = [_line(curve.to_frame(), "budget", f"targeted ({curve.rows})"),
-             _line(curve.untargeted.to_frame(), "budget", f"without telling people apart ({curve.rows})")]  # fmt: skip
+    lines, by_lot = [_line(curve.to_frame(), "budget", f"targeted ({curve.rows})")], ""
+    if len(curve.untargeted.spend) > 1:
+        lines.append(_line(curve.untargeted.to_frame(), "budget", f"without telling people apart ({curve.rows})"))
+    else:
+        by_lot = " Without telling people apart nothing is predicted to be worth its cost."
     data = {"lines": lines, "xlabel": "budget per person", "ylabel": f"gain over {curve.baseline} for all"}
-    return [*_sentences(str(curve)), Picture("curves", data, f"What every budget buys. {curve}")]
+    words = f"Targeted: those first who are predicted to gain most for the money. Budgets are per person.{by_lot}"
+    return [*_sentences(str(curve)), Picture("curves", data, f"What every budget buys. {curve}"), Words(words)]
 
 
 def _path(path: BudgetPath) -> list[Block]:
@@ -83,8 +95,7 @@ def _path(path: BudgetPath) -> list[Block]:
         for k, (spend, value, estimator) in enumerate(zip(path.spend, path.values, path.estimators, strict=True), 1)
     )
     table = Table(("tree", "spend per person", "value (training rows)", "leaves"), cells, "Best trees by budget")
-    trees = tuple(Words(f"{k}: spends {path.spend[k - 1]:.5g}") for k in range(1, len(path) + 1))
-    return [Words("The best trees for all budgets, on the rows that chose them."), table, Fold("Spend", trees)]
+    return [Words("The best trees for all budgets, on the rows that chose them."), table]
 
 
 def _line(frame, x: str, label: str) -> dict:

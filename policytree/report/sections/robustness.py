@@ -8,6 +8,7 @@ from policytree.export import counted
 from policytree.report.content import Block, Fold, Section, Table, Words
 from policytree.report.material import Material
 from policytree.report.outline import outline
+from policytree.short_thresholds import with_short_thresholds
 
 KNOWN = (
     "Treatment was assigned with known probabilities, so that nothing hidden can have driven it: a hidden confounder "
@@ -79,6 +80,8 @@ def stability_section(material: Material) -> Section | None:
         blocks += _stability(stability)
     if ties is not None:
         blocks += _near_ties(material, ties)
+    if further := material.study.about.further.get("stability"):
+        blocks.append(Words(further, "note"))
     return Section("stability", "Would the tree come again?", tuple(blocks)) if blocks else None
 
 
@@ -112,5 +115,6 @@ def _near_ties(material: Material, ties: NearTies) -> list[Block]:
         table = Table(("covariate", "of the trees", "of the decisions need it"), cells, "What near-ties ask about")
         blocks.append(table)
     leaves = counted(ties.simplest.n_leaves, "leaves") if ties.simplest.n_leaves > 1 else "1 leaf"
-    blocks.append(Fold(f"The simplest of them, {leaves}", (outline(ties.simplest, material.encoded, {}),)))
+    simplest = with_short_thresholds(ties.simplest, material.encoded)
+    blocks.append(Fold(f"The simplest of them, {leaves}", (outline(simplest, material.encoded, {}),)))
     return blocks

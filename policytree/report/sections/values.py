@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policytree.evaluation import POLICY, PolicyValueTable
+from policytree.evaluation import POLICY, PolicyValueTable, RuleValues
 from policytree.evaluation.numbers import decimals, interval_text
 from policytree.evaluation.tables import OPTIMISM
 from policytree.report.content import Block, Picture, Section, Table, Words
@@ -17,14 +17,15 @@ def values_sections(material: Material) -> list[Section]:
     values = material.only(PolicyValueTable)
     if values is None:
         return [Section("values", "Value, held out", (Words(NOT_COMPUTED),))]
-    blocks: tuple[Block, ...] = (_picture(material, values), _table(values), Words(_explanation(material, values)))
+    blocks: tuple[Block, ...] = (_picture(material, values), rules_table(values), Words(_explanation(material, values)))
     sections = [Section("values", "Value, held out", blocks)]
     if values.optimism:
         sections.append(Section("optimism", "Optimism", _optimism(values)))
     return sections
 
 
-def _table(values: PolicyValueTable) -> Table:
+def rules_table(values: PolicyValueTable | RuleValues) -> Table:
+    """Value of every rule, and the tree's advantage over it, with intervals."""
     policy = values.estimates[POLICY]
     interval = f"{100 * policy.level:g}% interval"
     digits = decimals(e.standard_error for e in [*values.estimates.values(), *values.differences.values()])

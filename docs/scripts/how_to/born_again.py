@@ -1,0 +1,31 @@
+"""
+The one tree that is the forest
+===============================
+
+You trust a forest and must explain it. A born-again tree predicts what the forest predicts, everywhere, and is proved
+to be the smallest such tree.
+"""
+
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier
+
+from policytree import BornAgainTree
+
+X, y = load_iris(return_X_y=True, as_frame=True)
+forest = RandomForestClassifier(5, max_depth=2, random_state=0).fit(X, y)
+tree = BornAgainTree(forest, objective="leaves").fit()
+print(f"{tree.get_n_leaves()} leaves, depth {tree.get_depth()}: {tree.status_.value}")
+print(tree.check_faithfulness())  # every cell of the space, by a routine that knows nothing of the search
+
+# %%
+# Faithful trees are large where the forest is complicated on combinations that no row has. ``prune=True`` gives up
+# what no row reaches, and says how much of the space that changes.
+
+pruned = BornAgainTree(forest, prune=True).fit(X)
+print(pruned.pruning_)
+print(pruned.export_text())
+
+# %%
+# Random forests, extra trees, bagging, gradient boosting (exact and by histograms) and arrays
+# (:meth:`policytree.TreeEnsemble.from_arrays`) are read. Where a proof takes too long, a faithful greedy tree and its
+# bounds are returned.

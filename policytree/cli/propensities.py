@@ -1,0 +1,75 @@
+"""Known probabilities of treatment, as the command line gives them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from policytree.cli.tables import number_in, require_column
+from policytree.exceptions import InputError
+
+
+def shares_text(propensity: dict) -> str:
+    """Treatments with their probabilities, in words."""
+    return ", ".join(f"{label} {share:g}" for label, share in propensity.items())
+
+
+def propensity_from(text: str | None, frame: pd.DataFrame, treatments: np.ndarray):
+    """The propensity as ``fit`` takes it, words for it, and the columns it uses."""
+    if text is None:
+        return None, "estimated from the covariates and confounders", []
+    if "=" in text and text not in frame.columns:
+        return _propensity_by_label(text, frame, treatments)
+    number = number_in(text)
+    if number is None:
+        require_column(text, "--propensity", frame)
+    if len(treatments) != 2:
+        raise InputError(
+            f"--propensity gives one probability, but there are {len(treatments)} treatments; give one for each: "
+            f"{','.join(f'{label}=...' for label in treatments)}."
+        )
+    second = treatments[1]
+    if number is None:
+        _check_probabilities(frame[text], text)
+        return frame[text], f"known: column {text}, the probability of {second}", [text]
+    if not 0.0 < number < 1.0:
+        raise InputError(f"--propensity is {number:g}; the probability of {second} must lie strictly between 0 and 1.")
+    return number, f"known: {number:g} for {second}", []
+
+
+def _propensity_by_label(text: str, frame: pd.DataFrame, treatments: np.ndarray):
+    """Propensities given as label=number or label=column, for every label."""
+    labels = {str(label): label for label in treatments}
+    given: dict = {}
+    columns = []
+    for part in text.split(","):
+        name, _, value = (piece.strip() for piece in part.rpartition("="))
+        if name not in labels:
+            raise InputError(f"--propensity names the treatment {name!r}; the treatments are {', '.join(labels)}.")
+        number = number_in(value)
+        if number is None:
+            require_column(value, "--propensity", frame)
+            _check_probabilities(frame[value], value)
+            columns.append(value)
+        elif not 0.0 < number < 1.0:
+            raise InputError(f"--propensity of {name} is {number:g}; it must lie strictly between 0 and 1.")
+        given[labels[name]] = frame[value] if number is None else number
+    lacking = [name for name, label in labels.items() if label not in given]
+    if lacking:
+        raise InputError(f"--propensity has no probability for treatment {lacking[0]}; give one for each treatment.")
+    if columns:
+        return pd.DataFrame(given, index=frame.index), f"known: {text}", columns
+    total = sum(given.values())
+    if abs(total - 1.0) > 1e-6:
+        raise InputError(f"The probabilities of --propensity sum to {total:g}, not to 1.")
+    return given, "known: " + shares_text(given), []
+
+
+def _check_probabilities(column: pd.Series, name: str) -> None:
+    values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
+    bad = np.flatnonzero(~((values > 0.0) & (values < 1.0)))
+    if len(bad):
+        raise InputError(
+            f"Column {name!r} (--propensity) is {column.iloc[bad[0]]} in row {bad[0]}; probabilities must lie strictly "
+            "between 0 and 1: leave out rows that could not get every treatment."
+        )

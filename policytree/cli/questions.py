@@ -1,0 +1,270 @@
+"""What a report answers beside the value: do effects differ, whom first, what a budget buys, what could undo it all."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from policytree.cli.confounding import sensitivity
+from policytree.cli.records import Job
+from policytree.cli.study import Study
+from policytree.estimators import DRPolicyTree, PolicyTree
+from policytree.evaluation import (
+    HeldOutRewards,
+    HonestLeaves,
+    NearTies,
+    PolicyValueTable,
+    budget_path,
+    held_out_rewards,
+    near_ties,
+    policy_stability,
+    qini_curve,
+    rank_average_treatment_effect,
+)
+from policytree.evaluation.heterogeneity import HeterogeneityTest, heterogeneity_test
+from policytree.exceptions import InputError
+from policytree.progress import StageDisplay, clock_text
+from policytree.weighting import treatment_costs
+
+# Beyond this many rows learning everything again takes minutes: then only where it is asked for.
+STABILITY_ROWS, STABILITY_RESAMPLES, USUAL_RESAMPLES = 2_000, 20, 50
+DEEPEST_NEAR_TIES, NEAR_TIES_SECONDS, PATH_SECONDS = 2, 20.0, 60.0
+PATH_LIMITS = ("max_share", "min_share", "max_expected_cost")  # with which no path of budgets is known
+TIE_LIMITS = ("budget", *PATH_LIMITS)
+NO_COSTS = (
+    "What treatments cost was not said (--budget-cost): each but the one that others are compared with counts as 1, so "
+    "that a budget is the share of people who get another one."
+)
+Answer = Callable[[Callable[[int, int], None]], list[Any]]
+
+
+@dataclass
+class Steps:
+    """Runs the stages of a job: shows them, keeps their warnings, ends on Ctrl-C.
+
+    Attributes
+    ----------
+    display : StageDisplay
+    check : callable
+        Raises KeyboardInterrupt if Ctrl-C was pressed.
+    warnings : dict of str to str
+        One sentence for each kind of warning that was heard.
+    """
+
+    display: StageDisplay
+    check: Callable[[], None]
+    warnings: dict[str, str] = field(default_factory=dict)
+
+    @contextmanager
+    def step(self, title: str, detail: str = "", where: str = "") -> Iterator[Callable[[int, int], None]]:
+        """A stage; ``where`` says where its warnings were heard. Yields ``progress(done, total)``."""
+        with _collected_warnings() as heard, self.display.stage(title) as advance:
+            self.display.detail(detail)
+
+            def progress(done: int, total: int) -> None:
+                self.check()
+                advance(done, total)
+
+            yield progress
+            self.check()
+        merge_warnings(heard, self.warnings, where)
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """The tree that a report shows, and how it was judged.
+
+    Attributes
+    ----------
+    study : Study
+    estimator : DRPolicyTree
+    honest : HonestLeaves or None
+    values : PolicyValueTable or None
+    seconds : float
+        What one of the refits behind the values took.
+    """
+
+    study: Study
+    estimator: DRPolicyTree
+    honest: HonestLeaves | None
+    values: PolicyValueTable | None
+    seconds: float
+
+    @property
+    def learning(self) -> np.ndarray:
+        """Positions of the rows that chose the tree."""
+        every = np.arange(self.study.observed.n)
+        return every if self.honest is None else np.setdiff1d(every, self.honest.rows)
+
+
+def answers(job: Job, fitted: Fitted, steps: Steps) -> tuple[tuple[Any, ...], dict[str, str]]:
+    """Results for the report, and by section what to do for more.
+
+    What cannot be answered (too few rows, say) is said among the warnings: it must not cost the rest.
+    """
+    found: list[Any] = []
+    further: dict[str, str] = {}
+    for title, detail, where, answer in _questions(job, fitted, further):
+        with steps.step(title, detail, where) as progress:
+            try:
+                found += answer(progress)
+            except InputError as error:
+                steps.warnings[title] = f"{title} Not answered: {error}"
+    return tuple(found), further
+
+
+def _questions(job: Job, fitted: Fitted, further: dict[str, str]) -> list[tuple[str, str, str, Answer]]:
+    """What is asked: title, what is being done, where its warnings are heard, and what answers it."""
+    valued, study = fitted.values is not None, fitted.study
+    asked: list[tuple[str, str, str, Answer]] = [
+        ("Do effects differ between people?", "sequential outcome models", "in the test of effects",
+         lambda _: [_heterogeneity(job, fitted)])
+    ]  # fmt: skip
+    if valued:
+        title = "Whom first, and what would a budget buy?"
+        asked.append((title, "half of the rows learn", "in the ranking", lambda _: _ranking(job, fitted)))
+        if not job.tree["budget_costs"]:
+            further["ranking"] = NO_COSTS
+    if fitted.values is not None and study.propensity is None:
+        hidden = partial(sensitivity, fitted.values, fitted.estimator, study, level=job.level, seed=job.seed)
+        asked.append(("What could a hidden confounder do?", "", "in the bounds for it", lambda _: list(hidden())))
+    if job.tree["budget_costs"] and not any(job.tree[name] for name in PATH_LIMITS):
+        asked.append(
+            ("Which trees are best for other budgets?", "", "for other budgets", lambda _: [_path(job, fitted)])
+        )
+    if resamples := _resamples(job, fitted):
+        again = partial(_stability, job, fitted, resamples)
+        title = "Would the tree come again?"
+        asked.append((title, "everything on resamples", "in the resamples", lambda progress: [again(progress)]))
+    elif valued:
+        needed = clock_text(fitted.seconds * USUAL_RESAMPLES)
+        further["stability"] = (
+            f"Whether other people would have given another tree was not asked: --stability {USUAL_RESAMPLES} learns "
+            f"everything again on so many resamples, some {needed} by what the refits behind the values took."
+        )
+    if valued and job.tree["max_depth"] <= DEEPEST_NEAR_TIES and not _limited(job):
+        asked.append(("Which other trees do as well?", "", "in the count", lambda _: [_near_ties(job, fitted)]))
+    return asked
+
+
+def _limited(job: Job) -> bool:
+    return any(job.tree[name] is not None for name in TIE_LIMITS)
+
+
+def _resamples(job: Job, fitted: Fitted) -> int:
+    if job.stability is not None:
+        return job.stability
+    small = fitted.study.observed.n <= STABILITY_ROWS
+    return STABILITY_RESAMPLES if small and fitted.values is not None else 0
+
+
+def _heterogeneity(job: Job, fitted: Fitted) -> HeterogeneityTest:
+    """With the fitted nuisances if they are of all rows, with new ones otherwise."""
+    rewards = fitted.estimator.reward_estimator_
+    known = {"fitted": rewards} if fitted.honest is None else {"estimator": rewards}
+    return heterogeneity_test(**fitted.study.fit_arguments(), **known, baseline=job.control, random_state=job.seed)
+
+
+def _ranking(job: Job, fitted: Fitted) -> list[Any]:
+    """Whether predictions know who gains most, and what budgets buy: half of the rows learn, the others judge.
+
+    With more than two treatments people are ranked by what their own best one, by the predictions, gains over the
+    control. Gains are net of what treatments cost in the outcome's unit.
+    """
+    study, judges = fitted.study, 0.5 if fitted.honest is None else fitted.honest.rows
+    data = study.fit_arguments()
+    held = held_out_rewards(fitted.estimator.reward_estimator_, **data, honest=judges, random_state=job.seed)
+    held = _net_of_costs(replace(held, direction=study.direction), study)
+    labels = study.observed.treatments
+    control = labels[0] if job.control is None else next(k for k in labels if str(k) == job.control)
+    others = [label for label in labels if label != control]
+    sign = 1.0 if study.direction == "maximize" else -1.0
+    best = labels[(sign * held.outcomes[labels].to_numpy()).argmax(axis=1)]
+    gain = sign * (held.outcomes.to_numpy()[np.arange(len(best)), held.outcomes.columns.get_indexer(best)]
+                   - held.outcomes[control].to_numpy())  # fmt: skip
+    treatment = best
+    if len(others) == 1:
+        treatment, gain = others[0], held.predicted_gain(others[0], control).to_numpy()
+    ranking = rank_average_treatment_effect(
+        {"predicted gain": gain}, held, treatment=treatment, baseline=control, level=job.level, random_state=job.seed
+    )
+    if len(others) > 1:
+        ranking = replace(ranking, treatment="each person's best treatment as predicted")
+    costs: Mapping[Any, Any] = {label: 1.0 for label in others}
+    if job.tree["budget_costs"]:
+        named = study.costs({label: job.tree["budget_costs"].get(str(label), 0.0) for label in labels.tolist()})
+        costs = {k: cost.iloc[held.rows] if hasattr(cost, "iloc") else cost for k, cost in named.items()}
+    curve = qini_curve(held.outcomes, held, costs, baseline=control, level=job.level, random_state=job.seed)
+    return [ranking, curve]
+
+
+def _net_of_costs(held: HeldOutRewards, study: Study) -> HeldOutRewards:
+    if not study.arm_costs:
+        return held
+    treatments, n = list(held.rewards.columns), study.observed.n
+    costs = treatment_costs(study.costs(study.arm_costs), n, treatments)[held.rows]
+    sign = 1.0 if study.direction == "maximize" else -1.0
+    return replace(held, rewards=held.rewards - sign * costs, outcomes=held.outcomes - sign * costs)
+
+
+def _path(job: Job, fitted: Fitted) -> Any:
+    """The best trees of all budgets, on the rows that chose the tree."""
+    tree = {name: value for name, value in job.tree.items() if name not in ("budget", "budget_costs", "time_limit")}
+    limit = job.tree["time_limit"] if job.tree["time_limit"] is not None else PATH_SECONDS
+    estimator = PolicyTree(direction=fitted.study.direction, time_limit=limit, **tree)
+    return budget_path(estimator, fitted.study.X.iloc[fitted.learning], fitted.estimator.rewards_, **_rows(job, fitted))
+
+
+def _rows(job: Job, fitted: Fitted) -> dict[str, Any]:
+    """What a tree is fitted with beside X and rewards, of the rows that chose it."""
+    rows, out = fitted.learning, {}
+    for name, values in fitted.study.learner_arguments(job.tree["budget_costs"]).items():
+        if name in ("T", "sample_weight") and values is not None:
+            out[name] = values.iloc[rows]
+        elif name in ("sample_treatment_costs", "budget_costs"):
+            out[name] = {k: cost.iloc[rows] if hasattr(cost, "iloc") else cost for k, cost in values.items()}
+    return out
+
+
+def _stability(job: Job, fitted: Fitted, resamples: int, progress: Callable[[int, int], None]) -> Any:
+    data = fitted.study.learner_arguments(job.tree["budget_costs"])
+    return policy_stability(
+        fitted.estimator, n_resamples=resamples, random_state=job.seed, n_jobs=job.tree["n_jobs"], progress=progress,
+        **data,
+    )  # fmt: skip
+
+
+def _near_ties(job: Job, fitted: Fitted) -> NearTies:
+    rows = _rows(job, fitted)
+    rows.pop("budget_costs", None)
+    return near_ties(fitted.estimator, fitted.study.X.iloc[fitted.learning], time_limit=NEAR_TIES_SECONDS, **rows)
+
+
+def merge_warnings(heard: list[warnings.WarningMessage], into: dict[str, str], where: str = "") -> None:
+    """Add one sentence per kind of warning; repetitions are counted, not repeated."""
+    kinds: dict[str, list[str]] = {}
+    for warning in heard:
+        kinds.setdefault(warning.category.__name__, []).append(" ".join(str(warning.message).split()))
+    for kind, messages in kinds.items():
+        times = f", {len(messages)} times" if len(messages) > 1 else ""
+        likewise = f" (Likewise {where}{times}.)" if where else ""
+        if kind in into:
+            into[kind] += likewise
+        else:
+            into[kind] = messages[0] + likewise
+
+
+@contextmanager
+def _collected_warnings() -> Iterator[list[warnings.WarningMessage]]:
+    """Keep warnings for the report: printed at once they would tear the live display."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        yield heard

@@ -1,0 +1,390 @@
+"""The readings behind :func:`policytree.stream_rewards`: sizes, the sample, the models, scores.
+
+Who is held out, every row's fold and the sample depend on the row's number (or its cluster) and the seed only, so not
+on the size of batches. Every file is written whole under another name and renamed.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+
+from policytree.checks import sorted_labels
+from policytree.crossfit import MAX_CLASSES, predict_new
+from policytree.encoded.draws import SAMPLE, Smallest, folds_of, held_out_of, random_bits
+from policytree.encoded.jobs import FolderJob
+from policytree.encoded.nuisance_models import Batch, Model, fit_models
+from policytree.encoded.reading import MOST_CLASSES, check_weights, value_counts
+from policytree.encoded.sources import Source, arrow
+from policytree.encoded.store import MANIFEST, STATE, read_json
+from policytree.encoded.study_rows import (
+    StudyColumns,
+    covariate_frame,
+    draw_keys,
+    known_propensities,
+    observed_rows,
+    outcomes,
+    treatment_positions,
+    weights_of,
+)
+from policytree.exceptions import InputError
+from policytree.serialization.files import save_bytes, save_text
+from policytree.serialization.labels import label_to_json
+from policytree.weighting.covariates import Covariates
+from policytree.weighting.nuisances import learners_by_treatment, resolve_propensity, resolve_regression
+from policytree.weighting.propensities import warn_if_clipped, warn_of_small
+from policytree.weighting.reward_arguments import check_parameters, refuse_infinite_rewards, resolve_scheme
+from policytree.weighting.scheme import Nuisances, Scheme
+
+FILE_ROWS = 1 << 18  # rows of the source to a file
+MODELS = "models.joblib"
+FOLD = "fold"
+UNPICKLED = (pickle.PicklingError, TypeError, AttributeError)  # what pickle says of functions and local classes
+LEARNING, HELD_OUT, NOTES = "learning-", "held-out-", "notes-"
+
+
+@dataclass
+class Sizes:
+    """What the first reading finds.
+
+    Attributes
+    ----------
+    counts : dict of label to ndarray of shape (n_folds,)
+        Rows that learn, by treatment and fold.
+    outcomes, propensity : Smallest
+        The samples for outcome models, by label and fold, and for propensity models, by fold.
+    values : set of float
+        Different outcomes, while they are few.
+    """
+
+    outcomes: Smallest
+    propensity: Smallest
+    counts: dict[Any, np.ndarray] = field(default_factory=dict)
+    values: set[float] = field(default_factory=set)
+    rows: int = 0
+    largest_weight: float = 0.0
+
+    @property
+    def treatments(self) -> np.ndarray:
+        """Labels, sorted."""
+        return sorted_labels(np.array([*self.counts]))
+
+    def few_values(self) -> np.ndarray:
+        """The different outcomes, sorted; where there are many, some of them."""
+        return np.array(sorted(self.values))
+
+    def add_outcomes(self, y: np.ndarray) -> None:
+        """Note which outcomes there are, as long as there are few."""
+        if len(self.values) <= MAX_CLASSES:
+            self.values |= {*np.unique(y)[: MAX_CLASSES + 1].tolist()}
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What is asked for, beside the source: see :func:`policytree.stream_rewards`."""
+
+    estimator: Any
+    columns: StudyColumns
+    kinds: dict[str, str]
+    held_out: float
+    fit_rows: int
+
+
+class RewardJob(FolderJob):
+    """One scoring of all rows of a source."""
+
+    prefixes = (LEARNING, HELD_OUT, NOTES, MODELS)
+    what, doing = "rewards", "call"
+    seed: int
+    treatments: np.ndarray
+    scheme: Scheme
+    covariates: Covariates
+    models: list[Model]
+
+    def __init__(self, source: Source, ask: Ask, directory: Path, asked: dict):
+        super().__init__(source, ask.columns.all(), FILE_ROWS, directory, asked)
+        self.ask, self.study, self.n_folds = ask, ask.columns, int(ask.estimator.cv)
+
+    def run(self, seed: int) -> dict[str, Any]:
+        """Everything, from where an earlier run ended; returns the manifest."""
+        state = self.directory / STATE
+        if state.exists():
+            self.seed = int(read_json(state)["seed"])
+        else:
+            self.seed = seed
+            save_text(state, json.dumps({"asked": self.asked, "seed": seed}))
+        self.total = self.source.count_rows()
+        sizes = self._sizes()
+        self.total, self.treatments = sizes.rows, sizes.treatments
+        self._check(sizes)
+        self._load_or_fit(sizes)
+        notes = self._score()
+        manifest = self._manifest(notes)
+        save_text(self.directory / MANIFEST, json.dumps(manifest))
+        for name in [STATE, MODELS, *(f"{NOTES}{k:06d}.json" for k in range(len(notes)))]:
+            (self.directory / name).unlink(missing_ok=True)
+        self._warn(notes)
+        return manifest
+
+    # --- who learns, and in which fold ---
+
+    def _places(self, table: Any, first_row: int) -> tuple[np.ndarray, np.ndarray]:
+        """Fold of every row, and whether it is held out."""
+        keys = draw_keys(table, self.study, self.ask.kinds, first_row)
+        return folds_of(keys, self.seed, self.n_folds), held_out_of(keys, self.seed, self.ask.held_out)
+
+    def _row_bits(self, table: Any, first_row: int) -> np.ndarray:
+        rows = np.arange(first_row, first_row + table.num_rows, dtype=np.uint64)
+        return random_bits(rows, self.seed, SAMPLE)
+
+    def _sizes(self) -> Sizes:
+        per_fold = -(-self.ask.fit_rows // (self.n_folds - 1))
+        sizes, names = Sizes(Smallest(per_fold), Smallest(per_fold)), self.study
+        for first_row, table in self.tables("Reading treatments", columns=names.of_study()):
+            sizes.add_outcomes(outcomes(table, names.outcome, first_row))
+            labels = [*value_counts(table.column(names.treatment))]
+            if len(sizes.counts.keys() | {*labels}) > MOST_CLASSES:
+                raise InputError(
+                    f"Column {names.treatment!r} of treatment holds more than {MOST_CLASSES:,} values; is it the right "
+                    "column?"
+                )
+            arm = treatment_positions(table, names.treatment, labels, first_row)
+            weight = weights_of(table, names, first_row)
+            fold, out = self._places(table, first_row)
+            bits = self._row_bits(table, first_row)
+            for f in range(self.n_folds):
+                learns = (fold == f) & ~out
+                sizes.propensity.add(f, bits[learns])
+                for k, label in enumerate(labels):
+                    own = learns & (arm == k)
+                    sizes.outcomes.add((label, f), bits[own])
+                    sizes.counts.setdefault(label, np.zeros(self.n_folds, np.int64))[f] += own.sum()
+            sizes.rows += table.num_rows
+            sizes.largest_weight = max(sizes.largest_weight, 0.0 if weight is None else float(weight.max()))
+        return sizes
+
+    def _check(self, sizes: Sizes) -> None:
+        if sizes.rows == 0:
+            raise InputError("The source has no rows; there is nothing to score.")
+        if self.study.weights is not None:
+            check_weights(sizes.largest_weight)
+        if len(self.treatments) < 2:
+            raise InputError(
+                f"Column {self.study.treatment!r} of treatment holds {self.treatments[0]!s} only; rewards compare "
+                "at least two."
+            )
+        for label, count in sizes.counts.items():
+            if (count == count.sum()).any():
+                raise InputError(
+                    f"All {count.sum()} rows of treatment {label} that learn fall into one fold, so no model could "
+                    "learn it; use fewer folds, hold out less, or leave its rows out."
+                )
+        check_parameters(self.ask.estimator, len(self.treatments))
+        self.scheme = resolve_scheme(self.ask.estimator, self.treatments)
+        twice = {str(t) for t in self.treatments} & {*self.copied, FOLD}
+        if twice or FOLD in self.copied:
+            name = min(twice or {FOLD})
+            raise InputError(f"The rewards are written beside a column that is called {name!r}; rename that column.")
+
+    @property
+    def copied(self) -> list[str]:
+        """Columns that stand beside the rewards."""
+        c = self.study
+        some = [*c.X, c.treatment, c.weights, c.groups]
+        return list(dict.fromkeys(name for name in some if name is not None))
+
+    # --- models ---
+
+    def _load_or_fit(self, sizes: Sizes) -> None:
+        path = self.directory / MODELS
+        if path.exists():
+            self.covariates, self.models = joblib.load(path)
+            return
+        sample = self._sample(sizes)
+        self.models = self._unfitted(sizes)
+        with ExitStack() as stack:
+            done, advance = 0, None
+            if self.stage is not None and self.models:
+                advance = stack.enter_context(self.stage("Fitting nuisance models", len(self.models)))
+
+            def told() -> None:
+                nonlocal done
+                done += 1
+                if advance is not None:
+                    advance(done, len(self.models))
+
+            executor = self.ask.estimator.executor
+            self.models = fit_models(self.models, sample, self._batches, self.each, executor, told)
+        content = io.BytesIO()
+        try:
+            joblib.dump((self.covariates, self.models), content)
+        except UNPICKLED:  # such jobs begin anew
+            return
+        save_bytes(path, content.getvalue())
+
+    def _unfitted(self, sizes: Sizes) -> list[Model]:
+        estimator, folds = self.ask.estimator, range(self.n_folds)
+        models: list[Model] = []
+        if self.scheme.needs_regression:
+            values = sizes.few_values()
+            learner = resolve_regression(estimator.model_regression, values, True, self.seed)
+            learners = learners_by_treatment(learner, self.treatments)
+            models += [Model(each, f, k, values) for f in folds for k, each in enumerate(learners)]
+        if self.scheme.needs_propensity and self.study.propensity is None:
+            learner = resolve_propensity(estimator.model_propensity, True)
+            models += [Model(learner, f, None, np.arange(len(self.treatments))) for f in folds]
+        return models
+
+    def _sample(self, sizes: Sizes) -> Batch:
+        """The rows that models are fitted to, and covariates as numbers, learnt from them."""
+        names, pa = self.study, arrow()
+        by_arm = [
+            [sizes.outcomes.threshold((label, f)) for f in range(self.n_folds)] for label in self.treatments.tolist()
+        ]
+        most, most_of_all = np.array(by_arm), np.array([sizes.propensity.threshold(f) for f in range(self.n_folds)])
+        kept = []
+        for first_row, table in self.tables("Drawing the sample that models see"):
+            fold, out = self._places(table, first_row)
+            bits = self._row_bits(table, first_row)
+            arm = treatment_positions(table, names.treatment, self.treatments.tolist(), first_row)
+            of_outcomes, of_propensity = bits <= most[arm, fold], bits <= most_of_all[fold]
+            use = np.flatnonzero((of_outcomes | of_propensity) & ~out)
+            key = draw_keys(table, names, self.ask.kinds, first_row)[use]
+            arrays = (arm[use], fold[use], of_outcomes[use], of_propensity[use], key)
+            kept.append((table.take(pa.array(use)), arrays))
+        table = pa.concat_tables([t for t, _ in kept], promote_options="permissive")
+        arm, fold, of_outcomes, of_propensity, key = (
+            np.concatenate(each) for each in zip(*(a for _, a in kept), strict=True)
+        )
+        del kept
+        X, W = (covariate_frame(table, which, self.ask.kinds) for which in (names.X, names.W))
+        self.covariates = Covariates.fit(X, W)
+        groups = None if names.groups is None else np.unique(key, return_inverse=True)[1]
+        Z, y = self.covariates.matrix(X, W), outcomes(table, names.outcome, 0)
+        return Batch(Z, y, arm, fold, weights_of(table, names, 0), groups, of_outcomes, of_propensity)
+
+    def _batch(self, table: Any, first_row: int, fold: np.ndarray) -> Batch:
+        names = self.study
+        X, W = (covariate_frame(table, which, self.ask.kinds) for which in (names.X, names.W))
+        arm = treatment_positions(table, names.treatment, self.treatments.tolist(), first_row)
+        y, weight = outcomes(table, names.outcome, first_row), weights_of(table, names, first_row)
+        return Batch(self.covariates.matrix(X, W), y, arm, fold, weight)
+
+    def _batches(self) -> Iterator[Batch]:
+        """All rows that learn."""
+        for first_row, table in self.tables("Fitting nuisance models to all rows"):
+            fold, out = self._places(table, first_row)
+            yield self._batch(table.filter(arrow().array(~out)), first_row, fold[~out])
+
+    # --- scores ---
+
+    def _score(self) -> list[dict]:
+        """Write all files that are not there yet; returns what is to be known of each."""
+        notes: list[dict] = []
+        while (path := self.directory / f"{NOTES}{len(notes):06d}.json").exists():
+            notes.append(read_json(path))
+        for first_row, table in self.tables("Writing rewards", len(notes) * self.file_rows):
+            note = self._write(len(notes), table, first_row)
+            save_text(self.directory / f"{NOTES}{len(notes):06d}.json", json.dumps(note))
+            notes.append(note)
+        if sum(note["rows"] for note in notes) != self.total:
+            raise InputError("The source changed while it was read; score it again, with overwrite=True.")
+        return notes
+
+    def _write(self, k: int, table: Any, first_row: int) -> dict:
+        fold, out = self._places(table, first_row)
+        batch = self._batch(table, first_row, fold)
+        nuisances = self._nuisances(batch, out, table)
+        observed = observed_rows(batch.y, batch.arm, self.treatments, batch.weight)
+        rewards = self.scheme.rewards(observed, nuisances)
+        refuse_infinite_rewards(rewards, self.treatments, first_row)
+        pa = arrow()
+        beside = table.select(self.copied).append_column(FOLD, pa.array(np.where(out, -1, fold)))
+        for label, column in zip(self.treatments, rewards.T, strict=True):
+            beside = beside.append_column(str(label), pa.array(column))
+        note = {"rows": table.num_rows, **self._small(nuisances.as_estimated)}
+        for prefix, use in ((LEARNING, ~out), (HELD_OUT, out)):
+            note[prefix] = int(use.sum())
+            if use.any():
+                _save_parquet(self.directory / f"{prefix}{k:06d}.parquet", beside.filter(pa.array(use)))
+        return note
+
+    def _small(self, propensity: np.ndarray | None) -> dict[str, Any]:
+        """How many propensities (m, K) are below the floor, by treatment and in any; and the smallest."""
+        if propensity is None:
+            return {"low": [0] * len(self.treatments), "n_low": 0, "least": [1.0] * len(self.treatments)}
+        low = propensity < self.ask.estimator.min_propensity
+        counts = {"low": low.sum(axis=0).tolist(), "n_low": int(low.any(axis=1).sum())}
+        return counts | {"least": propensity.min(axis=0).tolist()}
+
+    def _nuisances(self, batch: Batch, out: np.ndarray, table: Any) -> Nuisances:
+        """What the scheme needs, estimated propensities raised to the floor; known ones are never changed."""
+        regression = propensity = raw = None
+        if self.scheme.needs_regression:
+            arms = range(len(self.treatments))
+            regression = np.column_stack(self.each(lambda k: self._predicted(k, batch, out), arms))
+        if self.scheme.needs_propensity and self.study.propensity is not None:
+            propensity = known_propensities(table, self.study.propensity, self.treatments)
+        elif self.scheme.needs_propensity:
+            raw = self._predicted(None, batch, out)
+            propensity = np.maximum(raw, self.ask.estimator.min_propensity)
+        return Nuisances(regression, propensity, raw)
+
+    def _predicted(self, arm: int | None, batch: Batch, out: np.ndarray) -> np.ndarray:
+        """Predictions by the model that did not see a row's fold; of rows held out, the average of all."""
+        models = tuple(m.fitted for m in self.models if m.arm == arm and m.fitted is not None)
+        K = len(self.treatments)
+        predicted = np.empty((len(out), K) if arm is None else len(out))
+        if out.any():
+            predicted[out] = predict_new(models, batch.Z[out])
+        for f, model in enumerate(models):
+            rows = ~out & (batch.fold == f)
+            if rows.any():
+                predicted[rows] = model.predict(batch.Z[rows])
+        if not np.isfinite(predicted).all():
+            raise InputError(
+                "A nuisance model predicts missing or infinite values; use another one, or rescale the data."
+            )
+        return predicted
+
+    def _manifest(self, notes: list[dict]) -> dict[str, Any]:
+        def files(prefix: str) -> list[str]:
+            return [f"{prefix}{k:06d}.parquet" for k, note in enumerate(notes) if note[prefix]]
+
+        return {
+            "asked": self.asked,
+            "seed": self.seed,
+            "treatments": [label_to_json(label) for label in self.treatments.tolist()],
+            "learning": files(LEARNING),
+            "held_out": files(HELD_OUT),
+            "n_learning": sum(note[LEARNING] for note in notes),
+            "n_held_out": sum(note[HELD_OUT] for note in notes),
+            "n_clipped": 0 if self.study.propensity is not None else sum(note["n_low"] for note in notes),
+        }
+
+    def _warn(self, notes: list[dict]) -> None:
+        counts = np.sum([note["low"] for note in notes], axis=0)
+        n_low = sum(note["n_low"] for note in notes)
+        n, floor = sum(note["rows"] for note in notes), self.ask.estimator.min_propensity
+        if self.study.propensity is None:
+            warn_if_clipped(counts, n_low, n, floor, self.treatments)
+        else:
+            least = np.min([note["least"] for note in notes], axis=0)
+            warn_of_small(counts, least, n, floor, self.treatments)
+
+
+def _save_parquet(path: Path, table: Any) -> None:
+    import pyarrow.parquet as parquet
+
+    content = io.BytesIO()
+    parquet.write_table(table, content)
+    save_bytes(path, content.getvalue())

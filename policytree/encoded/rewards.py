@@ -1,0 +1,296 @@
+"""stream_rewards: cross-fitted rewards of rows of any number, written a batch at a time."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import joblib
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from policytree.checks import check_count, is_real
+from policytree.encoded.reward_job import UNPICKLED, Ask, RewardJob
+from policytree.encoded.scan import threads
+from policytree.encoded.sources import open_source
+from policytree.encoded.store import MANIFEST, read_json
+from policytree.encoded.study_rows import StudyColumns
+from policytree.exceptions import InputError
+from policytree.executors import check_executor
+from policytree.progress import stage_progress
+from policytree.serialization.labels import label_from_json
+from policytree.weighting.direct_method import DirectMethod
+from policytree.weighting.doubly_robust import DoublyRobust
+from policytree.weighting.inverse_propensity import InversePropensity
+from policytree.weighting.registry import SCHEMES
+
+VERSION = 1
+BY_ROW = (DirectMethod, DoublyRobust, InversePropensity)  # schemes that score each row by itself, unless normalised
+
+
+@dataclass(frozen=True)
+class StreamedRewards:
+    """Rewards on the disk, made by :func:`stream_rewards`.
+
+    Attributes
+    ----------
+    directory : Path
+    rewards : list of str
+        Columns of the files, one a treatment.
+    treatments : list
+        The treatments, in the same order.
+    learning, held_out : list of Path
+        Parquet files of the rows that learn, and of those that are held out: X, treatment, weights, groups, ``fold``
+        (-1 where held out), and the rewards. Sources for :func:`policytree.encode` and
+        :func:`policytree.streamed_policy_values`.
+    n_learning, n_held_out : int
+        Rows.
+    n_clipped : int
+        Rows with a propensity raised to ``min_propensity``.
+    """
+
+    directory: Path
+    rewards: list[str]
+    treatments: list
+    learning: list[Path]
+    held_out: list[Path]
+    n_learning: int
+    n_held_out: int
+    n_clipped: int
+
+    def __repr__(self) -> str:
+        return (
+            f"StreamedRewards({str(self.directory)!r}: {', '.join(self.rewards)}; {self.n_learning:,} rows that learn, "
+            f"{self.n_held_out:,} held out)"
+        )
+
+
+def stream_rewards(
+    estimator: Any,
+    source: Any,
+    X: Sequence[str],
+    *,
+    outcome: str,
+    treatment: str,
+    directory: str | os.PathLike,
+    W: Sequence[str] = (),
+    propensity: float | str | Mapping | None = None,
+    weights: str | None = None,
+    groups: str | None = None,
+    held_out: float = 0.2,
+    fit_rows: int = 1_000_000,
+    overwrite: bool = False,
+    n_jobs: int = 1,
+    verbose: int = 0,
+) -> StreamedRewards:
+    """What each treatment would bring each row, for more rows than memory holds: scores written as Parquet files.
+
+    Rows that learn are scored as by :meth:`policytree.RewardEstimator.fit`: each by models that saw neither its fold
+    nor its cluster. Rows held out are scored as by :meth:`policytree.RewardEstimator.predict_rewards`, by the average
+    of all fold models; no model has seen them, so that a tree fitted to the rows that learn has an honest value there.
+
+    Parameters
+    ----------
+    estimator : RewardEstimator
+        Learners, folds (``cv``, a number), ``min_propensity``, ``random_state``, ``executor`` and ``method``
+        ("doubly_robust", "inverse_propensity" or "direct"). It is not changed.
+    source : path, list of paths, Arrow dataset or table, DuckDB relation, or DataFrame
+        As for :func:`policytree.encode`. It is read three times, once more if a learner streams.
+    X : list of str
+        What a tree may look at: numbers or text; missing values are allowed.
+    outcome, treatment : str
+        Columns of the outcome (numbers) and of the treatment received.
+    directory : path
+        Folder for the rewards, which is made if it does not exist.
+    W : list of str
+        Further columns for adjustment only.
+    propensity : optional
+        Known probabilities of treatment: a number or a column (two treatments: of the second in sorted order), or a
+        mapping from treatment to a number or a column.
+    weights : str, optional
+        Column of weights >= 0.
+    groups : str, optional
+        Column of clusters, which stay together in folds and in what is held out.
+    held_out : float in [0, 1), default 0.2
+        Share of the rows (or clusters) that is held out.
+    fit_rows : int, default 1,000,000
+        Most rows that one model without ``partial_fit`` is fitted to: a random sample of the rows it may see. All
+        models together keep at most some ``fit_rows * (K + 1) * cv / (cv - 1)`` rows in memory.
+    overwrite : bool, default False
+        Whether to replace other rewards in ``directory``.
+    n_jobs : int, default 1
+        Threads.
+    verbose : int, default 0
+        1 shows progress.
+
+    Returns
+    -------
+    StreamedRewards
+
+    Raises
+    ------
+    InputError
+        If a column or an argument cannot be used, or the folder cannot be written to.
+
+    Warns
+    -----
+    OverlapWarning
+        If many estimated propensities fall below ``min_propensity``.
+
+    Notes
+    -----
+    Learners with ``partial_fit`` (also as the last step of a pipeline; its earlier steps are fitted to the sample) see
+    all rows, once, in batches. Others, and the default ones, see the sample. Doubly robust scores of 20,000,000 rows
+    lose little by that: errors of the two nuisance models enter as their product, and a model of 1,000,000
+    rows is far more precise than one row's noise. Folds and samples depend on the row's place in the source (or its
+    cluster) and on the seed only.
+
+    Once is too seldom for some learners: stochastic gradient descent on splines left an interval off the truth at
+    1,000,000 rows (``benchmarks/results/larger_than_memory_rewards_streaming.csv``), and not at 5,000,000. If in doubt,
+    leave the default.
+
+    A job that was stopped goes on where it was if the same call is made again and the files did not change: after the
+    models once they are fitted (they are pickled in ``directory`` until the end), and after the last file written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np, pandas as pd
+    >>> from policytree import PolicyTree, RewardEstimator, encode, stream_rewards, streamed_policy_values
+    >>> rng = np.random.default_rng(0)
+    >>> rows = pd.DataFrame({"age": rng.integers(20, 80, 4000), "drug": rng.choice(["no", "yes"], 4000)})
+    >>> rows["gain"] = (rows.drug == "yes") * (rows.age - 50) / 10 + rng.normal(size=4000)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     scores = stream_rewards(
+    ...         RewardEstimator(cv=3, random_state=0), rows, ["age"], outcome="gain", treatment="drug",
+    ...         propensity=0.5, held_out=0.5, directory=f"{folder}/scores",
+    ...     )
+    ...     data = encode(scores.learning, ["age"], rewards=scores.rewards, directory=f"{folder}/codes")
+    ...     tree = PolicyTree(max_depth=1).fit(data)
+    ...     values = streamed_policy_values(tree, scores.held_out, rewards=scores.rewards)
+    >>> tree.predict(pd.DataFrame({"age": [30, 70]})).tolist()
+    ['no', 'yes']
+    """
+    ask = _ask(estimator, X, W, outcome, treatment, weights, groups, propensity, held_out, fit_rows)
+    check_count(n_jobs, "n_jobs", 1)
+    opened = open_source(source)
+    ask = dataclasses.replace(ask, kinds=ask.columns.kinds(opened))
+    job = RewardJob(opened, ask, Path(directory), _asked(ask))
+    if not job.finished(overwrite):
+        with ExitStack() as stack:
+            job.pool = stack.enter_context(threads(n_jobs))
+            if verbose:
+                job.stage = stack.enter_context(stage_progress()).stage
+            job.run(check_random_state(estimator.random_state).randint(2**31 - 1))
+    return _streamed(Path(directory))
+
+
+def _streamed(directory: Path) -> StreamedRewards:
+    found = read_json(directory / MANIFEST)
+    treatments = [label_from_json(label) for label in found["treatments"]]
+    return StreamedRewards(
+        directory,
+        [str(label) for label in treatments],
+        treatments,
+        [directory / name for name in found["learning"]],
+        [directory / name for name in found["held_out"]],
+        found["n_learning"],
+        found["n_held_out"],
+        found["n_clipped"],
+    )
+
+
+def _asked(ask: Ask) -> dict:
+    """What tells one job from another, as JSON."""
+    roles = dataclasses.asdict(ask.columns)
+    propensity = roles.pop("propensity")
+    settings = {name: value for name, value in clone(ask.estimator).get_params().items() if name != "executor"}
+    return json.loads(
+        json.dumps(
+            {
+                "version": VERSION,
+                "roles": roles,
+                "settings": _fingerprint([settings, propensity]),
+                "held_out": ask.held_out,
+                "fit_rows": ask.fit_rows,
+            }
+        )
+    )
+
+
+def _fingerprint(settings: list) -> str:
+    """The same for the same settings; new every time for learners that cannot be pickled, whose jobs begin anew."""
+    try:
+        return joblib.hash(settings)
+    except UNPICKLED:
+        return secrets.token_hex(16)
+
+
+def _ask(estimator, X, W, outcome, treatment, weights, groups, propensity, held_out, fit_rows) -> Ask:
+    """Everything that can be checked before the source is opened."""
+    _check_estimator(estimator, propensity)
+    check_executor(estimator.executor)
+    for name, columns in (("X", X), ("W", W)):
+        named = isinstance(columns, Sequence) and not isinstance(columns, str)
+        if not named or not all(isinstance(c, str) for c in columns) or (name == "X" and not columns):
+            raise InputError(f"{name} must be a list of column names; got {columns!r}.")
+        if len({*columns}) < len(columns):
+            raise InputError(f"{name} names a column twice; name each once.")
+    single = {"outcome": outcome, "treatment": treatment, "weights": weights, "groups": groups}
+    for name, column in single.items():
+        if not isinstance(column, str) and (column is not None or name in ("outcome", "treatment")):
+            raise InputError(f"{name} must be the name of a column; got {column!r}.")
+    roles = [*X, *W, *(c for c in single.values() if c is not None)]
+    twice = sorted({c for c in roles if roles.count(c) > 1})
+    if twice:
+        raise InputError(f"Column {twice[0]!r} has two roles (X, W, outcome, ...); give it one.")
+    given = [*propensity.values()] if isinstance(propensity, Mapping) else [propensity]
+    if propensity is not None and not all(isinstance(p, str) or is_real(p) for p in given):
+        raise InputError(
+            "propensity must be a number, the name of a column, or a mapping from treatment to either; got "
+            f"{propensity!r}."
+        )
+    if not is_real(held_out) or not 0.0 <= held_out < 1.0:
+        raise InputError(f"held_out must lie in [0, 1); got {held_out!r}.")
+    check_count(fit_rows, "fit_rows", 1)
+    columns = StudyColumns(tuple(X), tuple(W), outcome, treatment, weights, groups, propensity)
+    return Ask(estimator, columns, {}, float(held_out), int(fit_rows))
+
+
+def _check_estimator(estimator: Any, propensity: Any) -> None:
+    """Refuse what cannot be done a batch at a time."""
+    settings = (
+        "model_regression",
+        "model_propensity",
+        "method",
+        "min_propensity",
+        "cv",
+        "n_repeats",
+        "estimand",
+        "executor",
+    )
+    if isinstance(estimator, type) or not all(hasattr(estimator, name) for name in settings):
+        raise InputError(f"estimator must be a RewardEstimator; got {type(estimator).__name__}.")
+    if estimator.estimand != "all":
+        raise InputError("Rewards in batches are about all rows; leave estimand at 'all', or score a table in memory.")
+    if estimator.n_repeats != 1:
+        raise InputError("Rewards in batches are cross-fitted once; leave n_repeats at 1, or score a table in memory.")
+    cv = estimator.cv
+    if isinstance(cv, bool) or not isinstance(cv, int) or cv < 2:
+        raise InputError(f"Rewards in batches take a number of folds of at least 2 as cv; got {cv!r}.")
+    method = estimator.method
+    method = SCHEMES.get(method, method) if isinstance(method, str) else method
+    if not isinstance(method, str) and (not isinstance(method, BY_ROW) or getattr(method, "normalized", False)):
+        raise InputError(
+            "Rewards in batches are scored row by row; set method to 'doubly_robust', 'inverse_propensity' or "
+            "'direct', or score a table in memory."
+        )
+    if propensity is not None and not getattr(method, "needs_propensity", True):
+        raise InputError(f"method={estimator.method!r} does not use propensity; leave it out.")

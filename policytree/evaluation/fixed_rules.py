@@ -1,0 +1,106 @@
+"""What rules that are settled are worth on rows that had no part in them, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from policytree.annotations import Column, Table
+from policytree.evaluation.best_arm import BestComparison, compare_with_best_arm
+from policytree.evaluation.estimates import Estimate
+from policytree.evaluation.inputs import check_direction, policy_scores, reward_frame
+from policytree.evaluation.tables import POLICY, STATUS_QUO, rule_frame
+from policytree.evaluation.values import checked_estimate
+from policytree.evaluation.verdict import Verdict, decide
+from policytree.exceptions import InputError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RuleValues:
+    """Value of one settled rule beside every single treatment, what people got, and other settled rules.
+
+    Attributes
+    ----------
+    verdict : Verdict
+        Which rule to use, and why.
+    estimates : mapping of str to Estimate
+        Value of every rule in the outcome's unit, with its interval.
+    differences : mapping of str to Estimate
+        The rule's value minus each other one's, paired on the same rows.
+    against_best : BestComparison
+        The rule against the best single treatment, which is not known beforehand.
+    direction : {"maximize", "minimize"}
+    """
+
+    verdict: Verdict
+    estimates: Mapping[str, Estimate] = field(repr=False)
+    differences: Mapping[str, Estimate] = field(repr=False)
+    against_best: BestComparison
+    direction: str
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per rule: value, standard_error, lower, upper, and the same of the rule's advantage over it."""
+        return rule_frame(self.estimates, self.differences)
+
+
+def compare_rules(
+    policy: Column | Table | Any,
+    rewards: Table,
+    status_quo: Column,
+    *,
+    others: Mapping[str, Any] | None = None,
+    direction: str = "maximize",
+    groups: Column | None = None,
+    sample_weight: Column | None = None,
+    level: float = 0.95,
+) -> RuleValues:
+    """Value of a settled rule on new rows, against every single treatment, what people got, and other settled rules.
+
+    Nothing is learnt here but the rewards, so that the intervals are those of means (of clusters). They are honest only
+    if the rows had no part in any of the rules.
+
+    Parameters
+    ----------
+    policy : as for :func:`policytree.policy_value`
+    rewards : DataFrame of shape (n, K)
+        Doubly robust scores of the rows, net of what treatments cost.
+    status_quo : array of shape (n,)
+        What every row brought as it was treated: its outcome, net of costs.
+    others : mapping of str to policies, optional
+        Further rules by name.
+    direction, groups, sample_weight, level
+        As in :func:`policytree.policy_difference`.
+
+    Returns
+    -------
+    RuleValues
+
+    Raises
+    ------
+    InputError
+        As :func:`policytree.policy_value`, and if another rule has a name that the table has already.
+    """
+    check_direction(direction)
+    table = reward_frame(rewards)
+    arms = {f"always {label}": label for label in table.columns}
+    taken = {POLICY, STATUS_QUO, *arms} & set(others or {})
+    if taken:
+        raise InputError(f"others holds {min(taken)!r}, which is the name of another rule of the table.")
+    rules = {POLICY: policy, **arms, **(others or {})}
+    scores = {name: policy_scores(rule, table, name) for name, rule in rules.items()}
+    scores[STATUS_QUO] = np.asarray(status_quo, dtype=np.float64)
+
+    def estimate(values: np.ndarray) -> Estimate:
+        return checked_estimate(values, groups, sample_weight, level)
+
+    def difference(a: str, b: str) -> Estimate:
+        return estimate(scores[a] - scores[b])
+
+    differences = {name: difference(POLICY, name) for name in scores if name != POLICY}
+    best = compare_with_best_arm(tuple(arms), differences, difference, direction)
+    verdict = decide(best, (POLICY, STATUS_QUO, None), difference, direction)
+    return RuleValues(verdict, {k: estimate(v) for k, v in scores.items()}, differences, best, direction)

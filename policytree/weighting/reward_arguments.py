@@ -1,0 +1,79 @@
+"""What the arguments of RewardEstimator mean, checked; also for rows that are read in batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from policytree.checks import is_real
+from policytree.exceptions import InputError
+from policytree.weighting.estimands import estimand_scheme
+from policytree.weighting.observed import Observed, outcome_matrix
+from policytree.weighting.propensities import propensity_matrix, warn_if_small
+from policytree.weighting.registry import SCHEMES
+from policytree.weighting.scheme import Nuisances, Scheme
+
+
+def resolve_scheme(estimator: Any, treatments: np.ndarray) -> Scheme:
+    """The scheme that a RewardEstimator asks for.
+
+    Raises
+    ------
+    InputError
+        If ``method``, ``estimand`` and ``treated`` have no meaning together.
+    """
+    method = estimator.method
+    other = estimand_scheme(estimator.estimand, estimator.treated, method, treatments)
+    if other is not None:
+        return other
+    if all(hasattr(method, name) for name in ("rewards", "needs_regression", "needs_propensity")):
+        return method
+    if not isinstance(method, str) or method not in SCHEMES:
+        raise InputError(f"method must be one of {', '.join(sorted(SCHEMES))}; got {method!r}.")
+    return SCHEMES[method]
+
+
+def check_parameters(estimator: Any, n_arms: int) -> None:
+    """Refuse numbers of a RewardEstimator that cannot be used with so many treatments."""
+    floor = estimator.min_propensity
+    if not is_real(floor) or not 0.0 <= floor < 1.0 / n_arms:
+        raise InputError(
+            f"min_propensity must lie in [0, 1/K) = [0, {1 / n_arms:.3g}) with {n_arms} treatments; got {floor!r}."
+        )
+    repeats = estimator.n_repeats
+    if not isinstance(repeats, (int, np.integer)) or repeats < 1:
+        raise InputError(f"n_repeats must be a whole number of at least 1; got {repeats!r}.")
+    if repeats > 1 and np.ndim(estimator.cv) == 1:
+        raise InputError("With given folds every repetition would be the same; leave n_repeats at 1.")
+
+
+def given_nuisances(estimator: Any, propensity, regression, observed: Observed, scheme: Scheme) -> Nuisances:
+    """Checked nuisances that the user knows or estimated elsewhere."""
+    for name, value, needed in (
+        ("propensity", propensity, scheme.needs_propensity),
+        ("regression", regression, scheme.needs_regression),
+    ):
+        if value is not None and not needed:
+            raise InputError(f"method={estimator.method!r} does not use {name}; leave it out.")
+    p = m = None
+    if propensity is not None:
+        p = propensity_matrix(propensity, observed.n, observed.treatments)
+        warn_if_small(p, estimator.min_propensity, observed.treatments, divided_by(scheme, observed.treatments))
+    if regression is not None:
+        m = outcome_matrix(regression, observed.n, observed.treatments)
+    return Nuisances(m, p)
+
+
+def divided_by(scheme: Scheme, treatments: np.ndarray) -> np.ndarray | None:
+    """Treatments whose propensity the scheme divides by, (K,) bool; None for all."""
+    return scheme.divides_by(treatments) if hasattr(scheme, "divides_by") else None
+
+
+def refuse_infinite_rewards(rewards: np.ndarray, treatments: np.ndarray, first_row: int = 0) -> None:
+    """A probability of zero where the treatment was received has no reward; ``rewards`` (n, K)."""
+    for row, k in np.argwhere(~np.isfinite(rewards))[:1]:
+        raise InputError(
+            f"The reward of treatment {treatments[k]!s} in row {first_row + row} is {rewards[row, k]}: its propensity "
+            "is zero or the outcome too large; use a positive min_propensity, or rescale Y."
+        )

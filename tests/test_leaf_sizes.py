@@ -1,0 +1,77 @@
+"""Smallest leaves that nothing can meet are said: an error where no leaf can, a warning where no split can."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from policytree import InputError, OptimalTreeClassifier, PolicyTree
+from policytree.exceptions import SearchWarning
+
+X = pd.DataFrame({"age": np.arange(30.0)})
+REWARDS = pd.DataFrame({"x": np.zeros(30), "y": np.where(np.arange(30) < 10, 1.0, -1.0)})
+ARMS = np.where(np.arange(30) < 5, "x", "y")
+
+
+def test_more_rows_than_there_are():
+    with pytest.raises(InputError, match=r"min_samples_leaf asks for more rows .* \(31, but there are 30\); lower it"):
+        PolicyTree(min_samples_leaf=31).fit(X, REWARDS)
+    with pytest.raises(InputError, match=r"more rows than there are \(10, but treatment x has 5\)"):
+        PolicyTree(min_samples_per_treatment=10).fit(X, REWARDS, T=ARMS)
+
+
+def test_no_split_leaves_enough():
+    with pytest.warns(
+        SearchWarning, match=r"No split leaves 16 rows on both sides \(30 rows in all\).*min_samples_leaf"
+    ):
+        assert PolicyTree(min_samples_leaf=16).fit(X, REWARDS).get_n_leaves() == 1
+    said = r"No split leaves 3 of every treatment on both sides \(30 rows in all, 5 of x\)"
+    with pytest.warns(SearchWarning, match=said):
+        PolicyTree(min_samples_per_treatment=3).fit(X, REWARDS, T=ARMS)
+    with pytest.warns(SearchWarning, match="No split leaves 16 rows"):
+        OptimalTreeClassifier(min_samples_leaf=16).fit(X, ARMS)
+
+
+def test_a_leaf_that_is_best_is_no_matter():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert PolicyTree(min_samples_leaf=15).fit(X, REWARDS - [0.0, 5.0]).get_n_leaves() == 1
+        assert PolicyTree(max_depth=0, min_samples_leaf=20).fit(X, REWARDS).get_n_leaves() == 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_it_warns_where_no_split_of_any_column_fits(data):
+    """Against all splits, one by one; rewards that ask for a single leaf, so that only the counts decide."""
+    n = data.draw(st.integers(2, 14))
+    columns = data.draw(st.lists(st.lists(st.sampled_from([0.0, 1.0, 2.0, np.nan]), min_size=n, max_size=n), min_size=1,
+                                 max_size=2))  # fmt: skip
+    arms = np.array([*data.draw(st.lists(st.sampled_from([0, 1]), min_size=n - 2, max_size=n - 2)), 0, 1])
+    leaf, per_arm = data.draw(st.integers(1, n)), data.draw(st.integers(0, 3))
+    if per_arm > np.bincount(arms, minlength=2).min():
+        return
+    table = np.array(columns).T
+    sides = []
+    for j in range(table.shape[1]):
+        known = ~np.isnan(table[:, j])
+        for cut in (0.0, 1.0, 2.0):
+            low = known & (table[:, j] <= cut)
+            sides += [low, low | ~known]
+        sides.append(known)
+
+    def large(side):
+        return side.sum() >= leaf and all((arms[side] == k).sum() >= per_arm for k in (0, 1)) and side.any()
+
+    possible = any(large(side) and large(~side) for side in sides)
+    trivial = not any(side.any() and (~side).any() for side in sides) or (leaf == 1 and per_arm == 0)
+    tree = PolicyTree(min_samples_leaf=leaf, min_samples_per_treatment=per_arm, max_depth=1)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        tree.fit(table, np.column_stack([np.ones(n), np.zeros(n)]), T=arms)
+    said = any("No split leaves" in str(w.message) for w in heard)
+    assert said == (not possible and not trivial)

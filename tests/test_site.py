@@ -1,0 +1,167 @@
+"""The site's sources: scripts run, every public name has a page, every page can be reached.
+
+`docs/build` makes the site itself, and fails on any warning; `.ci/run` calls it.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import policytree
+from policytree.lazy import homes_in
+
+DOCS = Path(policytree.__file__).parents[1] / "docs"
+HOW_TO = sorted((DOCS / "scripts" / "how_to").glob("*.py"))
+TUTORIALS = sorted((DOCS / "scripts" / "tutorials").glob("*.py"))
+SLOW = {"command_line"}  # a whole study in a process of its own
+NEEDS = {"larger_than_memory": ["pyarrow", "duckdb"], "dask_frames": ["dask.dataframe"]}
+STUDIES = re.compile(r"load_dataset\(\"(nsw|nhefs)\"\)")
+
+
+def named(paths):
+    return [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path.stem in SLOW)) for path in paths]
+
+
+def needs(path: Path) -> None:
+    """Skip where a package of an extra is missing."""
+    for package in NEEDS.get(path.stem, []) + ["causaldata"] * bool(STUDIES.search(path.read_text(encoding="utf-8"))):
+        pytest.importorskip(package)
+
+
+@pytest.fixture
+def execute(tmp_path, monkeypatch):
+    """Run a script in an empty folder; its pictures are closed. Warnings are what its page shows, not errors."""
+    import matplotlib.pyplot as plt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(DOCS.parent))
+    before = sys.path.copy()
+    quick = functools.partial(policytree.cross_val_policy_value, cv=2, n_repeats=1)
+    monkeypatch.setattr(policytree, "cross_val_policy_value", quick, raising=False)  # whole when the site is built
+    yield lambda path: runpy.run_path(str(path))
+    sys.path[:] = before
+    plt.close("all")
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("path", named(HOW_TO))
+def test_how_to_pages_run(path, execute, capsys):
+    needs(path)
+    execute(path)
+    assert capsys.readouterr().out.strip()
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("path", named(TUTORIALS))
+def test_tutorials_run(path, execute, capsys):
+    needs(path)
+    execute(path)
+    assert "interval" in capsys.readouterr().out
+
+
+@pytest.mark.filterwarnings("default")
+def test_five_lines_of_the_landing_page_run(execute, capsys):
+    pytest.importorskip("causaldata")
+    execute(DOCS / "snippets" / "five_lines.py")
+    assert "optimal" in (out := capsys.readouterr().out)
+    assert "Held-out values" in out
+
+
+def test_the_start_pages_code_runs_beside_a_trial(execute, tmp_path):
+    rng = np.random.default_rng(0)
+    trial = pd.DataFrame({"age": rng.integers(20, 80, 300), "smoker": rng.choice(["yes", "no"], 300)})
+    trial["arm"] = rng.choice(["drug", "placebo"], 300)
+    trial["score"] = np.where(trial["arm"] == "drug", (trial["age"] > 50) * 2.0 - 1.0, 0.0) + rng.normal(size=300)
+    trial.to_csv(tmp_path / "trial.csv", index=False)
+    found = execute(DOCS / "snippets" / "own_table.py")
+    assert found["values"].verdict.use_tree
+    assert "<html" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", named(sorted((DOCS / "pictures").glob("*.py"))))
+def test_pictures_can_be_drawn(path, execute, monkeypatch):
+    import matplotlib.pyplot as plt
+
+    monkeypatch.chdir(path.parent)
+    monkeypatch.syspath_prepend(path.parent)
+    execute(path)
+    assert path.stem == "tables" or plt.get_fignums()
+
+
+def listed() -> set[tuple[str, str]]:
+    """Module and name of everything that the pages of the API list."""
+    found = set()
+    for page in (DOCS / "api").glob("*.rst"):
+        module, within = "policytree", False
+        for line in page.read_text(encoding="utf-8").splitlines():
+            if line.startswith(".. "):
+                within = line.startswith(".. autosummary::")
+                module = line.split()[-1] if "currentmodule" in line else module
+            elif within and re.fullmatch(r"   \w+", line):
+                found.add((module, line.strip()))
+    return found
+
+
+@pytest.mark.parametrize("package", ["policytree", "policytree.objectives", "policytree.weighting"])
+def test_every_public_name_has_a_page(package):
+    stub = Path(importlib.import_module(package).__file__).with_suffix(".pyi")
+    names = {name for module, name in listed() if module in (package, "policytree")}
+    assert set(homes_in(stub)) - names == set()
+
+
+def test_listed_names_exist():
+    for module, name in listed():
+        assert hasattr(importlib.import_module(module), name), f"{module}.{name}"
+
+
+@pytest.mark.parametrize("room", ["tutorials", "how_to"])
+def test_every_script_is_in_its_index(room):
+    folder = DOCS / "scripts" / room
+    entries = re.findall(r"^   ([a-z_]+)$", (folder / "index.rst").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(entries) == sorted(path.stem for path in folder.glob("*.py"))
+    assert len(entries) == len(set(entries))
+
+
+@pytest.mark.parametrize("path", [*HOW_TO, *TUTORIALS], ids=lambda path: path.stem)
+def test_scripts_use_what_is_public(path):
+    """Readers copy what they see: only names that are promised, and a title with a first sentence."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    title, rule, *rest = ast.get_docstring(tree).splitlines()
+    assert set(rule) == {"="}
+    assert len(rule) >= len(title)
+    assert "".join(rest).strip()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("policytree"):
+            assert {alias.name for alias in node.names} <= set(importlib.import_module(node.module).__all__)
+
+
+def test_benchmark_tables_refuse_what_does_not_exist(monkeypatch):
+    monkeypatch.syspath_prepend(DOCS / "extensions")
+    tables = importlib.import_module("result_tables")
+    [table] = tables.markdown_tables("# head\n\n| a | b |\n|---|---|\n| x | 1 |\n| y |\n\ntext\n")
+    assert table == (["a", "b"], [["x", "1"], ["y", ""]])
+    assert tables.chosen(table, ["b"], "^x", "here") == (["b"], [["1"]])
+    with pytest.raises(ValueError, match="no column 'c'"):
+        tables.chosen(table, ["c"], None, "here")
+    with pytest.raises(ValueError, match="no row"):
+        tables.chosen(table, None, "^z", "here")
+
+
+def test_the_runtime_table_says_what_was_not_proved(monkeypatch):
+    monkeypatch.syspath_prepend(DOCS / "extensions")
+    tables = importlib.import_module("result_tables")
+    head = ["sweep", "base", "rows", "features", "thresholds", "actions", "depth", "seconds", "proved"]
+    runs = [("1000", "0.123", "True"), ("4000", "1.0", "True"), ("9000", "8.01", "False")]
+    rows = [["rows", "3", n, "10", "31", "2", "3", seconds, proved] for n, seconds, proved in runs]
+    shown = tables.ends_of_sweeps((head, rows))[1]
+    assert shown == [["1,000", "10", "2", "3", "32", "0.12"], ["9,000", "10", "2", "3", "32", "not proved in 8"]]
