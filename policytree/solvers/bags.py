@@ -255,7 +255,7 @@ class _Bags:
             gap, gain = float(self._incumbent.value) - bound, bound - proven
             if gain > 0:
                 best, proven = search, bound
-            if not search.reference.curved or (k > 1 and gain < WORTHWHILE * gap):
+            if not search.reference.curved or (k > 0 and gain < WORTHWHILE * gap):
                 break
             curve = self._mixed(curve, splits, 1.0 / (k + 4))
         self.search = best
