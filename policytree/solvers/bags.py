@@ -27,10 +27,7 @@ from policytree.types import Problem, Progress, SearchLimits, Solution, Status
 
 ROUNDS, DEPTHS, QUICK = 10, (4, 3, 2), 2.0  # searches for incumbents; their depths; seconds that one may look like
 MOST_ACTIONS, MOST_PAIRS = 9, 24  # of a reference as a loss matrix; otherwise
-ROUNDS_OF_CURVES, WORTHWHILE = (
-    6,
-    0.1,
-)  # better references that are tried; of the gap, that one closes if it is worth another
+ROUNDS_OF_CURVES, WORTHWHILE = 3, 0.1  # references that are tried; the share of the gap that one has to close
 LEAST_STEP = 0.25  # of the mixture towards a new tree
 ROUNDS_OF_STRIPS, STEP_OF_STRIPS, FEW_BOXES = 12, 0.08, 1 << 20  # to fit a curve to trees between strips
 SHALLOW = 2  # depth up to which no boxes are needed
