@@ -13,7 +13,6 @@ from policytree.checks import weights
 from policytree.estimators.classifier import OptimalTreeClassifier, label_codes, label_column
 from policytree.exceptions import InputError
 from policytree.objectives.auc import two_kinds
-from policytree.objectives.partial_auc import PartialAUC
 from policytree.plotting import LINE_COLORS, new_axes
 
 SHADE = 0.12  # opacity of a partial area
@@ -102,7 +101,7 @@ class ROCHullDisplay:
         rates = (float(np.average(said[rows], weights=weight[rows])) for rows in (~positive, positive))
         objective = estimator.objective_
         name = name or f"{objective.score_name}, {estimator.get_n_leaves()} leaves"
-        limit = objective.max_fpr if isinstance(objective, PartialAUC) else None
+        limit = objective.max_fpr
         return cls(Curve(x, height, area, (next(rates), next(rates))), name, limit).plot(ax=ax)
 
     def plot(self, *, ax: Any = None, title: str | None = None) -> ROCHullDisplay:

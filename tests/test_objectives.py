@@ -21,7 +21,6 @@ from policytree.objectives import (
     resolve_objective,
 )
 from policytree.solvers import bags, clock, monotone, ratio
-from policytree.solvers.bag_references import LabelledByOmega, PartOfArea, WholeArea, by_slope
 from policytree.solvers.by_objective import solver_for
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.monotone import _Monotone
@@ -182,52 +181,6 @@ def test_guessed_thresholds_are_within_the_best(labelled):
         guessed = fitted("auc", labelled, guesses="thresholds", random_state=0)
     assert guessed.objective_value_ >= best.objective_value_ - 1e-9
     assert guessed.status_.proved
-
-
-# --- why it is optimal: every bound on every tree ---
-
-
-def curves(rng, bags):
-    """Curves of single trees, and mixtures of two."""
-    N, P = (float(sum(leaf[k] for leaf in next(iter(bags)))) for k in (0, 1))
-    listed = sorted(bags)
-    for _ in range(6):
-        one, two = (
-            np.array([[float(p) / P, float(n) / N] for n, p in listed[int(rng.integers(len(listed)))]]) for _ in "ab"
-        )
-        yield by_slope(np.vstack([0.5 * one, 0.5 * two]), int(rng.integers(2, 9)))
-
-
-def test_references_bound_every_tree(rng):
-    for _ in range(12):
-        n = int(rng.integers(5, 9))
-        X, y = rng.integers(0, 3, size=(n, 2)).astype(float), rng.integers(0, 2, n)
-        y[:2] = 0, 1
-        bags = bag_oracles.all_bags(X, y == 1, [Fraction(int(w)) for w in rng.integers(1, 4, n)], 3)
-        N, P = (float(sum(leaf[k] for leaf in next(iter(bags)))) for k in (0, 1))
-        price = float(rng.choice([0.0, 0.01, 0.1]))
-        for curve in curves(rng, bags):
-            for limit in (1.0, 0.4):
-                lost = {bag: float(1 - bag_oracles.area(bag, Fraction(limit))) + price * len(bag) for bag in bags}
-                best = float(rng.choice(sorted(lost.values())))
-                reference = WholeArea(curve, price, best, 3) if limit == 1 else PartOfArea(curve, price, limit)
-                check_reference(reference, bags, lost, best, P, N)
-        omega = OmegaFScore(omega=float(rng.uniform(0.5, 3)))
-        lost = {bag: float(1 - bag_oracles.omega_f_score(bag, 1, omega.omega)) + price * len(bag) for bag in bags}
-        best = float(rng.choice(sorted(lost.values())))
-        check_reference(LabelledByOmega(omega, price, best, 2, P / N), bags, lost, best, P, N)
-
-
-def check_reference(reference, bags, lost, best, P, N):
-    """Costs within the budget of every better tree; and the bound, of trees that are better."""
-    sp, sn = reference.pairs.T
-    for bag in bags:
-        shares = np.array([[float(p) / P, float(n) / N] for n, p in bag])
-        q = np.minimum(shares[:, :1] * sn, shares[:, 1:] * sp).sum()
-        h = np.array([len(bag)])
-        if lost[bag] < best:
-            assert q <= reference.budget(best, h)[0] + 1e-9
-            assert reference.loss_at(np.array([q]), h)[0] <= lost[bag] + 1e-9
 
 
 # --- the picture ---
@@ -396,3 +349,36 @@ def test_interrupts_between_searches_keep_the_best_tree(labelled, monkeypatch, o
     with pytest.warns(SearchWarning, match="ended by interrupted"):
         tree = OptimalTreeClassifier(0.01, 3, objective=objective).fit(X, y, w)
     assert tree.objective_bound_ <= tree.objective_value_
+
+
+def test_bounds_that_say_nothing_prove_nothing():
+    """At a price near what the best tree loses, the first bound is below zero: it once ended the search."""
+    X = np.array([[0.0], [0.0], [1.0], [1.0], [1.0], [2.0]])
+    y, weight = np.array([0, 0, 1, 0, 1, 0]), np.array([3.0, 2.0, 0.1, 0.15, 0.1, 1.0])
+    tree = OptimalTreeClassifier(0.1, 2, objective=OmegaFScore(beta=0.5)).fit(X, y, weight)
+    bags = bag_oracles.all_bags(X, y == 1, [Fraction(w) for w in weight], 2)
+    best = min(1 - bag_oracles.omega_f_score(bag, 0.5, 1) + Fraction(0.1) * len(bag) for bag in bags)
+    assert tree.status_.proved
+    assert tree.objective_value_ == pytest.approx(float(best), abs=1e-9)
+
+
+@pytest.mark.parametrize("objective", [AUC(), PartialAUC(0.3), OmegaFScore()])
+def test_trees_of_bounds_obey_the_limits(rng, objective):
+    """Bounds are of trees with any first column and number of leaves; such trees once came out."""
+    X = rng.integers(0, 3, size=(40, 2)).astype(float)
+    y = ((X[:, 1] == 1) ^ (rng.random(40) < 0.1)).astype(int)
+    for root, leaves in ((0, None), (None, 2), (0, 3)):
+        limits = {"root_feature": root, "max_leaf_nodes": leaves}
+        tree = OptimalTreeClassifier(0.001, 3, objective=objective, **limits).fit(X, y)
+        assert tree.get_n_leaves() <= (leaves or 9)
+        assert root is None or tree.tree_.feature[0] in (root, -2)
+        bags = bag_oracles.all_bags(
+            X, y == 1, [Fraction(1)] * 40, 3, max_leaf_nodes=leaves, root_features=None if root is None else {root}
+        )
+        price = Fraction(0.001)
+        if objective.name == "omega_f_score":
+            best = min(1 - bag_oracles.omega_f_score(bag, 1, 1) + price * len(bag) for bag in bags)
+        else:
+            limit = Fraction(getattr(objective, "max_fpr", None) or 1)
+            best = min(1 - bag_oracles.area(bag, limit) + price * len(bag) for bag in bags)
+        assert tree.objective_value_ == pytest.approx(float(best), abs=1e-9)

@@ -9,11 +9,12 @@ from typing import ClassVar
 import numpy as np
 
 from policytree.exceptions import InputError
-from policytree.objectives.objective import Bag, Objective, from_best, majority, totals
+from policytree.objectives.objective import Bag, BagObjective, from_best, majority, totals
+from policytree.objectives.references import Area, Reference
 
 
 @dataclass(frozen=True)
-class AUC(Objective):
+class AUC(BagObjective):
     """The area under the ROC curve; ranked by their shares of positives, leaves give its convex hull.
 
     Lin et al. (ICML 2020), section 2.1. Predictions are the majority of the leaf; ``decision_function`` and
@@ -22,6 +23,7 @@ class AUC(Objective):
 
     name: ClassVar[str] = "auc"
     score_name: ClassVar[str] = "area under the ROC curve"
+    search: ClassVar[str] = "bags"
 
     def loss(self, bag: Bag) -> Fraction:
         """Share of the pairs of a positive and a negative that are ranked wrongly; ties count half."""
@@ -36,6 +38,14 @@ class AUC(Objective):
     def labels(self, bag: Bag) -> list[int]:
         """The majority of the leaf."""
         return majority(bag)
+
+    def reference(self, curve: np.ndarray, leaf_price: float, best: float, leaves: int, ratio: float) -> Reference:
+        """That of the whole area."""
+        return Area(curve, leaf_price, 1.0)
+
+    def bag_numbers(self, positives: int, negatives: int) -> tuple[str, list[float]]:
+        """The area up to the rate 1."""
+        return "area", [1.0]
 
     def score(self, codes: np.ndarray, predicted: np.ndarray, scores: np.ndarray, weight: np.ndarray) -> float:
         """Area under the ROC curve of ``scores``."""

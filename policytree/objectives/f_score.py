@@ -11,6 +11,7 @@ import numpy as np
 
 from policytree.objectives.objective import (
     Bag,
+    BagObjective,
     Objective,
     check_parameter,
     errors,
@@ -18,7 +19,10 @@ from policytree.objectives.objective import (
     totals,
     weighted_rates,
 )
+from policytree.objectives.references import LabelledByOmega, Reference
 
+WHOLE, EXACT_BITS = 1 << 36, 52  # shares times fewer rows are whole numbers up to rounding; bits of an exact product
+DOUBT = 1e-11  # of all weights, that sums of shares may be off by where they are not exact
 LARGEST = 1e6  # of beta and of 1 / beta: beyond, one of the two errors is all that counts
 
 
@@ -39,6 +43,7 @@ class FScore(Objective):
 
     name: ClassVar[str] = "f_score"
     score_name: ClassVar[str] = "F-score"
+    search: ClassVar[str] = "ratio"
 
     def __post_init__(self) -> None:
         check_parameter("beta", self.beta, 0, LARGEST)
@@ -92,7 +97,7 @@ class FScore(Objective):
 
 
 @dataclass(frozen=True)
-class OmegaFScore(FScore):
+class OmegaFScore(FScore, BagObjective):
     """F_beta where a leaf is positive if ``omega`` times its positives outweigh its negatives.
 
     The restricted labelling that Lin et al. (ICML 2020, appendix D) optimise in place of the F-score itself. The best
@@ -108,6 +113,8 @@ class OmegaFScore(FScore):
 
     name: ClassVar[str] = "omega_f_score"
     score_name: ClassVar[str] = "F-score (leaves labelled by omega)"
+    search: ClassVar[str] = "bags"
+    labels_matter: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -121,3 +128,22 @@ class OmegaFScore(FScore):
     def threshold(self, score: float) -> float | None:
         """Where ``omega`` times the positives equal the negatives."""
         return 1 / (1 + self.omega)
+
+    def freely_labelled(self) -> Objective:
+        """The F-score itself."""
+        return FScore(self.beta)
+
+    def first_losses(self, ratio: float) -> np.ndarray:
+        """Errors as omega weighs them."""
+        return np.array([[0.0, 1.0], [self.omega * ratio, 0.0]])
+
+    def reference(self, curve: np.ndarray, leaf_price: float, best: float, leaves: int, ratio: float) -> Reference:
+        """Errors at the ratio of the best tree, whatever the curve."""
+        return LabelledByOmega(self.squared, leaf_price, best, leaves, ratio)
+
+    def bag_numbers(self, positives: int, negatives: int) -> tuple[str, list[float]]:
+        """omega, beta squared, both totals, and how close to a tie sums of floats are in doubt."""
+        exact = Fraction(self.omega).numerator.bit_length() + positives.bit_length() <= EXACT_BITS
+        whole = max(positives, negatives) < WHOLE
+        doubt = 0.0 if exact and whole else DOUBT * (self.omega * positives + negatives)
+        return "omega", [self.omega, float(self.squared), positives, negatives, doubt]

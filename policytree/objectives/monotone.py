@@ -34,6 +34,7 @@ class MonotoneObjective(Objective):
 
     name: ClassVar[str] = "monotone"
     score_name: ClassVar[str] = "one minus the given loss"
+    search: ClassVar[str] = "monotone"
 
     def __post_init__(self) -> None:
         if not callable(self.function):

@@ -11,6 +11,7 @@ import numpy as np
 
 from policytree.checks import is_real
 from policytree.exceptions import InputError
+from policytree.objectives.references import Reference
 
 Leaf = tuple[int, ...]  # the weight of every class in a leaf, as integers; of two classes: negatives, positives
 Bag = Sequence[Leaf]
@@ -29,12 +30,18 @@ class Objective(ABC):
         Whether it is defined for two classes only; ``classes_[1]`` is then the positive one.
     additive : bool
         Whether the loss is a sum over rows: then :meth:`row_weights` turn it into an error rate.
+    search : str
+        Which search optimises an objective that is not additive: "bags", "ratio" or "monotone".
+    max_fpr : float or None
+        The false positive rate up to which the ROC curve counts; None if all of it does, or none.
     """
 
     name: ClassVar[str]
     score_name: ClassVar[str]
     two_classes: ClassVar[bool] = True
     additive: ClassVar[bool] = False
+    search: ClassVar[str] = ""
+    max_fpr: float | None = None
 
     @abstractmethod
     def loss(self, bag: Bag) -> Fraction:
@@ -78,6 +85,46 @@ class Objective(ABC):
                 f"objective={self.name!r} needs two classes in y; got {len(classes)}. For several classes use "
                 "'accuracy', 'balanced_accuracy' or WeightedAccuracy(class_weights=...)."
             )
+
+
+class BagObjective(Objective):
+    """An objective of the whole bag of leaves, which a reference (references.py) bounds by sums over leaves.
+
+    Attributes
+    ----------
+    labels_matter : bool
+        Whether the loss depends on the leaves' labels: splits between leaves of one label are then left out.
+    """
+
+    labels_matter: ClassVar[bool] = False
+
+    @abstractmethod
+    def reference(self, curve: np.ndarray, leaf_price: float, best: float, leaves: int, ratio: float) -> Reference:
+        """Costs of leaves that bound the loss.
+
+        Parameters
+        ----------
+        curve : ndarray of shape (k, 2)
+            Shares of positives and of negatives of a mixture of good trees' leaves, by falling slope.
+        leaf_price : float
+        best : float
+            What the best tree known loses, the price of its ``leaves`` included.
+        leaves : int
+        ratio : float
+            Positives over negatives.
+        """
+
+    @abstractmethod
+    def bag_numbers(self, positives: int, negatives: int) -> tuple[str, list[float]]:
+        """How kernels score a bag: the kind of score, and its numbers."""
+
+    def freely_labelled(self) -> Objective:
+        """The objective under the best labels, which no rule for labels is better than."""
+        return self
+
+    def first_losses(self, ratio: float) -> np.ndarray | None:
+        """A loss matrix (class, action) whose best tree is a good first one; None: that of a reference."""
+        return None
 
 
 def check_parameter(name: str, value: Any, low: float, high: float = float("inf")) -> None:

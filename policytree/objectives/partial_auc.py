@@ -10,11 +10,12 @@ from typing import ClassVar
 import numpy as np
 
 from policytree.objectives.auc import roc_corners, two_kinds
-from policytree.objectives.objective import Bag, Objective, check_parameter, majority
+from policytree.objectives.objective import Bag, BagObjective, check_parameter, majority
+from policytree.objectives.references import Area, Reference
 
 
 @dataclass(frozen=True)
-class PartialAUC(Objective):
+class PartialAUC(BagObjective):
     """The area under the ROC curve up to a false positive rate, divided by that rate: a mean true positive rate.
 
     :meth:`standardized` turns it into scikit-learn's ``roc_auc_score(max_fpr=...)``, which rises with it.
@@ -29,6 +30,7 @@ class PartialAUC(Objective):
 
     name: ClassVar[str] = "partial_auc"
     score_name: ClassVar[str] = "partial area under the ROC curve"
+    search: ClassVar[str] = "bags"
 
     def __post_init__(self) -> None:
         check_parameter("max_fpr", self.max_fpr, 0, 1)
@@ -47,6 +49,14 @@ class PartialAUC(Objective):
     def labels(self, bag: Bag) -> list[int]:
         """The majority of the leaf."""
         return majority(bag)
+
+    def reference(self, curve: np.ndarray, leaf_price: float, best: float, leaves: int, ratio: float) -> Reference:
+        """That of the area up to ``max_fpr``."""
+        return Area(curve, leaf_price, self.max_fpr)
+
+    def bag_numbers(self, positives: int, negatives: int) -> tuple[str, list[float]]:
+        """The area up to ``max_fpr``."""
+        return "area", [self.max_fpr]
 
     def score(self, codes: np.ndarray, predicted: np.ndarray, scores: np.ndarray, weight: np.ndarray) -> float:
         """Area under the ROC curve of ``scores`` up to ``max_fpr``, divided by ``max_fpr``."""

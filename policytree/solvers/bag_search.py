@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
-from policytree.objectives.f_score import OmegaFScore
-from policytree.objectives.partial_auc import PartialAUC
-from policytree.solvers.bag_references import Reference
+from policytree.objectives.objective import BagObjective
+from policytree.objectives.references import Reference, steps_of
+from policytree.solvers.bag_boxes import fill
+from policytree.solvers.clock import Clock
 from policytree.solvers.fixed_point import to_fixed_point
-from policytree.solvers.kernels.bag_bounds import bound_bag
+from policytree.solvers.kernels.bag_bounds import best_known, bound_bag
+from policytree.solvers.kernels.bag_costs import costs_of_rows
 from policytree.solvers.kernels.bag_layout import (
     AREA,
     BEST,
@@ -25,6 +26,7 @@ from policytree.solvers.kernels.bag_layout import (
     KEPT_SETS,
     KNOWN,
     LEAF,
+    LEFT_OUT,
     OMEGA,
     SETS,
     SIZE,
@@ -32,7 +34,9 @@ from policytree.solvers.kernels.bag_layout import (
     TREES,
     BagPath,
     BagRows,
+    CoarseBoxes,
     Judge,
+    LeafCosts,
     OpenTrees,
 )
 from policytree.solvers.kernels.bag_search import search_bags
@@ -43,15 +47,14 @@ from policytree.solvers.row_prices import RowPrices, row_prices_apply, worth_pri
 from policytree.types import Problem, Status
 
 TABLE, SMALLEST_TABLE = 1 << 22, 1 << 12  # sets that are kept; 40 bytes each
-SHARE_OF_MEMORY = 0.5  # of a memory limit, for the table
+SHARE_OF_MEMORY = 0.2  # of a memory limit, for a table; two references have one each
 SLACK, LEAST_SLACK = (
     0.05,
     1e-4,
 )  # of a leaf's price, and at least, that a side is worked on beyond what makes another cut better
 PRICING, MANY_ROWS = 4.0, 200  # seconds of a usual machine for numbers of rows; fewer rows do without
 SHARE_OF_TIME = 0.2  # of a time limit, for the same
-WHOLE, EXACT_BITS = 1 << 36, 52  # shares times fewer rows are whole numbers up to rounding; bits of an exact product
-DOUBT = 1e-11  # of all weights, that sums of shares may be off by where they are not exact
+KINDS = {"area": AREA, "omega": OMEGA}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,16 +115,21 @@ class BagSearch:
     depth : int
         Largest depth of a better tree.
     clock : Clock
+    boxes : CoarseBoxes
+        Their least costs are worked out for the reference.
     """
 
-    def __init__(self, rows: MergedRows, reference: Reference, objective, leaf_price, problem: Problem, depth, clock):
+    def __init__(
+        self, rows: MergedRows, reference: Reference, objective: BagObjective, leaf_price: float, problem: Problem,
+        depth: int, clock: Clock, boxes: CoarseBoxes,
+    ):  # fmt: skip
         self.rows, self.reference, self.objective = rows, reference, objective
         self.leaf_price, self.problem, self.depth, self.clock = leaf_price, problem, depth, clock
         self.shares = np.column_stack([rows.positive / rows.positive.sum(), rows.negative / rows.negative.sum()])
-        p, n = self.shares[:, :1], self.shares[:, 1:]
-        sp, sn = reference.pairs.T
-        self.least = np.minimum(p * sn, n * sp).sum(axis=1)
-        self.worst = np.maximum(p * sn, n * sp).sum(axis=1)
+        self.costs, self.boxes = costs_by(reference), boxes
+        self.least = np.empty(rows.n)
+        costs_of_rows(self.costs, self.shares, self.least)
+        self.worst = self.shares @ _largest_growth(self.costs)
         self.dual, self.room = self.least, 0.0
         self.slack = max(SLACK * reference.price, LEAST_SLACK)
         self.counters = np.zeros(4, np.int64)
@@ -131,6 +139,8 @@ class BagSearch:
     def worth_pricing(self) -> bool:
         """Whether numbers of rows are looked for: as for the direct solver, where depth is no limit."""
         large = self.rows.n >= MANY_ROWS and self.depth > 2
+        if len(self.boxes.least):  # they bound what costs leaves together have, and numbers of rows do not
+            return False
         return large and row_prices_apply(self.problem) and bool((self.problem.data.n_bins > 2).any())
 
     def price_rows(self, proxy: Problem, most: float, leaves: int) -> None:
@@ -169,14 +179,14 @@ class BagSearch:
         """Lay out rows, levels and the table."""
         if self.data is not None:
             return self.data
+        self.boxes = fill(self.boxes, self.costs, self.reference.price, self.rows.codes, self.shares, self.clock.flag)
         rows, bins = self.rows, np.asarray(self.problem.data.n_bins, dtype=np.int64)
         n, offset = rows.n, np.concatenate([[0], np.cumsum(bins)]).astype(np.int64)
         S, levels = int(offset[-1]), self.depth + 2
         sums = np.column_stack([self.shares, self.least, self.dual, self.worst])
         keys = np.random.default_rng(0).integers(-(2**62), 2**62, size=(n, 2))
-        sp, sn = (np.ascontiguousarray(x) for x in self.reference.pairs.T)
         self.data = BagRows(
-            rows.codes, offset, np.ascontiguousarray(sums), np.column_stack([keys, rows.count]), sp, sn,
+            rows.codes, offset, np.ascontiguousarray(sums), np.column_stack([keys, rows.count]), self.costs, self.boxes,
             float(self.reference.price), float(self.room), max(self.problem.min_leaf, 1),
             self.problem.root_columns.astype(np.int64),
         )  # fmt: skip
@@ -184,7 +194,7 @@ class BagSearch:
             np.zeros((levels, n), np.int32), np.zeros((levels, 2, S)), np.zeros((levels, 2, S)),
             np.zeros((levels, S, 5)), np.zeros((levels, S, 3), np.int64), np.zeros((levels, 5)),
             np.zeros((levels, 3), np.int64), np.zeros((levels, 2), np.int64), np.zeros((levels, S), np.int32),
-            np.zeros((levels, 3)), np.zeros((levels, 6), np.int64),
+            np.zeros((levels, len(bins), 2), np.int64), np.zeros((levels, 4)), np.zeros((levels, 6), np.int64),
         )  # fmt: skip
         self.table = np.zeros(self._table_size(), KNOWN)
         return self.data
@@ -198,6 +208,18 @@ class BagSearch:
     def _root(self) -> None:
         self.path.rows[0] = np.arange(self.rows.n)
         self.path.whole[0, [SIZE, DEPTH]] = self.rows.n, self.depth
+        self.path.box[0] = self._whole_box()
+
+    def _whole_box(self) -> np.ndarray:
+        bins = np.asarray(self.problem.data.n_bins, dtype=np.int64)
+        return np.column_stack([np.zeros_like(bins), bins])
+
+    def best_known(self) -> Splits:
+        """The tree of least cost that :meth:`least_cost` found."""
+        self._root()
+        chosen = np.zeros(4 * self.depth + 2 * self.rows.n + 4, np.int64)
+        count = best_known(self._begin(), self.path, self.table, chosen)
+        return [self._split(int(t)) for t in chosen[:count]]
 
     def least_cost(self, most: float) -> float:
         """A bound of the least cost of all trees, prices of leaves included: exact up to ``most``."""
@@ -218,7 +240,7 @@ class BagSearch:
             return 0.0
         numbers, low = self.path.numbers[0], self.path.low[0]
         cuts = self.path.cuts[0, : self.path.whole[0, CUTS]]
-        first = float((low[0, cuts] + low[1, cuts]).min()) if len(cuts) else 0.0
+        first = float(min((low[0, cuts] + low[1, cuts]).min(initial=np.inf), numbers[LEFT_OUT]))
         bound = min(max(first, float(numbers[BOUND])), float(numbers[BEST]))
         return bound if self.phase == phase else 0.0  # else level 0 may have become another set meanwhile
 
@@ -236,6 +258,7 @@ class BagSearch:
         states, S = 2 * largest + 6, int(data.offset[-1])
         trees = OpenTrees(
             np.zeros((states + 1, n), np.int32), np.zeros((2 * states + 4, 4), np.int64),
+            np.zeros((2 * states + 4, len(self.problem.data.n_bins), 2), np.int64),
             np.zeros(2 * states + 4, np.int64), np.zeros((2 * states + 4, 2)), np.zeros((2 * states + 4, 2)),
             np.zeros((states + 1, S + 1), np.int32), np.zeros((states + 1, 2, S + 1)),
             np.zeros((states + 1, 4), np.int64), np.zeros((states + 1, 2)), np.zeros((states + 1, 2)),
@@ -244,8 +267,10 @@ class BagSearch:
         self._root()
         trees.rows[0] = np.arange(n)
         trees.node[0] = 0, 0, n, -1
-        trees.depth[0], trees.shares[0] = self.depth, 1.0
-        trees.cost[0, 0] = float(np.minimum(data.sn, data.sp).sum()) + self.reference.price
+        trees.depth[0], trees.shares[0], trees.box[0] = self.depth, 1.0, self._whole_box()
+        whole = np.empty(1)
+        costs_of_rows(self.costs, np.ones((1, 2)), whole)
+        trees.cost[0, 0] = float(whole[0]) + self.reference.price
         ended, state, judge = BETTER, 0, self._judge(most, budget, largest)
         while ended == BETTER:
             ended, state = search_bags(
@@ -260,17 +285,10 @@ class BagSearch:
         return None
 
     def _judge(self, most: float, budget: np.ndarray, largest: int) -> Judge:
-        objective = self.objective
-        if isinstance(objective, OmegaFScore):
-            P, N = int(self.rows.positive.sum()), int(self.rows.negative.sum())
-            exact = Fraction(objective.omega).numerator.bit_length() + P.bit_length() <= EXACT_BITS and N < WHOLE
-            doubt = 0.0 if exact and P < WHOLE else DOUBT * (objective.omega * P + N)
-            kind, numbers = OMEGA, [objective.omega, float(objective.squared), P, N, doubt]
-        else:
-            kind, numbers = AREA, [objective.max_fpr if isinstance(objective, PartialAUC) else 1.0]
+        kind, numbers = self.objective.bag_numbers(int(self.rows.positive.sum()), int(self.rows.negative.sum()))
         return Judge(
-            kind, np.array(numbers, dtype=np.float64), self.leaf_price, np.ascontiguousarray(budget, dtype=np.float64),
-            most, largest,
+            KINDS[kind], np.array(numbers, dtype=np.float64), self.leaf_price,
+            np.ascontiguousarray(budget, dtype=np.float64), most, largest,
         )  # fmt: skip
 
     def _split(self, t: int) -> tuple[int, int]:
@@ -284,3 +302,19 @@ class BagSearch:
         """What was counted."""
         sets, kept, trees, states = (int(self.counters[k]) for k in (SETS, KEPT_SETS, TREES, STATES))
         return {"sets": sets, "sets_kept": kept, "trees": trees, "states": states}
+
+
+def costs_by(reference: Reference) -> LeafCosts:
+    """What leaves cost by a reference, as kernels take it."""
+    ends, heights = steps_of(reference.pairs)
+    widths = np.diff(ends)
+    areas, squares = (np.concatenate([[0.0], np.cumsum(h * widths)]) for h in (heights[:-1], heights[:-1] ** 2))
+    return LeafCosts(ends, heights, areas, squares, float(reference.limit), int(reference.curved))
+
+
+def _largest_growth(costs: LeafCosts) -> np.ndarray:
+    """What a leaf's cost rises by at most, for each unit of p and of n that it is given."""
+    S, limit = float(costs.heights[0]), costs.limit
+    if costs.curved == 0:
+        return np.array([S, costs.areas[-1]])
+    return np.array([limit - limit**2 / 2 + S**2 / 2, costs.areas[-1] + 1.0])

@@ -8,26 +8,29 @@ from fractions import Fraction
 import numpy as np
 
 from policytree.exceptions import InputError
-from policytree.objectives.auc import AUC
-from policytree.objectives.f_score import FScore, OmegaFScore
-from policytree.objectives.partial_auc import PartialAUC
-from policytree.solvers.bag_references import LabelledByOmega, PartOfArea, Reference, WholeArea, by_slope
-from policytree.solvers.bag_search import BagSearch, MergedRows, merge_rows
+from policytree.objectives.objective import BagObjective
+from policytree.objectives.references import Reference, by_slope
+from policytree.solvers.bag_boxes import coarse_boxes, cuts_between_strips, fill, least_tree, no_boxes
+from policytree.solvers.bag_search import BagSearch, MergedRows, costs_by, merge_rows
 from policytree.solvers.clock import Clock
-from policytree.solvers.columns import preorder_splits
+from policytree.solvers.columns import preorder_splits, rows_of_splits
 from policytree.solvers.compilation import BAGS, ROW_PRICES, load_kernels
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.estimate import estimated_seconds
+from policytree.solvers.interruptible import solve
+from policytree.solvers.kernels.bag_layout import CoarseBoxes
 from policytree.solvers.leaf_sums import FINE_BITS, bag_of, exact_price, masses, siblings, with_leaf
 from policytree.solvers.node import Splits
 from policytree.solvers.row_prices import row_prices_apply
 from policytree.solvers.scoring import scored_tree
 from policytree.types import Problem, Progress, SearchLimits, Solution, Status
 
-BagObjective = AUC | PartialAUC | OmegaFScore
-ROUNDS, DEPTHS, QUICK = 10, (4, 3, 2), 20.0  # searches for incumbents; their depths; seconds that one may look like
-MOST_PAIRS = 9  # of a reference
+ROUNDS, DEPTHS, QUICK = 10, (4, 3, 2), 2.0  # searches for incumbents; their depths; seconds that one may look like
+MOST_ACTIONS, MOST_PAIRS = 9, 24  # of a reference as a loss matrix; otherwise
+ROUNDS_OF_CURVES, WORTHWHILE = 3, 0.1  # references that are tried; the share of the gap that one has to close
 LEAST_STEP = 0.25  # of the mixture towards a new tree
+ROUNDS_OF_STRIPS, STEP_OF_STRIPS, FEW_BOXES = 12, 0.08, 1 << 20  # to fit a curve to trees between strips
+SHALLOW = 2  # depth up to which no boxes are needed
 MOST_PLACES = 5_000_000  # rows and codes on all levels of the search, some hundred bytes each
 ROUNDING = 1e-10  # what is proved is up to this
 
@@ -55,18 +58,15 @@ def solve_bags(problem: Problem, limits: SearchLimits | None = None, *, objectiv
 
     Notes
     -----
-    Three steps. (1) Incumbents: a reference (bag_references.py) makes the objective a sum over leaves, a concave one,
-    so that the direct solver finds the best tree for it with a loss matrix; its leaves make the next reference, as a
-    mixture (as Frank and Wolfe do). (2) The last reference's least cost bounds all trees; numbers of rows
-    (row_prices.py) and sets of rows seen before are what makes that quick. (3) Trees within the reference's budget are
-    written down and scored as what they are, until none is left.
+    Three steps. (1) Incumbents: the concave part of a reference (objectives/references.py) makes the objective a sum
+    over leaves, so that the direct solver finds the best tree for it with a loss matrix; its leaves make the next
+    reference, as a mixture (as Frank and Wolfe do). Tables of few columns have one more source, trees whose cuts lie
+    between strips of codes (bag_boxes.py). (2) A reference's least cost bounds all trees, and the tree that has it is
+    mixed into the next one while that pays; sets of rows seen before, boxes of strips, or numbers of rows
+    (row_prices.py) make it quick. (3) Trees within the best reference's budget are written down and scored as what
+    they are, until none is left.
     """
-    search = _Bags(problem, objective, limits or SearchLimits())
-    try:
-        search.run()
-    except KeyboardInterrupt:  # between two searches; those stop by themselves
-        search.interrupt()
-    return search.solution()
+    return solve(_Bags(problem, objective, limits or SearchLimits()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +98,7 @@ class _Bags:
     def _floor(self) -> float:
         """The loss of a tree whose leaves are the rows that no split tells apart, labelled as is best."""
         bag = [(int(n), int(p)) for n, p in zip(self.rows.negative, self.rows.positive, strict=True)]
-        objective = FScore(self.objective.beta) if isinstance(self.objective, OmegaFScore) else self.objective
-        return max(float(objective.loss(bag)) - ROUNDING, 0.0)
+        return max(float(self.objective.freely_labelled().loss(bag)) - ROUNDING, 0.0)
 
     def run(self) -> None:
         """Search until the bound meets the incumbent, or a limit strikes."""
@@ -118,12 +117,10 @@ class _Bags:
         if self.clock.stopped and not self.proved:
             self.status = self.clock.status
 
-    def interrupt(self) -> None:
-        """End with what is known, if there is a tree."""
-        if self.best is None:
-            raise KeyboardInterrupt
-        if not self.proved:
-            self.status = Status.INTERRUPTED
+    @property
+    def has_tree(self) -> bool:
+        """Whether there is a tree to end with."""
+        return self.best is not None
 
     def _refuse_huge_trees(self) -> None:
         if self._depth() * (int(self.problem.data.n_bins.sum()) + self.rows.n) > MOST_PLACES:
@@ -177,13 +174,11 @@ class _Bags:
         """The incumbent's leaves as shares."""
         return np.array([[p / self.sums.P, n / self.sums.N] for n, p in self._incumbent.bag])
 
-    def _reference(self, curve: np.ndarray) -> Reference:
-        price, best, leaves = float(self.price), float(self._incumbent.value), len(self._incumbent.bag)
-        if isinstance(self.objective, OmegaFScore):
-            return LabelledByOmega(self.objective, price, best, leaves, self.sums.P / self.sums.N)
-        limit = self.objective.max_fpr if isinstance(self.objective, PartialAUC) else 1.0
-        curve = by_slope(curve, MOST_PAIRS)
-        return WholeArea(curve, price, best, leaves) if limit == 1.0 else PartOfArea(curve, price, limit)
+    def _reference(self, curve: np.ndarray, most: int) -> Reference:
+        best, leaves = float(self._incumbent.value), len(self._incumbent.bag)
+        return self.objective.reference(
+            by_slope(curve, most), float(self.price), best, leaves, self.sums.P / self.sums.N
+        )
 
     def _proxy(self, losses: np.ndarray, price: float, depth: int | None) -> Problem:
         """The problem with a loss matrix for negatives and positives."""
@@ -194,9 +189,9 @@ class _Bags:
         """Best trees for a reference, whose leaves make the next one."""
         curve = np.array([[0.7, 0.2], [0.3, 0.8]])
         for k in range(ROUNDS):
-            losses = self._reference(curve).losses()
-            if k == 0 and isinstance(self.objective, OmegaFScore):  # errors as omega weighs them
-                losses = np.array([[0.0, 1.0], [self.objective.omega * self.sums.P / self.sums.N, 0.0]])
+            losses = self.objective.first_losses(self.sums.P / self.sums.N) if k == 0 else None
+            if losses is None:
+                losses = self._reference(curve, MOST_ACTIONS).losses()
             problem = self._proxy(losses, float(self.price), None)
             problem = replace(problem, max_depth=_quick_depth(problem, self.problem.max_depth))
             left = None if self.clock.time_limit is None else self.clock.time_limit - self.clock.seconds()
@@ -211,9 +206,7 @@ class _Bags:
                 self.clock.stop(solution.status)
             splits = preorder_splits(solution.tree, self.problem.data)
             self._take(splits)
-            found = [[p / self.sums.P, n / self.sums.N] for n, p in bag_of(self.problem, self.sums, splits)]
-            step = 1.0 if k == 0 else max(2.0 / (k + 2), LEAST_STEP)
-            curve = by_slope(np.vstack([(1.0 - step) * curve, step * np.array(found)]), 2 * MOST_PAIRS)
+            curve = self._mixed(curve, splits, 1.0 if k == 0 else max(2.0 / (k + 2), LEAST_STEP))
         self.curve = curve
         if self.clock.stopped:
             self.status = self.clock.status
@@ -223,26 +216,97 @@ class _Bags:
         if self._most_leaves() == 1 or float(self._incumbent.value - 2 * self.price) <= self.floor + ROUNDING:
             self.proved = True
             return
-        # Trees and their mixture have curves of many corners; with few, the single leaf's is a line without an area.
-        curve = self.curve if len(self.curve) > 1 else self._curve()
-        reference = self._reference(curve)
-        self.search = search = BagSearch(
-            self.rows, reference, self.objective, float(self.price), self.problem, self._depth(), self.clock
-        )
-        if search.worth_pricing():
-            search.price_rows(self._proxy(reference.losses(), reference.price, None), self._budget(reference)[0],
-                              len(self._incumbent.bag))  # fmt: skip
-        while True:  # a search that was stopped still has the bound of its numbers of rows
-            most, budget = self._budget(reference)
-            self._raise_bound(reference, search.least_cost(most))
-            self._report()
-            if self.clock.stopped:
-                return
+        search = self._best_search()
+        while search is not None and not self.clock.stopped:
+            most, budget = self._budget(search.reference)
             splits = search.better_tree(float(self._incumbent.value) - ROUNDING / 10, most, budget, self._take)
             self.counters.update(search.work())
             if splits is None:
                 self.proved = not self.clock.stopped
                 return
+
+    def _best_search(self) -> BagSearch | None:
+        """The search of the best reference: each one's least tree is mixed into the next. None: all is proved."""
+        # Trees and their mixture have curves of many corners; with few, the single leaf's is a line without an area.
+        curve = self.curve if len(self.curve) > 1 else self._curve()
+        boxes = no_boxes(len(self.rows.codes))
+        if self.price > 0 and self._depth() > SHALLOW:
+            boxes = coarse_boxes(self.rows.codes, np.asarray(self.problem.data.n_bins, dtype=np.int64), self.clock)
+        if len(boxes.least):
+            curve = self._fitted(curve)
+        best: BagSearch | None = None
+        proven = -np.inf
+        for k in range(ROUNDS_OF_CURVES):
+            self.search = search = self._new_search(curve, boxes)
+            least = search.least_cost(self._budget(search.reference)[0])
+            bound = self._raise_bound(search.reference, least)
+            self._report()
+            if self.clock.stopped:  # what was proved until then is a bound all the same
+                return None
+            if self.bound >= float(self._incumbent.value) - ROUNDING:
+                self.proved = True
+                return None
+            splits = search.best_known()  # whatever its number of leaves and its first column
+            if self._allowed(splits):
+                self._take(splits)
+            gap, gain = float(self._incumbent.value) - bound, bound - proven
+            if gain > 0:
+                best, proven = search, bound
+            if not search.reference.curved or (k > 0 and gain < WORTHWHILE * gap):
+                break
+            curve = self._mixed(curve, splits, 1.0 / (k + 4))
+        self.search = best
+        return best
+
+    def _fitted(self, curve: np.ndarray) -> np.ndarray:
+        """A curve that bounds the trees well whose cuts lie between strips; they are found in next to no time."""
+        codes, bins = self.rows.codes, np.asarray(self.problem.data.n_bins, dtype=np.int64)
+        boxes = cuts_between_strips(coarse_boxes(codes, bins, self.clock, FEW_BOXES))
+        shares = np.column_stack([self.rows.positive / self.sums.P, self.rows.negative / self.sums.N])
+        best, proven = curve, -np.inf
+        for k in range(ROUNDS_OF_STRIPS if len(boxes.least) else 0):
+            reference = self._reference(curve, MOST_PAIRS)
+            costs = costs_by(reference)
+            boxes = fill(boxes, costs, reference.price, codes, shares, self.clock.flag)
+            if self.clock.stopped or not reference.curved:
+                break
+            least = float(self._bounds(reference, float(boxes.least[-1])).min())
+            if least > proven:
+                best, proven = curve, least
+            splits = least_tree(boxes, costs, reference.price, codes, shares)
+            if self._allowed(splits):
+                self._take(splits)
+            curve = self._mixed(curve, splits, max(1.0 / (k + 3), STEP_OF_STRIPS))
+        return best
+
+    def _allowed(self, splits: Splits) -> bool:
+        """Whether a tree obeys the problem's limits; those of strips know none."""
+        problem, depth, nodes = self.problem, 0, [0]
+        counts = [len(rows) for rows in rows_of_splits(problem.data, splits)]
+        for column, _ in splits:
+            at = nodes.pop()
+            depth = max(depth, at)
+            nodes += [at + 1] * 2 if column >= 0 else []
+        leaves = [count for count, (column, _) in zip(counts, splits, strict=True) if column < 0]
+        if splits[0][0] >= 0 and not problem.root_columns[splits[0][0]]:
+            return False
+        most = len(leaves) if problem.max_leaf_nodes is None else problem.max_leaf_nodes
+        return depth <= self._depth() and len(leaves) <= most and min(leaves) >= problem.min_leaf
+
+    def _new_search(self, curve: np.ndarray, boxes: CoarseBoxes) -> BagSearch:
+        reference = self._reference(curve, MOST_PAIRS)
+        search = BagSearch(
+            self.rows, reference, self.objective, float(self.price), self.problem, self._depth(), self.clock, boxes
+        )
+        if search.worth_pricing():
+            search.price_rows(self._proxy(reference.losses(), reference.price, None), self._budget(reference)[0],
+                              len(self._incumbent.bag))  # fmt: skip
+        return search
+
+    def _mixed(self, curve: np.ndarray, splits: Splits, step: float) -> np.ndarray:
+        """A mixture of a curve and that of a tree."""
+        found = [[p / self.sums.P, n / self.sums.N] for n, p in bag_of(self.problem, self.sums, splits)]
+        return by_slope(np.vstack([(1.0 - step) * curve, step * np.array(found)]), MOST_PAIRS)
 
     def _budget(self, reference: Reference) -> tuple[float, np.ndarray]:
         """What a better tree's costs and prices sum up to at most; and by number of leaves, its costs alone."""
@@ -250,11 +314,16 @@ class _Bags:
         budget = reference.budget(float(self._incumbent.value), h) + ROUNDING
         return float((budget + reference.price * h)[1:].max()), budget
 
-    def _raise_bound(self, reference: Reference, least: float) -> None:
+    def _raise_bound(self, reference: Reference, least: float) -> float:
         """What the least cost of all trees, prices included, says of what they lose."""
-        h = np.arange(1, self._most_leaves() + 1)
-        bound = float(reference.loss_at(least - reference.price * h, h).min())
+        bound = float(self._bounds(reference, least).min())
         self.bound = max(self.bound, min(bound - ROUNDING, float(self._incumbent.value)))
+        return bound - ROUNDING
+
+    def _bounds(self, reference: Reference, least: float) -> np.ndarray:
+        """By number of leaves, what trees lose at least if their costs and prices sum up to ``least`` or more."""
+        h = np.arange(1, self._most_leaves() + 1)
+        return reference.loss_at(least - reference.price * h, h)
 
     def _report(self) -> None:
         if self.limits.progress is not None:
@@ -283,7 +352,7 @@ class _Bags:
         """The best tree and what was proved of it."""
         best, total = self._incumbent, float(self.problem.losses.sum())
         labels = self.objective.labels(best.bag)
-        tree, _ = scored_tree(self.problem, best.splits, labels, merge=isinstance(self.objective, OmegaFScore))
+        tree, _ = scored_tree(self.problem, best.splits, labels, merge=self.objective.labels_matter)
         value = float(best.value)
         bound = value if self.proved else min(self.bound, value)
         return Solution(

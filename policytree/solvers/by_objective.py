@@ -5,14 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 from policytree.exceptions import InputError
-from policytree.objectives.auc import AUC
-from policytree.objectives.f_score import FScore, OmegaFScore
-from policytree.objectives.monotone import MonotoneObjective
 from policytree.objectives.objective import Objective
-from policytree.objectives.partial_auc import PartialAUC
 from policytree.solvers.bags import solve_bags
 from policytree.solvers.monotone import solve_monotone
 from policytree.solvers.ratio import solve_ratio
+
+SOLVERS = {"bags": solve_bags, "ratio": solve_ratio, "monotone": solve_monotone}
 
 
 def solver_for(objective: Objective):
@@ -23,10 +21,6 @@ def solver_for(objective: Objective):
     InputError
         If there is none.
     """
-    if isinstance(objective, (AUC, PartialAUC, OmegaFScore)):
-        return partial(solve_bags, objective=objective)
-    if isinstance(objective, FScore):
-        return partial(solve_ratio, objective=objective)
-    if isinstance(objective, MonotoneObjective):
-        return partial(solve_monotone, objective=objective)
-    raise InputError(f"objective={objective!r} has no solver; use one of policytree.objectives.")
+    if objective.search not in SOLVERS:
+        raise InputError(f"objective={objective!r} has no solver; use one of policytree.objectives.")
+    return partial(SOLVERS[objective.search], objective=objective)

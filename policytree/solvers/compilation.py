@@ -16,6 +16,8 @@ from policytree.solvers.born_again.kernels import layers, values
 from policytree.solvers.born_again.kernels import trees as born_again_trees
 from policytree.solvers.kernels import (
     bag_bounds,
+    bag_boxes,
+    bag_costs,
     bag_search,
     block_search,
     block_sums,
@@ -70,7 +72,10 @@ BORN_AGAIN = (
     born_again_blocks.rehash, values.least_depths, values.least_leaves, layers.fill_layers,
     born_again_trees.read_tree,
 )  # fmt: skip
-BAGS = (merging.hash_rows, merging.same_as, merging.add_columns, bag_bounds.bound_bag, bag_search.search_bags)
+BAGS = (
+    merging.hash_rows, merging.same_as, merging.add_columns, bag_costs.costs_of_rows, bag_boxes.fill_boxes,
+    bag_bounds.bound_bag, bag_bounds.best_known, bag_search.search_bags,
+)  # fmt: skip
 ONE_FEATURE = (merging.add_columns, intervals.add_leaf)
 # Where columns are paid for once on a path; and greedy trees that are cheap to apply.
 PAID_ONCE = (

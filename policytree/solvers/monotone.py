@@ -15,6 +15,7 @@ from policytree.solvers.clock import Clock
 from policytree.solvers.columns import preorder_splits
 from policytree.solvers.compilation import load_kernels, pareto_kernels
 from policytree.solvers.direct import solve_direct
+from policytree.solvers.interruptible import solve
 from policytree.solvers.kernels.pareto_layout import Points
 from policytree.solvers.leaf_sums import bag_of, exact_price, masses
 from policytree.solvers.node import Splits, counted_rows
@@ -60,12 +61,7 @@ def solve_monotone(problem: Problem, limits: SearchLimits | None = None, *, obje
             f"objective={objective.name!r} searches all trees that may be best for any function, which is for "
             f"max_depth up to {MOST_DEPTH}; got {problem.max_depth}."
         )
-    search = _Monotone(problem, objective, limits or SearchLimits())
-    try:
-        search.run()
-    except KeyboardInterrupt:  # between two searches; those stop by themselves
-        search.status = Status.INTERRUPTED
-    return search.solution()
+    return solve(_Monotone(problem, objective, limits or SearchLimits()))
 
 
 class _Monotone:
@@ -92,6 +88,12 @@ class _Monotone:
         self.known: dict[tuple[int, int], float] = {}
         self.least = self._loss(0, 0)
         self.points = 0
+        self.proved = False
+
+    @property
+    def has_tree(self) -> bool:
+        """Whether there is a tree to end with."""
+        return self.value < float("inf")
 
     def _loss(self, false_positives: int, false_negatives: int) -> float:
         """What the function says; asked once of every pair."""
@@ -119,6 +121,7 @@ class _Monotone:
         if not self.clock.stopped and self.least + float(self.price) < self.value:
             self.clock.watch(self._search, self._report)
         self._refuse_falls()
+        self.proved = not self.clock.stopped
         if self.clock.stopped:
             self.status = self.clock.status
 

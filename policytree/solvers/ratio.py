@@ -12,6 +12,7 @@ from policytree.objectives.objective import errors, totals
 from policytree.solvers.clock import now
 from policytree.solvers.columns import equal_rows, preorder_splits
 from policytree.solvers.direct import solve_direct
+from policytree.solvers.interruptible import solve
 from policytree.solvers.leaf_sums import bag_of, exact_price, join_siblings, merged_rows
 from policytree.solvers.node import Splits
 from policytree.solvers.scoring import scored_tree
@@ -55,12 +56,7 @@ def solve_ratio(problem: Problem, limits: SearchLimits | None = None, *, objecti
     it open.
     Ratios are compared as fractions of integers.
     """
-    search = _RatioSearch(problem, objective, limits or SearchLimits())
-    try:
-        search.run()
-    except KeyboardInterrupt:  # between two searches; those stop by themselves
-        search.interrupt()
-    return search.solution()
+    return solve(_RatioSearch(problem, objective, limits or SearchLimits()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +107,10 @@ class _RatioSearch:
                     break
             self.proved = not (improved or self.stopped)
 
-    def interrupt(self) -> None:
-        """End with what is known, if there is a tree."""
-        if self.best is None:
-            raise KeyboardInterrupt
-        if not self.proved:
-            self.status, self.stopped = Status.INTERRUPTED, True
+    @property
+    def has_tree(self) -> bool:
+        """Whether there is a tree to end with."""
+        return self.best is not None
 
     def _floor(self) -> Fraction:
         """One minus the F-score of a tree whose leaves are the rows that no split tells apart: no tree is below."""

@@ -46,7 +46,9 @@
     tied_sides       near-ties: the splits of one side of a first cut
     tied_trees       near-ties: all trees of depth two within a limit
     bag_layout       trees judged by their bag of leaves: words and tuples
-    bag_bounds       the least cost of a tree on a set of rows, leaf costs being concave
+    bag_costs        what leaves cost by a reference curve
+    bag_boxes        the least costs of all boxes of strips of codes
+    bag_bounds       the least cost of a tree on a set of rows
     bag_search       all trees of little enough cost, scored as bags
     pareto_layout    trees judged by several sums: words and tuples
     pareto_lists     lists of such trees: thinned to those that no other is as good as, and joined under a split
@@ -108,6 +110,8 @@ ORDER = (
     "tied_sides",
     "tied_trees",
     "bag_layout",
+    "bag_costs",
+    "bag_boxes",
     "bag_bounds",
     "bag_search",
     "pareto_layout",

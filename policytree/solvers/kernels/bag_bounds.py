@@ -4,10 +4,12 @@ A set is entered with a budget: either its least cost is found, or it is proved 
 cuts the one with the least sum of bounds is worked on, on the side of which less is known; what is proved of a side
 is kept in a table by the set's name and the depth left, and handed on along the column.
 
-Cost: two passes over the rows of an entered set for every column, and its cuts times the pairs of the reference.
+Cost: two passes over the rows of an entered set for every column, and two leaf costs for every cut.
 Symbols: see bag_layout.py.
 """
 
+from policytree.solvers.kernels.bag_boxes import least_within, other_digits
+from policytree.solvers.kernels.bag_costs import cost_of
 from policytree.solvers.kernels.bag_layout import (
     BEST,
     BOUND,
@@ -22,6 +24,7 @@ from policytree.solvers.kernels.bag_layout import (
     KEY2,
     LEAF,
     LEAST,
+    LEFT_OUT,
     MUCH,
     NEGATIVE,
     PLACE,
@@ -41,15 +44,6 @@ from policytree.solvers.kernels.layout import STOP, i8, long_1d
 
 STEP1, STEP2 = -7046029254386353131, 6364136223846793005  # of the key for every level of depth
 FULL = 7  # tenths of the table that are filled
-
-
-@kernel
-def cost_of(data, p, n):
-    """What a leaf with these shares costs, without its price."""
-    total = 0.0
-    for k in range(len(data.sp)):
-        total += min(p * data.sn[k], n * data.sp[k])
-    return total
 
 
 @kernel
@@ -111,8 +105,8 @@ def add_up_column(data, path, d, j):
 
 
 @kernel
-def bound_side(data, path, d, table, t, v):
-    """Bounds of one side of a cut from its sums and from the table."""
+def bound_side(data, path, d, table, t, v, within):
+    """Bounds of one side of a cut from its sums, from the table, and from the boxes within it."""
     sums, total, names, name, depth = (
         path.sums[d, t],
         path.total[d],
@@ -125,8 +119,8 @@ def bound_side(data, path, d, table, t, v):
     if v == 1:
         p, n, least, dual = total[POSITIVE] - p, total[NEGATIVE] - n, total[LEAST] - least, total[DUAL] - dual
         key1, key2 = name[KEY1] - key1, name[KEY2] - key2
-    up = cost_of(data, p, n) + data.price
-    low = least_of(data, up, least, dual, depth - 1)
+    up = cost_of(data.costs, p, n) + data.price
+    low = max(least_of(data, up, least, dual, depth - 1), within)
     if depth > 1:
         known = table[place_of_set(table, key1 + (depth - 1) * STEP1, key2 ^ ((depth - 1) * STEP2))]
         if is_known(known):
@@ -137,12 +131,17 @@ def bound_side(data, path, d, table, t, v):
 
 
 @kernel
-def find_cuts(data, path, d, table):
-    """The cuts that separate the rows of level d and leave enough of them on both sides, with the sides' bounds."""
+def find_cuts(data, path, d, table, always):
+    """The cuts that separate the rows of level d and leave enough of them on both sides, with the sides' bounds.
+
+    Those that cost no less than the budget are left out, or than the best tree found, unless all trees within the
+    budget are wanted (``always``).
+    """
     sums, names, name, whole, numbers = path.sums[d], path.names[d], path.name[d], path.whole[d], path.numbers[d]
-    m = 0
+    m, boxes, box = 0, data.boxes, path.box[d]
     for j in range(data.codes.shape[0]):
         add_up_column(data, path, d, j)
+        others = other_digits(boxes, box, j) if len(boxes.least) > 0 else -1
         for t in range(data.offset[j], data.offset[j + 1] - 1):
             moved = names[t, COUNT] > 0
             if t > data.offset[j]:
@@ -151,12 +150,24 @@ def find_cuts(data, path, d, table):
             count = names[t, COUNT]
             if not moved or count < data.min_leaf or name[COUNT] - count < data.min_leaf or count == name[COUNT]:
                 continue
-            bound_side(data, path, d, table, t, 0)
-            bound_side(data, path, d, table, t, 1)
+            within0, within1, end = 0.0, 0.0, t - data.offset[j] + 1
+            if others >= 0:
+                within0 = least_within(boxes, others, j, box[j, 0], end, data.price)
+                within1 = least_within(boxes, others, j, end, box[j, 1], data.price)
+            most = numbers[BUDGET] if always else min(numbers[BUDGET], numbers[BEST])
+            if within0 + within1 >= most:
+                numbers[LEFT_OUT] = min(numbers[LEFT_OUT], within0 + within1)
+                continue
+            bound_side(data, path, d, table, t, 0, within0)
+            bound_side(data, path, d, table, t, 1, within1)
             both = path.up[d, 0, t] + path.up[d, 1, t]
             if both < numbers[BEST]:
                 numbers[BEST] = both
                 whole[SPLIT] = t
+            low = path.low[d, 0, t] + path.low[d, 1, t]
+            if low >= most:
+                numbers[LEFT_OUT] = min(numbers[LEFT_OUT], low)
+                continue
             path.cuts[d, m] = t
             m += 1
     whole[CUTS] = m
@@ -189,9 +200,13 @@ def enter_bag(data, path, d, table, always):
     whole, numbers = path.whole[d], path.numbers[d]
     add_up_level(data, path, d)
     total, depth = path.total[d], whole[DEPTH]
-    leaf = cost_of(data, total[POSITIVE], total[NEGATIVE]) + data.price
-    numbers[BEST] = leaf
+    leaf = cost_of(data.costs, total[POSITIVE], total[NEGATIVE]) + data.price
+    numbers[BEST], numbers[LEFT_OUT] = leaf, MUCH
     numbers[BOUND] = least_of(data, leaf, total[LEAST], total[DUAL], depth)
+    if len(data.boxes.least) > 0:
+        box = path.box[d]
+        within = least_within(data.boxes, other_digits(data.boxes, box, 0), 0, box[0, 0], box[0, 1], data.price)
+        numbers[BOUND] = max(numbers[BOUND], min(leaf, within))
     whole[SPLIT] = LEAF
     whole[CUTS] = 0
     known = table[place_of_set(table, path.key[d, 0], path.key[d, 1])]
@@ -201,10 +216,10 @@ def enter_bag(data, path, d, table, always):
             numbers[BEST] = known.up
             whole[SPLIT] = known.split
     if depth > 0 and (always or numbers[BOUND] < min(numbers[BEST], numbers[BUDGET]) - CLOSE):
-        find_cuts(data, path, d, table)
+        find_cuts(data, path, d, table, always)
         hand_on(data, path, d)
         if whole[CUTS] == 0:
-            numbers[BOUND] = numbers[BEST]
+            numbers[BOUND] = max(numbers[BOUND], min(numbers[BEST], numbers[LEFT_OUT]))
 
 
 @kernel
@@ -227,6 +242,8 @@ def descend_bag(data, path, d, t, side):
         if (codes[i] <= cut) == (side == 0):
             below[n] = i
             n += 1
+    path.box[d + 1] = path.box[d]
+    path.box[d + 1, j, 1 - side] = cut + 1
     path.whole[d + 1, SIZE] = n
     path.whole[d + 1, DEPTH] = path.whole[d, DEPTH] - 1
 
@@ -280,7 +297,7 @@ def bound_bag(data, path, table, base, slack, counters, control):
             enter_bag(data, path, d, table, False)
         low, up = path.low[d], path.up[d]
         one, two, t = least_pair(path, d)
-        bound = numbers[BOUND] if t < 0 else max(one, numbers[BOUND])
+        bound = numbers[BOUND] if t < 0 else max(min(one, numbers[LEFT_OUT]), numbers[BOUND])
         most = min(numbers[BUDGET], numbers[BEST])
         if t >= 0 and bound < most - CLOSE and control[STOP] == 0:
             side = 0 if up[0, t] - low[0, t] >= up[1, t] - low[1, t] else 1
@@ -304,3 +321,33 @@ def bound_bag(data, path, table, base, slack, counters, control):
             above[BEST] = up[0, t] + up[1, t]
             path.whole[d, SPLIT] = t
         hand_on(data, path, d)
+
+
+@kernel(takes=(BagRows, BagPath, known_sets, long_1d))
+def best_known(data, path, table, chosen):
+    """The best tree of the set of level 0 that the table has, in preorder; returns the number of its nodes."""
+    d, count, fresh = 0, 0, True
+    while d >= 0:
+        whole = path.whole[d]
+        if fresh:
+            add_up_level(data, path, d)
+            known = table[place_of_set(table, path.key[d, 0], path.key[d, 1])]
+            split = known.split if whole[DEPTH] > 0 and is_known(known) else LEAF
+            if count + 2 * d + 3 > len(chosen):
+                split = LEAF
+            chosen[count] = split
+            count += 1
+            whole[PLACE], whole[SIDE] = split, 0
+        elif whole[SIDE] == 0:
+            whole[SIDE] = 1
+        else:
+            d -= 1
+            continue
+        if whole[PLACE] == LEAF:
+            d -= 1
+            fresh = False
+            continue
+        descend_bag(data, path, d, whole[PLACE], whole[SIDE])
+        d += 1
+        fresh = True
+    return count

@@ -1,12 +1,9 @@
 """Trees judged by their bag of leaves, such as by the area under their ROC curve: words and tuples.
 
 Every row has a share of all positives and of all negatives, float64. What a bag of leaves loses is no sum over leaves.
-But for a *reference*, a few pairs (sp, sn), a leaf with shares (p, n) has a *cost*
-
-    c(p, n) = sum over k of min(p sn[k], n sp[k]),
-
-and trees whose leaf costs sum up to too much are no better than the best tree known, whatever the bag (see
-solvers/bags.py, where the reference and that sum come from). Costs are concave and do not fall as p or n rise:
+But a *reference*, a curve of steps, gives a leaf with shares (p, n) a *cost* (bag_costs.py), and trees whose leaf costs
+sum up to too much are no better than the best tree known, whatever the bag (objectives/references.py says why). A
+leaf costs at least what its parts cost as leaves, and costs do not fall as p or n rise:
 
 - a set of rows costs, as any tree, at least the sum of its rows' own costs (*least*), and at least two prices of a leaf
   if it is split;
@@ -31,8 +28,8 @@ LEAF = -1  # in place of a cut
 # Sums of one side of a cut: shares, least and worst costs, numbers u; and whole numbers.
 POSITIVE, NEGATIVE, LEAST, DUAL, WORST = range(5)
 KEY1, KEY2, COUNT = range(3)
-# Numbers of a level: budget, cost of the best tree found, bound.
-BUDGET, BEST, BOUND = range(3)
+# Numbers of a level: budget, cost of the best tree found, bound, the least bound of cuts that were left out.
+BUDGET, BEST, BOUND, LEFT_OUT = range(4)
 # Whole numbers of a level: rows, cuts, depth left, the cut and the side that are worked on, the best tree's cut.
 SIZE, CUTS, DEPTH, PLACE, SIDE, SPLIT = range(6)
 # Counters: sets entered, sets in the table, trees written out, states of unfinished trees.
@@ -50,6 +47,28 @@ f8 = types.float64
 real_1d, real_2d, real_3d = types.float64[::1], types.float64[:, ::1], types.float64[:, :, ::1]
 
 
+class LeafCosts(NamedTuple):
+    """The steps of a reference, by rising slope; the last one has no end and the height 0."""
+
+    ends: real_1d  # (K,): the slopes where steps begin, the first one 0
+    heights: real_1d  # (K,): rates of negatives, falling
+    areas: real_1d  # (K,): integral of the heights up to the step
+    squares: real_1d  # (K,): of their squares
+    limit: f8  # the largest rate of negatives that counts
+    curved: i8  # whether leaves larger than the heights cost more than in proportion
+
+
+class CoarseBoxes(NamedTuple):
+    """Boxes of strips of codes, and bounds of what they cost (bag_boxes.py); none if there are too many columns."""
+
+    least: real_1d  # (boxes,), prices of leaves included
+    strips: long_1d  # (columns,)
+    gap: long_1d  # (columns,): 1 where cuts lie within strips, 0 where strips are single codes
+    stride: long_1d  # (columns,): boxes between neighbours in a column's digit
+    up: int_2d  # (columns, codes + 1): the first strip that begins at a code or after it
+    down: int_2d  # the strip after the last one that ends before a code
+
+
 class BagRows(NamedTuple):
     """Merged rows, what they share and cost, and what trees have to obey."""
 
@@ -57,8 +76,8 @@ class BagRows(NamedTuple):
     offset: long_1d  # (columns + 1,)
     sums: real_2d  # (n, 5): POSITIVE ... WORST
     names: long_2d  # (n, 3): KEY1, KEY2, COUNT
-    sp: real_1d  # the reference
-    sn: real_1d
+    costs: LeafCosts
+    boxes: CoarseBoxes
     price: f8  # of a leaf
     room: f8  # what every leaf costs at least beside its rows' numbers u
     min_leaf: i8
@@ -77,7 +96,8 @@ class BagPath(NamedTuple):
     name: long_2d  # (levels, 3)
     key: long_2d  # (levels, 2): in the table
     cuts: int_2d  # (levels, S)
-    numbers: real_2d  # (levels, 3)
+    box: long_3d  # (levels, columns, 2): the codes between which the set's rows lie, the second excluded
+    numbers: real_2d  # (levels, 4)
     whole: long_2d  # (levels, 6)
 
 
@@ -86,13 +106,14 @@ class OpenTrees(NamedTuple):
 
     rows: int_2d  # (states, n): those of the two nodes added, one after the other
     node: long_2d  # (2 states, 4): state whose rows they are, first, number, next open node
+    box: long_3d  # (2 states, columns, 2): as a level's
     depth: long_1d  # (2 states,): depth left
     shares: real_2d  # (2 states, 2)
     cost: real_2d  # (2 states, 2): as a leaf, and at least
     cut: int_2d  # (states, S + 1): what may become of the open node
     least: real_3d  # (states, 2, S + 1): of the sides of these cuts
     at: long_2d  # (states, 4): open node, next choice, number of choices, leaves
-    spent: real_2d  # (states, 2): cost of the leaves, least cost of the open nodes but the first
+    spent: real_2d  # (states, 2): cost of the leaves together, least cost of the open nodes but the first
     leaves: real_2d  # (states, 2): shares of the leaves
     chosen: long_1d  # (states,): cut, or LEAF
     order: long_1d  # (states,): room for sorting the leaves

@@ -1,7 +1,8 @@
 """All trees whose leaf costs sum up to little enough, one after the other; whole ones are scored as a bag.
 
 A state is an unfinished tree: leaves, and open nodes of which the first is decided next. It may become a leaf, or be
-cut where the least costs of both sides (bag_bounds.py) leave the sum small enough. Of cuts that divide the rows in
+cut where the least costs of both sides (bag_bounds.py) leave the sum small enough. Leaves count what they cost
+together. Of cuts that divide the rows in
 the same way one is enough.
 
 Cost: the sets that are entered for the bounds; few hundred operations for every state.
@@ -10,7 +11,8 @@ Symbols: see bag_layout.py.
 
 import numpy as np
 
-from policytree.solvers.kernels.bag_bounds import bound_bag, column_of, cost_of, descend_bag, enter_bag, hand_on
+from policytree.solvers.kernels.bag_bounds import bound_bag, column_of, descend_bag, enter_bag, hand_on
+from policytree.solvers.kernels.bag_costs import cost_of, cost_together, sort_by_share
 from policytree.solvers.kernels.bag_layout import (
     AREA,
     BETTER,
@@ -26,7 +28,6 @@ from policytree.solvers.kernels.bag_layout import (
     LEAF,
     LEAST,
     LEAVES,
-    MUCH,
     NEGATIVE,
     NODE_FIRST,
     NODE_NEXT,
@@ -48,19 +49,6 @@ from policytree.solvers.kernels.bag_layout import (
 )
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.layout import STOP, i8, long_1d
-
-
-@kernel
-def sort_by_share(leaves, m, order):
-    """Order leaves by their share of positives among their rates, highest first."""
-    for i in range(m):
-        order[i] = i
-        k = i
-        p, n = leaves[i, POSITIVE], leaves[i, NEGATIVE]
-        while k > 0 and leaves[order[k - 1], POSITIVE] * n < p * leaves[order[k - 1], NEGATIVE]:
-            order[k] = order[k - 1]
-            k -= 1
-        order[k] = i
 
 
 @kernel
@@ -149,7 +137,8 @@ def find_choices(data, path, table, trees, s, most, slack, counters, control):
         trees.cut[s, 0] = LEAF
         count = 1
     if trees.depth[node] > 0 and size > 1 and least + 2.0 * data.price <= most:
-        path.whole[0, SIZE], path.whole[0, DEPTH], path.numbers[0, BUDGET] = size, trees.depth[node], MUCH
+        path.whole[0, SIZE], path.whole[0, DEPTH], path.numbers[0, BUDGET] = size, trees.depth[node], most + CLOSE
+        path.box[0] = trees.box[node]
         enter_bag(data, path, 0, table, True)
         for k in range(path.whole[0, CUTS]):
             t = path.cuts[0, k]
@@ -166,14 +155,14 @@ def find_choices(data, path, table, trees, s, most, slack, counters, control):
 
 
 @kernel
-def become_leaf(trees, s):
+def become_leaf(data, trees, s):
     """The next state if the first open node becomes a leaf."""
     node, m = trees.at[s, OPEN_NODE], trees.at[s, LEAVES]
     trees.leaves[m] = trees.shares[node]
     trees.chosen[s] = LEAF
     after = trees.node[node, NODE_NEXT]
     trees.at[s + 1, OPEN_NODE], trees.at[s + 1, LEAVES] = after, m + 1
-    trees.spent[s + 1, 0] = trees.spent[s, 0] + trees.cost[node, 0]
+    trees.spent[s + 1, 0] = cost_together(data.costs, trees.leaves, m + 1, trees.order) + data.price * (m + 1)
     trees.spent[s + 1, 1] = 0.0 if after < 0 else trees.spent[s, 1] - trees.cost[after, 1]
 
 
@@ -198,8 +187,10 @@ def cut_node(data, trees, s, choice):
         trees.node[x + v, NODE_ROWS], trees.node[x + v, NODE_FIRST] = s + 1, begin
         trees.node[x + v, NODE_SIZE] = end - begin
         trees.depth[x + v] = trees.depth[node] - 1
+        trees.box[x + v] = trees.box[node]
+        trees.box[x + v, j, 1 - v] = cut + 1
         trees.shares[x + v, POSITIVE], trees.shares[x + v, NEGATIVE] = p, n
-        trees.cost[x + v, 0] = cost_of(data, p, n) + data.price
+        trees.cost[x + v, 0] = cost_of(data.costs, p, n) + data.price
         trees.cost[x + v, 1] = trees.least[s, v, choice]
     trees.node[x, NODE_NEXT], trees.node[x + 1, NODE_NEXT] = x + 1, trees.node[node, NODE_NEXT]
     trees.chosen[s] = t
@@ -251,7 +242,7 @@ def search_bags(data, path, table, trees, judge, best, slack, s, counters, contr
             continue
         trees.at[s, CHOICE] += 1
         if trees.cut[s, choice] == LEAF:
-            become_leaf(trees, s)
+            become_leaf(data, trees, s)
         else:
             if m + open_nodes(trees, s) >= judge.largest:
                 continue

@@ -1,34 +1,42 @@
 """Costs of leaves whose sum says of a tree that its bag is no better than the best one known.
 
-Shares are p = positives of a leaf over all positives and n = negatives over all negatives. A reference is a list of
-pairs (sp, sn); a leaf costs ``c(p, n) = sum_k min(p sn[k], n sp[k])``, a tree q(T), the sum over its leaves.
+Shares are p = positives of a leaf over all positives and n = negatives over all negatives; a leaf's slope is p / n. A
+reference is a curve by pieces (sp, sn), which at the slope w has passed the rate ``S(w) = sum of sn over pieces steeper
+than w`` of negatives. q(T) is the sum over the leaves of a tree of their costs (solvers/kernels/bag_costs.py).
 
-*The whole area.* Leaves as vectors (n, p) generate a zonogon Z(T), whose area is ``a(T) = 2 AUC - 1``. If the reference
-are the leaves of another ROC curve (of any tree, or of a mixture of trees) with area a(S), the mixed area of Z(T) and
-Z(S) is ``1 - q(T)``, and by Minkowski's inequality ``a(T) a(S) <= (1 - q(T))^2``.
+*Areas.* Where the ROC curve of T has the slope w, it has passed ``G(w) = sum of n over leaves steeper than w``. One
+minus its height at x is the integral of ``max(G - x, 0)`` over w, and so the area above it up to the rate L is the
+integral of ``H(G)``, with ``H(x) = x^2 / 2`` up to L and ``L x - L^2 / 2`` beyond. H is convex: for any S <= L,
 
-*A part of it.* Where the curve of S has the slope w, T's curve lies below the line of that slope that touches it:
-``T's height at x <= w x + sum over leaves of max(p - w n, 0)``. Over x up to ``max_fpr`` that gives ``loss(T) >= q(T) -
-C`` with the pairs of S cut off at ``max_fpr`` and ``C = sum_k sp[k] x[k]``, x[k] being the middle of piece k.
+    H(x) >= S x - S^2 / 2 + (H(x) - S x + S^2 / 2 where x > S, else 0).
+
+The last part, as a function of x >= 0, is convex and 0 at 0: of a sum it is at least the sum of what it is of the
+summands. G is a sum over leaves. So the area is at least the sum of the leaves' costs, less the integral of S^2 / 2,
+and with costs of several leaves together it is a bound as well. S may be any falling function; the one of a mixture of
+good trees makes the bound large. The first part alone is a sum of concave functions of leaves, as loss matrices have
+them: ``n times the integral of S up to p / n = sum over pieces of min(p sn, n sp)``.
+
+A leaf costs at least what its parts cost: on the slopes below both parts' own, because costs are convex in n from 0;
+what the steeper part loses on further slopes, the other part's negatives make up for on those that it gains, where S
+is no lower.
 
 *The F-score labelled by omega.* With c the loss of a good tree, the least of ``(1 - c) FP + (beta^2 + c) FN`` over
-labels is q(T), and with ``D = (1 + beta^2) P + FP - FN`` any labelled tree has ``loss >= c + (q(T) - c (1 + beta^2)
-P) / D``.
+labels is q(T), of one piece and the first part alone, and with ``D = (1 + beta^2) P + FP - FN`` any labelled tree has
+``loss >= c + (q(T) - c (1 + beta^2) P) / D``.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from fractions import Fraction
 
 import numpy as np
-
-from policytree.objectives.f_score import OmegaFScore
 
 Pairs = np.ndarray  # (k, 2): shares of positives and of negatives, by falling slope
 
 
 class Reference(ABC):
-    """Pairs, and what sums of their costs mean.
+    """A curve, and what sums of leaf costs mean.
 
     Attributes
     ----------
@@ -36,10 +44,16 @@ class Reference(ABC):
         sp and sn.
     price : float
         What a leaf is charged beside its cost, so that trees of different size can be compared.
+    limit : float
+        The largest rate of negatives that counts.
+    curved : bool
+        Whether leaves with more negatives than the curve has passed cost more than in proportion.
     """
 
     pairs: Pairs
     price: float
+    limit: float
+    curved: bool
 
     @abstractmethod
     def loss_at(self, q: np.ndarray, leaves: np.ndarray) -> np.ndarray:
@@ -56,53 +70,37 @@ class Reference(ABC):
         return np.array([after, before])
 
 
-class WholeArea(Reference):
-    """For the area under the whole ROC curve."""
-
-    def __init__(self, curve: Pairs, leaf_price: float, best: float, leaves: int):
-        self.pairs = curve
-        self.leaf_price = leaf_price
-        self.area = max(2.0 * area_below(curve) - 1.0, 1e-9)
-        # so that trees a little larger or smaller than the best one are judged as by their objective
-        self.price = leaf_price * np.sqrt(self.area / max(1.0 - 2.0 * (best - leaf_price * leaves), 1e-3))
-
-    def loss_at(self, q: np.ndarray, leaves: np.ndarray) -> np.ndarray:
-        """``(1 - (1 - q)^2 / a(S)) / 2`` and the price."""
-        return 0.5 - np.maximum(1.0 - q, 0.0) ** 2 / self.area / 2.0 + self.leaf_price * leaves
-
-    def budget(self, best: float, leaves: np.ndarray) -> np.ndarray:
-        """``1 - sqrt(a a(S))`` with the area a that a better tree needs."""
-        needed = np.maximum(1.0 - 2.0 * (best - self.leaf_price * leaves), 0.0)
-        return np.where(needed > 1.0 + 1e-9, -1.0, 1.0 - np.sqrt(self.area * needed))
-
-
-class PartOfArea(Reference):
+class Area(Reference):
     """For the area under the ROC curve up to a false positive rate."""
+
+    curved = True
 
     def __init__(self, curve: Pairs, leaf_price: float, limit: float):
         start = np.concatenate([[0.0], np.cumsum(curve[:, 1])])
         width = np.clip(limit - start[:-1], 0.0, curve[:, 1])
         with np.errstate(divide="ignore", invalid="ignore"):
             rise = np.where(curve[:, 1] > 0, curve[:, 0] * width / curve[:, 1], 0.0)
-        kept = width > 0
-        self.pairs = np.column_stack([rise, width])[kept] / limit
-        self.constant = float((self.pairs[:, 0] * (start[:-1] + width / 2)[kept]).sum())
-        self.price = self.leaf_price = leaf_price
+        self.pairs = np.column_stack([rise, width])[width > 0]
+        slopes, heights = steps_of(self.pairs)
+        self.constant = float((heights[:-1] ** 2 * np.diff(slopes)).sum() / 2)
+        self.limit, self.leaf_price, self.price = limit, leaf_price, leaf_price * limit
 
     def loss_at(self, q: np.ndarray, leaves: np.ndarray) -> np.ndarray:
-        """``q - C`` and the price."""
-        return q - self.constant + self.leaf_price * leaves
+        """The area lost, divided by the rate, and the price."""
+        return (q - self.constant) / self.limit + self.leaf_price * leaves
 
     def budget(self, best: float, leaves: np.ndarray) -> np.ndarray:
-        """``best - price + C``."""
-        return best - self.leaf_price * leaves + self.constant
+        """The other way round."""
+        return (best - self.leaf_price * leaves) * self.limit + self.constant
 
 
 class LabelledByOmega(Reference):
     """For the F-score of leaves that omega labels; costs and D in units of all negatives."""
 
-    def __init__(self, objective: OmegaFScore, leaf_price: float, best: float, leaves: int, ratio: float):
-        b = float(objective.squared)
+    limit, curved = 1.0, False
+
+    def __init__(self, squared: Fraction, leaf_price: float, best: float, leaves: int, ratio: float):
+        b = float(squared)
         self.leaf_price = leaf_price
         self.c = min(max(best - leaf_price * leaves, 0.0), 1.0)
         self.pairs = np.array([[1.0 - self.c, (b + self.c) * ratio]])
@@ -123,10 +121,13 @@ class LabelledByOmega(Reference):
         return self.threshold + np.where(gain < 0, gain * self.least, gain * self.largest)
 
 
-def area_below(curve: Pairs) -> float:
-    """Area under the ROC curve of pairs by falling slope."""
-    heights = np.concatenate([[0.0], np.cumsum(curve[:, 0])])
-    return float((curve[:, 1] * (heights[:-1] + heights[1:])).sum() / 2)
+def steps_of(pairs: Pairs) -> tuple[np.ndarray, np.ndarray]:
+    """Slopes where the rate of negatives that a curve has passed falls, from 0, and that rate on every step."""
+    pairs = pairs[pairs[:, 1] > 0]
+    slopes = pairs[:, 0] / pairs[:, 1]
+    order = np.argsort(slopes, kind="stable")
+    after = pairs[order, 1].sum() - np.concatenate([[0.0], np.cumsum(pairs[order, 1])])
+    return np.concatenate([[0.0], slopes[order]]), np.maximum(np.append(after[:-1], 0.0), 0.0)
 
 
 def by_slope(curve: Pairs, most: int) -> Pairs:
