@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from policytree import OptimalTreeClassifier, PolicyTree
+from policytree import OptimalTreeClassifier, PolicyTree, SearchWarning
 
 
 @dataclass
@@ -34,7 +35,9 @@ class Case:
         """The same tree, fitted to the table in memory."""
         target = self.frame[self.rewards] if self.y is None else self.frame[self.y]
         weight = None if self.weights is None else self.frame[self.weights].to_numpy()
-        return self.estimator(max_bins=self.max_bins).fit(self.frame[self.X], target, sample_weight=weight)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "No split leaves", SearchWarning)  # drawn problems may be as small
+            return self.estimator(max_bins=self.max_bins).fit(self.frame[self.X], target, sample_weight=weight)
 
     def own_objective(self, tree) -> float:
         """Objective of a tree from its predictions alone."""

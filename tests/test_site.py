@@ -95,7 +95,7 @@ def test_pictures_can_be_drawn(path, execute, monkeypatch):
     monkeypatch.chdir(path.parent)
     monkeypatch.syspath_prepend(path.parent)
     execute(path)
-    assert path.stem == "tables" or plt.get_fignums()
+    assert path.stem == "example_tables" or plt.get_fignums()
 
 
 def listed() -> set[tuple[str, str]]:

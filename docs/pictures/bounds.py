@@ -1,8 +1,8 @@
 """What a few solved cuts of the root say about all the others."""
 
+import example_tables as tables
 import matplotlib.pyplot as plt
 import numpy as np
-import tables
 
 f, g, gain = tables.rows()
 left, right = tables.by_first_cut(tables.pair_table(f, g, gain))

@@ -1,8 +1,8 @@
 """A pair table, its corner sums, and a tree of depth two read off them."""
 
+import example_tables as tables
 import matplotlib.pyplot as plt
 import numpy as np
-import tables
 
 f, g, gain = tables.rows()
 table = tables.pair_table(f, g, gain)

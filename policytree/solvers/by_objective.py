@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from policytree.exceptions import InputError
@@ -9,11 +10,12 @@ from policytree.objectives.objective import Objective
 from policytree.solvers.bags import solve_bags
 from policytree.solvers.monotone import solve_monotone
 from policytree.solvers.ratio import solve_ratio
+from policytree.types import Solution
 
-SOLVERS = {"bags": solve_bags, "ratio": solve_ratio, "monotone": solve_monotone}
+SOLVERS: dict[str, Callable[..., Solution]] = {"bags": solve_bags, "ratio": solve_ratio, "monotone": solve_monotone}
 
 
-def solver_for(objective: Objective):
+def solver_for(objective: Objective) -> Callable[..., Solution]:
     """The solver of an objective, a function of problem and limits; the problem's losses are its rows' weights.
 
     Raises

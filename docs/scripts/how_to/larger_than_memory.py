@@ -45,4 +45,6 @@ print(predict_to_file(tree, folder / "part0.parquet", folder / "given.parquet", 
 pd.read_parquet(folder / "given.parquet").head(3)
 
 # %%
+# Where files hold outcomes and treatments, :func:`~policytree.stream_rewards` writes doubly robust rewards first.
+#
 # How long it takes: :ref:`larger-than-memory`. An interrupted ``encode`` goes on where it stopped.
