@@ -13,7 +13,7 @@ import numpy as np
 from policytree.exceptions import InputError
 
 FORMAT = "policytree report 1"
-_NUMBER = re.compile(r"|-|(training rows)|[-+\[]*[\d.][-+\d.,e%\] ]*|[-+]?(nan|inf)")
+_NUMBER = re.compile(r"|-|(training rows)|<0.001|[-+\[]*[\d.][-+\d.,e%\] ]*|[-+]?(nan|inf)")
 
 
 @dataclass(frozen=True, slots=True)
