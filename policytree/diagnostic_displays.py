@@ -14,7 +14,7 @@ from policytree.calibration import calibration_table, outcome_calibration_table,
 from policytree.checks import per_treatment
 from policytree.diagnostics import LARGE_DIFFERENCE, balance_table, overlap_table
 from policytree.exceptions import BalanceWarning, InputError, OverlapWarning
-from policytree.plotting import LINE_COLORS, PALETTE, new_axes, room_for_names, short_name
+from policytree.plotting import LINE_COLORS, PALETTE, new_axes, short_name
 from policytree.plotting.common import broken_title
 from policytree.weighting import RewardEstimator
 from policytree.weighting.covariates import Covariates
@@ -22,7 +22,6 @@ from policytree.weighting.covariates import Covariates
 N_BINS = 30
 SAME = 1e-9  # propensities that differ by less are the same
 WIDTH = 5.0  # inches: a telephone shows as much without scrolling
-LEAST_BALANCE = 3.6  # inches, without room for long names
 MARKS = {"marker": "o", "markersize": 3, "capsize": 2, "linewidth": 1}
 
 
@@ -186,7 +185,7 @@ def largest_differences(table: pd.DataFrame) -> pd.DataFrame:
 def draw_balance(size: pd.DataFrame, ax: Any = None):
     """Axes with a line for each covariate of :func:`largest_differences`, the largest on top."""
     size = size.sort_values("difference_before")
-    ax = new_axes(ax, LEAST_BALANCE + room_for_names(size.index), 1.4 + 0.22 * len(size))
+    ax = new_axes(ax, WIDTH, 1.4 + 0.22 * len(size))
     at, weighted = np.arange(len(size)), "difference_after" in size
     ax.scatter(size["difference_before"], at, facecolors="none", edgecolors=PALETTE[5], label="before weighting")
     if weighted:
