@@ -94,7 +94,9 @@ def _sentences(path: Path) -> Iterator[None]:
     except OSError as error:
         raise InputError(f"'{path}' cannot be read ({error.strerror or error}); check the file.") from error
     except ImportError as error:  # for what it is compressed with
-        raise InputError(f"'{path}' cannot be read here ({_first_line(error)}); install that, or unpack the file.") from error
+        raise InputError(
+            f"'{path}' cannot be read here ({_first_line(error)}); install that, or unpack the file."
+        ) from error
 
 
 def _csv_options(path: Path) -> tuple[list[str], dict[str, Any]]:

@@ -187,7 +187,9 @@ class Content:
             )
             return cls(_text(data["title"]), _text(data["subtitle"]), sections)
         except (KeyError, TypeError, ValueError, RecursionError) as error:
-            raise InputError(f"This is no saved report: {error!r}.") from error
+            raise InputError(
+                f"This is no saved report: a field is missing or malformed ({error}); write it again."
+            ) from error
 
 
 def _plain(value: Any) -> Any:
