@@ -245,10 +245,6 @@ def _learn_feature(name: str, column, argument: str) -> tuple[Feature, np.ndarra
         gaps = bool((codes < 0).any()) or any(map(is_missing, present))
         feature = Feature(name, CATEGORICAL, tuple(ordered), gaps)
         return feature, _positions(feature, codes, distinct)
-    if not (dtype.is_numeric() or isinstance(dtype, (nw.Boolean, nw.Object))):
-        raise InputError(
-            f"Column {name!r} of {argument} has type {dtype}; turn it into numbers or text, or leave it out."
-        )
     encoded = _encode_column(Feature(name), column, argument)
     if isinstance(dtype, nw.Object):
         whole = [value for value in column.to_list() if isinstance(value, numbers.Integral)]
@@ -278,9 +274,17 @@ def _encode_column(feature: Feature, column, argument: str) -> np.ndarray:
         values = object_numbers(column.to_list())
         assert values is not None, "checked above"
         return values
-    if isinstance(column.dtype, nw.Boolean):
-        column = column.cast(nw.Float64)
+    _refuse_other_types(feature.name, column, argument)
     return column.cast(nw.Float64).to_numpy().astype(np.float64)
+
+
+def _refuse_other_types(name: str, column, argument: str) -> None:
+    """One sentence for dates, complex numbers and whatever else is neither a number nor text."""
+    if not (column.dtype.is_numeric() or isinstance(column.dtype, nw.Boolean)):
+        native = getattr(column.to_native(), "dtype", column.dtype)
+        raise InputError(
+            f"Column {name!r} of {argument} has type {native}; turn it into numbers or text, or leave it out."
+        )
 
 
 def _refuse_numbers_for_text(feature: Feature, column, argument: str) -> None:

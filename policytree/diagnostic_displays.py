@@ -14,12 +14,14 @@ from policytree.calibration import calibration_table, outcome_calibration_table,
 from policytree.checks import per_treatment
 from policytree.diagnostics import LARGE_DIFFERENCE, balance_table, overlap_table
 from policytree.exceptions import BalanceWarning, InputError, OverlapWarning
-from policytree.plotting import LINE_COLORS, PALETTE, new_axes, room_for_names, short_name
+from policytree.plotting import LINE_COLORS, PALETTE, new_axes, short_name
+from policytree.plotting.common import broken_title
 from policytree.weighting import RewardEstimator
 from policytree.weighting.covariates import Covariates
 
 N_BINS = 30
 SAME = 1e-9  # propensities that differ by less are the same
+WIDTH = 5.0  # inches: a telephone shows as much without scrolling
 MARKS = {"marker": "o", "markersize": 3, "capsize": 2, "linewidth": 1}
 
 
@@ -116,7 +118,7 @@ def draw_overlap(panels: list[dict], floor: float):
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(
-        len(panels), 1, figsize=(6.4, 1.2 + 1.3 * len(panels)), sharex=True, layout="constrained", squeeze=False
+        len(panels), 1, figsize=(WIDTH, 1.5 + 1.4 * len(panels)), sharex=True, layout="constrained", squeeze=False
     )
     for panel, ax in zip(panels, axes[:, 0], strict=True):
         if panel["constant"] is not None:
@@ -128,9 +130,10 @@ def draw_overlap(panels: list[dict], floor: float):
             ax.stairs(others, edges, fill=True, color="#BBBBBB", label="others")
             ax.stairs(got, edges, linewidth=1.8, color=PALETTE[4], label="got it")
             ax.axvline(floor, color=PALETTE[5], linewidth=1, linestyle="--", label="min_propensity")
-        ax.set_title(panel["title"], loc="left", fontsize=9, parse_math=False)
+        ax.set_title(broken_title(panel["title"], WIDTH, 10)[0], loc="left", fontsize=9, parse_math=False)
         ax.set_yticks([])
-    axes[0, 0].legend(fontsize=8, frameon=False)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=8, frameon=False)
     axes[-1, 0].set_xlabel("propensity")
     return figure
 
@@ -182,18 +185,17 @@ def largest_differences(table: pd.DataFrame) -> pd.DataFrame:
 def draw_balance(size: pd.DataFrame, ax: Any = None):
     """Axes with a line for each covariate of :func:`largest_differences`, the largest on top."""
     size = size.sort_values("difference_before")
-    ax = new_axes(ax, 6.4 + room_for_names(size.index), 1.2 + 0.22 * len(size))
+    ax = new_axes(ax, WIDTH, 1.4 + 0.22 * len(size))
     at, weighted = np.arange(len(size)), "difference_after" in size
-    label = "before weighting" if weighted else "as they are"
-    ax.scatter(size["difference_before"], at, facecolors="none", edgecolors=PALETTE[5], label=label)
+    ax.scatter(size["difference_before"], at, facecolors="none", edgecolors=PALETTE[5], label="before weighting")
     if weighted:
         ax.scatter(size["difference_after"], at, color=PALETTE[4], label="after weighting")
+        ax.legend(fontsize=8, frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)  # on no point
     ax.axvline(LARGE_DIFFERENCE, color="#999999", linestyle="--", linewidth=1)
     ax.set_yticks(at, [short_name(name) for name in size.index], parse_math=False)
     most = float(np.nanmax(size.to_numpy(), initial=LARGE_DIFFERENCE))
     ax.set_xlim(-0.03 * most, 1.06 * most)  # no point on the frame
-    ax.set_xlabel("largest standardised difference between two treatments")
-    ax.legend(fontsize=8, frameon=False, loc="lower right")
+    ax.set_xlabel("largest standardised difference\nbetween two treatments")
     return ax
 
 

@@ -58,6 +58,12 @@ def split_label(tree: Tree, node: int, *, missing: bool = True) -> str:
     return f"{text} ({side})" if side else text
 
 
+def question(tree: Tree, node: int, *, missing: bool = True) -> str:
+    """The question of an inner node as it is asked: "age ≤ 50? (missing → yes)"."""
+    side = missing_label(tree, node) if missing else ""
+    return f"{split_label(tree, node, missing=False)}?" + (f" ({side})" if side else "")
+
+
 def missing_label(tree: Tree, node: int) -> str:
     """Which answer rows without a value take at an inner node, "missing → yes"; "" where no training row was such."""
     feature, threshold = tree.features[tree.feature[node]], float(tree.threshold[node])
@@ -99,7 +105,7 @@ def export_text(tree: Tree, *, missing: bool = True) -> str:
         if tree.is_leaf[node]:
             lines.append(f"{first}{shown(tree.actions[tree.action[node]])}{_rows_of_leaf(tree, node, '  (', ')')}")
             continue
-        lines.append(f"{first}{split_label(tree, node, missing=missing)}?")
+        lines.append(f"{first}{question(tree, node, missing=missing)}")
         before[int(tree.children_left[node])] = f"{rest}├─ yes: ", f"{rest}│       "
         before[int(tree.children_right[node])] = f"{rest}└─ no:  ", f"{rest}        "
     return "\n".join(lines)
@@ -128,7 +134,7 @@ def export_graphviz(tree: Tree, *, missing: bool = True) -> str:
             label = shown(tree.actions[tree.action[node]]) + _rows_of_leaf(tree, node, "\n")
             out.append(f"  {node} [label={_dot_string(label)}, style=rounded];")
             continue
-        out.append(f"  {node} [label={_dot_string(split_label(tree, node, missing=missing) + '?')}];")
+        out.append(f"  {node} [label={_dot_string(question(tree, node, missing=missing))}];")
         out.append(f'  {node} -> {tree.children_left[node]} [label="yes"];')
         out.append(f'  {node} -> {tree.children_right[node]} [label="no"];')
     return "\n".join([*out, "}"]) + "\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 import warnings
 from decimal import Decimal
@@ -27,10 +28,13 @@ from policytree import (
     PartitionDisplay,
     PolicyTree,
     PolicyValueDisplay,
+    balance_table,
     plot_tree,
 )
+from policytree.exceptions import BalanceWarning
 from policytree.plotting import partition
 from policytree.plotting.svg import to_svg
+from policytree.report.drawing import DRAWN
 from policytree.short_thresholds import shortest_between, with_short_thresholds
 from policytree.visible import visible
 
@@ -213,6 +217,16 @@ def test_a_forest_says_which_way_is_better_and_keeps_off_its_frame():
         assert left < -0.04 and right > 1.05 and bottom < 0 and top > 1
 
 
+def test_a_long_label_is_not_cut_off_under_a_reports_forest():
+    unit = "held-out mean visits, face-to-face physician visits a year, by the calendar"
+    rows = {"policy tree": [1.0, 0.5, 1.5], "always deductible": [2.0, 1.5, 2.5]}
+    figure = DRAWN["values"]({"rows": rows, "direction": "minimize", "limits": None, "xlabel": unit})
+    figure.canvas.draw()
+    box = figure.axes[0].xaxis.label.get_window_extent(figure.canvas.get_renderer())
+    assert figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1
+    assert " ".join(figure.axes[0].get_xlabel().split()) == f"{unit} ← better"
+
+
 def test_intervals_stay_inside_the_outcomes_range():
     values = [[0.95, 0.9, 1.05], [0.05, -0.04, 0.1]]
     drawn = forest(values, limits=(0.0, 1.0)).ax_.collections[0].get_segments()
@@ -246,6 +260,29 @@ def test_displays_take_a_policy_tree_and_draw_no_bars_of_known_chances(trial):
         assert all(len(ax.patches) == 2 for ax in OverlapDisplay(propensity, T).plot().axes_)
     with pytest.raises(InputError, match="RewardEstimator or DRPolicyTree; got PolicyTree"):
         OverlapDisplay.from_estimator(PolicyTree(), T)
+
+
+def test_overlap_and_balance_fit_a_phone_with_long_names(trial):
+    X, T, _ = trial
+    T = np.where(T == "drug", "a treatment with a name of many words", "another one with many words")
+    X = X.rename(columns={"age": "the age at the first visit in completed years"})
+    propensity = np.linspace(0.2, 0.6, 200)
+    both = pd.DataFrame(np.column_stack([propensity, 1 - propensity]), columns=np.unique(T))
+    overlap = OverlapDisplay(both, T).plot()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BalanceWarning)  # these propensities are none of theirs
+        balance = CovariateBalanceDisplay(balance_table(X, T, propensity=both)).plot()
+    for figure in (overlap.figure_, balance.figure_):
+        figure.canvas.draw()
+        renderer, page = figure.canvas.get_renderer(), figure.bbox
+        for ax in figure.axes:
+            box = ax.get_tightbbox(renderer)
+            assert page.x0 <= box.x0 and box.x1 <= page.x1, "nothing is cut off"
+        least = re.search(r"min-width:(\d+)px", to_svg(figure, "", "x"))[1]
+        assert int(least) <= 366, "a phone of 390 pixels less its margins"
+    assert balance.ax_.get_legend() is not None, "two kinds of points"
+    unweighted = CovariateBalanceDisplay(balance_table(X, T)).plot()
+    assert unweighted.ax_.get_legend() is None, "one kind of points; a sample of it would look like another point"
 
 
 def test_balance_shows_one_level_of_a_binary(trial):

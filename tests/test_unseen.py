@@ -123,3 +123,15 @@ def test_objects_that_are_numbers_are_numbers(rng):
     assert OptimalTreeClassifier(max_depth=1).fit(mixed, y).tree_.features[0].kind == "categorical"
     with pytest.raises(InputError, match="held numbers at fit and holds text now"):
         tree.predict(mixed)
+
+
+@pytest.mark.parametrize(
+    ("values", "type_"),
+    [(np.arange(6) + 1j, "complex128"), (pd.date_range("2020-01-01", periods=6), "datetime64")],
+)
+def test_types_that_are_no_numbers_are_refused_at_fit_and_at_prediction(values, type_):
+    X = pd.DataFrame({"age": np.arange(6.0)})
+    model = PolicyTree(max_depth=1).fit(X, pd.DataFrame({"no": [0.0] * 6, "yes": X["age"] - 3}))
+    for call in (model.predict, lambda rows: PolicyTree().fit(rows, pd.DataFrame({"no": [0.0] * 6, "yes": [1.0] * 6}))):
+        with pytest.raises(InputError, match=f"Column 'age' of X has type {type_}"):
+            call(X.assign(age=values))

@@ -7,6 +7,7 @@ import pandas as pd
 from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, PolicyTreeDisplay, PolicyValueDisplay, cross_val_policy_value, load_dataset
+from policytree.short_thresholds import with_short_thresholds
 
 study = load_dataset("rand-hie")
 people = study.frame.drop_duplicates("person")
@@ -26,7 +27,8 @@ table = cross_val_policy_value(model, **data, random_state=0)
 
 figure = plt.figure(figsize=(10.5, 6.4))
 tree = figure.add_axes((0.0, 0.44, 0.56, 0.5))
-PolicyTreeDisplay.from_tree(model.tree_, ax=tree, fontsize=10)
+short = with_short_thresholds(model.tree_, model.encoder_.encode(data["X"]))
+PolicyTreeDisplay.from_tree(short, ax=tree, fontsize=10)
 tree.set_title("The best tree of depth 2", loc="left", fontweight="bold", fontsize=11)
 
 proof = figure.add_axes((0.6, 0.44, 0.4, 0.5))

@@ -47,13 +47,12 @@ def check_folder(folder: str) -> Path:
     ------
     InputError
     """
-    path = Path(folder)
-    there = path
-    while not there.exists() and there != there.parent:
-        there = there.parent
-    if not there.is_dir():
-        raise InputError(f"Cannot write to '{folder}': '{there}' is a file; choose another --output.")
+    there = path = Path(folder)
     try:
+        while not there.exists() and there != there.parent:
+            there = there.parent
+        if not there.is_dir():
+            raise InputError(f"Cannot write to '{folder}': '{there}' is a file; choose another --output.")
         with tempfile.TemporaryFile(dir=there):
             pass
     except OSError as error:

@@ -44,6 +44,13 @@ class Commands(TyperGroup):
             sys.exit(code if isinstance(code, int) else 0)
         return code
 
+    def make_context(self, *args: Any, **settings: Any) -> Any:
+        """Read the command line; Ctrl-C is said here too."""
+        try:
+            return super().make_context(*args, **settings)
+        except KeyboardInterrupt as interrupt:
+            raise typer.Exit(explain(interrupt, debug=False)) from None
+
     def invoke(self, ctx):
         """Run the command; what it raises becomes an exit code."""
         try:

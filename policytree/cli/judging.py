@@ -142,8 +142,9 @@ def _words(study: Study, values: RuleValues, design: Mapping[str, Any], cv: int)
     text = (
         f"Mean {study.outcome} if everybody followed the rule; {better} is better, and a difference {sign} zero speaks "
         f"for the tree. Status quo: what people got. By {rows} of {study.source}: doubly robust scores of {cv}-fold "
-        f"cross-fitted outcome models, propensities {study.propensity_text}. The tree was not learnt again; the "
-        "intervals hold if none of these rows had a part in choosing it."
+        f"cross-fitted outcome models, propensities {study.propensity_text}. The tree was not learnt again; values and "
+        "intervals hold only if all rows are new. The whole table of the design is recognised and refused; a part of "
+        "it is not, so make sure that no row had a part in choosing the tree."
     )
     known = design.get("propensity")
     if study.propensity is None and isinstance(known, str) and known.startswith("known"):

@@ -22,6 +22,7 @@ from policytree.exceptions import InputError
 
 BAD_ARCHIVES = (zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError, zlib.error)
 PARQUET_ENDINGS = (".parquet", ".pq")
+SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
 OTHER_SEPARATORS = (";", "\t", "|")
 NAMES_SHOWN = 20
 # pandas reads "None" as missing, but it is what many a trial calls the arm that got nothing.
@@ -58,6 +59,8 @@ def _existing(path: str | Path) -> Path:
         raise InputError(f"There is no file '{path}'; {_suggestion(path.name, names, 'check its name and folder.')}")
     if path.is_dir():
         raise InputError(f"'{path}' is a folder; name a CSV or Parquet file in it.")
+    if path.suffix.lower() in SPREADSHEETS:
+        raise InputError(f"'{path}' is a spreadsheet; save its table as 'CSV UTF-8' and give that.")
     return path
 
 
@@ -77,7 +80,9 @@ def _sentences(path: Path) -> Iterator[None]:
             warnings.simplefilter("error", pd.errors.ParserWarning)  # rows with more cells than there are names
             yield
     except pd.errors.ParserWarning as error:
-        raise InputError(f"'{path}' has more cells in its rows than names in its header; name every column.") from error
+        raise InputError(
+            f"'{path}' has more cells in its first row than names in its header; name every column, or mend the row."
+        ) from error
     except pd.errors.EmptyDataError as error:
         raise InputError(f"'{path}' is empty; give a CSV file with a header line and rows.") from error
     except UnicodeDecodeError as error:
@@ -88,6 +93,10 @@ def _sentences(path: Path) -> Iterator[None]:
         raise InputError(f"'{path}' cannot be read as CSV ({_first_line(error)}); check the file.") from error
     except OSError as error:
         raise InputError(f"'{path}' cannot be read ({error.strerror or error}); check the file.") from error
+    except ImportError as error:  # for what it is compressed with
+        raise InputError(
+            f"'{path}' cannot be read here ({_first_line(error)}); install that, or unpack the file."
+        ) from error
 
 
 def _csv_options(path: Path) -> tuple[list[str], dict[str, Any]]:
@@ -248,7 +257,8 @@ def _none_in_numbers(column: pd.Series) -> pd.Series:
 
 
 def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+    line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return line.removeprefix("Error tokenizing data. C error: ").rstrip(".")
 
 
 def column_names(text: str | None, option: str, frame: pd.DataFrame) -> list[str]:

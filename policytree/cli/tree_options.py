@@ -36,6 +36,9 @@ def tree_options(options: dict, study: Study) -> dict:
     roots = column_names(options["root_feature"], "--root-feature", study.X)
     limits = {kind: by_treatment(options[kind], kind) or None for kind in ("max_share", "min_share")}
     spending = by_treatment(options["budget_costs"], "budget_cost", study.frame) or None
+    if options["budget"] is not None and spending is None:
+        label = study.observed.treatments[-1]
+        raise InputError(f"--budget needs what treatments cost; add --budget-cost, as in --budget-cost {label}=1.")
     named = {
         "feature_costs": costs or None,
         "root_feature": roots or None,

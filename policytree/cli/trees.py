@@ -11,6 +11,7 @@ import typer
 from policytree.cli.frame import DebugOption
 
 TreeArgument = Annotated[str, typer.Argument(metavar="TREE.json", help="A tree that `policytree design` saved.")]
+WIDEST_NAME = 20  # letters of a fact's name that others are aligned with
 PICTURE_KINDS = ("png", "pdf", "svg")
 OTHER_KINDS = (".parquet", ".pq", ".xlsx", ".gz", ".bz2", ".xz", ".zip", ".zst")
 
@@ -73,13 +74,13 @@ def show(
         return
     typer.echo(export_text(saved))
     if isinstance(certificate, dict):
-        typer.echo(
-            "\n"
-            + "\n".join(
-                f"{shown(name):<10} {f'{value:.6g}' if isinstance(value, float) else shown(value)}"
-                for name, value in certificate.items()
-            )
-        )
+        facts = {shown(name).replace("_", " "): value for name, value in certificate.items()}
+        if facts.get("expected cost") == 0:  # no question costs anything
+            del facts["expected cost"]
+        width = min(max(map(len, facts), default=0), WIDEST_NAME)
+        typer.echo()
+        for name, value in facts.items():
+            typer.echo(f"{name:<{width}}  {f'{value:.6g}' if isinstance(value, float) else shown(value)}")
 
 
 def plot(
@@ -100,3 +101,4 @@ def plot(
     saved, everything = read_tree(tree)
     display = PolicyTreeDisplay(saved, saved_values(everything)).plot(title=title, unit="rows")
     save_bytes(output, picture(display.figure_, kind))
+    typer.echo(f"The picture is {output}.", err=True)

@@ -20,6 +20,7 @@ from policytree.evaluation.least_budget import BudgetEstimate, budgets_that_may_
 from policytree.evaluation.numbers import decimals, interval_text
 from policytree.evaluation.sample_split import HeldOutRewards
 from policytree.exceptions import InputError
+from policytree.export import format_number
 from policytree.weighting.costs import treatment_costs
 
 N_BUDGETS = 201  # of a curve as a table: from the least spend to the largest
@@ -82,9 +83,8 @@ class QiniCurve:
             digits = decimals([last.standard_error])
             most = f"{last.value:,.{digits}f}, {100 * self.level:g}% interval {interval_text(last, digits)}"
         how = "" if self.targeted else ", by lots"
-        return (
-            f"At most {self.spend.max():.6g} a person are spent{how}; this gains over {self.baseline} for all: {most}."
-        )
+        spent = format_number(self.spend.max(), 3)
+        return f"At most {spent} a person are spent{how}; this gains over {self.baseline} for all: {most}."
 
     def value_at(self, budget: float) -> Estimate:
         """Gain per person at a budget per person; spends that are estimated end where they first exceed it.

@@ -13,6 +13,11 @@ def decimals(errors: Iterable[float]) -> int:
     return int(np.clip(1 - np.floor(np.log10(min(positive))), 0, 12)) if positive else 3
 
 
+def p_text(p: float) -> str:
+    """A p-value for a table: no 0.000."""
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
 def interval_text(estimate, digits: int) -> str:
     """The ends of an interval: anything with ``lower`` and ``upper``."""
     return bounds_text(estimate.lower, estimate.upper, digits)

@@ -10,6 +10,7 @@ import numpy as np
 from policytree.plotting.common import PALETTE, new_axes, room_for_names, short_name
 
 TITLE = 70  # characters in a line over or under the picture
+LETTERS = 9  # of an axis' label to an inch of a picture that has names beside it
 
 
 class PolicyValueDisplay:
@@ -77,7 +78,8 @@ class PolicyValueDisplay:
         reference = 0.0 if differences else self.frame["value"].iloc[0]
         ax.axvline(reference, color="#AAAAAA", linewidth=0.8, linestyle="--", zorder=0)
         ax.margins(x=0.06, y=0.6 / max(len(rows), 1))  # no point on the frame
-        ax.set_xlabel(self._label(xlabel or f"{'difference in ' * differences}held-out value"), parse_math=False)
+        label = self._label(xlabel or f"{'difference in ' * differences}held-out value", ax.figure.get_figwidth())
+        ax.set_xlabel(label, parse_math=False)
         ax.set_title(textwrap.fill(title or "", TITLE), parse_math=False)
         ax.spines[["top", "right"]].set_visible(False)
         self.figure_, self.ax_ = ax.figure, ax
@@ -90,9 +92,9 @@ class PolicyValueDisplay:
             return low, high
         return low.clip(*limits), high.clip(*limits)
 
-    def _label(self, text: str) -> str:
-        """The axis' label, and which way is better."""
-        lines = textwrap.fill(text, TITLE)
+    def _label(self, text: str, width: float) -> str:
+        """The axis' label in lines that fit under a figure of so many inches, and which way is better."""
+        lines = textwrap.fill(text, max(20, min(TITLE, int(LETTERS * width))))
         if self.direction is None:
             return lines
         return f"{lines}\n" + ("better →" if self.direction == "maximize" else "← better")

@@ -13,7 +13,7 @@ import numpy as np
 from policytree.exceptions import InputError
 
 FORMAT = "policytree report 1"
-_NUMBER = re.compile(r"|-|(training rows)|[-+\[]*[\d.][-+\d.,e%\] ]*|[-+]?(nan|inf)")
+_NUMBER = re.compile(r"|-|(training rows)|<0.001|[-+\[]*[\d.][-+\d.,e%\] ]*|[-+]?(nan|inf)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,9 @@ class Content:
             )
             return cls(_text(data["title"]), _text(data["subtitle"]), sections)
         except (KeyError, TypeError, ValueError, RecursionError) as error:
-            raise InputError(f"This is no saved report: {error!r}.") from error
+            raise InputError(
+                f"This is no saved report: a field is missing or malformed ({error}); write it again."
+            ) from error
 
 
 def _plain(value: Any) -> Any:

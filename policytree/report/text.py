@@ -126,7 +126,7 @@ def _lines(node: dict[str, Any], first: str, rest: str) -> list[str]:
     if "treatment" in node:
         said = [f"{rest}    {visible(line)}" for line in node["lines"]]
         return [f"{first}{visible(node['treatment'])}  ({node['rows']})", *said]
-    missing = f"  (missing → {node['missing']})" if node["missing"] else ""
+    missing = f" (missing → {node['missing']})" if node["missing"] else ""
     out = [f"{first}{visible(node['question'])}?{missing}"]
     out += _lines(node["yes"], f"{rest}├─ yes: ", f"{rest}│       ")
     return out + _lines(node["no"], f"{rest}└─ no:  ", f"{rest}        ")

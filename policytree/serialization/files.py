@@ -36,11 +36,11 @@ def save_bytes(path: str | os.PathLike, data: bytes) -> Path:
 @contextmanager
 def whole_file(path: str | os.PathLike) -> Iterator[BinaryIO]:
     """A file to write to, piece by piece, that appears when all is written; as :func:`save_bytes` says."""
-    target = Path(os.path.realpath(path))  # through links: a link should keep pointing at what it points to
-    if target.is_dir() or not target.parent.is_dir():
-        problem = "it is a folder" if target.is_dir() else f"the folder '{target.parent}' does not exist"
-        raise InputError(f"Cannot write '{path}': {problem}; name a file in an existing folder.")
     try:
+        target = Path(os.path.realpath(path))  # through links: a link should keep pointing at what it points to
+        if target.is_dir() or not target.parent.is_dir():
+            problem = "it is a folder" if target.is_dir() else f"the folder '{target.parent}' does not exist"
+            raise InputError(f"Cannot write '{path}': {problem}; name a file in an existing folder.")
         if target.exists() and not target.is_file():  # a device or pipe cannot be replaced
             with open(target, "wb") as file:
                 yield file

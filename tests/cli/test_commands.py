@@ -49,10 +49,12 @@ def test_show_and_plot(designed, tmp_path):
     code, out, _ = run("show", tree)
     assert code == 0
     assert "age ≤" in out
-    assert "optimal" in out
+    facts = out.partition("\n\n")[2].splitlines()
+    assert [line.split()[0] for line in facts] == ["status", "objective", "bound", "gap", "seconds"], "no costs of 0"
+    assert len({line.index(line.split()[1], 9) for line in facts}) == 1, "values are aligned"
     for kind, magic in (("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")):
         code, _, err = run("plot", tree, "-o", tmp_path / f"t.{kind}", "--title", "Rule")
-        assert code == 0, err
+        assert code == 0 and f"t.{kind}" in err, err
         assert (tmp_path / f"t.{kind}").read_bytes().startswith(magic)
     refused(run("plot", tree, "-o", tmp_path / "t.bmp"), "must end in")
     refused(run("show", tmp_path / "no.json"), "There is no file")

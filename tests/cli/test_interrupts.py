@@ -8,6 +8,7 @@ import sys
 
 import pandas as pd
 import pytest
+from typer.core import TyperGroup
 
 from policytree import PolicyTree
 from policytree.cli import predicting
@@ -51,6 +52,15 @@ def test_what_an_import_made_of_ctrl_c_is_ctrl_c(capsys):
     except RuntimeError as error:
         assert explain(error, debug=False) == 130
     assert capsys.readouterr().err == "Interrupted: no file was written.\n"
+
+
+def test_ctrl_c_while_the_command_line_is_read(monkeypatch):
+    def press(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(TyperGroup, "parse_args", press)
+    code, out, err = run("show", "tree.json")
+    assert (code, out, err) == (130, "", "Interrupted: no file was written.\n")
 
 
 def test_predictions_that_end_early_leave_no_file(tmp_path, monkeypatch):

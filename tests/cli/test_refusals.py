@@ -103,7 +103,7 @@ BAD_OPTIONS = {
     "share in words": (["--max-share", "drug=few"], ["--max-share 'drug=few'"]),
     "share of nobody": (["--max-share", "zzz=0.3"], ["max_share names treatment zzz"]),
     "share twice": (["--min-share", "drug=0.3", "--min-share", "drug=0.4"], ["--min-share names 'drug' twice"]),
-    "budget without costs": (["--budget", "3"], ["budget_costs"]),
+    "budget without costs": (["--budget", "3"], ["--budget needs", "--budget-cost drug=1"]),
     "costs without a budget": (["--budget-cost", "drug=3"], ["no budget"]),
     "budget cost in words": (["--budget-cost", "drug=dear"], ["--budget-cost 'drug=dear'", "a column"]),
     "first question": (["--root-feature", "age,incme"], ["'incme' (--root-feature)", "did you mean 'income'?"]),

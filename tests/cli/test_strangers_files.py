@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from policytree import PolicyTree
-from tests.cli.running import refused, run
+from tests.cli.running import design, refused, run
 
 X = pd.DataFrame({"age": np.arange(20.0), "site": np.resize(["x", "y"], 20)})
 REWARDS = pd.DataFrame({"no": np.zeros(20), "yes": np.where(np.arange(20) < 7, 1.0, -1.0)})
@@ -99,7 +100,9 @@ def test_a_message_does_not_steer_it_either(saved, tmp_path):
         ("junk.csv.gz", b"\x1f\x8b" + bytes(range(99)), ["cannot be read"]),
         ("junk.csv.xz", b"\xfd7zXZ\x00" + bytes(range(99)), ["cannot be read"]),
         ("one.csv", b"age,site\n1,x\n2,x,surplus\n", ["line 3"]),
-        ("all.csv", b"age,site\n1,x,surplus\n2,x,surplus\n", ["more cells in its rows than names"]),
+        ("all.csv", b"age,site\n1,x,surplus\n2,x,surplus\n", ["more cells in its first row than names"]),
+        ("first.csv", b"age,site\n1,x,surplus\n2,x\n", ["more cells in its first row than names"]),
+        ("table.xlsx", b"PK\x03\x04" + bytes(range(99)), ["is a spreadsheet", "CSV UTF-8"]),
     ],
 )
 def test_tables(saved, tmp_path, name, content, words):
@@ -110,6 +113,20 @@ def test_tables(saved, tmp_path, name, content, words):
 def test_names_that_no_file_can_have(saved):
     refused(run("predict", saved(), "n" * 5_000 + ".csv"), "cannot be the name of a file")
     refused(run("predict", saved(), "nul\0.csv"), "There is no file")
+
+
+def test_names_that_no_file_to_write_can_have(saved, csv):
+    long = "n" * 5_000
+    refused(run("plot", saved(), "-o", long + ".png"), "Cannot write", "File name too long")
+    refused(run("predict", saved(), csv, "-o", long + ".csv"), "Cannot write", "File name too long")
+    refused(design(csv, long), "Cannot write", "File name too long")
+
+
+def test_what_a_missing_package_would_unpack_is_refused(saved, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "zstandard", None)  # as where it is not installed
+    monkeypatch.setitem(sys.modules, "backports.zstd", None)
+    (tmp_path / "table.csv.zst").write_bytes(b"(\xb5/\xfd" + bytes(99))
+    refused(run("predict", saved(), tmp_path / "table.csv.zst"), "table.csv.zst", "zst")
 
 
 def test_blank_lines_are_rows_where_there_is_one_column(saved, tmp_path):

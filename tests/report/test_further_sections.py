@@ -17,6 +17,7 @@ from policytree import (
     qini_curve,
     rank_average_treatment_effect,
 )
+from policytree.export import export_text
 from policytree.report.content import Picture, Table, Words
 from tests.report.studies import learner
 
@@ -114,7 +115,12 @@ def test_stability_and_near_ties(study, fitted):
         assert " ".join(sentence.split()) in text
     recur = tables(found)["How often the splits of this tree recur"]
     shares = stability.shown_split_shares()
-    assert [row[0] for row in recur.rows] == shares.iloc[:, 0].astype(str).tolist()
+    assert [row[1:] for row in recur.rows] == [
+        (str(row.level), *(f"{share:.0%}" for share in row[3:])) for row in shares.itertuples()
+    ]
+    shown = StudyReport(fitted, Y, T, X=X).tree
+    assert [row[0] for row in recur.rows] == [export_text(shown).partition("?")[0]] == ["age ≤ 49"]
+    assert shares["split"].tolist() == ["age ≤ 49.5"], "the search's own threshold"
     assert found.blocks[-1] == Words("More of them.", "note")
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from policytree.evaluation import BudgetPath, QiniCurve, Ranking
 from policytree.evaluation.heterogeneity import HeterogeneityTest
-from policytree.evaluation.numbers import decimals, interval_text
+from policytree.evaluation.numbers import decimals, interval_text, p_text
 from policytree.report.content import Block, Picture, Section, Table, Words
 from policytree.report.material import Material
 from policytree.report.sections.question import moved_means
@@ -30,7 +30,7 @@ def heterogeneity_section(material: Material) -> Section:
     cells = tuple(
         (
             f"{label} - {test.baseline}", f"{row['effect']:+,.{digits}f}", f"{row['standard_error']:,.{digits}f}",
-            _two_decimals(row["slope"]), _two_decimals(row["slope_error"]), f"{row['p_adjusted']:.3f}",
+            _two_decimals(row["slope"]), _two_decimals(row["slope_error"]), p_text(row["p_adjusted"]),
         )
         for label, row in rows
     )  # fmt: skip

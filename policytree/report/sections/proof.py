@@ -12,7 +12,7 @@ from policytree.estimators.certificate import certificate
 from policytree.evaluation import HonestLeaves, MarginalSensitivity, OmittedVariableBounds, PolicyStability
 from policytree.evaluation.heterogeneity import HeterogeneityTest
 from policytree.evaluation.tables import PolicyValueTable
-from policytree.report.content import Block, Code, Facts, Section, Words
+from policytree.report.content import Block, Code, Facts, Section, Steps, Words
 from policytree.report.material import Material
 
 PACKAGES = ("numpy", "numba", "scipy", "pandas", "scikit-learn", "econml", "statsmodels")
@@ -55,8 +55,7 @@ def certificate_section(material: Material) -> Section:
 def methods_section(material: Material) -> Section:
     """A paragraph for a paper, with the references that it needs."""
     sentences, references = _methods(material)
-    numbered = tuple((f"{k}.", text) for k, text in enumerate(references, 1))
-    return Section("methods", "Methods, for a paper", (Words(" ".join(sentences)), Facts(numbered)))
+    return Section("methods", "Methods, for a paper", (Words(" ".join(sentences)), Steps(tuple(references))))
 
 
 def _methods(material: Material) -> tuple[list[str], list[str]]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from policytree.evaluation import HELD_OUT, MarginalSensitivity, NearTies, OmittedVariableBounds, PolicyStability
 from policytree.evaluation.numbers import bounds_text, decimals, interval_text
-from policytree.export import counted
+from policytree.evaluation.resamples import splits_of
+from policytree.export import counted, split_label
+from policytree.features import shown
 from policytree.report.content import Block, Fold, Section, Table, Words
 from policytree.report.material import Material
 from policytree.report.outline import outline
@@ -58,12 +62,12 @@ def _marginal(result: MarginalSensitivity) -> list[Block]:
 
 def _omitted(result: OmittedVariableBounds) -> list[Block]:
     digits = decimals([result.estimate.standard_error])
-    shown = f"{result.estimate.value:+,.{digits}f} {interval_text(result.estimate, digits)}"
-    text = f"An omitted variable ({result.what}, {result.rows}): {shown} if nothing is omitted"
+    estimate = f"{result.estimate.value:+,.{digits}f} {interval_text(result.estimate, digits)}"
+    text = f"An omitted variable ({result.what}, {result.rows}): {estimate} if nothing is omitted"
     if result.robustness_value == result.robustness_value:
         text += f"; it may be zero once a variable explains {result.robustness_value:.1%} of both outcome and weights"
     cells = tuple(
-        (b.name, f"{b.outcome_gain:.3f}", f"{b.treatment_gain:.3f}", f"{b.change:+,.{digits}f}")
+        (shown(b.name), f"{b.outcome_gain:.3f}", f"{b.treatment_gain:.3f}", f"{b.change:+,.{digits}f}")
         for b in result.benchmarks
     )
     if not cells:
@@ -77,7 +81,7 @@ def stability_section(material: Material) -> Section | None:
     blocks: list[Block] = []
     stability, ties = material.only(PolicyStability), material.only(NearTies)
     if stability is not None:
-        blocks += _stability(stability)
+        blocks += _stability(material, stability)
     if ties is not None:
         blocks += _near_ties(material, ties)
     if further := material.study.about.further.get("stability"):
@@ -85,12 +89,15 @@ def stability_section(material: Material) -> Section | None:
     return Section("stability", "Would the tree come again?", tuple(blocks)) if blocks else None
 
 
-def _stability(stability: PolicyStability) -> list[Block]:
+def _stability(material: Material, stability: PolicyStability) -> list[Block]:
     how = "bootstrap samples" if stability.method == "bootstrap" else f"samples of {stability.share:.0%} of the rows"
     blocks: list[Block] = [Words(f"The whole pipeline again on {stability.n_resamples} {how}.")]
     blocks += [Words(text) for text in stability.statements(unit="rows")]
     if stability.shown_splits:
         frame = stability.shown_split_shares()
+        if stability.shown_splits == splits_of(material.model.tree_):
+            tree = material.tree  # as the page shows it elsewhere
+            frame["split"] = [split_label(tree, node, missing=False) for node in np.flatnonzero(~tree.is_leaf)]
         cells = tuple(
             tuple(f"{value:.0%}" if isinstance(value, float) else str(value) for value in row)
             for row in frame.itertuples(index=False)
@@ -98,7 +105,7 @@ def _stability(stability: PolicyStability) -> list[Block]:
         blocks.append(Table(tuple(frame.columns), cells, "How often the splits of this tree recur"))
     features = stability.feature_shares()
     features = features[features["anywhere"] > 0]
-    cells = tuple((str(name), f"{share:.0%}") for name, share in features["anywhere"].items())
+    cells = tuple((shown(name), f"{share:.0%}") for name, share in features["anywhere"].items())
     if cells:
         blocks.append(Fold("What trees ask about", (Table(("covariate", "of the trees"), cells, "Covariates"),)))
     return blocks
@@ -108,7 +115,7 @@ def _near_ties(material: Material, ties: NearTies) -> list[Block]:
     blocks: list[Block] = [Words(text) for text in ties.statements(unit="rows")]
     frame = ties.variables()
     cells = tuple(
-        (str(name), f"{row['trees']:.0%}", f"{row['decisions']:.0%}")
+        (shown(name), f"{row['trees']:.0%}", f"{row['decisions']:.0%}")
         for name, row in frame[frame["trees"] > 0].iterrows()
     )
     if cells:
