@@ -30,7 +30,7 @@ MOST_ACTIONS, MOST_PAIRS = 9, 24  # of a reference as a loss matrix; otherwise
 ROUNDS_OF_CURVES, WORTHWHILE = 3, 0.1  # references that are tried; the share of the gap that one has to close
 LEAST_STEP = 0.25  # of the mixture towards a new tree
 ROUNDS_OF_STRIPS, STEP_OF_STRIPS, FEW_BOXES = 12, 0.08, 1 << 20  # to fit a curve to trees between strips
-SHALLOW = 2  # depth up to which no boxes are needed
+SHALLOW = 3  # depth up to which a search is so quick that boxes and further references cost more than they save
 MOST_PLACES = 5_000_000  # rows and codes on all levels of the search, some hundred bytes each
 ROUNDING = 1e-10  # what is proved is up to this
 
@@ -230,13 +230,14 @@ class _Bags:
         # Trees and their mixture have curves of many corners; with few, the single leaf's is a line without an area.
         curve = self.curve if len(self.curve) > 1 else self._curve()
         boxes = no_boxes(len(self.rows.codes))
-        if self.price > 0 and self._depth() > SHALLOW:
+        shallow = self._depth() <= SHALLOW
+        if self.price > 0 and not shallow:
             boxes = coarse_boxes(self.rows.codes, np.asarray(self.problem.data.n_bins, dtype=np.int64), self.clock)
         if len(boxes.least):
             curve = self._fitted(curve)
         best: BagSearch | None = None
         proven = -np.inf
-        for k in range(ROUNDS_OF_CURVES):
+        for k in range(1 if shallow else ROUNDS_OF_CURVES):
             self.search = search = self._new_search(curve, boxes)
             least = search.least_cost(self._budget(search.reference)[0])
             bound = self._raise_bound(search.reference, least)
