@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from policytree import InputError, OptimalTreeClassifier, RewardEstimator, encode, stream_rewards
+from policytree import InputError, OptimalTreeClassifier, RewardEstimator, encode, predict_to_file, stream_rewards
 from policytree.encoded import reward_job, sources
 from policytree.encoded.reading import positions
 
@@ -97,6 +97,17 @@ def test_places_are_of_equal_numbers_only(type_):
     column = pa.chunked_array([pa.array([0, 1, 2, None]).cast(type_)])
     np.testing.assert_array_equal(positions(column, [-0.5, 0.0, 0.5, 1.0]), [1, 3, np.nan, np.nan])
     np.testing.assert_array_equal(positions(column, [0, 2, 300]), [0, np.nan, 1, np.nan])
+
+
+def test_copied_columns_may_be_of_any_type(files, tmp_path):
+    x = pa.array(np.arange(N) * 1.0)
+    when = pa.array(np.arange(N) * 1000, pa.timestamp("ms"))
+    paths = files(x=[x, x], y=[y, y], when=[when, when.cast(pa.timestamp("us"))], many=[pa.array([[1]] * N)] * 2)
+    tree = OptimalTreeClassifier(max_depth=1).fit(pd.DataFrame({"x": x.to_numpy()}), y.to_numpy())
+    out = predict_to_file(tree, paths, tmp_path / "out.parquet", keep=["when", "many"])
+    assert parquet.read_table(out).column("when").to_pylist() == when.to_pylist() * 2
+    with pytest.raises(InputError, match="several types cannot be read"):
+        predict_to_file(tree, files(x=[x, x], when=[when, pa.array([[1]] * N)]), tmp_path / "out.csv", keep=["when"])
 
 
 def test_a_filter_of_a_dataset_holds(files, tmp_path):

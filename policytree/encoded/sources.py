@@ -211,7 +211,8 @@ def plain_columns(batch: Any) -> Any:
 def common_type(types_: list) -> Any:
     """The type that a column of several files is read as, so that a value is the same whichever file it stands in.
 
-    Whole numbers and yes or no: int64; other numbers: float64; a file without a value has no say.
+    Whole numbers and yes or no: int64; other numbers: float64; a file without a value has no say. Columns that are only
+    copied may be of other types, such as times: what Arrow makes of these.
     """
     pa = arrow()
     plain = [t.value_type if pa.types.is_dictionary(t) else t for t in types_]
@@ -220,6 +221,10 @@ def common_type(types_: list) -> Any:
         return found.pop() if found else pa.null()
     if pa.large_string() in found:
         return pa.large_string()
+    if any(kind_of(t) is None for t in found):
+        with reading("A column of several types"):
+            each = [pa.schema([("column", t)]) for t in sorted(found, key=str)]
+            return pa.unify_schemas(each, promote_options="permissive").field(0).type
     whole = all(pa.types.is_integer(t) or pa.types.is_boolean(t) for t in found)
     return pa.int64() if whole else pa.float64()
 
