@@ -54,6 +54,28 @@ def test_what_a_killed_writer_left_goes(rows, tmp_path, make):
 
 
 @pytest.mark.parametrize("make", [encoded, scored])
+@pytest.mark.parametrize("deleted", [0, 1, 2, 3])
+def test_a_job_that_is_killed_while_it_clears_its_folder_is_done_anew(rows, tmp_path, make, deleted, monkeypatch):
+    source = tmp_path / "rows.parquet"
+    rows.to_parquet(source)
+    make(source, tmp_path / "out")
+    before = {f.name: f.read_bytes() for f in (tmp_path / "out").iterdir()}
+    unlink, count = type(tmp_path).unlink, iter(range(100))
+
+    def stop(path, **more):
+        if next(count) >= deleted:
+            raise KeyboardInterrupt
+        unlink(path, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(tmp_path), "unlink", stop)
+        with pytest.raises(KeyboardInterrupt):
+            make(source, tmp_path / "out", overwrite=True)
+    make(source, tmp_path / "out")
+    assert before == {name: (tmp_path / "out" / name).read_bytes() for name in before}
+
+
+@pytest.mark.parametrize("make", [encoded, scored])
 def test_a_folder_that_another_job_writes_to_is_refused_and_left_alone(rows, tmp_path, make, monkeypatch):
     held, go_on = threading.Event(), threading.Event()
     tables = jobs.FolderJob.tables

@@ -92,7 +92,7 @@ class FolderJob:
         held = self._held()
         known = [n for n in (MANIFEST, STATE) if n in held]
         same = self.source.fingerprint is not None and any(self._asked_in(n) == self.asked for n in known)
-        for name in held:
+        for name in sorted(held, key=lambda n: n not in known):  # first what vouches for the others
             if not same or overwrite or name.startswith("."):
                 (self.directory / name).unlink()
 
