@@ -45,6 +45,14 @@ def test_files_of_others_stay(rows, tmp_path, make, name, overwrite):
     assert json.loads((tmp_path / name).read_text()) == {"precious": 1}
 
 
+@pytest.mark.parametrize("name", ["manifest.json", "state.json"])
+def test_files_of_our_names_may_hold_anything(rows, tmp_path, name):
+    (tmp_path / name).write_text("[1, 2]")
+    with pytest.raises(InputError, match="holds other files|of another encoding"):
+        encoded(rows, tmp_path)
+    assert (tmp_path / name).read_text() == "[1, 2]"
+
+
 @pytest.mark.parametrize("make", [encoded, scored])
 def test_what_a_killed_writer_left_goes(rows, tmp_path, make):
     left = tmp_path / ".state.json.0123456789abcdef.tmp"

@@ -56,7 +56,8 @@ class FolderJob:
         held = self._held()
         own = rf"({self.files}|{re.escape(MANIFEST)}|{re.escape(STATE)})"
         foreign = [name for name in held if not re.fullmatch(rf"{own}|\.{own}\.[0-9a-f]{{16}}\.tmp", name)]
-        if foreign or (STATE in held and self._asked_in(STATE) is None):
+        state = self.directory / STATE  # another process may have just ended its job
+        if foreign or (STATE in held and self._asked_in(STATE) is None and state.exists()):
             raise InputError(f"The folder '{self.directory}' holds other files; name a folder of its own.")
         if MANIFEST not in held or overwrite:
             return False
@@ -104,9 +105,10 @@ class FolderJob:
 
     def _asked_in(self, name: str) -> Any:
         try:
-            return read_json(self.directory / name).get("asked")
+            found = read_json(self.directory / name)
         except InputError:  # a file that cannot be read is the file of no job
             return None
+        return found.get("asked") if isinstance(found, dict) else None
 
     def each(self, f: Callable, items) -> list:
         """Map in threads."""
