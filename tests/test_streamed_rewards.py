@@ -331,6 +331,7 @@ def test_what_cannot_be_scored_is_refused(rows, tmp_path):
         ({"outcome": "town"}, "must hold numbers"),
         ({"held_out": 1.0}, r"held_out must lie in \[0, 1\)"),
         ({"fit_rows": 0}, "fit_rows"),
+        ({"fit_rows": 1}, r"\(1 rows\) holds one treatment only; raise fit_rows"),
         ({"propensity": [0.5, 0.5]}, "propensity must be a number"),
         ({"propensity": 0.5}, "3 treatments"),
         ({"estimator": RewardEstimator(method="direct", cv=2), "propensity": 0.5}, "does not use propensity"),

@@ -123,3 +123,26 @@ def test_leaves_that_cannot_be_judged_are_refused(rows, trees):
         ask = {"source": rows, "rewards": ["a", "b"]} | change
         with pytest.raises(InputError, match=match):
             streamed_leaf_summary(trees["one"], ask.pop("source"), **ask)
+
+
+@pytest.mark.parametrize("groups", [None, "who"])
+def test_the_unit_of_weights_does_not_matter(rows, trees, groups):
+    """Squares of weights of 1e-190 are no numbers: the standard error was 0."""
+    tree = next(iter(trees.values()))
+    rows = rows.assign(u=np.linspace(0.0, 2.0, len(rows)), who=np.arange(len(rows)) // 3)
+    more = {"rewards": ["a", "b"], "weights": "u", "groups": groups, "batch_rows": 50}
+    expected = streamed_policy_values(tree, rows, **more)
+    leaves = streamed_leaf_summary(tree, rows, held_out=True, **more)
+    for unit in (2.0**-640, 2.0**300):
+        scaled = rows.assign(u=rows.u * unit)
+        pd.testing.assert_frame_equal(streamed_policy_values(tree, scaled, **more), expected)
+        pd.testing.assert_frame_equal(streamed_leaf_summary(tree, scaled, held_out=True, **more), leaves)
+    assert (expected.standard_error > 0).all()
+
+
+def test_squares_beyond_floats_are_one_sentence(rows, trees):
+    tree = next(iter(trees.values()))
+    huge = rows.assign(**{name: rows[name] * 1e160 for name in ("a", "b")})
+    for judge in (streamed_policy_values, streamed_leaf_summary):
+        with pytest.raises(InputError, match="too large to be added up"):
+            judge(tree, huge, rewards=["a", "b"])

@@ -123,6 +123,8 @@ def encode(
     if job.finished(overwrite):
         return open_encoded(directory)
     with ExitStack() as stack:
+        if stack.enter_context(job.alone(overwrite)):
+            return open_encoded(directory)
         job.pool = stack.enter_context(threads(n_jobs))
         if verbose:
             job.stage = stack.enter_context(stage_progress()).stage
@@ -153,7 +155,7 @@ def _roles(X, rewards, y, weights) -> Roles:
 class _Job(FolderJob):
     """One encoding: readings of the source, then files."""
 
-    prefixes = ("rows-",)
+    files = r"rows-\d{6,}\.(bin|json)"
     what, doing = "encoded rows", "encoding"
 
     def __init__(self, source: Source, roles: Roles, kinds: dict, max_bins: int, directory: Path):
@@ -212,6 +214,7 @@ class _Job(FolderJob):
             notes.append(note)
         if sum(note["rows"] for note in notes) != plan.n_rows:
             raise InputError("The source changed while it was read; encode it again, with overwrite=True.")
+        self.source.refuse_changed()
         return notes
 
     def _notes_on_disk(self) -> Iterator[dict]:

@@ -6,6 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from policytree.exceptions import InputError
+
 LOW_BITS = 26  # a significand of 53 bits is summed in two halves: sums of a batch stay exact in float64
 MOST = 1 << 25  # numbers added up at a time
 
@@ -17,7 +19,9 @@ class ExactSum:
         self.parts: dict[int, int] = {}  # by the exponent of two: whole numbers
 
     def add(self, values: np.ndarray) -> None:
-        """Add finite float64 numbers."""
+        """Add finite float64 numbers; refuses others, which come of squares of large ones."""
+        if not np.isfinite(values).all():
+            raise InputError("rewards or weights are too large to be added up; divide them by a constant.")
         for start in range(0, len(values), MOST):
             fractions, exponents = np.frexp(values[start : start + MOST])
             whole = np.ldexp(fractions, 53).astype(np.int64)

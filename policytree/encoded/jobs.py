@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +13,35 @@ from policytree.encoded.sources import Source
 from policytree.encoded.store import MANIFEST, STATE, read_json
 from policytree.exceptions import InputError
 
+_locked: set[int] = set()  # descriptors of folders that this process writes to
+
+
+def _forget_locks() -> None:
+    """In a process that was forked: a lock must end with the process that took it."""
+    for folder in _locked:
+        with suppress(OSError):
+            os.close(folder)
+    _locked.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_locks)
+
 
 class FolderJob:
     """One reading of a source into files of a folder.
 
     Attributes
     ----------
-    prefixes : tuple of str
-        What names of its files begin with, the manifest and the state apart.
+    files : str
+        Pattern of the names of its files, the manifest and the state apart: nothing else is ever deleted.
     what, doing : str
         What the folder is for, and what the job is called, in messages.
     """
 
     pool: Any
     stage: Callable[..., Any] | None = None
-    prefixes: tuple[str, ...] = ()
+    files = ""
     what = doing = ""
 
     def __init__(self, source: Source, columns: list[str], file_rows: int, directory: Path, asked: dict):
@@ -34,36 +50,65 @@ class FolderJob:
         self.total: int | None = None  # rows of the source
 
     def finished(self, overwrite: bool) -> bool:
-        """Whether this very job was done before; otherwise make the folder ready for it."""
+        """Whether this very job was done before; refuses a folder that holds anything else."""
         if self.directory.exists() and not self.directory.is_dir():
             raise InputError(f"'{self.directory}' is a file; name a folder for {self.what}.")
-        try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"Cannot make the folder '{self.directory}': {error.strerror}.") from error
-        held = sorted(f.name for f in self.directory.iterdir())
-        begins = (MANIFEST, STATE, *self.prefixes)
-        if not all(name.removeprefix(".").startswith(begins) for name in held):
+        held = self._held()
+        own = rf"({self.files}|{re.escape(MANIFEST)}|{re.escape(STATE)})"
+        foreign = [name for name in held if not re.fullmatch(rf"{own}|\.{own}\.[0-9a-f]{{16}}\.tmp", name)]
+        state = self.directory / STATE  # another process may have just ended its job
+        if foreign or (STATE in held and self._asked_in(STATE) is None and state.exists()):
             raise InputError(f"The folder '{self.directory}' holds other files; name a folder of its own.")
-        known = [n for n in (MANIFEST, STATE) if n in held]
-        same = self.source.fingerprint is not None and any(self._asked_in(n) == self.asked for n in known)
-        if MANIFEST in held and same and not overwrite:
-            return True
-        if MANIFEST in held and not overwrite:
+        if MANIFEST not in held or overwrite:
+            return False
+        if self.source.fingerprint is None or self._asked_in(MANIFEST) != self.asked:
             raise InputError(
                 f"The folder '{self.directory}' holds {self.what} of another {self.doing}; name another folder, or "
                 "pass overwrite=True."
             )
-        for name in held:
+        return True
+
+    @contextmanager
+    def alone(self, overwrite: bool) -> Iterator[bool]:
+        """Make the folder ready and keep other processes from writing to it; True if one has just done this job."""
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            folder = _lock(self.directory)
+        except BlockingIOError as error:
+            raise InputError(
+                f"Another process writes to the folder '{self.directory}'; wait until it ends, or name another folder."
+            ) from error
+        except OSError as error:
+            raise InputError(f"Cannot make the folder '{self.directory}': {error.strerror}.") from error
+        try:
+            done = self.finished(overwrite)
+            if not done:
+                self._clear(overwrite)
+            yield done
+        finally:
+            _unlock(folder)
+
+    def _clear(self, overwrite: bool) -> None:
+        """Delete what an earlier job left that this one cannot go on from."""
+        held = self._held()
+        known = [n for n in (MANIFEST, STATE) if n in held]
+        same = self.source.fingerprint is not None and any(self._asked_in(n) == self.asked for n in known)
+        for name in sorted(held, key=lambda n: n not in known):  # first what vouches for the others
             if not same or overwrite or name.startswith("."):
                 (self.directory / name).unlink()
-        return False
+
+    def _held(self) -> list[str]:
+        try:
+            return sorted(f.name for f in self.directory.iterdir()) if self.directory.exists() else []
+        except OSError as error:
+            raise InputError(f"Cannot read the folder '{self.directory}': {error.strerror}.") from error
 
     def _asked_in(self, name: str) -> Any:
         try:
-            return read_json(self.directory / name).get("asked")
+            found = read_json(self.directory / name)
         except InputError:  # a file that cannot be read is the file of no job
             return None
+        return found.get("asked") if isinstance(found, dict) else None
 
     def each(self, f: Callable, items) -> list:
         """Map in threads."""
@@ -80,6 +125,34 @@ class FolderJob:
                 row += table.num_rows
                 if advance is not None:
                     advance(row, max(row, self.total or 0))
+
+
+def _lock(directory: Path) -> int | None:
+    """Lock a folder until it is closed, or this process ends; None where the system has no such locks."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return None
+    folder = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(folder)
+        raise
+    except OSError:  # a file system without locks
+        os.close(folder)
+        return None
+    _locked.add(folder)
+    return folder
+
+
+def _unlock(folder: int | None) -> None:
+    if folder is not None:
+        import fcntl
+
+        _locked.discard(folder)
+        fcntl.flock(folder, fcntl.LOCK_UN)  # also for a process that was forked behind Python's back
+        os.close(folder)
 
 
 def _size_text(n: int) -> str:

@@ -100,6 +100,11 @@ class Model:
             return self
         more = {"sample_weight": weight, "groups": None if sample.groups is None else sample.groups[rows]}
         if self.arm is None:
+            if (sample.arm[rows] == sample.arm[rows[0]]).all():
+                raise InputError(
+                    f"Without fold {self.fold}, the sample for the propensity model ({len(rows):,} rows) holds one "
+                    "treatment only; raise fit_rows, or use fewer folds."
+                )
             self.fitted = fit_probabilities(self.learner, Z, sample.arm[rows], len(self.values), **more)
         else:
             self.fitted = fit_mean(self.learner, Z, sample.y[rows], **more)

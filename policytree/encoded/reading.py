@@ -9,7 +9,7 @@ import numpy as np
 
 from policytree.binning import refuse_large_integers
 from policytree.checks import WEIGHT_RANGE
-from policytree.encoded.sources import arrow
+from policytree.encoded.sources import NUMBER, arrow, kind_of
 from policytree.exceptions import InputError
 from policytree.features import CATEGORICAL, Feature
 
@@ -83,7 +83,13 @@ def positions(column: Any, values: list) -> np.ndarray:
     pa = arrow()
     if pa.types.is_null(column.type):
         return np.full(len(column), np.nan)
-    return numbers(pa.compute.index_in(column, value_set=pa.array(values, type=column.type)))
+    found = pa.array(values)
+    if pa.types.is_integer(column.type) and pa.types.is_integer(found.type):
+        shared = pa.uint64() if pa.types.is_uint64(column.type) else pa.int64()
+    else:  # other parts may hold numbers of another type, which the type of this one would cut off
+        shared = pa.float64() if kind_of(column.type) == NUMBER else column.type
+    column, found = column.cast(shared, safe=False), found.cast(shared, safe=False)
+    return numbers(pa.compute.index_in(column, value_set=found))
 
 
 def value_counts(column: Any) -> dict:

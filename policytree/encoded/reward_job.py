@@ -102,7 +102,7 @@ class Ask:
 class RewardJob(FolderJob):
     """One scoring of all rows of a source."""
 
-    prefixes = (LEARNING, HELD_OUT, NOTES, MODELS)
+    files = r"(learning|held-out)-\d{6,}\.parquet|notes-\d{6,}\.json|models\.joblib"
     what, doing = "rewards", "call"
     seed: int
     treatments: np.ndarray
@@ -298,6 +298,7 @@ class RewardJob(FolderJob):
             notes.append(note)
         if sum(note["rows"] for note in notes) != self.total:
             raise InputError("The source changed while it was read; score it again, with overwrite=True.")
+        self.source.refuse_changed()
         return notes
 
     def _write(self, k: int, table: Any, first_row: int) -> dict:

@@ -185,6 +185,8 @@ def stream_rewards(
     job = RewardJob(opened, ask, Path(directory), _asked(ask))
     if not job.finished(overwrite):
         with ExitStack() as stack:
+            if stack.enter_context(job.alone(overwrite)):
+                return _streamed(Path(directory))
             job.pool = stack.enter_context(threads(n_jobs))
             if verbose:
                 job.stage = stack.enter_context(stage_progress()).stage

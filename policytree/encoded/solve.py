@@ -17,7 +17,7 @@ from policytree.solvers.compilation import load_kernels, streamed_kernels
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.kernels.layout import FEASIBLE
 from policytree.solvers.node import Splits
-from policytree.solvers.table_search import MOST_DEPTH, Stopped, TableRules, search_tables, table_bytes
+from policytree.solvers.table_search import MOST_DEPTH, Stopped, TableRules, search_tables
 from policytree.types import BinnedData, Problem, SearchLimits, Solution, Status
 
 FEW_ROWS = 50_000  # so many rows are searched in memory in any case
@@ -163,15 +163,16 @@ def solve_by_tables(streams: Streams, question: Question, most: float = MOST_BYT
     """Find the best tree by tables, which take ``most`` bytes at most."""
     data, used, clock = streams.data, streams.used, streams.clock
     compile_seconds = load_kernels(streamed_kernels(data.dtype.name))
+    clock.start += compile_seconds  # compiling is no search
     exponent = data.relative.exponent
     penalty = min(question.leaf_penalty, 2.0 * float(data.relative.total))
     minima = np.array([question.min_leaf] * streams.counted, dtype=np.int64)
     rules = TableRules(len(data.labels) - 1, minima, round(float(np.ldexp(penalty, exponent))))
     depth = _depth(question) or 0
     if len(used) == 0 or len(data.labels) == 1 or depth == 0:
-        depth = 0
+        depth, room = 0, 0.0
     else:
-        _refuse_tables(streams, depth, most)
+        room = min(most / 2, most - _bytes_of_tables(streams, depth, most))
     allowed = set(question.places(data, question.root_features))
     roots = [k for k, f in enumerate(used) if f in allowed]
     found: dict[str, Any] = {"splits": [(-1, 0)], "status": Status.OPTIMAL, "value": None}
@@ -179,7 +180,7 @@ def solve_by_tables(streams: Streams, question: Question, most: float = MOST_BYT
     def search() -> None:
         try:
             if depth:
-                tree = search_tables(streams, rules, depth, roots, most / 2)
+                tree = search_tables(streams, rules, depth, roots, room)
                 found.update(splits=tree.splits, status=tree.status, value=tree.value)
         except Stopped as stop:
             found.update(status=stop.status)
@@ -201,18 +202,20 @@ def solve_by_tables(streams: Streams, question: Question, most: float = MOST_BYT
     return Answer(replace(found_tree, compile_seconds=compile_seconds), weights)
 
 
-def _refuse_tables(streams: Streams, depth: int, most: float) -> None:
-    """Refuse tables that memory does not hold, before anything is read."""
-    features, n = streams.features, streams.n_values
-    longest = sorted(range(len(features)), key=lambda f: -features[f].n_codes)
-    pairs = sum(table_bytes(features, (f, g), n) for f in range(len(features)) for g in range(f))
-    pairs *= 3 * streams.n_jobs  # one set a thread, and what is left of cuts
-    cuts = [len(f.cuts) for f in features]
-    firsts = 32 * sum(cuts) ** 2 if depth == 3 else 0
-    triple = 6 * table_bytes(features, tuple((longest * 3)[:3]), n) if depth == 3 else 0
-    need = pairs + firsts + triple
+def _bytes_of_tables(streams: Streams, depth: int, most: float) -> float:
+    """Memory for tables and what is made of them; refused if it is more than ``most``, before anything is read."""
+    features, cell, jobs = streams.features, 8 * streams.n_values, streams.n_jobs
+    codes, cuts = np.array([[f.n_codes, len(f.cuts)] for f in features], dtype=np.float64).T
+    pairs, left = (
+        cell * (sizes.sum() ** 2 + (sizes**2).sum()) / 2 for sizes in (codes, cuts)
+    )  # by codes, left of cuts
+    need = (jobs + 1) * pairs + left
+    if depth == 3:
+        by_codes, by_cuts = (cell * np.sort(sizes)[-1] ** 3 for sizes in (codes, cuts))  # a path may ask thrice
+        need += 2 * (jobs + 1) * pairs + left + 32 * cuts.sum() ** 2 + by_codes + 4 * by_cuts
     if need > most:
         raise InputError(
             f"Trees of depth {depth} on these features need tables of about {need / 1e9:.3g} GB, more than "
             f"{most / 1e9:.3g} GB; encode with a smaller max_bins, name fewer split_features, or raise memory_limit."
         )
+    return float(need)

@@ -57,15 +57,30 @@ class Source:
         Changes where the files do; None if that cannot be seen, so that a job cannot go on in the midst of the rows.
     bytes : int or None
         Size of the files, where there are any.
+    files : tuple of Path
+        What the fingerprint is of.
     """
 
     parts: tuple[Part, ...]
     fingerprint: str | None = None
     bytes: int | None = None
+    files: tuple[Path, ...] = ()
+
+    def refuse_changed(self) -> None:
+        """One sentence if files were changed since they were opened."""
+        try:
+            changed = self.fingerprint is not None and _fingerprint(list(self.files)) != self.fingerprint
+        except OSError:  # one is gone
+            changed = True
+        if changed:
+            raise InputError("The source changed while it was read; call this again once its files stay as they are.")
 
     def check_columns(self, columns: list[str], argument: str) -> None:
-        """One sentence if a part lacks a column."""
+        """One sentence if a part lacks a column, or has two of its name."""
         for part in self.parts:
+            twice = [c for c in columns if part.schema.names.count(c) > 1]
+            if twice:
+                raise InputError(f"{part.name} has several columns {twice[0]!r} of {argument}; rename all but one.")
             lacking = [c for c in columns if c not in part.schema.names]
             if lacking:
                 raise InputError(
@@ -102,6 +117,7 @@ class Source:
         pa = arrow()
         held: list = []
         count, skip = 0, start
+        schema = pa.schema([(c, common_type([p.schema.field(c).type for p in self.parts])) for c in columns])
         for part in self.parts:
             if skip and part.count_rows is not None and part.count_rows() <= skip:
                 skip -= part.count_rows()
@@ -110,17 +126,17 @@ class Source:
                 if skip >= batch.num_rows:
                     skip -= batch.num_rows
                     continue
-                piece, skip = plain_columns(batch.slice(skip)), 0
+                piece, skip = _with_types(plain_columns(batch.slice(skip)), schema, part.name), 0
                 while piece.num_rows:
                     taken = piece.slice(0, rows - count)
                     held.append(taken)
                     count += taken.num_rows
                     piece = piece.slice(taken.num_rows)
                     if count == rows:
-                        yield pa.concat_tables(held, promote_options="permissive")
+                        yield pa.concat_tables(held)
                         held, count = [], 0
         if count:
-            yield pa.concat_tables(held, promote_options="permissive")
+            yield pa.concat_tables(held)
 
     def count_rows(self) -> int | None:
         """Number of rows, where that is known without reading them."""
@@ -192,6 +208,35 @@ def plain_columns(batch: Any) -> Any:
     return pa.table(columns, names=batch.schema.names)
 
 
+def common_type(types_: list) -> Any:
+    """The type that a column of several files is read as, so that a value is the same whichever file it stands in.
+
+    Whole numbers and yes or no: int64; other numbers: float64; a file without a value has no say. Columns that are only
+    copied may be of other types, such as times: what Arrow makes of these.
+    """
+    pa = arrow()
+    plain = [t.value_type if pa.types.is_dictionary(t) else t for t in types_]
+    found = {pa.large_string() if kind_of(t) == TEXT else t for t in plain if not pa.types.is_null(t)}
+    if len(found) <= 1:
+        return found.pop() if found else pa.null()
+    if pa.large_string() in found:
+        return pa.large_string()
+    if any(kind_of(t) is None for t in found):
+        with reading("A column of several types"):
+            each = [pa.schema([("column", t)]) for t in sorted(found, key=str)]
+            return pa.unify_schemas(each, promote_options="permissive").field(0).type
+    whole = all(pa.types.is_integer(t) or pa.types.is_boolean(t) for t in found)
+    return pa.int64() if whole else pa.float64()
+
+
+def _with_types(table: Any, schema: Any, name: str) -> Any:
+    """A table of a part with the types that all parts share."""
+    if table.schema.types == schema.types:
+        return table
+    with reading(name):
+        return table.cast(schema)
+
+
 def open_source(source: Any) -> Source:
     """Read files by their names, or what Arrow, DuckDB and frames hold; one sentence for anything else."""
     pa = arrow()
@@ -223,7 +268,7 @@ def _from_frame(frame: Any) -> Any:
     pa = arrow()
     try:
         return nw.from_native(frame, eager_only=True).to_arrow()
-    except (TypeError, pa.ArrowInvalid, pa.ArrowTypeError) as error:
+    except (TypeError, nw.exceptions.DuplicateError, pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise InputError(f"The frame cannot be read as an Arrow table: {str(error).splitlines()[0]}.") from error
 
 
@@ -251,7 +296,7 @@ def _reader(relation: Any, rows: int) -> Any:
 def _files(given: list) -> Source:
     """Files, folders and patterns, each file by its ending."""
     files = files_of(given)
-    return Source(tuple(_file_part(file) for file in files), _fingerprint(files), _bytes(files))
+    return Source(tuple(_file_part(file) for file in files), _fingerprint(files), _bytes(files), tuple(files))
 
 
 def files_of(given: list) -> list[Path]:
@@ -306,7 +351,10 @@ def _dataset_part(name: str, data: Any, schema: Any, counted: bool, file: Path |
 
 def _dataset(data: Any) -> Source:
     """The fragments of an Arrow dataset, each with the types of its own file."""
-    fragments = list(data.get_fragments())
+    try:
+        fragments = list(data.get_fragments())
+    except ValueError:  # it has a filter, which fragments do not know of
+        return Source((_dataset_part("The dataset", data, data.schema, counted=False),))
     files = [Path(path) for path in getattr(data, "files", [])]
     if not files or not all(file.exists() for file in files):
         return Source((_dataset_part("The dataset", data, data.schema, counted=False),))
@@ -321,4 +369,4 @@ def _dataset(data: Any) -> Source:
         if None not in own
         else (_dataset_part("The dataset", data, data.schema, counted=False),)
     )  # columns in folder names
-    return Source(parts, _fingerprint(files), _bytes(files))
+    return Source(parts, _fingerprint(files), _bytes(files), tuple(files))

@@ -182,7 +182,12 @@ class Streams:
         else:
             for k in range(len(stored)):
                 one(k)
-        if stoppable and self._out_of_time():
+        if stoppable:
+            self.check_time()
+
+    def check_time(self) -> None:
+        """Raise Stopped if a limit or Ctrl-C has struck."""
+        if self._out_of_time():
             raise Stopped(self.clock.status)
 
     def _out_of_time(self) -> bool:

@@ -105,8 +105,9 @@ def draw_keys(table: Any, columns: StudyColumns, kinds: dict[str, str], first_ro
     if columns.groups is None:
         return np.arange(first_row, first_row + table.num_rows, dtype=np.uint64)
     column = table.column(columns.groups)
-    if column.null_count:
-        row = int(np.flatnonzero(column.is_null().to_numpy())[0])
+    missing = np.flatnonzero(column.is_null(nan_is_null=True).to_numpy())
+    if len(missing):
+        row = int(missing[0])
         raise InputError(
             f"Column {columns.groups!r} of groups has no value in row {first_row + row}; give every row a cluster."
         )

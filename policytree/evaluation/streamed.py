@@ -76,17 +76,16 @@ def streamed_policy_values(
         opened.kinds(each, argument)
     columns = list(dict.fromkeys(name for each in asked.values() for name in each))
     sums = _Sums(groups is not None)
-    first_row, largest = 0, 0.0
+    first_row, weights_of = 0, BatchWeights()
     for table in opened.tables(columns, batch_rows):
-        weight = row_weights(table, roles, first_row)
+        weight = weights_of.next(row_weights(table, roles, first_row), table.num_rows)
         scores = _scores(table, trees, names, roles, first_row)
         clusters = None if groups is None else clusters_of(table, groups, first_row)
-        sums.add(scores, np.ones(table.num_rows) if weight is None else weight, clusters)
-        largest = max(largest, float(weight.max()) if weight is not None else 1.0)
+        sums.add(scores, weight, clusters)
         first_row += table.num_rows
     if first_row == 0:
         raise InputError("The source has no rows; there is nothing to judge.")
-    check_weights(largest)
+    check_weights(weights_of.largest)
     return sums.table(level)
 
 
@@ -130,6 +129,26 @@ def clusters_of(table: Any, groups: str, first_row: int) -> np.ndarray:
 
 
 @dataclass
+class BatchWeights:
+    """Weights of batches, brought near 1 by one power of two: squares keep every digit, and no estimate changes."""
+
+    largest: float = 0.0
+    shift: int | None = None
+
+    def next(self, weight: np.ndarray | None, rows: int) -> np.ndarray:
+        """Weights of the next batch; 1 each if it has none."""
+        if weight is None:
+            self.largest = 1.0
+            return np.ones(rows)
+        largest = float(weight.max(initial=0.0))
+        self.largest = max(self.largest, largest)
+        if self.shift is None and largest > 0:
+            self.shift = -int(np.frexp(largest)[1])
+        with np.errstate(over="ignore"):  # refused when added up
+            return np.ldexp(weight, self.shift or 0)
+
+
+@dataclass
 class _Sums:
     """Sums over rows that values and their variances follow from."""
 
@@ -146,10 +165,12 @@ class _Sums:
         self.weight.add(weight)
         self.squares.add(weight * weight)
         for key, score in scores.items():
-            weighted = weight * score
             parts = self.moments.setdefault(key, (ExactSum(), ExactSum(), ExactSum()))
-            for total, values in zip(parts, (weighted, weighted * weight, weighted * weighted), strict=True):
-                total.add(values)
+            with np.errstate(over="ignore"):
+                weighted = weight * score
+                values = weighted, weighted * weight, weighted * weighted
+            for total, each in zip(parts, values, strict=True):
+                total.add(each)
         if clusters is not None:
             batch = pd.DataFrame({("", ""): weight, **{key: weight * score for key, score in scores.items()}})
             batch.columns = range(len(batch.columns))

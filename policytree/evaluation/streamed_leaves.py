@@ -23,7 +23,7 @@ from policytree.evaluation.leaf_parts import (
     sign_of,
     small_sample,
 )
-from policytree.evaluation.streamed import clusters_of, columns_of
+from policytree.evaluation.streamed import BatchWeights, clusters_of, columns_of
 from policytree.exceptions import InputError
 
 
@@ -91,11 +91,10 @@ def streamed_leaf_summary(
         opened.kinds(each, argument)
     columns = list(dict.fromkeys(name for each in asked.values() for name in each))
     sums = _LeafSums(list(rewards), groups is not None, treatment is not None)
-    first_row, largest = 0, 0.0
+    first_row, weights_of = 0, BatchWeights()
     for table in opened.tables(columns, batch_rows):
         frame = table.select(names).to_pandas()
-        weight = row_weights(table, roles, first_row)
-        weight = np.ones(table.num_rows) if weight is None else weight
+        weight = weights_of.next(row_weights(table, roles, first_row), table.num_rows)
         sums.add(
             tree.apply(frame),
             [str(label) for label in tree.predict(frame)],
@@ -104,10 +103,10 @@ def streamed_leaf_summary(
             None if groups is None else clusters_of(table, groups, first_row),
             None if treatment is None else _received(table, treatment, list(rewards), first_row),
         )
-        largest, first_row = max(largest, float(weight.max())), first_row + table.num_rows
+        first_row += table.num_rows
     if first_row == 0:
         raise InputError("The source has no rows; there is nothing to judge.")
-    check_weights(largest)
+    check_weights(weights_of.largest)
     return sums.parts(sign_of(better)).frame(held_out, level)
 
 
@@ -140,12 +139,13 @@ class _Leaf:
         self.n_weighted += int((w > 0).sum())
         self.weight.add(w)
         self.squares.add(w * w)
-        weighted = w * scores
-        for j, own in enumerate(weighted):
-            self.first.setdefault(j, ExactSum()).add(own)
-            self.cross.setdefault(j, ExactSum()).add(own * w)
-        for j, k in combinations_with_replacement(range(len(scores)), 2):
-            self.second.setdefault((j, k), ExactSum()).add(weighted[j] * weighted[k])
+        with np.errstate(over="ignore"):  # refused when added up
+            weighted = w * scores
+            for j, own in enumerate(weighted):
+                self.first.setdefault(j, ExactSum()).add(own)
+                self.cross.setdefault(j, ExactSum()).add(own * w)
+            for j, k in combinations_with_replacement(range(len(scores)), 2):
+                self.second.setdefault((j, k), ExactSum()).add(weighted[j] * weighted[k])
 
     def covariance(self) -> np.ndarray:
         """Of the arms' values, rows being clusters of their own, before the factor for small samples; (K, K)."""

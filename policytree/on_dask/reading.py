@@ -201,6 +201,8 @@ def encode_partitions(engine: Engine, rows: Rows, max_bins: int) -> tuple[Encode
     """Rows as codes on the workers, and what the codes mean; the first has no rows of its own."""
     delayed = dask().delayed
     roles = rows.roles
+    if not rows.tables:
+        raise InputError("X has no rows; pass at least one.")
     tables = engine.keep(rows.tables)
     found = engine.run(delayed(list)([delayed(parts.kinds_of)(table) for table in tables]))
     kinds = common_kinds(found, roles.columns)

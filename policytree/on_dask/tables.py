@@ -49,8 +49,8 @@ class DaskTables(Streams):
 
     def _sum(self, title: str, what: str, *arguments: Any, stoppable: bool = True) -> list[np.ndarray]:
         """Sums of all rows, as the parts' lists of arrays say them."""
-        if stoppable and self._out_of_time():
-            raise Stopped(self.clock.status)
+        if stoppable:
+            self.check_time()
         question = {
             "data": replace(self.data, stored=()),
             "used": self.used,

@@ -58,6 +58,9 @@ class Tables(Protocol):
     def triples(self, triples: list[Triple]) -> dict[Triple, np.ndarray]:
         """Tables of triples f < g < h."""
 
+    def check_time(self) -> None:
+        """Raise Stopped if the search must end."""
+
 
 class Stopped(Exception):
     """Reading was stopped by a limit or by Ctrl-C."""
@@ -226,13 +229,16 @@ def _three_levels(
     features = tables.features
     search = _FirstCuts(features, sums, rules, roots)
     for f in range(len(features)):  # a path may ask about a feature twice or three times
+        tables.check_time()
         search.add((f, f, f), on_diagonal(on_diagonal(sums.by_code[f])))
     for (f, g), table in sums.by_codes.items():
         if f < g:
+            tables.check_time()
             search.add((f, f, g), on_diagonal(table))
             search.add((g, g, f), on_diagonal(table.swapaxes(0, 1)))
     for batch in batches_of_triples(features, rules.n_losses + len(rules.minima), batch_bytes):
         for triple, table in tables.triples(batch).items():
+            tables.check_time()
             search.add(triple, table)
     value, f, t = search.best()
     if f < 0:
