@@ -61,7 +61,6 @@ def rows(rng):
 # --- the same as in memory ---
 
 
-@pytest.mark.filterwarnings("ignore:No split leaves")
 @pytest.mark.parametrize("part", range(4))
 def test_fits_are_those_in_memory(small, tmp_path, part):
     """All constraints at once, rows shuffled, batches and files of any size, threads, tables of triples in parts."""

@@ -97,7 +97,7 @@ def _stability(material: Material, stability: PolicyStability) -> list[Block]:
         frame = stability.shown_split_shares()
         if stability.shown_splits == splits_of(material.model.tree_):
             tree = material.tree  # as the page shows it elsewhere
-            frame["split"] = [split_label(tree, node, missing=False) for node in np.flatnonzero(~tree.is_leaf)]
+            frame["split"] = [split_label(tree, int(node), missing=False) for node in np.flatnonzero(~tree.is_leaf)]
         cells = tuple(
             tuple(f"{value:.0%}" if isinstance(value, float) else str(value) for value in row)
             for row in frame.itertuples(index=False)
