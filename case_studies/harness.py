@@ -14,6 +14,7 @@ mpl.use("Agg")  # pictures are files; no window, no display needed
 
 import matplotlib.pyplot as plt
 import pandas as pd
+from joblib.externals.loky import get_reusable_executor
 
 from policytree import InputError
 
@@ -108,6 +109,7 @@ class Study:
 
     def _keep_minutes(self) -> None:
         """Keep how long this took, for those who are about to run it."""
+        get_reusable_executor().shutdown(wait=True)  # joblib's processes count once they have ended
         file = self.results / MINUTES
         minutes = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
         minutes[Path(self._output).stem] = {
