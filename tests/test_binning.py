@@ -30,10 +30,10 @@ def test_many_thresholds_take_no_longer_than_few(rng):
     x = rng.normal(size=(150_000, 1))
 
     def seconds(max_bins):
-        start = time.perf_counter()
+        start = time.process_time()
         bin_matrix(x, max_bins=max_bins)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     few = min(seconds(256) for _ in range(3))
     many = min(seconds(65_536) for _ in range(3))
-    assert many < 6 * few  # asking numpy for that many quantiles took 100 times as long
+    assert many < 10 * few  # asking numpy for that many quantiles took 100 times as long
