@@ -75,7 +75,7 @@ class RewardEstimator(BaseEstimator):
     treated : label, optional
         For ``estimand="treated"``: the treatment whose recipients are meant. Not needed where treatments are 0 and 1.
     executor : optional
-        Where models are fitted: anything with ``submit`` as in :mod:`concurrent.futures`, or ``client.get_executor()``
+        Where models are fitted: anything with ``submit`` as in ``concurrent.futures``, or ``client.get_executor()``
         of a dask client. Processes and dask's workers are sent the data once. Copies that are pickled have none.
 
     Attributes

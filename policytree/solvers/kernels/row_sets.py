@@ -47,7 +47,8 @@ from policytree.solvers.kernels.set_bounds import bound_sides
 MOST_PAIR_WORDS = 1 << 26  # words of pairs of bits, beyond which the sides are rather entered: some milliseconds
 WORDS_OF_A_PAIR = 8  # what a pair costs beside its words, in words
 MOST_PAIR_WORK = 1 << 15  # vectors added to sums of pairs of lists, beyond which the sides are rather entered
-SPARE_PRICES, FEW_COLUMNS = 4, 40  # beyond the budget that columns may cost to be open, if they are few
+FEW_COLUMNS = 40
+SPARE_OF_FEW, SPARE_OF_MANY = 16, 1  # quarters of a price beyond the budget that columns may cost to be open
 WORK_OF_A_SPLIT = 16  # beside its sums, in pairs of a row and a split
 
 
@@ -153,11 +154,13 @@ def order_columns(path, scratch, d, penalty):
     """Put the live columns in order, the open ones last, and return how many the others are.
 
     A column is open if a tree that splits on it first may be better than what the set is known to cost, and cost no
-    more than it may. Of few columns some cost a little more, as what is proved of them may save another visit.
+    more than it may. Some cost a little more, as what is proved of them may save another visit: of few columns many,
+    of many columns those that cost next to nothing more, since every look at a column is a look at all pairs of it.
     """
     s, cost, order = path.scalars[d], path.cost[d], scratch.order
     low = path.low[d]
-    most = min(s[BEST], s[BUDGET] + (SPARE_PRICES * penalty if s[N_PLACES] <= FEW_COLUMNS else 0))
+    spare = SPARE_OF_FEW if s[N_PLACES] <= FEW_COLUMNS else SPARE_OF_MANY
+    most = min(s[BEST], s[BUDGET] + spare * penalty // 4)
     closed, end = 0, s[N_PLACES]
     for j in range(end):
         t = path.places[d, s[N_PLACES] - 1 - j]
