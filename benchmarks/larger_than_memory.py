@@ -112,19 +112,24 @@ def run(rows: int, folder: Path, n_jobs: int) -> list[dict]:
     record, _ = measured(rows, "make Parquet", make)
     size = sum(f.stat().st_size for f in source.iterdir())
     records = [record | {"disk_GB": round(size / 1e9, 3)}]
+    return records + encode_and_fit(rows, source, ["none", "drug"], codes, n_jobs)[0]
+
+
+def encode_and_fit(rows: int, source, rewards: list[str], codes: Path, n_jobs: int) -> tuple[list[dict], PolicyTree]:
+    """Encode rewards, and fit trees of depth two and three; the latter is returned, too."""
     record, data = measured(
         rows,
         "encode",
-        lambda: encode(source, FEATURES, rewards=["none", "drug"], directory=codes, n_jobs=n_jobs, verbose=1),
+        lambda: encode(source, FEATURES, rewards=rewards, directory=codes, n_jobs=n_jobs, verbose=1),
     )
-    records.append(record | {"disk_GB": round(data.nbytes / 1e9, 3)})
+    records = [record | {"disk_GB": round(data.nbytes / 1e9, 3)}]
     PolicyTree(max_depth=0).fit(data)  # compiles
     for depth in (2, 3):
         tree = PolicyTree(max_depth=depth, n_jobs=n_jobs)
         record, _ = measured(rows, f"fit depth {depth}", lambda tree=tree: tree.fit(data))
         records.append(record | {"objective": f"{tree.objective_value_:.9f}"})
         print(tree.export_text())
-    return records
+    return records, tree
 
 
 def gain_of(columns) -> np.ndarray:
@@ -158,18 +163,8 @@ def rewards_run(rows: int, folder: Path, n_jobs: int, learners: str) -> list[dic
     record, scores = measured(rows, step, lambda: stream_rewards(estimator, source, FEATURES, **ask))
     files = [*scores.learning, *scores.held_out]
     records = [record | {"disk_GB": round(sum(f.stat().st_size for f in files) / 1e9, 3)}]
-    record, data = measured(
-        rows,
-        "encode",
-        lambda: encode(scores.learning, FEATURES, rewards=scores.rewards, directory=codes, n_jobs=n_jobs),
-    )
-    records.append(record | {"disk_GB": round(data.nbytes / 1e9, 3)})
-    PolicyTree(max_depth=0).fit(data)  # compiles
-    for depth in (2, 3):
-        tree = PolicyTree(max_depth=depth, n_jobs=n_jobs)
-        record, _ = measured(rows, f"fit depth {depth}", lambda tree=tree: tree.fit(data))
-        records.append(record | {"objective": f"{tree.objective_value_:.9f}"})
-    print(tree.export_text())
+    fitted, tree = encode_and_fit(rows, scores.learning, scores.rewards, codes, n_jobs)
+    records += fitted
     record, values = measured(
         rows, "held-out value", lambda: streamed_policy_values(tree, scores.held_out, rewards=scores.rewards)
     )

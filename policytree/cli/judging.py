@@ -16,7 +16,7 @@ from policytree.checks import check_level
 from policytree.cli.files import read_tree, rows_digest
 from policytree.cli.predicting import actions_of, whole_table
 from policytree.cli.printing import print_json, print_sections
-from policytree.cli.study import Roles, Study, study_from_file
+from policytree.cli.study import Roles, Study, study_of_table
 from policytree.cli.tables import read_table
 from policytree.evaluation import POLICY, RuleValues, compare_rules
 from policytree.exceptions import InputError, UnseenValueWarning
@@ -48,7 +48,8 @@ def judge(
     others = {Path(name).name: read_tree(name)[0] for name in against}
     if len(others) < len(against):
         raise InputError("--against names two files of one name; rename one, so that they can be told apart.")
-    study = study_from_file(data, _with_design(roles, design, tree, data))
+    frame = read_table(data)
+    study = study_of_table(data, frame, _with_design(roles, design, set(frame.columns)))
     _refuse_own_rows(study, design, data)
     console, described = Console(highlight=False), study.described()
     if not as_json:
@@ -71,9 +72,8 @@ def judge(
         typer.echo(f"Warning: {text}", err=True)
 
 
-def _with_design(roles: Roles, design: Mapping[str, Any], tree: Tree, data: str) -> Roles:
+def _with_design(roles: Roles, design: Mapping[str, Any], there: set[str]) -> Roles:
     """The roles that the user did not name, as the design had them, as far as the new table has such columns."""
-    there = set(read_table(data).columns)
     given: dict[str, Any] = {}
     for field in fields(Roles):
         if getattr(roles, field.name) not in (None, ()):

@@ -140,7 +140,11 @@ def study_from_file(path: str, roles: Roles) -> Study:
     InputError
         If something is missing or cannot be used.
     """
-    frame = read_table(path)
+    return study_of_table(path, read_table(path), roles)
+
+
+def study_of_table(path: str, frame: pd.DataFrame, roles: Roles) -> Study:
+    """Give the columns of a file that was read their roles; see :func:`study_from_file`."""
     for name, option in ((roles.treatment, "--treatment"), (roles.outcome, "--outcome")):
         if name is None:
             raise InputError(f"{option} is missing; name the column, one of {', '.join(frame.columns[:20])}.")

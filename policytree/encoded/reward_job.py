@@ -137,9 +137,11 @@ class RewardJob(FolderJob):
 
     # --- who learns, and in which fold ---
 
-    def _places(self, table: Any, first_row: int) -> tuple[np.ndarray, np.ndarray]:
+    def _keys(self, table: Any, first_row: int) -> np.ndarray:
+        return draw_keys(table, self.study, self.ask.kinds, first_row)
+
+    def _places(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Fold of every row, and whether it is held out."""
-        keys = draw_keys(table, self.study, self.ask.kinds, first_row)
         return folds_of(keys, self.seed, self.n_folds), held_out_of(keys, self.seed, self.ask.held_out)
 
     def _row_bits(self, table: Any, first_row: int) -> np.ndarray:
@@ -159,7 +161,7 @@ class RewardJob(FolderJob):
                 )
             arm = treatment_positions(table, names.treatment, labels, first_row)
             weight = weights_of(table, names, first_row)
-            fold, out = self._places(table, first_row)
+            fold, out = self._places(self._keys(table, first_row))
             bits = self._row_bits(table, first_row)
             for f in range(self.n_folds):
                 learns = (fold == f) & ~out
@@ -253,13 +255,13 @@ class RewardJob(FolderJob):
         most, most_of_all = np.array(by_arm), np.array([sizes.propensity.threshold(f) for f in range(self.n_folds)])
         kept = []
         for first_row, table in self.tables("Drawing the sample that models see"):
-            fold, out = self._places(table, first_row)
+            keys = self._keys(table, first_row)
+            fold, out = self._places(keys)
             bits = self._row_bits(table, first_row)
             arm = treatment_positions(table, names.treatment, self.treatments.tolist(), first_row)
             of_outcomes, of_propensity = bits <= most[arm, fold], bits <= most_of_all[fold]
             use = np.flatnonzero((of_outcomes | of_propensity) & ~out)
-            key = draw_keys(table, names, self.ask.kinds, first_row)[use]
-            arrays = (arm[use], fold[use], of_outcomes[use], of_propensity[use], key)
+            arrays = (arm[use], fold[use], of_outcomes[use], of_propensity[use], keys[use])
             kept.append((table.take(pa.array(use)), arrays))
         table = pa.concat_tables([t for t, _ in kept], promote_options="permissive")
         arm, fold, of_outcomes, of_propensity, key = (
@@ -282,7 +284,7 @@ class RewardJob(FolderJob):
     def _batches(self) -> Iterator[Batch]:
         """All rows that learn."""
         for first_row, table in self.tables("Fitting nuisance models to all rows"):
-            fold, out = self._places(table, first_row)
+            fold, out = self._places(self._keys(table, first_row))
             yield self._batch(table.filter(arrow().array(~out)), first_row, fold[~out])
 
     # --- scores ---
@@ -302,7 +304,7 @@ class RewardJob(FolderJob):
         return notes
 
     def _write(self, k: int, table: Any, first_row: int) -> dict:
-        fold, out = self._places(table, first_row)
+        fold, out = self._places(self._keys(table, first_row))
         batch = self._batch(table, first_row, fold)
         nuisances = self._nuisances(batch, out, table)
         observed = observed_rows(batch.y, batch.arm, self.treatments, batch.weight)

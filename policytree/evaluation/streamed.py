@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -70,23 +70,39 @@ def streamed_policy_values(
     trees = dict(policies) if isinstance(policies, Mapping) else {"policy": policies}
     names = {name: columns_of(tree, name) for name, tree in trees.items()}
     roles = Roles(tuple(dict.fromkeys(c for each in names.values() for c in each)), tuple(rewards), None, weights)
-    opened = open_source(source)
-    asked = roles.by_argument() | {"groups": [] if groups is None else [groups]}
+    sums = _Sums(groups is not None)
+    for table, first_row, weight, clusters in judged_batches(source, roles, {"groups": groups}, batch_rows):
+        sums.add(_scores(table, trees, names, roles, first_row), weight, clusters)
+    return sums.table(level)
+
+
+def judged_batches(
+    source: Any, roles: Roles, single: Mapping[str, str | None], batch_rows: int
+) -> Iterator[tuple[Any, int, np.ndarray, np.ndarray | None]]:
+    """Tables of rows to judge, each with the number of its first row, its rows' weights, and their clusters or None.
+
+    Parameters
+    ----------
+    source : see :func:`policytree.encode`
+    roles : Roles
+        Columns of covariates, rewards and weights.
+    single : mapping of str to str or None
+        Further columns by argument, among them "groups".
+    batch_rows : int
+    """
+    opened, groups = open_source(source), single["groups"]
+    asked = roles.by_argument() | {name: [] if column is None else [column] for name, column in single.items()}
     for argument, each in asked.items():
         opened.kinds(each, argument)
     columns = list(dict.fromkeys(name for each in asked.values() for name in each))
-    sums = _Sums(groups is not None)
-    first_row, weights_of = 0, BatchWeights()
+    first_row, weights_of = 0, _BatchWeights()
     for table in opened.tables(columns, batch_rows):
         weight = weights_of.next(row_weights(table, roles, first_row), table.num_rows)
-        scores = _scores(table, trees, names, roles, first_row)
-        clusters = None if groups is None else clusters_of(table, groups, first_row)
-        sums.add(scores, weight, clusters)
+        yield table, first_row, weight, None if groups is None else _clusters_of(table, groups, first_row)
         first_row += table.num_rows
     if first_row == 0:
         raise InputError("The source has no rows; there is nothing to judge.")
     check_weights(weights_of.largest)
-    return sums.table(level)
 
 
 def columns_of(tree: Any, name: str) -> list[str]:
@@ -117,7 +133,7 @@ def _scores(table: Any, trees, names, roles: Roles, first_row: int) -> dict[tupl
     return out
 
 
-def clusters_of(table: Any, groups: str, first_row: int) -> np.ndarray:
+def _clusters_of(table: Any, groups: str, first_row: int) -> np.ndarray:
     """The cluster of every row, or one sentence."""
     column = table.column(groups).to_pandas()
     bad = np.flatnonzero(column.isna())
@@ -129,7 +145,7 @@ def clusters_of(table: Any, groups: str, first_row: int) -> np.ndarray:
 
 
 @dataclass
-class BatchWeights:
+class _BatchWeights:
     """Weights of batches, brought near 1 by one power of two: squares keep every digit, and no estimate changes."""
 
     largest: float = 0.0

@@ -12,8 +12,7 @@ import pandas as pd
 
 from policytree.checks import check_count, check_level
 from policytree.encoded.exact import ExactSum
-from policytree.encoded.reading import Roles, check_weights, reward_columns, row_weights
-from policytree.encoded.sources import open_source
+from policytree.encoded.reading import Roles, reward_columns
 from policytree.encoded.study_rows import treatment_positions
 from policytree.evaluation.inputs import check_direction
 from policytree.evaluation.leaf_parts import (
@@ -23,7 +22,7 @@ from policytree.evaluation.leaf_parts import (
     sign_of,
     small_sample,
 )
-from policytree.evaluation.streamed import BatchWeights, clusters_of, columns_of
+from policytree.evaluation.streamed import columns_of, judged_batches
 from policytree.exceptions import InputError
 
 
@@ -84,29 +83,18 @@ def streamed_leaf_summary(
     check_count(batch_rows, "batch_rows", 1)
     names = columns_of(tree, "tree")
     roles = Roles(tuple(names), tuple(rewards), None, weights)
-    opened = open_source(source)
     single = {"treatment": treatment, "groups": groups}
-    asked = roles.by_argument() | {name: [] if column is None else [column] for name, column in single.items()}
-    for argument, each in asked.items():
-        opened.kinds(each, argument)
-    columns = list(dict.fromkeys(name for each in asked.values() for name in each))
     sums = _LeafSums(list(rewards), groups is not None, treatment is not None)
-    first_row, weights_of = 0, BatchWeights()
-    for table in opened.tables(columns, batch_rows):
+    for table, first_row, weight, clusters in judged_batches(source, roles, single, batch_rows):
         frame = table.select(names).to_pandas()
-        weight = weights_of.next(row_weights(table, roles, first_row), table.num_rows)
         sums.add(
             tree.apply(frame),
             [str(label) for label in tree.predict(frame)],
             reward_columns(table, roles, first_row),
             weight,
-            None if groups is None else clusters_of(table, groups, first_row),
+            clusters,
             None if treatment is None else _received(table, treatment, list(rewards), first_row),
         )
-        first_row += table.num_rows
-    if first_row == 0:
-        raise InputError("The source has no rows; there is nothing to judge.")
-    check_weights(weights_of.largest)
     return sums.parts(sign_of(better)).frame(held_out, level)
 
 
