@@ -316,16 +316,21 @@ def test_rows_that_are_all_alike():
 
 @pytest.fixture
 def many(rng):
-    """Too many trees of depth three to be counted in the time that a test has."""
-    X = rng.normal(size=(3_000, 8))
-    return Problem(bin_matrix(X), rng.normal(size=(3_000, 2)), 0.0, 2), X
+    """Too many trees of depth two to be counted in the time that a test has: more than half a minute."""
+    X = rng.normal(size=(12_000, 12))
+    return Problem(bin_matrix(X), rng.normal(size=(12_000, 2)), 0.0, 2), X
 
 
 def test_an_interrupt_keeps_what_was_found(many):
-    timer = threading.Timer(1.5, _thread.interrupt_main)
-    timer.start()
+    timer = threading.Timer(0.5, _thread.interrupt_main)
+
+    def allowed(best, leaf):
+        if timer.ident is None:  # asked for the first time: the best tree is known, counting begins
+            timer.start()
+        return Fraction(50)
+
     try:
-        found = find_near_ties(many[0], lambda best, leaf: Fraction(50), 10)
+        found = find_near_ties(many[0], allowed, 10)
     finally:
         timer.cancel()
     assert found.status is Status.INTERRUPTED and not found.complete
