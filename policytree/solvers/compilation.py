@@ -60,6 +60,8 @@ DEEPER = (rows_of_nodes.pack_rows, sweeps.make_tables, search.advance)
 PAIRS = (rows_of_nodes.pack_rows, block_sums.fill_products, block_sums.open_two, block_sums.open_three)
 PAIRS_DEEP = (block_search.solve_four, block_search.bound_across)
 
+PAIR_ROUNDS = (block_sums.refill_products, block_sums.best_column)  # beside PAIRS, where losses change
+
 ROW_SETS = (row_sets.search_row_sets,)
 SET_TABLE = (row_set_table.copy_table, row_set_table.place_of)
 ROW_SET_KERNELS = [(SET_TABLE, ""), (ROW_SETS, "lists"), (ROW_SETS, "bits")]
@@ -168,7 +170,7 @@ def needed_for_near_ties(problem: Problem) -> Needed:
 def all_kernels() -> Needed:
     """Kernels of every kind of problem."""
     tables = [(TWO_LEVELS + DEEPER + PARETO_TABLES, kind) for kind in (PLAIN, SPECIAL)]
-    blocks = [(PAIRS + PAIRS_DEEP, kind) for kind in BLOCKS]
+    blocks = [(PAIRS + PAIRS_DEEP + PAIR_ROUNDS, kind) for kind in BLOCKS]
     rest = ROW_PRICES + ONE_FEATURE + NEAR_TIES + PARETO + PAID_ONCE + LOW_COST + BAGS + BORN_AGAIN
     streamed = [pair for codes in CODES for pair in streamed_kernels(codes)]
     return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, *ROW_SET_KERNELS, (rest, ""), *streamed]

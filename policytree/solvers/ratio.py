@@ -9,12 +9,13 @@ import numpy as np
 
 from policytree.objectives.f_score import FScore
 from policytree.objectives.objective import errors, totals
-from policytree.solvers.clock import now
+from policytree.solvers.clock import Clock, now
 from policytree.solvers.columns import equal_rows, preorder_splits
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.interruptible import solve
 from policytree.solvers.leaf_sums import bag_of, exact_price, join_siblings, merged_rows
 from policytree.solvers.node import Splits
+from policytree.solvers.ratio_pairs import PairRounds, pair_rounds_apply, whole_losses
 from policytree.solvers.scoring import scored_tree
 from policytree.types import Problem, Progress, SearchLimits, Solution, Status
 
@@ -93,7 +94,9 @@ class _RatioSearch:
         self._take([(-1, 0)])
         if self.status is Status.INFEASIBLE:
             return
-        if self.problem.max_depth is None or self.problem.max_depth > SHALLOW:
+        if pair_rounds_apply(self.merged):
+            self._work_on_pairs()
+        elif self.problem.max_depth is None or self.problem.max_depth > SHALLOW:
             self._improve(SHALLOW)  # in next to no time; then few searches of all depths are needed
         while not (self.stopped or self.proved):
             if self.price > 0:
@@ -106,6 +109,17 @@ class _RatioSearch:
                 if improved or self.stopped:
                     break
             self.proved = not (improved or self.stopped)
+
+    def _work_on_pairs(self) -> None:
+        """Search two-valued columns at once; where their numbers get too large, what was found is a good start."""
+        clock = Clock(self._time_left(), memory_limit=self.limits.memory_limit)
+        rounds = PairRounds(self.merged, self.sums, self.b)
+        if not clock.fits_memory(rounds.bytes()):
+            return
+        self.proved = rounds.run(lambda: self._incumbent.value, self._take, self._bound_all, clock)
+        self.searches += rounds.rounds
+        if clock.stopped:
+            self.status, self.stopped = clock.status, True
 
     @property
     def has_tree(self) -> bool:
@@ -212,11 +226,11 @@ class _RatioSearch:
 
     def _losses(self, c: Fraction) -> tuple[np.ndarray, Fraction]:
         """The loss matrix at ratio c times a scale; whole numbers where floats hold them."""
-        wrong, missed = max(1 - c, Fraction(0)), self.b + c
-        scale = Fraction(wrong.denominator * missed.denominator)
-        if scale * (wrong * self.N + missed * self.P) >= EXACT:
-            scale = Fraction(1)
-        of_true, of_false = float(missed * scale), float(wrong * scale)
+        wrong, missed = whole_losses(c, self.b)
+        scale = missed / (self.b + c)
+        of_true, of_false = float(missed), float(wrong)
+        if wrong * self.N + missed * self.P >= EXACT:
+            scale, of_true, of_false = Fraction(1), float(self.b + c), float(max(1 - c, Fraction(0)))
         return np.column_stack([self.sums.positive * of_true, self.sums.negative * of_false]), scale
 
     def _refute(self, first: int, last: int, most: int) -> bool:
@@ -238,7 +252,7 @@ class _RatioSearch:
     def _refute_exactly(self, leaves: int) -> bool:
         return self._search(leaves, self.b * self.P, leaves)[1]
 
-    def _bound_all(self, short: Fraction, leaves: int, D: Fraction) -> None:
+    def _bound_all(self, short: Fraction, leaves: int = 1, D: Fraction = Fraction(0)) -> None:
         """What a search among trees of all sizes says of every better tree: of each D, and each number of leaves."""
         low, high = self._least_denominator(1, False), self._largest_denominator()
         more = max(self._most_leaves() - leaves, 0) * max(D / low - 1, Fraction(0))
