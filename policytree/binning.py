@@ -15,8 +15,9 @@ import numpy as np
 from policytree.exceptions import InputError
 from policytree.features import CATEGORICAL, Feature
 from policytree.split_columns import categorical_split_columns, numeric_split_columns, quantile_ranks
-from policytree.types import BinnedData
+from policytree.types import BinnedData, SplitColumn
 
+FIRST, BLOCK = 64, 2**19  # rows that are looked at first for more than two values; numbers that are in one go
 MAX_BINS = 65_536  # codes are uint16
 LARGEST_INTEGER = 2**53  # beyond, neighbouring integers are one float64
 
@@ -28,6 +29,8 @@ def first_repeated(names: Iterable[str]) -> str | None:
 
 def _named_frame(X):
     """A narwhals DataFrame if ``X`` is a frame of a known library, else None."""
+    if type(X) is np.ndarray:
+        return None
     if hasattr(X, "columns"):
         names = X.column_names if nw.dependencies.is_pyarrow_table(X) else X.columns
         twice = first_repeated(str(name) for name in names)
@@ -86,7 +89,8 @@ class FeatureEncoder:
             array = np.asarray(X)
             if array.ndim != 2:
                 raise InputError(f"{argument} must be a table with rows and columns; got {array.ndim} dimension(s).")
-            gaps = np.isnan(array).any(axis=0) if array.dtype.kind == "f" else np.zeros(array.shape[1], dtype=bool)
+            numbers_only = array.dtype.kind != "f" or _all_finite(array)
+            gaps = np.zeros(array.shape[1], dtype=bool) if numbers_only else np.isnan(array).any(axis=0)
             features = tuple(Feature(f"x{j}", has_missing=bool(gap)) for j, gap in enumerate(gaps))
             return cls(features, False, argument), None
         learnt = [_learn_feature(str(name), frame.get_column(name), argument) for name in frame.columns]
@@ -130,12 +134,20 @@ class FeatureEncoder:
         return frame.get_column(names[self.features[j].name]).to_list()
 
     def _refuse_infinite(self, X: np.ndarray) -> None:
+        if _all_finite(X):
+            return
         bad = np.flatnonzero(np.isinf(X).any(axis=0))
         if len(bad):
             raise InputError(
                 f"Column {self.features[bad[0]].name!r} of {self.argument} holds infinite values; replace them by "
                 "numbers or by missing values."
             )
+
+
+def _all_finite(X: np.ndarray) -> bool:
+    """Whether numbers are surely finite, by their sum: False says nothing where they are large."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(X.sum(dtype=np.float64)))
 
 
 def _as_float(X, argument: str) -> np.ndarray:
@@ -315,8 +327,12 @@ def _distinct(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if x.max(initial=-np.inf) / 2 - low / 2 <= 2 * len(x):  # halves: the difference of large values may overflow
         steps = (x - low).astype(np.int64)
         if (low + steps == x).all():
-            seen = np.bincount(steps) > 0
-            return low + np.flatnonzero(seen), (np.cumsum(seen) - 1)[steps]
+            seen = np.zeros(steps.max(initial=-1) + 1, dtype=bool)
+            seen[steps] = True
+            places = np.cumsum(seen) - 1
+            return low + np.flatnonzero(seen), np.take(
+                places.astype(np.uint16) if len(seen) < MAX_BINS else places, steps
+            )
     order = np.argsort(x)
     ascending = x[order]
     new = np.concatenate([[True], ascending[1:] != ascending[:-1]])[: len(x)]
@@ -325,9 +341,35 @@ def _distinct(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return ascending[new], place
 
 
+def _two_valued(X: np.ndarray, features: list[int]) -> dict[int, list]:
+    """Split columns and codes of the numeric features with one or two values and none missing, by feature.
+
+    Many columns at once: numpy takes longer to begin with a short column than to go through it.
+    """
+    found: dict[int, list] = {}
+    if len(X):
+        features = [features[i] for i in np.flatnonzero(_extremes(X[:FIRST].T[features])[3])]
+    at_once = max(1, BLOCK // max(len(X), 1))
+    for k in range(0, len(features), at_once):
+        numbers = features[k : k + at_once]
+        low, high, upper, two = _extremes(X.T if len(numbers) == X.shape[1] else X.T[numbers])
+        thresholds = midpoints(np.stack([low, high]))[0]
+        for i in np.flatnonzero(two):
+            column = SplitColumn(numbers[i], thresholds[i : i + 1], False)
+            found[numbers[i]] = [(column, upper[i])] if low[i] < high[i] else []
+    return found
+
+
+def _extremes(part: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Of every row of numbers: its least and its largest, where it is the largest, and whether there are no others."""
+    low, high = part.min(axis=1), part.max(axis=1)
+    upper = part == high[:, None]
+    return low, high, upper, ((part == low[:, None]) | upper).all(axis=1)
+
+
 def _numeric_columns(j: int, x: np.ndarray, max_bins: int) -> tuple[list, bool]:
     """Split columns and codes of one numeric feature, and whether every threshold was kept."""
-    missing = np.isnan(x)
+    missing = np.isnan(x) if np.isnan(x.min(initial=np.inf)) else np.zeros(len(x), dtype=bool)
     gaps = bool(missing.any())
     present = x[~missing] if gaps else x
     values, codes = _distinct(present)
@@ -367,11 +409,13 @@ def bin_matrix(
     if not 2 <= limit <= MAX_BINS:
         raise InputError(f"max_bins must lie between 2 and {MAX_BINS}; got {max_bins}.")
     found, exact = [], True
-    for j, feature in enumerate(features):
-        if split_on is not None and j not in split_on:
-            continue
-        if feature.kind == CATEGORICAL:
+    used = [j for j in range(len(features)) if split_on is None or j in split_on]
+    two_valued = _two_valued(X, [j for j in used if features[j].kind != CATEGORICAL])
+    for j in used:
+        if features[j].kind == CATEGORICAL:
             found += categorical_split_columns(j, X[:, j])
+        elif j in two_valued:
+            found += two_valued[j]
         else:
             columns, kept = _numeric_columns(j, X[:, j], limit)
             found += columns

@@ -86,10 +86,9 @@ class BinaryRoot:
         self.size = Size(n, width, shift, penalty)
         self.rare = np.where(2 * (codes == 1).sum(axis=1) <= m, 1, 0)
         self.products = _aligned((m, width), self.kind).reshape(m, width)
-        start = np.empty(m + 1, np.int32)
-        items = np.empty(np.count_nonzero(codes == self.rare[:, None]), np.int32)
-        on = np.empty((n, m), np.uint8)
-        fill_products(codes, losses, self.rare, self.products, start, items, on)
+        on = (codes == self.rare[:, None]).view(np.uint8)
+        start, items = np.empty(m + 1, np.int32), np.empty(np.count_nonzero(on), np.int32)
+        fill_products(np.ascontiguousarray(on.T), losses, self.products, start, items)
         floors = _aligned((0 if flat else m * width,), self.kind)
         if not flat:
             np.minimum(self.products.reshape(-1), 0, out=floors)

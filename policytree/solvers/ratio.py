@@ -128,9 +128,11 @@ class _RatioSearch:
 
     def _floor(self) -> Fraction:
         """One minus the F-score of a tree whose leaves are the rows that no split tells apart: no tree is below."""
-        first, group = equal_rows(self.merged.data)
-        sums = np.zeros((len(first), 2), dtype=np.int64)
-        np.add.at(sums, group, np.column_stack([self.sums.negative, self.sums.positive]))
+        sums = np.column_stack([self.sums.negative, self.sums.positive])
+        if self.merged is self.problem:  # else they are merged
+            first, group = equal_rows(self.merged.data)
+            each, sums = sums, np.zeros((len(first), 2), dtype=np.int64)
+            np.add.at(sums, group, each)
         share = sums[:, 1] / np.maximum(sums.sum(axis=1), 1)
         sums = np.cumsum(sums[np.argsort(-share, kind="stable")], axis=0)
         b = float(self.b)
@@ -159,9 +161,10 @@ class _RatioSearch:
 
     def _take(self, splits: Splits) -> bool:
         """Label a tree as is best, and keep it if it is better than the best one; whether it is."""
-        labels = self.objective.labels(bag_of(self.merged, self.sums, splits))
-        splits, labels = join_siblings(splits, labels)
         bag = bag_of(self.merged, self.sums, splits)
+        joined, labels = join_siblings(splits, self.objective.labels(bag))
+        if len(joined) < len(splits):
+            splits, bag = joined, bag_of(self.merged, self.sums, joined)
         false_positives, false_negatives = errors(bag, labels)
         value = self.objective.loss_of(bag, labels) + self.price * len(bag)
         if self.best is not None and value >= self.best.value:

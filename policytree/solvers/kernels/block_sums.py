@@ -10,20 +10,18 @@ import numpy as np
 from policytree.solvers.kernels.block_layout import UNKNOWN, Blocks, PairRows, PairScratch, Size, byte_2d, sums_2d
 from policytree.solvers.kernels.block_vectors import add_rows_to_block, scan_less, scan_one, scan_three
 from policytree.solvers.kernels.compiling import kernel
-from policytree.solvers.kernels.layout import INF, STOP, SWEEPS, TWO, codes_2d, i8, int_1d, long_1d
+from policytree.solvers.kernels.layout import INF, STOP, SWEEPS, TWO, i8, int_1d, long_1d
 
 
-@kernel(takes=(codes_2d, long_1d, long_1d, sums_2d, int_1d, int_1d, byte_2d))
-def fill_products(codes, losses, rare, products, start, items, on):
-    """Each row's loss beside the columns that are on, and the list of those columns."""
-    n, m = codes.shape
+@kernel(takes=(byte_2d, long_1d, sums_2d, int_1d, int_1d))
+def fill_products(on, losses, products, start, items):
+    """Each row's loss beside the columns that are on (a row of ``on`` says which), and the list of those columns."""
+    m, n = on.shape
     at = 0
     for i in range(m):
         start[i] = at
         for j in range(n):
-            here = codes[j, i] == rare[j]
-            on[j, i] = here
-            if here:
+            if on[i, j] != 0:
                 products[i, j] = losses[i]
                 items[at] = j
                 at += 1
