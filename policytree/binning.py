@@ -321,18 +321,18 @@ def _thin(thresholds: np.ndarray, x: np.ndarray, max_bins: int) -> np.ndarray:
     return thresholds[np.unique(at[at < len(thresholds)])]
 
 
-def _distinct(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sorted distinct values, and the place of every number among them; whole steps in a small range are counted."""
-    low = x.min(initial=np.inf)
-    if x.max(initial=-np.inf) / 2 - low / 2 <= 2 * len(x):  # halves: the difference of large values may overflow
+def _distinct(x: np.ndarray, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
+    """Sorted distinct values, and the place of every number among them; whole steps in a small range are counted.
+
+    ``low`` and ``high`` are the least and the largest number, infinity and its negative if there is none.
+    """
+    if high / 2 - low / 2 <= 2 * len(x):  # halves: the difference of large values may overflow
         steps = (x - low).astype(np.int64)
         if (low + steps == x).all():
-            seen = np.zeros(steps.max(initial=-1) + 1, dtype=bool)
+            seen = np.zeros(int(high - low) + 1 if len(x) else 0, dtype=bool)
             seen[steps] = True
-            places = np.cumsum(seen) - 1
-            return low + np.flatnonzero(seen), np.take(
-                places.astype(np.uint16) if len(seen) < MAX_BINS else places, steps
-            )
+            places = (np.cumsum(seen) - 1).astype(np.uint16 if len(seen) < MAX_BINS else np.int64)
+            return low + np.flatnonzero(seen), np.take(places, steps)
     order = np.argsort(x)
     ascending = x[order]
     new = np.concatenate([[True], ascending[1:] != ascending[:-1]])[: len(x)]
@@ -341,38 +341,44 @@ def _distinct(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return ascending[new], place
 
 
-def _two_valued(X: np.ndarray, features: list[int]) -> dict[int, list]:
+def _two_valued(X: np.ndarray, features: list[int], low: np.ndarray, high: np.ndarray) -> dict[int, list]:
     """Split columns and codes of the numeric features with one or two values and none missing, by feature.
 
     Many columns at once: numpy takes longer to begin with a short column than to go through it.
     """
     found: dict[int, list] = {}
-    if len(X):
-        features = [features[i] for i in np.flatnonzero(_extremes(X[:FIRST].T[features])[3])]
-    at_once = max(1, BLOCK // max(len(X), 1))
-    for k in range(0, len(features), at_once):
-        numbers = features[k : k + at_once]
-        low, high, upper, two = _extremes(X.T if len(numbers) == X.shape[1] else X.T[numbers])
-        thresholds = midpoints(np.stack([low, high]))[0]
+    if not len(X):
+        return found
+    numbers = np.array(features, dtype=np.intp)
+    numbers = numbers[_at_ends(X[:FIRST].T[numbers], low[numbers], high[numbers])[1]]
+    at_once = max(1, BLOCK // len(X))
+    thresholds = midpoints(np.stack([low, high]))[0]
+    for k in range(0, len(numbers), at_once):
+        some = numbers[k : k + at_once]
+        upper, two = _at_ends(X.T if len(some) == X.shape[1] else X.T[some], low[some], high[some])
         for i in np.flatnonzero(two):
-            column = SplitColumn(numbers[i], thresholds[i : i + 1], False)
-            found[numbers[i]] = [(column, upper[i])] if low[i] < high[i] else []
+            j = int(some[i])
+            found[j] = [(SplitColumn(j, thresholds[j : j + 1], False), upper[i])] if low[j] < high[j] else []
     return found
 
 
-def _extremes(part: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Of every row of numbers: its least and its largest, where it is the largest, and whether there are no others."""
-    low, high = part.min(axis=1), part.max(axis=1)
+def _at_ends(part: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where rows of numbers have their largest, and which rows have no number but that and their least."""
     upper = part == high[:, None]
-    return low, high, upper, ((part == low[:, None]) | upper).all(axis=1)
+    return upper, ((part == low[:, None]) | upper).all(axis=1)
 
 
-def _numeric_columns(j: int, x: np.ndarray, max_bins: int) -> tuple[list, bool]:
-    """Split columns and codes of one numeric feature, and whether every threshold was kept."""
-    missing = np.isnan(x) if np.isnan(x.min(initial=np.inf)) else np.zeros(len(x), dtype=bool)
-    gaps = bool(missing.any())
-    present = x[~missing] if gaps else x
-    values, codes = _distinct(present)
+def _numeric_columns(j: int, x: np.ndarray, max_bins: int, low: float, high: float) -> tuple[list, bool]:
+    """Split columns and codes of one numeric feature, and whether every threshold was kept.
+
+    ``low`` and ``high`` are NaN where values are missing.
+    """
+    gaps = bool(np.isnan(low))
+    missing, present = np.isnan(x) if gaps else np.zeros(len(x), dtype=bool), x
+    if gaps:
+        present = x[~missing]
+        low, high = present.min(initial=np.inf), present.max(initial=-np.inf)
+    values, codes = _distinct(present, low, high)
     thresholds = midpoints(values)
     exact = len(thresholds) < max_bins - gaps
     if not exact:  # otherwise every value has a code of its own
@@ -410,14 +416,15 @@ def bin_matrix(
         raise InputError(f"max_bins must lie between 2 and {MAX_BINS}; got {max_bins}.")
     found, exact = [], True
     used = [j for j in range(len(features)) if split_on is None or j in split_on]
-    two_valued = _two_valued(X, [j for j in used if features[j].kind != CATEGORICAL])
+    low, high = X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
+    two_valued = _two_valued(X, [j for j in used if features[j].kind != CATEGORICAL], low, high)
     for j in used:
         if features[j].kind == CATEGORICAL:
             found += categorical_split_columns(j, X[:, j])
         elif j in two_valued:
             found += two_valued[j]
         else:
-            columns, kept = _numeric_columns(j, X[:, j], limit)
+            columns, kept = _numeric_columns(j, X[:, j], limit, low[j], high[j])
             found += columns
             exact &= bool(kept)
     n_bins = np.array([len(column.thresholds) + 1 for column, _ in found], dtype=np.int64)

@@ -52,14 +52,8 @@ from policytree.types import Problem
 PLAIN, SPECIAL = "plain", "special"  # see kernels.layout.Special
 BLOCKS = ("int16", "int32", "int64")  # numbers of blocks of pair sums
 
-ALWAYS = (
-    merging.hash_rows,
-    merging.group_hashes,
-    merging.same_as,
-    merging.add_columns,
-    sums.node_sums,
-    sums.best_one_split,
-)
+MERGING = (merging.hash_rows, merging.group_hashes, merging.same_as, merging.add_columns)
+ALWAYS = (*MERGING, sums.node_sums, sums.best_one_split)
 # A node of depth two; the same where a feature is long; the search below the root, at depth three and more.
 TWO_LEVELS = (depth_two.short_pairs,)
 LONG = (long_features.long_pairs,)
@@ -82,23 +76,16 @@ BORN_AGAIN = (
     born_again_trees.read_tree,
 )  # fmt: skip
 BAGS = (
-    merging.hash_rows, merging.group_hashes, merging.same_as, merging.add_columns, bag_costs.costs_of_rows, bag_boxes.fill_boxes,
+    *MERGING, bag_costs.costs_of_rows, bag_boxes.fill_boxes,
     bag_bounds.bound_bag, bag_bounds.best_known, bag_search.search_bags,
 )  # fmt: skip
 ONE_FEATURE = (merging.add_columns, intervals.add_leaf)
 # Where columns are paid for once on a path; and greedy trees that are cheap to apply.
 PAID_ONCE = (
-    merging.hash_rows, merging.group_hashes, merging.same_as, merging.add_columns, sums.node_sums, rows_of_nodes.pack_rows,
+    *MERGING, sums.node_sums, rows_of_nodes.pack_rows,
     paid_pairs.solve_two,
 )  # fmt: skip
-LOW_COST = (
-    merging.hash_rows,
-    merging.group_hashes,
-    merging.same_as,
-    cost_scores.class_totals,
-    cost_scores.best_test,
-    cost_scores.divide,
-)
+LOW_COST = (*MERGING, cost_scores.class_totals, cost_scores.best_test, cost_scores.divide)
 NEAR_TIES = (tied_trees.tied_trees,)
 # Trees judged by several sums: see pareto.py.
 PARETO = (
