@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policytree import OptimalTreeClassifier, binning
+from policytree import OptimalTreeClassifier, binning, split_columns
 from policytree.binning import FeatureEncoder, bin_matrix
 from policytree.checks import sorted_labels
 from policytree.estimators.classifier import label_codes
@@ -37,7 +37,7 @@ def tables(rng, n, p):
 
 @pytest.mark.parametrize("block", [1, 500, 2**19])
 def test_columns_that_are_coded_together_are_coded_as_alone(rng, monkeypatch, block):
-    monkeypatch.setattr(binning, "BLOCK", block)
+    monkeypatch.setattr(split_columns, "BLOCK", block)
     for _ in range(60):
         X = tables(rng, int(rng.integers(1, 200)), int(rng.integers(1, 9)))
         options = {} if rng.random() < 0.6 else {"max_bins": int(rng.integers(2, 12))}
@@ -45,7 +45,7 @@ def test_columns_that_are_coded_together_are_coded_as_alone(rng, monkeypatch, bl
             options["split_on"] = set(rng.integers(0, X.shape[1], 2).tolist())
         together = bin_matrix(X, **options)
         with monkeypatch.context() as m:
-            m.setattr(binning, "_two_valued", lambda *_: {})
+            m.setattr(binning, "two_valued_columns", lambda *_: {})
             alone = bin_matrix(X, **options)
         assert together.codes.dtype == alone.codes.dtype
         assert (together.codes == alone.codes).all()

@@ -87,7 +87,7 @@ class _Builder:
         """Append the next subtree, below questions of these groups of features; returns its node id."""
         column, cut = next(self.splits)
         node = len(self.nodes)
-        entry = [TREE_LEAF, TREE_LEAF, TREE_UNDEFINED, np.nan, False, 0, len(rows), np.zeros(0), 0.0]
+        entry: list = [TREE_LEAF, TREE_LEAF, TREE_UNDEFINED, np.nan, False, 0, len(rows), np.zeros(0), 0.0]
         self.nodes.append(entry)
         if column < 0:
             entry[7] = np.take(self.losses, rows, axis=1).sum(axis=1)
