@@ -48,6 +48,8 @@ def solve_ratio(problem: Problem, limits: SearchLimits | None = None, *, objecti
 
     and the left side is a sum over rows. Without a price one exact search for its least value therefore either finds a
     better labelled tree, whose ratio is the next v (Dinkelbach, Management Science 1967), or proves that there is none.
+    As D > 0, the left side less the right one grows as c falls: what is refuted at one ratio stays refuted at the next,
+    so that only those first splits are searched again that were not (ratio_pairs.py, for two-valued columns).
 
     With a price, c depends on h. Trees of h >= a leaves are refuted by one search at c = v - price * a in which
     every leaf costs ``price * D_low``: the inequality differs from that of h itself by ``price * (h - a) * D``, and

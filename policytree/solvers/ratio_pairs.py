@@ -111,10 +111,10 @@ class PairRounds:
             if clock.stopped:
                 return False
             values = root.node.two[columns] + root.node.two[root.size.n + columns]
-            if not alone:
-                seen(max(budget - int(values.min()), 0) / scale)
             below = columns[values < budget]
             if len(below):
+                if not alone:
+                    seen(max(budget - int(values.min()), 0) / scale)
                 take(self._tree(root, int(columns[np.argmin(values)])))
             self.pending = np.concatenate([below, self.pending[1:]]) if alone else below
             alone = alone and len(below) > 0
