@@ -114,14 +114,19 @@ class _RatioSearch:
 
     def _work_on_pairs(self) -> None:
         """Search two-valued columns at once; where their numbers get too large, what was found is a good start."""
-        clock = Clock(self._time_left(), memory_limit=self.limits.memory_limit)
+        clocks: list[Clock] = []
+
+        def clock() -> Clock:
+            clocks.append(Clock(self._time_left(), memory_limit=self.limits.memory_limit))
+            return clocks[-1]
+
         rounds = PairRounds(self.merged, self.sums, self.b)
-        if not clock.fits_memory(rounds.bytes()):
+        if not clock().fits_memory(rounds.bytes()):
             return
         self.proved = rounds.run(lambda: self._incumbent.value, self._take, self._bound_all, clock)
         self.searches += rounds.rounds
-        if clock.stopped:
-            self.status, self.stopped = clock.status, True
+        if clocks[-1].stopped:
+            self.status, self.stopped = clocks[-1].status, True
 
     @property
     def has_tree(self) -> bool:

@@ -16,6 +16,8 @@ from policytree.solvers.kernels.block_sums import best_column
 from policytree.solvers.leaf_sums import Masses
 from policytree.types import Problem
 
+NewClock = Callable[[], Clock]
+
 DEPTH = 3
 MOST_ENTRIES = 2**22  # of a block
 LARGE = 100_000  # entries of the table from which a first split that looks best is tried alone: it lowers the ratio
@@ -62,41 +64,60 @@ class PairRounds:
         self.root: BinaryRoot | None = None
         self.pending: np.ndarray | None = None  # columns that may come first in a better tree; None: all, unordered
 
-    def run(self, ratio: Callable[[], Fraction], take: Callable[[Tree], bool], seen: Callable, clock: Clock) -> bool:
+    def run(self, ratio: Callable[[], Fraction], take: Callable[[Tree], bool], seen: Callable, clock: NewClock) -> bool:
         """Search until it is proved that no tree has a smaller ratio; whether that is so.
 
-        Else the clock has struck, or the numbers at a ratio are too large to be exact.
+        Else a limit has struck (the clock is stopped), or the numbers at a ratio are too large to be exact.
 
-        ``ratio`` says what to go below, ``take`` gets a tree that is below, ``seen`` how far below the threshold of
-        this ratio a tree may be.
+        Parameters
+        ----------
+        ratio : callable
+            What to go below.
+        take : callable
+            Gets a tree that is below.
+        seen : callable
+            Gets how far below the threshold of the present ratio a tree may be.
+        clock : callable
+            Starts a clock, after kernels were loaded: it is called again where larger numbers need other ones.
         """
-        proved: list[bool] = []
+        proved = None
+        while proved is None:
+            kind = self._kind_at(ratio())
+            if kind is None:
+                return False
+            load_kernels([(PAIRS + PAIR_ROUNDS, kind.name)])
+            proved = self._watched(kind, ratio, take, seen, clock())
+        return proved
+
+    def _watched(self, kind: np.dtype, ratio, take, seen, clock: Clock) -> bool | None:
+        """Rounds in one type of numbers; None where another one is needed."""
+        found: list[bool | None] = []
 
         def search() -> None:
-            proved.append(self._run(ratio, take, seen, clock))
+            found.append(self._rounds(kind, ratio, take, seen, clock))
 
-        quick = clock.time_limit is None or clock.time_limit > 1
-        if quick and seconds_of_blocks(self.problem) < AT_ONCE:
-            search()
-        else:
+        hasty = clock.time_limit is not None and clock.time_limit <= 1
+        if hasty or seconds_of_blocks(self.problem) > AT_ONCE:
             clock.watch(search)
-        return proved == [True]
+        else:
+            search()
+        return found[0]
 
     def bytes(self) -> int:
         """Roughly what the search takes."""
         n, m = self.codes.shape
         return 8 * (6 * n * n + 3 * n * m)
 
-    def _run(self, ratio, take, seen, clock: Clock) -> bool:
+    def _rounds(self, kind: np.dtype, ratio, take, seen, clock: Clock) -> bool | None:
         alone = self.codes.size >= LARGE
         while self.pending is None or len(self.pending):
             c = ratio()
             if c <= 0:  # nothing loses less than nothing
                 return True
+            if self._kind_at(c) != kind:
+                return None
             wrong, missed = whole_losses(c, self.squared)
-            root = self._root_at(wrong, missed)
-            if root is None:
-                return False
+            root = self._root_at(wrong, missed, kind)
             # A tree's loss is that of calling nothing positive, missed * P, and the sums that are below zero.
             scale = missed / (self.squared + c)
             budget = ceil(scale * self.sums.P * self.squared * (c - 1))  # of whole numbers
@@ -120,18 +141,20 @@ class PairRounds:
             alone = alone and len(below) > 0
         return True
 
-    def _root_at(self, wrong: int, missed: int) -> BinaryRoot | None:
-        """The blocks for these losses; None where sums are too large."""
+    def _kind_at(self, c: Fraction) -> np.dtype | None:
+        """The type that holds all sums at a ratio; None where they are too large."""
+        wrong, missed = whole_losses(c, self.squared)
         total = wrong * self.sums.N + missed * self.sums.P
-        if total >= LARGEST:
-            return None
+        return kind_for(total) if total < LARGEST else None
+
+    def _root_at(self, wrong: int, missed: int, kind: np.dtype) -> BinaryRoot:
+        """The blocks for these losses."""
         self.rounds += 1
-        kind, losses = kind_for(total), wrong * self.sums.negative - missed * self.sums.positive
+        losses = wrong * self.sums.negative - missed * self.sums.positive
         if self.root is not None and self.root.kind == kind:
             self.root.refill(losses)
         else:
-            load_kernels([(PAIRS + PAIR_ROUNDS, kind.name)])
-            keys = np.zeros((2, len(losses)), np.int64)
+            keys = np.zeros((2, len(losses)), np.int64)  # names of sets of rows, which nobody asks for
             self.root = BinaryRoot(self.codes, losses, keys, kind, flat=True)
         return self.root
 
