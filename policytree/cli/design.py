@@ -69,7 +69,8 @@ def design(
     control: Annotated[
         str | None,
         _option(
-            "The treatment that others are compared with, in effects, ranking and budgets. Default: the first in "
+            "The treatment that others are compared with, in effects, ranking and budgets. Default: the one named "
+            "placebo, control, none, no, 0 or untreated, in any case, if there is exactly one; else the first in "
             "sorted order.",
             _COLUMNS,
             metavar="LABEL",

@@ -19,6 +19,7 @@ from policytree.cli.printing import print_json, print_sections
 from policytree.cli.study import Roles, Study, study_of_table
 from policytree.cli.tables import read_table
 from policytree.evaluation import POLICY, RuleValues, compare_rules
+from policytree.evaluation.numbers import size_text
 from policytree.exceptions import InputError, UnseenValueWarning
 from policytree.progress import stage_progress
 from policytree.report.content import Section, Words
@@ -136,12 +137,10 @@ def _values(study: Study, rules: Mapping[str, np.ndarray], *, cv: int, level: fl
 
 def _words(study: Study, values: RuleValues, design: Mapping[str, Any], cv: int) -> str:
     """What the numbers are of."""
-    policy, better = values.estimates[POLICY], "higher" if study.direction == "maximize" else "lower"
-    sign = "above" if study.direction == "maximize" else "below"
-    rows = f"{policy.n:,} rows" + (f" in {policy.n_clusters:,} clusters" if policy.n_clusters != policy.n else "")
+    better, sign = ("higher", "above") if study.direction == "maximize" else ("lower", "below")
     text = (
         f"Mean {study.outcome} if everybody followed the rule; {better} is better, and a difference {sign} zero speaks "
-        f"for the tree. Status quo: what people got. By {rows} of {study.source}: doubly robust scores of {cv}-fold "
+        f"for the tree. Status quo: what people got. By {size_text(values.estimates[POLICY])} of {study.source}: doubly robust scores of {cv}-fold "
         f"cross-fitted outcome models, propensities {study.propensity_text}. The tree was not learnt again; values and "
         "intervals hold only if all rows are new. The whole table of the design is recognised and refused; a part of "
         "it is not, so make sure that no row had a part in choosing the tree."

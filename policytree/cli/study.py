@@ -94,13 +94,14 @@ class Study:
         """What the tree may split on, (n, p)."""
         return self.frame[list(self.covariates)]
 
-    def described(self, command: str = "") -> report.Study:
-        """The study as a report sees it, its data checked."""
+    def described(self, command: str = "", control: str = "") -> report.Study:
+        """The study as a report sees it, its data checked; ``command`` and ``control`` as in :class:`About`."""
         data = self.fit_arguments()
         about = About(
             source=self.source, treatment=self.treatment, outcome=self.outcome, unit=self.unit,
             cluster=self.cluster or "", weights=self.weights or "", strata=self.strata,
             propensity=self.propensity_text, notes=self.notes, command=command,
+            control=control,
             costs=", ".join(f"{label} {cost}" for label, cost in self.arm_costs.items()),
         )  # fmt: skip
         names = ("X", "W", "groups", "strata", "sample_weight")

@@ -11,7 +11,7 @@ import pandas as pd
 
 from policytree.evaluation.best_arm import BestComparison
 from policytree.evaluation.estimates import Estimate
-from policytree.evaluation.numbers import decimals, interval_text
+from policytree.evaluation.numbers import decimals, interval_text, size_text
 from policytree.evaluation.optimism import Judgement, Optimism
 from policytree.evaluation.validation import SPLIT, Validation
 from policytree.evaluation.verdict import Verdict
@@ -208,8 +208,7 @@ class PolicyValueTable:
 
     def size(self) -> str:
         """How many rows, and clusters, were judged."""
-        policy = self.estimates[POLICY]
-        return f"{policy.n:,} rows" + (f" in {policy.n_clusters:,} clusters" if policy.n_clusters != policy.n else "")
+        return size_text(self.estimates[POLICY])
 
     def statements(self) -> tuple[str, ...]:
         """What the numbers are of, in sentences: the best treatment, the rules judged, the rule shown."""

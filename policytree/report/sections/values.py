@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from policytree.evaluation import POLICY, PolicyValueTable, RuleValues
-from policytree.evaluation.numbers import decimals, interval_text
+from policytree.evaluation.numbers import decimals, interval_text, size_text
 from policytree.evaluation.tables import OPTIMISM
 from policytree.report.content import Block, Picture, Section, Table, Words
 from policytree.report.material import Material
@@ -39,7 +39,7 @@ def rules_table(values: PolicyValueTable | RuleValues) -> Table:
         ))  # fmt: skip
     frame = values.to_frame()
     return Table(
-        ("rule", "value", interval, "tree - rule", interval), tuple(cells), "Held-out values of all rules",
+        ("rule", "value", interval, "tree - rule", interval), tuple(cells), f"Held-out values of all rules, by {size_text(policy)}",
         strong=(list(values.estimates).index(POLICY),),
         numbers=tuple({"rule": rule} | row for rule, row in zip(frame.index, frame.to_dict("records"), strict=True)),
     )  # fmt: skip
