@@ -138,9 +138,10 @@ def _values(study: Study, rules: Mapping[str, np.ndarray], *, cv: int, level: fl
 def _words(study: Study, values: RuleValues, design: Mapping[str, Any], cv: int) -> str:
     """What the numbers are of."""
     better, sign = ("higher", "above") if study.direction == "maximize" else ("lower", "below")
+    rows = size_text(values.estimates[POLICY])
     text = (
         f"Mean {study.outcome} if everybody followed the rule; {better} is better, and a difference {sign} zero speaks "
-        f"for the tree. Status quo: what people got. By {size_text(values.estimates[POLICY])} of {study.source}: doubly robust scores of {cv}-fold "
+        f"for the tree. Status quo: what people got. By {rows} of {study.source}: doubly robust scores of {cv}-fold "
         f"cross-fitted outcome models, propensities {study.propensity_text}. The tree was not learnt again; values and "
         "intervals hold only if all rows are new. The whole table of the design is recognised and refused; a part of "
         "it is not, so make sure that no row had a part in choosing the tree."

@@ -263,8 +263,9 @@ def qini_curve(
         Where costs are not known but estimated: doubly robust scores of the cost as an outcome, from the same rows. The
         plan then goes by ``costs``, what is spent by these scores, whose uncertainty is in the intervals.
     baseline : label, optional
-        What everybody gets without a budget; the first column of ``rewards`` by default. Where a treatment is cheaper
-        than the baseline the curve begins with what giving everybody the cheapest saves, at a negative budget.
+        What everybody gets without a budget; by default the first column of ``rewards``, whatever it is called. Where a
+        treatment is cheaper than the baseline the curve begins with what giving everybody the cheapest saves, at a
+        negative budget.
     direction : {"maximize", "minimize"}, optional
         "minimize": a gain is what is saved. Default: that of ``HeldOutRewards``, else "maximize".
     groups, sample_weight

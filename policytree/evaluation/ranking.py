@@ -158,7 +158,7 @@ def rank_average_treatment_effect(
         What those who are put first get; with two treatments, the one that is not the baseline. With more, name one, or
         pass each person's own treatment as for :func:`policytree.policy_value`.
     baseline : label, or any policy, optional
-        What the others get; the first column of ``rewards`` by default.
+        What the others get; by default the first column of ``rewards``, whatever it is called.
     target : {"AUTOC", "QINI"}
     direction : {"maximize", "minimize"}, optional
         "minimize": a gain is what the treatment saves. Default: that of ``HeldOutRewards``, else "maximize".

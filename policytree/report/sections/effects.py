@@ -42,9 +42,10 @@ def heterogeneity_section(material: Material) -> Section:
     speaks, costs = ("above" if study.direction == "maximize" else "below"), _before_costs(material)
     words = (
         f"Average: mean {study.about.outcome} under the first treatment less that under the second{costs}; {speaks} "
-        f"zero speaks for the first. Two tests, by {test.n:,} rows: of predicted effects, each block by models of the blocks before it (p = "
-        f"{test.p_predicted:.2g}), and of effects that are linear in the covariates (p = {test.p_linear:.2g}). Slope: "
-        "how observed effects go with predicted ones, 1 if these are right in size and 0 if they say nothing."
+        f"zero speaks for the first. Two tests, by {test.n:,} rows: of predicted effects, each block by models of the "
+        f"blocks before it (p = {test.p_predicted:.2g}), and of effects that are linear in the covariates (p = "
+        f"{test.p_linear:.2g}). Slope: how observed effects go with predicted ones, 1 if these are right in size and 0 "
+        "if they say nothing."
     )
     blocks: tuple[Block, ...] = (Words(str(test), "lead"), table, Words(words), *moved_means(material))
     return Section("heterogeneity", HETEROGENEITY, blocks)

@@ -39,7 +39,8 @@ def rules_table(values: PolicyValueTable | RuleValues) -> Table:
         ))  # fmt: skip
     frame = values.to_frame()
     return Table(
-        ("rule", "value", interval, "tree - rule", interval), tuple(cells), f"Held-out values of all rules, by {size_text(policy)}",
+        ("rule", "value", interval, "tree - rule", interval), tuple(cells),
+        f"Held-out values of all rules, by {size_text(policy)}",
         strong=(list(values.estimates).index(POLICY),),
         numbers=tuple({"rule": rule} | row for rule, row in zip(frame.index, frame.to_dict("records"), strict=True)),
     )  # fmt: skip
