@@ -72,11 +72,22 @@ class Stopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A tree as ``(feature, cut)`` in preorder, (-1, 0) for leaves; its value, and how the search for it ended."""
+    """A tree, and how the search for it ended.
+
+    Attributes
+    ----------
+    value : int
+    splits : list of (int, int)
+        ``(feature, cut)`` in preorder, (-1, 0) for leaves.
+    status : Status
+    no_split_fits : bool
+        Whether leaves need so many rows that no first split leaves both sides enough.
+    """
 
     value: int
     splits: Splits
     status: Status
+    no_split_fits: bool
 
 
 def search_tables(
@@ -99,15 +110,16 @@ def search_tables(
     allowed = list(range(len(tables.features))) if roots is None else roots
     sums = CutSums(tables.features, tables.pairs([None])[0])
     value, splits = best_tree(sums, rules, min(depth, 2), allowed)
+    single = len(rules.minima) > 0 and not any(_some_cut_fits(sums, rules, f) for f in allowed)
     if depth < 3:
-        return Found(value, splits, Status.OPTIMAL)
+        return Found(value, splits, Status.OPTIMAL, single)
     try:
         better = _three_levels(tables, sums, rules, allowed, batch_bytes)
     except Stopped as stop:
-        return Found(value, splits, stop.status)
+        return Found(value, splits, stop.status, single)
     if better is not None and better[0] < value:
         value, splits = better
-    return Found(value, splits, Status.OPTIMAL)
+    return Found(value, splits, Status.OPTIMAL, single)
 
 
 class CutSums:
@@ -151,6 +163,12 @@ def leaf_values(sums: np.ndarray, rules: TableRules) -> np.ndarray:
     if len(rules.minima):
         value = np.where((sums[..., rules.n_losses :] < rules.minima).any(axis=-1), INF, value)
     return value
+
+
+def _some_cut_fits(sums: CutSums, rules: TableRules, f: int) -> bool:
+    """Whether a cut of a feature leaves both sides the rows that leaves need."""
+    left, whole = sums.of[f][:, rules.n_losses :], sums.whole[rules.n_losses :]
+    return bool((np.minimum(left, whole - left) >= rules.minima).all(axis=1).any())
 
 
 def _two_leaves(whole: np.ndarray, of: np.ndarray, rules: TableRules) -> np.ndarray:
