@@ -31,6 +31,7 @@ from policytree.binning import bin_matrix
 from policytree.encoded import encode as encoding
 from policytree.encoded import solve, sources, store, tally
 from policytree.encoded.exact import ExactSum
+from policytree.solvers import table_search
 from tests.encoded_problems import assert_same, damage_row_group, outcome, random_case
 
 pa = pytest.importorskip("pyarrow")
@@ -68,6 +69,7 @@ def test_fits_are_those_in_memory(small, tmp_path, part):
         case, rng = random_case(seed), np.random.default_rng(seed)
         small.setattr(encoding, "FILE_ROWS", int(rng.choice([1, 7, 50, 1000])))
         small.setattr(sources, "BATCH_ROWS", int(rng.choice([1, 7, 1000])))
+        small.setattr(table_search, "SLICE_BYTES", int(rng.choice([1, 500, 2**26])))
         shuffled = case.frame.sample(frac=1, random_state=seed)
         data = encode(shuffled, case.X, **case.roles, max_bins=case.max_bins, directory=tmp_path / str(seed))
         memory = outcome(case.in_memory)

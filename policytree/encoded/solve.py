@@ -18,7 +18,7 @@ from policytree.solvers.cut_counts import no_split_fits
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.kernels.layout import FEASIBLE
 from policytree.solvers.node import Splits
-from policytree.solvers.table_search import MOST_DEPTH, Stopped, TableRules, search_tables
+from policytree.solvers.table_search import MOST_DEPTH, Stopped, TableRules, bytes_below, search_tables
 from policytree.types import BinnedData, Problem, SearchLimits, Solution, Status
 
 FEW_ROWS = 50_000  # so many rows are searched in memory in any case
@@ -225,8 +225,9 @@ def _bytes_of_tables(streams: Streams, depth: int, most: float) -> float:
     )  # by codes, left of cuts
     need = (jobs + 1) * pairs + left
     if depth == 3:
-        by_codes, by_cuts = (cell * np.sort(sizes)[-1] ** 3 for sizes in (codes, cuts))  # a path may ask thrice
-        need += 2 * (jobs + 1) * pairs + left + 32 * cuts.sum() ** 2 + by_codes + 4 * by_cuts
+        longest = [(int(n), int(m)) for n, m in zip(codes, cuts, strict=True)]  # a path may ask thrice
+        below = max(bytes_below(*each, streams.n_values) for each in longest)
+        need += 2 * (jobs + 1) * pairs + left + 32 * cuts.sum() ** 2 + below
     if need > most:
         raise InputError(
             f"Trees of depth {depth} on these features need tables of about {need / 1e9:.3g} GB, more than "

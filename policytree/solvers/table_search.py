@@ -14,6 +14,7 @@ order of the rows. Among trees of the same value the first stands: by feature, t
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple, Protocol
@@ -27,6 +28,7 @@ from policytree.solvers.node import Splits
 from policytree.types import Status
 
 MOST_DEPTH = 3
+SLICE_BYTES = 2**23  # of sums by the cuts of three features, made slice by slice: caches hold them better than all
 Triple = tuple[int, int, int]
 
 
@@ -287,6 +289,23 @@ def table_bytes(features: tuple[CodedFeature, ...], places: tuple[int, ...], n_v
     return 8 * n_values * math.prod(features[f].n_codes for f in places)
 
 
+def cut_table_bytes(cuts: Sequence[int], n_values: int) -> int:
+    """What sums by the cuts of several features take."""
+    return 8 * n_values * math.prod(cuts)
+
+
+def bytes_below(codes: int, cuts: int, n_values: int) -> int:
+    """The most that :class:`_FirstCuts` takes for tables of three features of so many codes and cuts.
+
+    A table by codes, its running sums, and sums by the cuts of one feature; then a slice of sums by the cuts of all,
+    what it is made from, the same of the other side, and both as kernels take them.
+    """
+    whole = cut_table_bytes([cuts] * 3, n_values)
+    one_cut = cut_table_bytes([cuts] * 2, n_values)
+    sliced = whole if whole <= SLICE_BYTES else max(SLICE_BYTES, one_cut)
+    return cut_table_bytes([codes] * 2, n_values) * (2 * codes + cuts) + 4 * sliced
+
+
 class _FirstCuts:
     """The value of every first cut, from tables of triples that come one after the other."""
 
@@ -298,21 +317,37 @@ class _FirstCuts:
 
     def add(self, places: Triple, table: np.ndarray) -> None:
         """Take in what splits on these three features, in any order, are worth."""
-        every = both_cuts(self.features, places, table)
+        cuts = [len(self.sums.of[f]) for f in places]
+        size = cut_table_bytes(cuts, table.shape[-1])
+        every = both_cuts(self.features, places, table) if size <= SLICE_BYTES else None
         for axis, f in enumerate(places):
+            if f not in self.roots or f in places[:axis]:
+                continue
             g, h = (places[k] for k in range(3) if k != axis)
-            if f in self.roots and f not in places[:axis]:
-                self._add_below(f, g, h, np.moveaxis(every, axis, 0))
+            if every is not None:
+                self._add_below(f, g, h, slice(0, cuts[axis]), np.moveaxis(every, axis, 0))
+                continue
+            of_first = np.moveaxis(self.features[f].at_cuts(table, axis), axis, 0)
+            step = max(1, SLICE_BYTES * cuts[axis] // size)
+            for first in range(0, cuts[axis], step):
+                part = slice(first, min(first + step, cuts[axis]))
+                left = self.features[g].at_cuts(of_first[part], 1)
+                self._add_below(f, g, h, part, self.features[h].at_cuts(left, 2))
 
-    def _add_below(self, f: int, g: int, h: int, both: np.ndarray) -> None:
-        """Second and third splits on g and h, in both orders, on both sides of every cut of f."""
+    def _add_below(self, f: int, g: int, h: int, part: slice, both: np.ndarray) -> None:
+        """Second and third splits on g and h, in both orders, on both sides of some cuts of f."""
         sums = self.sums
-        low = [both, sums.cross(f, g), sums.cross(f, h), sums.of[f]]
+        low = [both, sums.cross(f, g)[part], sums.cross(f, h)[part], sums.of[f][part]]
         every = [sums.cross(g, h), sums.of[g], sums.of[h], sums.whole]
-        high = [total[None] - part for total, part in zip(every, low, strict=True)]
-        for side, parts in enumerate((low, high)):
-            to = self.second[f][side]
-            _scan(*parts, rules=self.rules, to=(to[g], to[h]))
+        for side in range(2):
+            parts = low if side == 0 else [total[None] - left for total, left in zip(every, low, strict=True)]
+            places = [self.second[f][side][k][:, part] for k in (g, h)]
+            to = [np.ascontiguousarray(values) for values in places]
+            if g == h:
+                to[1] = to[0]
+            _scan(*parts, rules=self.rules, to=(to[0], to[1]))
+            for place, values in zip(places, to, strict=True):
+                place[...] = values
 
     def best(self) -> tuple[int, int, int]:
         """The least value of a tree whose first split is a split, with its feature and cut; feature -1 if none is."""
