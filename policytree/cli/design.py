@@ -34,7 +34,7 @@ def design(
     ctx: typer.Context,
     data: Annotated[
         str | None,
-        typer.Argument(metavar="[DATA]", help="CSV or Parquet file, one row per person.", show_default=False),
+        typer.Argument(metavar="DATA", help="CSV or Parquet file, one row per person.", show_default=False),
     ] = None,
     treatment: Annotated[
         str | None, _option("Column of the treatment each row got.", _COLUMNS, metavar="COLUMN")

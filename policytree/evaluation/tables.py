@@ -212,16 +212,10 @@ class PolicyValueTable:
 
     def statements(self) -> tuple[str, ...]:
         """What the numbers are of, in sentences: the best treatment, the rules judged, the rule shown."""
-        best, digits = self.against_best, self.digits
-        if len(best.candidates) > 1:
-            known = f"which one is best is not known: it may be {', '.join(best.candidates)}"
-        else:
-            known = f"by these rows, {best.best}"
         refits = len(self.trees)
         rules = "one rule, learnt" if refits == 1 else f"{refits} rules, each learnt"
         lines = [
-            f"Tree - best single treatment: {best.value:+.{digits}f}, {100 * best.level:g}% interval "
-            f"{interval_text(best, digits)} ({known}).",
+            self.against_best.statement(self.digits),
             f"By {self.validation.describe(self.n_repeats)}. The values are of {rules} (nuisance models and tree) "
             "without the people it is judged on.",
         ]
