@@ -194,7 +194,7 @@ def _ranking(job: Job, fitted: Fitted) -> list[Any]:
         {"predicted gain": gain}, held, treatment=treatment, baseline=control, level=job.level, random_state=job.seed
     )
     if len(others) > 1:
-        ranking = replace(ranking, treatment="each person's best treatment as predicted")
+        ranking = replace(ranking, treatment="Each person's best treatment as predicted")
     costs: Mapping[Any, Any] = {label: 1.0 for label in others}
     if job.tree["budget_costs"]:
         named = study.costs({label: job.tree["budget_costs"].get(str(label), 0.0) for label in labels.tolist()})

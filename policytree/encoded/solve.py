@@ -187,9 +187,7 @@ def solve_by_tables(streams: Streams, question: Question, most: float = MOST_BYT
         room = min(most / 2, most - _bytes_of_tables(streams, depth, most))
     allowed = set(question.places(data, question.root_features))
     roots = [k for k, f in enumerate(used) if f in allowed]
-    found: dict[str, Any] = {
-        "splits": [(-1, 0)], "status": Status.OPTIMAL, "value": None, "no_split_fits": False,
-    }  # fmt: skip
+    found: dict[str, Any] = {"splits": [(-1, 0)], "status": Status.OPTIMAL, "value": None, "no_split_fits": False}
 
     def search() -> None:
         try:

@@ -85,9 +85,11 @@ def test_averages_of_other_rows_say_which(study, fitted):
     for direction in ("maximize", "minimize"):
         found, text = section(study, fitted, "ranking", test, dataclasses.replace(ranking, direction=direction))
         assert found.blocks[0].text.startswith("pill instead of none, by 150 held-out rows: everybody gains")
-        assert found.blocks[1].tone == "note" and "by all 300 rows; here by the 150 that judge" in found.blocks[1].text
+        assert found.blocks[1].tone == "note" and "by all 300 rows. Here 150 rows judge" in found.blocks[1].text
         assert ("A gain above zero is so much less score." in found.blocks[1].text) == (direction == "minimize")
         assert "Average effects, by all 300 rows" in text
+    rule = dataclasses.replace(ranking, treatment="Each person's best")
+    assert "Here everybody has a treatment of their own." in section(study, fitted, "ranking", test, rule)[1]
     same = rank_average_treatment_effect(-X["age"], fitted.rewards_, held_out=True)
     found, _ = section(study, fitted, "ranking", test, same)
     assert not any("average effects" in block.text for block in found.blocks if isinstance(block, Words))

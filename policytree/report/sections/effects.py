@@ -100,14 +100,20 @@ def _ranking(ranking: Ranking, material: Material) -> list[Block]:
 def _beside_effects(ranking: Ranking, material: Material) -> list[Block]:
     """Why an average gain is not the average effect that the report has elsewhere, where rows or signs differ."""
     test, n, smaller = material.only(HeterogeneityTest), ranking.average_gain.n, ranking.direction == "minimize"
-    if test is None or (test.n == n and not smaller):
+    if test is None:
         return []
-    text = f"The average effects under “{HETEROGENEITY}” are by {_of_all(test.n, material)}{_before_costs(material)}"
+    single = ranking.treatment in map(str, test.table.index)
+    if test.n == n and single and not smaller:
+        return []
+    rows = f"{_of_all(test.n, material)}{_before_costs(material)}"
+    text = f"The average effects under “{HETEROGENEITY}” are of one treatment for everybody, by {rows}."
     if test.n != n:
-        text += f"; here by the {n:,} that judge the order, so that averages differ by chance"
+        text += f" Here {n:,} rows judge the order, so that averages differ by chance."
+    if not single:
+        text += " Here everybody has a treatment of their own."
     if smaller:
-        text += f". A gain above zero is so much less {material.study.about.outcome}"
-    return [Words(text + ".", "note")]
+        text += f" A gain above zero is so much less {material.study.about.outcome}."
+    return [Words(text, "note")]
 
 
 def _curve(curve: QiniCurve, material: Material) -> list[Block]:
