@@ -225,7 +225,7 @@ def _build(source, frame, roles: Roles, dataset: Dataset | None = None, known=No
 
 def _refuse_gaps(name: str | None, option: str, frame: pd.DataFrame) -> None:
     """Rows are counted as the file has them, where the first error would name a place in memory."""
-    gaps = np.flatnonzero(frame[name].isna()) if name is not None else ()
+    gaps = np.empty(0, dtype=int) if name is None else np.flatnonzero(frame[name].isna())
     if len(gaps):
         raise InputError(
             f"Column {name!r} ({option}) has no value in {len(gaps):,} of {len(frame):,} rows, the first of them row "
