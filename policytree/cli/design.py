@@ -70,8 +70,8 @@ def design(
         str | None,
         _option(
             "The treatment that others are compared with, in effects, ranking and budgets. Default: the one named "
-            "placebo, control, none, no, 0 or untreated, in any case, if there is exactly one; else the first in "
-            "sorted order.",
+            "placebo, control, none, no, 0 or untreated (or in capitals), if there is exactly one, else the first "
+            "in sorted order.",
             _COLUMNS,
             metavar="LABEL",
         ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import difflib
 import lzma
+import re
 import tarfile
 import warnings
 import zipfile
@@ -24,8 +25,8 @@ BAD_ARCHIVES = (zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError, zlib.error
 PARQUET_ENDINGS = (".parquet", ".pq")
 SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
 OTHER_SEPARATORS = (";", "\t", "|")
-ROWS_LOOKED_AT = 1_000  # for decimal commas
-DECIMAL_COMMA, DECIMAL_POINT = r"\s*[-+]?\d+,\d+\s*", r"\s*[-+]?\d+\.\d+\s*"
+CELLS_LOOKED_AT = 10_000  # for decimal commas
+DECIMAL_COMMA, DECIMAL_POINT = re.compile(r"[-+]?\d+,\d+"), re.compile(r"[-+]?\d+\.\d+")
 NAMES_SHOWN = 20
 # pandas reads "None" as missing, but it is what many a trial calls the arm that got nothing.
 MISSING = ["", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null"]
@@ -104,11 +105,12 @@ def _sentences(path: Path) -> Iterator[None]:
 def _csv_options(path: Path) -> tuple[list[str], dict[str, Any]]:
     """The names of a CSV file's columns, and how pandas is to read it."""
     separator = _separator(path)
-    names = [str(name).strip() for name in _first_rows(path, 1, separator).iloc[0]]
+    header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, sep=separator)
+    names = [str(name).strip() for name in header.iloc[0]]
     _refuse_bad_names(names, path)
     blank = len(names) > 1  # in a file of one column blank lines are its missing values
     how = {"sep": separator, "keep_default_na": False, "index_col": False, "skip_blank_lines": blank}
-    return names, how | ({"decimal": ","} if separator == ";" and _has_decimal_commas(path) else {})
+    return names, how | ({"decimal": ","} if separator == ";" and _has_decimal_commas(path, len(names)) else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,32 +203,39 @@ def _parquet_batches(path: Path, rows: int) -> Iterator[Batch]:
 
 def _separator(path: Path) -> str:
     """What stands between cells: what gives header and first row the same number of cells, and the most of them."""
-    header = _first_rows(path, 1, ",")
-    others = [s for s in OTHER_SEPARATORS if any(s in str(name) for name in header.iloc[0])]
-    if not others:
-        return ","
-    if header.shape[1] == 1:
+    lines = _first_lines(path, 2)
+    others = [s for s in OTHER_SEPARATORS if s in lines[0]]
+    if others and len(_split(lines[0], ",")) == 1:
         return others[0]
-    return max((",", *others), key=lambda separator: _cells(path, separator))  # the first of equal ones
+    return max((",", *others), key=lambda separator: _cells(lines, separator)) if others else ","  # the first of equals
 
 
-def _cells(path: Path, separator: str) -> int:
+def _cells(lines: list[str], separator: str) -> int:
     """How many cells header and first row have; 0 if not the same number, or a quote is torn from its partner."""
-    lines = pd.read_csv(path, header=None, nrows=2, dtype=str, sep="\x00", quoting=csv.QUOTE_NONE)[0]
-    rows = list(csv.reader(lines, delimiter=separator))
+    rows = [_split(line, separator) for line in lines]
     whole = len(rows) == 2 and all(name.count('"') % 2 == 0 for name in rows[0])
     return len(rows[0]) if whole and len(rows[0]) == len(rows[1]) else 0
 
 
-def _first_rows(path: Path, n: int, separator: str) -> pd.DataFrame:
-    """Cells as text, the header's among them."""
-    return pd.read_csv(path, header=None, nrows=n, dtype=str, keep_default_na=False, sep=separator)
+def _split(line: str, separator: str) -> list[str]:
+    """The cells of a line; none if one would be longer than a cell can be."""
+    try:
+        return next(csv.reader([line], delimiter=separator))
+    except csv.Error:
+        return []
 
 
-def _has_decimal_commas(path: Path) -> bool:
+def _first_lines(path: Path, n: int) -> list[str]:
+    """Lines as they stand, of packed files too."""
+    options: dict[str, Any] = {"dtype": str, "keep_default_na": False, "quoting": csv.QUOTE_NONE}
+    return pd.read_csv(path, header=None, nrows=n, sep="\x00", **options)[0].tolist()
+
+
+def _has_decimal_commas(path: Path, columns: int) -> bool:
     """Whether numbers are written as 27,5 in a file whose cells stand between semicolons."""
-    cells = _first_rows(path, ROWS_LOOKED_AT, ";").iloc[1:].stack()
-    return bool(cells.str.fullmatch(DECIMAL_COMMA).any()) and not cells.str.fullmatch(DECIMAL_POINT).any()
+    lines = _first_lines(path, max(2, CELLS_LOOKED_AT // columns))[1:]
+    cells = [cell.strip() for row in csv.reader(lines, delimiter=";") for cell in row]
+    return any(map(DECIMAL_COMMA.fullmatch, cells)) and not any(map(DECIMAL_POINT.fullmatch, cells))
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:

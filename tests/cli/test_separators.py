@@ -57,3 +57,12 @@ def test_names_with_commas_and_beginnings_of_names_are_met_half_way():
     with pytest.raises(InputError, match=r"no column 'age' .*; did you mean 'age \(years\)'\?"):
         column_names("age", "--covariates", FRAME)
     assert column_names('"BMI, kg/m²",y', "--covariates", FRAME) == ["BMI, kg/m²", "y"]
+
+
+def test_wide_tables_are_read_as_quickly(tmp_path):
+    """A long line is no cell, and decimal commas are looked for in a part of it."""
+    names = [f"{'long ' * 30}name {k}" for k in range(1_000)]
+    path = written(tmp_path, ",".join(["a|b", *names]) + "\n" + ",".join(["1"] * 1_001) + "\n")
+    assert list(read_table(path).columns) == ["a|b", *names]
+    path = written(tmp_path, ";".join(["a, b", *names]) + "\n" + ";".join(["1,5"] * 1_001) + "\n")
+    assert read_table(path)[names[-1]].tolist() == [1.5]
