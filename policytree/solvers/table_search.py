@@ -297,13 +297,13 @@ def cut_table_bytes(cuts: Sequence[int], n_values: int) -> int:
 def bytes_below(codes: int, cuts: int, n_values: int) -> int:
     """The most that :class:`_FirstCuts` takes for tables of three features of so many codes and cuts.
 
-    A table by codes, its running sums, and sums by the cuts of one feature; then a slice of sums by the cuts of all,
-    what it is made from, the same of the other side, and both as kernels take them.
+    A table by codes; sums by the cuts of all three, what they are made from, the same of the other side, and both as
+    kernels take them. In slices: beside them the table's running sums, and sums by the cuts of one feature.
     """
-    whole = cut_table_bytes([cuts] * 3, n_values)
-    one_cut = cut_table_bytes([cuts] * 2, n_values)
-    sliced = whole if whole <= SLICE_BYTES else max(SLICE_BYTES, one_cut)
-    return cut_table_bytes([codes] * 2, n_values) * (2 * codes + cuts) + 4 * sliced
+    pairs, whole = cut_table_bytes([codes] * 2, n_values), cut_table_bytes([cuts] * 3, n_values)
+    if whole <= SLICE_BYTES:
+        return pairs * codes + 4 * whole
+    return pairs * (2 * codes + cuts) + 4 * max(SLICE_BYTES, cut_table_bytes([cuts] * 2, n_values))
 
 
 class _FirstCuts:
