@@ -35,9 +35,7 @@ class Case:
         """The same tree, fitted to the table in memory."""
         target = self.frame[self.rewards] if self.y is None else self.frame[self.y]
         weight = None if self.weights is None else self.frame[self.weights].to_numpy()
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "No split leaves", SearchWarning)  # drawn problems may be as small
-            return self.estimator(max_bins=self.max_bins).fit(self.frame[self.X], target, sample_weight=weight)
+        return self.estimator(max_bins=self.max_bins).fit(self.frame[self.X], target, sample_weight=weight)
 
     def own_objective(self, tree) -> float:
         """Objective of a tree from its predictions alone."""
@@ -95,17 +93,21 @@ def random_case(seed: int) -> Case:
 
 
 def outcome(fit):
-    """A fitted tree, or the sentence that refused it."""
-    try:
-        return fit(), None
-    except ValueError as error:
-        return None, str(error)
+    """A fitted tree, or the sentence that refused it; and what was said of leaves that no split can make."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.filterwarnings("always", "No split leaves", SearchWarning)  # drawn problems may be as small
+        try:
+            tree, refused = fit(), None
+        except ValueError as error:
+            tree, refused = None, str(error)
+    return tree, refused, [str(warning.message) for warning in heard]
 
 
 def assert_same(case: Case, expected, found) -> None:
-    """Two fits are of the same objective, status, features, and node values; objectives hold for the predictions."""
-    tree, refused = found
+    """Two fits say the same, of the same objective, status, features, and node values, true for the predictions."""
+    tree, refused, said = found
     assert refused == expected[1]
+    assert said == expected[2]
     if tree is None:
         return
     memory = expected[0]

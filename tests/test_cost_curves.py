@@ -271,9 +271,10 @@ def test_training_rows_are_marked_and_have_no_interval(noisy):
     assert e.value > 0 and np.isnan([e.standard_error, e.lower]).all()
     assert np.isnan(curve.difference(curve.untargeted, 0.4).lower)
     assert policy_value(curve.policy_at(0.4), noisy[1]).value > 0
-    assert "(training rows: flattered, no interval)" in str(curve)
+    assert f"by {len(noisy[1]):,} training rows: " in str(curve) and "(flattered, no interval)" in str(curve)
     shown = str(qini_curve(*noisy[:2], noisy[2], held_out=True).untargeted)
-    assert "by lots" in shown and "gains over none for all: 0." in shown and "95% interval [0." in shown
+    assert "by lots" in shown and "gains over none for all, by " in shown
+    assert " held-out rows: 0." in shown and "95% interval [0." in shown
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ from policytree.binning import bin_matrix
 from policytree.encoded import encode as encoding
 from policytree.encoded import solve, sources, store, tally
 from policytree.encoded.exact import ExactSum
+from policytree.solvers import table_search
 from tests.encoded_problems import assert_same, damage_row_group, outcome, random_case
 
 pa = pytest.importorskip("pyarrow")
@@ -68,6 +69,7 @@ def test_fits_are_those_in_memory(small, tmp_path, part):
         case, rng = random_case(seed), np.random.default_rng(seed)
         small.setattr(encoding, "FILE_ROWS", int(rng.choice([1, 7, 50, 1000])))
         small.setattr(sources, "BATCH_ROWS", int(rng.choice([1, 7, 1000])))
+        small.setattr(table_search, "SLICE_BYTES", int(rng.choice([1, 500, 2**26])))
         shuffled = case.frame.sample(frac=1, random_state=seed)
         data = encode(shuffled, case.X, **case.roles, max_bins=case.max_bins, directory=tmp_path / str(seed))
         memory = outcome(case.in_memory)
@@ -77,6 +79,23 @@ def test_fits_are_those_in_memory(small, tmp_path, part):
             tree = case.estimator().fit(open_encoded(tmp_path / str(seed)))
             assert tree.export_text() == memory[0].export_text()  # the same search in memory: ties as well
             small.setattr(solve, "FEW_ROWS", 0)
+
+
+@pytest.mark.parametrize("few", [0, 1000])
+@pytest.mark.parametrize("depth", [1, 3])
+def test_leaves_that_no_split_can_make_are_said(small, tmp_path, few, depth):
+    """In the words of fits in memory, at the line that calls fit; not where a single leaf is best anyway."""
+    small.setattr(solve, "FEW_ROWS", few)
+    frame = pd.DataFrame({"age": np.arange(30.0), "a": 0.0, "b": np.where(np.arange(30) < 10, 1.0, -1.0)})
+    data = encode(frame, ["age"], rewards=["a", "b"], directory=tmp_path)
+    with pytest.warns(SearchWarning) as heard:
+        assert PolicyTree(max_depth=depth, min_samples_leaf=16).fit(data).get_n_leaves() == 1
+    with pytest.warns(SearchWarning) as in_memory:
+        PolicyTree(max_depth=depth, min_samples_leaf=16).fit(frame[["age"]], frame[["a", "b"]])
+    assert [str(w.message) for w in heard] == [str(w.message) for w in in_memory]
+    assert heard[0].filename == __file__
+    PolicyTree(max_depth=depth, min_samples_leaf=15, regularization=9.0).fit(data)
+    PolicyTree(max_depth=0, min_samples_leaf=16).fit(data)
 
 
 def test_bit_identical_for_every_batch_size_and_order(small, tmp_path, rng):

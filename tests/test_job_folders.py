@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import types
 
 import pandas as pd
 import pytest
@@ -130,7 +131,7 @@ def test_the_lock_ends_with_the_process_that_took_it_though_its_children_live_on
     try:
         folder = jobs._lock(tmp_path)
         assert folder is not None
-        jobs._unlock(folder)
+        jobs._unlock(tmp_path, folder)
     finally:
         os.kill(child, 9)
 
@@ -142,3 +143,21 @@ def test_a_folder_that_cannot_be_read_is_one_sentence(rows, tmp_path, monkeypatc
     monkeypatch.setattr(type(tmp_path), "iterdir", refuse)
     with pytest.raises(InputError, match="Cannot read the folder"):
         encoded(rows, tmp_path)
+
+
+def test_where_folders_cannot_be_locked_a_file_is(rows, tmp_path, monkeypatch):
+    """As on Windows, whose module for locks has the same behaviour here: one holder, freed when its file is closed."""
+    fcntl = pytest.importorskip("fcntl")
+
+    windows = types.ModuleType("msvcrt")
+    windows.LK_NBLCK = 2
+    windows.locking = lambda file, mode, n: fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    monkeypatch.setitem(sys.modules, "msvcrt", windows)
+    (tmp_path / ".lock").touch()  # a process was killed
+    lock = jobs._lock(tmp_path)
+    with pytest.raises(InputError, match="Another process writes to the folder"):
+        encoded(rows, tmp_path)
+    jobs._unlock(tmp_path, lock)
+    encoded(rows, tmp_path)
+    assert (tmp_path / "manifest.json").exists() and not (tmp_path / ".lock").exists()

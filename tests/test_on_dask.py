@@ -58,7 +58,7 @@ def test_fits_are_those_in_memory(partitions):
             case.arguments["max_leaf_nodes"] = None
         found = outcome(lambda: fit_on_dask(case, partitions))  # noqa: B023
         local = None if found[0] is None else found[0].to_local()
-        assert_same(case, outcome(case.in_memory), (local, found[1]))
+        assert_same(case, outcome(case.in_memory), (local, *found[1:]))
 
 
 @pytest.fixture

@@ -135,3 +135,18 @@ def test_values_are_drawn_with_their_intervals(differences):
     assert points.get_offsets()[-1, 0] == (2.0 if differences else 3.0)
     labels = [tick.get_text() for tick in display.ax_.get_yticklabels()]
     assert labels == (["tree - always a"] if differences else ["always a", "policy tree"])
+
+
+def test_what_stands_under_a_small_tree_is_inside_the_picture():
+    """One leaf is narrow; the arms that nobody gets, and long names, are not cut at the picture's edge."""
+    arms = ["drug A, twice a day", "drug B (high dose)", "placebo", "watchful waiting"]
+    tree = PolicyTree(max_depth=0).fit(np.zeros((5, 1)), pd.DataFrame(np.eye(4)[[0] * 5], columns=arms))
+    figure = plot_tree(tree).figure_
+    legend = figure.legends[0]
+    assert all(arm in legend.get_title().get_text() for arm in arms[1:])
+    figure.canvas.draw()
+    renderer = figure.canvas.get_renderer()
+    for text in (legend.get_title(), *legend.get_texts()):
+        box = text.get_window_extent(renderer)
+        assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= figure.bbox.width
+    assert legend.get_window_extent(renderer).y1 <= figure.axes[0].get_window_extent(renderer).y0 + 1

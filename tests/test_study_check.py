@@ -277,3 +277,14 @@ def test_a_hundred_thousand_rows_take_seconds(rng):
     check = check_study(X, rng.integers(3, size=n), rng.normal(size=n))
     assert check.findings == ()
     assert time.perf_counter() - start < 15  # about four on an idle core
+
+
+def test_labels_that_only_case_or_blanks_tell_apart(rng):
+    """Hand-typed tables have 'Placebo', 'placebo' and 'placebo ': three treatments, unless somebody says so."""
+    T = np.resize(["drug", "Placebo", "placebo", "placebo "], 80)
+    X = pd.DataFrame({"sex": np.resize(["f", "m", "F", "x y", "x  Y"], 80), "ok": np.resize(["p", "q"], 80)})
+    found = {f.column: f for f in check_study(X, T, rng.normal(size=80)).findings if f.kind == "alike"}
+    assert set(found) == {"Treatment", "sex"}
+    assert found["Treatment"].severity == "serious" and found["sex"].severity == "warning"
+    assert "'Placebo' and 'placebo' and 'placebo '" in found["Treatment"].found and "drug" not in str(found)
+    assert "'F' and 'f'; 'x  Y' and 'x y'" in found["sex"].found

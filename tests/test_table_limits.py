@@ -12,6 +12,7 @@ import pytest
 from policytree import OptimalTreeClassifier, PolicyTree, SearchWarning, Status, encode
 from policytree.encoded import solve
 from policytree.encoded.streams import Streams
+from policytree.solvers import table_search
 from policytree.solvers.clock import Clock
 from policytree.solvers.table_search import _FirstCuts
 
@@ -44,6 +45,24 @@ def test_memory_of_tables_is_foreseen(rows, tmp_path, depth, min_leaf):
     finally:
         tracemalloc.stop()
     assert 0.3 * foreseen < used < foreseen + 3e6
+
+
+def test_long_tables_are_taken_in_slices(rows, tmp_path, monkeypatch):
+    """Slices give the same tree, and keep the memory of sums by the cuts of three features down."""
+    min_leaf = 5
+    data = encode(rows, ["x0", "x1", "x2"], y="y", max_bins=40, directory=tmp_path)
+    tree = OptimalTreeClassifier(max_depth=3, min_samples_leaf=min_leaf)
+    whole, streams = tree.fit(data).export_text(), Streams(data, [0, 1, 2], min_leaf > 1, 1, 1, Clock(None))
+    at_once = solve._bytes_of_tables(streams, 3, 1e12)
+    monkeypatch.setattr(table_search, "SLICE_BYTES", 60_000)
+    foreseen = solve._bytes_of_tables(streams, 3, 1e12)
+    tracemalloc.start()
+    try:
+        assert tree.set_params(memory_limit=foreseen).fit(data).export_text() == whole
+        used = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert foreseen < 0.6 * at_once and 0.3 * foreseen < used < foreseen + 3e6
 
 
 def test_a_limit_ends_the_search_between_tables(rows, tmp_path, monkeypatch):

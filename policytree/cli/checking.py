@@ -10,16 +10,24 @@ from policytree.cli.frame import DebugOption
 
 
 def check(
-    data: Annotated[str | None, typer.Argument(metavar="[DATA]", help="CSV or Parquet file.")] = None,
-    treatment: Annotated[str | None, typer.Option(help="Column of the treatment each row got.")] = None,
-    outcome: Annotated[str | None, typer.Option(help="Column of the outcome: numbers, or texts with --event.")] = None,
-    event: Annotated[str | None, typer.Option(help="For an outcome in texts: the one that counts as 1.")] = None,
-    covariates: Annotated[str | None, typer.Option(help="Columns to check: a,b,c. Default: all others.")] = None,
-    exclude: Annotated[str | None, typer.Option(help="All other columns but these: a,b,c.")] = None,
-    confounders: Annotated[str | None, typer.Option(help="Further columns to check: a,b,c.")] = None,
-    cluster: Annotated[str | None, typer.Option(help="Column of clusters.")] = None,
-    dataset: Annotated[str | None, typer.Option(help="A built-in study instead of a file.")] = None,
-    data_dir: Annotated[str | None, typer.Option(help="Folder of the built-in studies' files.")] = None,
+    data: Annotated[str | None, typer.Argument(metavar="DATA", help="CSV or Parquet file.")] = None,
+    treatment: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of the treatment each row got.")
+    ] = None,
+    outcome: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of the outcome: numbers, or texts with --event.")
+    ] = None,
+    event: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="For an outcome in texts: the one that counts as 1.")
+    ] = None,
+    covariates: Annotated[
+        str | None, typer.Option(metavar="COLUMNS", help="Columns to check: a,b,c. Default: all others.")
+    ] = None,
+    exclude: Annotated[str | None, typer.Option(metavar="COLUMNS", help="All other columns but these: a,b,c.")] = None,
+    confounders: Annotated[str | None, typer.Option(metavar="COLUMNS", help="Further columns to check: a,b,c.")] = None,
+    cluster: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of clusters.")] = None,
+    dataset: Annotated[str | None, typer.Option(metavar="NAME", help="A built-in study instead of a file.")] = None,
+    data_dir: Annotated[str | None, typer.Option(metavar="DIR", help="Folder of the built-in studies' files.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
     debug: DebugOption = False,
 ) -> None:

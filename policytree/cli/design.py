@@ -34,7 +34,7 @@ def design(
     ctx: typer.Context,
     data: Annotated[
         str | None,
-        typer.Argument(metavar="[DATA]", help="CSV or Parquet file, one row per person.", show_default=False),
+        typer.Argument(metavar="DATA", help="CSV or Parquet file, one row per person.", show_default=False),
     ] = None,
     treatment: Annotated[
         str | None, _option("Column of the treatment each row got.", _COLUMNS, metavar="COLUMN")
@@ -69,8 +69,9 @@ def design(
     control: Annotated[
         str | None,
         _option(
-            "The treatment that others are compared with, in effects, ranking and budgets. Default: the first in "
-            "sorted order.",
+            "The treatment that others are compared with, in effects, ranking and budgets. Default: the one named "
+            "placebo, control, none, no, 0 or untreated (or in capitals), if there is exactly one, else the first "
+            "in sorted order.",
             _COLUMNS,
             metavar="LABEL",
         ),

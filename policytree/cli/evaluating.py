@@ -14,36 +14,54 @@ def evaluate(
     data: Annotated[
         str, typer.Argument(metavar="DATA", help="CSV or Parquet file of rows that had no part in the tree.")
     ],
-    treatment: Annotated[str | None, typer.Option(help="Column of the treatment. Default: as in the design.")] = None,
-    outcome: Annotated[str | None, typer.Option(help="Column of the outcome. Default: as in the design.")] = None,
-    event: Annotated[str | None, typer.Option(help="For an outcome in texts: the one that counts as 1.")] = None,
-    direction: Annotated[str | None, typer.Option(help="maximize or minimize. Default: as in the design.")] = None,
-    covariates: Annotated[
-        str | None, typer.Option(help="What outcome models learn from: a,b,c. Default: as in the design.")
+    treatment: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of the treatment. Default: as in the design.")
     ] = None,
-    confounders: Annotated[str | None, typer.Option(help="Further columns to adjust for: a,b,c.")] = None,
+    outcome: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of the outcome. Default: as in the design.")
+    ] = None,
+    event: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="For an outcome in texts: the one that counts as 1.")
+    ] = None,
+    direction: Annotated[
+        str | None, typer.Option(metavar="WAY", help="maximize or minimize. Default: as in the design.")
+    ] = None,
+    covariates: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMNS", help="What outcome models learn from: a,b,c. Default: as in the design."),
+    ] = None,
+    confounders: Annotated[
+        str | None, typer.Option(metavar="COLUMNS", help="Further columns to adjust for: a,b,c.")
+    ] = None,
     propensity: Annotated[
         str | None,
-        typer.Option(help="Known probabilities of treatment in these rows, as for design. Default: estimated."),
+        typer.Option(
+            metavar="P", help="Known probabilities of treatment in these rows, as for design. Default: estimated."
+        ),
     ] = None,
-    cluster: Annotated[str | None, typer.Option(help="Column of clusters. Default: as in the design.")] = None,
-    weights: Annotated[str | None, typer.Option(help="Column of sampling weights. Default: as in the design.")] = None,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of clusters. Default: as in the design.")
+    ] = None,
+    weights: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of sampling weights. Default: as in the design.")
+    ] = None,
     arm_cost: Annotated[
         list[str] | None, typer.Option(metavar="LABEL=X", help="What a treatment costs, in the outcome's unit.")
     ] = None,
     against: Annotated[
         list[str] | None, typer.Option(metavar="TREE.json", help="Another saved tree to compare; again for more.")
     ] = None,
-    cv: Annotated[int, typer.Option(min=2, help="Folds of the nuisance models.")] = 5,
-    level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of folds and models.")] = 0,
+    cv: Annotated[int, typer.Option(metavar="N", min=2, help="Folds of the nuisance models.")] = 5,
+    level: Annotated[float, typer.Option(metavar="P", help="Coverage of the intervals.")] = 0.95,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of folds and models.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     debug: DebugOption = False,
 ) -> None:
     """Say what a saved tree is worth on new rows, with intervals, beside every single treatment and what people got.
 
-    Outcome models are cross-fitted on the new rows; nothing of the tree is learnt again. What the columns are is taken
-    from the design where the tree's file says it.
+    Outcome models are cross-fitted on the new rows; nothing of the tree is learnt again.
+
+    What the columns are is taken from the design where the tree's file says it.
     """
     from policytree.cli.judging import judge
     from policytree.cli.study import Roles

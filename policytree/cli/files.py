@@ -150,6 +150,7 @@ def _json(job: Job, result: Result, tree: Tree) -> bytes:
             "repeats": job.repeats,
             "honest": job.honest,
             "seed": job.seed,
+            "control": job.control,
         },
     }
     data["design"]["rows"] = rows_digest(study.frame, [study.outcome, study.treatment, *study.covariates])
@@ -176,12 +177,13 @@ def certificate_data(estimator: DRPolicyTree) -> dict[str, Any]:
     }
 
 
-def design_data(result: Result, report: StudyReport, written: list[tuple[Path, str]]) -> dict[str, Any]:
+def design_data(job: Job, result: Result, report: StudyReport, written: list[tuple[Path, str]]) -> dict[str, Any]:
     """What a design found, for scripts: verdict, tree, certificate, values, warnings, files."""
     values = result.values
     return {
         "verdict": None if values is None else values.verdict.to_dict(),
         "values": None if values is None else values.to_frame().reset_index().to_dict("records"),
+        "control": job.control,
         "tree": to_dict(report.tree),
         "certificate": certificate_data(result.estimator),
         "leaves": leaf_file(result.leaves).reset_index().to_dict("records"),

@@ -13,6 +13,7 @@ import numpy as np
 from rich.console import Console
 
 from policytree.checks import check_level
+from policytree.cli.controls import chosen_control
 from policytree.cli.files import check_folder, design_data, result_files, write_files
 from policytree.cli.printing import PRINTED, files_section, print_json, print_sections
 from policytree.cli.questions import Fitted, Steps, answers
@@ -47,9 +48,10 @@ def run(job: Job) -> None:
     folder = check_folder(job.output)
     study = _study(job)
     job = replace(job, tree=tree_options(job.tree, study))
-    _refuse_other_control(job, study)
+    control, chosen = chosen_control(job.control, study)
+    job = replace(job, control=control)
     _refuse_small_arms(job, study)
-    console, described = Console(highlight=False), study.described(job.command)
+    console, described = Console(highlight=False), study.described(job.command, chosen)
     if not job.json:
         print_sections(console, question_section(described), check_section(described))
     with _interrupts() as interrupts:
@@ -61,7 +63,7 @@ def run(job: Job) -> None:
             written = write_files(folder, files)
     # After writing: a closed terminal must not cost the result.
     if job.json:
-        print_json(design_data(result, report, written))
+        print_json(design_data(job, result, report, written))
         return
     shown = [section for section in report.content.sections if section.key in PRINTED]
     print_sections(console, *shown, files_section(written))
@@ -92,12 +94,6 @@ def _repeats(job: Job) -> int | str | None:
     if not str(job.repeats).isdigit() or int(job.repeats) < 1:
         raise InputError(f"--repeats must be a whole number of at least 1, or adaptive; got '{job.repeats}'.")
     return int(job.repeats)
-
-
-def _refuse_other_control(job: Job, study: Study) -> None:
-    known = [str(label) for label in study.observed.treatments]
-    if job.control is not None and job.control not in known:
-        raise InputError(f"--control names the treatment {job.control!r}; the treatments are {', '.join(known)}.")
 
 
 def _refuse_small_arms(job: Job, study: Study) -> None:

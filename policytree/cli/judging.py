@@ -19,6 +19,8 @@ from policytree.cli.printing import print_json, print_sections
 from policytree.cli.study import Roles, Study, study_of_table
 from policytree.cli.tables import read_table
 from policytree.evaluation import POLICY, RuleValues, compare_rules
+from policytree.evaluation.best_arm import WHY_WIDER
+from policytree.evaluation.numbers import size_text
 from policytree.exceptions import InputError, UnseenValueWarning
 from policytree.progress import stage_progress
 from policytree.report.content import Section, Words
@@ -136,15 +138,15 @@ def _values(study: Study, rules: Mapping[str, np.ndarray], *, cv: int, level: fl
 
 def _words(study: Study, values: RuleValues, design: Mapping[str, Any], cv: int) -> str:
     """What the numbers are of."""
-    policy, better = values.estimates[POLICY], "higher" if study.direction == "maximize" else "lower"
-    sign = "above" if study.direction == "maximize" else "below"
-    rows = f"{policy.n:,} rows" + (f" in {policy.n_clusters:,} clusters" if policy.n_clusters != policy.n else "")
+    better, sign = ("higher", "above") if study.direction == "maximize" else ("lower", "below")
+    rows = size_text(values.estimates[POLICY])
     text = (
         f"Mean {study.outcome} if everybody followed the rule; {better} is better, and a difference {sign} zero speaks "
-        f"for the tree. Status quo: what people got. By {rows} of {study.source}: doubly robust scores of {cv}-fold "
-        f"cross-fitted outcome models, propensities {study.propensity_text}. The tree was not learnt again; values and "
-        "intervals hold only if all rows are new. The whole table of the design is recognised and refused; a part of "
-        "it is not, so make sure that no row had a part in choosing the tree."
+        f"for the tree. Status quo: what people got. {values.against_best.statement(values.digits)} {WHY_WIDER} "
+        f"By {rows} of {study.source}: doubly robust scores of {cv}-fold cross-fitted outcome models, propensities "
+        f"{study.propensity_text}. The tree was not learnt again; values and intervals hold only if all rows are new. "
+        "The whole table of the design is recognised and refused; a part of it is not, so make sure that no row had a "
+        "part in choosing the tree."
     )
     known = design.get("propensity")
     if study.propensity is None and isinstance(known, str) and known.startswith("known"):

@@ -15,9 +15,9 @@ def shares_text(propensity: dict) -> str:
 
 
 def propensity_from(text: str | None, frame: pd.DataFrame, treatments: np.ndarray):
-    """The propensity as ``fit`` takes it, words for it, and the columns it uses."""
+    """The propensity as ``fit`` takes it, words for it, and the columns it uses; None, "", [] if none is given."""
     if text is None:
-        return None, "estimated from the covariates and confounders", []
+        return None, "", []
     if "=" in text and text not in frame.columns:
         return _propensity_by_label(text, frame, treatments)
     number = number_in(text)

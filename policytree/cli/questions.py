@@ -37,10 +37,6 @@ STABILITY_ROWS, STABILITY_RESAMPLES, USUAL_RESAMPLES = 2_000, 20, 50
 DEEPEST_NEAR_TIES, NEAR_TIES_SECONDS, PATH_SECONDS = 2, 20.0, 60.0
 PATH_LIMITS = ("max_share", "min_share", "max_expected_cost")  # with which no path of budgets is known
 TIE_LIMITS = ("budget", *PATH_LIMITS)
-NO_COSTS = (
-    "What treatments cost was not said (--budget-cost): each but the one that others are compared with counts as 1, so "
-    "that a budget is the share of people who get another one."
-)
 Answer = Callable[[Callable[[int, int], None]], list[Any]]
 
 
@@ -130,7 +126,10 @@ def _questions(job: Job, fitted: Fitted, further: dict[str, str]) -> list[tuple[
         title = "Whom first, and what would a budget buy?"
         asked.append((title, "half of the rows learn", "in the ranking", lambda _: _ranking(job, fitted)))
         if not job.tree["budget_costs"]:
-            further["ranking"] = NO_COSTS
+            further["ranking"] = (
+                f"What treatments cost was not said (--budget-cost): each but {job.control} counts as 1, so that a "
+                "budget is the share of people who get another one."
+            )
     if fitted.values is not None and study.propensity is None:
         hidden = partial(sensitivity, fitted.values, fitted.estimator, study, level=job.level, seed=job.seed)
         asked.append(("What could a hidden confounder do?", "", "in the bounds for it", lambda _: list(hidden())))
@@ -182,7 +181,7 @@ def _ranking(job: Job, fitted: Fitted) -> list[Any]:
     held = held_out_rewards(fitted.estimator.reward_estimator_, **data, honest=judges, random_state=job.seed)
     held = _net_of_costs(replace(held, direction=study.direction), study)
     labels = study.observed.treatments
-    control = labels[0] if job.control is None else next(k for k in labels if str(k) == job.control)
+    control = next(k for k in labels if str(k) == job.control)
     others = [label for label in labels if label != control]
     sign = 1.0 if study.direction == "maximize" else -1.0
     best = labels[(sign * held.outcomes[labels].to_numpy()).argmax(axis=1)]
@@ -195,7 +194,7 @@ def _ranking(job: Job, fitted: Fitted) -> list[Any]:
         {"predicted gain": gain}, held, treatment=treatment, baseline=control, level=job.level, random_state=job.seed
     )
     if len(others) > 1:
-        ranking = replace(ranking, treatment="each person's best treatment as predicted")
+        ranking = replace(ranking, treatment="Each person's best treatment as predicted")
     costs: Mapping[Any, Any] = {label: 1.0 for label in others}
     if job.tree["budget_costs"]:
         named = study.costs({label: job.tree["budget_costs"].get(str(label), 0.0) for label in labels.tolist()})

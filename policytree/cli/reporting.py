@@ -12,7 +12,8 @@ from policytree.cli.frame import DebugOption
 def report(
     saved: Annotated[str, typer.Argument(metavar="REPORT.json", help="A report that `policytree design` saved.")],
     output: Annotated[
-        str | None, typer.Option("--output", "-o", help="File to write: .html or .txt; printed if left out.")
+        str | None,
+        typer.Option("--output", "-o", metavar="FILE", help="File to write: .html or .txt; printed if left out."),
     ] = None,
     section: Annotated[
         list[str] | None, typer.Option(help="Only this section, by its short name such as values; again for more.")

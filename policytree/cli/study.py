@@ -94,13 +94,14 @@ class Study:
         """What the tree may split on, (n, p)."""
         return self.frame[list(self.covariates)]
 
-    def described(self, command: str = "") -> report.Study:
-        """The study as a report sees it, its data checked."""
+    def described(self, command: str = "", control: str = "") -> report.Study:
+        """The study as a report sees it, its data checked; ``command`` and ``control`` as in :class:`About`."""
         data = self.fit_arguments()
         about = About(
             source=self.source, treatment=self.treatment, outcome=self.outcome, unit=self.unit,
             cluster=self.cluster or "", weights=self.weights or "", strata=self.strata,
             propensity=self.propensity_text, notes=self.notes, command=command,
+            control=control,
             costs=", ".join(f"{label} {cost}" for label, cost in self.arm_costs.items()),
         )  # fmt: skip
         names = ("X", "W", "groups", "strata", "sample_weight")
@@ -145,9 +146,11 @@ def study_from_file(path: str, roles: Roles) -> Study:
 
 def study_of_table(path: str, frame: pd.DataFrame, roles: Roles) -> Study:
     """Give the columns of a file that was read their roles; see :func:`study_from_file`."""
-    for name, option in ((roles.treatment, "--treatment"), (roles.outcome, "--outcome")):
-        if name is None:
-            raise InputError(f"{option} is missing; name the column, one of {', '.join(frame.columns[:20])}.")
+    asked = {"--treatment": roles.treatment, "--outcome": roles.outcome}
+    missing = [option for option, name in asked.items() if name is None]
+    if missing:
+        what = "is missing; name the column, one" if len(missing) == 1 else "are missing; name the columns, two"
+        raise InputError(f"{' and '.join(missing)} {what} of {', '.join(frame.columns[:20])}.")
     return _build(path, frame, roles)
 
 
@@ -194,6 +197,8 @@ def _build(source, frame, roles: Roles, dataset: Dataset | None = None, known=No
             require_column(getattr(roles, role), f"--{role}", frame)
     assert roles.treatment is not None and roles.outcome is not None, "asked for by both callers"
     _refuse_taken([roles.outcome], "--outcome", {"treatment": roles.treatment})
+    for role in ("treatment", "outcome", "cluster", "weights"):
+        _refuse_gaps(getattr(roles, role), f"--{role}", frame)
     outcome, meaning = event_outcome(frame[roles.outcome], roles.event, roles.direction)
     frame = frame.assign(**{roles.outcome: outcome})
     strata = tuple(column_names(roles.strata, "--strata", frame))
@@ -210,11 +215,22 @@ def _build(source, frame, roles: Roles, dataset: Dataset | None = None, known=No
     arm_costs = _arm_costs(roles.arm_cost, frame, observed.treatments)
     columns += [cost for cost in arm_costs.values() if isinstance(cost, str)]
     covariates, confounders, notes = _features(frame, roles, columns)
+    text = text or "estimated from the covariates" + (" and confounders" if confounders else "")
     unit = meaning or ("" if dataset is None else dataset.outcomes.get(roles.outcome, ""))
     return Study(
         str(source), frame, roles.treatment, roles.outcome, unit, direction, tuple(covariates), tuple(confounders),
         roles.cluster, roles.weights, propensity, text, observed, tuple(notes), strata, arm_costs, roles.event,
     )  # fmt: skip
+
+
+def _refuse_gaps(name: str | None, option: str, frame: pd.DataFrame) -> None:
+    """Rows are counted as the file has them, where the first error would name a place in memory."""
+    gaps = np.empty(0, dtype=int) if name is None else np.flatnonzero(frame[name].isna())
+    if len(gaps):
+        raise InputError(
+            f"Column {name!r} ({option}) has no value in {len(gaps):,} of {len(frame):,} rows, the first of them row "
+            f"{gaps[0] + 1:,} below the header; leave these rows out."
+        )
 
 
 def _features(frame: pd.DataFrame, roles: Roles, columns: list[str]) -> tuple[list[str], list[str], list[str]]:

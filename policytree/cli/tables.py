@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import difflib
 import lzma
+import re
 import tarfile
 import warnings
 import zipfile
@@ -24,6 +25,8 @@ BAD_ARCHIVES = (zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError, zlib.error
 PARQUET_ENDINGS = (".parquet", ".pq")
 SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
 OTHER_SEPARATORS = (";", "\t", "|")
+CELLS_LOOKED_AT = 10_000  # for decimal commas
+DECIMAL_COMMA, DECIMAL_POINT = re.compile(r"[-+]?\d+,\d+"), re.compile(r"[-+]?\d+\.\d+")
 NAMES_SHOWN = 20
 # pandas reads "None" as missing, but it is what many a trial calls the arm that got nothing.
 MISSING = ["", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null"]
@@ -32,8 +35,8 @@ MISSING = ["", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", 
 def read_table(path: str | Path) -> pd.DataFrame:
     """A CSV or Parquet file as a DataFrame with text column names.
 
-    Separators other than commas (semicolon, tab, bar) are recognised by the header. "None" is a value in columns of
-    text, and missing in columns of numbers.
+    Separators other than commas (semicolon, tab, bar) are recognised by header and first row, decimal commas between
+    semicolons by the cells. "None" is a value in columns of text, and missing in columns of numbers.
 
     Raises
     ------
@@ -101,14 +104,13 @@ def _sentences(path: Path) -> Iterator[None]:
 
 def _csv_options(path: Path) -> tuple[list[str], dict[str, Any]]:
     """The names of a CSV file's columns, and how pandas is to read it."""
-    header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False)
-    separator = _separator(header)
-    if separator != ",":
-        header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, sep=separator)
+    separator = _separator(path)
+    header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, sep=separator)
     names = [str(name).strip() for name in header.iloc[0]]
     _refuse_bad_names(names, path)
     blank = len(names) > 1  # in a file of one column blank lines are its missing values
-    return names, {"sep": separator, "keep_default_na": False, "index_col": False, "skip_blank_lines": blank}
+    how = {"sep": separator, "keep_default_na": False, "index_col": False, "skip_blank_lines": blank}
+    return names, how | ({"decimal": ","} if separator == ";" and _has_decimal_commas(path, len(names)) else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,12 +201,41 @@ def _parquet_batches(path: Path, rows: int) -> Iterator[Batch]:
         raise InputError(f"'{path}' has a header but no rows; give it one row per observation.")
 
 
-def _separator(header: pd.DataFrame) -> str:
-    """The comma, unless the header is one name with some other separator in it."""
-    if header.shape[1] > 1:
-        return ","
-    found = [s for s in OTHER_SEPARATORS if s in str(header.iloc[0, 0])]
-    return found[0] if found else ","
+def _separator(path: Path) -> str:
+    """What stands between cells: what gives header and first row the same number of cells, and the most of them."""
+    lines = _first_lines(path, 2)
+    others = [s for s in OTHER_SEPARATORS if s in lines[0]]
+    if others and len(_split(lines[0], ",")) == 1:
+        return others[0]
+    return max((",", *others), key=lambda separator: _cells(lines, separator)) if others else ","  # the first of equals
+
+
+def _cells(lines: list[str], separator: str) -> int:
+    """How many cells header and first row have; 0 if not the same number, or a quote is torn from its partner."""
+    rows = [_split(line, separator) for line in lines]
+    whole = len(rows) == 2 and all(name.count('"') % 2 == 0 for name in rows[0])
+    return len(rows[0]) if whole and len(rows[0]) == len(rows[1]) else 0
+
+
+def _split(line: str, separator: str) -> list[str]:
+    """The cells of a line; none if one would be longer than a cell can be."""
+    try:
+        return next(csv.reader([line], delimiter=separator))
+    except csv.Error:
+        return []
+
+
+def _first_lines(path: Path, n: int) -> list[str]:
+    """Lines as they stand, of packed files too."""
+    options: dict[str, Any] = {"dtype": str, "keep_default_na": False, "quoting": csv.QUOTE_NONE}
+    return pd.read_csv(path, header=None, nrows=n, sep="\x00", **options)[0].tolist()
+
+
+def _has_decimal_commas(path: Path, columns: int) -> bool:
+    """Whether numbers are written as 27,5 in a file whose cells stand between semicolons."""
+    lines = _first_lines(path, max(2, CELLS_LOOKED_AT // columns))[1:]
+    cells = [cell.strip() for row in csv.reader(lines, delimiter=";") for cell in row]
+    return any(map(DECIMAL_COMMA.fullmatch, cells)) and not any(map(DECIMAL_POINT.fullmatch, cells))
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
@@ -270,6 +301,12 @@ def column_names(text: str | None, option: str, frame: pd.DataFrame) -> list[str
     if not names:
         raise InputError(f"{option} names no column; give names separated by commas.")
     for name in names:
+        divided = [c for c in frame.columns if "," in c and c.split(",")[0].strip() == name]
+        if divided and name not in frame.columns:
+            raise InputError(
+                f"There is no column {name!r} ({option}); write a name that holds a comma in double quotes, and all of "
+                f"it in single ones: {option} '\"{divided[0]}\",...'."
+            )
         require_column(name, option, frame)
     return names
 
@@ -288,7 +325,9 @@ def _suggestion(name: str, known: list[str], otherwise: str) -> str:
     folded: dict[str, str] = {}
     for other in known:
         folded.setdefault(other.casefold(), other)
-    close = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)
+    asked = name.casefold()
+    begun = [other for other in folded if other.startswith(asked) and not other[len(asked) :][:1].isalnum()]
+    close = begun[:3] or difflib.get_close_matches(asked, folded, n=3, cutoff=0.6)
     return f"did you mean {' or '.join(repr(folded[c]) for c in close)}?" if close else otherwise
 
 

@@ -20,9 +20,9 @@ def predict(
     tree: TreeArgument,
     data: Annotated[str, typer.Argument(metavar="DATA.csv", help="CSV or Parquet file with the tree's columns.")],
     output: Annotated[
-        str | None, typer.Option("--output", "-o", help="CSV file to write; printed if left out.")
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="CSV file to write; printed if left out.")
     ] = None,
-    column: Annotated[str, typer.Option(help="Name of the new column.")] = "policy",
+    column: Annotated[str, typer.Option(metavar="NAME", help="Name of the new column.")] = "policy",
     debug: DebugOption = False,
 ) -> None:
     """Add to every row of a table the treatment that a saved tree gives it. Files may be larger than memory."""
@@ -85,8 +85,10 @@ def show(
 
 def plot(
     tree: TreeArgument,
-    output: Annotated[str, typer.Option("--output", "-o", help="Picture to write: .png, .pdf or .svg.")] = "tree.png",
-    title: Annotated[str | None, typer.Option(help="Title over the picture.")] = None,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="Picture to write: .png, .pdf or .svg.")
+    ] = "tree.png",
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title over the picture.")] = None,
     debug: DebugOption = False,
 ) -> None:
     """Draw a saved tree."""

@@ -13,6 +13,7 @@ from policytree.encoded.sources import Source
 from policytree.encoded.store import MANIFEST, STATE, read_json
 from policytree.exceptions import InputError
 
+LOCK = ".lock"  # the file that stands for the folder where folders cannot be locked
 _locked: set[int] = set()  # descriptors of folders that this process writes to
 
 
@@ -73,7 +74,7 @@ class FolderJob:
         """Make the folder ready and keep other processes from writing to it; True if one has just done this job."""
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
-            folder = _lock(self.directory)
+            lock = _lock(self.directory)
         except BlockingIOError as error:
             raise InputError(
                 f"Another process writes to the folder '{self.directory}'; wait until it ends, or name another folder."
@@ -86,7 +87,7 @@ class FolderJob:
                 self._clear(overwrite)
             yield done
         finally:
-            _unlock(folder)
+            _unlock(self.directory, lock)
 
     def _clear(self, overwrite: bool) -> None:
         """Delete what an earlier job left that this one cannot go on from."""
@@ -99,7 +100,8 @@ class FolderJob:
 
     def _held(self) -> list[str]:
         try:
-            return sorted(f.name for f in self.directory.iterdir()) if self.directory.exists() else []
+            there = self.directory.iterdir() if self.directory.exists() else ()
+            return sorted(f.name for f in there if f.name != LOCK)
         except OSError as error:
             raise InputError(f"Cannot read the folder '{self.directory}': {error.strerror}.") from error
 
@@ -128,11 +130,11 @@ class FolderJob:
 
 
 def _lock(directory: Path) -> int | None:
-    """Lock a folder until it is closed, or this process ends; None where the system has no such locks."""
+    """Lock a folder until it is closed, or this process ends; None where the file system has no locks."""
     try:
         import fcntl
     except ImportError:  # Windows
-        return None
+        return _lock_file(directory / LOCK)
     folder = os.open(directory, os.O_RDONLY)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -146,13 +148,33 @@ def _lock(directory: Path) -> int | None:
     return folder
 
 
-def _unlock(folder: int | None) -> None:
-    if folder is not None:
-        import fcntl
+def _lock_file(path: Path) -> int:
+    """Windows cannot lock a folder: a file in it, which may stay after a kill, is locked in its place."""
+    import msvcrt
 
-        _locked.discard(folder)
-        fcntl.flock(folder, fcntl.LOCK_UN)  # also for a process that was forked behind Python's back
-        os.close(folder)
+    file = os.open(path, os.O_RDWR | os.O_CREAT)
+    try:
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+    except OSError as error:
+        os.close(file)
+        raise BlockingIOError(error.errno, "locked by another process") from error
+    return file
+
+
+def _unlock(directory: Path, lock: int | None) -> None:
+    """Undo what :func:`_lock` did."""
+    if lock is None:
+        return
+    try:
+        import fcntl
+    except ImportError:  # Windows: closing unlocks
+        os.close(lock)
+        with suppress(OSError):  # another process has just opened it
+            (directory / LOCK).unlink()
+        return
+    _locked.discard(lock)
+    fcntl.flock(lock, fcntl.LOCK_UN)  # also for a process that was forked behind Python's back
+    os.close(lock)
 
 
 def _size_text(n: int) -> str:

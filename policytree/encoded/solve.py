@@ -14,10 +14,11 @@ from policytree.exceptions import InputError
 from policytree.solvers.clock import Clock
 from policytree.solvers.columns import preorder_splits
 from policytree.solvers.compilation import load_kernels, streamed_kernels
+from policytree.solvers.cut_counts import no_split_fits
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.kernels.layout import FEASIBLE
 from policytree.solvers.node import Splits
-from policytree.solvers.table_search import MOST_DEPTH, Stopped, TableRules, search_tables
+from policytree.solvers.table_search import MOST_DEPTH, Stopped, TableRules, bytes_below, search_tables
 from policytree.types import BinnedData, Problem, SearchLimits, Solution, Status
 
 FEW_ROWS = 50_000  # so many rows are searched in memory in any case
@@ -26,10 +27,20 @@ MOST_BYTES = 2e9  # of tables, or of rows in memory, where no memory_limit says 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A solution, and the weight of the rows in every node of its tree; shape (node_count,)."""
+    """A solution, and what is known beside it.
+
+    Attributes
+    ----------
+    solution : Solution
+    node_weights : ndarray of shape (node_count,)
+        The weight of the rows in every node of its tree.
+    no_split_fits : bool
+        Whether no split leaves both sides enough rows, so that the tree had to be a single leaf.
+    """
 
     solution: Solution
     node_weights: np.ndarray
+    no_split_fits: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +142,8 @@ def _in_memory(data: EncodedData, question: Question, used: list[int], limits: S
     splits = _as_coded(data, preorder_splits(solution.tree, binned))
     streams = Streams(data, used, False, int(sign), limits.n_jobs, Clock(None))
     tree, objective, weights = grown(streams, splits, question.leaf_penalty)
-    return Answer(replace(solution, tree=tree, objective=objective, lower_bound=objective - solution.gap), weights)
+    solution = replace(solution, tree=tree, objective=objective, lower_bound=objective - solution.gap)
+    return Answer(solution, weights, no_split_fits(problem))
 
 
 def _thinned(data: EncodedData, used: list[int]) -> bool:
@@ -175,13 +187,13 @@ def solve_by_tables(streams: Streams, question: Question, most: float = MOST_BYT
         room = min(most / 2, most - _bytes_of_tables(streams, depth, most))
     allowed = set(question.places(data, question.root_features))
     roots = [k for k, f in enumerate(used) if f in allowed]
-    found: dict[str, Any] = {"splits": [(-1, 0)], "status": Status.OPTIMAL, "value": None}
+    found: dict[str, Any] = {"splits": [(-1, 0)], "status": Status.OPTIMAL, "value": None, "no_split_fits": False}
 
     def search() -> None:
         try:
             if depth:
                 tree = search_tables(streams, rules, depth, roots, room)
-                found.update(splits=tree.splits, status=tree.status, value=tree.value)
+                found.update({name: getattr(tree, name) for name in found})
         except Stopped as stop:
             found.update(status=stop.status)
 
@@ -199,7 +211,7 @@ def solve_by_tables(streams: Streams, question: Question, most: float = MOST_BYT
         gap = max(0.0, objective - least)
     counters: dict[str, int | float] = {"read_rows": streams.read_rows}
     found_tree = Solution(tree, objective, objective - gap, status, clock.seconds(), data.resolution, counters)
-    return Answer(replace(found_tree, compile_seconds=compile_seconds), weights)
+    return Answer(replace(found_tree, compile_seconds=compile_seconds), weights, found["no_split_fits"])
 
 
 def _bytes_of_tables(streams: Streams, depth: int, most: float) -> float:
@@ -211,8 +223,9 @@ def _bytes_of_tables(streams: Streams, depth: int, most: float) -> float:
     )  # by codes, left of cuts
     need = (jobs + 1) * pairs + left
     if depth == 3:
-        by_codes, by_cuts = (cell * np.sort(sizes)[-1] ** 3 for sizes in (codes, cuts))  # a path may ask thrice
-        need += 2 * (jobs + 1) * pairs + left + 32 * cuts.sum() ** 2 + by_codes + 4 * by_cuts
+        longest = [(int(n), int(m)) for n, m in zip(codes, cuts, strict=True)]  # a path may ask thrice
+        below = max(bytes_below(*each, streams.n_values) for each in longest)
+        need += 2 * (jobs + 1) * pairs + left + 32 * cuts.sum() ** 2 + below
     if need > most:
         raise InputError(
             f"Trees of depth {depth} on these features need tables of about {need / 1e9:.3g} GB, more than "

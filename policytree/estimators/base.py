@@ -29,12 +29,13 @@ from policytree.estimators.inputs import (
     payment_groups,
     question_costs,
 )
-from policytree.estimators.leaf_sizes import infeasible, warn_if_no_split_fits
+from policytree.estimators.leaf_sizes import infeasible, rarest_treatment, warn_of_no_split
 from policytree.estimators.search import Job, check_search_arguments, chosen_solver, make_guesses, search
 from policytree.estimators.views import TableViews
 from policytree.exceptions import InputError, SearchWarning
 from policytree.solvers import draws, time_estimate
 from policytree.solvers.budgets import Budgeted
+from policytree.solvers.cut_counts import no_split_fits
 from policytree.solvers.estimate import LONG, in_words
 from policytree.types import Problem, SearchLimits, Solution, Status
 
@@ -133,8 +134,8 @@ class TreeEstimator(TableViews, SearchArguments):
         self.search_grid_ = SearchGrid.of(job.problem.data.columns, job.problem.data.exact)
         if warn:
             self._warn_unproved(solution)
-            if self.tree_.n_leaves == 1:
-                warn_if_no_split_fits(job.problem, job.actions)
+            if self.tree_.n_leaves == 1 and no_split_fits(p := job.problem):
+                warn_of_no_split(p.data.n_rows, p.min_leaf, p.min_leaf_per_arm, rarest_treatment(p, job.actions))
         self.node_values_ = self._node_values(job)
         self.node_costs_ = question_costs(self.tree_, job.test_costs, job.problem.feature_groups)
         self.expected_cost_ = expected_cost_within(self.tree_, job, self.node_costs_)

@@ -12,7 +12,7 @@ from policytree.encoded.solve import Answer, Question, solve_encoded
 from policytree.encoded.store import EncodedData
 from policytree.estimators.certificate import SearchGrid
 from policytree.estimators.inputs import n_threads
-from policytree.estimators.leaf_sizes import too_few_rows
+from policytree.estimators.leaf_sizes import too_few_rows, warn_of_no_split
 from policytree.exceptions import InputError
 from policytree.types import SearchLimits, Status
 
@@ -123,4 +123,6 @@ def keep_answer(tree: Any, data: EncodedData, answer: Answer):
     for name in {"spend_", "shares_", "multipliers_"} & {*vars(tree)}:
         delattr(tree, name)  # of an earlier fit
     tree._warn_unproved(solution)
+    if tree.tree_.n_leaves == 1 and answer.no_split_fits:
+        warn_of_no_split(data.n_rows, tree.min_samples_leaf)
     return tree

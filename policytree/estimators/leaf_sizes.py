@@ -24,11 +24,10 @@ def infeasible(problem: Problem, asked: int, per_arm: int, actions: tuple) -> In
     n = problem.data.n_rows
     if asked > n:
         return too_few_rows(asked, n)
-    counts = _arm_counts(problem)
-    k = int(counts.argmin())
+    count, label = rarest_treatment(problem, actions)
     return InputError(
-        f"min_samples_per_treatment asks for more rows than there are ({per_arm:,}, but treatment {actions[k]!s} has "
-        f"{counts[k]:,}); lower it."
+        f"min_samples_per_treatment asks for more rows than there are ({per_arm:,}, but treatment {label} has "
+        f"{count:,}); lower it."
     )
 
 
@@ -37,30 +36,30 @@ def too_few_rows(asked: int, n: int) -> InputError:
     return InputError(f"min_samples_leaf asks for more rows than there are ({asked:,}, but there are {n:,}); lower it.")
 
 
-def warn_if_no_split_fits(problem: Problem, actions: tuple) -> None:
-    """Say so where the tree had to be a single leaf because no split leaves both sides enough rows.
+def warn_of_no_split(n_rows: int, min_leaf: int, per_arm: int = 0, rarest: tuple[int, str] = (0, "")) -> None:
+    """Say that the tree had to be a single leaf because no split leaves both sides enough rows.
 
-    Cost: one count of every split column, O(columns x n x arms).
+    Called by what ``fit`` calls next but one: the warning then points at the caller of ``fit``.
+
+    Parameters
+    ----------
+    n_rows : int
+    min_leaf, per_arm : int
+        What was asked, of all treatments together and of each.
+    rarest : tuple of int and str
+        Rows and label of the rarest treatment, where ``per_arm`` is positive.
 
     Warns
     -----
     SearchWarning
     """
-    if problem.max_depth == 0 or problem.max_leaf_nodes == 1 or not problem.data.n_bins.size:
-        return
-    if problem.min_leaf <= 1 and problem.min_leaf_per_arm <= 0:
-        return
-    if any(_some_cut_fits(problem, int(j)) for j in np.flatnonzero(problem.root_columns)):
-        return
-    rules, counts = [], [f"{problem.data.n_rows:,} rows in all"]
-    if problem.min_leaf > 1:
-        rules.append(f"{problem.min_leaf:,} rows")
-    if problem.min_leaf_per_arm > 0:
-        rules.append(f"{problem.min_leaf_per_arm:,} of every treatment")
-        arms = _arm_counts(problem)
-        k = int(arms.argmin())
-        counts.append(f"{arms[k]:,} of {actions[k]!s}")
-    remedy = "min_samples_leaf" if problem.min_leaf > 1 else "min_samples_per_treatment"
+    rules, counts = [], [f"{n_rows:,} rows in all"]
+    if min_leaf > 1:
+        rules.append(f"{min_leaf:,} rows")
+    if per_arm > 0:
+        rules.append(f"{per_arm:,} of every treatment")
+        counts.append(f"{rarest[0]:,} of {rarest[1]}")
+    remedy = "min_samples_leaf" if min_leaf > 1 else "min_samples_per_treatment"
     warnings.warn(
         f"No split leaves {' and '.join(rules)} on both sides ({', '.join(counts)}), so the tree is a single leaf; "
         f"lower {remedy}.",
@@ -69,21 +68,10 @@ def warn_if_no_split_fits(problem: Problem, actions: tuple) -> None:
     )
 
 
-def _arm_counts(problem: Problem) -> np.ndarray:
-    assert problem.arms is not None
-    return np.bincount(problem.arms, minlength=problem.losses.shape[1])
-
-
-def _some_cut_fits(problem: Problem, j: int) -> bool:
-    """Whether a cut of a column leaves enough rows, of every arm, on both sides."""
-    codes, bins = problem.data.codes[j], int(problem.data.n_bins[j])
-    left = np.cumsum(np.bincount(codes, minlength=bins))[:-1]
-    fits = (left >= problem.min_leaf) & (len(codes) - left >= problem.min_leaf)
-    if problem.min_leaf_per_arm > 0 and fits.any():
-        assert problem.arms is not None
-        K = problem.losses.shape[1]
-        table = np.bincount(codes.astype(np.int64) * K + problem.arms, minlength=bins * K).reshape(bins, K)
-        sides = np.cumsum(table, axis=0)
-        least = np.minimum(sides[:-1], sides[-1] - sides[:-1]).min(axis=1)
-        fits &= least >= problem.min_leaf_per_arm
-    return bool(fits.any())
+def rarest_treatment(problem: Problem, actions: tuple) -> tuple[int, str]:
+    """Rows and label of the treatment with the fewest rows; (0, "") where treatments are not known."""
+    if problem.arms is None:
+        return 0, ""
+    counts = np.bincount(problem.arms, minlength=problem.losses.shape[1])
+    k = int(counts.argmin())
+    return int(counts[k]), str(actions[k])

@@ -8,6 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from policytree.evaluation.estimates import Estimate
+from policytree.evaluation.numbers import interval_text
+
+WHY_WIDER = (
+    "Its interval is not the one beside a single treatment: these rows had to name the best, which it allows for."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,16 @@ class BestComparison:
     def worse(self) -> bool:
         """Whether the rule is shown worse than some alternative."""
         return self.upper < 0 if self.direction == "maximize" else self.lower > 0
+
+    def statement(self, digits: int) -> str:
+        """The comparison in a sentence, with so many decimals."""
+        known = f"by these rows, {self.best}"
+        if len(self.candidates) > 1:
+            known = f"which one is best is not known: it may be {', '.join(self.candidates)}"
+        return (
+            f"Tree - best single treatment: {self.value:+.{digits}f}, {100 * self.level:g}% interval "
+            f"{interval_text(self, digits)} ({known})."
+        )
 
 
 def compare_with_best(

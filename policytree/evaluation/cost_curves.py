@@ -17,7 +17,7 @@ from policytree.evaluation.half_samples import N_DRAWS, HalfSamples
 from policytree.evaluation.inputs import reward_frame
 from policytree.evaluation.judged import Judged
 from policytree.evaluation.least_budget import BudgetEstimate, budgets_that_may_give, first_reach
-from policytree.evaluation.numbers import decimals, interval_text
+from policytree.evaluation.numbers import decimals, interval_text, rows_text
 from policytree.evaluation.sample_split import HeldOutRewards
 from policytree.exceptions import InputError
 from policytree.export import format_number
@@ -77,14 +77,15 @@ class QiniCurve:
 
     def __str__(self) -> str:
         if not self.held_out:
-            most = f"{self.gain[-1]:.6g} ({self.rows}: flattered, no interval)"
+            most = f"{self.gain[-1]:.6g} (flattered, no interval)"
         else:
             last = self.value_at(float(self.spend.max()))
             digits = decimals([last.standard_error])
             most = f"{last.value:,.{digits}f}, {100 * self.level:g}% interval {interval_text(last, digits)}"
         how = "" if self.targeted else ", by lots"
         spent = format_number(self.spend.max(), 3)
-        return f"At most {spent} a person are spent{how}; this gains over {self.baseline} for all: {most}."
+        judged = rows_text(len(self._judged.rewards), self.held_out)
+        return f"At most {spent} a person are spent{how}; this gains over {self.baseline} for all, by {judged}: {most}."
 
     def value_at(self, budget: float) -> Estimate:
         """Gain per person at a budget per person; spends that are estimated end where they first exceed it.
@@ -262,8 +263,9 @@ def qini_curve(
         Where costs are not known but estimated: doubly robust scores of the cost as an outcome, from the same rows. The
         plan then goes by ``costs``, what is spent by these scores, whose uncertainty is in the intervals.
     baseline : label, optional
-        What everybody gets without a budget; the first column of ``rewards`` by default. Where a treatment is cheaper
-        than the baseline the curve begins with what giving everybody the cheapest saves, at a negative budget.
+        What everybody gets without a budget; by default the first column of ``rewards``, whatever it is called. Where a
+        treatment is cheaper than the baseline the curve begins with what giving everybody the cheapest saves, at a
+        negative budget.
     direction : {"maximize", "minimize"}, optional
         "minimize": a gain is what is saved. Default: that of ``HeldOutRewards``, else "maximize".
     groups, sample_weight

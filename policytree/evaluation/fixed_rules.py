@@ -13,6 +13,7 @@ from policytree.annotations import Column, Table
 from policytree.evaluation.best_arm import BestComparison, compare_with_best_arm
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.inputs import check_direction, policy_scores, reward_frame
+from policytree.evaluation.numbers import decimals
 from policytree.evaluation.tables import POLICY, STATUS_QUO, rule_frame
 from policytree.evaluation.values import checked_estimate
 from policytree.evaluation.verdict import Verdict, decide
@@ -41,6 +42,11 @@ class RuleValues:
     differences: Mapping[str, Estimate] = field(repr=False)
     against_best: BestComparison
     direction: str
+
+    @property
+    def digits(self) -> int:
+        """Decimals that show two significant digits of the smallest standard error."""
+        return decimals(e.standard_error for e in [*self.estimates.values(), *self.differences.values()])
 
     def to_frame(self) -> pd.DataFrame:
         """One row per rule: value, standard_error, lower, upper, and the same of the rule's advantage over it."""

@@ -112,8 +112,8 @@ def heterogeneity_test(
     Y, T, X, W, propensity, sample_weight, groups, strata
         As for :meth:`policytree.RewardEstimator.fit`; ``X`` and ``W`` both count as what may tell people apart.
     baseline : label, optional
-        The treatment that the others are compared with; the first in sorted order by default. Only the test of
-        predicted effects depends on it.
+        The treatment that the others are compared with; by default the first in sorted order, whatever it is called
+        (only the command line looks for a "placebo"). Only the test of predicted effects depends on it.
     estimator : RewardEstimator, optional
         Its models are the nuisances, and its outcome model predicts effects; default settings otherwise. A clone is
         fitted.

@@ -18,6 +18,17 @@ def p_text(p: float) -> str:
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
+def rows_text(n: int, held_out: bool) -> str:
+    """How many rows something was computed on, and whether they taught it."""
+    return f"{n:,} {'held-out' if held_out else 'training'} rows"
+
+
+def size_text(estimate) -> str:
+    """How many rows, and clusters, an estimate is of: anything with ``n`` and ``n_clusters``."""
+    clusters = f" in {estimate.n_clusters:,} clusters" if estimate.n_clusters != estimate.n else ""
+    return f"{estimate.n:,} rows{clusters}"
+
+
 def interval_text(estimate, digits: int) -> str:
     """The ends of an interval: anything with ``lower`` and ``upper``."""
     return bounds_text(estimate.lower, estimate.upper, digits)

@@ -17,7 +17,7 @@ from policytree.evaluation.estimates import Estimate, estimate_with_error, mean_
 from policytree.evaluation.half_samples import N_DRAWS, HalfSamples
 from policytree.evaluation.judged import Judged
 from policytree.evaluation.leaves import HELD_OUT, TRAINING_ROWS
-from policytree.evaluation.numbers import decimals, interval_text
+from policytree.evaluation.numbers import decimals, interval_text, rows_text
 from policytree.evaluation.sample_split import HeldOutRewards
 from policytree.evaluation.toc import Order, by_weight, toc_and_areas
 from policytree.exceptions import InputError
@@ -108,9 +108,10 @@ class Ranking:
         digits = decimals(e.standard_error for e in [self.average_gain, *self.estimates.values()])
         mean = self.average_gain
         known = f"{100 * mean.level:g}% interval {interval_text(mean, digits)}"
-        known = f", {known}" if np.isfinite(mean.standard_error) else f" ({TRAINING_ROWS})"
+        known = f", {known}" if np.isfinite(mean.standard_error) else ""
         everybody = f"everybody gains {mean.value:.{digits}f} on average{known}."
-        lines = [f"{self.treatment} instead of {self.baseline}: {everybody}"]
+        judged = rows_text(mean.n, self.held_out)
+        lines = [f"{self.treatment} instead of {self.baseline}, by {judged}: {everybody}"]
         for name, e in self.estimates.items():
             shown = f"{self.target} by {name} {e.value:.{digits}f}"
             if not self.held_out:
@@ -157,7 +158,7 @@ def rank_average_treatment_effect(
         What those who are put first get; with two treatments, the one that is not the baseline. With more, name one, or
         pass each person's own treatment as for :func:`policytree.policy_value`.
     baseline : label, or any policy, optional
-        What the others get; the first column of ``rewards`` by default.
+        What the others get; by default the first column of ``rewards``, whatever it is called.
     target : {"AUTOC", "QINI"}
     direction : {"maximize", "minimize"}, optional
         "minimize": a gain is what the treatment saves. Default: that of ``HeldOutRewards``, else "maximize".
@@ -196,7 +197,7 @@ def rank_average_treatment_effect(
     >>> age = rng.uniform(20, 80, size=2_000)
     >>> scores = np.column_stack([np.zeros(2_000), (age > 50) + rng.normal(size=2_000)])
     >>> print(rank_average_treatment_effect({"age": age}, scores, held_out=True))
-    1 instead of 0: everybody gains 0.494 on average, 95% interval [0.446, 0.542].
+    1 instead of 0, by 2,000 held-out rows: everybody gains 0.494 on average, 95% interval [0.446, 0.542].
     AUTOC by age 0.344, 95% interval [0.296, 0.392]: those put first gain more.
     """
     check_level(level)

@@ -15,7 +15,7 @@ from policytree.evaluation.bounds import Bounds
 from policytree.evaluation.cluster_bootstrap import N_BOOTSTRAP, ClusterBootstrap
 from policytree.evaluation.judged_contrasts import held_out_note, judged_contrasts
 from policytree.evaluation.leaves import HELD_OUT
-from policytree.evaluation.numbers import bounds_text, decimals
+from policytree.evaluation.numbers import bounds_text, decimals, size_text
 from policytree.evaluation.repeated_bounds import RepeatedBounds
 from policytree.evaluation.sharp_bounds import SharpBounds
 from policytree.evaluation.simple_bounds import SimpleBounds
@@ -101,7 +101,7 @@ class MarginalSensitivity:
                 interval = f"{100 * self.level:g}% interval" + " " * (kind == SIMPLE)
                 shown[interval] = [bounds_text(b.interval_lower, b.interval_upper, digits) for b in parts]
         table = pd.DataFrame(shown).to_string(index=False)
-        size = f"{self.n:,} rows" + (f" in {self.n_clusters:,} clusters" if self.n_clusters != self.n else "")
+        size = size_text(self)
         head = f"{self.what[0].upper()}{self.what[1:]} under hidden confounding (marginal sensitivity model), {size}, "
         head += (
             "held out." if self.rows == HELD_OUT else "those that chose the policy: flattered, so without intervals."

@@ -16,7 +16,7 @@ from policytree.evaluation.cluster_bootstrap import N_BOOTSTRAP, ClusterBootstra
 from policytree.evaluation.estimates import Estimate, repeated_estimate
 from policytree.evaluation.judged_contrasts import held_out_note, judged_contrasts
 from policytree.evaluation.leaves import HELD_OUT
-from policytree.evaluation.numbers import bounds_text, decimals, interval_text
+from policytree.evaluation.numbers import bounds_text, decimals, interval_text, size_text
 from policytree.evaluation.omitted_parts import (
     OmittedPart,
     interval_robustness,
@@ -160,7 +160,7 @@ class OmittedVariableBounds:
         """Show the table and say what it means."""
         e, held_out = self.estimate, self.rows == HELD_OUT
         digits = decimals([e.standard_error])
-        size = f"{e.n:,} rows" + (f" in {e.n_clusters:,} clusters" if e.n_clusters != e.n else "")
+        size = size_text(e)
         size += ", held out" if held_out else ", those that chose the policy: flattered, so without intervals"
         interval = f"{100 * e.level:g}% interval"
         known = f" ({interval} {interval_text(e, digits)})" if held_out else ""

@@ -11,7 +11,7 @@ import pandas as pd
 
 from policytree.evaluation.best_arm import BestComparison
 from policytree.evaluation.estimates import Estimate
-from policytree.evaluation.numbers import decimals, interval_text
+from policytree.evaluation.numbers import decimals, interval_text, size_text
 from policytree.evaluation.optimism import Judgement, Optimism
 from policytree.evaluation.validation import SPLIT, Validation
 from policytree.evaluation.verdict import Verdict
@@ -208,21 +208,14 @@ class PolicyValueTable:
 
     def size(self) -> str:
         """How many rows, and clusters, were judged."""
-        policy = self.estimates[POLICY]
-        return f"{policy.n:,} rows" + (f" in {policy.n_clusters:,} clusters" if policy.n_clusters != policy.n else "")
+        return size_text(self.estimates[POLICY])
 
     def statements(self) -> tuple[str, ...]:
         """What the numbers are of, in sentences: the best treatment, the rules judged, the rule shown."""
-        best, digits = self.against_best, self.digits
-        if len(best.candidates) > 1:
-            known = f"which one is best is not known: it may be {', '.join(best.candidates)}"
-        else:
-            known = f"by these rows, {best.best}"
         refits = len(self.trees)
         rules = "one rule, learnt" if refits == 1 else f"{refits} rules, each learnt"
         lines = [
-            f"Tree - best single treatment: {best.value:+.{digits}f}, {100 * best.level:g}% interval "
-            f"{interval_text(best, digits)} ({known}).",
+            self.against_best.statement(self.digits),
             f"By {self.validation.describe(self.n_repeats)}. The values are of {rules} (nuisance models and tree) "
             "without the people it is judged on.",
         ]

@@ -18,6 +18,7 @@ LONGEST_NAME = 28  # letters of a name beside a picture
 LETTER = 0.075  # inches that a letter of such a name takes
 WRAP = 22  # characters in a line of a box
 MOST_LINES = 6
+LEGEND_SIZE = 8  # points
 LEAST_TITLE = 5.0  # inches that a long title may take over a small picture
 
 
@@ -91,7 +92,7 @@ def arm_legend(figure: Any, colors: Mapping[Any, Any], *, loc: str, columns: int
 
     names = [short_name(arm) for arm in colors]
     handles = [Patch(facecolor=color, edgecolor="#333333", linewidth=0.6) for color in colors.values()]
-    options: dict[str, Any] = {"loc": loc, "ncols": min(columns, len(names)), "frameon": False, "fontsize": 8}
-    legend = figure.legend(handles, names, title=note or None, title_fontsize=8, **options)
+    options: dict[str, Any] = {"loc": loc, "ncols": min(columns, len(names)), "frameon": False, "fontsize": LEGEND_SIZE}
+    legend = figure.legend(handles, names, title=note or None, title_fontsize=LEGEND_SIZE, **options)
     for text in (*legend.get_texts(), legend.get_title()):
         text.set_parse_math(False)

@@ -11,7 +11,7 @@ import numpy as np
 from policytree.evaluation.leaves import LeafValue, leaf_values
 from policytree.exceptions import InputError
 from policytree.export import counted, missing_label, split_label
-from policytree.plotting.common import arm_colors, arm_legend, broken_title, ink, short_name, wrapped
+from policytree.plotting.common import LEGEND_SIZE, arm_colors, arm_legend, broken_title, ink, short_name, wrapped
 from policytree.short_thresholds import with_short_thresholds
 from policytree.tree import Tree
 
@@ -19,6 +19,7 @@ GAP = 0.18  # inches between neighbouring leaves
 LEVEL = 0.62  # inches between the rows of boxes
 LEGEND_LINE = 0.2  # inches of a line of the legend
 LEGEND_ENTRY = 2.2  # inches of an entry at most
+LEGEND_PATCH, LEGEND_LETTER = 0.6, 0.06  # inches
 LARGEST_PICTURE = 150  # inches: 30,000 pixels in a file
 
 
@@ -127,10 +128,12 @@ class PolicyTreeDisplay:
             fontsize -= 0.5
         if ax is None:
             title, wide = broken_title(title, width, fontsize + 2)
+            shown, note, wide = self._legend(colors, wide)
             x, width = x + (wide - width) / 2, wide
-            columns = max(1, min(len(colors), int(width / LEGEND_ENTRY)))
-            ax = _axes_of_tree(width, height, title, fontsize + 2, LEGEND_LINE * (-(-len(colors) // columns) + 1))
-            self._legend(ax.figure, colors, columns)
+            columns = max(1, min(len(shown), int(width / LEGEND_ENTRY)))
+            lines = -(-len(shown) // columns) + (note.count("\n") + 1 if note else 0)
+            ax = _axes_of_tree(width, height, title, fontsize + 2, LEGEND_LINE * lines)
+            arm_legend(ax.figure, shown, loc="lower center", columns=columns, note=note)
         elif title:
             inches = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted()).width
             title = broken_title(title, inches, fontsize + 2)[0]
@@ -141,13 +144,14 @@ class PolicyTreeDisplay:
         self.figure_, self.ax_ = ax.figure, ax
         return self
 
-    def _legend(self, figure, colors: dict, columns: int) -> None:
-        """What the colours stand for; arms that no leaf gives have none."""
+    def _legend(self, colors: dict, width: float) -> tuple[dict, str, float]:
+        """Colours of the arms that leaves give, which arms none gives, in lines, and a width in inches for both."""
         given = [self.tree.actions[k] for k in sorted(set(self.tree.action[self.tree.is_leaf].tolist()))]
         spare = [short_name(arm) for arm in self.tree.actions if arm not in given]
-        note = f"nobody gets {', '.join(spare)}" if spare else ""
-        shown = {arm: colors[arm] for arm in given}
-        arm_legend(figure, shown, loc="lower center", columns=columns, note=note)
+        longest = max(len(short_name(arm)) for arm in given)
+        width = max(width, LEGEND_PATCH + longest * LEGEND_LETTER)
+        note, width = broken_title(f"nobody gets {', '.join(spare)}" if spare else "", width, LEGEND_SIZE)
+        return {arm: colors[arm] for arm in given}, note, width
 
     def _text(self, node: int, unit: str, value_name: str, values: Mapping[int, LeafValue]) -> str:
         tree = self.tree

@@ -58,6 +58,8 @@ class About:
         What makes this report again.
     costs : str
         What treatments cost in the outcome's unit; values are net of it.
+    control : str
+        What treatments are compared with, and how it was chosen.
     further : mapping of str to str
         By the key of a section, what to do for more than it says.
     """
@@ -74,6 +76,7 @@ class About:
     warnings: tuple[str, ...] = ()
     command: str = ""
     costs: str = ""
+    control: str = ""
     further: Mapping[str, str] = field(default_factory=dict)
 
     def named_after(self, Y: Any, T: Any) -> About:

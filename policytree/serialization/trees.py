@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -78,11 +79,13 @@ def from_dict(data: dict[str, Any]) -> Tree:
     Raises
     ------
     InputError
-        If a field is missing or malformed, or the nodes do not form one binary tree in preorder.
+        If a field is missing or malformed, names stand twice, or the nodes do not form one binary tree in preorder.
     """
     _check_header(data)
     features = tuple(_feature_from_json(f, j) for j, f in enumerate(_list(data["features"], "features")))
+    _refuse_repeated([feature.name for feature in features], "features of the name")
     actions = tuple(label_from_json(a) for a in _list(data["actions"], "actions"))
+    _refuse_repeated(actions, "treatments of the label")
     arrays = {name: _integers(data[name], name, dtype) for name, dtype in _INTEGER_FIELDS.items()}
     missing = _list(data["missing_go_to_left"], "missing_go_to_left")
     if not all(isinstance(m, bool) for m in missing):
@@ -222,9 +225,18 @@ def _feature_from_json(data: Any, j: int) -> Feature:
         raise InputError(f"Feature {data['name']!r} of the saved tree must be numeric, or categorical with categories.")
     gaps = data.get("has_missing")  # files of earlier versions do not say
     name = check_text(data["name"])
+    _refuse_repeated(categories, f"categories of feature {name!r} of the label")
     if not (gaps is None or isinstance(gaps, bool)):
         raise InputError(f"Field 'has_missing' of feature {name!r} of the saved tree must be true, false or null.")
     return Feature(name, kind, categories, gaps)
+
+
+def _refuse_repeated(labels: Sequence[Any], what: str) -> None:
+    seen: set[Any] = set()
+    for label in labels:
+        if label in seen:
+            raise InputError(f"The saved tree has two {what} {label!r}; every one needs its own.")
+        seen.add(label)
 
 
 def _refuse_constant(name: str) -> None:

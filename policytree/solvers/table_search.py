@@ -14,6 +14,7 @@ order of the rows. Among trees of the same value the first stands: by feature, t
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple, Protocol
@@ -27,6 +28,7 @@ from policytree.solvers.node import Splits
 from policytree.types import Status
 
 MOST_DEPTH = 3
+SLICE_BYTES = 2**23  # of sums by the cuts of three features, made slice by slice: caches hold them better than all
 Triple = tuple[int, int, int]
 
 
@@ -72,11 +74,22 @@ class Stopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A tree as ``(feature, cut)`` in preorder, (-1, 0) for leaves; its value, and how the search for it ended."""
+    """A tree, and how the search for it ended.
+
+    Attributes
+    ----------
+    value : int
+    splits : list of (int, int)
+        ``(feature, cut)`` in preorder, (-1, 0) for leaves.
+    status : Status
+    no_split_fits : bool
+        Whether leaves need so many rows that no first split leaves both sides enough.
+    """
 
     value: int
     splits: Splits
     status: Status
+    no_split_fits: bool
 
 
 def search_tables(
@@ -99,15 +112,16 @@ def search_tables(
     allowed = list(range(len(tables.features))) if roots is None else roots
     sums = CutSums(tables.features, tables.pairs([None])[0])
     value, splits = best_tree(sums, rules, min(depth, 2), allowed)
+    single = len(rules.minima) > 0 and not any(_some_cut_fits(sums, rules, f) for f in allowed)
     if depth < 3:
-        return Found(value, splits, Status.OPTIMAL)
+        return Found(value, splits, Status.OPTIMAL, single)
     try:
         better = _three_levels(tables, sums, rules, allowed, batch_bytes)
     except Stopped as stop:
-        return Found(value, splits, stop.status)
+        return Found(value, splits, stop.status, single)
     if better is not None and better[0] < value:
         value, splits = better
-    return Found(value, splits, Status.OPTIMAL)
+    return Found(value, splits, Status.OPTIMAL, single)
 
 
 class CutSums:
@@ -151,6 +165,12 @@ def leaf_values(sums: np.ndarray, rules: TableRules) -> np.ndarray:
     if len(rules.minima):
         value = np.where((sums[..., rules.n_losses :] < rules.minima).any(axis=-1), INF, value)
     return value
+
+
+def _some_cut_fits(sums: CutSums, rules: TableRules, f: int) -> bool:
+    """Whether a cut of a feature leaves both sides the rows that leaves need."""
+    left, whole = sums.of[f][:, rules.n_losses :], sums.whole[rules.n_losses :]
+    return bool((np.minimum(left, whole - left) >= rules.minima).all(axis=1).any())
 
 
 def _two_leaves(whole: np.ndarray, of: np.ndarray, rules: TableRules) -> np.ndarray:
@@ -269,6 +289,23 @@ def table_bytes(features: tuple[CodedFeature, ...], places: tuple[int, ...], n_v
     return 8 * n_values * math.prod(features[f].n_codes for f in places)
 
 
+def cut_table_bytes(cuts: Sequence[int], n_values: int) -> int:
+    """What sums by the cuts of several features take."""
+    return 8 * n_values * math.prod(cuts)
+
+
+def bytes_below(codes: int, cuts: int, n_values: int) -> int:
+    """The most that :class:`_FirstCuts` takes for tables of three features of so many codes and cuts.
+
+    A table by codes; sums by the cuts of all three, what they are made from, the same of the other side, and both as
+    kernels take them. In slices: beside them the table's running sums, and sums by the cuts of one feature.
+    """
+    pairs, whole = cut_table_bytes([codes] * 2, n_values), cut_table_bytes([cuts] * 3, n_values)
+    if whole <= SLICE_BYTES:
+        return pairs * codes + 4 * whole
+    return pairs * (2 * codes + cuts) + 4 * max(SLICE_BYTES, cut_table_bytes([cuts] * 2, n_values))
+
+
 class _FirstCuts:
     """The value of every first cut, from tables of triples that come one after the other."""
 
@@ -280,21 +317,37 @@ class _FirstCuts:
 
     def add(self, places: Triple, table: np.ndarray) -> None:
         """Take in what splits on these three features, in any order, are worth."""
-        every = both_cuts(self.features, places, table)
+        cuts = [len(self.sums.of[f]) for f in places]
+        size = cut_table_bytes(cuts, table.shape[-1])
+        every = both_cuts(self.features, places, table) if size <= SLICE_BYTES else None
         for axis, f in enumerate(places):
+            if f not in self.roots or f in places[:axis]:
+                continue
             g, h = (places[k] for k in range(3) if k != axis)
-            if f in self.roots and f not in places[:axis]:
-                self._add_below(f, g, h, np.moveaxis(every, axis, 0))
+            if every is not None:
+                self._add_below(f, g, h, slice(0, cuts[axis]), np.moveaxis(every, axis, 0))
+                continue
+            of_first = np.moveaxis(self.features[f].at_cuts(table, axis), axis, 0)
+            step = max(1, SLICE_BYTES * cuts[axis] // size)
+            for first in range(0, cuts[axis], step):
+                part = slice(first, min(first + step, cuts[axis]))
+                left = self.features[g].at_cuts(of_first[part], 1)
+                self._add_below(f, g, h, part, self.features[h].at_cuts(left, 2))
 
-    def _add_below(self, f: int, g: int, h: int, both: np.ndarray) -> None:
-        """Second and third splits on g and h, in both orders, on both sides of every cut of f."""
+    def _add_below(self, f: int, g: int, h: int, part: slice, both: np.ndarray) -> None:
+        """Second and third splits on g and h, in both orders, on both sides of some cuts of f."""
         sums = self.sums
-        low = [both, sums.cross(f, g), sums.cross(f, h), sums.of[f]]
+        low = [both, sums.cross(f, g)[part], sums.cross(f, h)[part], sums.of[f][part]]
         every = [sums.cross(g, h), sums.of[g], sums.of[h], sums.whole]
-        high = [total[None] - part for total, part in zip(every, low, strict=True)]
-        for side, parts in enumerate((low, high)):
-            to = self.second[f][side]
-            _scan(*parts, rules=self.rules, to=(to[g], to[h]))
+        for side in range(2):
+            parts = low if side == 0 else [total[None] - left for total, left in zip(every, low, strict=True)]
+            places = [self.second[f][side][k][:, part] for k in (g, h)]
+            to = [np.ascontiguousarray(values) for values in places]
+            if g == h:
+                to[1] = to[0]
+            _scan(*parts, rules=self.rules, to=(to[0], to[1]))
+            for place, values in zip(places, to, strict=True):
+                place[...] = values
 
     def best(self) -> tuple[int, int, int]:
         """The least value of a tree whose first split is a split, with its feature and cut; feature -1 if none is."""

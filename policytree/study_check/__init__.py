@@ -11,7 +11,7 @@ from policytree.annotations import Column, Table
 from policytree.binning import as_pandas, object_numbers
 from policytree.checks import as_series
 from policytree.exceptions import InputError
-from policytree.study_check.columns import column_findings
+from policytree.study_check.columns import alike, column_findings
 from policytree.study_check.findings import Finding, StudyCheck, by_severity
 from policytree.study_check.leaks import leak_findings, missing_by_treatment, repeated_columns
 from policytree.study_check.rows import moved_means, repeated_rows
@@ -34,7 +34,8 @@ def check_study(
     Looked for: a covariate, or a sum of them, that nearly determines the outcome or the treatment (copies with noise,
     in other units, cut into classes or hidden in text too); names that suggest a measurement after treatment; values
     missing under one treatment; ids, dates, numbers stored as text; constant, repeated and mostly missing columns; rare
-    categories, unused levels; rows that repeat. :func:`check_rewards` adds what can be seen after a fit.
+    categories, unused levels; labels that only case or blanks tell apart; rows that repeat. :func:`check_rewards` adds
+    what can be seen after a fit.
 
     Parameters
     ----------
@@ -82,6 +83,7 @@ def check_study(
     for _, column in table.items():
         findings += column_findings(column, name)
     findings += _unused_treatments(T)
+    findings += _alike_treatments(seen.treatments)
     findings += leak_findings(table, seen.y, seen.arm, seen.treatments)
     findings += missing_by_treatment(table, seen.arm, seen.treatments)
     findings += repeated_columns(table)
@@ -148,6 +150,16 @@ def _as_after_a_file(column: pd.Series) -> pd.Series:
 def _name(Y) -> str | None:
     name = getattr(Y, "name", None)
     return None if name is None else str(name)
+
+
+def _alike_treatments(treatments: np.ndarray) -> list[Finding]:
+    found = alike(map(str, treatments))
+    if not found:
+        return []
+    what = f"has labels that only case or blanks tell apart: {found}"
+    return [
+        Finding("serious", "alike", "Treatment", what, "They count as different treatments; write each in one way.")
+    ]
 
 
 def _unused_treatments(T) -> list[Finding]:

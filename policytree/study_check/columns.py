@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
@@ -61,7 +62,25 @@ def column_findings(column: pd.Series, outcome_name: str | None) -> list[Finding
                 return [*found, Finding("warning", "durations", str(column.name), "holds durations", how)]
             return [*found, _date_finding(str(column.name), str(present.iloc[0]))]
         return found + _id_of_numbers(column, present, n_values)
-    return found + _unused_levels(column) + _text(column, present.astype(str), n_values)
+    present = present.astype(str)
+    return found + _unused_levels(column) + _alike(column, present, n_values) + _text(column, present, n_values)
+
+
+def alike(labels: Iterable[str]) -> str:
+    """Labels that only case or blanks tell apart, as text; "" if there are none."""
+    spellings: dict[str, list[str]] = {}
+    for label in labels:
+        spellings.setdefault(" ".join(label.split()).casefold(), []).append(label)
+    groups = [" and ".join(map(repr, sorted(group))) for group in spellings.values() if len(group) > 1]
+    return "; ".join(groups[:3]) + ("; ..." if len(groups) > 3 else "")
+
+
+def _alike(column: pd.Series, present: pd.Series, n_values: int) -> list[Finding]:
+    found = alike(present.unique()) if n_values <= MANY_CATEGORIES else ""
+    if not found:
+        return []
+    what = f"has values that only case or blanks tell apart: {found}"
+    return [Finding("warning", "alike", str(column.name), what, "They count as different; write each in one way.")]
 
 
 def _after_treatment(column: pd.Series, outcome_name: str | None) -> list[Finding]:

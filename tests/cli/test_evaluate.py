@@ -89,7 +89,7 @@ def test_what_it_refuses(designed, new, tmp_path):
     refused(run("evaluate", tree, new, "--level", "95"), "level")
     broken = json.loads(tree.read_text()) | {"design": {"covariates": [3], "treatment": ["x"], "arm_costs": []}}
     (tmp_path / "broken.json").write_text(json.dumps(broken))
-    refused(run("evaluate", tmp_path / "broken.json", new), "--treatment is missing")
+    refused(run("evaluate", tmp_path / "broken.json", new), "--treatment and --outcome are missing")
 
 
 def test_arm_costs_lower_every_value_by_what_is_given(designed, new):

@@ -58,8 +58,8 @@ def test_one_column_in_two_roles(tmp_path):
 
 
 BAD_COLUMNS = {
-    "missing treatment": ({"arm": ["None", None] * 120}, ["'arm'", "missing value"]),
-    "missing outcome": ({"y": [1.0, np.nan] * 120}, ["'y'", "missing value"]),
+    "missing treatment": ({"arm": ["None", None] * 120}, ["'arm'", "no value in 120 of 240 rows"]),
+    "missing outcome": ({"y": [1.0, np.nan] * 120}, ["'y'", "no value in 120 of 240 rows"]),
     "one arm": ({"arm": "drug"}, ["'arm'", "only one treatment"]),
     "text outcome": ({"y": ["good", "bad"] * 120}, ["'y'", "not numbers"]),
     "infinite outcome": ({"y": [1.0, np.inf] * 120}, ["'y'", "infinite"]),
@@ -156,3 +156,17 @@ def test_output_that_cannot_be_written_is_refused_before_the_work(csv, tmp_path,
         refused(design(csv, locked), "Cannot write")
     elif os.path.isdir("/proc"):
         refused(design(csv, "/proc/policytree"), "Cannot write")
+
+
+@pytest.mark.parametrize("column", ["arm", "y", "clinic"])
+def test_gaps_where_every_row_needs_a_value(tmp_path, column):
+    data = trial(40)
+    data[column] = data[column].astype(object).where(data.index != 2)
+    data.to_csv(tmp_path / "gaps.csv", index=False)
+    words = [repr(column), "no value in 1 of 40 rows", "row 3 below the header", "leave these rows out"]
+    refused(design(tmp_path / "gaps.csv", tmp_path / "out", "--cluster", "clinic"), *words)
+
+
+def test_all_that_must_be_named_is_asked_for_at_once(csv):
+    refused(run("check", csv), "--treatment and --outcome are missing; name the columns, two of age, income")
+    refused(run("check", csv, "--treatment", "arm"), "--outcome is missing; name the column, one of age, income")

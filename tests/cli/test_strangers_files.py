@@ -14,6 +14,7 @@ from tests.cli.running import design, refused, run
 
 X = pd.DataFrame({"age": np.arange(20.0), "site": np.resize(["x", "y"], 20)})
 REWARDS = pd.DataFrame({"no": np.zeros(20), "yes": np.where(np.arange(20) < 7, 1.0, -1.0)})
+NUMBER = {"name": "age", "kind": "numeric", "categories": []}
 
 
 @pytest.fixture
@@ -60,6 +61,12 @@ def moment(zone: str) -> dict:
         ({"features": [{"name": "\udfff", "kind": "numeric", "categories": []}] * 2}, ["half a letter"]),
         ({"n_node_samples": [10**400] * 3}, ["whole numbers"]),
         (chain(3_000), ["3,000 levels"]),
+        ({"actions": ["no", "no"]}, ["two treatments of the label 'no'"]),
+        ({"features": [NUMBER, NUMBER]}, ["two features of the name 'age'"]),
+        (
+            {"features": [NUMBER, {"name": "site", "kind": "categorical", "categories": ["x", "y", "x"]}]},
+            ["two categories of feature 'site' of the label 'x'"],
+        ),
     ],
 )
 def test_trees(saved, tmp_path, command, fields, words):
@@ -81,7 +88,7 @@ def test_trees_that_no_picture_can_hold_are_refused(saved, tmp_path):
 
 def test_nothing_in_a_tree_steers_the_terminal(saved):
     steering = "\x1b[31mred\x07\u202eleft" + "n" * 5_000
-    features = [{"name": steering, "kind": "numeric", "categories": []}] * 2
+    features = [NUMBER | {"name": steering}, NUMBER | {"name": steering + "2"}]
     code, out, _ = run("show", saved(actions=["no", steering], features=features, certificate={steering: steering}))
     assert code == 0
     assert r"\x1b[31mred\x07\u202eleftnn" in out

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ from policytree import (
     PolicyTree,
     StudyReport,
     budget_path,
+    heterogeneity_test,
     near_ties,
     omitted_variable_bounds,
     policy_stability,
@@ -69,8 +72,27 @@ def test_rankings_and_qini_curves(study, fitted):
     assert "AUTOC: how much more those put first gain" in text and found.blocks[-1] == Words(
         "Say what they cost.", "note"
     )
-    row = tables(found)["Priorities"].rows[0]
+    row = tables(found)["Priorities, by 300 held-out rows"].rows[0]
     assert row[0] == "youth" and float(row[1]) == pytest.approx(ranking.estimate.value, abs=0.01)
+
+
+def test_averages_of_other_rows_say_which(study, fitted):
+    """An average gain of half of the rows stands beside average effects of all: each says what it is of."""
+    X, T, Y = study
+    test = heterogeneity_test(Y, T, X=X, propensity=0.5, fitted=fitted.reward_estimator_, random_state=0)
+    half = fitted.rewards_.iloc[::2]
+    ranking = rank_average_treatment_effect(-X["age"].iloc[::2], half, held_out=True)
+    for direction in ("maximize", "minimize"):
+        found, text = section(study, fitted, "ranking", test, dataclasses.replace(ranking, direction=direction))
+        assert found.blocks[0].text.startswith("pill instead of none, by 150 held-out rows: everybody gains")
+        assert found.blocks[1].tone == "note" and "by all 300 rows. Here 150 rows judge" in found.blocks[1].text
+        assert ("A gain above zero is so much less score." in found.blocks[1].text) == (direction == "minimize")
+        assert "Average effects, by all 300 rows" in text
+    rule = dataclasses.replace(ranking, treatment="Each person's best")
+    assert "Here everybody has a treatment of their own." in section(study, fitted, "ranking", test, rule)[1]
+    same = rank_average_treatment_effect(-X["age"], fitted.rewards_, held_out=True)
+    found, _ = section(study, fitted, "ranking", test, same)
+    assert not any("average effects" in block.text for block in found.blocks if isinstance(block, Words))
 
 
 def test_a_plan_that_tells_nobody_apart_and_buys_nothing_is_said(study, fitted):

@@ -6,13 +6,14 @@ import numpy as np
 
 from policytree.evaluation import BudgetPath, QiniCurve, Ranking
 from policytree.evaluation.heterogeneity import HeterogeneityTest
-from policytree.evaluation.numbers import decimals, interval_text, p_text
+from policytree.evaluation.numbers import decimals, interval_text, p_text, rows_text
 from policytree.report.content import Block, Picture, Section, Table, Words
 from policytree.report.material import Material
 from policytree.report.sections.question import moved_means
 
 MOST_POINTS = 100  # of a curve
 _MORE = "how much more those put first gain than the average person, averaged over all shares that might be treated"
+HETEROGENEITY = "Do effects differ between people?"
 MEANING = {
     "AUTOC": f"AUTOC: {_MORE}; zero for an order that knows nothing.",
     "QINI": f"QINI: {_MORE}, larger shares with more weight; zero for an order that knows nothing.",
@@ -24,7 +25,7 @@ def heterogeneity_section(material: Material) -> Section:
     test = material.only(HeterogeneityTest)
     if test is None:
         words = "Not tested here: pass the result of heterogeneity_test among the results."
-        return Section("heterogeneity", "Do effects differ between people?", (Words(words), *moved_means(material)))
+        return Section("heterogeneity", HETEROGENEITY, (Words(words), *moved_means(material)))
     digits = decimals(test.table["standard_error"])
     rows = list(zip(test.table.index, test.table.to_dict("records"), strict=True))
     cells = tuple(
@@ -35,14 +36,28 @@ def heterogeneity_section(material: Material) -> Section:
         for label, row in rows
     )  # fmt: skip
     columns = ("effect of", "average", "std. error", "slope", "std. error", "p (Holm)")
-    table = Table(columns, cells, "Average effects", numbers=tuple({"treatment": str(k)} | row for k, row in rows))
+    caption = f"Average effects, by {_of_all(test.n, material)}"
+    table = Table(columns, cells, caption, numbers=tuple({"treatment": str(k)} | row for k, row in rows))
+    study = material.study
+    speaks, costs = ("above" if study.direction == "maximize" else "below"), _before_costs(material)
     words = (
-        f"Two tests, by {test.n:,} rows: of predicted effects, each block by models of the blocks before it (p = "
-        f"{test.p_predicted:.2g}), and of effects that are linear in the covariates (p = {test.p_linear:.2g}). Slope: "
-        "how observed effects go with predicted ones, 1 if these are right in size and 0 if they say nothing."
+        f"Average: mean {study.about.outcome} under the first treatment less that under the second{costs}; {speaks} "
+        f"zero speaks for the first. Two tests, by {test.n:,} rows: of predicted effects, each block by models of the "
+        f"blocks before it (p = {test.p_predicted:.2g}), and of effects that are linear in the covariates (p = "
+        f"{test.p_linear:.2g}). Slope: how observed effects go with predicted ones, 1 if these are right in size and 0 "
+        "if they say nothing."
     )
     blocks: tuple[Block, ...] = (Words(str(test), "lead"), table, Words(words), *moved_means(material))
-    return Section("heterogeneity", "Do effects differ between people?", blocks)
+    return Section("heterogeneity", HETEROGENEITY, blocks)
+
+
+def _of_all(n: int, material: Material) -> str:
+    """So many rows, and whether these are all of the study."""
+    return f"all {n:,} rows" if n == material.study.seen.n else f"{n:,} rows"
+
+
+def _before_costs(material: Material) -> str:
+    return ", before what treatments cost" if material.study.about.costs else ""
 
 
 def _two_decimals(value: float) -> str:
@@ -53,9 +68,9 @@ def ranking_section(material: Material) -> Section | None:
     """Priorities, budgets; None where nobody asked."""
     blocks: list[Block] = []
     for ranking in material.of(Ranking):
-        blocks += _ranking(ranking)
+        blocks += _ranking(ranking, material)
     for curve in material.of(QiniCurve):
-        blocks += _curve(curve)
+        blocks += _curve(curve, material)
     for path in material.of(BudgetPath):
         blocks += _path(path)
     if blocks and (further := material.study.about.further.get("ranking")):
@@ -63,7 +78,7 @@ def ranking_section(material: Material) -> Section | None:
     return Section("ranking", "Whom first, and what a budget buys", tuple(blocks)) if blocks else None
 
 
-def _ranking(ranking: Ranking) -> list[Block]:
+def _ranking(ranking: Ranking, material: Material) -> list[Block]:
     digits, cells = decimals(e.standard_error for e in ranking.estimates.values()), []
     for name, e in ranking.estimates.items():
         cells.append((name, f"{e.value:,.{digits}f}", interval_text(e, digits) if ranking.held_out else ranking.rows))
@@ -72,21 +87,50 @@ def _ranking(ranking: Ranking) -> list[Block]:
         for name, part in ranking.toc.groupby("priority", sort=False)
     ]
     level = next(iter(ranking.estimates.values())).level
-    table = Table(("priority", ranking.target, f"{100 * level:g}% interval"), tuple(cells), "Priorities")
-    data = {"lines": curves, "xlabel": "share treated, by priority", "ylabel": "gain over the average"}
+    judged = rows_text(ranking.average_gain.n, ranking.held_out)
+    columns = ("priority", ranking.target, f"{100 * level:g}% interval")
+    table = Table(columns, tuple(cells), f"Priorities, by {judged}")
+    ylabel = f"gain over the average, {_measured(material)}"
+    data = {"lines": curves, "xlabel": "share treated, by priority", "ylabel": ylabel}
     picture = Picture("curves", data, f"TOC curves. {ranking}")
-    return [*_sentences(str(ranking)), picture, table, Words(MEANING[ranking.target])]
+    first, *others = _sentences(str(ranking))
+    return [first, *_beside_effects(ranking, material), *others, picture, table, Words(MEANING[ranking.target])]
 
 
-def _curve(curve: QiniCurve) -> list[Block]:
+def _beside_effects(ranking: Ranking, material: Material) -> list[Block]:
+    """Why an average gain is not the average effect that the report has elsewhere, where rows or signs differ."""
+    test, n, smaller = material.only(HeterogeneityTest), ranking.average_gain.n, ranking.direction == "minimize"
+    if test is None:
+        return []
+    single = ranking.treatment in map(str, test.table.index)
+    if test.n == n and single and not smaller:
+        return []
+    rows = f"{_of_all(test.n, material)}{_before_costs(material)}"
+    text = f"The average effects under “{HETEROGENEITY}” are of one treatment for everybody, by {rows}."
+    if test.n != n:
+        text += f" Here {n:,} rows judge the order, so that averages differ by chance."
+    if not single:
+        text += " Here everybody has a treatment of their own."
+    if smaller:
+        text += f" A gain above zero is so much less {material.study.about.outcome}."
+    return [Words(text, "note")]
+
+
+def _curve(curve: QiniCurve, material: Material) -> list[Block]:
     lines, by_lot = [_line(curve.to_frame(), "budget", f"targeted ({curve.rows})")], ""
     if len(curve.untargeted.spend) > 1:
         lines.append(_line(curve.untargeted.to_frame(), "budget", f"without telling people apart ({curve.rows})"))
     else:
         by_lot = " Without telling people apart nothing is predicted to be worth its cost."
-    data = {"lines": lines, "xlabel": "budget per person", "ylabel": f"gain over {curve.baseline} for all"}
+    ylabel = f"gain over {curve.baseline} for all, {_measured(material)}"
+    data = {"lines": lines, "xlabel": "budget per person", "ylabel": ylabel}
     words = f"Targeted: those first who are predicted to gain most for the money. Budgets are per person.{by_lot}"
     return [*_sentences(str(curve)), Picture("curves", data, f"What every budget buys. {curve}"), Words(words)]
+
+
+def _measured(material: Material) -> str:
+    """What a gain is measured in."""
+    return material.study.about.unit or material.study.about.outcome
 
 
 def _path(path: BudgetPath) -> list[Block]:

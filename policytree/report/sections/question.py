@@ -39,6 +39,7 @@ def _facts(study: Study) -> tuple[tuple[str, str], ...]:
         "rows": rows,
         "outcome": f"{about.outcome}{unit}; {study.better} is better",
         "treatment": f"{about.treatment}, {seen.n_arms} treatments",
+        "control": about.control,
         "covariates": ", ".join(study.X.columns),
     }
     if study.W is not None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from policytree.evaluation import POLICY, PolicyValueTable, RuleValues
-from policytree.evaluation.numbers import decimals, interval_text
+from policytree.evaluation.best_arm import WHY_WIDER
+from policytree.evaluation.numbers import decimals, interval_text, size_text
 from policytree.evaluation.tables import OPTIMISM
 from policytree.report.content import Block, Picture, Section, Table, Words
 from policytree.report.material import Material
@@ -28,7 +29,7 @@ def rules_table(values: PolicyValueTable | RuleValues) -> Table:
     """Value of every rule, and the tree's advantage over it, with intervals."""
     policy = values.estimates[POLICY]
     interval = f"{100 * policy.level:g}% interval"
-    digits = decimals(e.standard_error for e in [*values.estimates.values(), *values.differences.values()])
+    digits = values.digits
     cells = []
     for rule, estimate in values.estimates.items():
         difference = values.differences.get(rule)
@@ -39,7 +40,8 @@ def rules_table(values: PolicyValueTable | RuleValues) -> Table:
         ))  # fmt: skip
     frame = values.to_frame()
     return Table(
-        ("rule", "value", interval, "tree - rule", interval), tuple(cells), "Held-out values of all rules",
+        ("rule", "value", interval, "tree - rule", interval), tuple(cells),
+        f"Held-out values of all rules, by {size_text(policy)}",
         strong=(list(values.estimates).index(POLICY),),
         numbers=tuple({"rule": rule} | row for rule, row in zip(frame.index, frame.to_dict("records"), strict=True)),
     )  # fmt: skip
@@ -65,7 +67,9 @@ def _explanation(material: Material, values: PolicyValueTable) -> str:
             f"Mean {study.about.outcome} if everybody followed the rule; {study.better} is better, and a difference",
             f"{sign} zero speaks for the tree. Status quo: what people got. Plug-in rule: no tree, everybody gets the",
             "treatment predicted to be best.",
-            *values.statements(),
+            *values.statements()[:1],
+            WHY_WIDER,
+            *values.statements()[1:],
         )
     )
 

@@ -1,0 +1,45 @@
+"""The control: the treatment that others are compared with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from policytree.cli.study import Study
+from policytree.exceptions import InputError
+
+CONTROL_NAMES = ("placebo", "control", "none", "no", "0", "untreated")
+
+
+def chosen_control(asked: str | None, study: Study) -> tuple[str, str]:
+    """The control's label as text, and the same with how it came to be the control.
+
+    The one that is asked for; else the one that is named like a control, if there is exactly one; else the first in
+    sorted order. Python's functions do not guess: their ``baseline`` is the first in sorted order, unless it is given.
+
+    Parameters
+    ----------
+    asked : str or None
+        What --control says.
+    study : Study
+
+    Raises
+    ------
+    InputError
+        If no treatment has that label.
+    """
+    labels = study.observed.treatments.tolist()
+    known = [str(label) for label in labels]
+    if asked is not None:
+        if asked not in known:
+            raise InputError(f"--control names the treatment {asked!r}; the treatments are {', '.join(known)}.")
+        return asked, asked
+    named = [text for text, label in zip(known, labels, strict=True) if _named_like_a_control(label)]
+    if len(named) == 1:
+        return named[0], f"{named[0]}, taken by its name; --control names another one"
+    several = f", since {' and '.join(named)} are named like a control" if named else ""
+    return known[0], f"{known[0]}, the first in sorted order{several}; --control names another one"
+
+
+def _named_like_a_control(label: Any) -> bool:
+    whole = isinstance(label, float) and label.is_integer()  # a column of 0 and 1 with gaps is of floats
+    return str(int(label) if whole else label).casefold() in CONTROL_NAMES
