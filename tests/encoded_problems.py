@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from policytree import OptimalTreeClassifier, PolicyTree, SearchWarning
+from policytree.encoded import solve, tally
 
 
 @dataclass
@@ -131,3 +133,32 @@ def damage_row_group(path, k: int) -> None:
     content = bytearray(path.read_bytes())
     content[start + 8 : start + size] = b"\xff" * (size - 8)
     path.write_bytes(bytes(content))
+
+
+def make_tables_large(monkeypatch) -> None:
+    """Sizes at which small tables are large ones: few values are counted one by one, nothing is solved in memory."""
+    monkeypatch.setattr(tally, "MOST_VALUES", 30)
+    monkeypatch.setattr(tally, "MOST_COLLECTED", 40)
+    monkeypatch.setattr(tally, "EDGES", 16)
+    monkeypatch.setattr(tally, "SAMPLE", 8)
+    monkeypatch.setattr(solve, "FEW_ROWS", 0)
+
+
+def few_rows(rng: np.random.Generator) -> pd.DataFrame:
+    """60 rows with a number, text and two rewards."""
+    x = rng.normal(size=60).round(1)
+    return pd.DataFrame(
+        {"x": x, "town": rng.choice(["Bonn", "Oslo"], 60), "a": rng.normal(size=60), "b": (x > 0.2) - 0.4}
+    )
+
+
+def write_parts(frame: pd.DataFrame, folder: Path, ending: str) -> Path:
+    """Write rows as files of 17 rows each; returns the folder."""
+    folder.mkdir()
+    for k, first in enumerate(range(0, len(frame), 17)):
+        part = frame.iloc[first : first + 17]
+        if ending == "csv":
+            part.to_csv(folder / f"part-{k}.csv", index=False)
+        else:
+            part.to_parquet(folder / f"part-{k}.parquet")
+    return folder

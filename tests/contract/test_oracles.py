@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from policytree.features import Feature
 from policytree.tree import Tree
-from tests import checker, oracles, strategies
+from tests import checker, kernel_oracles, oracles, strategies
 from tests.strategies import NAN, Case
 
 
@@ -59,11 +59,11 @@ def test_twins_of_the_kernels_agree_with_the_recursion(rng):
         codes, losses = rng.integers(0, 4, (n, p)), rng.integers(-5, 6, (n, 2))
         X = codes.astype(float)
         case = Case(X, losses.astype(float), 1.0, 2)
-        assert oracles.best_depth_two(codes, losses, penalty=1) == case.optimum()
-        stump = min(oracles.best_one_split(codes[:, j].tolist(), losses.tolist())[0] for j in range(p))
+        assert kernel_oracles.best_depth_two(codes, losses, penalty=1) == case.optimum()
+        stump = min(kernel_oracles.best_one_split(codes[:, j].tolist(), losses.tolist())[0] for j in range(p))
         assert stump == case.but(penalty=0.0, max_depth=1).optimum()
-        base, delta = oracles.signed_deltas(losses)
-        assert stump == base + min(oracles.best_one_split_signed(codes[:, j], delta) for j in range(p))
+        base, delta = kernel_oracles.signed_deltas(losses)
+        assert stump == base + min(kernel_oracles.best_one_split_signed(codes[:, j], delta) for j in range(p))
 
 
 def test_known_optima_by_hand():

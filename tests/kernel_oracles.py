@@ -1,0 +1,53 @@
+"""Readable twins of kernels: one split, two splits, signed losses."""
+
+import numpy as np
+
+
+def best_one_split(codes, losses):
+    """Best ``code <= b`` of one column: ``(objective, b)``; ``b`` is None if the leaf is as good. No penalty."""
+    best, cut = min(np.sum(losses, axis=0).tolist()), None
+    for b in range(int(max(codes))):
+        left = [row for code, row in zip(codes, losses, strict=True) if code <= b]
+        right = [row for code, row in zip(codes, losses, strict=True) if code > b]
+        if left and right:
+            value = min(np.sum(left, axis=0).tolist()) + min(np.sum(right, axis=0).tolist())
+            if value < best:
+                best, cut = value, b
+    return best, cut
+
+
+def best_depth_two(codes, losses, penalty=0):
+    """Best tree of depth two over the columns of ``codes`` (n, columns): every root split, every split of each side."""
+    codes, losses = np.asarray(codes), np.asarray(losses)
+
+    def at_most_one_split(rows):
+        leaf = min(losses[rows].sum(axis=0).tolist()) + penalty
+        stumps = [best_one_split(codes[rows, j].tolist(), losses[rows].tolist())[0] for j in range(codes.shape[1])]
+        return min([leaf, *(stump + 2 * penalty for stump in stumps)])
+
+    best = at_most_one_split(np.arange(len(codes)))
+    for j in range(codes.shape[1]):
+        for b in range(int(codes[:, j].max())):
+            left = codes[:, j] <= b
+            if left.any() and not left.all():
+                best = min(best, at_most_one_split(np.flatnonzero(left)) + at_most_one_split(np.flatnonzero(~left)))
+    return best
+
+
+def signed_deltas(losses):
+    """For two actions: what every tree pays, and ``delta = loss of action 1 - loss of action 0``.
+
+    A leaf then costs ``sum of loss of action 0 + min(0, sum of its deltas)``.
+    """
+    losses = np.asarray(losses)
+    assert losses.shape[1] == 2
+    return losses[:, 0].sum(), losses[:, 1] - losses[:, 0]
+
+
+def best_one_split_signed(codes, delta):
+    """As :func:`best_one_split` from deltas alone: ``min over b of min(0, left sum) + min(0, right sum)``."""
+    codes, delta = np.asarray(codes), np.asarray(delta)
+    best = min(0, delta.sum())
+    for b in range(int(codes.max())):
+        best = min(best, min(0, delta[codes <= b].sum()) + min(0, delta[codes > b].sum()))
+    return best

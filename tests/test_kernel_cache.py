@@ -1,0 +1,206 @@
+"""Kernels: how they are compiled and kept on disk."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from policytree.solvers.kernels import compiling
+
+CALLEE = """
+from compiling import kernel
+STEP = 1
+@kernel(separate={separate})
+def step(x):
+    return x + STEP
+"""
+CALLER = """
+from numba import types
+from compiling import kernel
+from callee import step
+@kernel(takes=(types.int64,))
+def run(x):
+    return step(x) + 0
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder of two kernels and the decorator."""
+    source = tmp_path / "rooms"
+    source.mkdir()
+    (source / "compiling.py").write_text(Path(compiling.__file__).read_text(encoding="utf-8"), encoding="utf-8")
+    (source / "callee.py").write_text(CALLEE.format(separate=True), encoding="utf-8")
+    (source / "caller.py").write_text(CALLER, encoding="utf-8")
+    return source
+
+
+def without_cache_folder() -> dict[str, str]:
+    """The environment, but kernels are kept beside their files."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_CACHE")}
+
+
+def run_in(folder: Path, code: str, **environment) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", f"from caller import run\nimport compiling\n{textwrap.dedent(code)}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env=without_cache_folder() | environment,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+COUNT = """
+heard = []
+seconds = compiling.compile_kernels([(run, "")], lambda: heard.append(1))
+print(run(1), len(heard), seconds > 0)
+"""
+
+
+@pytest.mark.parametrize("separate", [True, False])
+def test_a_changed_callee_is_never_stale(folder, separate):
+    (folder / "callee.py").write_text(CALLEE.format(separate=separate), encoding="utf-8")
+    assert run_in(folder, COUNT) == "2 1 True"
+    assert run_in(folder, COUNT) == "2 0 False"  # from the disk, unannounced
+    changed = CALLEE.format(separate=separate).replace("STEP = 1", "STEP = 5")
+    (folder / "callee.py").write_text(changed, encoding="utf-8")
+    assert run_in(folder, COUNT) == "6 1 True"
+    (folder / "callee.py").write_text(changed + "# a word\n", encoding="utf-8")
+    assert run_in(folder, COUNT) == "6 1 True"
+
+
+def test_without_calls_by_address(folder):
+    assert run_in(folder, COUNT, POLICYTREE_SEPARATE_KERNELS="0") == "2 1 True"
+    assert run_in(folder, COUNT, POLICYTREE_SEPARATE_KERNELS="0") == "2 0 False"
+    assert run_in(folder, COUNT) == "2 1 True"  # the two ways never share what is on disk
+
+
+def test_where_nothing_can_be_written(folder):
+    """A read-only install in a read-only home: kernels are compiled for the process."""
+    code = """
+    from numba.core.caching import _SourceFileBackedLocatorMixin as mixin
+    """
+    blocked = folder / "sitecustomize.py"
+    blocked.write_text(
+        "from numba.core import caching\n"
+        "def refuse(self):\n    raise OSError('read-only')\n"
+        "caching._CacheLocator.ensure_cache_path = refuse\n",
+        encoding="utf-8",
+    )
+    assert run_in(folder, textwrap.dedent(code) + COUNT, PYTHONPATH=str(folder)) == "2 1 True"
+    assert not list(folder.rglob("*.nbi"))
+
+
+def test_what_an_interrupted_save_leaves_is_never_read(folder):
+    """The index is written first: killed in between, it would name data that older sources left."""
+    assert run_in(folder, COUNT) == "2 1 True"
+    changed = CALLEE.format(separate=True).replace("STEP = 1", "STEP = 5")
+    (folder / "callee.py").write_text(changed, encoding="utf-8")
+    stop = """
+    from numba.core import caching
+    def stop(*arguments):
+        raise KeyboardInterrupt
+    caching.IndexDataCacheFile._save_data = stop
+    try:
+        run(1)
+    except KeyboardInterrupt:
+        print("stopped")
+    """
+    assert run_in(folder, stop) == "stopped"
+    assert run_in(folder, COUNT) == "6 1 True"
+
+
+def test_sources_that_change_after_the_import_are_not_mistaken(folder):
+    changed = CALLEE.format(separate=True).replace("STEP = 1", "STEP = 7")
+    code = f"open('callee.py', 'w').write({changed!r})\nprint(run(1))"
+    assert run_in(folder, code) == "2"
+    assert run_in(folder, COUNT) == "8 1 True"
+    assert len(list(folder.rglob("caller.run-*.nbi"))) == 1, "what older sources left goes"
+
+
+def test_other_places_for_what_is_compiled(folder):
+    where = {"NUMBA_CACHE_LOCATOR_CLASSES": "InTreeCacheLocator"}
+    assert run_in(folder, COUNT, **where) == "2 1 True"
+    (folder / "callee.py").write_text(CALLEE.format(separate=True).replace("STEP = 1", "STEP = 5"), encoding="utf-8")
+    assert run_in(folder, COUNT, **where) == "6 1 True"
+
+
+OWNERS = """
+import numpy as np
+from numba import types
+from compiling import kernel
+ONE = (types.float64[::1],)
+@kernel
+def first(x):
+    return x[:1]
+@kernel
+def make():
+    return np.ones(2)
+@kernel(takes=ONE, borrows=True)
+def total(x):
+    return x[:2].sum()
+@kernel(takes=ONE)
+def own(x):
+    return total(make()) + make()[0] + first(x)[0]
+@kernel(takes=ONE, borrows=True)
+def through(x):
+    return own(x)
+@kernel(takes=ONE, borrows=True)
+def hand_back(x):
+    return 1, x
+@kernel(takes=ONE, borrows=True)
+def take(x):
+    return first(x)[0]
+"""
+
+
+def test_who_borrows_arrays_gets_and_returns_none(folder):
+    (folder / "owners.py").write_text(OWNERS, encoding="utf-8")
+    code = """
+    import sys
+    import numpy as np
+    import owners
+    x = np.arange(5.0, 8.0)
+    before = sys.getrefcount(x)
+    print(owners.total(x), owners.through(x), owners.own(x), sys.getrefcount(x) == before)
+    for refused in (owners.hand_back, owners.take):
+        try:
+            refused(x)
+        except TypeError as error:
+            print("borrows its arrays" in str(error))
+    """
+    assert run_in(folder, code).split() == ["11.0", "8.0", "8.0", "True", "True", "True"]
+
+
+def test_a_full_disk_is_no_reason_to_fail(folder):
+    code = """
+    from numba.core import caching
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+    caching.IndexDataCacheFile.save = full
+    print(run(1))
+    """
+    assert run_in(folder, code) == "2"
+
+
+def test_threads_and_processes_compile_at_once(folder):
+    code = """
+    from concurrent.futures import ThreadPoolExecutor
+    with ThreadPoolExecutor(8) as pool:
+        print(set(pool.map(run, range(8))) == set(range(1, 9)))
+    """
+    command = [sys.executable, "-c", f"from caller import run\n{textwrap.dedent(code)}"]
+    started = [
+        subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True, env=without_cache_folder())
+        for _ in range(3)
+    ]
+    assert [process.communicate()[0].strip() for process in started] == ["True"] * 3
+    assert run_in(folder, COUNT) == "2 0 False"
