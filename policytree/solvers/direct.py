@@ -34,7 +34,7 @@ from policytree.solvers.node import (
 )
 from policytree.solvers.one_feature import one_feature_applies, solve_one_feature
 from policytree.solvers.paid_once import pays_once, solve_paid_once
-from policytree.solvers.row_generation import RowGeneration, row_generation_applies
+from policytree.solvers.row_generation import RowGeneration, errors_are_few, row_generation_applies
 from policytree.solvers.row_prices import RowPrices, row_prices_apply, seconds_worth, turns_of_sets, worth_pricing
 from policytree.solvers.row_sets import RowSetSearch, row_set_search, row_sets_apply
 from policytree.solvers.scoring import finish, leaf_only
@@ -211,13 +211,15 @@ class _Search:
         if target > 3:
             f, t = self.tree[0]  # of depth two
             self._grow([(-1, 0)] if f == -1 else [(-2 - f, t), (-1, 0), (-1, 0)], target)
+            if first == 3 and node.penalty == 0 and errors_are_few(node, self.best):
+                first = 4  # the incumbent is as good as depth three would make it, which bounds nothing
         if self.by_sets:
             roots = None if self._any_root() else self.roots
             self.sets = row_set_search(node, -(-(self.best - self.floor) // node.penalty), self.clock, roots)
             self.slice = 0 if self.sets is None else self.sets.first_slice()
         seconds = effort.DEPTH_TWO if self._any_root() else 0.0  # of the last depth that was proved; see effort.py
         for depth in range(first, target + 1):
-            if depth > 3:
+            if depth > max(first, 3):
                 self._grow(expand(node, self.tree), target)
             if self._useful_depth() < depth:  # an incumbent so good that deeper trees cannot pay
                 break

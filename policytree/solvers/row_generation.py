@@ -25,7 +25,8 @@ from policytree.solvers.node import Node, Splits, expand, occurring, rows_of
 from policytree.solvers.workers import RootFeature, Stack
 
 FEWEST_ROWS = 2000  # below, all rows are as quick
-MOST_WRONG = 0.03  # share of the rows that the incumbent may cost more than their best actions
+MOST_WRONG = 0.03  # share that the incumbent may lose of what lies between best and worst actions
+MOST_COLUMNS = 0.25  # share of the rows that both ends of all columns may be
 FIRST_ROWS = 160  # to begin with, beside the incumbent's errors and the ends of every column
 MOST_ADDED = 64  # for one tree
 MOST_ROWS = 0.5  # share of the rows, from which all are taken
@@ -35,12 +36,15 @@ def row_generation_applies(node: Node, depth: int, value: int) -> bool:
     """Whether depth four and more is to be proved from some of the rows, given the incumbent's value."""
     if depth < 4 or node.rules.beyond >= 0 or len(node.rules.minima):  # a tree may be allowed on all rows only
         return False
-    n, p = node.n_rows, len(node.bins)
-    if n < FEWEST_ROWS or 4 * p > n:
+    if node.n_rows < FEWEST_ROWS or 2 * len(node.bins) > MOST_COLUMNS * node.n_rows:
         return False
+    return errors_are_few(node, value)
+
+
+def errors_are_few(node: Node, value: int) -> bool:
+    """Whether a tree of this value loses little, beside what the worst actions would."""
     least = least_losses(node)
-    ranges = node.losses.max(axis=0, initial=0) - least
-    return value - int(least.sum()) <= MOST_WRONG * float(ranges.sum())
+    return value - int(least.sum()) <= MOST_WRONG * float((node.losses.max(axis=0, initial=0) - least).sum())
 
 
 def least_losses(node: Node) -> np.ndarray:
