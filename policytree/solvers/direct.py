@@ -107,9 +107,7 @@ def _solve(problem: Problem, limits: SearchLimits, control: np.ndarray, merge: b
     search = _Search(problem, node, leaf, floor, limits, clock, fixed, kind)
     search.run()
     counters = {"merged_rows": node.n_rows, **dict(zip(COUNTERS, map(int, search.work), strict=True))}
-    status = problem.proved_status
-    if clock.stopped and search.bound < search.best:
-        status = clock.status
+    status = clock.status if clock.stopped and search.bound < search.best else problem.proved_status
     gap = fixed.to_float(search.best - search.bound)
     return finish(problem, fixed, expand(node, search.tree), gap, status, clock.seconds(), counters)
 

@@ -25,7 +25,7 @@ from policytree.solvers.node import Node, Splits, expand, occurring, rows_of
 from policytree.solvers.workers import RootFeature, Stack
 
 FEWEST_ROWS = 2000  # below, all rows are as quick
-MOST_WRONG = 0.03  # share that the incumbent may lose of what lies between best and worst actions
+MOST_WRONG = 0.06  # share that the incumbent may lose of what lies between best and worst actions
 MOST_COLUMNS = 0.25  # share of the rows that both ends of all columns may be
 FIRST_ROWS = 160  # to begin with, beside the incumbent's errors and the ends of every column
 MOST_ADDED = 64  # for one tree
