@@ -52,6 +52,16 @@ def least_losses(node: Node) -> np.ndarray:
     return node.losses.min(axis=0, initial=0)
 
 
+def least_by_code(node: Node) -> list[np.ndarray]:
+    """What the best actions of the rows up to every code cost, for every column."""
+    low, out = least_losses(node), []
+    for codes, bins in zip(node.codes, node.bins, strict=True):
+        sums = np.zeros(bins, np.int64)
+        np.add.at(sums, codes, low)
+        out.append(sums.cumsum())
+    return out
+
+
 def with_action_0(node: Node) -> np.ndarray:
     """Losses of all actions, (actions, rows), relative to the first one."""
     return np.vstack([np.zeros((1, node.n_rows), np.int64), node.losses])
@@ -71,14 +81,9 @@ class _Part:
     def of(cls, node: Node, inside: np.ndarray) -> _Part:
         """The rows that a mask has."""
         part, names, codes = occurring(rows_of(node, np.flatnonzero(inside)))
-        offset, low = part.rows.offset, least_losses(part)
+        offset = part.rows.offset
         own = [codes[offset[f] : offset[f + 1]] for f in range(len(names))]
-        least = []
-        for f in range(len(names)):
-            sums = np.zeros(len(own[f]), np.int64)
-            np.add.at(sums, part.codes[f], low)
-            least.append(sums.cumsum())
-        return cls(part, {int(c): f for f, c in enumerate(names)}, own, least, names)
+        return cls(part, {int(c): f for f, c in enumerate(names)}, own, least_by_code(part), names)
 
     def among_all(self, tree: Splits) -> Splits:
         """A tree of the part as one of all rows."""
@@ -112,7 +117,7 @@ class RowGeneration:
     def __init__(self, search: Search):
         self.search, self.node = search, search.node
         self.low = least_losses(self.node)
-        self.floor = int(self.low.sum())
+        self.floor, self.least = int(self.low.sum()), least_by_code(self.node)
         # What both sides of every cut cost beyond the best actions, on some of the rows: that only grows with them.
         self.left = {f: np.zeros(self.node.bins[f] - 1, np.int64) for f in search.features}
         self.right = {f: np.zeros(self.node.bins[f] - 1, np.int64) for f in search.features}
@@ -236,11 +241,8 @@ class RowGeneration:
 
     def _raise_bounds(self, f: int) -> None:
         """State the bounds of a root feature's cuts for all rows."""
-        state = self.search.features[f]
-        sums = np.zeros(self.node.bins[f], np.int64)
-        np.add.at(sums, self.node.codes[f], self.low)
-        sums = sums.cumsum()
-        state.left = np.maximum(state.left, self.left[f] + sums[:-1])
-        state.right = np.maximum(state.right, self.right[f] + sums[-1] - sums[:-1])
+        state, least = self.search.features[f], self.least[f]
+        state.left = np.maximum(state.left, self.left[f] + least[:-1])
+        state.right = np.maximum(state.right, self.right[f] + least[-1] - least[:-1])
         for each in self.search.features.values():
             each.solved = each.lower_bound() >= self.search.best

@@ -108,18 +108,16 @@ def test_first_questions_are_obeyed(some_rows):
     assert solution.objective == solve_direct(problem).objective
 
 
-def test_few_rows_are_enough():
+def test_few_rows_are_enough(monkeypatch):
     """As users have it: a table with few errors, of which most rows are never needed."""
     rng = np.random.default_rng(1)
     X, y = planted(rng, 4000, 4, 2, 6)
     losses = 1.0 * (y[:, None] != np.arange(2))
-    seen = []
-    step = row_generation.RowGeneration._may_go_on
-    row_generation.RowGeneration._may_go_on = lambda self: seen.append(int(self.inside.sum())) or step(self)
-    try:
-        solution = solve_direct(Problem(bin_matrix(X), losses, max_depth=4))
-    finally:
-        row_generation.RowGeneration._may_go_on = step
+    seen, step = [], row_generation.RowGeneration._may_go_on
+    monkeypatch.setattr(
+        row_generation.RowGeneration, "_may_go_on", lambda self: seen.append(int(self.inside.sum())) or step(self)
+    )
+    solution = solve_direct(Problem(bin_matrix(X), losses, max_depth=4))
     assert solution.status is Status.OPTIMAL and solution.lower_bound == solution.objective <= 6
     assert 0 < seen[-1] < 1000
 
