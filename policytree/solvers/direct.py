@@ -210,7 +210,7 @@ class _Search:
             f, t = self.tree[0]  # of depth two
             self._grow([(-1, 0)] if f == -1 else [(-2 - f, t), (-1, 0), (-1, 0)], target)
             if first == 3 and node.penalty == 0 and errors_are_few(node, self.best):
-                first = 4  # the incumbent is as good as depth three would make it, which bounds nothing
+                first = 4  # depth three bounds nothing beyond, and hardly makes a better incumbent
         if self.by_sets:
             roots = None if self._any_root() else self.roots
             self.sets = row_set_search(node, -(-(self.best - self.floor) // node.penalty), self.clock, roots)

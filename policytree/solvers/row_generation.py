@@ -228,9 +228,11 @@ class RowGeneration:
         )
         state.hint = -1
         _, tree = stack.advance(own, search.depth, self._budget(part), some, first, search.clock.flag)
-        sizes = np.diff(np.append(classes, self.node.bins[f] - 1))
-        self.left[f] = np.maximum(self.left[f], np.repeat(some.left - low[:-1], sizes))
-        self.right[f] = np.maximum(self.right[f], np.repeat(some.right - low[-1] + low[:-1], sizes))
+        # With a limit of leaves, bounds of both sides hold together only, and only below the last tree found.
+        if tree is None or search.leaf_limit == UNLIMITED:
+            sizes = np.diff(np.append(classes, self.node.bins[f] - 1))
+            self.left[f] = np.maximum(self.left[f], np.repeat(some.left - low[:-1], sizes))
+            self.right[f] = np.maximum(self.right[f], np.repeat(some.right - low[-1] + low[:-1], sizes))
         added = tree is not None and self._look_at(part.among_all(tree))
         if added:
             self.part = None

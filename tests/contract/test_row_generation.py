@@ -72,15 +72,17 @@ def test_equals_brute_force(some_rows):
 
 
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("kind", ["labels", "weights", "three actions", "prices"])
+@pytest.mark.parametrize("kind", ["labels", "weights", "three actions", "prices", "few leaves"])
 def test_same_as_from_all_rows(seed, kind, some_rows, monkeypatch):
     """The same objective with and without, the same tree for any number of threads, from a small part of the rows."""
     rng = np.random.default_rng(seed)
-    n, K = (200, 3) if kind == "three actions" else (400, 2)
+    n, K = {"three actions": (200, 3), "few leaves": (50, 2)}.get(kind, (400, 2))
     X, y = planted(rng, n, 3, K, 3)
     X[rng.random(X.shape) < 0.02 * seed] = np.nan
     weights = np.ones(n) if kind == "labels" else rng.lognormal(size=n)
     rules = {"max_depth": 4}
+    if kind == "few leaves":
+        rules |= {"max_leaf_nodes": 8 - seed}
     if kind == "prices":
         rules |= {"leaf_penalty": 0.5, "feature_costs": np.array([0.0, 0.001, 0.0005])}
     problem = Problem(bin_matrix(X), weights[:, None] * (y[:, None] != np.arange(K)), **rules)
