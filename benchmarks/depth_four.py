@@ -29,6 +29,7 @@ CASES = (
     ("contree_occupancy", 3),
     ("contree_occupancy", 4),
     ("contree_rice", 3),
+    ("contree_rice", 4),
     ("contree_fault", 2),
     ("contree_fault", 3),
 )

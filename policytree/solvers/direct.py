@@ -20,7 +20,7 @@ from policytree.solvers.kernels.layout import COUNTERS, CUTS, FEASIBLE, INF, NOD
 from policytree.solvers.kernels.row_set_layout import ENTERED
 from policytree.solvers.kernels.sums import best_one_split
 from policytree.solvers.kernels.sweep_tables import SweepTables, make_tables
-from policytree.solvers.look_ahead import look_ahead
+from policytree.solvers.look_ahead import MOST_GROWN, look_ahead
 from policytree.solvers.node import (
     Splits,
     depth_two,
@@ -34,6 +34,7 @@ from policytree.solvers.node import (
 )
 from policytree.solvers.one_feature import one_feature_applies, solve_one_feature
 from policytree.solvers.paid_once import pays_once, solve_paid_once
+from policytree.solvers.row_generation import RowGeneration, errors_are_few, row_generation_applies
 from policytree.solvers.row_prices import RowPrices, row_prices_apply, seconds_worth, turns_of_sets, worth_pricing
 from policytree.solvers.row_sets import RowSetSearch, row_set_search, row_sets_apply
 from policytree.solvers.scoring import finish, leaf_only
@@ -45,7 +46,6 @@ LANES, SWEEP_LANES = 2, 8
 # The search over row sets works in slices, each of twice as much work, as long as a slice closes that share of the gap.
 # Before depths that are not cheap it has some slices in any case.
 WORTHWHILE, CHEAP, PATIENCE = 0.05, 4, 4
-MOST_GROWN = 12  # levels of trees made by looking two ahead
 
 
 def solve_direct(
@@ -107,9 +107,7 @@ def _solve(problem: Problem, limits: SearchLimits, control: np.ndarray, merge: b
     search = _Search(problem, node, leaf, floor, limits, clock, fixed, kind)
     search.run()
     counters = {"merged_rows": node.n_rows, **dict(zip(COUNTERS, map(int, search.work), strict=True))}
-    status = problem.proved_status
-    if clock.stopped and search.bound < search.best:
-        status = clock.status
+    status = clock.status if clock.stopped and search.bound < search.best else problem.proved_status
     gap = fixed.to_float(search.best - search.bound)
     return finish(problem, fixed, expand(node, search.tree), gap, status, clock.seconds(), counters)
 
@@ -211,13 +209,15 @@ class _Search:
         if target > 3:
             f, t = self.tree[0]  # of depth two
             self._grow([(-1, 0)] if f == -1 else [(-2 - f, t), (-1, 0), (-1, 0)], target)
+            if first == 3 and node.penalty == 0 and errors_are_few(node, self.best):
+                first = 4  # depth three bounds nothing beyond, and hardly makes a better incumbent
         if self.by_sets:
             roots = None if self._any_root() else self.roots
             self.sets = row_set_search(node, -(-(self.best - self.floor) // node.penalty), self.clock, roots)
             self.slice = 0 if self.sets is None else self.sets.first_slice()
         seconds = effort.DEPTH_TWO if self._any_root() else 0.0  # of the last depth that was proved; see effort.py
         for depth in range(first, target + 1):
-            if depth > 3:
+            if depth > max(first, 3):
                 self._grow(expand(node, self.tree), target)
             if self._useful_depth() < depth:  # an incumbent so good that deeper trees cannot pay
                 break
@@ -251,7 +251,7 @@ class _Search:
             self.slice *= 2
             self.work[NODES] += int(self.sets.counters[ENTERED]) - entered
             self.bound = min(self.best, max(self.bound, self.sets.bound))
-            self._report()
+            self.report()
             if self.best == self.bound:
                 return True
             pays = self.best - self.bound <= (1 - WORTHWHILE) * gap
@@ -265,7 +265,7 @@ class _Search:
             self.prices = self.prices or RowPrices(self.node, self.clock)
             bound = self.prices.work(self.best, expand(self.node, self.tree), depth, worth)
             self.bound = min(self.best, max(self.bound, bound))
-            self._report()
+            self.report()
             if self.prices.slow:
                 return self.bound == self.best or self._work_on_sets(1, turns_of_sets(worth)[1])
         return self.clock.stopped or self.bound == self.best
@@ -279,7 +279,7 @@ class _Search:
             if value < self.best:
                 self.best, self.tree = value, tree
                 if self.features:
-                    self._report()
+                    self.report()
 
     def _make_blocks(self) -> tuple[int, int, int, np.ndarray, np.ndarray]:
         """Depth two by blocks of two-valued columns, which the search beyond goes on with."""
@@ -306,7 +306,8 @@ class _Search:
         self.bounded = node if self.prices is None else self.prices.bounded()
         # Sweeps keep nothing from one root feature to the next: any free worker serves any lane.
         lanes = SWEEP_LANES if self.useful <= 3 else LANES
-        self.lanes = [Lane(names[k::lanes]) for k in range(min(lanes, len(names)))]
+        self.lanes = [Lane(k, names[k::lanes]) for k in range(min(lanes, len(names)))]
+        self.last_needed = len(self.lanes)  # a lane that finds what is surely best makes those after it idle
         self.free: list[Stack] = []
         if self.blocks is not None:
             self.blocks.share(self.useful)
@@ -314,8 +315,11 @@ class _Search:
             self._make_tables(len(names))
         if self.clock.stopped:
             return
-        self._round(first=True)
-        self._round(first=False)
+        if self.blocks is None and row_generation_applies(self.bounded, self.useful, self.best):
+            RowGeneration(self).run()
+        for first in (True, False):
+            if self.best > self.bound and not all(state.solved for state in self.features.values()):
+                self._round(first)
 
     def _make_tables(self, n_roots: int) -> None:
         """Allocate what stacks share, unless memory is short."""
@@ -348,8 +352,8 @@ class _Search:
         tree = None
         worker = lane.worker or self._free_worker()
         for f in lane.features:
-            if not self.features[f].solved and not self.clock.stopped:
-                value, found = self._advance(worker, f, budget, first)
+            if not self.features[f].solved and not self.clock.stopped and lane.place <= self.last_needed:
+                value, found = self._advance(worker, lane, f, budget, first)
                 if found is not None:
                     budget, tree = value, found
         if self.useful > 3:
@@ -372,7 +376,7 @@ class _Search:
         bounds = [state.lower_bound() for state in self.features.values()]
         self.bound = min(self.best, max(self.bound, min(bounds, default=self.best)))
 
-    def _advance(self, worker: Stack, f: int, budget: int, first: bool):
+    def _advance(self, worker: Stack, lane: Lane, f: int, budget: int, first: bool):
         """Search one root feature; returns its best value below the budget and the tree, or (budget, None)."""
         state = self.features[f]
         value, tree = worker.advance(f, self.depth, budget, state, first, self.clock.flag)
@@ -380,10 +384,13 @@ class _Search:
             self.work += worker.take_counters()
             state.solved = state.lower_bound() >= min(budget, value)
             self.shown = min(self.shown, value)
-            self._report()
+            if value <= self.bound:
+                self.last_needed = min(self.last_needed, lane.place)
+            self.report()
         return value, tree
 
-    def _report(self) -> None:
+    def report(self) -> None:
+        """Tell the user's callback how far the search is."""
         if self.limits.progress is None:
             return
         self._update_bound()

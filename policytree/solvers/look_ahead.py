@@ -8,6 +8,8 @@ import numpy as np
 
 from policytree.solvers.node import Node, Splits, one_split, rows_of, two_splits
 
+MOST_GROWN = 12  # levels of a tree that is made for an incumbent
+
 Found = tuple[int, Splits]  # a value, and the splits that have it, as the kernels write them
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,7 +49,7 @@ class Stack:
         self.counters = np.zeros(len(COUNTERS), np.int64)
         cached, sides = self._rows_kept(node, useful)
         pool = np.empty((4 * cached if useful > 3 else 0, 2), np.int64)
-        self.memory = Memory(np.zeros(cached, SOLVED), pool, np.zeros(1, np.int64), np.zeros(sides, SIDE))
+        self.memory = Memory(_blank(cached, SOLVED), pool, np.zeros(1, np.int64), _blank(sides, SIDE))
 
     @staticmethod
     def bytes(node: Node, useful: int) -> int:
@@ -63,8 +64,7 @@ class Stack:
     def _rows_kept(node: Node, useful: int) -> tuple[int, int]:
         """Places for solved sets of rows and for bounds of swept sides: powers of two, as many as a search can use.
 
-        Memory that a small search never fills would still cost it time, page by page. With four places for each, few
-        drive out one another.
+        With four places for each, few drive out one another.
         """
         if useful <= 3:  # only depth two is below the root: nothing is met twice
             return 2, 1
@@ -105,8 +105,15 @@ class Stack:
 class Lane:
     """Root features searched one after the other; a lane of a deep search keeps its worker, and so its cache."""
 
+    place: int
     features: list[int]
     worker: Stack | None = None
+
+
+def _blank(places: int, kind: np.dtype) -> np.ndarray:
+    """Zeros of which only what is touched takes time and memory: ``np.zeros`` may write all of them."""
+    private = {"flags": mmap.MAP_PRIVATE} if hasattr(mmap, "MAP_PRIVATE") else {}
+    return np.frombuffer(mmap.mmap(-1, places * kind.itemsize, **private), kind)
 
 
 def _empty_levels(node: Node, useful: int) -> Levels:

@@ -106,9 +106,6 @@ class _LaneCode:
         at = add(add(self.h_at, self.builder.mul(self.width, self.const(r))), first)
         h = self.load("H", at)
         self.store("H", at, self.zero)
-        for shift in (1, 2, 4) if self.lanes == LANES else ():  # cut e has the rows of all cuts before it as well
-            mask = [LANES if k < shift else k - shift for k in range(LANES)]
-            h = add(h, self.builder.shuffle_vector(h, self.zero, ir.Constant(self.places, mask)))
         total = add(self.builder.load(self.sums[r]), h)
         self.builder.store(total, self.sums[r])
         x = add(x, total)
@@ -158,9 +155,9 @@ class _LaneCode:
 def _lane_rows(rows):
     """Build the intrinsic that does ``rows`` rows of one pair's tables, from row t on, for all root cuts at once.
 
-    Lane e holds cut e, of eight, or of sixteen if numbers are int16. scratch.H (R, W, lanes) are the sums of the rows
-    between cuts e - 1 and e (of eight) or of all rows up to cut e (of sixteen), left zeroed; scratch.run (W, lanes) the
-    cumulated row before; scratch.Q (8, W, lanes) the extremes of columns; see sweep_side.py for the rest.
+    Lane e holds cut e, of eight, or of sixteen if numbers are int16. scratch.H (R, W, lanes) are the sums of all rows
+    up to cut e, left zeroed; scratch.run (W, lanes) the cumulated row before; scratch.Q (8, W, lanes) the extremes of
+    columns; see sweep_side.py for the rest.
     """
 
     def typed(typingctx, scratch, pair, totals, all_sums, t):

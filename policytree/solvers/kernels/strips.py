@@ -35,7 +35,7 @@ class Strips(NamedTuple):
     groups: int_1d  # how many codes or runs every feature has
     lightest: i8  # least loss, and
     kinds: i8  # how many whole numbers there are from there to the largest: 0 if tables of them would not pay
-    masks: int_2d  # (STRIP + 1, STRIP): which cuts have a row on their left
+    masks: int_2d  # (STRIP + 1, STRIP): which cuts have a row on their left; none if there are tables
     masks_short: types.int16[:, ::1]  # the same, if sums fit
     tables: types.int16[:, :, ::1]  # the same for the losses lightest, lightest + 1, ...: added left, and right
     found: int_2d  # results of a pass: (2 * prices, STRIP)
@@ -243,6 +243,24 @@ def sort_rows(rows, losses, large, strips):
                 strips.weights[i] = losses[order[i]]
 
 
+@kernel
+def fill_masks(strips):
+    """What a row adds on either side, by how many chosen cuts have it on their right: by its weight, or as masks."""
+    for j in range(STRIP + 1):
+        for k in range(strips.kinds):
+            left, right = strips.tables[j * strips.kinds + k]
+            left[:j] = np.int16(0)
+            right[:j] = np.int16(strips.lightest + k)
+            left[j:] = np.int16(strips.lightest + k)
+            right[j:] = np.int16(0)
+        if len(strips.masks) > 0:
+            strips.masks[j, :j] = i4(0)
+            strips.masks[j, j:] = i4(-1)
+        if len(strips.masks_short) > 0:
+            strips.masks_short[j, :j] = np.int16(0)
+            strips.masks_short[j, j:] = np.int16(-1)
+
+
 @kernel(separate=True)
 def make_strips(rows, losses, large, n_prices):
     """Prepare strips: rows in order, masks, tables of the losses if these are few."""
@@ -257,8 +275,8 @@ def make_strips(rows, losses, large, n_prices):
         np.empty(p, np.int32),
         lightest,
         kinds,
-        np.empty((STRIP + 1, STRIP), np.int32),
-        np.empty((STRIP + 1 if short else 0, STRIP), np.int16),
+        np.empty((STRIP + 1 if kinds == 0 else 0, STRIP), np.int32),
+        np.empty((STRIP + 1 if kinds == 0 and short else 0, STRIP), np.int16),
         np.empty(((STRIP + 1) * step, 2, STRIP), np.int16),
         np.empty((2 * n_prices, STRIP), np.int32),
         np.empty((2 * n_prices, STRIP), np.int16),
@@ -266,15 +284,7 @@ def make_strips(rows, losses, large, n_prices):
     if n_prices == 0:
         return strips
     sort_rows(rows, losses, large, strips)
-    for j in range(STRIP + 1):
-        for e in range(STRIP):
-            strips.masks[j, e] = i4(-1) if e >= j else i4(0)
-            if short:
-                strips.masks_short[j, e] = -1 if e >= j else 0
-            for k in range(kinds):
-                w = np.int16(lightest + k)
-                strips.tables[j * kinds + k, 0, e] = w if e >= j else np.int16(0)
-                strips.tables[j * kinds + k, 1, e] = np.int16(0) if e >= j else w
+    fill_masks(strips)
     return strips
 
 

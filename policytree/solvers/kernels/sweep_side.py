@@ -169,15 +169,10 @@ def sweep_lanes(like, rows, tables, growing, first, n, sums, widest, control):
             for e in range(n):
                 start = ends[0] if e == 0 else ends[first + e]
                 stop = ends[first + e + 1]
-                lane = np.uint64(e)
                 for i in range(min(start, stop), max(start, stop)):
                     r = index[i]
                     x = np.uint64(cf[r]) * W + np.uint64(cg[r])
-                    if lanes == LANES:
-                        x = x * np.uint64(LANES) + lane
-                        H[x] = H[x] + d[r]
-                    else:
-                        add_lanes(H, x, d[r], scratch.masks, e)
+                    add_lanes(H, x, d[r], scratch.masks, e)
             f_at = groups[g] * S + offset[f]
             g_at = groups[f] * S + offset[g]
             pair = Pair(bins[f], bins[g], where[f0, g0], offset[f], offset[g], own + f_at, other + f_at, own + g_at,
