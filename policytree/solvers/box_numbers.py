@@ -1,4 +1,4 @@
-"""Numbers of the rows of a table, fitted to boxes: those that exceed their loss by most are found and learnt in turn."""
+"""Numbers of a table's rows, fitted to boxes: those that exceed their loss by most are found and learnt in turn."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_FOUND, MOST_LEARNT = 300, 60  # boxes with the largest sums of an action; t
 ENOUGH = 8_000_000  # rows and cells that pricing looks at; then boxes to learn from are enough, and nothing is proved
 HIGHER = 0.3  # of what boxes exceeded the charge by last time: boxes that exceed it by less are not looked for
 MOST_KNOWN, MOST_INDEX = 8192, 1 << 26  # boxes, rows in them
-TOLERANCE, ROUGHLY = 0.0005, 0.1  # of a fit; in leaves, and of what boxes exceed the charge by
+TOLERANCE, ROUGHLY = 0.0005, 0.2  # of a fit; in leaves, and of what boxes exceed the charge by
 AT_ONCE = 2_000_000  # rows and cells between looks at the clock
 MOST_CELLS, MOST_ADDED = 1 << 18, 1 << 24  # of the table, and numbers that a table costs to search
 MOST_STACK = 1 << 28  # bytes
@@ -70,13 +70,8 @@ class BoxNumbers:
 
     def __init__(
         self,
-        codes: np.ndarray,
-        keys: np.ndarray,
-        losses: np.ndarray,
-        scale: np.ndarray,
-        penalty: int,
-        clock: Clock,
-    ):
+        codes: np.ndarray, keys: np.ndarray, losses: np.ndarray, scale: np.ndarray, penalty: int, clock: Clock
+    ):  # fmt: skip
         self.keys, self.losses, self.scale, self.penalty, self.clock = keys, losses, scale, penalty, clock
         self.n_rows = len(scale)
         self.u = np.zeros(self.n_rows)
@@ -93,7 +88,6 @@ class BoxNumbers:
         codes = codes if len(codes) > 1 else np.vstack([np.zeros((1, n), np.uint16), codes])
         order = _table_last(codes)
         self.codes = np.ascontiguousarray(codes[order])
-        self.order = order
         sizes = self.codes.max(axis=1).astype(np.int64) + 1
         self.sizes = sizes
         F, (P, A) = len(sizes) - 2, (int(x) for x in sizes[-2:])
@@ -123,8 +117,8 @@ class BoxNumbers:
 
     def move(self, charge: int, target: float) -> None:
         """Let boxes exceed their loss by the charge, and the numbers sum up to the target."""
-        if charge != self.charge and self.action >= 0:
-            self.action = -1  # pricing looked for boxes above the old one
+        if charge != self.charge:
+            self.abandon()  # pricing looked for boxes above the old one
         self.known.bound[: self.n_known] += (charge - self.charge) / self.penalty
         self.charge, self.target = charge, target
         self.u += (self.target - self.u.sum()) * self.scale / self.scale.sum()
@@ -135,8 +129,7 @@ class BoxNumbers:
         Boxes of the coarser table are boxes of this one, with the same sums. So numbers that are spread by the rows'
         scale are fitted to them as well as they were.
         """
-        self.charge, self.target, self.over = coarser.charge, coarser.target, coarser.over
-        self.u = coarser.u[cell] * self.scale / coarser.scale[cell]
+        self.spread(coarser, cell)
         old = coarser.known
         for k in np.flatnonzero(old.dual[: coarser.n_known] > 0).tolist():
             if not self._has_room():
@@ -151,6 +144,15 @@ class BoxNumbers:
                 to[j] = what[k]
             new.names[:, j] = old.names[:, k]
             self.n_known += 1
+
+    def spread(self, coarser: BoxNumbers, cell: np.ndarray) -> None:
+        """Have the coarser table's numbers, each spread over its rows."""
+        self.charge, self.target, self.over = coarser.charge, coarser.target, 0
+        self.u = coarser.u[cell] * self.scale / coarser.scale[cell]
+
+    def abandon(self) -> None:
+        """Begin the next pricing with the numbers as they are then."""
+        self.action = -1
 
     def price(self, seconds: float) -> bool:
         """Find the boxes that exceed their loss by most, for every action; returns whether that came to an end."""
@@ -208,7 +210,7 @@ class BoxNumbers:
         self.state[[TOP, KEPT, LARGEST_SUM, SEEN]] = 0
 
     def learn(self) -> None:
-        """Add the boxes found to those that the numbers are fitted to, and fit them."""
+        """Add the boxes found to those that the numbers are fitted to."""
         if 2 * self.n_known > MOST_KNOWN or 2 * self.known.start[self.n_known] > len(self.known.index):
             self.n_known = forget_idle(self.known, self.n_known)
         for boxes in self.found:

@@ -23,11 +23,12 @@ TILT = 0.02  # of a leaf's price, that the aim's slope differs from it by
 PATIENCE = 8  # rounds without a better bound, after which less is aimed at
 COARSE, FEWEST_ROWS = (8, 16, 32), 200  # codes of a feature in tables that come before the whole one; of rows for that
 SMALLER = 0.8  # of the rows that the next table has: a coarse table has no more
-CLOSE_OF_COARSE = 0.03  # of a leaf's price: boxes of a coarse table exceed so little more that it has done its part
+CLOSE_OF_COARSE = 0.06  # of a leaf's price: boxes of a coarse table exceed so little more that it has done its part
+STALLED, BETTER = 5, 0.9  # rounds in which that does not become as much less: the target is out of reach
 FRACTION = 10  # bits of the factor by which numbers that exceed too much are scaled down
 SHARE_OF_TIME = 0.35  # that a proof may take, of what the next depth may
 AT_THE_END = 2.0  # times as long it may take where less than a leaf's price is left to prove
-TURN = 0.25  # the same time's share that the search over row sets has first
+TURN = 0.1  # the same time's share that the search over row sets has first
 MOST_COLUMNS = 16  # more are hopeless: there are too many boxes
 LEAST_SECONDS = 0.004  # less is not begun with
 ROUNDS = 4  # that a proof takes at least: one that takes a larger share of the time is hopeless
@@ -63,6 +64,9 @@ class RowPrices:
     least sum(u) + H (penalty - p), as long as p is at most the penalty. Leaves of every tree are boxes; minimum counts,
     prices of questions and limits of depth only add to what trees cost.
 
+    Tables of fewer codes come first: their boxes are boxes of the whole table, and soon known. Only what is proved of
+    the whole table counts.
+
     Parameters
     ----------
     node : Node
@@ -90,7 +94,7 @@ class RowPrices:
         )  # of what trees lose: one error, if rows count one
         spread = self.losses.max(axis=0) / node.penalty
         scale = spread + EVEN * spread.mean()
-        self.boxes = BoxNumbers(node.codes, node.keys, self.losses, scale, node.penalty, clock)  # those of ``table``
+        whole = BoxNumbers(node.codes, node.keys, self.losses, scale, node.penalty, clock)
         self.certificates: list[tuple[np.ndarray, int]] = [(np.zeros(node.n_rows, np.int64), 0)]
         self.strongest = self.certificates[0]  # for any number of leaves
         self.counts = LeafCounts(node.penalty, self.unit, node.n_rows)
@@ -98,14 +102,15 @@ class RowPrices:
         self.margin = 0.0  # 0 until the numbers of leaves that are open decide what is aimed at
         self.slow = False
         self.idle = 0  # rounds without a better bound
+        self.least_over, self.stalled = np.inf, 0  # of a coarse table; rounds since it became much less
         self.spent = 0.0  # on tables that were left behind
-        self.tables = [] if self.boxes.hopeless else self._coarse_tables()
-        self.tables.append((self.boxes, np.arange(node.n_rows)))
+        tables = [] if whole.hopeless else self._coarse_tables(whole)
+        self.tables = [*tables, (whole, np.arange(node.n_rows))]  # still to come, and the cell of every row
         self.boxes, self.cell = self.tables.pop(0)
 
-    def _coarse_tables(self) -> list[tuple[BoxNumbers, np.ndarray]]:
-        """Tables of fewer and fewer codes, the coarsest first, and the cell of every row."""
-        whole, tables = self.boxes, []
+    def _coarse_tables(self, whole: BoxNumbers) -> list[tuple[BoxNumbers, np.ndarray]]:
+        """Tables of fewer codes, the coarsest first, and the cell of every row."""
+        tables = []
         n = whole.n_rows
         for most in reversed(COARSE if n >= FEWEST_ROWS else ()):
             codes, cell = merge_codes(self.node.codes, whole.scale, most)
@@ -170,20 +175,40 @@ class RowPrices:
                 break
             first = False
             if self.tables:
-                if self.boxes.exact and self.boxes.over < CLOSE_OF_COARSE * self.node.penalty:
+                if self._is_done():
                     self._refine()
                     first = True
                     continue
                 self.boxes.learn()
             else:
                 if self.boxes.exact:
-                    self._certify()
+                    self._certify(self.boxes)
                 if self.bound(fewest) >= best:
                     break
                 self.boxes.learn()
                 self._aim_anew(self.bound(fewest) > before)
             self.boxes.fit()
+        if self.tables and not (self.slow or self.clock.stopped):
+            self._certify_spread(seconds / ROUNDS)
         return self.bound(fewest)
+
+    def _is_done(self) -> bool:
+        """Whether the coarse table has done its part, or no longer does."""
+        boxes = self.boxes
+        if boxes.over < BETTER * self.least_over:
+            self.least_over, self.stalled = boxes.over, 0
+        self.stalled += 1
+        return self.stalled > STALLED or (boxes.exact and boxes.over < CLOSE_OF_COARSE * self.node.penalty)
+
+    def _certify_spread(self, seconds: float) -> None:
+        """Note what the numbers of a coarse table prove, spread over all rows, if that is known in some seconds."""
+        whole = self.tables[-1][0]
+        before = whole.effort
+        whole.spread(self.boxes, self.cell)
+        if whole.price(seconds) and whole.exact:
+            self._certify(whole)
+        whole.abandon()
+        self.spent += whole.effort - before
 
     def _refine(self) -> None:
         """Go on with the next table, from what was fitted to a coarser one."""
@@ -193,6 +218,7 @@ class RowPrices:
         cell = np.empty(self.boxes.n_rows, np.int64)
         cell[self.cell] = cells
         self.boxes.take_over(coarse, cell)
+        self.least_over, self.stalled = np.inf, 0
 
     def _aim(self, best: int, leaves: int, fewest: int) -> None:
         """Choose what boxes may exceed their loss by, and what the numbers are to sum up to."""
@@ -245,9 +271,9 @@ class RowPrices:
         penalty = self.node.penalty
         self._move(share, float((most / penalty + h * share).max()) + self.margin * self.unit / penalty)
 
-    def _certify(self) -> None:
+    def _certify(self, boxes: BoxNumbers) -> None:
         """Note what the numbers prove, scaled down if boxes exceed their loss by more than the price of a leaf."""
-        numbers, p, penalty = self.boxes.numbers, self.boxes.largest, self.node.penalty
+        numbers, p, penalty = boxes.numbers, boxes.largest, self.node.penalty
         self.counts.add(int(numbers.sum()), p)
         if p > penalty:
             if int(np.abs(numbers).max()) >> (62 - FRACTION):
