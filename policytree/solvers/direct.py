@@ -34,6 +34,7 @@ from policytree.solvers.node import (
 )
 from policytree.solvers.one_feature import one_feature_applies, solve_one_feature
 from policytree.solvers.paid_once import pays_once, solve_paid_once
+from policytree.solvers.row_pairs import RowPairs
 from policytree.solvers.row_prices import RowPrices, row_prices_apply, seconds_worth, turns_of_sets, worth_pricing
 from policytree.solvers.row_sets import RowSetSearch, row_set_search, row_sets_apply
 from policytree.solvers.scoring import finish, leaf_only
@@ -138,6 +139,7 @@ class _Search:
         self.slice = 0  # work of the next slice
         self.by_prices = kind is None and row_prices_apply(problem) and worth_pricing(node)
         self.prices: RowPrices | None = None  # after a depth that was proved, where they apply
+        self.pairs = RowPairs(node, clock)  # where prices of rows do not apply
         self.work = np.zeros(len(COUNTERS), dtype=np.int64)
         self.features: dict[int, RootFeature] = {}
         self.lock = threading.Lock()
@@ -234,6 +236,7 @@ class _Search:
             if self.clock.stopped:
                 return
             seconds = effort.of_depth(node, before, self.work)
+            self.bound = min(self.best, max(self.bound, self.pairs.bound(effort.of_next_depth(node, seconds))))
         if self._useful_depth() <= depth:
             self.bound = self.best
 
@@ -250,7 +253,8 @@ class _Search:
                     self.best, self.tree = value, tree
             self.slice *= 2
             self.work[NODES] += int(self.sets.counters[ENTERED]) - entered
-            self.bound = min(self.best, max(self.bound, self.sets.bound))
+            by_pairs = self.pairs.bound(effort.of_sets(self.sets.counters))
+            self.bound = min(self.best, max(self.bound, self.sets.bound, by_pairs))
             self._report()
             if self.best == self.bound:
                 return True

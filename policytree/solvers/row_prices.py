@@ -27,7 +27,6 @@ CLOSE_OF_COARSE = 0.06  # of a leaf's price: boxes of a coarse table exceed so l
 STALLED, BETTER = 5, 0.9  # rounds in which that does not become as much less: the target is out of reach
 FRACTION = 10  # bits of the factor by which numbers that exceed too much are scaled down
 SHARE_OF_TIME = 0.35  # that a proof may take, of what the next depth may
-AT_THE_END = 2.0  # times as long it may take where less than a leaf's price is left to prove
 TURN = 0.1  # the same time's share that the search over row sets has first
 MOST_COLUMNS = 16  # more are hopeless: there are too many boxes
 LEAST_SECONDS = 0.004  # less is not begun with
@@ -167,7 +166,7 @@ class RowPrices:
         start, first = self.effort, True
         while not (self.hopeless or self.clock.stopped) and self.bound(fewest) < best:
             before = self.bound(fewest)
-            left = start + seconds * (AT_THE_END if best - before <= self.node.penalty else 1.0) - self.effort
+            left = start + seconds - self.effort
             if left < 0:
                 break
             if not self.boxes.price(min(left, seconds / ROUNDS) if first else left):
