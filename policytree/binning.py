@@ -14,10 +14,9 @@ import numpy as np
 
 from policytree.exceptions import InputError
 from policytree.features import CATEGORICAL, Feature
-from policytree.split_columns import categorical_split_columns, numeric_split_columns, quantile_ranks
+from policytree.split_columns import MAX_BINS, categorical_split_columns, numeric_columns, two_valued_columns
 from policytree.types import BinnedData
 
-MAX_BINS = 65_536  # codes are uint16
 LARGEST_INTEGER = 2**53  # beyond, neighbouring integers are one float64
 
 
@@ -28,6 +27,8 @@ def first_repeated(names: Iterable[str]) -> str | None:
 
 def _named_frame(X):
     """A narwhals DataFrame if ``X`` is a frame of a known library, else None."""
+    if type(X) is np.ndarray:
+        return None
     if hasattr(X, "columns"):
         names = X.column_names if nw.dependencies.is_pyarrow_table(X) else X.columns
         twice = first_repeated(str(name) for name in names)
@@ -86,7 +87,8 @@ class FeatureEncoder:
             array = np.asarray(X)
             if array.ndim != 2:
                 raise InputError(f"{argument} must be a table with rows and columns; got {array.ndim} dimension(s).")
-            gaps = np.isnan(array).any(axis=0) if array.dtype.kind == "f" else np.zeros(array.shape[1], dtype=bool)
+            numbers_only = array.dtype.kind != "f" or _all_finite(array)
+            gaps = np.zeros(array.shape[1], dtype=bool) if numbers_only else np.isnan(array).any(axis=0)
             features = tuple(Feature(f"x{j}", has_missing=bool(gap)) for j, gap in enumerate(gaps))
             return cls(features, False, argument), None
         learnt = [_learn_feature(str(name), frame.get_column(name), argument) for name in frame.columns]
@@ -130,12 +132,20 @@ class FeatureEncoder:
         return frame.get_column(names[self.features[j].name]).to_list()
 
     def _refuse_infinite(self, X: np.ndarray) -> None:
+        if _all_finite(X):
+            return
         bad = np.flatnonzero(np.isinf(X).any(axis=0))
         if len(bad):
             raise InputError(
                 f"Column {self.features[bad[0]].name!r} of {self.argument} holds infinite values; replace them by "
                 "numbers or by missing values."
             )
+
+
+def _all_finite(X: np.ndarray) -> bool:
+    """Whether numbers are surely finite, by their sum: False says nothing where they are large."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(X.sum(dtype=np.float64)))
 
 
 def _as_float(X, argument: str) -> np.ndarray:
@@ -296,49 +306,6 @@ def _refuse_numbers_for_text(feature: Feature, column, argument: str) -> None:
         )
 
 
-def midpoints(values: np.ndarray) -> np.ndarray:
-    """Thresholds between sorted distinct values, ``a <= threshold < b`` also for neighbouring floats."""
-    low, high = values[:-1], values[1:]
-    middle = low / 2 + high / 2  # halves first: the sum of two large values may overflow
-    return np.where((middle < high) & (middle >= low), middle, low)
-
-
-def _thin(thresholds: np.ndarray, x: np.ndarray, max_bins: int) -> np.ndarray:
-    """At most ``max_bins - 1`` of the thresholds, near quantiles of ``x``."""
-    at = np.searchsorted(thresholds, np.sort(x)[quantile_ranks(len(x), max_bins)], side="left")
-    return thresholds[np.unique(at[at < len(thresholds)])]
-
-
-def _distinct(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sorted distinct values, and the place of every number among them; whole steps in a small range are counted."""
-    low = x.min(initial=np.inf)
-    if x.max(initial=-np.inf) / 2 - low / 2 <= 2 * len(x):  # halves: the difference of large values may overflow
-        steps = (x - low).astype(np.int64)
-        if (low + steps == x).all():
-            seen = np.bincount(steps) > 0
-            return low + np.flatnonzero(seen), (np.cumsum(seen) - 1)[steps]
-    order = np.argsort(x)
-    ascending = x[order]
-    new = np.concatenate([[True], ascending[1:] != ascending[:-1]])[: len(x)]
-    place = np.empty(len(x), dtype=np.int64)
-    place[order] = np.cumsum(new) - 1
-    return ascending[new], place
-
-
-def _numeric_columns(j: int, x: np.ndarray, max_bins: int) -> tuple[list, bool]:
-    """Split columns and codes of one numeric feature, and whether every threshold was kept."""
-    missing = np.isnan(x)
-    gaps = bool(missing.any())
-    present = x[~missing] if gaps else x
-    values, codes = _distinct(present)
-    thresholds = midpoints(values)
-    exact = len(thresholds) < max_bins - gaps
-    if not exact:  # otherwise every value has a code of its own
-        thresholds = _thin(thresholds, present, max_bins - gaps)
-        codes = np.searchsorted(thresholds, values, side="left")[codes]
-    return numeric_split_columns(j, thresholds, codes, missing), exact
-
-
 def bin_matrix(
     X, features: tuple[Feature, ...] | None = None, *, max_bins: int | None = None, split_on=None
 ) -> BinnedData:
@@ -367,13 +334,16 @@ def bin_matrix(
     if not 2 <= limit <= MAX_BINS:
         raise InputError(f"max_bins must lie between 2 and {MAX_BINS}; got {max_bins}.")
     found, exact = [], True
-    for j, feature in enumerate(features):
-        if split_on is not None and j not in split_on:
-            continue
-        if feature.kind == CATEGORICAL:
+    used = [j for j in range(len(features)) if split_on is None or j in split_on]
+    low, high = X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
+    two_valued = two_valued_columns(X, [j for j in used if features[j].kind != CATEGORICAL], low, high)
+    for j in used:
+        if features[j].kind == CATEGORICAL:
             found += categorical_split_columns(j, X[:, j])
+        elif j in two_valued:
+            found += two_valued[j]
         else:
-            columns, kept = _numeric_columns(j, X[:, j], limit)
+            columns, kept = numeric_columns(j, X[:, j], limit, low[j], high[j])
             found += columns
             exact &= bool(kept)
     n_bins = np.array([len(column.thresholds) + 1 for column, _ in found], dtype=np.int64)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LARGEST = 1e100  # squares of larger numbers, summed over rows, overflow
+FEW, LARGEST_COUNTED = 1_000, 2**62  # integers in so small a range are counted rather than sorted
 WEIGHT_RANGE = 1e-200, 1e200  # of the largest weight: products with losses keep their digits, sums stay finite
 
 
@@ -114,6 +115,10 @@ def sorted_labels(values: np.ndarray) -> np.ndarray:
     """Distinct labels, sorted as :func:`numpy.unique` does; labels of mixed types are sorted as text."""
     import pandas as pd
 
+    if values.dtype.kind in "iu" and values.size:
+        low, high = int(values.min()), int(values.max())
+        if high - low < FEW and -LARGEST_COUNTED < low <= high < LARGEST_COUNTED:  # a fifth of the time
+            return (np.flatnonzero(np.bincount(values.astype(np.int64) - low)) + low).astype(values.dtype)
     try:
         return np.unique(values)
     except TypeError:

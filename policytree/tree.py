@@ -95,7 +95,7 @@ class Tree:
             left = x == self.threshold[node]
         else:
             left = x <= self.threshold[node]
-        return np.where(np.isnan(x), self.missing_go_to_left[node], left)
+        return left | np.isnan(x) if self.missing_go_to_left[node] else left
 
     def rows_of_nodes(self, X: np.ndarray) -> list[np.ndarray]:
         """Row indices that reach each node."""
@@ -103,10 +103,20 @@ class Tree:
             raise InputError(f"X must have {len(self.features)} columns; got shape {X.shape}.")
         rows: list[np.ndarray] = [np.arange(len(X))] + [np.empty(0, np.intp)] * (self.node_count - 1)
         for node in np.flatnonzero(~self.is_leaf):
-            left = self.goes_left(int(node), X[rows[node], self.feature[node]])
-            rows[self.children_left[node]] = rows[node][left]
-            rows[self.children_right[node]] = rows[node][~left]
+            left = self.goes_left(int(node), np.take(X[:, self.feature[node]], rows[node]))
+            rows[self.children_left[node]] = np.take(rows[node], np.flatnonzero(left))  # half the time of a mask
+            rows[self.children_right[node]] = np.take(rows[node], np.flatnonzero(~left))
         return rows
+
+    def sums_of_nodes(self, X: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Sums of the rows of ``values`` (k, n) over the rows of ``X`` that reach each node; shape (node_count, k)."""
+        rows = self.rows_of_nodes(X)
+        sums = np.empty((self.node_count, len(values)))
+        for node in range(self.node_count - 1, -1, -1):  # preorder: children come after their parents
+            left, right = self.children_left[node], self.children_right[node]
+            is_leaf = left == TREE_LEAF
+            sums[node] = np.take(values, rows[node], axis=1).sum(axis=1) if is_leaf else sums[left] + sums[right]
+        return sums
 
     def apply(self, X: np.ndarray) -> np.ndarray:
         """Leaf id of every row of the encoded float64 matrix ``X`` (n, p); shape (n,), int64."""

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from policytree.binning import midpoints
 from policytree.encoded.tally import CategoryTally
 from policytree.features import CATEGORICAL, Feature
 from policytree.solvers.coded_features import CodedFeature
-from policytree.split_columns import categorical_split_columns, numeric_split_columns
+from policytree.split_columns import categorical_split_columns, midpoints, numeric_split_columns
 
 
 @dataclass(frozen=True, slots=True)

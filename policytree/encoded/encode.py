@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from policytree.binning import MAX_BINS
 from policytree.checks import check_count
 from policytree.encoded.jobs import FolderJob
 from policytree.encoded.plan import Plan, encoded_data, open_encoded, plan_from_json
@@ -37,6 +36,7 @@ from policytree.encoded.store import MANIFEST, STATE, VERSION, EncodedData, Stor
 from policytree.exceptions import InputError
 from policytree.progress import stage_progress
 from policytree.serialization.files import save_bytes, save_text
+from policytree.split_columns import MAX_BINS
 
 FILE_ROWS = 1 << 20  # rows of the source to a file; fewer where there are many columns
 FILE_NUMBERS = 1 << 25

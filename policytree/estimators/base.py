@@ -135,10 +135,14 @@ class TreeEstimator(TableViews, SearchArguments):
             self._warn_unproved(solution)
             if self.tree_.n_leaves == 1:
                 warn_if_no_split_fits(job.problem, job.actions)
-        self.node_values_ = node_means(self.tree_, job.X, job.values, job.weight)
+        self.node_values_ = self._node_values(job)
         self.node_costs_ = question_costs(self.tree_, job.test_costs, job.problem.feature_groups)
         self.expected_cost_ = expected_cost_within(self.tree_, job, self.node_costs_)
         return self
+
+    def _node_values(self, job: Job) -> np.ndarray:
+        """Weighted means of what the nodes' rows hold, (node_count, K)."""
+        return node_means(self.tree_, job.X, job.values, job.weight)
 
     def _warn_unproved(self, solution: Solution) -> None:
         """Say that a search was stopped. A heuristic was asked for by the choice of the solver: no reason to warn."""

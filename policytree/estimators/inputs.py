@@ -148,8 +148,8 @@ def weigh(X: np.ndarray, values: np.ndarray, arms: np.ndarray | None, sample_wei
 
 def node_means(tree: Tree, X: np.ndarray, values: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Weighted mean of ``values`` (n, K) over the training rows of every node; shape (node_count, K)."""
-    weighted = values * weight[:, None]
-    return np.stack([weighted[rows].sum(axis=0) / weight[rows].sum() for rows in tree.rows_of_nodes(X)])
+    sums = tree.sums_of_nodes(X, np.vstack([values.T * weight, weight]))
+    return sums[:, :-1] / sums[:, -1:]
 
 
 def payment_groups(

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from policytree.binning import midpoints
 from policytree.exceptions import InputError
 from policytree.features import CATEGORICAL, Feature
 from policytree.guesses.guess import Reference
+from policytree.split_columns import midpoints
 from policytree.types import BinnedData, Guesses
 
 

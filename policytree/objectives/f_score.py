@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -24,6 +25,11 @@ from policytree.objectives.references import LabelledByOmega, Reference
 WHOLE, EXACT_BITS = 1 << 36, 52  # shares times fewer rows are whole numbers up to rounding; bits of an exact product
 DOUBT = 1e-11  # of all weights, that sums of shares may be off by where they are not exact
 LARGEST = 1e6  # of beta and of 1 / beta: beyond, one of the two errors is all that counts
+
+
+@lru_cache
+def _squared(beta: float) -> Fraction:
+    return Fraction(beta) ** 2
 
 
 @dataclass(frozen=True)
@@ -52,12 +58,13 @@ class FScore(Objective):
     @property
     def squared(self) -> Fraction:
         """``beta`` squared, exactly."""
-        return Fraction(self.beta) ** 2
+        return _squared(self.beta)
 
     def ratio(self, false_positives: int, false_negatives: int, positives: int) -> Fraction:
         """``1 - F``: ``(FP + beta^2 FN) / ((1 + beta^2) P + FP - FN)``."""
-        b = self.squared
-        return (false_positives + b * false_negatives) / ((1 + b) * positives + false_positives - false_negatives)
+        b, q = self.squared.numerator, self.squared.denominator
+        whole = (b + q) * positives + q * (false_positives - false_negatives)
+        return Fraction(q * false_positives + b * false_negatives, whole)
 
     def loss_of(self, bag: Bag, labels: Sequence[int]) -> Fraction:
         """``1 - F`` of labelled leaves."""

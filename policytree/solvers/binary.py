@@ -9,7 +9,7 @@ import numpy as np
 from policytree.solvers.fixed_point import to_fixed_point
 from policytree.solvers.kernels.block_layout import BYTES, N_SOLVED, UNKNOWN, Blocks, PairRows, PairScratch, Size, Upper
 from policytree.solvers.kernels.block_search import bound_across, solve_four
-from policytree.solvers.kernels.block_sums import fill_products, open_three, open_two
+from policytree.solvers.kernels.block_sums import fill_products, open_three, open_two, refill_products
 from policytree.solvers.kernels.layout import CACHE, COUNTERS, HITS, INF, NODES, OPEN, SIMILAR, STOP
 from policytree.solvers.node import Node
 from policytree.types import Problem
@@ -30,19 +30,28 @@ def blocks_for(problem: Problem) -> np.dtype | None:
     They apply to depths from three to six, two actions, and columns that all have two values, unless leaves are limited
     in number or have a minimum, splits cost something or the first is restricted, or the blocks would be large.
     """
+    if not blocks_apply(problem):
+        return None
+    losses = to_fixed_point(problem.losses, 0.0, 1).planes[0]
+    kind = kind_for(int(np.abs(losses).sum()) >> _common_zeros(losses))
+    return kind if 2 * len(problem.data.n_bins) ** 3 * kind.itemsize <= MOST_BYTES else None
+
+
+def blocks_apply(problem: Problem) -> bool:
+    """Whether a problem is one for blocks, whatever its losses are and however large they would be."""
     bins, n_rows, depth = problem.data.n_bins, problem.data.n_rows, problem.max_depth
     n = len(bins)
     if depth is None or not 3 <= depth <= MOST_DEPTH or problem.losses.shape[1] != 2 or n < 2 or (bins != 2).any():
-        return None
+        return False
     if problem.min_leaf > 1 or problem.min_leaf_per_arm > 0 or n * min(n_rows, 2 ** min(n, 60)) > MOST_PRODUCTS:
-        return None
-    if not (problem.max_leaf_nodes is problem.feature_costs is problem.root_features is None):
-        return None
-    losses = to_fixed_point(problem.losses, 0.0, 1).planes[0]
-    total = int(np.abs(losses).sum()) >> _common_zeros(losses)
+        return False
+    return problem.max_leaf_nodes is problem.feature_costs is problem.root_features is None
+
+
+def kind_for(total: int) -> np.dtype:
+    """The smallest type that holds every sum of numbers whose sizes add up to so much."""
     fits = [kind for kind in (np.int16, np.int32) if total <= np.iinfo(kind).max // 2]
-    kind = np.dtype(fits[0] if fits else np.int64)
-    return kind if 2 * n**3 * kind.itemsize <= MOST_BYTES else None
+    return np.dtype(fits[0] if fits else np.int64)
 
 
 def _common_zeros(losses: np.ndarray) -> int:
@@ -60,34 +69,70 @@ def _aligned(shape: Iterable[int], kind: np.dtype) -> np.ndarray:
 
 
 class BinaryRoot:
-    """What all searches of one problem share: products of rows and columns, and the root's blocks."""
+    """What all searches of one problem share: products of rows and columns, and the root's blocks.
 
-    def __init__(self, node: Node, kind: np.dtype, flag: np.ndarray):
-        n, m = node.codes.shape
-        shift = _common_zeros(node.losses[0]) if kind != np.int64 else 0
-        self.kind = kind
+    ``losses`` (m,) are int64, without their last ``shift`` bits. ``flat``: nothing deeper than three will be searched,
+    which takes one block at a time.
+    """
+
+    first: np.ndarray  # the value of depth two with each column as the first split
+    three: int  # the value of depth three
+
+    def __init__(self, codes, losses: np.ndarray, keys, kind: np.dtype, *, shift=0, penalty=0, flat: bool):
+        n, m = codes.shape
+        self.kind, self.flat = kind, flat
         lanes = BYTES // kind.itemsize
         width = -(-n // lanes) * lanes
-        self.size = Size(n, width, shift, node.penalty)
-        self.rare = np.where(2 * (node.codes == 1).sum(axis=1) <= m, 1, 0)
-        losses = node.losses[0] >> shift
-        products, floors = _aligned((m, width), self.kind), _aligned((m, width), self.kind)
-        start = np.empty(m + 1, np.int32)
-        count = np.count_nonzero(node.codes == self.rare[:, None])
-        items = np.empty(count, np.int32)
-        on = np.empty((n, m), np.uint8)
-        fill_products(node.codes, losses, self.rare, products.reshape(m, width), start, items, on)
-        np.minimum(products, 0, out=floors)
-        self.data = PairRows(products, floors, items, start, losses, on, np.ascontiguousarray(node.keys))
+        self.size = Size(n, width, shift, penalty)
+        self.rare = np.where(2 * (codes == 1).sum(axis=1) <= m, 1, 0)
+        self.products = _aligned((m, width), self.kind).reshape(m, width)
+        on = (codes == self.rare[:, None]).view(np.uint8)
+        start, items = np.empty(m + 1, np.int32), np.empty(np.count_nonzero(on), np.int32)
+        fill_products(np.ascontiguousarray(on.T), losses, self.products, start, items)
+        floors = _aligned((0 if flat else m * width,), self.kind)
+        if not flat:
+            np.minimum(self.products.reshape(-1), 0, out=floors)
+        self.data = PairRows(self.products.reshape(-1), floors, items, start, losses, on, np.ascontiguousarray(keys))
         self.rows = np.arange(m, dtype=np.int32)
         self.cube: np.ndarray | None = None
         self.node = self.new_node()
         self.counters = np.zeros(len(COUNTERS), np.int64)
-        work = self.new_work()
-        shared = self.rows, m, self.data, self.node, work, self.size, self.counters
-        two = open_two(*shared)
-        self.first = work.by_split.copy()  # the value of depth two with each column as the first split
-        self.three = min(two, open_three(*shared, flag)[0])
+        self.columns = np.arange(n)
+        self.work = self.new_work()
+
+    @classmethod
+    def solved(cls, node: Node, kind: np.dtype, useful: int, flag: np.ndarray) -> BinaryRoot:
+        """Of the rows of a search, with depth three solved."""
+        losses = node.losses[0]
+        shift = _common_zeros(losses) if kind != np.int64 else 0
+        root = cls(node.codes, losses >> shift, node.keys, kind, shift=shift, penalty=node.penalty, flat=useful <= 3)
+        two = root.open_two()
+        root.first = root.work.by_split.copy()
+        root.three = min(two, root.open_three(root.columns, flag)[0])
+        return root
+
+    def open_two(self) -> int:
+        """The value of depth two."""
+        return open_two(self.rows, len(self.rows), self.data, self.node, self.work, self.size, self.counters)
+
+    def open_three(self, columns: np.ndarray, flag: np.ndarray) -> tuple[int, int]:
+        """The value of depth three with one of these first splits, and which."""
+        shared = self.data, self.node, self.work, self.size, self.counters
+        return open_three(self.rows, len(self.rows), *shared, flag, columns)
+
+    def sides(self, k: int, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The rows where column k is off, and those where it is on."""
+        on = self.data.on[k, rows] != 0
+        return rows[~on], rows[on]
+
+    def join(self, k: int, off: Tree, on: Tree) -> Tree:
+        """Tree with first split k; its left side has code 0."""
+        return [(k, 0), *off, *on] if self.rare[k] else [(k, 0), *on, *off]
+
+    def refill(self, losses: np.ndarray) -> None:
+        """Take other losses of the same rows; only where the root is flat."""
+        refill_products(self.products, self.data.start, self.data.items, losses)
+        self.data = self.data._replace(losses=losses)
 
     @staticmethod
     def bytes(node: Node, kind: np.dtype, useful: int) -> int:
@@ -99,10 +144,10 @@ class BinaryRoot:
     def new_node(self) -> Blocks:
         """Blocks of one node."""
         n, width = self.size.n, self.size.width
-        shapes = (n, width), (n, width), (n, n, width), (width,), (width,)
+        shapes = (n, width), (n, width), (1 if self.flat else n, n, width), (width,), (width,)
         G, F, J, one, low = (_aligned(shape, self.kind) for shape in shapes)
         V2, V3, root3 = np.empty((3, 2 * n), np.int64)
-        totals, K, R, P = (np.empty(shape, np.int64) for shape in (4, (2, n), 2 * n * n, 4 * n * n))
+        totals, K, R, P = (np.empty(s, np.int64) for s in (4, (2, n), 2 * n * n, 0 if self.flat else 4 * n * n))
         first, listed = np.empty(n + 1, np.int64), np.empty(len(self.data.items), np.int32)
         own, unshared = Upper(G, F, one, low, totals, P), np.empty(0, np.int64)
         return Blocks(G, F, J, one, low, totals, K, V2, R, V3, root3, P, first, listed, unshared, -1, own)
@@ -124,7 +169,8 @@ class BinaryRoot:
     def new_work(self) -> PairScratch:
         """Scratch of one worker."""
         n, width = self.size.n, self.size.width
-        T, complement, diagonal = (_aligned(shape, self.kind) for shape in ((n, n, width), (n, width), (width,)))
+        deep = 0 if self.flat else n
+        T, complement, diagonal = (_aligned(shape, self.kind) for shape in ((deep, n, width), (deep, width), (width,)))
         out = _aligned((4, width), self.kind).reshape(4, width)
         junk, first, state = np.empty(n, np.int64), np.empty(n + 1, np.int64), np.full(n + 1, -1, np.int64)
         listed = np.empty(len(self.data.items), np.int32)
@@ -204,7 +250,9 @@ class BinaryStack:
     def _splits(self, k: int, second: np.ndarray | None = None) -> Tree:
         """Tree with root k and the second splits of its sides (-1: none stated)."""
         roots = (-1, -1) if second is None else (int(second[k]), int(second[self.root.size.n + k]))
-        return self._join(k, *([(OPEN_FOUR, 0)] if j < 0 else [(j, 0), (OPEN_FOUR, 0), (OPEN_FOUR, 0)] for j in roots))
+        return self.root.join(
+            k, *([(OPEN_FOUR, 0)] if j < 0 else [(j, 0), (OPEN_FOUR, 0), (OPEN_FOUR, 0)] for j in roots)
+        )
 
     def _column(self, k: int, view: _View, rows: np.ndarray, depth: int, budget: int):
         """Solve both sides of a split: its value and tree if they are below the budget, else a bound and None."""
@@ -212,23 +260,18 @@ class BinaryStack:
         trees: list = [None, None]
         if self.flag[SIMILAR] != 0:
             view.tighten(k)
-        on = self.root.data.on[k, rows] != 0
+        parts = self.root.sides(k, rows)
         for s in (1, 0):  # the smaller side first
             rest = int(V[(1 - s) * n + k])
             if int(V[s * n + k]) + rest >= budget or self._stopped():
                 break
-            part = rows[on] if s == 1 else rows[~on]
             literal = s * n + k if view is self.view else -1
-            value, trees[s] = self._solve(part, depth - 1, budget - rest, literal)
+            value, trees[s] = self._solve(parts[s], depth - 1, budget - rest, literal)
             V[s * n + k] = max(value, int(V[s * n + k]))
         value = int(V[k] + V[n + k])
         if value < budget and trees[0] is not None and trees[1] is not None:
-            return value, self._join(k, *trees)
+            return value, self.root.join(k, *trees)
         return value, None
-
-    def _join(self, k: int, off: Tree, on: Tree) -> Tree:
-        """Tree with root k; its left side has code 0."""
-        return [(k, 0), *off, *on] if self.root.rare[k] else [(k, 0), *on, *off]
 
     def _solve(self, rows: np.ndarray, depth: int, budget: int, literal: int) -> tuple[int, Tree | None]:
         """Solve a node: an exact value below the budget and its tree, or a lower bound and None.
@@ -266,7 +309,7 @@ class BinaryStack:
             best, tree = value, [(OPEN_FOUR, 0)]
         useful, rest = _capped(min(budget, best), floor, depth, penalty)
         if useful >= 3:
-            three, k = open_three(rows, len(rows), *shared, self.flag)
+            three, k = open_three(rows, len(rows), *shared, self.flag, root.columns)
             if not self._stopped() and three < best:
                 best, tree = int(three), self._splits(int(k))
             three = best

@@ -84,8 +84,8 @@ def rows_of_splits(data: BinnedData, splits: list[tuple[int, int]]) -> list[np.n
         rows = stack.pop()
         out.append(rows)
         if column >= 0:
-            left = data.codes[column, rows] <= cut
-            stack += [rows[~left], rows[left]]
+            left = np.take(data.codes[column], rows) <= cut
+            stack += [np.take(rows, np.flatnonzero(~left)), np.take(rows, np.flatnonzero(left))]
     return out
 
 

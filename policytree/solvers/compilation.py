@@ -52,13 +52,16 @@ from policytree.types import Problem
 PLAIN, SPECIAL = "plain", "special"  # see kernels.layout.Special
 BLOCKS = ("int16", "int32", "int64")  # numbers of blocks of pair sums
 
-ALWAYS = (merging.hash_rows, merging.same_as, merging.add_columns, sums.node_sums, sums.best_one_split)
+MERGING = (merging.hash_rows, merging.group_hashes, merging.same_as, merging.add_columns)
+ALWAYS = (*MERGING, sums.node_sums, sums.best_one_split)
 # A node of depth two; the same where a feature is long; the search below the root, at depth three and more.
 TWO_LEVELS = (depth_two.short_pairs,)
 LONG = (long_features.long_pairs,)
 DEEPER = (rows_of_nodes.pack_rows, sweeps.make_tables, search.advance)
 PAIRS = (rows_of_nodes.pack_rows, block_sums.fill_products, block_sums.open_two, block_sums.open_three)
 PAIRS_DEEP = (block_search.solve_four, block_search.bound_across)
+
+PAIR_ROUNDS = (block_sums.refill_products, block_sums.best_column)  # beside PAIRS, where losses change
 
 ROW_SETS = (row_sets.search_row_sets,)
 SET_TABLE = (row_set_table.copy_table, row_set_table.place_of)
@@ -73,16 +76,16 @@ BORN_AGAIN = (
     born_again_trees.read_tree,
 )  # fmt: skip
 BAGS = (
-    merging.hash_rows, merging.same_as, merging.add_columns, bag_costs.costs_of_rows, bag_boxes.fill_boxes,
+    *MERGING, bag_costs.costs_of_rows, bag_boxes.fill_boxes,
     bag_bounds.bound_bag, bag_bounds.best_known, bag_search.search_bags,
 )  # fmt: skip
 ONE_FEATURE = (merging.add_columns, intervals.add_leaf)
 # Where columns are paid for once on a path; and greedy trees that are cheap to apply.
 PAID_ONCE = (
-    merging.hash_rows, merging.same_as, merging.add_columns, sums.node_sums, rows_of_nodes.pack_rows,
+    *MERGING, sums.node_sums, rows_of_nodes.pack_rows,
     paid_pairs.solve_two,
 )  # fmt: skip
-LOW_COST = (merging.hash_rows, merging.same_as, cost_scores.class_totals, cost_scores.best_test, cost_scores.divide)
+LOW_COST = (*MERGING, cost_scores.class_totals, cost_scores.best_test, cost_scores.divide)
 NEAR_TIES = (tied_trees.tied_trees,)
 # Trees judged by several sums: see pareto.py.
 PARETO = (
@@ -168,7 +171,7 @@ def needed_for_near_ties(problem: Problem) -> Needed:
 def all_kernels() -> Needed:
     """Kernels of every kind of problem."""
     tables = [(TWO_LEVELS + DEEPER + PARETO_TABLES, kind) for kind in (PLAIN, SPECIAL)]
-    blocks = [(PAIRS + PAIRS_DEEP, kind) for kind in BLOCKS]
+    blocks = [(PAIRS + PAIRS_DEEP + PAIR_ROUNDS, kind) for kind in BLOCKS]
     rest = ROW_PRICES + ONE_FEATURE + NEAR_TIES + PARETO + PAID_ONCE + LOW_COST + BAGS + BORN_AGAIN
     streamed = [pair for codes in CODES for pair in streamed_kernels(codes)]
     return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, *ROW_SET_KERNELS, (rest, ""), *streamed]

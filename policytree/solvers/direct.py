@@ -291,7 +291,7 @@ class _Search:
         if not self.clock.fits_memory(BinaryRoot.bytes(self.node, self.kind, self._useful_depth())):
             self.clock.stop(Status.MEMORY_LIMIT)
             return self.best, -1, 0, cuts, cuts
-        self.blocks = BinaryRoot(self.node, self.kind, self.clock.flag)
+        self.blocks = BinaryRoot.solved(self.node, self.kind, self._useful_depth(), self.clock.flag)
         self.work += self.blocks.counters
         roots = self.blocks.first
         f = int(np.argmin(roots))

@@ -44,7 +44,7 @@ def estimated_seconds(problem: Problem) -> float:
     if depth < 2 or p == 0:
         return PER_ROW * p * n * n_actions
     if blocks_for(problem) is not None:
-        return _seconds_of_blocks(problem)
+        return seconds_of_blocks(problem)
     # A long feature is solved at some 200 chosen cuts instead of all; two-valued ones share one block of products.
     larger = np.concatenate([np.cumsum(bins[::-1])[::-1][1:], [0.0]])
     cells = float((np.minimum(bins, 200.0) * larger).sum())
@@ -59,7 +59,7 @@ def estimated_seconds(problem: Problem) -> float:
     return math.exp(min(math.log(max(three, 1e-9)) + (depth - 3) * math.log(max(SOLVED_BELOW * cuts, 1.0)), 700.0))
 
 
-def _seconds_of_blocks(problem: Problem) -> float:
+def seconds_of_blocks(problem: Problem) -> float:
     """Rough time where all columns have two values: a scan for every set of ``depth - 2`` literals, and the sums."""
     assert problem.max_depth is not None, "blocks are for problems with a depth"
     p, depth = len(problem.data.n_bins), problem.max_depth

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from policytree.solvers.kernels.merging import add_columns, hash_rows, same_as
+from policytree.solvers.kernels.merging import add_columns, group_hashes, hash_rows, same_as
 
 
 def merge_equal_rows(codes: np.ndarray, planes: np.ndarray):
@@ -18,7 +18,7 @@ def merge_equal_rows(codes: np.ndarray, planes: np.ndarray):
     Returns
     -------
     codes, planes : ndarray
-        The same with one column per distinct row, in the order of their hash.
+        The same with one column per distinct row, in the order in which they occur first.
     """
     n = codes.shape[1]
     if codes.shape[0] == 0:
@@ -26,19 +26,12 @@ def merge_equal_rows(codes: np.ndarray, planes: np.ndarray):
     keep, group = groups_of_equal_rows(codes)
     if len(keep) == n:
         return codes, planes
-    return np.ascontiguousarray(codes[:, keep]), add_columns(planes, group, len(keep))
+    return np.take(codes, keep, axis=1), add_columns(planes, group, len(keep))
 
 
 def groups_of_equal_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """One row of every distinct code, in the order of their hash, and the group of every row; codes (p, n), p > 0."""
-    n = codes.shape[1]
-    hashes = hash_rows(codes)
-    order = np.argsort(hashes, kind="stable")
-    hashes = hashes[order]
-    first = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]]))
-    group = np.empty(n, dtype=np.int64)
-    group[order] = np.repeat(np.arange(len(first)), np.diff(np.append(first, n)))
-    keep = order[first]
+    """The first row of every distinct code, and the group of every row; codes (p, n), p > 0."""
+    keep, group = group_hashes(hash_rows(codes))
     if not same_as(codes, keep, group):  # two different rows share a hash: sort in full, once in a blue moon
         _, keep, group = np.unique(codes.T, axis=0, return_index=True, return_inverse=True)
         group = group.reshape(-1)

@@ -127,7 +127,7 @@ def prepare(problem: Problem, fixed: FixedPoint, merge: bool, special: bool = Tr
 
 def rows_of(node: Node, rows: np.ndarray) -> Node:
     """Return some rows of a node."""
-    codes, planes = np.ascontiguousarray(node.codes[:, rows]), np.ascontiguousarray(node.rows.planes[:, rows])
+    codes, planes = np.take(node.codes, rows, axis=1), np.take(node.rows.planes, rows, axis=1)
     return replace(node, rows=node.rows._replace(codes=codes, planes=planes, n=codes.shape[1]))
 
 

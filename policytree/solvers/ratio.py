@@ -9,12 +9,13 @@ import numpy as np
 
 from policytree.objectives.f_score import FScore
 from policytree.objectives.objective import errors, totals
-from policytree.solvers.clock import now
+from policytree.solvers.clock import Clock, now
 from policytree.solvers.columns import equal_rows, preorder_splits
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.interruptible import solve
 from policytree.solvers.leaf_sums import bag_of, exact_price, join_siblings, merged_rows
 from policytree.solvers.node import Splits
+from policytree.solvers.ratio_pairs import PairRounds, pair_rounds_apply, whole_losses
 from policytree.solvers.scoring import scored_tree
 from policytree.types import Problem, Progress, SearchLimits, Solution, Status
 
@@ -47,6 +48,8 @@ def solve_ratio(problem: Problem, limits: SearchLimits | None = None, *, objecti
 
     and the left side is a sum over rows. Without a price one exact search for its least value therefore either finds a
     better labelled tree, whose ratio is the next v (Dinkelbach, Management Science 1967), or proves that there is none.
+    As D > 0, the left side less the right one grows as c falls: what is refuted at one ratio stays refuted at the next,
+    so that only those first splits are searched again that were not (ratio_pairs.py, for two-valued columns).
 
     With a price, c depends on h. Trees of h >= a leaves are refuted by one search at c = v - price * a in which
     every leaf costs ``price * D_low``: the inequality differs from that of h itself by ``price * (h - a) * D``, and
@@ -93,7 +96,9 @@ class _RatioSearch:
         self._take([(-1, 0)])
         if self.status is Status.INFEASIBLE:
             return
-        if self.problem.max_depth is None or self.problem.max_depth > SHALLOW:
+        if pair_rounds_apply(self.merged):
+            self._work_on_pairs()
+        elif self.problem.max_depth is None or self.problem.max_depth > SHALLOW:
             self._improve(SHALLOW)  # in next to no time; then few searches of all depths are needed
         while not (self.stopped or self.proved):
             if self.price > 0:
@@ -107,6 +112,22 @@ class _RatioSearch:
                     break
             self.proved = not (improved or self.stopped)
 
+    def _work_on_pairs(self) -> None:
+        """Search two-valued columns at once; where their numbers get too large, what was found is a good start."""
+        clocks: list[Clock] = []
+
+        def clock() -> Clock:
+            clocks.append(Clock(self._time_left(), memory_limit=self.limits.memory_limit))
+            return clocks[-1]
+
+        rounds = PairRounds(self.merged, self.sums, self.b)
+        if not clock().fits_memory(rounds.bytes()):
+            return
+        self.proved = rounds.run(lambda: self._incumbent.value, self._take, self._bound_all, clock)
+        self.searches += rounds.rounds
+        if clocks[-1].stopped:
+            self.status, self.stopped = clocks[-1].status, True
+
     @property
     def has_tree(self) -> bool:
         """Whether there is a tree to end with."""
@@ -114,9 +135,11 @@ class _RatioSearch:
 
     def _floor(self) -> Fraction:
         """One minus the F-score of a tree whose leaves are the rows that no split tells apart: no tree is below."""
-        first, group = equal_rows(self.merged.data)
-        sums = np.zeros((len(first), 2), dtype=np.int64)
-        np.add.at(sums, group, np.column_stack([self.sums.negative, self.sums.positive]))
+        sums = np.column_stack([self.sums.negative, self.sums.positive])
+        if self.merged is self.problem:  # else they are merged
+            first, group = equal_rows(self.merged.data)
+            each, sums = sums, np.zeros((len(first), 2), dtype=np.int64)
+            np.add.at(sums, group, each)
         share = sums[:, 1] / np.maximum(sums.sum(axis=1), 1)
         sums = np.cumsum(sums[np.argsort(-share, kind="stable")], axis=0)
         b = float(self.b)
@@ -145,9 +168,10 @@ class _RatioSearch:
 
     def _take(self, splits: Splits) -> bool:
         """Label a tree as is best, and keep it if it is better than the best one; whether it is."""
-        labels = self.objective.labels(bag_of(self.merged, self.sums, splits))
-        splits, labels = join_siblings(splits, labels)
         bag = bag_of(self.merged, self.sums, splits)
+        joined, labels = join_siblings(splits, self.objective.labels(bag))
+        if len(joined) < len(splits):
+            splits, bag = joined, bag_of(self.merged, self.sums, joined)
         false_positives, false_negatives = errors(bag, labels)
         value = self.objective.loss_of(bag, labels) + self.price * len(bag)
         if self.best is not None and value >= self.best.value:
@@ -212,11 +236,11 @@ class _RatioSearch:
 
     def _losses(self, c: Fraction) -> tuple[np.ndarray, Fraction]:
         """The loss matrix at ratio c times a scale; whole numbers where floats hold them."""
-        wrong, missed = max(1 - c, Fraction(0)), self.b + c
-        scale = Fraction(wrong.denominator * missed.denominator)
-        if scale * (wrong * self.N + missed * self.P) >= EXACT:
-            scale = Fraction(1)
-        of_true, of_false = float(missed * scale), float(wrong * scale)
+        wrong, missed = whole_losses(c, self.b)
+        scale = missed / (self.b + c)
+        of_true, of_false = float(missed), float(wrong)
+        if wrong * self.N + missed * self.P >= EXACT:
+            scale, of_true, of_false = Fraction(1), float(self.b + c), float(max(1 - c, Fraction(0)))
         return np.column_stack([self.sums.positive * of_true, self.sums.negative * of_false]), scale
 
     def _refute(self, first: int, last: int, most: int) -> bool:
@@ -238,7 +262,7 @@ class _RatioSearch:
     def _refute_exactly(self, leaves: int) -> bool:
         return self._search(leaves, self.b * self.P, leaves)[1]
 
-    def _bound_all(self, short: Fraction, leaves: int, D: Fraction) -> None:
+    def _bound_all(self, short: Fraction, leaves: int = 1, D: Fraction = Fraction(0)) -> None:
         """What a search among trees of all sizes says of every better tree: of each D, and each number of leaves."""
         low, high = self._least_denominator(1, False), self._largest_denominator()
         more = max(self._most_leaves() - leaves, 0) * max(D / low - 1, Fraction(0))

@@ -77,6 +77,7 @@ class _Builder:
 
     def __init__(self, problem: Problem, splits, actions=None, merge: bool = True):
         self.problem = problem
+        self.losses = np.ascontiguousarray(problem.losses.T)  # sums of its rows are quick
         self.merge = merge
         self.splits = iter(splits)
         self.actions = None if actions is None else iter(actions)
@@ -85,19 +86,20 @@ class _Builder:
     def add(self, rows: np.ndarray, paid: frozenset = frozenset()) -> int:
         """Append the next subtree, below questions of these groups of features; returns its node id."""
         column, cut = next(self.splits)
-        value = self.problem.losses[rows].sum(axis=0)
         node = len(self.nodes)
-        entry = [TREE_LEAF, TREE_LEAF, TREE_UNDEFINED, np.nan, False, int(np.argmin(value)), len(rows), value, 0.0]
+        entry: list = [TREE_LEAF, TREE_LEAF, TREE_UNDEFINED, np.nan, False, 0, len(rows), np.zeros(0), 0.0]
         self.nodes.append(entry)
         if column < 0:
-            if self.actions is not None:
-                entry[5] = int(next(self.actions))
+            entry[7] = np.take(self.losses, rows, axis=1).sum(axis=1)
+            entry[5] = int(np.argmin(entry[7]) if self.actions is None else next(self.actions))
             return node
         data = self.problem.data
-        left = data.codes[column, rows] <= cut
+        left = np.take(data.codes[column], rows) <= cut
         below = paid_below(self.problem, column, paid)
-        entry[0] = self.add(rows[left], below)
-        entry[1] = self.add(rows[~left], below)
+        entry[0] = self.add(np.take(rows, np.flatnonzero(left)), below)
+        entry[1] = self.add(np.take(rows, np.flatnonzero(~left)), below)
+        entry[7] = self.nodes[entry[0]][7] + self.nodes[entry[1]][7]
+        entry[5] = int(np.argmin(entry[7]))
         if self.merge and self._same_leaf(entry[0], entry[1]):
             entry[5] = self.nodes[node + 1][5]
             del self.nodes[node + 1 :]

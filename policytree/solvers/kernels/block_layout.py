@@ -50,7 +50,7 @@ class PairRows(NamedTuple):
     """The rows of a problem."""
 
     products: sums_1d  # (m * width): a row's loss where a column is on
-    floors: sums_1d  # the same, not above zero
+    floors: sums_1d  # the same, not above zero; empty where nothing deeper than three is searched
     items: int_1d  # the columns that are on: items[start[i] : start[i + 1]]
     start: int_1d
     losses: long_1d  # (m)
@@ -74,7 +74,7 @@ class Blocks(NamedTuple):
 
     sums: sums_1d  # (n * width): sums of pairs
     floors: sums_1d  # the same of losses below zero: what these rows cost at least
-    sums_on: sums_1d  # (n * n * width): the block of the rows where each column is on
+    sums_on: sums_1d  # (n * n * width): the block of the rows where each column is on; (n * width): of one at a time
     diagonal: sums_1d  # (width): diagonal of G
     floor_diagonal: sums_1d  # (width): diagonal of F
     totals: long_1d  # (4): sums of losses, of floors, and of both keys

@@ -10,24 +10,30 @@ import numpy as np
 from policytree.solvers.kernels.block_layout import UNKNOWN, Blocks, PairRows, PairScratch, Size, byte_2d, sums_2d
 from policytree.solvers.kernels.block_vectors import add_rows_to_block, scan_less, scan_one, scan_three
 from policytree.solvers.kernels.compiling import kernel
-from policytree.solvers.kernels.layout import INF, STOP, SWEEPS, TWO, codes_2d, i8, int_1d, long_1d
+from policytree.solvers.kernels.layout import INF, STOP, SWEEPS, TWO, i8, int_1d, long_1d
 
 
-@kernel(takes=(codes_2d, long_1d, long_1d, sums_2d, int_1d, int_1d, byte_2d))
-def fill_products(codes, losses, rare, products, start, items, on):
-    """Each row's loss beside the columns that are on, and the list of those columns."""
-    n, m = codes.shape
+@kernel(takes=(byte_2d, long_1d, sums_2d, int_1d, int_1d))
+def fill_products(on, losses, products, start, items):
+    """Each row's loss beside the columns that are on (a row of ``on`` says which), and the list of those columns."""
+    m, n = on.shape
     at = 0
     for i in range(m):
         start[i] = at
         for j in range(n):
-            here = codes[j, i] == rare[j]
-            on[j, i] = here
-            if here:
+            if on[i, j] != 0:
                 products[i, j] = losses[i]
                 items[at] = j
                 at += 1
     start[m] = at
+
+
+@kernel(takes=(sums_2d, int_1d, int_1d, long_1d))
+def refill_products(products, start, items, losses):
+    """The same for other losses of the same rows, whose columns that are on are listed."""
+    for i in range(len(losses)):
+        for s in range(start[i], start[i + 1]):
+            products[i, items[s]] = losses[i]
 
 
 @kernel(separate=True)
@@ -105,7 +111,10 @@ def ascending(values, at, n):
 
 @kernel(takes=(int_1d, i8, PairRows, Blocks, PairScratch, Size, long_1d))
 def open_two(rows, m, data, node, work, size, counters):
-    """Blocks of sums and floors of a node's rows, and its best tree of depth two: returns its value."""
+    """Blocks of sums and floors of a node's rows, and its best tree of depth two: returns its value.
+
+    Without floors of the rows (length zero), there are none of the node.
+    """
     products, floors, start = data.products, data.floors, data.start
     items, losses, keys = data.items, data.losses, data.keys
     G, F, one, low, totals = node.sums, node.floors, node.diagonal, node.floor_diagonal, node.totals
@@ -114,7 +123,8 @@ def open_two(rows, m, data, node, work, size, counters):
     G[:] = 0
     F[:] = 0
     fill(G, 0, products, width, rows, 0, m, start, items)
-    fill(F, 0, floors, width, rows, 0, m, start, items)
+    if len(floors) > 0:
+        fill(F, 0, floors, width, rows, 0, m, start, items)
     totals[:] = 0
     for i in range(m):
         r = rows[i]
@@ -133,9 +143,13 @@ def open_two(rows, m, data, node, work, size, counters):
     return value_of_scan(out, one, totals[0], n, shift, penalty, junk, 0)
 
 
-@kernel(takes=(int_1d, i8, PairRows, Blocks, PairScratch, Size, long_1d, long_1d))
-def open_three(rows, m, data, node, work, size, counters, control):
-    """Both sides of every first split of an opened node, solved to depth two; returns the best sum and its column."""
+@kernel(takes=(int_1d, i8, PairRows, Blocks, PairScratch, Size, long_1d, long_1d, long_1d))
+def open_three(rows, m, data, node, work, size, counters, control, columns):
+    """Both sides of first splits of an opened node, solved to depth two; returns the best sum and its column.
+
+    ``columns`` are the first splits. Where the node has room for one block only, each takes the place of the one before
+    (then nothing deeper can be searched).
+    """
     products, start, items, keys = data.products, data.start, data.items, data.keys
     G, J, one, K, V2, R = node.sums, node.sums_on, node.diagonal, node.keys_on, node.two, node.two_by_split
     V3, root3, P, first, listed, totals = (
@@ -149,6 +163,7 @@ def open_three(rows, m, data, node, work, size, counters, control):
     diagonal, out = work.diagonal, work.out
     n, width, shift, penalty = size.n, size.width, size.shift, size.penalty
     block = n * width
+    apart = block if len(J) >= n * block else 0  # from one column's block to the next
     list_by_column(rows, 0, m, start, items, n, first, listed)
     if node.literal < 0:
         P[:] = UNKNOWN
@@ -156,7 +171,8 @@ def open_three(rows, m, data, node, work, size, counters, control):
     root3[:] = -1
     best = INF
     at = -1
-    for j in range(n):
+    for k in range(len(columns)):
+        j = columns[k]
         if control[STOP] != 0:
             return INF, -1
         K[0, j] = 0
@@ -164,7 +180,7 @@ def open_three(rows, m, data, node, work, size, counters, control):
         for i in range(first[j], first[j + 1]):
             K[0, j] += keys[0, listed[i]]
             K[1, j] += keys[1, listed[i]]
-        own = J[j * block : (j + 1) * block]
+        own = J[j * apart : j * apart + block]
         own[:] = 0
         fill(own, 0, products, width, listed, first[j], first[j + 1], start, items)
         row = G[j * width : (j + 1) * width]
@@ -180,6 +196,25 @@ def open_three(rows, m, data, node, work, size, counters, control):
         if v < best:
             best = v
             at = j
+    return best, at
+
+
+@kernel(takes=(int_1d, PairRows, i8))
+def best_column(rows, data, n):
+    """The best split of some rows into two leaves: the sum of its losses and its column, -1 where a leaf is as good."""
+    items, start, losses = data.items, data.start, data.losses
+    on = np.zeros(n, np.int64)
+    total = np.int64(0)
+    for i in range(len(rows)):
+        r = rows[i]
+        total += losses[r]
+        for s in range(start[r], start[r + 1]):
+            on[items[s]] += losses[r]
+    best, at = min(np.int64(0), total), -1
+    for j in range(n):
+        value = min(np.int64(0), on[j]) + min(np.int64(0), total - on[j])
+        if value < best:
+            best, at = value, j
     return best, at
 
 
