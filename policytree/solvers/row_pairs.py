@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from scipy import sparse
-from scipy.optimize import linprog
 
 from policytree.solvers.clock import Clock
 from policytree.solvers.kernels.layout import INF
 from policytree.solvers.node import Node
 from policytree.solvers.row_prices import worth_pricing
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 NEIGHBOURS = 4  # of every row, among those that want another action
 MOST_CUTS, MOST_DISTANCES = 1000, 1 << 23  # in all; pairs of rows that are compared
@@ -71,6 +74,8 @@ def pair_bound(node: Node) -> int:
     pairs = _near_pairs(side, regret, wanted)
     if not len(pairs):
         return floor + node.penalty
+    from scipy import sparse  # takes longer to import than small searches take
+
     separated = sparse.csr_array((side[pairs[:, 0]] != side[pairs[:, 1]]).T.astype(np.int64))
     numbers = _numbers(pairs, separated, regret, node.penalty)
     return floor + node.penalty + int(numbers.sum())
@@ -92,6 +97,9 @@ def _near_pairs(side: np.ndarray, regret: np.ndarray, wanted: np.ndarray) -> np.
 
 def _numbers(pairs: np.ndarray, separated: sparse.csr_array, regret: np.ndarray, penalty: int) -> np.ndarray:
     """Numbers of the pairs, integers that keep every limit."""
+    from scipy import sparse
+    from scipy.optimize import linprog
+
     m, n = len(pairs), len(regret)
     of_row = sparse.csr_array((np.ones(2 * m, np.int64), (pairs.T.ravel(), np.tile(np.arange(m), 2))), shape=(n, m))
     limits = np.concatenate([regret, np.full(separated.shape[0], penalty)])
