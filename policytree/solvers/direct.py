@@ -35,6 +35,7 @@ from policytree.solvers.node import (
 from policytree.solvers.one_feature import one_feature_applies, solve_one_feature
 from policytree.solvers.paid_once import pays_once, solve_paid_once
 from policytree.solvers.row_generation import RowGeneration, errors_are_few, row_generation_applies
+from policytree.solvers.row_pairs import RowPairs
 from policytree.solvers.row_prices import RowPrices, row_prices_apply, seconds_worth, turns_of_sets, worth_pricing
 from policytree.solvers.row_sets import RowSetSearch, row_set_search, row_sets_apply
 from policytree.solvers.scoring import finish, leaf_only
@@ -117,8 +118,7 @@ class _Search:
 
     def __init__(self, problem: Problem, node, leaf, floor, limits, clock: Clock, fixed: FixedPoint, kind):
         self.base = float(problem.losses[:, 0].sum())
-        self.node = node
-        self.limits, self.clock, self.fixed = limits, clock, fixed
+        self.node, self.limits, self.clock, self.fixed = node, limits, clock, fixed
         self.best, self.floor = leaf + node.penalty, floor
         self.tree = [(-1, 0)]
         self.bound = min(self.best, floor + 2 * node.penalty)
@@ -136,6 +136,7 @@ class _Search:
         self.slice = 0  # work of the next slice
         self.by_prices = kind is None and row_prices_apply(problem) and worth_pricing(node)
         self.prices: RowPrices | None = None  # after a depth that was proved, where they apply
+        self.pairs = RowPairs(node, clock)  # where prices of rows do not apply
         self.work = np.zeros(len(COUNTERS), dtype=np.int64)
         self.features: dict[int, RootFeature] = {}
         self.lock = threading.Lock()
@@ -222,8 +223,7 @@ class _Search:
             if self._useful_depth() < depth:  # an incumbent so good that deeper trees cannot pay
                 break
             worth = seconds_worth(node, seconds) if self.by_prices else 0.0
-            slices, turn = 1 if depth <= CHEAP else PATIENCE, turns_of_sets(worth)[0]
-            turn = min(turn, self.by_blocks)
+            slices, turn = 1 if depth <= CHEAP else PATIENCE, min(turns_of_sets(worth)[0], self.by_blocks)
             if self._work_on_sets(slices, turn) or self._work_on_prices(depth - 1, worth):
                 return
             before, self.final = self.work.copy(), depth == target
@@ -234,6 +234,7 @@ class _Search:
             if self.clock.stopped:
                 return
             seconds = effort.of_depth(node, before, self.work)
+            self._raise_bound(self.pairs.bound(effort.of_next_depth(node, seconds)))
         if self._useful_depth() <= depth:
             self.bound = self.best
 
@@ -250,7 +251,8 @@ class _Search:
                     self.best, self.tree = value, tree
             self.slice *= 2
             self.work[NODES] += int(self.sets.counters[ENTERED]) - entered
-            self.bound = min(self.best, max(self.bound, self.sets.bound))
+            by_pairs = self.pairs.bound(effort.of_sets(self.sets.counters))
+            self._raise_bound(max(self.sets.bound, by_pairs))
             self.report()
             if self.best == self.bound:
                 return True
@@ -263,8 +265,7 @@ class _Search:
         """Bound all trees beyond the depth that was proved, in as many seconds; returns whether that is all."""
         if worth > 0:
             self.prices = self.prices or RowPrices(self.node, self.clock)
-            bound = self.prices.work(self.best, expand(self.node, self.tree), depth, worth)
-            self.bound = min(self.best, max(self.bound, bound))
+            self._raise_bound(self.prices.work(self.best, expand(self.node, self.tree), depth, worth))
             self.report()
             if self.prices.slow:
                 return self.bound == self.best or self._work_on_sets(1, turns_of_sets(worth)[1])
@@ -371,10 +372,11 @@ class _Search:
             return Stack(self.bounded, self.useful, self.leaf_limit, self.tables)
 
     def _update_bound(self) -> None:
-        if not self.final:
-            return
-        bounds = [state.lower_bound() for state in self.features.values()]
-        self.bound = min(self.best, max(self.bound, min(bounds, default=self.best)))
+        if self.final:
+            self._raise_bound(min((state.lower_bound() for state in self.features.values()), default=self.best))
+
+    def _raise_bound(self, bound: int) -> None:
+        self.bound = min(self.best, max(self.bound, bound))
 
     def _advance(self, worker: Stack, lane: Lane, f: int, budget: int, first: bool):
         """Search one root feature; returns its best value below the budget and the tree, or (budget, None)."""

@@ -7,24 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from policytree.solvers import effort
+from policytree.solvers.box_numbers import BoxNumbers, merge_codes
 from policytree.solvers.clock import Clock
-from policytree.solvers.kernels.box_layout import (
-    KEPT,
-    LARGEST_SUM,
-    N_ALL,
-    N_INSIDE,
-    N_NUMBERS,
-    NOWHERE,
-    SEEN,
-    TOP,
-    BestBoxes,
-    BoxRows,
-    BoxScratch,
-    BoxStack,
-)
-from policytree.solvers.kernels.box_pricing import price_boxes
-from policytree.solvers.kernels.layout import INF
-from policytree.solvers.kernels.price_fitting import KnownBoxes, forget_idle, project, rows_of_box
 from policytree.solvers.leaf_counts import LeafCounts
 from policytree.solvers.node import Node, Splits
 from policytree.types import Problem
@@ -32,22 +16,18 @@ from policytree.types import Problem
 SHARE = 0.86  # of a leaf's price that boxes may exceed their loss by: the rest is the proof's room
 SPARE = 0.1  # what the numbers sum up to below the best tree's cost at that share, in leaves
 SHARE_OF_LARGE = 0.97  # the same where the best tree has as many leaves as the trees to be refuted
-MOST_FOUND, MOST_LEARNT = 300, 60  # boxes with the largest sums of an action; those that numbers are fitted to
-ENOUGH = 8_000_000  # rows and cells that pricing looks at; then boxes to learn from are enough, and nothing is proved
-MOST_KNOWN, MOST_INDEX = 8192, 1 << 26  # boxes, rows in them
-SWEEPS, TOLERANCE = 200, 0.0005  # of a fit; in leaves
 EVEN = 0.2  # of the mean that every row's scale has at least
 CLOSE, TIGHTER = 0.01, 3.0  # of a leaf's price: boxes exceed so little more that less room will do, by this factor
-MARGIN = 0.5  # of the unit of losses, by which numbers of leaves that are open are to be refuted
+MARGIN = 0.2  # of the unit of losses, by which numbers of leaves that are open are to be refuted
 TILT = 0.02  # of a leaf's price, that the aim's slope differs from it by
 PATIENCE = 8  # rounds without a better bound, after which less is aimed at
-AT_ONCE = 2_000_000  # rows and cells between looks at the clock
-MOST_CELLS, MOST_ADDED = 1 << 18, 1 << 24  # of the table, and numbers that a table costs to search
-MOST_STACK = 1 << 28  # bytes
-SAMPLE = 10_000  # rows that the table's features are chosen by
+COARSE, FEWEST_ROWS = (8, 16, 32), 200  # codes of a feature in tables that come before the whole one; of rows for that
+SMALLER = 0.8  # of the rows that the next table has: a coarse table has no more
+CLOSE_OF_COARSE = 0.06  # of a leaf's price: boxes of a coarse table exceed so little more that it has done its part
+STALLED, BETTER = 5, 0.9  # rounds in which that does not become as much less: the target is out of reach
 FRACTION = 10  # bits of the factor by which numbers that exceed too much are scaled down
 SHARE_OF_TIME = 0.35  # that a proof may take, of what the next depth may
-TURN = 0.25  # the same time's share that the search over row sets has first
+TURN = 0.1  # the same time's share that the search over row sets has first
 MOST_COLUMNS = 16  # more are hopeless: there are too many boxes
 LEAST_SECONDS = 0.004  # less is not begun with
 ROUNDS = 4  # that a proof takes at least: one that takes a larger share of the time is hopeless
@@ -83,6 +63,9 @@ class RowPrices:
     least sum(u) + H (penalty - p), as long as p is at most the penalty. Leaves of every tree are boxes; minimum counts,
     prices of questions and limits of depth only add to what trees cost.
 
+    Tables of fewer codes come first: their boxes are boxes of the whole table, and soon known. Only what is proved of
+    the whole table counts.
+
     Parameters
     ----------
     node : Node
@@ -94,8 +77,6 @@ class RowPrices:
     certificates : list of (ndarray of shape (n_rows,), int)
         Numbers u and p that were proved, newest last; losses are relative to each row's least one. What they prove
         for at least H leaves is ``bound(H)``.
-    hopeless : bool
-        Whether memory is short, or numbers run away.
     slow : bool
         Whether the time given last was much too short.
     """
@@ -111,52 +92,47 @@ class RowPrices:
             int(np.gcd.reduce(self.losses, axis=None)), 1
         )  # of what trees lose: one error, if rows count one
         spread = self.losses.max(axis=0) / node.penalty
-        self.scale = spread + EVEN * spread.mean()
-        self.u = np.zeros(node.n_rows)
+        scale = spread + EVEN * spread.mean()
+        whole = BoxNumbers(node.codes, node.keys, self.losses, scale, node.penalty, clock)
         self.certificates: list[tuple[np.ndarray, int]] = [(np.zeros(node.n_rows, np.int64), 0)]
         self.strongest = self.certificates[0]  # for any number of leaves
         self.counts = LeafCounts(node.penalty, self.unit, node.n_rows)
-        self.n_known, self.target, self.charge = 0, 0.0, 0
         self.aim, self.spare, self.share = (0, 0, 0), SPARE, SHARE
         self.margin = 0.0  # 0 until the numbers of leaves that are open decide what is aimed at
-        self.hopeless = self.slow = False
-        self.effort = 0.0  # seconds of a usual machine that were spent
+        self.slow = False
         self.idle = 0  # rounds without a better bound
-        self.action = -1  # that is being priced
-        self._allocate()
+        self.least_over, self.stalled = np.inf, 0  # of a coarse table; rounds since it became much less
+        self.spent = 0.0  # on tables that were left behind
+        tables = [] if whole.hopeless else self._coarse_tables(whole)
+        self.tables = [*tables, (whole, np.arange(node.n_rows))]  # still to come, and the cell of every row
+        self.boxes, self.cell = self.tables.pop(0)
 
-    def _allocate(self) -> None:
-        """Lay out rows for pricing, and make room."""
-        node, n = self.node, self.node.n_rows
-        codes = node.codes if len(node.bins) > 1 else np.vstack([np.zeros((1, n), np.uint16), node.codes])
-        order = _table_last(codes)
-        self.codes = np.ascontiguousarray(codes[order])
-        sizes = self.codes.max(axis=1).astype(np.int64) + 1
-        self.sizes = sizes
-        F, (P, A) = len(sizes) - 2, (int(x) for x in sizes[-2:])
-        row, column = self.codes[F:].astype(np.int32)
-        self.rows = BoxRows(self.codes[:F], row, column, P, A)
-        levels = 16 + 8 * int(np.ceil(np.log2(sizes[:F])).sum())
-        levels = max(min(levels, MOST_STACK // (4 * n + 32 * F + 8 * N_NUMBERS)), 1)
-        room = max(4 * n, 1 << 20)
-        need = levels * (4 * n + 32 * F) + 8 * P * A + 4 * room + 16 * MOST_FOUND * (F + 2) + 48 * MOST_KNOWN
-        self.hopeless = P * A > MOST_CELLS or P * P * A > MOST_ADDED or not self.clock.fits_memory(need)
-        if self.hopeless:
-            return
-        self.stack = BoxStack(
-            np.empty((levels, n), np.int32), np.empty((levels, F, 4), np.int64), np.empty((levels, N_NUMBERS), np.int64)
-        )
-        self.best = BestBoxes(np.empty(MOST_FOUND, np.int64), np.empty((MOST_FOUND, F + 2, 2), np.int64))
-        self.scratch = BoxScratch(
-            np.empty((P, A), np.int64), np.empty(A, np.int64), np.empty(P, np.int64), np.empty(5, np.int64),
-            np.empty(n + 1, np.int32), np.empty(int(sizes.max()), np.int64),
-        )  # fmt: skip
-        bound, norm, dual = np.zeros((3, MOST_KNOWN))
-        self.known = KnownBoxes(
-            np.empty(room, np.int32), np.zeros(MOST_KNOWN + 1, np.int64), bound, norm, dual,
-            np.zeros((2, MOST_KNOWN), np.int64),
-        )  # fmt: skip
-        self.state = np.zeros(4, np.int64)
+    def _coarse_tables(self, whole: BoxNumbers) -> list[tuple[BoxNumbers, np.ndarray]]:
+        """Tables of fewer codes, the coarsest first, and the cell of every row."""
+        tables = []
+        n = whole.n_rows
+        for most in reversed(COARSE if n >= FEWEST_ROWS else ()):
+            codes, cell = merge_codes(self.node.codes, whole.scale, most)
+            cells = codes.shape[1]
+            if cells > SMALLER * n:
+                continue
+            n = cells
+            keys, losses = np.zeros((2, n), np.int64), np.zeros((len(self.losses), n), np.int64)
+            for to, what in zip([*keys, *losses], [*self.node.keys, *self.losses], strict=True):
+                np.add.at(to, cell, what)
+            scale = np.bincount(cell, whole.scale, n)
+            tables.append((BoxNumbers(codes, keys, losses, scale, whole.penalty, self.clock), cell))
+        return tables[::-1]
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether memory is short, or numbers run away."""
+        return self.boxes.hopeless
+
+    @property
+    def effort(self) -> float:
+        """Seconds of a usual machine that were spent."""
+        return self.spent + self.boxes.effort
 
     def bound(self, fewest: int) -> int:
         """What trees of at least ``fewest`` leaves cost at least."""
@@ -187,27 +163,61 @@ class RowPrices:
         if self.hopeless or self.bound(fewest) >= best:
             return self.bound(fewest)
         self._aim(best, sum(f < 0 for f, _ in tree), fewest)
-        start = self.effort
-        first = self.action < 0 or self.n_known == 0
+        start, first = self.effort, True
         while not (self.hopeless or self.clock.stopped) and self.bound(fewest) < best:
             before = self.bound(fewest)
-            if not self._price(start + (seconds / ROUNDS if first else seconds)):
-                self.slow = first
+            left = start + seconds - self.effort
+            if left < 0:
+                break
+            if not self.boxes.price(min(left, seconds / ROUNDS) if first else left):
+                self.slow = first or self.hopeless
                 break
             first = False
-            if self.exact:
-                self._certify()
-            if self.bound(fewest) >= best:
-                break
-            self._learn()
-            self._aim_anew(self.bound(fewest) > before)
-            project(
-                self.u, self.scale, self.known, self.n_known, self.target, SWEEPS, TOLERANCE, self.clock.flag
-            )  # fmt: skip
-            self.effort += int(self.known.start[self.n_known]) * SWEEPS * effort.A_STEP + effort.A_ROUND
-            if self.effort > start + seconds:
-                break
+            if self.tables:
+                if self._is_done():
+                    self._refine()
+                    first = True
+                    continue
+                self.boxes.learn()
+            else:
+                if self.boxes.exact:
+                    self._certify(self.boxes)
+                if self.bound(fewest) >= best:
+                    break
+                self.boxes.learn()
+                self._aim_anew(self.bound(fewest) > before)
+            self.boxes.fit()
+        if self.tables and not (self.slow or self.clock.stopped):
+            self._certify_spread(seconds / ROUNDS)
         return self.bound(fewest)
+
+    def _is_done(self) -> bool:
+        """Whether the coarse table has done its part, or no longer does."""
+        boxes = self.boxes
+        if boxes.over < BETTER * self.least_over:
+            self.least_over, self.stalled = boxes.over, 0
+        self.stalled += 1
+        return self.stalled > STALLED or (boxes.exact and boxes.over < CLOSE_OF_COARSE * self.node.penalty)
+
+    def _certify_spread(self, seconds: float) -> None:
+        """Note what the numbers of a coarse table prove, spread over all rows, if that is known in some seconds."""
+        whole = self.tables[-1][0]
+        before = whole.effort
+        whole.spread(self.boxes, self.cell)
+        if whole.price(seconds) and whole.exact:
+            self._certify(whole)
+        whole.abandon()
+        self.spent += whole.effort - before
+
+    def _refine(self) -> None:
+        """Go on with the next table, from what was fitted to a coarser one."""
+        coarse, cells = self.boxes, self.cell
+        self.spent += coarse.effort
+        self.boxes, self.cell = self.tables.pop(0)
+        cell = np.empty(self.boxes.n_rows, np.int64)
+        cell[self.cell] = cells
+        self.boxes.take_over(coarse, cell)
+        self.least_over, self.stalled = np.inf, 0
 
     def _aim(self, best: int, leaves: int, fewest: int) -> None:
         """Choose what boxes may exceed their loss by, and what the numbers are to sum up to."""
@@ -223,19 +233,15 @@ class RowPrices:
 
     def _move(self, share: float, target: float) -> None:
         """Let boxes exceed their loss by that share of the price of a leaf, and the numbers sum up to the target."""
-        penalty, charge = self.node.penalty, int(share * self.node.penalty)
-        if charge != self.charge and self.action >= 0:
-            self.action = -1  # pricing looked for boxes above the old one
-        self.known.bound[: self.n_known] += (charge - self.charge) / penalty
-        self.charge, self.share, self.target = charge, share, target
-        self.u += (self.target - self.u.sum()) * self.scale / self.scale.sum()
+        self.share = share
+        self.boxes.move(int(share * self.node.penalty), target)
 
     def _aim_anew(self, better: bool) -> None:
         """Aim at more where the target was reached and proves too little, at less where it seems out of reach."""
         self.idle = 0 if better else self.idle + 1
         if self.margin > 0:
             self._aim_at_open()
-        elif self.exact and self.largest < (self.share + CLOSE) * self.node.penalty:
+        elif self.boxes.exact and self.boxes.largest < (self.share + CLOSE) * self.node.penalty:
             if self.by_leaves and self.share >= SHARE_OF_LARGE:
                 self.margin = MARGIN
                 self._aim_at_open()
@@ -244,7 +250,8 @@ class RowPrices:
             self._set_target(1.0 - (1.0 - self.share) / TIGHTER if self.share >= SHARE_OF_LARGE else self.share)
         elif self.idle == PATIENCE:
             self.idle = 0
-            self.target = (self.target + self.strongest[0].sum() / self.node.penalty) / 2
+            reached = self.strongest[0].sum() / self.node.penalty
+            self._move(self.share, (self.boxes.target + reached) / 2)
 
     def _aim_at_open(self) -> None:
         """Aim at the numbers of leaves that are open, by a line that refutes all of them and little more.
@@ -263,56 +270,9 @@ class RowPrices:
         penalty = self.node.penalty
         self._move(share, float((most / penalty + h * share).max()) + self.margin * self.unit / penalty)
 
-    def _price(self, until: float) -> bool:
-        """Find the boxes that exceed their loss by most, for every action; returns whether that came to an end."""
-        if self.action < 0:
-            numbers = np.floor(self.u * self.node.penalty)
-            self.hopeless = not np.abs(numbers).sum() < INF / 8
-            if self.hopeless:
-                return False
-            self.numbers, self.largest = numbers.astype(np.int64), self.charge
-            self.found: list[np.ndarray] = []
-            self.exact = True
-            self._begin(0)
-        while True:
-            seen = int(self.state[SEEN])
-            price_boxes(
-                self.rows, self.excess, self.stack, self.best, self.scratch, self.charge, AT_ONCE, self.state,
-                self.clock.flag,
-            )  # fmt: skip
-            self.effort += (int(self.state[SEEN]) - seen) * effort.A_CELL
-            quick = self.state[KEPT] == MOST_FOUND and self.state[SEEN] > ENOUGH
-            if self.state[TOP] < 0 or quick:
-                self.exact = self.exact and not quick
-                self.largest = max(self.largest, int(self.state[LARGEST_SUM]))
-                kept = np.argsort(-self.best.sums[: self.state[KEPT]], kind="stable")
-                self.found.append(self.best.boxes[kept])
-                if self.action == len(self.losses) - 1:
-                    self.action = -1
-                    return True
-                self._begin(self.action + 1)
-            elif self.state[TOP] + 3 >= len(self.stack.numbers):
-                self.hopeless = True
-                return False
-            if self.clock.stopped or self.effort > until:
-                return False
-
-    def _begin(self, action: int) -> None:
-        """Begin to price an action with the pair of all rows and no row."""
-        self.action = action
-        self.excess = self.numbers - self.losses[action]
-        stack, n = self.stack, self.node.n_rows
-        stack.index[0] = np.arange(n)
-        stack.ends[0] = np.transpose([np.zeros(len(self.sizes) - 2), self.sizes[:-2] - 1, *[self.sizes[:-2]] * 2])
-        stack.ends[0, :, 2:] = NOWHERE, -1
-        stack.numbers[0] = 0, n, 0, 0, self.rows.height - 1, 0, self.rows.width - 1
-        if len(self.sizes) == 2:
-            stack.numbers[0, N_INSIDE] = stack.numbers[0, N_ALL]
-        self.state[[TOP, KEPT, LARGEST_SUM, SEEN]] = 0
-
-    def _certify(self) -> None:
+    def _certify(self, boxes: BoxNumbers) -> None:
         """Note what the numbers prove, scaled down if boxes exceed their loss by more than the price of a leaf."""
-        numbers, p, penalty = self.numbers, self.largest, self.node.penalty
+        numbers, p, penalty = boxes.numbers, boxes.largest, self.node.penalty
         self.counts.add(int(numbers.sum()), p)
         if p > penalty:
             if int(np.abs(numbers).max()) >> (62 - FRACTION):
@@ -323,51 +283,3 @@ class RowPrices:
         self.certificates = [*self.certificates[-1:], (numbers, p)]
         if numbers.sum() - p >= self.strongest[0].sum() - self.strongest[1]:
             self.strongest = numbers, p
-
-    def _learn(self) -> None:
-        """Add the boxes found to those that the numbers are fitted to."""
-        if 2 * self.n_known > MOST_KNOWN or 2 * self.known.start[self.n_known] > len(self.known.index):
-            self.n_known = forget_idle(self.known, self.n_known)
-        for boxes in self.found:
-            new = 0
-            for box in boxes:
-                if new == MOST_LEARNT or not self._has_room():
-                    break
-                new += self._learn_box(box)
-
-    def _learn_box(self, box: np.ndarray) -> bool:
-        known, k = self.known, self.n_known
-        size = rows_of_box(self.codes, box, self.node.keys, known, k)
-        if size == 0:
-            return False
-        rows = known.index[known.start[k] : known.start[k] + size]
-        loss = int(self.losses[:, rows].sum(axis=1).min())
-        known.bound[k] = (loss + self.charge) / self.node.penalty
-        known.norm[k], known.dual[k] = self.scale[rows].sum(), 0.0
-        self.n_known += 1
-        return True
-
-    def _has_room(self) -> bool:
-        """Whether another box can be kept, if more room has to be made."""
-        index, end = self.known.index, self.known.start[self.n_known] + self.node.n_rows
-        if self.n_known == MOST_KNOWN:
-            return False
-        if end > len(index):
-            if end > MOST_INDEX or not self.clock.fits_memory(8 * len(index)):
-                return False
-            self.known = self.known._replace(index=np.concatenate([index, np.empty_like(index)]))
-        return True
-
-
-def _table_last(codes: np.ndarray) -> np.ndarray:
-    """Order features by their number of codes, the two of the table last.
-
-    These are the longest one, and of the others the one that has most pairs of codes with it.
-    """
-    sizes = codes.max(axis=1).astype(np.int64) + 1
-    order = np.argsort(sizes, kind="stable")
-    last, some = order[-1], codes[:, :SAMPLE].astype(np.int64)
-    pairs = [len(np.unique(sizes[last] * some[f] + some[last])) for f in order[:-1]]
-    other = len(pairs) - 1 - int(np.argmax(pairs[::-1]))
-    rest = np.delete(order[:-1], other)
-    return np.concatenate([rest, [order[other], last]])

@@ -1,12 +1,16 @@
-"""Fits the numbers u of the rows to boxes that exceed what they may: projections, one box after the other.
+"""Fits the numbers u of the rows to boxes that exceed what they may: the nearest numbers that do.
 
 u is to be the nearest (in the metric of the rows' ``scale``) whose sums over known boxes are at most their bounds and
-whose sum in all is ``target``. Hildreth's algorithm steps through the boxes: u moves just onto the bound of one, and
-back as far as later steps have made up for it. What it finds need be neither exact nor optimal: pricing says what it
-proves.
+whose sum in all is ``target``. How far u has moved because of a box is the box's dual. Two methods take turns:
 
-Cost: two passes over the rows of every box in each sweep; boxes that bind are swept ten times as often.
-Symbols: K boxes known; the dual of a box is how far u has moved because of it.
+    sweeps    Hildreth's algorithm steps through the boxes: u moves just onto the bound of one, and back as far as later
+              steps have made up for it. That soon shows which boxes bind, and is slow to find how much
+    climbs    conjugate gradients, for boxes that bind as if these were all: until one no longer binds
+
+What they find need be neither exact nor optimal: pricing says what it proves.
+
+Cost: two passes over the rows of every box in a sweep, of every box that binds in a step of a climb.
+Symbols: K boxes known, of which n bind.
 """
 
 from typing import NamedTuple
@@ -15,9 +19,12 @@ import numpy as np
 from numba import types
 
 from policytree.solvers.kernels.compiling import kernel
-from policytree.solvers.kernels.layout import codes_2d, i8, int_1d, long_1d, long_2d
+from policytree.solvers.kernels.layout import STOP, codes_2d, i8, int_1d, long_1d, long_2d
 
-ALL_EVERY = 10  # sweeps
+SWEEPS, ALL_EVERY = 30, 10  # at first; sweeps, of which the first one steps through all boxes, and others through some
+CLIMBS, BETWEEN = 200, 3  # steps in all; sweeps between two climbs
+CLOSER = 0.25  # of the tolerance: what a climb comes to
+NOTHING = 1e-12  # of what a climb begins with: too small to divide by
 f8 = types.float64
 real_1d = types.float64[::1]
 
@@ -81,28 +88,153 @@ def forget_idle(known, K):
     return kept
 
 
-@kernel(takes=(real_1d, real_1d, KnownBoxes, i8, f8, i8, f8, long_1d))
-def project(u, scale, known, K, target, sweeps, tolerance, control):
-    """Move u onto all K bounds and the target, up to a tolerance or for a number of sweeps."""
+@kernel(separate=True)
+def sweep(u, scale, known, K, target, every):
+    """Step through the boxes that bind, or every one; returns by how much sums were too large, and the steps."""
     index, start, dual = known.index, known.start, known.dual
-    whole = scale.sum()
-    for sweep in range(sweeps):
-        every = sweep % ALL_EVERY == 0
-        worst = 0.0
-        for k in range(K):
-            if dual[k] == 0 and not every:
-                continue
-            over = -known.bound[k]
+    worst, seen = 0.0, 0
+    for k in range(K):
+        if dual[k] == 0 and not every:
+            continue
+        seen += start[k + 1] - start[k]
+        over = -known.bound[k]
+        for q in range(start[k], start[k + 1]):
+            over += u[index[q]]
+        worst = max(worst, over)
+        step = max(over / known.norm[k], -dual[k])
+        if step != 0:
+            dual[k] += step
             for q in range(start[k], start[k + 1]):
-                over += u[index[q]]
-            worst = max(worst, over)
-            step = max(over / known.norm[k], -dual[k])
-            if step != 0:
-                dual[k] += step
-                for q in range(start[k], start[k + 1]):
-                    u[index[q]] -= step * scale[index[q]]
-        missing = (target - u.sum()) / whole
+                u[index[q]] -= step * scale[index[q]]
+    missing = (target - u.sum()) / scale.sum()
+    for i in range(len(u)):
+        u[i] += missing * scale[i]
+    return worst, seen
+
+
+@kernel(separate=True)
+def sums_of_boxes(x, known, binding, n, sums):
+    """Sum up x over the rows of boxes."""
+    index, start = known.index, known.start
+    for j in range(n):
+        k = np.int64(binding[j])
+        total = 0.0
+        for q in range(start[k], start[k + 1]):
+            total += x[index[q]]
+        sums[j] = total
+
+
+@kernel(separate=True)
+def move_by_duals(duals, scale, known, binding, n, moved):
+    """How far u moves if duals of boxes change by that, while the sum of all stays; returns how many rows were seen."""
+    index, start = known.index, known.start
+    seen = len(moved)
+    for i in range(len(moved)):
+        moved[i] = 0.0
+    for j in range(n):
+        k = np.int64(binding[j])
+        seen += start[k + 1] - start[k]
+        for q in range(start[k], start[k + 1]):
+            moved[index[q]] += duals[j]
+    mean = (moved * scale).sum() / scale.sum()
+    for i in range(len(moved)):
+        moved[i] = (moved[i] - mean) * scale[i]
+    return seen
+
+
+@kernel(separate=True)
+def first_step(u, known, K, binding, vectors):
+    """List the boxes that bind, by how much their sums are too large, and where a climb goes first."""
+    over, step = vectors[0], vectors[1]
+    n = 0
+    for k in range(K):
+        if known.dual[k] > 0:
+            binding[n] = k
+            n += 1
+    sums_of_boxes(u, known, binding, n, over)
+    for j in range(n):
+        k = np.int64(binding[j])
+        over[j] -= known.bound[k]
+        step[j] = over[j] / known.norm[k]
+    return n
+
+
+@kernel(separate=True)
+def furthest(dual, step, binding, n, length):
+    """How far duals may go without being negative, at most that far."""
+    for j in range(n):
+        k = np.int64(binding[j])
+        if step[j] < 0 and dual[k] + length * step[j] < 0:
+            length = dual[k] / -step[j]
+    return length
+
+
+@kernel(separate=True)
+def climb(u, scale, known, K, most, tolerance, binding, vectors, moved):
+    """Steps of conjugate gradients for boxes that bind, until one no longer does.
+
+    Returns the number of steps, whether a box was let go, and how many rows were seen.
+    """
+    dual, norm = known.dual, known.norm
+    n = first_step(u, known, K, binding, vectors)
+    over, step, sums = vectors[0], vectors[1], vectors[2]
+    size = (over[:n] * step[:n]).sum()
+    least = NOTHING * size
+    seen = 0
+    for taken in range(1, most + 1):
+        if np.abs(over[:n]).max() < tolerance if n > 0 else True:
+            return taken, False, seen
+        seen += 2 * move_by_duals(step, scale, known, binding, n, moved)
+        sums_of_boxes(moved, known, binding, n, sums)
+        curvature = (step[:n] * sums[:n]).sum()
+        if curvature <= least:
+            return taken, False, seen
+        length = furthest(dual, step, binding, n, size / curvature)
         for i in range(len(u)):
-            u[i] += missing * scale[i]
-        if (every and worst < tolerance) or control[0] != 0:
+            u[i] -= length * moved[i]
+        gone = False
+        for j in range(n):
+            k = np.int64(binding[j])
+            dual[k] += length * step[j]
+            if dual[k] < NOTHING:
+                dual[k] = 0.0
+                gone = True
+            over[j] -= length * sums[j]
+        if gone:
+            return taken, True, seen
+        before, size = size, 0.0
+        for j in range(n):
+            size += over[j] * over[j] / norm[np.int64(binding[j])]
+        for j in range(n):
+            step[j] = over[j] / norm[np.int64(binding[j])] + size / before * step[j]
+    return most, False, seen
+
+
+@kernel(takes=(real_1d, real_1d, KnownBoxes, i8, f8, f8, long_1d))
+def project(u, scale, known, K, target, tolerance, control):
+    """Move u onto all K bounds and the target, up to a tolerance or for a number of steps.
+
+    Returns how many rows of boxes were seen.
+    """
+    binding, vectors, moved = np.empty(K, np.int32), np.empty((3, K)), np.empty(len(u))
+    work = 0
+    for s in range(SWEEPS):
+        every = s % ALL_EVERY == 0
+        worst, seen = sweep(u, scale, known, K, target, every)
+        work += seen
+        if (every and worst < tolerance) or control[STOP] != 0:
+            return work
+    left = CLIMBS
+    while left > 0 and control[STOP] == 0:
+        taken, gone, seen = climb(u, scale, known, K, left, CLOSER * tolerance, binding, vectors, moved)
+        left -= taken
+        work += seen
+        worst, seen = sweep(u, scale, known, K, target, not gone)
+        work += seen
+        if gone:
+            continue
+        if worst < tolerance:
             break
+        for _ in range(BETWEEN):
+            work += sweep(u, scale, known, K, target, False)[1]
+    return work
