@@ -251,8 +251,7 @@ class _Search:
                     self.best, self.tree = value, tree
             self.slice *= 2
             self.work[NODES] += int(self.sets.counters[ENTERED]) - entered
-            by_pairs = self.pairs.bound(effort.of_sets(self.sets.counters))
-            self._raise_bound(max(self.sets.bound, by_pairs))
+            self._raise_bound(max(self.sets.bound, self.pairs.bound(effort.of_sets(self.sets.counters))))
             self.report()
             if self.best == self.bound:
                 return True
@@ -336,8 +335,7 @@ class _Search:
 
     def _round(self, first: bool) -> None:
         """Let every lane advance its open features, all from the incumbent that the round starts with."""
-        budget = self.best
-        run = functools.partial(self._run_lane, budget=budget, first=first)
+        run = functools.partial(self._run_lane, budget=self.best, first=first)
         if self.limits.n_jobs == 1:  # a pool costs small searches half of their time
             results = [run(lane) for lane in self.lanes]
         else:
