@@ -12,7 +12,7 @@ import pandas as pd
 from simulations.designs import NEW_ROWS, three_arms
 from simulations.learning import Plan, draw_regret, half_width, paired, run_all, summary
 
-PUBLISHED_TAKES = "an hour on two cores, its parts another"
+PUBLISHED_TAKES = "about forty minutes on two cores, its parts perhaps an hour"
 # Mean and median regret of R's policytree with grf's multi-arm causal forests, depth 2, 400 runs: two published reruns.
 PUBLISHED = {
     "first run, mean": (0.153, 0.094, 0.058, 0.045),
