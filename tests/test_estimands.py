@@ -157,7 +157,7 @@ def test_double_robustness_and_coverage(rng, right):
 def test_lalonde_with_survey_controls():
     """Weighing clipped scores by clipped propensities gave -3,337 (351) here: a third of the weight was the floor."""
     folder = os.environ.get("POLICYTREE_DATA")
-    if folder is None:
+    if not folder:
         pytest.skip("needs the trials' files: set POLICYTREE_DATA")
     data = load_dataset("lalonde-cps", data_dir=folder).fit_arguments()
     model = RewardEstimator(estimand="treated", treated="training", random_state=0).fit(**data)

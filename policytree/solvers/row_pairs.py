@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 NEIGHBOURS = 4  # of every row, among those that want another action
 MOST_CUTS, MOST_DISTANCES = 1000, 1 << 23  # in all; pairs of rows that are compared
 A_CUT, A_ROW = 1e-10, 1.2e-4  # seconds of a pair of rows and a cut; of a row in the linear programme
-SHARE_OF_TIME = 0.5  # that it may take, of what the search beside it may
+SHARE_OF_TIME, SHARE_OF_LIMIT = 0.5, 0.1  # that it may take, of what the search beside it may; of a time limit
 BYTES = 40  # of a pair of rows that is compared
 SPARE = 1 + 1e-9  # by which numbers are scaled down too far
 
@@ -47,6 +47,8 @@ class RowPairs:
         node = self.node
         cuts, n = int((node.bins - 1).sum()), node.n_rows
         few = 0 < cuts <= MOST_CUTS and n * n <= MOST_DISTANCES
+        if self.clock.time_limit is not None:  # better trees come first
+            seconds = min(seconds, SHARE_OF_LIMIT / SHARE_OF_TIME * self.clock.time_limit)
         cheap = A_CUT * n * n * cuts + A_ROW * n < SHARE_OF_TIME * seconds
         several = len(node.losses) > 0 and not worth_pricing(node)
         return node.penalty > 0 and few and cheap and several and self.clock.fits_memory(BYTES * n * n)

@@ -18,7 +18,7 @@ SPARE = 0.1  # what the numbers sum up to below the best tree's cost at that sha
 SHARE_OF_LARGE = 0.97  # the same where the best tree has as many leaves as the trees to be refuted
 EVEN = 0.2  # of the mean that every row's scale has at least
 CLOSE, TIGHTER = 0.01, 3.0  # of a leaf's price: boxes exceed so little more that less room will do, by this factor
-MARGIN = 0.2  # of the unit of losses, by which numbers of leaves that are open are to be refuted
+MARGIN, LEAST_MARGIN = 0.2, 0.01  # of the unit of losses, by which numbers of leaves that are open are to be refuted
 TILT = 0.02  # of a leaf's price, that the aim's slope differs from it by
 PATIENCE = 8  # rounds without a better bound, after which less is aimed at
 COARSE, FEWEST_ROWS = (8, 16, 32), 200  # codes of a feature in tables that come before the whole one; of rows for that
@@ -99,7 +99,7 @@ class RowPrices:
         self.counts = LeafCounts(node.penalty, self.unit, node.n_rows)
         self.aim, self.spare, self.share = (0, 0, 0), SPARE, SHARE
         self.margin = 0.0  # 0 until the numbers of leaves that are open decide what is aimed at
-        self.slow = False
+        self.slow = self.by_sweeps = False
         self.idle = 0  # rounds without a better bound
         self.least_over, self.stalled = np.inf, 0  # of a coarse table; rounds since it became much less
         self.spent = 0.0  # on tables that were left behind
@@ -186,7 +186,7 @@ class RowPrices:
                     break
                 self.boxes.learn()
                 self._aim_anew(self.bound(fewest) > before)
-            self.boxes.fit()
+            self.boxes.fit(self.by_sweeps)
         if self.tables and not (self.slow or self.clock.stopped):
             self._certify_spread(seconds / ROUNDS)
         return self.bound(fewest)
@@ -261,7 +261,9 @@ class RowPrices:
         """
         if self.idle == PATIENCE:
             self.idle = 0
-            self.margin /= 2
+            if self.by_sweeps:
+                self.margin = self.margin / 2 if self.margin > LEAST_MARGIN else MARGIN
+            self.by_sweeps = not self.by_sweeps  # climbs do not settle where the aim is out of reach, or hardly within
         best, leaves, fewest = self.aim
         h, most = self.counts.still_open(fewest, best - self.floor)
         if len(h) == 0:

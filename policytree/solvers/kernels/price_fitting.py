@@ -210,21 +210,21 @@ def climb(u, scale, known, K, most, tolerance, binding, vectors, moved):
     return most, False, seen
 
 
-@kernel(takes=(real_1d, real_1d, KnownBoxes, i8, f8, f8, long_1d))
-def project(u, scale, known, K, target, tolerance, control):
+@kernel(takes=(real_1d, real_1d, KnownBoxes, i8, f8, f8, i8, long_1d))
+def project(u, scale, known, K, target, tolerance, sweeps, control):
     """Move u onto all K bounds and the target, up to a tolerance or for a number of steps.
 
-    Returns how many rows of boxes were seen.
+    By sweeps alone, so many of them; or by some sweeps and climbs (0). Returns how many rows of boxes were seen.
     """
     binding, vectors, moved = np.empty(K, np.int32), np.empty((3, K)), np.empty(len(u))
     work = 0
-    for s in range(SWEEPS):
-        every = s % ALL_EVERY == 0
+    for s in range(sweeps if sweeps > 0 else SWEEPS):
+        every = s % ALL_EVERY == 0 or sweeps > 0
         worst, seen = sweep(u, scale, known, K, target, every)
         work += seen
         if (every and worst < tolerance) or control[STOP] != 0:
             return work
-    left = CLIMBS
+    left = CLIMBS if sweeps == 0 else 0
     while left > 0 and control[STOP] == 0:
         taken, gone, seen = climb(u, scale, known, K, left, CLOSER * tolerance, binding, vectors, moved)
         left -= taken
