@@ -47,7 +47,7 @@ def _row(limit: float, tree, X: pd.DataFrame, y: np.ndarray, fold: np.ndarray) -
     fitted = tree.fit(X, y)
     row = {
         "limit": limit, "tests": fitted.expected_cost_, "errors": fitted.objective_value_,
-        "gap": fitted.optimality_gap_, "a dollar more saves": fitted.multipliers_["expected_cost"],
+        "gap": fitted.optimality_gap_, "a dollar more saves at most": fitted.multipliers_["expected_cost"],
     }  # fmt: skip
     errors, tests = clinic.dollars(tree, X, y, fold)
     half = 1.96 * errors.std(ddof=1) / np.sqrt(len(y))
