@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from policytree.binning import bin_matrix
+from policytree.types import Problem
+
 # A first call compiles numba kernels, so a deadline would fail at random; derandomised, so that a red run
 # can be repeated.
 settings.register_profile(
@@ -40,3 +43,13 @@ def labelled_rows(rng):
     X = rng.integers(0, 12, (240, 4)).astype(float)
     y = np.where(((X[:, 0] > 5) & (X[:, 2] > 3)) ^ (rng.random(240) < 0.15), "yes", "no")
     return X, y, rng.lognormal(size=240)
+
+
+@pytest.fixture
+def rule_problem(rng) -> Problem:
+    """Labels of a rule on two of five features, weighted and noisy; 60 thresholds a feature."""
+    X = rng.integers(0, 61, (800, 5)).astype(float)
+    y = ((X[:, 0] > 30) & (X[:, 1] > 20)) ^ (rng.random(800) < 0.1)
+    w = rng.lognormal(size=800)
+    losses = np.stack([w * y, w * ~y], axis=1)
+    return Problem(bin_matrix(X), losses, 0.005 * w.sum(), 3)

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from policytree import OptimalTreeClassifier, PolicyTree, SearchWarning
-from policytree.encoded import solve, tally
 
 
 @dataclass
@@ -133,23 +132,6 @@ def damage_row_group(path, k: int) -> None:
     content = bytearray(path.read_bytes())
     content[start + 8 : start + size] = b"\xff" * (size - 8)
     path.write_bytes(bytes(content))
-
-
-def make_tables_large(monkeypatch) -> None:
-    """Sizes at which small tables are large ones: few values are counted one by one, nothing is solved in memory."""
-    monkeypatch.setattr(tally, "MOST_VALUES", 30)
-    monkeypatch.setattr(tally, "MOST_COLLECTED", 40)
-    monkeypatch.setattr(tally, "EDGES", 16)
-    monkeypatch.setattr(tally, "SAMPLE", 8)
-    monkeypatch.setattr(solve, "FEW_ROWS", 0)
-
-
-def few_rows(rng: np.random.Generator) -> pd.DataFrame:
-    """60 rows with a number, text and two rewards."""
-    x = rng.normal(size=60).round(1)
-    return pd.DataFrame(
-        {"x": x, "town": rng.choice(["Bonn", "Oslo"], 60), "a": rng.normal(size=60), "b": (x > 0.2) - 0.4}
-    )
 
 
 def write_parts(frame: pd.DataFrame, folder: Path, ending: str) -> Path:

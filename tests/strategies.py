@@ -243,12 +243,3 @@ def planted_case(rng: np.random.Generator, n: int, p: int, K: int, n_values: int
     arm = (np.where(X[:, 0] <= half, X[:, 1 % p] <= half, X[:, 2 % p] <= half).astype(int)) % K
     losses = rng.integers(-20, 21, (n, K)) - 10 * (np.arange(K) == arm[:, None])
     return Case(X, losses.astype(np.float64), **fields)
-
-
-def rule_problem(rng: np.random.Generator) -> Problem:
-    """Labels of a rule on two of five features, weighted and noisy; 60 thresholds a feature."""
-    X = rng.integers(0, 61, (800, 5)).astype(float)
-    y = ((X[:, 0] > 30) & (X[:, 1] > 20)) ^ (rng.random(800) < 0.1)
-    w = rng.lognormal(size=800)
-    losses = np.stack([w * y, w * ~y], axis=1)
-    return Problem(bin_matrix(X), losses, 0.005 * w.sum(), 3)

@@ -21,9 +21,9 @@ def known_boxes(sets, bound, scale) -> KnownBoxes:
     return KnownBoxes(index, start, bound.copy(), norm, np.zeros(len(sets)), np.zeros((2, len(sets)), np.int64))
 
 
-@pytest.mark.parametrize("sweeps", [0, 200], ids=["climbs", "sweeps alone"])
+@pytest.mark.parametrize("sweeps, climbs", [(30, 200), (200, 0)], ids=["climbs", "sweeps alone"])
 @pytest.mark.parametrize("seed", range(3))
-def test_numbers_are_the_nearest_that_boxes_allow(seed, sweeps):
+def test_numbers_are_the_nearest_that_boxes_allow(seed, sweeps, climbs):
     """Optimality conditions, which only the nearest numbers fulfil: they are enough, as the problem is convex."""
     load_kernels([(ROW_PRICES, "")])
     rng = np.random.default_rng([seed, 301])
@@ -37,7 +37,7 @@ def test_numbers_are_the_nearest_that_boxes_allow(seed, sweeps):
         known, u = known_boxes(sets, bound, scale), rng.normal(size=n) * 3
         first, target = u.copy(), inside.sum()
         for _ in range(400):
-            project(u, scale, known, K, target, 1e-10, sweeps, np.zeros(8, np.int64))
+            project(u, scale, known, K, target, 1e-10, sweeps, climbs, np.zeros(8, np.int64))
         over = np.array([u[rows].sum() for rows in sets]) - bound
         assert over.max() < 1e-6 and abs(u.sum() - target) < 1e-6
         assert known.dual.min() >= 0 and np.abs(known.dual * over).max() < 1e-5
@@ -51,7 +51,7 @@ def test_a_stopped_fit_ends(rng):
     load_kernels([(ROW_PRICES, "")])
     control = np.ones(8, np.int64)
     known = known_boxes([np.arange(3), np.arange(1, 5)], np.array([-1.0, -1.0]), np.ones(5))
-    assert project(np.zeros(5), np.ones(5), known, 2, 5.0, 1e-12, 0, control) == 7  # one sweep
+    assert project(np.zeros(5), np.ones(5), known, 2, 5.0, 1e-12, 30, 200, control) == 7  # one sweep
 
 
 def test_codes_are_merged_to_parts_of_equal_mass():

@@ -17,11 +17,6 @@ from policytree.types import Guesses, Problem, Status
 from tests import checker, oracles, strategies
 
 
-@pytest.fixture(name="rule_problem")
-def rule_problem_(rng):
-    return strategies.rule_problem(rng)
-
-
 def test_reference_losses_of_labels_and_policies():
     losses = np.array([[0.0, 2.0, 2.0], [3.0, 0.0, 3.0], [-1.0, -4.0, 0.5]])
     np.testing.assert_array_equal(reference_losses(losses, [0, 2, 1]), [0.0, 3.0, -4.0])

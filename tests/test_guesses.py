@@ -29,12 +29,6 @@ from policytree.solvers.rescore import rescore
 from policytree.types import Guesses, Problem, SearchLimits, Status
 from tests import checker, strategies
 
-
-@pytest.fixture(name="rule_problem")
-def rule_problem_(rng):
-    return strategies.rule_problem(rng)
-
-
 # --- depth ---
 
 

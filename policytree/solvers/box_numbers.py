@@ -28,7 +28,7 @@ MOST_FOUND, MOST_LEARNT = 300, 60  # boxes with the largest sums of an action; t
 ENOUGH = 8_000_000  # rows and cells that pricing looks at; then boxes to learn from are enough, and nothing is proved
 HIGHER = 0.3  # of what boxes exceeded the charge by last time: boxes that exceed it by less are not looked for
 MOST_KNOWN, MOST_INDEX = 8192, 1 << 26  # boxes, rows in them
-MOST_SWEEPS = 200  # of a fit by sweeps alone
+SWEEPS, CLIMBS, SWEEPS_ALONE = 30, 200, 200  # of a fit: at first, steps of climbs after that; of a fit without these
 TOLERANCE, ROUGHLY = 0.0005, 0.2  # of a fit; in leaves, and of what boxes exceed the charge by
 AT_ONCE = 2_000_000  # rows and cells between looks at the clock
 MOST_CELLS, MOST_ADDED = 1 << 18, 1 << 24  # of the table, and numbers that a table costs to search
@@ -227,8 +227,10 @@ class BoxNumbers:
         By sweeps alone, or (much faster where all demands can be met) with climbs; see kernels/price_fitting.py.
         """
         tolerance = max(TOLERANCE, 0.0 if by_sweeps else ROUGHLY * self.over / self.penalty)
-        known, sweeps = self.known, MOST_SWEEPS if by_sweeps else 0
-        steps = project(self.u, self.scale, known, self.n_known, self.target, tolerance, sweeps, self.clock.flag)
+        steps = project(
+            self.u, self.scale, self.known, self.n_known, self.target, tolerance,
+            *((SWEEPS_ALONE, 0) if by_sweeps else (SWEEPS, CLIMBS)), self.clock.flag,
+        )  # fmt: skip
         self.effort += steps * effort.A_STEP + effort.A_ROUND
 
     def _learn_box(self, box: np.ndarray) -> bool:

@@ -61,6 +61,16 @@ class Node:
         return self.rows.planes[: self.rules.n_losses]
 
     @property
+    def all_losses(self) -> np.ndarray:
+        """Losses of all actions relative to the first one, (actions, rows): a copy."""
+        return np.vstack([np.zeros((1, self.n_rows), np.int64), self.losses])
+
+    @property
+    def least_losses(self) -> np.ndarray:
+        """What the best action of every row costs, relative to the first one."""
+        return self.losses.min(axis=0, initial=0)
+
+    @property
     def counts(self) -> np.ndarray:
         """Planes of counted rows, (minima, rows)."""
         return self.rows.planes[self.rules.n_losses : self.rules.n_losses + len(self.rules.minima)]

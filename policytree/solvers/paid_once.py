@@ -120,7 +120,7 @@ class _Search:
         self.owner = np.array([problem.feature_groups[c.feature] for c in columns], dtype=np.int64)
         self.depth = int(problem.max_depth)
         self.roots = problem.root_columns
-        self.floors = np.minimum(node.losses, 0).min(axis=0, initial=0)  # of every row, relative to action 0
+        self.floors = node.least_losses
         self.monotone = len(node.rules.minima) == 0
         first = node.rules.n_losses + len(node.rules.minima)
         self.dearest = np.maximum(node.losses, 0).max(axis=0, initial=0)  # of every row, relative to action 0

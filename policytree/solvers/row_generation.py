@@ -43,28 +43,18 @@ def row_generation_applies(node: Node, depth: int, value: int) -> bool:
 
 def errors_are_few(node: Node, value: int) -> bool:
     """Whether a tree of this value loses little, beside what the worst actions would."""
-    least = least_losses(node)
+    least = node.least_losses
     return value - int(least.sum()) <= MOST_WRONG * float((node.losses.max(axis=0, initial=0) - least).sum())
-
-
-def least_losses(node: Node) -> np.ndarray:
-    """What the best action of every row costs."""
-    return node.losses.min(axis=0, initial=0)
 
 
 def least_by_code(node: Node) -> list[np.ndarray]:
     """What the best actions of the rows up to every code cost, for every column."""
-    low, out = least_losses(node), []
+    low, out = node.least_losses, []
     for codes, bins in zip(node.codes, node.bins, strict=True):
         sums = np.zeros(bins, np.int64)
         np.add.at(sums, codes, low)
         out.append(sums.cumsum())
     return out
-
-
-def with_action_0(node: Node) -> np.ndarray:
-    """Losses of all actions, (actions, rows), relative to the first one."""
-    return np.vstack([np.zeros((1, node.n_rows), np.int64), node.losses])
 
 
 @dataclass
@@ -116,7 +106,7 @@ class RowGeneration:
 
     def __init__(self, search: Search):
         self.search, self.node = search, search.node
-        self.low = least_losses(self.node)
+        self.losses, self.low = self.node.all_losses, self.node.least_losses
         self.floor, self.least = int(self.low.sum()), least_by_code(self.node)
         # What both sides of every cut cost beyond the best actions, on some of the rows: that only grows with them.
         self.left = {f: np.zeros(self.node.bins[f] - 1, np.int64) for f in search.features}
@@ -143,7 +133,7 @@ class RowGeneration:
         """Rows of each best action in equal numbers, those that the incumbent gets wrong, and both ends of columns."""
         node = self.node
         inside = self.judge(expand(node, self.search.tree), np.arange(node.n_rows))[1] > 0
-        actions = with_action_0(node).argmin(axis=0)
+        actions = self.losses.argmin(axis=0)
         kinds, counts = np.unique(actions, return_counts=True)
         for kind in kinds[np.argsort(counts, kind="stable")]:
             rows = np.flatnonzero(actions == kind)
@@ -162,8 +152,7 @@ class RowGeneration:
         the ``known`` rows.
         """
         node, entries = self.node, iter(tree)
-        losses = with_action_0(node)
-        beyond = -self.low
+        losses, beyond = self.losses, -self.low
         is_known = np.zeros(node.n_rows, bool)
         is_known[known] = True
         first = node.rules.n_losses + len(node.rules.minima)
@@ -203,7 +192,7 @@ class RowGeneration:
 
     def _budget(self, part: _Part) -> int:
         """What a tree has to cost less than on some rows, to be possibly better than the incumbent on all."""
-        return self.search.best - self.floor + int(least_losses(part.node).sum())
+        return self.search.best - self.floor + int(part.node.least_losses.sum())
 
     def _prepared(self) -> tuple[_Part, Stack]:
         """The rows inside, and a stack to search them."""

@@ -67,8 +67,8 @@ def pair_bound(node: Node) -> int:
     nothing rests on how well that was solved. Minimum counts, limits of depth and prices of questions only add to what
     trees cost.
     """
-    losses = np.vstack([np.zeros(node.n_rows, np.int64), node.losses])
-    floor = int(losses.min(axis=0).sum())
+    losses = node.all_losses
+    floor = int(node.least_losses.sum())
     sorted_losses = np.sort(losses, axis=0)
     regret, wanted = sorted_losses[1] - sorted_losses[0], losses.argmin(axis=0)
     cuts = zip(node.codes, node.bins, strict=True)

@@ -85,12 +85,9 @@ class RowPrices:
 
     def __init__(self, node: Node, clock: Clock):
         self.node, self.clock = node, clock
-        losses = np.vstack([np.zeros(node.n_rows, np.int64), node.losses])
-        self.floor = int(losses.min(axis=0).sum())
-        self.losses = losses - losses.min(axis=0)
-        self.unit = max(
-            int(np.gcd.reduce(self.losses, axis=None)), 1
-        )  # of what trees lose: one error, if rows count one
+        self.floor = int(node.least_losses.sum())
+        self.losses = node.all_losses - node.least_losses
+        self.unit = max(int(np.gcd.reduce(self.losses, axis=None)), 1)  # of what trees lose: one error in counted rows
         spread = self.losses.max(axis=0) / node.penalty
         scale = spread + EVEN * spread.mean()
         whole = BoxNumbers(node.codes, node.keys, self.losses, scale, node.penalty, clock)
@@ -143,8 +140,7 @@ class RowPrices:
         node, (numbers, p) = self.node, self.strongest
         if p == 0 and not numbers.any():
             return node
-        least = np.minimum(node.losses.min(axis=0), 0)
-        planes = np.vstack([node.rows.planes[:-2], least + numbers, node.keys])
+        planes = np.vstack([node.rows.planes[:-2], node.least_losses + numbers, node.keys])
         rules = node.rules._replace(beyond=node.penalty - p)
         return replace(node, rows=node.rows._replace(planes=planes), rules=rules)
 

@@ -17,7 +17,7 @@ ROW_COST = 8  # of adding a row's numbers to one column, in words that are looke
 
 def numbers_of(node: Node) -> np.ndarray:
     """The sums' terms of every row, (sums, rows): see row_set_layout.py."""
-    losses = np.vstack([np.zeros(node.n_rows, np.int64), node.losses])
+    losses = node.all_losses
     order = np.sort(losses, axis=0)
     numbers = [*node.losses, order[0], order[-1]]
     if len(losses) > 2:

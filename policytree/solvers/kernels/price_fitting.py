@@ -21,8 +21,8 @@ from numba import types
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.layout import STOP, codes_2d, i8, int_1d, long_1d, long_2d
 
-SWEEPS, ALL_EVERY = 30, 10  # at first; sweeps, of which the first one steps through all boxes, and others through some
-CLIMBS, BETWEEN = 200, 3  # steps in all; sweeps between two climbs
+ALL_EVERY = 10  # sweeps before climbs, of which the first one steps through all boxes, and others through some
+BETWEEN = 3  # sweeps between two climbs
 CLOSER = 0.25  # of the tolerance: what a climb comes to
 NOTHING = 1e-12  # of what a climb begins with: too small to divide by
 f8 = types.float64
@@ -210,21 +210,21 @@ def climb(u, scale, known, K, most, tolerance, binding, vectors, moved):
     return most, False, seen
 
 
-@kernel(takes=(real_1d, real_1d, KnownBoxes, i8, f8, f8, i8, long_1d))
-def project(u, scale, known, K, target, tolerance, sweeps, control):
-    """Move u onto all K bounds and the target, up to a tolerance or for a number of steps.
+@kernel(takes=(real_1d, real_1d, KnownBoxes, i8, f8, f8, i8, i8, long_1d))
+def project(u, scale, known, K, target, tolerance, sweeps, climbs, control):
+    """Move u onto all K bounds and the target, up to a tolerance or for a number of sweeps, then of steps of climbs.
 
-    By sweeps alone, so many of them; or by some sweeps and climbs (0). Returns how many rows of boxes were seen.
+    Returns how many rows of boxes were seen.
     """
     binding, vectors, moved = np.empty(K, np.int32), np.empty((3, K)), np.empty(len(u))
     work = 0
-    for s in range(sweeps if sweeps > 0 else SWEEPS):
-        every = s % ALL_EVERY == 0 or sweeps > 0
+    for s in range(sweeps):
+        every = climbs == 0 or s % ALL_EVERY == 0  # climbs need not know more than which boxes bind
         worst, seen = sweep(u, scale, known, K, target, every)
         work += seen
         if (every and worst < tolerance) or control[STOP] != 0:
             return work
-    left = CLIMBS if sweeps == 0 else 0
+    left = climbs
     while left > 0 and control[STOP] == 0:
         taken, gone, seen = climb(u, scale, known, K, left, CLOSER * tolerance, binding, vectors, moved)
         left -= taken

@@ -26,22 +26,11 @@ from policytree.encoded import encode as encoding
 from policytree.encoded import solve, sources, tally
 from policytree.encoded.exact import ExactSum
 from policytree.solvers import table_search
-from tests.encoded_problems import assert_same, few_rows, make_tables_large, outcome, random_case, write_parts
+from tests.encoded_problems import assert_same, outcome, random_case, write_parts
 
 pa = pytest.importorskip("pyarrow")
 pa_dataset = pytest.importorskip("pyarrow.dataset")
 pq = pytest.importorskip("pyarrow.parquet")
-
-
-@pytest.fixture
-def small(monkeypatch):
-    make_tables_large(monkeypatch)
-    return monkeypatch
-
-
-@pytest.fixture
-def rows(rng):
-    return few_rows(rng)
 
 
 # --- the same as in memory ---

@@ -21,22 +21,11 @@ from policytree import (
 )
 from policytree.encoded import encode as encoding
 from policytree.encoded import store
-from tests.encoded_problems import damage_row_group, few_rows, make_tables_large, write_parts
+from tests.encoded_problems import damage_row_group, write_parts
 
 pa = pytest.importorskip("pyarrow")
 pa_dataset = pytest.importorskip("pyarrow.dataset")
 pq = pytest.importorskip("pyarrow.parquet")
-
-
-@pytest.fixture
-def small(monkeypatch):
-    make_tables_large(monkeypatch)
-    return monkeypatch
-
-
-@pytest.fixture
-def rows(rng):
-    return few_rows(rng)
 
 
 # --- what is stopped goes on; what is damaged is refused ---
