@@ -4,6 +4,7 @@
     layout           the tuples that travel together, numbers with a meaning, symbols
     merging          rows of equal codes become one
     sums             sums over rows; the best tree of depth one; losses rounded to int32
+    common_codes     tables of two features without the rows of a commonest code
     pair_tables      two features: a table answers every pair of cuts
     two_valued       features with two codes: one block in place of many tables
     first_splits     what each first split is worth, given the best second ones
@@ -14,7 +15,7 @@
     depth_two        the best tree of depth two from tables
     live_cuts        the cuts of a long feature that no bound has refuted
     long_pairs       the best tree of depth two with long features
-    lane_code        tables of one pair for eight or sixteen root cuts at once, in vectors
+    lane_code        tables of one pair for sixteen root cuts at once, in vectors
     sweep_tables     what all sweeps over one set of rows share
     sweep_side       one side of a sweep, while it grows
     sweep            depth two on both sides of many root cuts: depth three
@@ -68,6 +69,7 @@ ORDER = (
     "layout",
     "merging",
     "sums",
+    "common_codes",
     "pair_tables",
     "two_valued",
     "first_splits",

@@ -32,7 +32,7 @@ from policytree.solvers.kernels.class_code import (
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.layout import FORBIDDEN, i4, int_2d
 from policytree.solvers.kernels.pair_tables import table_pays
-from policytree.solvers.kernels.strips import STRIP
+from policytree.solvers.kernels.strips import STRIP, aligned_zeros
 
 
 class ClassStrips(NamedTuple):
@@ -140,9 +140,7 @@ def sort_entries(rows, large, entries):
 @kernel
 def vectors_of(n, like):
     """Room for ``n`` vectors of zeros of the type of ``like``, at multiples of 64 bytes."""
-    flat = np.zeros(n * STRIP + 64, like.dtype)
-    skip = (-flat.ctypes.data % 64) // flat.itemsize
-    return flat[skip : skip + n * STRIP].reshape((n, STRIP))
+    return aligned_zeros(n * STRIP, like).reshape((n, STRIP))
 
 
 @kernel(separate=True)

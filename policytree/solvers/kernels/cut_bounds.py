@@ -39,7 +39,7 @@ def row_values(rows, rules, splits):
     return low, high
 
 
-@kernel(separate=True)
+@kernel(separate=True, borrows=True)
 def cumulate_values(c, B, n, values, bounds, o):
     """Cumulate what rows with the codes c cost, into bounds.least, bounds.most from o on."""
     low, high = values
@@ -118,7 +118,7 @@ def start_bounds(rows, rules, f, bounds, keep, look_ahead):
         bound_by_worth(rows, rules, f, bounds)
 
 
-@kernel(separate=True)
+@kernel(separate=True, borrows=True)
 def spread_bounds(bounds, cuts, at, left_value, right_value, rules, similar):
     """Note what the sides of cut ``at`` cost at least, and what that says of every other cut of the feature."""
     left, right, least, most = bounds.left, bounds.right, bounds.least, bounds.most
@@ -139,7 +139,7 @@ def spread_bounds(bounds, cuts, at, left_value, right_value, rules, similar):
             left[t] = max(left[t], left_value + (least[t] - least_at))
 
 
-@kernel(separate=True)
+@kernel(separate=True, borrows=True)
 def choose_cut(bounds, cuts, budget):
     """The middle, by mass, of the heaviest run of cuts whose bound is below the budget; -1 if there is none."""
     left, right, least, most = bounds.left, bounds.right, bounds.least, bounds.most
@@ -164,7 +164,7 @@ def choose_cut(bounds, cuts, budget):
     return best
 
 
-@kernel(separate=True)
+@kernel(separate=True, borrows=True)
 def choose_many(bounds, cuts, budget, limit, chosen):
     """Up to ``limit`` live cuts spread by mass over all of them, ascending; returns how many."""
     left, right, least, most = bounds.left, bounds.right, bounds.least, bounds.most
@@ -206,7 +206,7 @@ def include(chosen, n, t):
     return n + 1
 
 
-@kernel
+@kernel(borrows=True)
 def least_bound(bounds, cuts):
     """The least of the bounds of all cuts."""
     low = INF

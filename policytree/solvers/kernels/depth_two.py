@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from policytree.solvers.kernels.common_codes import list_others
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.first_splits import OwnSplits, exact_value, first_split_values, own_splits
 from policytree.solvers.kernels.layout import (
@@ -105,9 +106,9 @@ def prepare_pairs(rows, rules, widest, n_block):
 @kernel(separate=True)
 def fill_tables(rows, rules, work, n_block, control):
     """Best second splits from the tables of all pairs that have one; False if stopped."""
-    bins, offset, groups = rows.bins, rows.offset, rows.groups
+    bins = rows.bins
     p = len(bins)
-    S = offset[p]
+    others = list_others(rows, np.arange(rows.n).astype(np.int32), np.full(1, rows.n))
     for f in range(p):
         for g in range(p):
             if control[STOP] != 0:
@@ -116,8 +117,7 @@ def fill_tables(rows, rules, work, n_block, control):
             if n_block > 0 and B == 2 and bins[g] == 2:
                 continue
             if table_pays(B, bins[g], rows.n, is_signed(rules)) and (bins[g] > B or (bins[g] == B and f < g)):
-                fill_and_scan(rows.codes[f], B, rows.codes[g], bins[g], work.rounded, rules, work.tables, work.splits,
-                              groups[g] * S + offset[f], groups[f] * S + offset[g])  # fmt: skip
+                fill_and_scan(f, g, rows, work.rounded, rules, work.sums, others, work.tables, work.splits)
     return True
 
 

@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from policytree.solvers.kernels.compiling import kernel
-from policytree.solvers.kernels.layout import FEASIBLE, INF, long_1d
-from policytree.solvers.kernels.sums import two_leaves
+from policytree.solvers.kernels.layout import FEASIBLE, FORBIDDEN, INF, long_1d
+from policytree.solvers.kernels.pair_tables import is_signed
+from policytree.solvers.kernels.sums import costly, two_leaves
 
 
 class OwnSplits(NamedTuple):
@@ -34,7 +35,7 @@ def own_splits(widest, rules):
     return own
 
 
-@kernel(separate=True)
+@kernel(separate=True, borrows=True)
 def split_by_itself(sums, rules, o, B, own):
     """Best two leaves of one feature inside both sides of each of its cuts, in O(B K); to own.low and own.high.
 
@@ -104,7 +105,62 @@ def second_split(inner, table, at, stride, charges, own, a, b, shift):
     return value
 
 
-@kernel(separate=True)
+@kernel(borrows=True)
+def own_splits_signed(c, own):
+    """:func:`split_by_itself` for one signed loss, whose cumulated sums ``c`` are.
+
+    With two actions the leaves inside {code <= t} cost min_u m[u] or c[t] + min_u (m[u] - c[u]), whichever is less.
+    """
+    B = len(c)
+    total = np.int64(c[B - 1])
+    a = np.int64(4 * FORBIDDEN)
+    b = np.int64(4 * FORBIDDEN)
+    for t in range(B - 1):
+        x = np.int64(c[t])
+        own.low[t] = min(a, b + x)
+        leaf = min(0, x)
+        a = min(a, leaf)
+        b = min(b, leaf - x)
+    a = np.int64(4 * FORBIDDEN)
+    b = np.int64(4 * FORBIDDEN)
+    for t in range(B - 2, -1, -1):
+        x = np.int64(c[t])
+        own.high[t] = min(a, b - x)
+        leaf = min(0, total - x)
+        a = min(a, leaf)
+        b = min(b, leaf + x)
+
+
+@kernel(borrows=True)
+def values_signed(c, o, splits, own, penalty, shift, leaves, values):
+    """:func:`first_split_values` of one feature, from place ``o`` on, for one signed loss and splits that cost nothing.
+
+    Returns the least values with two, three and four leaves.
+    """
+    low, high = splits.low[o : o + len(c)], splits.high[o : o + len(c)]
+    to = values[o : o + len(c)]
+    total = np.int64(c[len(c) - 1])
+    two = INF
+    three = INF
+    four = INF
+    for t in range(len(c) - 1):
+        left = np.int64(c[t])
+        x = (min(0, left) << shift) + penalty
+        y = (min(0, total - left) << shift) + penalty
+        # Where there is no second split, these are positive, and so more than a leaf.
+        u = min(x, (min(own.low[t], np.int64(low[t])) << shift) + 2 * penalty)
+        v = min(y, (min(own.high[t], np.int64(high[t])) << shift) + 2 * penalty)
+        w = min(u + y, x + v)
+        two = min(two, x + y)
+        three = min(three, w)
+        if leaves != 3:
+            w = u + v
+            four = min(four, w)
+        to[t] = w
+    return two, three, four
+
+
+@kernel(separate=True, borrows=True)
 def first_split_values(sums, splits, rows, rules, shift, leaves, own, skip, values, by_leaves):
     """values[place]: the value with this first split and at most one more on each side (INF: forbidden).
 
@@ -126,6 +182,7 @@ def first_split_values(sums, splits, rows, rules, shift, leaves, own, skip, valu
             for h in range(4):
                 by_leaves[h] = INF
             return
+    simple = is_signed(rules) and not costly(rules)
     two = INF
     three = INF
     four = INF
@@ -135,6 +192,14 @@ def first_split_values(sums, splits, rows, rules, shift, leaves, own, skip, valu
         o = offset[f]
         B = bins[f]
         end = o + B - 1
+        if simple:
+            c = leaves_of[0, o : o + B]
+            own_splits_signed(c, own)
+            x, y, w = values_signed(c, o, splits, own, penalty, shift, leaves, values)
+            two = min(two, x)
+            three = min(three, y)
+            four = min(four, w)
+            continue
         price = rows.groups[f]
         paid = charges[price, end]
         split_by_itself(leaves_of, rules, o, B, own)
@@ -162,7 +227,7 @@ def first_split_values(sums, splits, rows, rules, shift, leaves, own, skip, valu
     by_leaves[3] = min(by_leaves[2], four)
 
 
-@kernel(separate=True)
+@kernel(separate=True, borrows=True)
 def exact_value(rows, rules, leaves, f, t, sums):
     """Value with first split ``t`` of ``f`` and the best second splits, if any, in int64.
 

@@ -1,4 +1,4 @@
-"""The tables of one pair for eight or sixteen root cuts at once, in vectors (two actions, no counted rows).
+"""The tables of one pair for sixteen root cuts at once, in vectors (two actions, no counted rows).
 
 Along a root feature the left tables only grow, and the right ones are the total less the left. Lane e of every vector
 belongs to root cut e, so one pass over the cells of a pair's table serves all cuts:
@@ -18,51 +18,34 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from policytree.solvers.kernels.layout import LANES
+from policytree.solvers.kernels.layout import CUTS_AT_ONCE
 
 
 class _LaneCode:
-    """Emits one pass over ``rows`` rows of a pair's tables for all root cuts at once; see :func:`_lane_rows`."""
+    """Emits vector instructions on what a pair's tables and their scratch hold; ``names`` are the other arguments."""
 
-    def __init__(self, context, builder, signature, args, rows):
-        self.builder, self.rows = builder, rows
+    def __init__(self, context, builder, signature, args, names):
+        self.builder = builder
         self.data = {}
         for ty, value in zip(signature.args, args, strict=True):
             if isinstance(ty, types.BaseNamedTuple):
                 for k, (name, part) in enumerate(zip(ty.fields, ty, strict=True)):
                     self.take(context, name, part, builder.extract_value(value, k))
-        for name, ty, value in zip(("totals", "all_sums", "t"), signature.args[2:], args[2:], strict=True):
+        for name, ty, value in zip(names, signature.args[2:], args[2:], strict=True):
             self.take(context, name, ty, value)
         self.number = ir.IntType(signature.args[0][0].dtype.bitwidth)
-        self.lanes = LANES * 32 // self.number.width
+        self.lanes = CUTS_AT_ONCE
         self.vector = ir.VectorType(self.number, self.lanes)
         self.places = ir.VectorType(ir.IntType(32), self.lanes)
         self.zero = ir.Constant(self.vector, [0] * self.lanes)
-        self.locate()
-        self.lows = []
-        for r in range(rows):
-            left = self.load("one", self.plus(self.low_at, self.lanes * r))
-            self.lows.append((left, builder.sub(self.splat("all_sums", self.plus(self.all_at, r)), left)))
-        self.extremes = [[self.slots(4), self.slots(4)] for _ in range(rows)]
-        self.sums = self.slots(rows)
+        self.width = builder.mul(self.data["W"], self.const(self.lanes))
+        self.last_at = builder.add(self.data["at"], builder.mul(self.minus_one("R"), self.data["W"]))
+        self.one_at = builder.mul(self.data["g_sums"], self.const(self.lanes))
 
     def take(self, context, name, ty, value):
         """Keep an argument: a number, or where an array's numbers begin."""
         is_array = isinstance(ty, types.Array)
         self.data[name] = context.make_array(ty)(context, self.builder, value).data if is_array else value
-
-    def locate(self):
-        """Where the row's numbers stand in each array."""
-        add, mul, t = self.builder.add, self.builder.mul, self.data["t"]
-        lanes, W = self.const(self.lanes), self.data["W"]
-        self.width = mul(W, lanes)
-        self.h_at = mul(t, self.width)
-        self.total_at = add(self.data["at"], mul(t, W))
-        self.last_at = add(self.data["at"], mul(self.builder.sub(self.data["R"], self.const(1)), W))
-        self.one_at = mul(self.data["g_sums"], lanes)
-        self.all_at = add(self.data["f_sums"], t)
-        self.low_at = mul(self.all_at, lanes)
-        self.out_at = [mul(add(self.data[name], t), lanes) for name in ("f_own", "f_other")]
 
     @staticmethod
     def const(k):
@@ -70,6 +53,9 @@ class _LaneCode:
 
     def plus(self, index, k):
         return self.builder.add(index, self.const(k))
+
+    def minus_one(self, name):
+        return self.builder.sub(self.data[name], self.const(1))
 
     def slots(self, n):
         """Return ``n`` vectors of zeros that live across the loop (LLVM makes registers of them)."""
@@ -100,6 +86,54 @@ class _LaneCode:
     def largest(self, a, b):
         return self.builder.select(self.builder.icmp_signed(">", a, b), a, b)
 
+    def ends(self):
+        """Sums of all rows of both sides."""
+        end = self.load("one", self.builder.add(self.one_at, self.builder.sub(self.width, self.const(self.lanes))))
+        return end, self.builder.sub(self.splat("totals", self.builder.add(self.last_at, self.minus_one("W"))), end)
+
+    def make_up(self, by_row):
+        """Fill the line of the common code with what the others leave of the sums by the other feature."""
+        builder, lanes = self.builder, self.const(self.lanes)
+        names = ("g_sums", "W", "R") if by_row else ("f_sums", "R", "W")
+        sums, n_lines, n_others = (self.data[name] for name in names)
+        step, next_one = (lanes, self.width) if by_row else (self.width, lanes)
+        before = self.slots(1)[0]
+        with cgutils.for_range(builder, n_lines) as line:
+            one = self.load("one", builder.mul(builder.add(sums, line.index), lanes))
+            rest = self.slots(1)[0]
+            builder.store(builder.sub(one, builder.load(before)), rest)
+            builder.store(one, before)
+            first = builder.mul(line.index, step)
+            with cgutils.for_range(builder, n_others) as other:
+                cell = self.load("H", builder.add(first, builder.mul(other.index, next_one)))
+                builder.store(builder.sub(builder.load(rest), cell), rest)
+            at = builder.add(first, builder.mul(self.data["common"], next_one))
+            self.store("H", at, builder.load(rest))
+
+    def margins(self, u, first):
+        """Sums of the rows up to column ``u``, of both sides; ``first`` is where the column's numbers begin."""
+        left = self.load("one", self.builder.add(self.one_at, first))
+        return left, self.builder.sub(self.splat("totals", self.builder.add(self.last_at, u)), left)
+
+
+class _LaneRows(_LaneCode):
+    """One pass over ``rows`` rows of a pair's tables for all root cuts at once; see :func:`_lane_rows`."""
+
+    def __init__(self, context, builder, signature, args, rows):
+        super().__init__(context, builder, signature, args, ("totals", "all_sums", "t"))
+        self.rows = rows
+        mul, t, lanes = builder.mul, self.data["t"], self.const(self.lanes)
+        self.h_at = mul(t, self.width)
+        self.total_at = builder.add(self.data["at"], mul(t, self.data["W"]))
+        all_at = builder.add(self.data["f_sums"], t)
+        self.out_at = [mul(builder.add(self.data[name], t), lanes) for name in ("f_own", "f_other")]
+        self.lows = []
+        for r in range(rows):
+            left = self.load("one", self.plus(mul(all_at, lanes), self.lanes * r))
+            self.lows.append((left, builder.sub(self.splat("all_sums", self.plus(all_at, r)), left)))
+        self.extremes = [[self.slots(4), self.slots(4)] for _ in range(rows)]
+        self.sums = self.slots(rows)
+
     def cell(self, r, u, first, x):
         """Cumulated left and right cells of row ``r``, given the left cell above."""
         add = self.builder.add
@@ -117,8 +151,7 @@ class _LaneCode:
         sub, both = self.builder.sub, (self.least, self.largest)
         first = self.builder.mul(u, self.const(self.lanes))
         x = self.load("run", first)
-        last = self.load("one", self.builder.add(self.one_at, first))
-        margins = (last, sub(self.splat("totals", self.builder.add(self.last_at, u)), last))
+        margins = self.margins(u, first)
         columns = [[[], [], [], []], [[], [], [], []]]
         for r in range(self.rows):
             cells = self.cell(r, u, first, x)
@@ -140,11 +173,9 @@ class _LaneCode:
     def finish(self):
         """Best values of the rows themselves, from their extremes."""
         sub, add = self.builder.sub, self.builder.add
-        end = self.load("one", add(self.one_at, sub(self.width, self.const(self.lanes))))
-        end_at = add(self.last_at, sub(self.data["W"], self.const(1)))
-        ends = ((end, self.out_at[0]), (sub(self.splat("totals", end_at), end), self.out_at[1]))
+        ends = self.ends()
         for r in range(self.rows):
-            for side, (total, first) in enumerate(ends):
+            for side, (total, first) in enumerate(zip(ends, self.out_at, strict=True)):
                 at, row = add(first, self.const(self.lanes * r)), self.lows[r][side]
                 k0, k1, k2, k3 = (self.builder.load(slot) for slot in self.extremes[r][side])
                 self.store("low", at, self.least(self.load("low", at), self.least(k0, sub(row, k1))))
@@ -152,10 +183,29 @@ class _LaneCode:
                 self.store("high", at, self.least(self.load("high", at), rest))
 
 
+class _LaneColumns(_LaneCode):
+    """Best values of a pair's columns, from their extremes."""
+
+    def __init__(self, context, builder, signature, args):
+        super().__init__(context, builder, signature, args, ("totals",))
+        self.of_all = self.ends()
+
+    def column(self, u):
+        """Both sides of column ``u``."""
+        sub, mul, add = self.builder.sub, self.builder.mul, self.builder.add
+        first = mul(u, self.const(self.lanes))
+        for side, (margin, total) in enumerate(zip(self.margins(u, first), self.of_all, strict=True)):
+            k0, k1, k2, k3 = (self.load("Q", add(mul(self.width, self.const(4 * side + j)), first)) for j in range(4))
+            at = mul(add(self.data[("g_own", "g_other")[side]], u), self.const(self.lanes))
+            self.store("low", at, self.least(self.load("low", at), self.least(k0, sub(margin, k1))))
+            rest = self.least(k2, sub(sub(total, margin), k3))
+            self.store("high", at, self.least(self.load("high", at), rest))
+
+
 def _lane_rows(rows):
     """Build the intrinsic that does ``rows`` rows of one pair's tables, from row t on, for all root cuts at once.
 
-    Lane e holds cut e, of eight, or of sixteen if numbers are int16. scratch.H (R, W, lanes) are the sums of all rows
+    Lane e holds cut e; numbers are int32, or int16 where sums fit. scratch.H (R, W, lanes) are the sums of all rows
     up to cut e, left zeroed; scratch.run (W, lanes) the cumulated row before; scratch.Q (8, W, lanes) the extremes of
     columns; see sweep_side.py for the rest.
     """
@@ -164,7 +214,7 @@ def _lane_rows(rows):
         signature = types.void(scratch, pair, totals, all_sums, types.int64)
 
         def codegen(context, builder, signature, args):
-            code = _LaneCode(context, builder, signature, args, rows)
+            code = _LaneRows(context, builder, signature, args, rows)
             with cgutils.for_range(builder, code.data["W"]) as loop:
                 code.column(loop.index)
             code.finish()
@@ -176,12 +226,42 @@ def _lane_rows(rows):
 
 
 @intrinsic
+def lane_columns(typingctx, scratch, pair, totals):
+    """Note the best values of a pair's columns for all root cuts at once, when its rows are done."""
+
+    def codegen(context, builder, signature, args):
+        code = _LaneColumns(context, builder, signature, args)
+        with cgutils.for_range(builder, code.data["W"]) as loop:
+            code.column(loop.index)
+        return context.get_dummy_value()
+
+    return types.void(scratch, pair, totals), codegen
+
+
+def _lane_rest(by_row):
+    """Build the intrinsic that makes up for rows left out of a pair's tables: those of one code.
+
+    It fills line ``common`` of scratch.H, which is zero: what is missing from the sums of single features.
+    """
+
+    def typed(typingctx, scratch, pair, common):
+        def codegen(context, builder, signature, args):
+            code = _LaneCode(context, builder, signature, args, ("common",))
+            code.make_up(by_row)
+            return context.get_dummy_value()
+
+        return types.void(scratch, pair, types.int64), codegen
+
+    return intrinsic(typed)
+
+
+@intrinsic
 def add_lanes(typingctx, H, cell, weight, masks, e):
     """Add a row of this weight to vector ``cell`` of H, in the lanes that vector ``e`` of ``masks`` has set."""
 
     def codegen(context, builder, signature, args):
         number = ir.IntType(signature.args[0].dtype.bitwidth)
-        lanes = LANES * 32 // number.width
+        lanes = CUTS_AT_ONCE
         vector = ir.VectorType(number, lanes)
         places = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
         pointers = []
@@ -201,3 +281,4 @@ def add_lanes(typingctx, H, cell, weight, masks, e):
 
 
 lane_one, lane_two = _lane_rows(1), _lane_rows(2)
+lane_rest_row, lane_rest_column = _lane_rest(True), _lane_rest(False)

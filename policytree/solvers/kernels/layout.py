@@ -34,7 +34,8 @@ FORBIDDEN = (1 << 30) - 1  # INF of the int32 tables: two of them fit, and no re
 LARGEST = (1 << 30) - 2  # bound of sums in int32 tables beside FORBIDDEN; twice that without
 UNLIMITED = 1 << 30  # depth without a limit: only the leaf penalty ends a path; leaves without a limit
 OPEN = -(1 << 40)  # in trees: OPEN - h is a subtree of at most h leaves and of depth two or less, to be solved
-LANES = 8  # numbers in a vector: root cuts whose tables stand side by side; twice that if sums fit int16
+LANES = 8  # numbers in a vector
+CUTS_AT_ONCE = 16  # root cuts whose tables stand side by side
 
 # Places in the control array: a flag that stops the search, and switches of what only saves work.
 STOP, SIMILAR, CACHE, LOOK_AHEAD = 0, 1, 2, 3

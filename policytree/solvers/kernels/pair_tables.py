@@ -17,6 +17,7 @@ Symbols: a table has R rows and W columns.
 
 from typing import NamedTuple
 
+from policytree.solvers.kernels.common_codes import fill_pair
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.layout import FORBIDDEN, i4, int_2d
 
@@ -37,7 +38,7 @@ def is_signed(rules):
     return rules.n_losses == 1 and len(rules.minima) == 0
 
 
-@kernel(separate=True)
+@kernel(separate=True, borrows=True)
 def cumulate(H, C, R, W):
     """C[t, u] = sum of H[:t + 1, :u + 1]; four rows at once hide the latency of the running sums."""
     zero = i4(0)
@@ -97,7 +98,7 @@ def cumulate(H, C, R, W):
                 c0[u] = i4(above[u] + s0)
 
 
-@kernel
+@kernel(borrows=True)
 def scan_signed(C, R, W, extremes, splits, f_at, g_at):
     """Scan one cumulated table for two actions without counted rows.
 
@@ -185,7 +186,7 @@ def scan_signed(C, R, W, extremes, splits, f_at, g_at):
         g_high[u] = min(g_high[u], min(q2[u], i4(i4(total - last[u]) - q3[u])))
 
 
-@kernel
+@kernel(borrows=True)
 def scan_planes(T, R, W, rules, extremes, splits, f_at, g_at):
     """Scan the cumulated tables of several losses and counts, T[k]; results as in :func:`scan_signed`."""
     low_to, high_to = splits.low, splits.high
@@ -237,7 +238,7 @@ def scan_planes(T, R, W, rules, extremes, splits, f_at, g_at):
         high_to[f_at + t] = min(high_to[f_at + t], m_high)
 
 
-@kernel(separate=True)
+@kernel(separate=True, borrows=True)
 def scan(C, R, W, rules, extremes, splits, f_at, g_at):
     """Best second splits from cumulated tables C[k]; see :func:`scan_signed`."""
     if is_signed(rules):
@@ -246,24 +247,21 @@ def scan(C, R, W, rules, extremes, splits, f_at, g_at):
         scan_planes(C, R, W, rules, extremes, splits, f_at, g_at)
 
 
-@kernel(separate=True)
-def fill_and_scan(x, R, y, W, rounded, rules, scratch, splits, x_at, y_at):
-    """Fill, cumulate and scan the tables of two vectors of codes, ``x`` below R and ``y`` below W.
-
-    Best values of the cuts of x go to ``splits`` from ``x_at`` on, of y from ``y_at`` on.
-    """
+@kernel(separate=True, borrows=True)
+def fill_and_scan(f, g, rows, rounded, rules, sums, others, scratch, splits):
+    """Fill, cumulate and scan the tables of features f and g; ``others`` lists all rows."""
     K = rules.n_losses + len(rules.minima)
+    R, W = rows.bins[f], rows.bins[g]
+    S = rows.offset[len(rows.bins)]
     size = K * R * W
     H = scratch.cells[0, :size].reshape((K, R, W))
     C = scratch.cells[1, :size].reshape((K, R, W))
     H[:] = i4(0)
     for k in range(K):
-        h = H[k]
-        d = rounded.planes[k]
-        for i in range(len(d)):
-            h[x[i], y[i]] = i4(h[x[i], y[i]] + d[i])
-        cumulate(h, C[k], R, W)
-    scan(C, R, W, rules, scratch.extremes, splits, x_at, y_at)
+        fill_pair(H[k], f, g, rows, rounded.planes[k], others, sums.leaves[k])
+        cumulate(H[k], C[k], R, W)
+    groups, offset = rows.groups, rows.offset
+    scan(C, R, W, rules, scratch.extremes, splits, groups[g] * S + offset[f], groups[f] * S + offset[g])
 
 
 @kernel

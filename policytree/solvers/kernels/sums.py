@@ -27,7 +27,7 @@ def charge(rows, rules, f):
     return paid
 
 
-@kernel(separate=True)
+@kernel(separate=True, borrows=True)
 def worth_of_all(rows, rules):
     """What any tree on all rows costs at least, by their worth; only where it is known."""
     plane = rows.planes[rules.n_losses + len(rules.minima) + rules.prices]
@@ -37,7 +37,7 @@ def worth_of_all(rows, rules):
     return total
 
 
-@kernel(takes=(Rows, Rules), separate=True)
+@kernel(takes=(Rows, Rules), separate=True, borrows=True)
 def node_sums(rows, rules):
     """Value of all rows as one leaf (INF if forbidden), and the bound "every row gets its best action"."""
     planes, P, minima, n = rows.planes, rules.n_losses, rules.minima, rows.n

@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from policytree.solvers.kernels.common_codes import list_others
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.first_splits import first_split_values, own_splits
 from policytree.solvers.kernels.layout import (
+    CUTS_AT_ONCE,
     FEASIBLE,
     FORBIDDEN,
     INF,
-    LANES,
     Rounded,
     Rows,
     SecondSplits,
@@ -32,6 +33,7 @@ from policytree.solvers.kernels.sweep_tables import SweepTables
 from policytree.solvers.kernels.two_valued import add_block, block_prefix_sums, block_scratch, scan_block
 
 MOST_CUTS = 32  # of a sweep
+SMALL = 256  # cells of a table
 SORT_FROM = 1 << 15  # rows
 
 
@@ -63,7 +65,7 @@ def rows_in_order(rows, tables, index):
     tables = SweepTables(
         Rounded(planes, old.errors, old.shift, old.error), tables.where, tables.totals, tables.sums,
         tables.charges, tables.block, tables.pays, tables.fill_cost, tables.cut_cost, tables.largest,
-        tables.pairs, tables.lanes,
+        tables.pairs, tables.lane_bytes,
     )  # fmt: skip
     return Rows(codes, rows.planes, rows.bins, rows.offset, rows.groups, n), tables
 
@@ -103,11 +105,11 @@ def sweep_block(rows, rules, tables, growing, index, n_cuts, sums):
 @kernel(separate=True)
 def sweep_tabled(rows, rules, tables, growing, n_cuts, sums, widest, control):
     """Pairs that have a table, for all cuts of a side. False if stopped."""
-    lanes = tables.lanes
+    few = 1 if len(tables.totals) <= SMALL * tables.pairs else 3  # all at once cost as much as so many one by one
     e = 0
-    while lanes > 0 and n_cuts - e >= 3:  # eight at once cost as much as three one by one
-        group = min(n_cuts - e, lanes)
-        if lanes == LANES:
+    while tables.lane_bytes > 0 and n_cuts - e >= few:
+        group = min(n_cuts - e, CUTS_AT_ONCE)
+        if tables.lane_bytes == 4:
             done = sweep_lanes(np.empty(0, np.int32), rows, tables, growing, e, group, sums, widest, control)
         else:
             done = sweep_lanes(np.empty(0, np.int16), rows, tables, growing, e, group, sums, widest, control)
@@ -119,15 +121,15 @@ def sweep_tabled(rows, rules, tables, growing, n_cuts, sums, widest, control):
 
 
 @kernel
-def split_cuts(cuts, n_cuts, row_ends, n, lanes):
+def split_cuts(cuts, n_cuts, row_ends, n, at_once):
     """How many cuts are reached from the left: about those with less than half of the rows there."""
     middle = 0
     while middle < n_cuts and 2 * row_ends[cuts[middle] + 1] <= n:
         middle += 1
-    if lanes > 0 and n_cuts <= lanes:
+    if at_once and n_cuts <= CUTS_AT_ONCE:
         return n_cuts if row_ends[cuts[n_cuts - 1] + 1] <= n - row_ends[cuts[0] + 1] else 0
-    if lanes > 0:
-        return min((middle + lanes // 2) // lanes * lanes, n_cuts)
+    if at_once:
+        return min((middle + CUTS_AT_ONCE // 2) // CUTS_AT_ONCE * CUTS_AT_ONCE, n_cuts)
     return middle
 
 
@@ -191,6 +193,19 @@ def keep_swept(rows, rules, tables, growing, n_cuts, sums, swept, own, wrong, in
 
 
 @kernel(separate=True)
+def others_of_side(rows, tables, side, index, ends):
+    """Lists of the rows that a side comes to have, without common codes, for the sweeps in lanes."""
+    m = len(ends) - 1 if tables.lane_bytes > 0 else 0
+    counts = np.empty(m, np.int64)
+    for e in range(m):
+        counts[e] = abs(ends[e + 1] - ends[0])
+    part = index[: counts[m - 1]] if m > 0 else index[:0]
+    if m > 0 and side == 1:
+        part = index[ends[m] :][::-1].copy()
+    return list_others(rows, part, counts)
+
+
+@kernel(separate=True)
 def sweep(rows, rules, tables, index, row_ends, swept, n_cuts, control, special):
     """Bounds of depth two on both sides of ``swept.cuts[:n_cuts]``; False if stopped.
 
@@ -214,7 +229,7 @@ def sweep(rows, rules, tables, index, row_ends, swept, n_cuts, control, special)
     high = np.empty((n_cuts, 2, places), np.int32)
     own = own_splits(widest, rules)
     part = Swept(cuts[:n_cuts], swept.left[:n_cuts], swept.right[:n_cuts], swept.joint[:n_cuts])
-    middle = split_cuts(cuts, n_cuts, row_ends, n, tables.lanes)
+    middle = split_cuts(cuts, n_cuts, row_ends, n, tables.lane_bytes > 0)
     for side in range(2):
         m = middle if side == 0 else n_cuts - middle
         if m == 0:
@@ -225,7 +240,7 @@ def sweep(rows, rules, tables, index, row_ends, swept, n_cuts, control, special)
         ends[0] = 0 if side == 0 else n
         for e in range(m):
             ends[e + 1] = row_ends[cuts[e if side == 0 else n_cuts - 1 - e] + 1]
-        growing = Side(side, index, ends, low, high)
+        growing = Side(side, index, ends, low, high, others_of_side(rows, tables, side, index, ends[: m + 1]))
         sweep_singles(rows, tables, sums, growing, m, n_block > 0)
         if special is not None and n_block > 0:
             sweep_block(rows, rules, tables, growing, in_place, m, sums)
@@ -248,8 +263,8 @@ def cuts_per_round(bounds, cuts, budget, tables):
         runs += now and not before
         before = now
     n = max(3, runs, tables.fill_cost // tables.cut_cost)
-    if tables.lanes > 0:
-        n = (n + tables.lanes - 1) // tables.lanes * tables.lanes
+    if tables.lane_bytes > 0:
+        n = (n + CUTS_AT_ONCE - 1) // CUTS_AT_ONCE * CUTS_AT_ONCE
     n = min(MOST_CUTS, n)
     return live if live <= min(MOST_CUTS, 2 * n) else n
 

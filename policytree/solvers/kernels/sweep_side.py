@@ -1,9 +1,9 @@
 """One side of a sweep: best second splits for all root cuts, while the side grows.
 
-Two ways: :func:`sweep_lanes` does eight or sixteen root cuts at once in vectors (lane_code.py), :func:`sweep_pairs`
+Two ways: :func:`sweep_lanes` does sixteen root cuts at once in vectors (lane_code.py), :func:`sweep_pairs`
 one after the other for any losses and counts. Both fill tables with the rows between one cut and the next only.
 
-Cost: every row once for every pair; every cell once for every root cut (or eight, or sixteen of them).
+Cost: every row once for every pair; every cell once for every root cut (or sixteen of them).
 Symbols: root cut e of this side has the rows index[ends[0]:ends[e + 1]] on the growing side. Results of the growing
 side stand in low[e, side], high[e, side], those of the other one in [e, 1 - side].
 """
@@ -12,10 +12,28 @@ from typing import NamedTuple
 
 import numpy as np
 
+from policytree.solvers.kernels.common_codes import Others, shortest_list
 from policytree.solvers.kernels.compiling import kernel
-from policytree.solvers.kernels.lane_code import add_lanes, lane_one, lane_two
-from policytree.solvers.kernels.layout import LANES, STOP, SecondSplits, i4, i8, int_1d, int_3d, long_1d
+from policytree.solvers.kernels.lane_code import (
+    add_lanes,
+    lane_columns,
+    lane_one,
+    lane_rest_column,
+    lane_rest_row,
+    lane_two,
+)
+from policytree.solvers.kernels.layout import (
+    CUTS_AT_ONCE,
+    STOP,
+    SecondSplits,
+    i4,
+    i8,
+    int_1d,
+    int_3d,
+    long_1d,
+)
 from policytree.solvers.kernels.pair_tables import cumulate, scan
+from policytree.solvers.kernels.strips import aligned_zeros
 from policytree.solvers.kernels.sweep_tables import add_rows, shorter_first
 
 
@@ -27,6 +45,7 @@ class Side(NamedTuple):
     ends: long_1d
     low: int_3d  # (cuts, 2, places by price): as in SecondSplits
     high: int_3d
+    others: Others  # of the rows that this side comes to have, in parts from one root cut to the next
 
 
 @kernel(separate=True)
@@ -84,13 +103,13 @@ class Pair(NamedTuple):
     g_other: i8
 
 
-@kernel(separate=True)
-def scan_lanes(lanes, pair, tables, scratch):
-    """Scan one pair's tables for all root cuts; the result of cut t of f goes to low[(f_own + t) * lanes] and so on."""
-    _, run, Q, one, low, high, _ = scratch
+@kernel(separate=True, borrows=True)
+def scan_lanes(pair, tables, scratch):
+    """Scan one pair's tables for all root cuts; the result of cut t of f goes to low[(f_own + t) * 16] and so on."""
+    run, Q = scratch.run, scratch.Q
     R, W = pair.R, pair.W
     totals, all_sums = tables.totals, tables.sums[0]
-    n = W * lanes
+    n = W * CUTS_AT_ONCE
     for i in range(n):
         run[i] = 0
     for i in range(8 * n):
@@ -99,63 +118,38 @@ def scan_lanes(lanes, pair, tables, scratch):
         lane_two(scratch, pair, totals, all_sums, 2 * k)
     if R % 2 == 1:
         lane_one(scratch, pair, totals, all_sums, R - 1)
-    last = pair.at + (R - 1) * W
-    one_at = pair.g_sums * lanes
-    end = (pair.g_sums + W - 1) * lanes
-    for side in range(2):
-        to = (pair.g_own if side == 0 else pair.g_other) * lanes
-        for u in range(W):
-            for e in range(lanes):
-                i = u * lanes + e
-                margin = one[one_at + i]
-                total = one[end + e]
-                if side == 1:
-                    margin = i4(totals[last + u] - margin)
-                    total = i4(totals[last + W - 1] - total)
-                x = min(Q[4 * side * n + i], i4(margin - Q[(4 * side + 1) * n + i]))
-                low[to + i] = min(low[to + i], x)
-                y = min(Q[(4 * side + 2) * n + i], i4(i4(total - margin) - Q[(4 * side + 3) * n + i]))
-                high[to + i] = min(high[to + i], y)
+    lane_columns(scratch, pair, totals)
 
 
 @kernel
-def lane_scratch(lanes, like, widest, S, places, largest):
+def lane_scratch(like, widest, S, places, largest):
     """Scratch of the type of ``like``; a value starts at that of a leaf, 0."""
-    masks = np.zeros(lanes * lanes, like.dtype)
+    lanes = CUTS_AT_ONCE
+    masks = aligned_zeros(lanes * lanes, like)
     for e in range(lanes):  # cut e has the rows of all cuts before it as well
         for k in range(e, lanes):
             masks[e * lanes + k] = -1
     return LaneScratch(
-        np.zeros(largest * lanes, like.dtype),
-        np.empty(widest * lanes, like.dtype),
-        np.empty(8 * widest * lanes, like.dtype),
-        np.empty(S * lanes, like.dtype),
-        np.zeros(2 * places * lanes, like.dtype),
-        np.zeros(2 * places * lanes, like.dtype),
+        aligned_zeros(largest * lanes, like),
+        aligned_zeros(widest * lanes, like),
+        aligned_zeros(8 * widest * lanes, like),
+        aligned_zeros(S * lanes, like),
+        aligned_zeros(2 * places * lanes, like),
+        aligned_zeros(2 * places * lanes, like),
         masks,
     )
 
 
-@kernel(separate=True)
-def sweep_lanes(like, rows, tables, growing, first, n, sums, widest, control):
-    """Cuts first, first + 1, ..., n of them at most as many as there are lanes. False if stopped.
-
-    Sums fit the type of ``like``: int32 for eight lanes, int16 for sixteen.
-    """
+@kernel(borrows=True)
+def lane_pairs(rows, tables, growing, first, n, scratch, control):
+    """Fill and scan the tables of all pairs for cuts first, ..., first + n - 1; False if stopped."""
     bins, offset, groups, where = rows.bins, rows.offset, rows.groups, tables.where
-    side, index, ends = growing.side, growing.index, growing.ends
-    lanes = LANES * 4 // like.itemsize
+    others, H, masks = growing.others, scratch.H, scratch.masks
     p = len(bins)
     S = offset[p]
-    places = growing.low.shape[2]
-    scratch = lane_scratch(lanes, like, widest, S, places, tables.largest)
-    H = scratch.H
-    for t in range(S):
-        for e in range(lanes):
-            scratch.one[t * lanes + e] = sums[first + min(e, n - 1), side, 0, t]
     d = tables.rounded.planes[0]
-    own = side * places
-    other = places - own
+    own = growing.side * growing.low.shape[2]
+    other = growing.low.shape[2] - own
     for f0 in range(p):
         for g0 in range(f0 + 1, p):
             if control[STOP] != 0:
@@ -166,18 +160,41 @@ def sweep_lanes(like, rows, tables, growing, first, n, sums, widest, control):
             cf = rows.codes[f]
             cg = rows.codes[g]
             W = np.uint64(bins[g])
+            of = shortest_list(others, f, g)
+            begin = others.start[of]
+            parts = others.parts[of]
             for e in range(n):
-                start = ends[0] if e == 0 else ends[first + e]
-                stop = ends[first + e + 1]
-                for i in range(min(start, stop), max(start, stop)):
-                    r = index[i]
+                for j in range(begin + (0 if e == 0 else parts[first + e]), begin + parts[first + e + 1]):
+                    r = others.rows[j]
                     x = np.uint64(cf[r]) * W + np.uint64(cg[r])
-                    add_lanes(H, x, d[r], scratch.masks, e)
+                    add_lanes(H, x, d[r], masks, e)
             f_at = groups[g] * S + offset[f]
             g_at = groups[f] * S + offset[g]
             pair = Pair(bins[f], bins[g], where[f0, g0], offset[f], offset[g], own + f_at, other + f_at, own + g_at,
                         other + g_at)  # fmt: skip
-            scan_lanes(lanes, pair, tables, scratch)
+            if of == f:
+                lane_rest_row(scratch, pair, others.common[f])
+            elif of == g:
+                lane_rest_column(scratch, pair, others.common[g])
+            scan_lanes(pair, tables, scratch)
+    return True
+
+
+@kernel(separate=True)
+def sweep_lanes(like, rows, tables, growing, first, n, sums, widest, control):
+    """Cuts first, first + 1, ..., n of them at most as many as there are lanes. False if stopped.
+
+    Sums fit the type of ``like``, int32 or int16.
+    """
+    lanes = CUTS_AT_ONCE
+    S = rows.offset[len(rows.bins)]
+    places = growing.low.shape[2]
+    scratch = lane_scratch(like, widest, S, places, tables.largest)
+    for t in range(S):
+        for e in range(lanes):
+            scratch.one[t * lanes + e] = sums[first + min(e, n - 1), growing.side, 0, t]
+    if not lane_pairs(rows, tables, growing, first, n, scratch, control):
+        return False
     for e in range(n):
         for s in range(2):
             for t in range(places):
@@ -187,7 +204,7 @@ def sweep_lanes(like, rows, tables, growing, first, n, sums, widest, control):
     return True
 
 
-@kernel
+@kernel(borrows=True)
 def subtract(T, C, D):
     """D = T - C."""
     for i in range(len(D)):
@@ -197,12 +214,18 @@ def subtract(T, C, D):
 @kernel(separate=True)
 def sweep_pairs(rows, rules, tables, growing, first, n_cuts, extremes, control):
     """Cuts first, ..., n_cuts - 1 one after the other, for any losses and counts. False if stopped."""
+    room = np.empty((3, tables.largest), np.int32)
+    return pairs_one_by_one(rows, rules, tables, growing, first, n_cuts, extremes, room, control)
+
+
+@kernel(borrows=True)
+def pairs_one_by_one(rows, rules, tables, growing, first, n_cuts, extremes, room, control):
+    """:func:`sweep_pairs`, with room for the tables of a pair: added up, and cumulated on either side."""
     bins, offset, groups, where = rows.bins, rows.offset, rows.groups, tables.where
     side, index, ends = growing.side, growing.index, growing.ends
     K = rules.n_losses + len(rules.minima)
     p = len(bins)
     S = offset[p]
-    room = np.empty((3, tables.largest), np.int32)
     for f0 in range(p):
         for g0 in range(f0 + 1, p):
             if control[STOP] != 0:

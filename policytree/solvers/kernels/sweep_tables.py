@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from policytree.solvers.kernels.common_codes import fill_pair, list_others
 from policytree.solvers.kernels.compiling import kernel
-from policytree.solvers.kernels.layout import LANES, Rounded, Rows, Rules, Special, i4, i8, int_1d, int_2d, long_2d
+from policytree.solvers.kernels.layout import Rounded, Rows, Rules, Special, i4, i8, int_1d, int_2d, long_2d
 from policytree.solvers.kernels.pair_tables import cumulate
 from policytree.solvers.kernels.sums import charge_sums, round_planes, rounded_sums
 from policytree.solvers.kernels.two_valued import Block, block_size, make_block, no_block
@@ -33,7 +34,7 @@ class SweepTables(NamedTuple):
     cut_cost: i8  # ns that reading them takes, for each root cut (measured)
     largest: i8  # cells of the largest table
     pairs: i8  # how many pairs have a table
-    lanes: i8  # how many root cuts go side by side; 0: one by one
+    lane_bytes: i8  # of the sums of root cuts that go side by side; 0: they go one by one
 
 
 @kernel(inline="always")
@@ -63,7 +64,7 @@ def place_tables(rows, K, has_block, where):
     return size, largest, pairs
 
 
-@kernel(separate=True)
+@kernel(separate=True, borrows=True)
 def add_rows(H, W, x, y, losses, index, a, b):
     """Add rows index[a:b] to the table H of the codes x and y (below W)."""
     for i in range(a, b):
@@ -73,10 +74,10 @@ def add_rows(H, W, x, y, losses, index, a, b):
 
 
 @kernel
-def fill_totals(rows, rounded, K, where, totals):
-    """Cumulated tables of all rows, of every pair."""
-    bins = rows.bins
-    index = np.arange(rows.n).astype(np.int32)
+def fill_totals(rows, rounded, sums, where, totals):
+    """Cumulated tables of all rows, of every pair; ``sums``: of single features."""
+    bins, K = rows.bins, len(sums)
+    others = list_others(rows, np.arange(rows.n).astype(np.int32), np.full(1, rows.n))
     for f0 in range(len(bins)):
         for g0 in range(f0 + 1, len(bins)):
             at = where[f0, g0]
@@ -85,16 +86,16 @@ def fill_totals(rows, rounded, K, where, totals):
             f, g = shorter_first(bins, f0, g0)
             R = bins[f]
             W = bins[g]
-            h = np.zeros(R * W, np.int32)
+            h = np.empty((R, W), np.int32)
             for k in range(K):
                 h[:] = i4(0)
-                add_rows(h, W, rows.codes[f], rows.codes[g], rounded.planes[k], index, 0, rows.n)
-                cumulate(h.reshape((R, W)), totals[at + k * R * W : at + (k + 1) * R * W].reshape((R, W)), R, W)
+                fill_pair(h, f, g, rows, rounded.planes[k], others, sums[k])
+                cumulate(h, totals[at + k * R * W : at + (k + 1) * R * W].reshape((R, W)), R, W)
 
 
 @kernel
-def lanes_of(losses, rules):
-    """How many root cuts go side by side: sixteen where sums fit 16 bits; none for several planes."""
+def bytes_of_lanes(losses, rules):
+    """Bytes of the sums of root cuts that go side by side: 2 where they fit, else 4; 0 for several planes."""
     if rules.n_losses != 1 or len(rules.minima) > 0:
         return 0
     below = 0
@@ -102,7 +103,7 @@ def lanes_of(losses, rules):
     for i in range(len(losses)):
         below -= min(0, np.int64(losses[i]))
         above += max(0, np.int64(losses[i]))
-    return 2 * LANES if max(below, above) < 1 << 15 else LANES
+    return 2 if max(below, above) < 1 << 15 else 4
 
 
 @kernel(takes=(Rows, Rules, Special), separate=True)
@@ -125,8 +126,8 @@ def make_tables(rows, rules, special):
     totals = np.empty(size, np.int32)
     block = no_block() if special is None else make_block(rows, rounded, rules, n_block)
     if pays:
-        fill_totals(rows, rounded, K, where, totals)
+        fill_totals(rows, rounded, sums, where, totals)
     return SweepTables(
         rounded, where, totals, sums, charge_sums(rows, rules), block, 1 if pays else 0, fill_cost, cut_cost, largest,
-        pairs, lanes_of(rounded.planes[0], rules),
+        pairs, bytes_of_lanes(rounded.planes[0], rules),
     )  # fmt: skip

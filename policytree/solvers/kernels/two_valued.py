@@ -104,7 +104,7 @@ def add_vectors(typingctx, to, to_at, what, what_at, n):
     return types.void(to, types.int64, what, types.int64, types.int64), codegen
 
 
-@kernel(separate=True)
+@kernel(separate=True, borrows=True)
 def add_block(G, block, index, a, b):
     """Add the products of rows index[a:b] to the pair sums G."""
     K, n, width = G.shape
@@ -156,7 +156,7 @@ def block_scratch(rules, size):
     )
 
 
-@kernel
+@kernel(borrows=True)
 def keep_block_values(splits, place, rare_code, rare, other):
     """Note the best second splits of the rows of the rarer code and of the others."""
     low = rare if rare_code == 0 else other
@@ -165,7 +165,7 @@ def keep_block_values(splits, place, rare_code, rare, other):
     splits.high[place] = min(splits.high[place], high)
 
 
-@kernel
+@kernel(borrows=True)
 def scan_block_planes(G, sums, block, offset, rules, scratch, splits):
     """:func:`scan_block` for any losses and counts."""
     K, n = G.shape[0], G.shape[1]
@@ -219,7 +219,7 @@ def scan_block(G, sums, block, offset, rules, scratch, splits):
         scan_block_planes(G, sums, block, offset, rules, scratch, splits)
 
 
-@kernel(separate=True)
+@kernel(separate=True, borrows=True)
 def block_prefix_sums(G, sums, block, offset, one):
     """Cumulated sums of the two-valued features themselves, from the diagonal, into one[k, place]."""
     for j in range(G.shape[1]):

@@ -1,0 +1,45 @@
+"""Tables without the rows of a commonest code, and sixteen root cuts at once: the same optimum as by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from policytree.binning import bin_matrix
+from policytree.solvers import solve_direct
+from policytree.types import Problem
+from tests import oracles
+
+
+def skewed(rng, n, p, most_codes):
+    """Integer columns: some mostly zero, as counts of rare events are, some even, some constant but for a few rows."""
+    columns = []
+    for _ in range(p):
+        codes = rng.integers(1, rng.integers(2, most_codes + 1) + 1, n)
+        common = rng.integers(0, codes.max() + 2)  # at an end, or among the others
+        columns.append(np.where(rng.random(n) < rng.choice([0.0, 0.3, 0.6, 0.95]), common, codes))
+    return np.column_stack(columns).astype(float)
+
+
+@pytest.mark.parametrize("n_actions", [2, 3])
+@pytest.mark.parametrize("largest", [1, 50, 40_000])  # sums of 16 bits, and of 32
+@pytest.mark.parametrize("depth", [2, 3])
+def test_skewed_columns(rng, n_actions, largest, depth):
+    for _ in range(4):
+        n = int(rng.integers(20, 60))
+        X = skewed(rng, n, int(rng.integers(2, 6)), 24)
+        losses = rng.integers(0, largest + 1, (n, n_actions))
+        penalty = int(rng.choice([0, largest]))
+        rules = {} if rng.random() < 0.5 else {"min_leaf": int(rng.integers(2, 6))}
+        for merge in (False, True):
+            problem = Problem(bin_matrix(X), losses.astype(float), float(penalty), depth, **rules)
+            found = solve_direct(problem, merge=merge)
+            expected = oracles.best_objective_fast(oracles.code_columns(X), losses, penalty, depth, **rules)
+            assert found.objective == expected and found.gap == 0
+
+
+def test_depth_four_reaches_the_same_optimum(rng):
+    X = skewed(rng, 70, 4, 20)
+    losses = rng.integers(0, 2, (70, 2))
+    found = solve_direct(Problem(bin_matrix(X), losses.astype(float), 0.0, 4))
+    assert found.objective == oracles.best_objective_fast(oracles.code_columns(X), losses, max_depth=4)
