@@ -73,6 +73,8 @@ class FeatureEncoder:
     def fit_encode(cls, X, *, argument: str = "X") -> tuple[FeatureEncoder, np.ndarray]:
         """:meth:`fit` and :meth:`encode` of the same table, in one pass over its columns."""
         encoder, columns = cls._learn(X, argument)
+        if isinstance(columns, np.ndarray):
+            return encoder, columns
         if columns is None:
             return encoder, encoder.encode(X)
         encoded = np.stack(columns).T if columns else np.empty((len(X), 0))  # read column by column from here on
@@ -80,17 +82,17 @@ class FeatureEncoder:
         return encoder, encoded
 
     @classmethod
-    def _learn(cls, X, argument: str) -> tuple[FeatureEncoder, list[np.ndarray] | None]:
-        """The encoder of a table, and the numbers of its columns where it is a frame."""
+    def _learn(cls, X, argument: str) -> tuple[FeatureEncoder, list[np.ndarray] | np.ndarray | None]:
+        """The encoder of a table, and the numbers of its columns where it is a frame, or an array of finite ones."""
         frame = _named_frame(X)
         if frame is None:
             array = np.asarray(X)
             if array.ndim != 2:
                 raise InputError(f"{argument} must be a table with rows and columns; got {array.ndim} dimension(s).")
-            numbers_only = array.dtype.kind != "f" or _all_finite(array)
-            gaps = np.zeros(array.shape[1], dtype=bool) if numbers_only else np.isnan(array).any(axis=0)
+            finite = array.dtype.kind == "f" and _all_finite(array)
+            gaps = np.isnan(array).any(axis=0) if array.dtype.kind == "f" and not finite else [False] * array.shape[1]
             features = tuple(Feature(f"x{j}", has_missing=bool(gap)) for j, gap in enumerate(gaps))
-            return cls(features, False, argument), None
+            return cls(features, False, argument), array if finite and array.dtype == np.float64 else None
         learnt = [_learn_feature(str(name), frame.get_column(name), argument) for name in frame.columns]
         return cls(tuple(feature for feature, _ in learnt), True, argument), [numbers for _, numbers in learnt]
 

@@ -43,3 +43,14 @@ def test_depth_four_reaches_the_same_optimum(rng):
     losses = rng.integers(0, 2, (70, 2))
     found = solve_direct(Problem(bin_matrix(X), losses.astype(float), 0.0, 4))
     assert found.objective == oracles.best_objective_fast(oracles.code_columns(X), losses, max_depth=4)
+
+
+@pytest.mark.parametrize("merge", [False, True])
+def test_losses_that_are_multiples_of_a_large_power_of_two(merge):
+    """A cut that no second split is allowed below is as good as a leaf, whatever its losses are multiplied by."""
+    X = np.array([[0, 1, 1], [0, 0, 2], [1, 2, 1], [0, 1, 2], [1, 0, 2], [1, 0, 2]], dtype=float)
+    losses = np.array([[0, 0], [6, 0], [0, 4], [8, 0], [3, 0], [0, 3]], dtype=float)
+    for depth in (2, 3, 4):
+        for leaves in (None, 3, 5):
+            problem = Problem(bin_matrix(X), losses, 0.5, depth, max_leaf_nodes=leaves)
+            assert solve_direct(problem, merge=merge).objective == 4.0

@@ -101,12 +101,16 @@ def shortest_list(others, f, g):
 
 @kernel(separate=True, borrows=True)
 def fill_pair(h, f, g, rows, losses, others, sums):
-    """The table ``h``, zero so far, of the losses of all rows that ``others`` lists.
+    """The table ``h``, zero so far, of the losses of all rows; ``others`` lists them in their own order.
 
-    ``sums``: cumulated sums of the losses of these rows by single features.
+    ``sums``: cumulated sums of the losses by single features.
     """
     of = shortest_list(others, f, g)
     x, y = rows.codes[f], rows.codes[g]
+    if of != f and of != g:
+        for i in range(rows.n):
+            h[x[i], y[i]] = i4(h[x[i], y[i]] + losses[i])
+        return
     for j in range(others.start[of], others.start[of] + others.parts[of, others.parts.shape[1] - 1]):
         i = others.rows[j]
         h[x[i], y[i]] = i4(h[x[i], y[i]] + losses[i])
@@ -124,7 +128,7 @@ def fill_pair(h, f, g, rows, losses, others, sums):
             row = h[t]
             for u in range(len(rest)):
                 rest[u] = i4(rest[u] - row[u])
-    elif of == g:
+    else:
         o = rows.offset[f]
         for t in range(len(h)):
             row = h[t]

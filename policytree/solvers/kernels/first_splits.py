@@ -147,9 +147,9 @@ def values_signed(c, o, splits, own, penalty, shift, leaves, values):
         left = np.int64(c[t])
         x = (min(0, left) << shift) + penalty
         y = (min(0, total - left) << shift) + penalty
-        # Where there is no second split, these are positive, and so more than a leaf.
-        u = min(x, (min(own.low[t], np.int64(low[t])) << shift) + 2 * penalty)
-        v = min(y, (min(own.high[t], np.int64(high[t])) << shift) + 2 * penalty)
+        # Second splits that are forbidden are positive, and become 0: no more than that is a leaf.
+        u = min(x, (min(0, own.low[t], np.int64(low[t])) << shift) + 2 * penalty)
+        v = min(y, (min(0, own.high[t], np.int64(high[t])) << shift) + 2 * penalty)
         w = min(u + y, x + v)
         two = min(two, x + y)
         three = min(three, w)
