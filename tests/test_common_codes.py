@@ -54,3 +54,37 @@ def test_losses_that_are_multiples_of_a_large_power_of_two(merge):
         for leaves in (None, 3, 5):
             problem = Problem(bin_matrix(X), losses, 0.5, depth, max_leaf_nodes=leaves)
             assert solve_direct(problem, merge=merge).objective == 4.0
+
+
+def test_losses_that_are_all_rounded_down_are_looked_at_again():
+    """Tables of 30 bits drop the last bits of such losses, and the two best trees differ by no more than these."""
+    X = np.array([[2, 0], [0, 0], [1, 2], [2, 2]], dtype=float)
+    losses = np.zeros((4, 2), dtype=np.int64)
+    losses[:, 1] = [1, 51539607552, 17179869184, -34359738368]
+    found = solve_direct(Problem(bin_matrix(X), losses.astype(float), 0.0, 2))
+    assert found.objective == oracles.best_objective_fast(X.astype(int), losses) == -34359738368
+
+
+@pytest.mark.parametrize("depth", [2, 3])
+def test_trees_that_differ_in_the_last_bits_only(rng, depth):
+    for _ in range(25):
+        n = int(rng.integers(4, 20))
+        X = skewed(rng, n, int(rng.integers(2, 5)), 6)
+        losses = rng.integers(-3, 4, (n, 2)) * 2 ** int(rng.integers(31, 45)) + rng.integers(0, 2, (n, 2))
+        found = solve_direct(Problem(bin_matrix(X), losses.astype(float), 0.0, depth))
+        assert found.objective == oracles.best_objective_fast(oracles.code_columns(X), losses, max_depth=depth)
+
+
+def test_questions_that_cost_and_limits_of_leaves_on_skewed_columns(rng):
+    for _ in range(6):
+        X = skewed(rng, 40, 4, 12)
+        losses, costs = rng.integers(0, 50, (40, 2)), rng.integers(0, 4, 4)
+        codes = oracles.code_columns(X)
+        column_costs = costs[oracles.column_features(X)]
+        for leaves in (None, 3, 5):
+            problem = Problem(bin_matrix(X), losses.astype(float), 0.0, 3, feature_costs=costs.astype(float),
+                              max_leaf_nodes=leaves)  # fmt: skip
+            expected = oracles.best_objective_fast(
+                codes, losses, max_depth=3, max_leaf_nodes=leaves, column_costs=column_costs
+            )
+            assert solve_direct(problem).objective == expected

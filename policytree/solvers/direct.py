@@ -162,8 +162,7 @@ class _Search:
             self._try_one_split()
             self.bound = self.best
         else:
-            quick = self._useful_depth() <= 2 and self.kind is None
-            self.clock.watch(self._deep, seconds=effort.of_depth_two(self.node) if quick else math.inf)
+            self.clock.watch(self._deep)
 
     def _splits_are_free(self) -> bool:
         free = self.node.penalty == 0 and len(self.node.rules.minima) == 0 and not self.node.priced

@@ -18,7 +18,6 @@ DEPTH_TWO = 3e-3  # of all first splits together, roughly
 A_CELL = 4e-9  # row or cell that pricing boxes looks at
 A_ROUND = 2e-3  # of pricing and fitting, whatever its size
 MOST_GROWTH, SOLVED_BELOW = 30.0, 0.25  # from one depth to the next: so many times, or as many as that share of cuts
-A_TABLE = 1e-9  # row or cell of a table of two columns
 A_STEP = 5e-10  # row of a box in one sweep of a fit
 
 
@@ -27,12 +26,6 @@ def of_depth(node: Node, before: np.ndarray, after: np.ndarray) -> float:
     nodes = int((after - before)[[NODES, CUTS, TWO]].sum())
     each = A_NODE + OF_A_CUT * int((node.bins - 1).sum()) + OF_A_CODE * node.codes.size
     return nodes * each * len(node.losses)
-
-
-def of_depth_two(node: Node) -> float:
-    """Of depth two, at most, about: rows and cells of the tables of all pairs of columns."""
-    pairs = len(node.bins) ** 2 * node.n_rows + int(node.bins.sum()) ** 2
-    return pairs / 2 * A_TABLE * (len(node.losses) + len(node.counts))
 
 
 def of_next_depth(node: Node, last: float) -> float:

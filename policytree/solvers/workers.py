@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from policytree.solvers.kernels.layout import COUNTERS, INF, NODE, SIDE, SOLVED, UNLIMITED
+from policytree.solvers.kernels.layout import COUNTERS, CUTS_AT_ONCE, INF, NODE, SIDE, SOLVED, UNLIMITED
 from policytree.solvers.kernels.levels import FEATURE, Levels
 from policytree.solvers.kernels.search import advance
 from policytree.solvers.kernels.subset_cache import Memory
@@ -58,7 +58,9 @@ class Stack:
         cached, sides = Stack._rows_kept(node, useful)
         deep = cached * (SOLVED.itemsize + 64) + sides * SIDE.itemsize
         inner = 32 * max(useful - 1, 2) * int(node.rows.offset[-1]) if useful > 3 else 0
-        return max(useful - 1, 2) * n * (2 * p + 8 * len(node.rows.planes) + 4) + deep + inner
+        rows = max(useful - 1, 2) * n * (2 * p + 8 * len(node.rows.planes) + 4)
+        largest = min(int(np.prod(np.sort(node.bins)[-2:])), 4 * n * p * p)  # table of two columns that pays
+        return rows + deep + inner + 4 * CUTS_AT_ONCE * largest
 
     @staticmethod
     def _rows_kept(node: Node, useful: int) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 """Tables of pairs without the rows of a feature's commonest code: often most of all rows.
 
-What the rows of that code add to a table follows from the others: in every column of the other feature, it is what is
-missing from the sum of all rows of that column. So only the other rows need to be added, one by one.
+What the rows of that code add to a table follows from the others: for every code of the other feature, it is what is
+missing from the sum of all rows of that code. So only the other rows need to be added, one by one.
 
 Cost: a look at some rows and a pass over all, for every feature; for a pair, one step for every row of another code
 than the commonest, and one for every cell.
@@ -34,7 +34,7 @@ class Others(NamedTuple):
 
 @kernel(borrows=True)
 def commonest(c, index, counts):
-    """The commonest code of some rows, and how many of them have it."""
+    """The commonest code of some rows and how many have it: about, by the rows looked at."""
     n = len(index)
     step = max(n // LOOKED_AT, 1)
     counts[:] = 0
@@ -73,6 +73,13 @@ def list_others(rows, index, ends):
     return others
 
 
+@kernel(separate=True)
+def list_all_others(rows, wanted):
+    """:func:`list_others` of all rows in their own order; of none, unless that is ``wanted``."""
+    n = rows.n if wanted else 0
+    return list_others(rows, np.arange(n).astype(np.int32), np.full(1, n))
+
+
 @kernel(borrows=True)
 def list_of_feature(c, f, index, ends, others):
     """The list of one feature with the codes c, or of none."""
@@ -107,7 +114,7 @@ def fill_pair(h, f, g, rows, losses, others, sums):
     """
     of = shortest_list(others, f, g)
     x, y = rows.codes[f], rows.codes[g]
-    if of != f and of != g:
+    if of == len(others.common) - 1:
         for i in range(rows.n):
             h[x[i], y[i]] = i4(h[x[i], y[i]] + losses[i])
         return

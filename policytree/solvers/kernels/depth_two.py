@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policytree.solvers.kernels.common_codes import list_others
+from policytree.solvers.kernels.common_codes import list_all_others
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.first_splits import OwnSplits, exact_value, first_split_values, own_splits
 from policytree.solvers.kernels.layout import (
@@ -108,7 +108,7 @@ def fill_tables(rows, rules, work, n_block, control):
     """Best second splits from the tables of all pairs that have one; False if stopped."""
     bins = rows.bins
     p = len(bins)
-    others = list_others(rows, np.arange(rows.n).astype(np.int32), np.full(1, rows.n))
+    others = list_all_others(rows, n_block < p)
     for f in range(p):
         for g in range(p):
             if control[STOP] != 0:
@@ -122,8 +122,8 @@ def fill_tables(rows, rules, work, n_block, control):
 
 
 @kernel(separate=True)
-def best_first_split(rows, rules, leaves, work, first, best):
-    """Evaluate the most promising first splits until no bound is below the best; long features are left out."""
+def best_first_split(rows, rules, leaves, work, first, best, control):
+    """Evaluate the most promising first splits until no bound is below the best, or stopped; long ones are left out."""
     bins, offset = rows.bins, rows.offset
     p = len(bins)
     error = work.rounded.error
@@ -140,7 +140,7 @@ def best_first_split(rows, rules, leaves, work, first, best):
             if values[t] < first.values[f]:
                 first.values[f] = values[t]
                 first.cuts[f] = t - offset[f]
-    while True:
+    while control[STOP] == 0:
         f = -1
         for g in range(p):
             if not work.long[g] and first.values[g] < best.value and (f < 0 or first.values[g] < first.values[f]):
@@ -161,6 +161,7 @@ def best_first_split(rows, rules, leaves, work, first, best):
             if values[u] < first.values[f]:
                 first.values[f] = values[u]
                 first.cuts[f] = u - offset[f]
+    return best
 
 
 @kernel(separate=True)
@@ -207,4 +208,5 @@ def short_pairs(rows, rules, leaves, first, control, special):
         scan_two_valued(rows, rules, work, n_block)
     if not fill_tables(rows, rules, work, n_block, control):
         return best, False, any_long, work
-    return best_first_split(rows, rules, leaves, work, first, best), True, any_long, work
+    best = best_first_split(rows, rules, leaves, work, first, best, control)
+    return best, control[STOP] == 0, any_long, work

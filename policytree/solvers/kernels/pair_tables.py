@@ -11,7 +11,7 @@ So one scan gives, for every cut of x as the first split, the best cut of y on e
 exchanged. For two actions and no counted rows the best of two leaves is min(min_u x, low - max_u x): only the least
 and the largest cell of a row or column matter.
 
-Cost: n additions to fill, rows x width steps to cumulate and to scan, in vectors of int32.
+Cost: up to n additions to fill, rows x width steps to cumulate and to scan, in vectors of int32.
 Symbols: a table has R rows and W columns.
 """
 

@@ -90,14 +90,18 @@ def round_planes(rows, rules):
         shift += 1
     half = (1 << shift) >> 1
     total = 0
+    exact = True
     for i in range(n):
         worst = 0
         for k in range(P):
             x = (planes[k, i] + half) >> shift
             to[k, i] = i4(x)
             worst = max(worst, (x << shift) - planes[k, i])
+            exact = exact and (x << shift) == planes[k, i]
         errors[i] = worst
         total += worst
+    if not exact:  # all losses may have been rounded down, which makes trees look cheaper and not dearer
+        total = max(total, 1)
     for k in range(P, n_planes):
         for i in range(n):
             to[k, i] = i4(planes[k, i])

@@ -195,7 +195,7 @@ def keep_swept(rows, rules, tables, growing, n_cuts, sums, swept, own, wrong, in
 @kernel(separate=True)
 def others_of_side(rows, tables, side, index, ends):
     """Lists of the rows that a side comes to have, without common codes, for the sweeps in lanes."""
-    m = len(ends) - 1 if tables.lane_bytes > 0 else 0
+    m = len(ends) - 1 if tables.lane_bytes > 0 and tables.pairs > 0 else 0
     counts = np.empty(m, np.int64)
     for e in range(m):
         counts[e] = abs(ends[e + 1] - ends[0])

@@ -1,9 +1,10 @@
 """One side of a sweep: best second splits for all root cuts, while the side grows.
 
 Two ways: :func:`sweep_lanes` does sixteen root cuts at once in vectors (lane_code.py), :func:`sweep_pairs`
-one after the other for any losses and counts. Both fill tables with the rows between one cut and the next only.
+one after the other for any losses and counts. Tables grow from one cut to the next; in lanes, without the rows of
+a commonest code (common_codes.py).
 
-Cost: every row once for every pair; every cell once for every root cut (or sixteen of them).
+Cost: every row at most once for every pair; every cell once for every root cut (or sixteen of them).
 Symbols: root cut e of this side has the rows index[ends[0]:ends[e + 1]] on the growing side. Results of the growing
 side stand in low[e, side], high[e, side], those of the other one in [e, 1 - side].
 """

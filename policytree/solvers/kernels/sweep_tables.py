@@ -3,7 +3,7 @@
 A sweep (sweep.py) builds the tables of the left side of a root cut; those of the right side are these totals less the
 left.
 
-Cost: n additions for every pair and sum, once.
+Cost: up to n additions for every pair and sum, once.
 Symbols: see layout.py; the table of features f < g begins at where[f, g], and its rows belong to the feature with
 fewer codes, so that rows are long.
 """
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policytree.solvers.kernels.common_codes import fill_pair, list_others
+from policytree.solvers.kernels.common_codes import fill_pair, list_all_others
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.layout import Rounded, Rows, Rules, Special, i4, i8, int_1d, int_2d, long_2d
 from policytree.solvers.kernels.pair_tables import cumulate
@@ -77,7 +77,7 @@ def add_rows(H, W, x, y, losses, index, a, b):
 def fill_totals(rows, rounded, sums, where, totals):
     """Cumulated tables of all rows, of every pair; ``sums``: of single features."""
     bins, K = rows.bins, len(sums)
-    others = list_others(rows, np.arange(rows.n).astype(np.int32), np.full(1, rows.n))
+    others = list_all_others(rows, len(totals) > 0)
     for f0 in range(len(bins)):
         for g0 in range(f0 + 1, len(bins)):
             at = where[f0, g0]
