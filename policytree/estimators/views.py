@@ -140,7 +140,7 @@ class TableViews(TreeViews):
             if reset:
                 _refuse_large(X)
             remedy = "pass an array of numbers, or a DataFrame, whose text columns are treated as categories."
-            X = self._validated(X, remedy, dtype=np.float64, ensure_all_finite="allow-nan", reset=reset)
+            X = self._validated(X, remedy, dtype=np.float64, ensure_all_finite=False, reset=reset)  # looked at below
             learnt = FeatureEncoder.fit_encode(X) if reset else None
         if learnt is not None:
             self.encoder_: FeatureEncoder = learnt[0]
