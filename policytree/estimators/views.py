@@ -140,7 +140,8 @@ class TableViews(TreeViews):
             if reset:
                 _refuse_large(X)
             remedy = "pass an array of numbers, or a DataFrame, whose text columns are treated as categories."
-            X = self._validated(X, remedy, dtype=np.float64, ensure_all_finite=False, reset=reset)  # looked at below
+            # The encoder refuses infinite numbers and lets missing ones pass; once is enough.
+            X = self._validated(X, remedy, dtype=np.float64, ensure_all_finite=False, reset=reset)
             learnt = FeatureEncoder.fit_encode(X) if reset else None
         if learnt is not None:
             self.encoder_: FeatureEncoder = learnt[0]

@@ -81,9 +81,9 @@ class Clock:
 
         ``look`` is called between looks at the clock, to show how far the search is.
 
-        Signals are handled by the main thread alone, and never in the midst of a kernel's call: whoever raises an
-        exception there makes numba crash. A bare thread and a lock start a search in half the time that
-        ``threading.Thread`` takes.
+        The search has a thread of its own because signals are handled in the main one: an exception that a handler
+        raises while numba makes a kernel's result would crash the process. It is a bare thread with a lock, which
+        starts sooner than ``threading.Thread``.
         """
         failure: list[BaseException] = []
         running = _thread.allocate_lock()

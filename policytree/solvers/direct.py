@@ -44,7 +44,8 @@ from policytree.types import Problem, Progress, SearchLimits, Solution, Status
 
 # Independent searches, whatever the number of threads, so that it cannot change the tree; deep ones have a cache each.
 LANES, SWEEP_LANES = 2, 8
-# Row sets are searched in slices, each twice the last, while one closes that share of the gap; some before dear depths.
+# The search over row sets works in slices, each of twice as much work, as long as a slice closes that share of the gap.
+# Before depths that are not cheap it has some slices in any case.
 WORTHWHILE, CHEAP, PATIENCE = 0.05, 4, 4
 
 
@@ -76,9 +77,9 @@ def solve_direct(
     Notes
     -----
     Losses become int64 fixed point, so sums are exact and pruning needs no tolerance. Subtrees of depth two are solved
-    by tables over pairs of features (after Demirovic et al., MurTree, JMLR 2022); root cuts are refuted by similar
-    support (Angelino et al., CORELS, JMLR 2018; Brita et al., ConTree, AAAI 2025), and a branch ends when the leaf
-    penalty of its next split exceeds what is left to gain.
+    by tables over pairs of features (after the specialised depth-two solver of Demirovic et al., MurTree, JMLR 2022);
+    root cuts are refuted by similar-support bounds (Angelino et al., CORELS, JMLR 2018; Brita et al., ConTree, AAAI
+    2025), and a branch ends when the leaf penalty of its next split exceeds what is left to gain.
     """
     if pays_once(problem):
         return solve_paid_once(problem, limits)
@@ -191,8 +192,8 @@ class _Search:
         else:  # the search below starts at every root feature that is allowed
             first = min(self._useful_depth(), 2)
         if self.clock.stopped:
-            if self._any_root():  # takes no time, and may be more than two splits have come to
-                self._try_one_split()
+            if self._any_root():
+                self._try_one_split()  # takes no time, and may be more than two splits have come to
             return
         self.work[TWO] += 1
         if self._useful_depth() < first:

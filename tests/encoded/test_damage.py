@@ -13,12 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import (
-    InputError,
-    PolicyTree,
-    encode,
-    open_encoded,
-)
+from policytree import InputError, PolicyTree, encode, open_encoded
 from policytree.encoded import encode as encoding
 from policytree.encoded import store
 from tests.encoded_problems import damage_row_group, write_parts
