@@ -7,6 +7,7 @@ One core, processor seconds of whole fits with binning, kernels warm, medians. T
 (leaves - 1). ``--sketch``: a prototype of the search over row sets, timed in the same run, with and without its
 look-ahead; the better one counts.
 ``--parts bounds``: the search over row sets alone, with bounds switched off, and with sets as lists of rows.
+``--parts depths``: tables of many thresholds, whose proofs are the search over depths', with bounds switched off.
 """
 
 import argparse
@@ -21,6 +22,7 @@ import pandas as pd
 
 from policytree import OptimalTreeClassifier
 from policytree.binning import bin_matrix
+from policytree.solvers import solve_direct
 from policytree.solvers.clock import Clock
 from policytree.solvers.compilation import all_kernels, load_kernels
 from policytree.solvers.fixed_point import to_fixed_point
@@ -28,7 +30,7 @@ from policytree.solvers.kernels.layout import FEASIBLE
 from policytree.solvers.kernels.row_set_layout import ENTERED
 from policytree.solvers.node import new_control, prepare
 from policytree.solvers.row_sets import row_set_search
-from policytree.types import Problem
+from policytree.types import Problem, SearchLimits, Status
 
 SPARSE = {  # table of 0/1 columns: (price, best known value)
     "zoo": (0.001, 0.992),
@@ -56,6 +58,7 @@ NOISY = {
     "classification/coupon_rest20_onehot": (0.02, 0.01, 0.005),
     "classification/broward": (0.01, 0.005),
 }
+LONG = {"contree_bank": 0.02, "contree_rice": 0.02, "fourclass": 0.02, "iris": 0.005, "contree_wilt": 0.005}
 TEXT = ("monk", "car", "tic_tac_toe")  # attributes are categories
 LONG_FOR_THE_SKETCH = ("lymph",)
 
@@ -133,6 +136,28 @@ def bounds_part(data: Path, only: str, limit: float) -> None:
             print("|", " | ".join([name, *cells]), "|", flush=True)
 
 
+def depths_part(data: Path, only: str, limit: float) -> None:
+    """What bounds bring to the search over depths: subtrees of depth two solved, and processor seconds."""
+    print("\n| table | price | all | no numbers of leaves | no neighbouring cuts | neither |")
+    print("|---|" + "---:|" * 5, flush=True)
+    for name, price in LONG.items():
+        if only not in name:
+            continue
+        X, y = table(data / "classification" / name)
+        labels = pd.factorize(y)[0]
+        losses = (labels[:, None] != np.arange(labels.max() + 1)).astype(float)
+        problem = Problem(bin_matrix(X.to_numpy(float)), losses, price * len(y), None)
+        cells = []
+        for leaf_counts, similar in ((True, True), (False, True), (True, False), (False, False)):
+            start = time.process_time()
+            limits = SearchLimits(time_limit=limit)
+            found = solve_direct(problem, limits, leaf_counts=leaf_counts, similar_support=similar)
+            star = "" if found.status == Status.OPTIMAL else "*"
+            seconds = time.process_time() - start
+            cells.append(f"{found.counters['depth_two_solves']:,} ({seconds:.2f}{star})")
+        print("|", " | ".join([name, str(price), *cells]), "|", flush=True)
+
+
 def row(name: str, X, price: float, known, model, seconds: float, *more) -> None:
     """Print a line."""
     value = f"{1 + price - model.objective_value_:.4f}"
@@ -183,8 +208,9 @@ def main():
             row(name, X, price, known, model, seconds, *more)
         if theirs:
             print(f"\ngeometric mean: {mean(ours)} s, sketch {mean(theirs)} s")
-    if "bounds" in arguments.parts:
-        bounds_part(data, arguments.only, limit)
+    for part, lines in (("bounds", bounds_part), ("depths", depths_part)):
+        if part in arguments.parts:
+            lines(data, arguments.only, limit)
     for part, tables in (("small", dict.fromkeys(SMALL, PRICES)), ("noisy", NOISY)):
         if part not in arguments.parts:
             continue

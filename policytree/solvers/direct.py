@@ -16,7 +16,7 @@ from policytree.solvers.clock import Clock
 from policytree.solvers.compilation import is_special, load_kernels, needed_kernels
 from policytree.solvers.estimate import estimated_seconds
 from policytree.solvers.fixed_point import MOST_PRICED, FixedPoint, to_fixed_point
-from policytree.solvers.kernels.layout import COUNTERS, CUTS, FEASIBLE, INF, NODES, SIMILAR, TWO, UNLIMITED
+from policytree.solvers.kernels.layout import COUNTERS, CUTS, FEASIBLE, INF, LEAF_COUNTS, NODES, SIMILAR, TWO, UNLIMITED
 from policytree.solvers.kernels.row_set_layout import ENTERED
 from policytree.solvers.kernels.sums import best_one_split
 from policytree.solvers.kernels.sweep_tables import SweepTables, make_tables
@@ -39,7 +39,7 @@ from policytree.solvers.row_pairs import RowPairs
 from policytree.solvers.row_prices import RowPrices, row_prices_apply, seconds_worth, turns_of_sets, worth_pricing
 from policytree.solvers.row_sets import RowSetSearch, row_set_search, row_sets_apply
 from policytree.solvers.scoring import finish, leaf_only
-from policytree.solvers.workers import Lane, RootFeature, Stack
+from policytree.solvers.workers import Lane, RootFeature, Stack, least_depth
 from policytree.types import Problem, Progress, SearchLimits, Solution, Status
 
 # Independent searches, whatever the number of threads, so that it cannot change the tree; deep ones have a cache each.
@@ -56,6 +56,7 @@ def solve_direct(
     similar_support: bool = True,
     cache: bool = True,
     look_ahead: bool = True,
+    leaf_counts: bool = True,
     merge: bool = True,
 ) -> Solution:
     """Find the best tree, with a proof.
@@ -64,9 +65,9 @@ def solve_direct(
     ----------
     problem : Problem
     limits : SearchLimits, optional
-    similar_support, cache, look_ahead, merge : bool
-        Switches of what only saves work: bounds from neighbouring cuts, the cache of solved subsets, the bound that a
-        side is a leaf or pays for two, and merging of equal rows. They never change the objective.
+    similar_support, cache, look_ahead, leaf_counts, merge : bool
+        Switches of what only saves work: bounds from neighbouring cuts, the cache of solved subsets, bounds from prices
+        (a side is a leaf or pays for two; a deep tree pays for many), merging. They never change the objective.
 
     Returns
     -------
@@ -85,13 +86,13 @@ def solve_direct(
         return solve_paid_once(problem, limits)
     kind = blocks_for(problem)
     compile_seconds = load_kernels(needed_kernels(problem, kind))
-    control = new_control(similar_support, cache, look_ahead)
+    control = new_control(similar_support, cache, look_ahead, leaf_counts)
     solution = _solve(problem, limits or SearchLimits(), control, merge, kind)
     return replace(solution, compile_seconds=compile_seconds) if compile_seconds else solution
 
 
 solve_direct.estimated_seconds = estimated_seconds  # a search that looks long is warned of
-solve_direct.switches = ("similar_support", "cache", "look_ahead", "merge")
+solve_direct.switches = ("similar_support", "cache", "look_ahead", "leaf_counts", "merge")
 
 
 def _solve(problem: Problem, limits: SearchLimits, control: np.ndarray, merge: bool, kind: np.dtype | None) -> Solution:
@@ -227,9 +228,8 @@ class _Search:
             if self._work_on_sets(slices, turn) or self._work_on_prices(depth - 1, worth):
                 return
             before, self.final = self.work.copy(), depth == target
-            # Without a depth limit, trees end where another leaf costs more than is left to gain.
-            by_price = self.problem_depth == UNLIMITED and target < self.most_leaves - 1
-            self.depth = UNLIMITED if self.final and by_price else depth
+            proved = self.clock.flag[LEAF_COUNTS] != 0 and (depth > first or self._any_root())
+            self.depth, self.need = depth, least_depth(depth, proved, self.best - self.floor, node.penalty)
             self._all_rounds(order, cuts)
             if self.clock.stopped:
                 return
@@ -367,7 +367,7 @@ class _Search:
         except IndexError:
             if self.blocks is not None:
                 return BinaryStack(self.blocks, self.useful)
-            return Stack(self.bounded, self.useful, self.leaf_limit, self.tables)
+            return Stack(self.bounded, self.useful, self.leaf_limit, self.tables, self.need)
 
     def _update_bound(self) -> None:
         if self.final:

@@ -93,9 +93,11 @@ class Node:
         return int(self.rows.planes[first + self.rows.groups[column]].sum())
 
 
-def new_control(similar_support: bool = True, cache: bool = True, look_ahead: bool = True) -> np.ndarray:
+def new_control(
+    similar_support: bool = True, cache: bool = True, look_ahead: bool = True, leaf_counts: bool = True
+) -> np.ndarray:
     """The kernels' control array: not stopped, and what saves work switched on or off."""
-    return np.array([0, similar_support, cache, look_ahead], dtype=np.int64)
+    return np.array([0, similar_support, cache, look_ahead, leaf_counts], dtype=np.int64)
 
 
 def counted_rows(problem: Problem) -> tuple[list[np.ndarray], list[int]]:

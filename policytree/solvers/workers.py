@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mmap
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -17,13 +17,16 @@ from policytree.solvers.node import Node
 PROBES = 2  # root cuts solved, or sweeps made, in every feature before any feature is searched to the end
 CACHE_ROWS, SIDE_ROWS = 2**17, 2**20  # at most
 NO_LIMIT = np.iinfo(np.int64).max
+FEW_PRICES = 30  # prices of a leaf above the floor: of more, a few leaves bound too little
+MOST_NEEDED = 31  # that names in the cache have room for
 
 
 @dataclass
 class RootFeature:
     """Bounds of both sides of one root feature's cuts, kept between rounds.
 
-    ``hint``: the cut to try first (-1: none); ``paid``: what the split itself costs.
+    ``hint``: the cut to try first (-1: none); ``paid``: what the split itself costs; ``deep_left``, ``deep_right``: the
+    same bounds for trees as deep as the search needs (see kernels/layout.Deep).
     """
 
     left: np.ndarray
@@ -31,20 +34,27 @@ class RootFeature:
     hint: int
     paid: int
     solved: bool = False
+    deep_left: np.ndarray = field(init=False)
+    deep_right: np.ndarray = field(init=False)
+
+    def __post_init__(self):
+        self.deep_left, self.deep_right = np.full((2, len(self.left)), -INF)
 
     def lower_bound(self) -> int:
         """Bound of every tree with this feature at the root."""
-        return int((self.left + self.right).min()) + self.paid
+        left, right = np.maximum(self.left, self.deep_left), np.maximum(self.right, self.deep_right)
+        return int(np.minimum(left + self.right, self.left + right).min()) + self.paid
 
 
 class Stack:
     """The search stack; the root feature stands at level 0.
 
-    ``tables``: what sweeps over all rows share, for searches of depth three (see kernels/sweep_tables.py).
+    ``tables``: what sweeps over all rows share, for searches of depth three (see kernels/sweep_tables.py); ``need``:
+    see :func:`least_depth`.
     """
 
-    def __init__(self, node: Node, useful: int, leaf_limit: int, tables: SweepTables):
-        self.node, self.leaf_limit, self.tables = node, leaf_limit, tables
+    def __init__(self, node: Node, useful: int, leaf_limit: int, tables: SweepTables, need: int = 0):
+        self.node, self.leaf_limit, self.tables, self.need = node, leaf_limit, tables, need
         self.levels = _empty_levels(node, useful)
         self.counters = np.zeros(len(COUNTERS), np.int64)
         cached, sides = self._rows_kept(node, useful)
@@ -81,16 +91,19 @@ class Stack:
         p, n = node.codes.shape
         levels.order[0, 0], levels.first_cuts[0, f] = f, state.hint
         levels.left[0, :cuts], levels.right[0, :cuts] = state.left, state.right
+        levels.deep_left[0, :cuts], levels.deep_right[0, :cuts] = state.deep_left, state.deep_right
         root = levels.nodes[:1]
         root[:] = np.zeros(1, NODE)
         root["phase"], root["rows"], root["features"] = FEATURE, n, p
         root["depth"] = root["useful_depth"] = depth
         root["leaves"] = self.leaf_limit if self.leaf_limit < 2 ** min(depth, 40) else UNLIMITED
+        root["need"] = self.need if root["leaves"] == UNLIMITED else 0
         root["budget"] = root["enough"] = root["best"] = budget
         root["to_try"], root["split_bound"] = 1, INF
         most = PROBES if first else NO_LIMIT
         advance(0, levels, node.rules, most, self.tables, self.memory, self.counters, flag, node.special)
         state.left, state.right = levels.left[0, :cuts].copy(), levels.right[0, :cuts].copy()
+        state.deep_left, state.deep_right = levels.deep_left[0, :cuts].copy(), levels.deep_right[0, :cuts].copy()
         state.hint = int(levels.first_cuts[0, f])
         length = int(root["tree_length"][0])
         tree = [tuple(map(int, row)) for row in levels.tree[0, :length]] if length else None
@@ -101,6 +114,15 @@ class Stack:
         done = self.counters.copy()
         self.counters -= done
         return done
+
+
+def least_depth(depth: int, proved: bool, above_floor: int, penalty: int) -> int:
+    """The least depth of trees of interest in a search of depth ``depth``: 0 for any.
+
+    It is that depth if all shallower trees are ``proved`` to be no better than the best one, and leaves have a price
+    that bounds deep trees.
+    """
+    return min(depth, MOST_NEEDED) if proved and penalty > 0 and above_floor <= FEW_PRICES * penalty else 0
 
 
 @dataclass
@@ -125,7 +147,7 @@ def _empty_levels(node: Node, useful: int) -> Levels:
     places, widest = int(node.rows.offset[-1]), int(node.bins.max(initial=1))
     leaves = min(2 ** min(useful, 40), n)
     bins, groups, columns, order, first_values, first_cuts = np.empty((6, levels, p), np.int64)
-    ends, left, right, least, most = np.empty((5, levels, widest + 1), np.int64)
+    ends, left, right, least, most, deep_left, deep_right = np.empty((7, levels, widest + 1), np.int64)
     tree, first_tree = np.empty((2, levels, 2 * leaves + 8, 2), np.int64)
     offset, cuts = np.zeros((levels, p + 1), np.int64), np.empty((levels, places), np.int64)
     codes, planes = np.empty((levels, p, n), np.uint16), np.empty((levels, len(node.rows.planes), n), np.int64)
@@ -134,6 +156,6 @@ def _empty_levels(node: Node, useful: int) -> Levels:
     cuts[0] = np.concatenate([np.arange(b) for b in node.bins])
     return Levels(
         np.zeros(levels, NODE), codes, planes, bins, offset, groups, columns, cuts, np.empty((levels, n), np.int32),
-        ends, left, right, least, most, order, first_values, first_cuts, tree, first_tree,
+        ends, left, right, least, most, deep_left, deep_right, order, first_values, first_cuts, tree, first_tree,
         np.full((levels, 4), -1), np.empty((levels, 2, 2, places if useful > 3 else 0), np.int64),
     )  # fmt: skip

@@ -8,6 +8,10 @@ by no less than what D costs at least, and by no more than what D can cost at mo
 (Angelino et al., CORELS, JMLR 2018; Brita et al., ConTree, AAAI 2025). With minimum counts a tree may become
 forbidden when rows leave, so only the bounds from larger to smaller sets hold.
 
+Where all shallow trees are known to be no better than the best one, at least one side of every cut has to be *deep*:
+less deep by one than the whole tree has to be. It has so many leaves at least, and each has its price. So both sides
+together cost at least one side as a deep tree, and the other one as any tree.
+
 Cost: n steps to make, B to spread from one cut.
 Symbols: see layout.py; ``budget`` is what the best tree so far leaves.
 """
@@ -139,19 +143,67 @@ def spread_bounds(bounds, cuts, at, left_value, right_value, rules, similar):
             left[t] = max(left[t], left_value + (least[t] - least_at))
 
 
+@kernel(separate=True)
+def start_deep(bounds, deep, cuts, need, penalty, keep):
+    """Bounds of both sides of every cut if the side is deep: it has at least ``need`` leaves.
+
+    ``keep``: bounds that stand there already stay where they are better.
+    """
+    least = bounds.least
+    for t in range(cuts):
+        x = least[t] + need * penalty
+        y = least[cuts] - least[t] + need * penalty
+        deep.left[t] = max(deep.left[t], x) if keep else x
+        deep.right[t] = max(deep.right[t], y) if keep else y
+
+
 @kernel(separate=True, borrows=True)
-def choose_cut(bounds, cuts, budget):
+def spread_deep(bounds, deep, cuts, at, value, on_left, rules, similar):
+    """Note what a side of cut ``at`` costs at least if it is deep, and what that says of every other cut.
+
+    A deep tree of a smaller side is as deep on this one. A deep tree of a larger side either is as deep on this one, or
+    some of its splits do not divide the rows that are here: then it has a leaf more than a tree that will do here.
+    """
+    least, most = bounds.least, bounds.most
+    to = deep.left if on_left else deep.right
+    known = bounds.left[at] if on_left else bounds.right[at]
+    to[at] = max(to[at], value)
+    if not similar:
+        return
+    larger = min(value, known + rules.penalty)
+    constrained = len(rules.minima) > 0
+    for t in range(cuts):
+        a = min(t, at)
+        b = max(t, at)
+        if a == b:
+            continue
+        if (t < at) == on_left:
+            to[t] = max(to[t], value - (most[b] - most[a]))
+        elif not constrained:
+            to[t] = max(to[t], larger + (least[b] - least[a]))
+
+
+@kernel(inline="always")
+def bound_of_cut(bounds, deep, t):
+    """What a tree with cut t costs at least: one side is deep, whatever the other is."""
+    left = bounds.left[t]
+    right = bounds.right[t]
+    return min(max(left, deep.left[t]) + right, left + max(right, deep.right[t]))
+
+
+@kernel(separate=True, borrows=True)
+def choose_cut(bounds, deep, cuts, budget):
     """The middle, by mass, of the heaviest run of cuts whose bound is below the budget; -1 if there is none."""
-    left, right, least, most = bounds.left, bounds.right, bounds.least, bounds.most
+    least, most = bounds.least, bounds.most
     best = -1
     best_mass = -1
     t = 0
     while t < cuts:
-        if left[t] + right[t] >= budget:
+        if bound_of_cut(bounds, deep, t) >= budget:
             t += 1
             continue
         start = t
-        while t < cuts and left[t] + right[t] < budget:
+        while t < cuts and bound_of_cut(bounds, deep, t) < budget:
             t += 1
         base = most[start] - least[start]
         mass = most[t - 1] - least[t - 1] - base
@@ -165,16 +217,16 @@ def choose_cut(bounds, cuts, budget):
 
 
 @kernel(separate=True, borrows=True)
-def choose_many(bounds, cuts, budget, limit, chosen):
+def choose_many(bounds, deep, cuts, budget, limit, chosen):
     """Up to ``limit`` live cuts spread by mass over all of them, ascending; returns how many."""
-    left, right, least, most = bounds.left, bounds.right, bounds.least, bounds.most
+    least, most = bounds.least, bounds.most
     n = 0
     mass = 0
     live = 0
     for trial in range(2):
         seen = 0
         for t in range(cuts):
-            if left[t] + right[t] >= budget:
+            if bound_of_cut(bounds, deep, t) >= budget:
                 continue
             w = most[t] - least[t]
             if t > 0:
@@ -207,9 +259,9 @@ def include(chosen, n, t):
 
 
 @kernel(borrows=True)
-def least_bound(bounds, cuts):
+def least_bound(bounds, deep, cuts):
     """The least of the bounds of all cuts."""
     low = INF
     for t in range(cuts):
-        low = min(low, bounds.left[t] + bounds.right[t])
+        low = min(low, bound_of_cut(bounds, deep, t))
     return low

@@ -142,19 +142,22 @@ def enter(levels, level, rules, memory, counters, control, special):
     node.cut_off_bound = INF
     if node.features == 0 or depth == 0 or leaf <= floor + 2 * penalty:
         return DONE
+    known = -INF
     if rules.beyond >= 0 and level > 0:
         known = worth_of_all(rows_at(levels, level), rules)
-        if known >= min(leaf, node.budget):
-            node.best = min(leaf, known)
-            node.tree_length = 1 if known >= leaf else 0
-            return DONE
+    if node.need > 0:  # a tree has more leaves than levels
+        known = max(known, floor + (node.need + 1) * penalty)
+    if known >= min(leaf, node.budget):
+        node.best = min(leaf, known)
+        node.tree_length = 1 if known >= leaf else 0
+        return DONE
     name_rows(levels, level)
-    if control[CACHE] != 0 and recall(levels, level, memory, size_key(depth, node.leaves)):
+    if control[CACHE] != 0 and recall(levels, level, memory, size_key(node)):
         counters[HITS] += 1
         return DONE
     inherits = level > 0 and depth == 3 and control[SIMILAR] != 0 and shares_inner(levels, level - 1)
     if inherits:
-        known = min(leaf, inherited_bound(levels, level))
+        known = min(leaf, inherited_bound(levels, level, rules))
         if known >= node.budget:
             node.best = known
             node.tree_length = 0

@@ -17,8 +17,9 @@ Symbols: see layout.py and levels.py. Places are the problem's: offset[0] of a c
 import numpy as np
 
 from policytree.solvers.kernels.compiling import kernel
+from policytree.solvers.kernels.cut_bounds import bound_of_cut, row_bounds, start_deep
 from policytree.solvers.kernels.layout import INF, UNLIMITED
-from policytree.solvers.kernels.levels import LEFT, LEFT_SIDE, RIGHT_SIDE, bounds_at, rows_at
+from policytree.solvers.kernels.levels import LEFT, LEFT_SIDE, RIGHT_SIDE, bounds_at, deep_at, rows_at
 from policytree.solvers.kernels.sums import costly
 
 
@@ -145,38 +146,46 @@ def keep_inner(levels, level):
 
 
 @kernel(separate=True)
-def inherited_bound(levels, level):
+def inherited_bound(levels, level, rules):
     """What a node's trees with a split cost at least, by what the parent's last cut left behind."""
+    node = levels.nodes[level]
     side = side_being_solved(levels.nodes[level - 1])
     low, high = levels.inner[level - 1, side, 0], levels.inner[level - 1, side, 1]
+    bounds, deep = bounds_at(levels, level), deep_at(levels, level)
     least = INF
-    for f in range(levels.nodes[level].features):
+    for f in range(node.features):
         o = levels.offset[0, levels.columns[level, f]]
         mine = levels.offset[level, f]
-        for u in range(levels.bins[level, f] - 1):
+        cuts = levels.bins[level, f] - 1
+        if node.need > 0:
+            row_bounds(rows_at(levels, level), rules, f, 0, bounds, 0)
+            start_deep(bounds, deep, cuts, node.need, rules.penalty, False)
+        for u in range(cuts):
             j = o + levels.cuts[level, mine + u]
-            least = min(least, low[j] + high[j])
+            bounds.left[u] = low[j]
+            bounds.right[u] = high[j]
+            least = min(least, bound_of_cut(bounds, deep, u))
     return least
 
 
 @kernel(separate=True)
-def choose_near(bounds, cuts, budget, last):
+def choose_near(bounds, deep, cuts, budget, last):
     """The middle of the run of open cuts that is nearest to the last cut solved; -1 if there is none."""
-    left, right, least, most = bounds
+    least, most = bounds.least, bounds.most
     up = last + 1
-    while up < cuts and left[up] + right[up] >= budget:
+    while up < cuts and bound_of_cut(bounds, deep, up) >= budget:
         up += 1
     down = last
-    while down >= 0 and left[down] + right[down] >= budget:
+    while down >= 0 and bound_of_cut(bounds, deep, down) >= budget:
         down -= 1
     if up >= cuts and down < 0:
         return -1
     near = up if down < 0 or (up < cuts and up - last <= last - down) else down
     start = near
-    while start > 0 and left[start - 1] + right[start - 1] < budget:
+    while start > 0 and bound_of_cut(bounds, deep, start - 1) < budget:
         start -= 1
     end = near
-    while end + 1 < cuts and left[end + 1] + right[end + 1] < budget:
+    while end + 1 < cuts and bound_of_cut(bounds, deep, end + 1) < budget:
         end += 1
     base = most[start] - least[start]
     half = (most[end] - least[end] - base) // 2

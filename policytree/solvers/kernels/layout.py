@@ -32,13 +32,13 @@ INF = 1 << 60  # value of a leaf that a minimum count forbids; two of them still
 FEASIBLE = 1 << 59  # values below are real
 FORBIDDEN = (1 << 30) - 1  # INF of the int32 tables: two of them fit, and no real leaf makes up for one
 LARGEST = (1 << 30) - 2  # bound of sums in int32 tables beside FORBIDDEN; twice that without
-UNLIMITED = 1 << 30  # depth without a limit: only the leaf penalty ends a path; leaves without a limit
+UNLIMITED = 1 << 30  # leaves, and the depth of a problem, without a limit
 OPEN = -(1 << 40)  # in trees: OPEN - h is a subtree of at most h leaves and of depth two or less, to be solved
 LANES = 8  # numbers in a vector
 CUTS_AT_ONCE = 16  # root cuts whose tables stand side by side
 
 # Places in the control array: a flag that stops the search, and switches of what only saves work.
-STOP, SIMILAR, CACHE, LOOK_AHEAD = 0, 1, 2, 3
+STOP, SIMILAR, CACHE, LOOK_AHEAD, LEAF_COUNTS = 0, 1, 2, 3, 4
 # Places in the array of counters, and what they count.
 NODES, CUTS, TWO, HITS, SWEEPS = 0, 1, 2, 3, 4
 COUNTERS = ("nodes", "cuts", "depth_two_solves", "cache_hits", "sweeps")
@@ -123,6 +123,13 @@ class Bounds(NamedTuple):
     most: long_1d
 
 
+class Deep(NamedTuple):
+    """Of every cut of one feature: what its sides cost at least with a deep tree; see cut_bounds.py."""
+
+    left: long_1d
+    right: long_1d
+
+
 #: The state of one level of the search stack; see search.py.
 NODE = np.dtype(
     [
@@ -133,6 +140,7 @@ NODE = np.dtype(
         ("useful_depth", np.int64),  # largest depth that can pay
         ("leaves", np.int64),  # largest number of leaves
         ("budget", np.int64),  # what the node is of use below
+        ("need", np.int64),  # least depth: shallower trees are known to cost the budget at least; 0: any depth
         ("enough", np.int64),  # a bound that refutes it, though its exact value would say more of other cuts
         ("best", np.int64),  # value of the best tree so far; a lower bound if it has no tree
         ("tree_length", np.int64),
@@ -142,6 +150,7 @@ NODE = np.dtype(
         ("cut", np.int64),
         ("paid", np.int64),  # price of the split on this feature
         ("share", np.int64),  # leaves of the cut's left side; 0: no cut begun; see levels.BOTH
+        ("deep", np.int64),  # the side of the cut that has to be deep: NO_SIDE, LEFT_SIDE, RIGHT_SIDE
         ("right_first", np.int64),  # whether the right side is solved first
         ("first_value", np.int64),  # of the side that was solved first
         ("first_length", np.int64),

@@ -22,7 +22,7 @@ Symbols: see layout.py; ``budget`` is what the best tree so far leaves to both s
 from typing import NamedTuple
 
 from policytree.solvers.kernels.compiling import kernel
-from policytree.solvers.kernels.cut_bounds import row_bounds, spread_bounds, start_bounds
+from policytree.solvers.kernels.cut_bounds import row_bounds, spread_bounds, spread_deep, start_bounds, start_deep
 from policytree.solvers.kernels.depth_two import FirstSplits
 from policytree.solvers.kernels.layout import (
     INF,
@@ -30,6 +30,7 @@ from policytree.solvers.kernels.layout import (
     SIMILAR,
     UNLIMITED,
     Bounds,
+    Deep,
     Rows,
     codes_3d,
     int_2d,
@@ -42,6 +43,7 @@ from policytree.solvers.kernels.rows_of_nodes import Packed, order_rows, pack_ro
 from policytree.solvers.kernels.sums import charge
 
 ENTER, FEATURE, CUT, LEFT, RIGHT, DONE = 0, 1, 2, 3, 4, 5  # phases
+LEAST_NEED = 3  # depth: the sides of a node that needs no more may be any trees
 BOTH = -1  # share: either side may have all leaves but one
 NOT_SEARCHED = -1  # to_try: a leaf, or known from the cache; nothing to remember
 NO_SIDE, LEFT_SIDE, RIGHT_SIDE = -1, 0, 1  # which side to solve next
@@ -64,6 +66,8 @@ class Levels(NamedTuple):
     right: long_2d
     least: long_2d
     most: long_2d
+    deep_left: long_2d  # see Deep
+    deep_right: long_2d
     order: long_2d  # in which features are tried
     first_values: long_2d  # of depth two, see FirstSplits
     first_cuts: long_2d
@@ -89,6 +93,14 @@ def rows_at(levels, level):
 def bounds_at(levels, level):
     """The bounds of the feature that a level tries."""
     return Bounds(levels.left[level], levels.right[level], levels.least[level], levels.most[level])
+
+
+@kernel
+def deep_at(levels, level):
+    """Bounds of these cuts' sides with a deep tree; with any tree, where no depth is needed."""
+    if levels.nodes[level].need > 0:
+        return Deep(levels.deep_left[level], levels.deep_right[level])
+    return Deep(levels.left[level], levels.right[level])
 
 
 @kernel
@@ -118,10 +130,20 @@ def open_feature(levels, level, rules, control):
     node.feature = f
     rows, bounds = rows_at(levels, level), bounds_at(levels, level)
     order_rows(rows, f, levels.index[level], levels.ends[level])
-    below = len(levels.nodes) - level + 2 if node.useful_depth == UNLIMITED else node.useful_depth - 1
-    row_bounds(rows, rules, f, below, bounds, 0)
+    row_bounds(rows, rules, f, node.useful_depth - 1, bounds, 0)
     node.paid = charge(rows, rules, f)
     start_bounds(rows, rules, f, bounds, level == 0, control[LOOK_AHEAD] != 0)
+    if node.need > 0:
+        start_deep(bounds, deep_at(levels, level), rows.bins[f] - 1, node.need, rules.penalty, level == 0)
+
+
+@kernel(inline="always")
+def first_is_shallow(levels, level):
+    """Whether the side that was solved first has a tree that is not deep. An entry stands for depth two at most."""
+    node, tree = levels.nodes[level], levels.first_tree[level]
+    if node.first_length == 3 and tree[1, 0] == -1 and tree[2, 0] == -1:
+        return True
+    return node.first_length > 0 and 2 + node.first_length // 2 <= node.need - 2
 
 
 @kernel(separate=True)
@@ -132,6 +154,9 @@ def push_child(levels, level, side):
     start = 0 if side == LEFT_SIDE else levels.ends[level, t + 1]
     end = levels.ends[level, t + 1] if side == LEFT_SIDE else node.rows
     other = levels.right[level, t] if side == LEFT_SIDE else levels.left[level, t]
+    if node.deep == 1 - side:
+        deep = deep_at(levels, level)
+        other = max(other, deep.right[t] if side == LEFT_SIDE else deep.left[t])
     if node.phase == RIGHT:
         other = node.first_value
     below = level + 1
@@ -148,9 +173,12 @@ def push_child(levels, level, side):
         child.leaves = node.leaves - 1
     elif node.leaves != UNLIMITED:
         child.leaves = node.share if side == LEFT_SIDE else node.leaves - node.share
-    child.depth = node.useful_depth if node.useful_depth == UNLIMITED else node.useful_depth - 1
+    child.depth = node.useful_depth - 1
     child.enough = budget_of(node) - other
     child.budget = INF if min(child.depth, child.leaves - 1) <= 2 else child.enough
+    child.need = 0
+    if node.deep == side and node.need > LEAST_NEED and first_is_shallow(levels, level):
+        child.need = node.need - 1
     child.share = 0
     child.paid = 0
     child.phase = ENTER
@@ -191,13 +219,23 @@ def take_side(levels, level, rules, control):
             levels.first_tree[level, i, 0] = levels.tree[level + 1, i, 0]
             levels.first_tree[level, i, 1] = levels.tree[level + 1, i, 1]
     unshared = node.leaves == UNLIMITED or node.share == BOTH
+    deep = deep_at(levels, level)
+    if_deep = value
+    if child.need > 0:  # any other tree costs enough: with the first side's, it is known to be no better
+        value = min(value, child.enough)
     if unshared or (node.share if on_left else node.leaves - node.share) == node.leaves - 1:
         cuts = levels.bins[level, node.feature] - 1
         spread_bounds(bounds, cuts, t, value if on_left else -INF, -INF if on_left else value, rules,
                       control[SIMILAR] != 0)  # fmt: skip
+    if child.need > 0:
+        spread_deep(bounds, deep, levels.bins[level, node.feature] - 1, t, if_deep, on_left, rules,
+                    control[SIMILAR] != 0)  # fmt: skip
     node.phase = CUT
     own = max(value, bounds.left[t] if on_left else bounds.right[t])
-    if first and own + (bounds.right[t] if on_left else bounds.left[t]) < budget:
+    other = bounds.right[t] if on_left else bounds.left[t]
+    if node.deep != NO_SIDE:
+        other = max(other, deep.right[t] if on_left else deep.left[t])
+    if first and own + other < budget:
         node.phase = RIGHT
         return LEFT_SIDE if node.right_first == 1 else RIGHT_SIDE
     if not first and node.share != BOTH and length > 0 and node.first_value + value < budget:

@@ -18,7 +18,14 @@ Symbols: see layout.py and levels.py.
 import numpy as np
 
 from policytree.solvers.kernels.compiling import kernel
-from policytree.solvers.kernels.cut_bounds import choose_cut, choose_many, include, least_bound, spread_bounds
+from policytree.solvers.kernels.cut_bounds import (
+    bound_of_cut,
+    choose_cut,
+    choose_many,
+    include,
+    least_bound,
+    spread_bounds,
+)
 from policytree.solvers.kernels.enter import enter
 from policytree.solvers.kernels.inner_bounds import (
     choose_near,
@@ -56,6 +63,7 @@ from policytree.solvers.kernels.levels import (
     Levels,
     bounds_at,
     budget_of,
+    deep_at,
     open_feature,
     push_child,
     rows_at,
@@ -74,15 +82,15 @@ def sweep_next(levels, level, rules, tables, swept, keys, memory, control, speci
     ``keys``: names of all cuts' sides, if sides are remembered.
     """
     node = levels.nodes[level]
-    rows, bounds = rows_at(levels, level), bounds_at(levels, level)
+    rows, bounds, deep = rows_at(levels, level), bounds_at(levels, level), deep_at(levels, level)
     budget = budget_of(node)
     f = node.feature
     cuts = rows.bins[f] - 1
     hint = levels.first_cuts[level, f]
     levels.first_cuts[level, f] = -1
-    batch = cuts_per_round(bounds, cuts, budget, tables)
-    batch = choose_many(bounds, cuts, budget, batch, swept.cuts)
-    if hint >= 0 and bounds.left[hint] + bounds.right[hint] < budget:
+    batch = cuts_per_round(bounds, deep, cuts, budget, tables)
+    batch = choose_many(bounds, deep, cuts, budget, batch, swept.cuts)
+    if hint >= 0 and bound_of_cut(bounds, deep, hint) < budget:
         batch = include(swept.cuts, batch, hint)
     if batch == 0:
         return 0
@@ -142,18 +150,18 @@ def take_swept(levels, level, swept, j):
 
 
 @kernel
-def next_cut(levels, level, bounds, cuts):
+def next_cut(levels, level, bounds, deep, cuts):
     """The cut to solve next without sweeps: the hint, or the middle of what is open; -1 if nothing is."""
     node = levels.nodes[level]
     budget = budget_of(node)
     hint = levels.first_cuts[level, node.feature]
     levels.first_cuts[level, node.feature] = -1
-    if hint >= 0 and bounds.left[hint] + bounds.right[hint] < budget:
+    if hint >= 0 and bound_of_cut(bounds, deep, hint) < budget:
         return hint
     last = levels.inner_at[level, LEFT_SIDE]
     if last >= 0 and shares_inner(levels, level):
-        return choose_near(bounds, cuts, budget, last)
-    return choose_cut(bounds, cuts, budget)
+        return choose_near(bounds, deep, cuts, budget, last)
+    return choose_cut(bounds, deep, cuts, budget)
 
 
 @kernel
@@ -164,7 +172,7 @@ def close_node(levels, level, memory):
         node.best = min(node.best, node.split_bound, node.cut_off_bound)
         node.tree_length = 0
     if node.to_try != NOT_SEARCHED and node.rows > 1:
-        remember(memory, node, size_key(node.depth, node.leaves), levels.tree[level])
+        remember(memory, node, size_key(node), levels.tree[level])
 
 
 @kernel
@@ -175,6 +183,13 @@ def start_cut(levels, level, t, sweeps):
     if node.leaves != UNLIMITED and node.share == 0:
         node.share = node.leaves - widest_side(node) if sweeps else BOTH
     node.right_first = 1 if 2 * node.share > node.leaves else 0
+    node.deep = NO_SIDE
+    if node.need > 0:  # one side has to be deep: the other one, which may be anything, comes first
+        bounds, deep = bounds_at(levels, level), deep_at(levels, level)
+        left = max(bounds.left[t], deep.left[t]) + bounds.right[t]
+        right = bounds.left[t] + max(bounds.right[t], deep.right[t])
+        node.deep = LEFT_SIDE if left <= right else RIGHT_SIDE
+        node.right_first = 1 if node.deep == LEFT_SIDE else 0
     node.phase = LEFT
     return RIGHT_SIDE if node.right_first == 1 else LEFT_SIDE
 
@@ -213,7 +228,7 @@ def advance(level, levels, rules, max_cuts, tables, memory, counters, control, s
     keys = np.empty((4, levels.left.shape[1]), np.int64)
     while control[STOP] == 0:
         node = levels.nodes[level]
-        bounds = bounds_at(levels, level)
+        bounds, deep = bounds_at(levels, level), deep_at(levels, level)
         side = NO_SIDE
         if node.phase == ENTER:
             counters[NODES] += 1
@@ -264,11 +279,11 @@ def advance(level, levels, rules, max_cuts, tables, memory, counters, control, s
                             cuts_solved += level == 0
                             continue
                 else:
-                    t = next_cut(levels, level, bounds, cuts)
+                    t = next_cut(levels, level, bounds, deep, cuts)
                 if t < 0:
                     if node.useful_depth == 3 and level > 0 and shares_inner(levels, level - 1):
                         keep_inner(levels, level)
-                    node.split_bound = min(node.split_bound, least_bound(bounds, cuts) + node.paid)
+                    node.split_bound = min(node.split_bound, least_bound(bounds, deep, cuts) + node.paid)
                     node.next += 1
                     node.phase = FEATURE
                     continue

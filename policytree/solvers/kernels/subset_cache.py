@@ -10,7 +10,7 @@ Symbols: see layout.py.
 from typing import NamedTuple
 
 from policytree.solvers.kernels.compiling import kernel
-from policytree.solvers.kernels.layout import long_1d, long_2d, sides_1d, solved_1d
+from policytree.solvers.kernels.layout import UNLIMITED, long_1d, long_2d, sides_1d, solved_1d
 
 
 class Memory(NamedTuple):
@@ -23,9 +23,10 @@ class Memory(NamedTuple):
 
 
 @kernel(inline="always")
-def size_key(depth, leaves):
-    """Name of the trees of a depth and number of leaves."""
-    return depth + (leaves << 31)
+def size_key(node):
+    """Name of the trees that a node is solved for, by their depths and numbers of leaves."""
+    leaves = 0 if node.leaves == UNLIMITED else node.leaves
+    return node.need + (node.depth << 5) + (leaves << 36)
 
 
 @kernel

@@ -13,6 +13,7 @@ import numpy as np
 
 from policytree.solvers.kernels.common_codes import list_others
 from policytree.solvers.kernels.compiling import kernel
+from policytree.solvers.kernels.cut_bounds import bound_of_cut
 from policytree.solvers.kernels.first_splits import first_split_values, own_splits
 from policytree.solvers.kernels.layout import (
     CUTS_AT_ONCE,
@@ -251,14 +252,13 @@ def sweep(rows, rules, tables, index, row_ends, swept, n_cuts, control, special)
 
 
 @kernel
-def cuts_per_round(bounds, cuts, budget, tables):
+def cuts_per_round(bounds, deep, cuts, budget, tables):
     """How many cuts to sweep at once: one a live run, more where filling tables costs more than reading them."""
-    left, right = bounds.left, bounds.right
     runs = 0
     live = 0
     before = False
     for t in range(cuts):
-        now = left[t] + right[t] < budget
+        now = bound_of_cut(bounds, deep, t) < budget
         live += now
         runs += now and not before
         before = now
