@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
+import time
 
 import pytest
 
+from policytree.binning import bin_matrix
+from policytree.export import to_rules
+from policytree.solvers import direct, solve_direct
 from policytree.solvers.clock import Clock
-from policytree.types import Status
+from policytree.types import Problem, Status
 
 
 def test_searches_run_in_a_thread_that_handles_no_signals():
@@ -49,3 +54,29 @@ def test_ctrl_c_while_looking_waits_for_the_search_to_end():
 
     clock.watch(search, look)
     assert clock.status == Status.INTERRUPTED and ended == [True]
+
+
+def test_what_a_search_returns_is_returned():
+    assert Clock(None).watch(lambda: 3) == 3
+
+
+@pytest.mark.parametrize("part", ["prepare", "expand"])
+def test_ctrl_c_before_and_after_the_search_itself_leaves_a_tree(part, rng, monkeypatch):
+    """All kernels run in the search's thread, so that a signal finds none of them in the main one."""
+    original = getattr(direct, part)
+
+    def interrupt(*given, **named):
+        _thread.interrupt_main()
+        time.sleep(0.3)
+        return original(*given, **named)
+
+    X, losses = rng.random((300, 4)), rng.integers(0, 2, (300, 2)).astype(float)
+    problem = Problem(bin_matrix(X), losses, 0.0, 3)
+    optimum = solve_direct(problem)
+    with monkeypatch.context() as patch:
+        patch.setattr(direct, part, interrupt)
+        found = solve_direct(problem)
+    if part == "prepare":
+        assert found.status == Status.INTERRUPTED and found.objective - found.gap <= optimum.objective
+    else:
+        assert found.status == Status.OPTIMAL and to_rules(found.tree).equals(to_rules(optimum.tree))

@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 from policytree.solvers.kernels.compiling import seconds_compiling
 from policytree.types import Status
 
+Result = TypeVar("Result")
 LOOK_EVERY = 0.1  # seconds between looks at the clock and for Ctrl-C
 _ASKED: ContextVar[threading.Event | None] = ContextVar("policytree_stop", default=None)
 
@@ -76,8 +78,10 @@ class Clock:
         """Whether what the process has grown by since the start, and ``more`` bytes, are within the limit."""
         return self.memory_limit is None or resident_bytes() - self.memory_before + more <= self.memory_limit
 
-    def watch(self, search: Callable[[], None], look: Callable[[], None] | None = None) -> None:
-        """Run ``search`` to its end, or until the limit or Ctrl-C stops it; its exceptions are raised here.
+    def watch(self, search: Callable[[], Result], look: Callable[[], None] | None = None) -> Result:
+        """Run ``search`` to its end, or until the limit or Ctrl-C stops it.
+
+        Returns what it returns; its exceptions are raised here.
 
         ``look`` is called between looks at the clock, to show how far the search is.
 
@@ -85,12 +89,13 @@ class Clock:
         raises while numba makes a kernel's result would crash the process. It is a bare thread with a lock, which
         starts sooner than ``threading.Thread``.
         """
+        result: list[Result] = []
         failure: list[BaseException] = []
         running = _thread.allocate_lock()
 
         def work() -> None:
             try:
-                search()
+                result.append(search())
             except BaseException as error:
                 failure.append(error)
             finally:
@@ -118,6 +123,7 @@ class Clock:
             running.acquire()
         if failure:
             raise failure[0]
+        return result[0]
 
     def _next_look(self) -> float:
         left = LOOK_EVERY if self.time_limit is None else self.time_limit - self.seconds()

@@ -86,8 +86,9 @@ def solve_direct(
         return solve_paid_once(problem, limits)
     kind = blocks_for(problem)
     compile_seconds = load_kernels(needed_kernels(problem, kind))
-    control = new_control(similar_support, cache, look_ahead, leaf_counts)
-    solution = _solve(problem, limits or SearchLimits(), control, merge, kind)
+    limits, control = limits or SearchLimits(), new_control(similar_support, cache, look_ahead, leaf_counts)
+    clock = Clock(limits.time_limit, control, limits.memory_limit)
+    solution = clock.watch(lambda: _solve(problem, limits, clock, merge, kind))
     return replace(solution, compile_seconds=compile_seconds) if compile_seconds else solution
 
 
@@ -95,8 +96,7 @@ solve_direct.estimated_seconds = estimated_seconds  # a search that looks long i
 solve_direct.switches = ("similar_support", "cache", "look_ahead", "leaf_counts", "merge")
 
 
-def _solve(problem: Problem, limits: SearchLimits, control: np.ndarray, merge: bool, kind: np.dtype | None) -> Solution:
-    clock = Clock(limits.time_limit, control, limits.memory_limit)
+def _solve(problem: Problem, limits: SearchLimits, clock: Clock, merge: bool, kind: np.dtype | None) -> Solution:
     costs = problem.feature_costs, problem.weights
     fixed = to_fixed_point(problem.losses, problem.leaf_penalty, problem.most_leaves, *costs)
     if one_feature_applies(problem):
@@ -164,7 +164,7 @@ class _Search:
             self._try_one_split()
             self.bound = self.best
         else:
-            self.clock.watch(self._deep)
+            self._deep()
 
     def _splits_are_free(self) -> bool:
         free = self.node.penalty == 0 and len(self.node.rules.minima) == 0 and not self.node.priced

@@ -38,7 +38,7 @@ def solve_one_feature(problem: Problem, fixed: FixedPoint, clock: Clock) -> Solu
     number of leaves that is allowed, leaves are added one after the other, in O(n K) each.
     """
     search = _Partition(problem, fixed, clock)
-    clock.watch(search.run)
+    search.run()
     if search.best >= FEASIBLE:
         return leaf_only(problem, fixed, Status.INFEASIBLE, clock.seconds())
     status = problem.proved_status
