@@ -14,7 +14,7 @@ from policytree.solvers.kernels.cut_bounds import spread_deep, start_deep
 from policytree.solvers.kernels.layout import INF, Bounds, Deep, Rules
 from policytree.solvers.row_pairs import RowPairs
 from policytree.solvers.workers import least_depth
-from policytree.types import Problem
+from policytree.types import Problem, SearchLimits, Status
 from tests import oracles
 from tests.strategies import random_case
 
@@ -64,6 +64,21 @@ def test_the_optimum_of_deep_trees(seed, depths_alone):
             oracles.code_columns(X), losses, penalty, depth, max_leaf_nodes=leaves, **rules
         )  # fmt: skip
         assert found.objective == expected and found.gap == 0
+    assert max(depths_alone) > 3
+
+
+def test_swept_cuts_that_rounding_leaves_open_are_taken_up_once(depths_alone):
+    """Losses of more than 30 bits: a cut that only what deep sides cost had closed was taken up again, for ever."""
+    rng = np.random.default_rng(9)
+    for _ in range(40):
+        X, losses = deep_case(rng, int(rng.integers(10, 16)), 2)
+        losses = losses * int(rng.integers(2**28, 2**33)) + rng.integers(0, 2, losses.shape)
+        penalty = int(rng.integers(1, 8)) * int(np.median(losses.max(axis=1)) // 4)
+        found = solve_direct(
+            Problem(bin_matrix(X), losses.astype(float), float(penalty), None), SearchLimits(time_limit=5)
+        )
+        assert found.status == Status.OPTIMAL
+        assert found.objective == oracles.best_objective_fast(oracles.code_columns(X), losses, penalty, None)
     assert max(depths_alone) > 3
 
 

@@ -117,20 +117,18 @@ def remembers_sides(memory, control):
 
 
 @kernel
-def best_swept(bounds, swept, batch, budget):
+def best_swept(bounds, deep, swept, batch, budget):
     """Of the swept cuts the one with the least bound below the budget (-1: none); the others are closed."""
     best = -1
+    least = budget
     for j in range(batch):
         t = swept.cuts[j]
-        v = max(bounds.left[t] + bounds.right[t], swept.joint[j])
-        if v >= budget:
+        if swept.joint[j] >= budget:
             bounds.right[t] = max(bounds.right[t], budget - bounds.left[t])
-        elif best < 0:
+        v = max(bound_of_cut(bounds, deep, t), swept.joint[j])
+        if v < least:
             best = j
-        else:
-            u = swept.cuts[best]
-            if v < max(bounds.left[u] + bounds.right[u], swept.joint[best]):
-                best = j
+            least = v
     return best
 
 
@@ -263,7 +261,7 @@ def advance(level, levels, rules, max_cuts, tables, memory, counters, control, s
                 cuts = levels.bins[level, node.feature] - 1
                 t = -1
                 if sweeps:
-                    j = best_swept(bounds, swept, batch, budget_of(node))
+                    j = best_swept(bounds, deep, swept, batch, budget_of(node))
                     if j >= 0 and tables.rounded.error == 0:
                         take_swept(levels, level, swept, j)
                         continue
