@@ -15,6 +15,9 @@ the best tree so far. A node goes through these phases (search.py):
 With a limit of leaves that binds, the sides of a cut are first bounded as if each could have all leaves but one
 (share BOTH). A cut that this does not refute is solved share by share: ``share`` leaves left, the others right.
 
+Where a node needs deep trees, one side of its cuts has to be deep (see cut_bounds.py): which one, says ``deep``. The
+other side is solved first, which is quick, as a deep tree leaves little to it.
+
 Cost: n steps for every feature and plane when a feature is opened or a child made, otherwise as many as there are cuts.
 Symbols: see layout.py; ``budget`` is what the best tree so far leaves to both sides of a cut.
 """
@@ -220,18 +223,16 @@ def take_side(levels, level, rules, control):
             levels.first_tree[level, i, 1] = levels.tree[level + 1, i, 1]
     unshared = node.leaves == UNLIMITED or node.share == BOTH
     deep = deep_at(levels, level)
-    if_deep = value
-    if child.need > 0:  # any other tree costs enough: with the first side's, it is known to be no better
-        value = min(value, child.enough)
+    cuts = levels.bins[level, node.feature] - 1
+    similar = control[SIMILAR] != 0
+    # A side that has to be deep was not searched for other trees: with the first side's tree, these are no better.
+    known = min(value, child.enough) if child.need > 0 else value
     if unshared or (node.share if on_left else node.leaves - node.share) == node.leaves - 1:
-        cuts = levels.bins[level, node.feature] - 1
-        spread_bounds(bounds, cuts, t, value if on_left else -INF, -INF if on_left else value, rules,
-                      control[SIMILAR] != 0)  # fmt: skip
+        spread_bounds(bounds, cuts, t, known if on_left else -INF, -INF if on_left else known, rules, similar)
     if child.need > 0:
-        spread_deep(bounds, deep, levels.bins[level, node.feature] - 1, t, if_deep, on_left, rules,
-                    control[SIMILAR] != 0)  # fmt: skip
+        spread_deep(bounds, deep, cuts, t, value, on_left, rules, similar)
     node.phase = CUT
-    own = max(value, bounds.left[t] if on_left else bounds.right[t])
+    own = max(known, bounds.left[t] if on_left else bounds.right[t])
     other = bounds.right[t] if on_left else bounds.left[t]
     if node.deep != NO_SIDE:
         other = max(other, deep.right[t] if on_left else deep.left[t])
