@@ -11,11 +11,10 @@ The value of one leaf in place of two, min(0, low), is left out, and forbidden c
 one leaf more, so neither is ever less than that side as one leaf.
 
 Of two leaves that share s rows, both have their minimum m if one has m to s - m. That is one comparison for each of the
-four pairs of leaves: numbers are shifted so that less than m wraps around to the largest numbers. The left and the
-right side of the root cut stand in one wide vector.
+four pairs of leaves: numbers are shifted so that less than m wraps around to the largest numbers.
 
 Cost: 19 vector steps for every cell and side, two to three times as much as without counts.
-Symbols: as in lane_code.py; x, b, y and z name leaves. *Own* is the growing side, the first half of wide vectors.
+Symbols: as in lane_code.py; x, b, y and z name leaves. *Own* is the growing side.
 """
 
 from llvmlite import ir
@@ -26,32 +25,37 @@ from numba.extending import intrinsic
 from policytree.solvers.kernels.lane_code import LaneCode
 
 LOSSES, COUNTS = 0, 1  # planes
-# Where vectors begin among those of a column in scratch.run, and how many a column has. All but the first are wide:
-# the row before (x, c), the column's best values (low and high side), margins of x, and those of c: shifted, and the
-# largest counts of its low and high side.
-BEFORE, BEST, MARGINS, COLUMN = 0, 2, 6, 14
+# Where vectors begin among those of a column in scratch.run, and how many a column has: the row before (x, c); then,
+# of both sides each, the column's best values (low and high) and its margins (x, c).
+BEFORE, BEST, MARGINS, COLUMN = 0, 2, 6, 10
 
 
 class _CountedCode(LaneCode):
-    """What rows and columns share."""
+    """What rows and columns share. Both sides of a root cut are a list: of one vector where that fits, else of two."""
 
     def __init__(self, context, builder, signature, args, names):
         super().__init__(context, builder, signature, args, names)
-        self.wide = ir.VectorType(self.number, 2 * self.lanes)
-        self.none = ir.Constant(self.wide, [0] * 2 * self.lanes)
-        lowest = ir.Constant(self.vector, [-(1 << (self.number.width - 1))] * self.lanes)
+        self.parts = 1 if self.number.width == 16 else 2
+        self.part = ir.VectorType(self.number, 2 * self.lanes // self.parts)
+        self.none = ir.Constant(self.part, [0] * self.part.count)
+        lowest = ir.Constant(self.part, [-(1 << (self.number.width - 1))] * self.part.count)
         minimum, too_few = self.spread(self.data["minimum"]), self.spread(self.minus_one("minimum"))
-        self.minimum, self.too_few = self.join(minimum, minimum), self.join(too_few, too_few)
-        self.lowest = self.join(lowest, lowest)
+        self.minimum, self.too_few = self.join(minimum, minimum)[0], self.join(too_few, too_few)[0]
+        self.minimum_to_lowest = builder.sub(self.minimum, lowest)
+        self.too_few_to_lowest = builder.sub(self.too_few, lowest)
 
     def join(self, own, other):
-        """Make one wide vector of both sides."""
-        return self.builder.shuffle_vector(own, other, self.numbers(0, 2 * self.lanes))
+        """Make both sides of a vector each."""
+        if self.parts == 2:
+            return [own, other]
+        return [self.builder.shuffle_vector(own, other, self.numbers(0, 2 * self.lanes))]
 
     def halves(self, both):
-        """Return the two sides of a wide vector."""
+        """Return a vector for each side."""
+        if self.parts == 2:
+            return both
         of_side = (self.numbers(side * self.lanes, self.lanes) for side in range(2))
-        return [self.builder.shuffle_vector(both, both, part) for part in of_side]
+        return [self.builder.shuffle_vector(both[0], both[0], numbers) for numbers in of_side]
 
     @staticmethod
     def numbers(first, n):
@@ -62,27 +66,27 @@ class _CountedCode(LaneCode):
         """Return where the vector ``k`` of column ``u`` begins."""
         return self.plus(self.builder.mul(u, self.const(COLUMN * self.lanes)), k * self.lanes)
 
-    def wide_pointer(self, u, k):
-        """Return where the wide vector ``k`` of column ``u`` begins."""
-        return self.builder.bitcast(self.pointer("run", self.of_column(u, k)), self.wide.as_pointer())
+    def pointers(self, u, k):
+        """Return where both sides begin that are kept from vector ``k`` of column ``u`` on."""
+        places = [self.of_column(u, k + part) for part in range(self.parts)]
+        return [self.builder.bitcast(self.pointer("run", at), self.part.as_pointer()) for at in places]
 
     def shifted(self, counts):
         """Counts less the minimum, so that comparisons see negative ones as the largest."""
-        return self.builder.add(self.builder.sub(counts, self.minimum), self.lowest)
+        return self.builder.sub(counts, self.minimum_to_lowest)
 
     def window(self, counts):
-        """How many counts of a leaf there are that leave both their minimum, shifted alike."""
-        sub = self.builder.sub
-        most = sub(self.largest(sub(counts, self.minimum), self.too_few), self.too_few)
-        return self.builder.add(most, self.lowest)
+        """How many counts of one leaf there are that leave both leaves their minimum, shifted alike."""
+        most = self.largest(self.builder.sub(counts, self.minimum), self.too_few)
+        return self.builder.sub(most, self.too_few_to_lowest)
 
     def keep(self, feature, place, low_and_high):
         """Note the values of a cut."""
-        for name, value in zip(("low", "high"), low_and_high, strict=True):
-            for side, part in zip(("own", "other"), self.halves(value), strict=True):
+        for name, both in zip(("low", "high"), low_and_high, strict=True):
+            for side, value in zip(("own", "other"), self.halves(both), strict=True):
                 first = self.data[f"{feature}_{side}"]
                 at = self.builder.mul(self.builder.add(first, place), self.const(self.lanes))
-                self.store(name, at, self.least(self.load(name, at), part))
+                self.store(name, at, self.least(self.load(name, at), value))
 
 
 class _CountedRows(_CountedCode):
@@ -95,21 +99,22 @@ class _CountedRows(_CountedCode):
         self.h_at = builder.mul(t, self.width)
         self.total_at = builder.add(self.data["at"], builder.mul(t, self.data["W"]))
         self.sums = [self.slots(2) for _ in range(rows)]
-        self.best = [self.slots(2, self.none) for _ in range(rows)]
-        ends = [self.join(*self.ends(plane)) for plane in (LOSSES, COUNTS)]
-        self.sides = [self.sides_of_row(r, ends) for r in range(rows)]
+        self.best = [[self.slots(2, self.none) for _ in range(self.parts)] for _ in range(rows)]
+        self.all_rows = [self.join(*self.ends(plane)) for plane in (LOSSES, COUNTS)]
+        self.sides = [self.sides_of_row(r) for r in range(rows)]
 
-    def sides_of_row(self, r, ends):
+    def sides_of_row(self, r):
         """Sums of losses up to row ``r`` and beyond it; of counts, those up to it shifted, and the windows of both."""
         sub = self.builder.sub
         place = self.plus(self.builder.add(self.data["f_sums"], self.data["t"]), r)
-        low, high = [], []
+        low = []
         for plane, name in enumerate(("all_losses", "all_counts")):
             own = self.load("one", self.plus(self.builder.mul(place, self.place), plane * self.lanes))
             low.append(self.join(own, sub(self.splat(name, place), own)))
-            high.append(sub(ends[plane], low[plane]))
-        counts = self.shifted(low[COUNTS]), self.window(low[COUNTS]), self.window(high[COUNTS])
-        return low[LOSSES], high[LOSSES], *counts
+        return [
+            (x, sub(x_end, x), self.shifted(c), self.window(c), self.window(sub(c_end, c)))
+            for x, c, x_end, c_end in zip(*low, *self.all_rows, strict=True)
+        ]
 
     def cell(self, r, u, plane, above):
         """Cumulated own cell of row ``r`` given the one above, and both sides of it."""
@@ -143,46 +148,47 @@ class _CountedRows(_CountedCode):
         """All rows of column ``u``."""
         builder = self.builder
         above = [self.load("run", self.of_column(u, BEFORE + plane)) for plane in (LOSSES, COUNTS)]
-        places = [self.wide_pointer(u, k) for k in range(BEST, COLUMN, 2)]
-        low, high, *margins = (builder.load(place, align=4) for place in places)
+        places = list(zip(*(self.pointers(u, k) for k in range(BEST, COLUMN, 2)), strict=True))
+        kept, margins = [], []
+        for of_part, all_counts in zip(places, self.all_rows[COUNTS], strict=True):
+            low, high, x, c = (builder.load(place, align=4) for place in of_part)
+            kept.append([low, high])
+            margins.append((x, self.shifted(c), self.window(c), self.window(builder.sub(all_counts, c))))
         for r in range(self.rows):
-            cells = [self.cell(r, u, plane, above[plane]) for plane in (LOSSES, COUNTS)]
-            above = [own for own, _ in cells]
-            *of_row, of_low, of_high = self.splits(*(both for _, both in cells), margins, self.sides[r])
-            for slot, value in zip(self.best[r], of_row, strict=True):
-                builder.store(self.least(builder.load(slot), value), slot)
-            low, high = self.least(low, of_low), self.least(high, of_high)
+            above, cells = zip(*(self.cell(r, u, plane, above[plane]) for plane in (LOSSES, COUNTS)), strict=True)
+            for part in range(self.parts):
+                found = self.splits(*(of[part] for of in cells), margins[part], self.sides[r][part])
+                for slot, value in zip(self.best[r][part], found[:2], strict=True):
+                    builder.store(self.least(builder.load(slot), value), slot)
+                kept[part] = [self.least(v, w) for v, w in zip(kept[part], found[2:], strict=True)]
         for plane in (LOSSES, COUNTS):
             self.store("run", self.of_column(u, BEFORE + plane), above[plane])
-        for place, value in zip(places, (low, high), strict=False):
-            builder.store(value, place, align=4)
+        for part in range(self.parts):
+            for k in range(2):
+                builder.store(kept[part][k], places[part][k], align=4)
 
     def finish(self):
         """Note the best values of the rows themselves."""
         for r in range(self.rows):
-            self.keep("f", self.plus(self.data["t"], r), map(self.builder.load, self.best[r]))
+            found = [[self.builder.load(slots[k]) for slots in self.best[r]] for k in range(2)]
+            self.keep("f", self.plus(self.data["t"], r), found)
 
 
 class _CountedColumns(_CountedCode):
     """What stands in scratch.run before and after the rows."""
 
-    def __init__(self, context, builder, signature, args):
-        super().__init__(context, builder, signature, args, ("totals", "minimum"))
-        self.all_rows = self.join(*self.ends(COUNTS))
-
     def begin(self, u):
         """Put the margins of column ``u`` in place, and zeros."""
         for k in range(BEFORE, MARGINS):
             self.store("run", self.of_column(u, k), self.zero)
-        losses, counts = (self.join(*self.margins(u, plane)) for plane in (LOSSES, COUNTS))
-        rest = self.builder.sub(self.all_rows, counts)
-        values = losses, self.shifted(counts), self.window(counts), self.window(rest)
-        for k, value in zip(range(MARGINS, COLUMN, 2), values, strict=True):
-            self.builder.store(value, self.wide_pointer(u, k), align=4)
+        for plane in (LOSSES, COUNTS):
+            for side, margin in enumerate(self.margins(u, plane)):
+                self.store("run", self.of_column(u, MARGINS + 2 * plane + side), margin)
 
     def end(self, u):
         """Note the best values of column ``u``."""
-        self.keep("g", u, [self.builder.load(self.wide_pointer(u, k), align=4) for k in range(BEST, MARGINS, 2)])
+        places = [self.pointers(u, k) for k in range(BEST, MARGINS, 2)]
+        self.keep("g", u, [[self.builder.load(place, align=4) for place in both] for both in places])
 
 
 def _counted_rows(rows):
@@ -212,7 +218,7 @@ def _counted_columns(step):
 
     def typed(typingctx, scratch, pair, totals, minimum):
         def codegen(context, builder, signature, args):
-            code = _CountedColumns(context, builder, signature, args)
+            code = _CountedColumns(context, builder, signature, args, ("totals", "minimum"))
             with cgutils.for_range(builder, code.data["W"]) as loop:
                 getattr(code, step)(loop.index)
             return context.get_dummy_value()
