@@ -70,7 +70,9 @@ class Stack:
         inner = 32 * max(useful - 1, 2) * int(node.rows.offset[-1]) if useful > 3 else 0
         rows = max(useful - 1, 2) * n * (2 * p + 8 * len(node.rows.planes) + 4)
         largest = min(int(np.prod(np.sort(node.bins)[-2:])), 4 * n * p * p)  # table of two columns that pays
-        return rows + deep + inner + 4 * CUTS_AT_ONCE * largest
+        vectors = 1 + len(node.rules.minima)  # for every cell; none for several losses or minima
+        in_lanes = vectors * largest if node.rules.n_losses == 1 and vectors <= 2 else 0
+        return rows + deep + inner + 4 * CUTS_AT_ONCE * in_lanes
 
     @staticmethod
     def _rows_kept(node: Node, useful: int) -> tuple[int, int]:

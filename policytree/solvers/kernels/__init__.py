@@ -16,6 +16,7 @@
     live_cuts        the cuts of a long feature that no bound has refuted
     long_pairs       the best tree of depth two with long features
     lane_code        tables of one pair for sixteen root cuts at once, in vectors
+    counted_lanes    the same where every leaf needs so many rows
     sweep_tables     what all sweeps over one set of rows share
     sweep_side       one side of a sweep, while it grows
     sweep            depth two on both sides of many root cuts: depth three
@@ -81,6 +82,7 @@ ORDER = (
     "live_cuts",
     "long_pairs",
     "lane_code",
+    "counted_lanes",
     "sweep_tables",
     "sweep_side",
     "sweep",

@@ -1,5 +1,7 @@
 """The tables of one pair for sixteen root cuts at once, in vectors (two actions, no counted rows).
 
+With rows that are counted, see counted_lanes.py: there, every cell has a second vector behind the first.
+
 Along a root feature the left tables only grow, and the right ones are the total less the left. Lane e of every vector
 belongs to root cut e, so one pass over the cells of a pair's table serves all cuts:
 
@@ -21,8 +23,12 @@ from numba.extending import intrinsic
 from policytree.solvers.kernels.layout import CUTS_AT_ONCE
 
 
-class _LaneCode:
-    """Emits vector instructions on what a pair's tables and their scratch hold; ``names`` are the other arguments."""
+class LaneCode:
+    """Emits vector instructions on what a pair's tables and their scratch hold; ``names`` are the other arguments.
+
+    The last of these is ``minimum``: None, or how many rows every leaf needs. Then there are two *planes*, losses and
+    counts, and every place of a vector's array holds two vectors.
+    """
 
     def __init__(self, context, builder, signature, args, names):
         self.builder = builder
@@ -33,14 +39,17 @@ class _LaneCode:
                     self.take(context, name, part, builder.extract_value(value, k))
         for name, ty, value in zip(names, signature.args[2:], args[2:], strict=True):
             self.take(context, name, ty, value)
+        self.planes = 1 if isinstance(signature.args[-1], types.NoneType) else 2
         self.number = ir.IntType(signature.args[0][0].dtype.bitwidth)
         self.lanes = CUTS_AT_ONCE
+        self.place = self.const(self.lanes * self.planes)
         self.vector = ir.VectorType(self.number, self.lanes)
         self.places = ir.VectorType(ir.IntType(32), self.lanes)
         self.zero = ir.Constant(self.vector, [0] * self.lanes)
-        self.width = builder.mul(self.data["W"], self.const(self.lanes))
+        self.width = builder.mul(self.data["W"], self.place)
+        self.size = builder.mul(self.data["R"], self.data["W"])
         self.last_at = builder.add(self.data["at"], builder.mul(self.minus_one("R"), self.data["W"]))
-        self.one_at = builder.mul(self.data["g_sums"], self.const(self.lanes))
+        self.one_at = builder.mul(self.data["g_sums"], self.place)
 
     def take(self, context, name, ty, value):
         """Keep an argument: a number, or where an array's numbers begin."""
@@ -49,78 +58,76 @@ class _LaneCode:
 
     @staticmethod
     def const(k):
+        """Return an index that is known."""
         return ir.Constant(ir.IntType(64), k)
 
     def plus(self, index, k):
+        """Add a known number to an index."""
         return self.builder.add(index, self.const(k))
 
     def minus_one(self, name):
+        """Return the last index below an argument."""
         return self.builder.sub(self.data[name], self.const(1))
 
-    def slots(self, n):
+    def slots(self, n, zero=None):
         """Return ``n`` vectors of zeros that live across the loop (LLVM makes registers of them)."""
-        slots = [cgutils.alloca_once_value(self.builder, self.zero) for _ in range(n)]
+        zero = self.zero if zero is None else zero
+        slots = [cgutils.alloca_once_value(self.builder, zero) for _ in range(n)]
         for slot in slots:
-            self.builder.store(self.zero, slot)
+            self.builder.store(zero, slot)
         return slots
 
     def pointer(self, name, index):
+        """Return where the vector begins that starts at a number of an array."""
         return self.builder.bitcast(self.builder.gep(self.data[name], [index]), self.vector.as_pointer())
 
     def load(self, name, index):
+        """Read a vector of an array."""
         return self.builder.load(self.pointer(name, index), align=4)
 
     def store(self, name, index, value):
+        """Write a vector to an array."""
         self.builder.store(value, self.pointer(name, index), align=4)
 
     def splat(self, name, index):
+        """Return a vector of one number of an array."""
+        return self.spread(self.builder.load(self.builder.gep(self.data[name], [index])))
+
+    def spread(self, scalar):
+        """Return a vector of one number."""
         undefined = ir.Constant(self.vector, ir.Undefined)
-        scalar = self.builder.load(self.builder.gep(self.data[name], [index]))
         scalar = self.builder.trunc(scalar, self.number)
         first = self.builder.insert_element(undefined, scalar, ir.Constant(ir.IntType(32), 0))
         return self.builder.shuffle_vector(first, undefined, ir.Constant(self.places, [0] * self.lanes))
 
     def least(self, a, b):
+        """Return the smaller numbers of two vectors."""
         return self.builder.select(self.builder.icmp_signed("<", a, b), a, b)
 
     def largest(self, a, b):
+        """Return the larger numbers of two vectors."""
         return self.builder.select(self.builder.icmp_signed(">", a, b), a, b)
 
-    def ends(self):
-        """Sums of all rows of both sides."""
-        end = self.load("one", self.builder.add(self.one_at, self.builder.sub(self.width, self.const(self.lanes))))
-        return end, self.builder.sub(self.splat("totals", self.builder.add(self.last_at, self.minus_one("W"))), end)
+    def total(self, index, plane):
+        """Return sums of all rows, from the table of a plane."""
+        return self.splat("totals", self.builder.add(index, self.size) if plane else index)
 
-    def make_up(self, by_row):
-        """Fill the line of the common code with what the others leave of the sums by the other feature."""
-        builder, lanes = self.builder, self.const(self.lanes)
-        names = ("g_sums", "W", "R") if by_row else ("f_sums", "R", "W")
-        sums, n_lines, n_others = (self.data[name] for name in names)
-        step, next_one = (lanes, self.width) if by_row else (self.width, lanes)
-        before = self.slots(1)[0]
-        with cgutils.for_range(builder, n_lines) as line:
-            one = self.load("one", builder.mul(builder.add(sums, line.index), lanes))
-            rest = self.slots(1)[0]
-            builder.store(builder.sub(one, builder.load(before)), rest)
-            builder.store(one, before)
-            first = builder.mul(line.index, step)
-            with cgutils.for_range(builder, n_others) as other:
-                cell = self.load("H", builder.add(first, builder.mul(other.index, next_one)))
-                builder.store(builder.sub(builder.load(rest), cell), rest)
-            at = builder.add(first, builder.mul(self.data["common"], next_one))
-            self.store("H", at, builder.load(rest))
+    def margins(self, u, plane=0):
+        """Return sums of the rows up to column ``u``, of both sides."""
+        at = self.plus(self.builder.add(self.one_at, self.builder.mul(u, self.place)), plane * self.lanes)
+        left = self.load("one", at)
+        return left, self.builder.sub(self.total(self.builder.add(self.last_at, u), plane), left)
 
-    def margins(self, u, first):
-        """Sums of the rows up to column ``u``, of both sides; ``first`` is where the column's numbers begin."""
-        left = self.load("one", self.builder.add(self.one_at, first))
-        return left, self.builder.sub(self.splat("totals", self.builder.add(self.last_at, u)), left)
+    def ends(self, plane=0):
+        """Return sums of all rows of both sides."""
+        return self.margins(self.minus_one("W"), plane)
 
 
-class _LaneRows(_LaneCode):
+class _LaneRows(LaneCode):
     """One pass over ``rows`` rows of a pair's tables for all root cuts at once; see :func:`_lane_rows`."""
 
     def __init__(self, context, builder, signature, args, rows):
-        super().__init__(context, builder, signature, args, ("totals", "all_sums", "t"))
+        super().__init__(context, builder, signature, args, ("totals", "all_sums", "t", "minimum"))
         self.rows = rows
         mul, t, lanes = builder.mul, self.data["t"], self.const(self.lanes)
         self.h_at = mul(t, self.width)
@@ -151,7 +158,7 @@ class _LaneRows(_LaneCode):
         sub, both = self.builder.sub, (self.least, self.largest)
         first = self.builder.mul(u, self.const(self.lanes))
         x = self.load("run", first)
-        margins = self.margins(u, first)
+        margins = self.margins(u)
         columns = [[[], [], [], []], [[], [], [], []]]
         for r in range(self.rows):
             cells = self.cell(r, u, first, x)
@@ -183,23 +190,52 @@ class _LaneRows(_LaneCode):
                 self.store("high", at, self.least(self.load("high", at), rest))
 
 
-class _LaneColumns(_LaneCode):
+class _LaneColumns(LaneCode):
     """Best values of a pair's columns, from their extremes."""
 
     def __init__(self, context, builder, signature, args):
-        super().__init__(context, builder, signature, args, ("totals",))
+        super().__init__(context, builder, signature, args, ("totals", "minimum"))
         self.of_all = self.ends()
 
     def column(self, u):
         """Both sides of column ``u``."""
         sub, mul, add = self.builder.sub, self.builder.mul, self.builder.add
         first = mul(u, self.const(self.lanes))
-        for side, (margin, total) in enumerate(zip(self.margins(u, first), self.of_all, strict=True)):
+        for side, (margin, total) in enumerate(zip(self.margins(u), self.of_all, strict=True)):
             k0, k1, k2, k3 = (self.load("Q", add(mul(self.width, self.const(4 * side + j)), first)) for j in range(4))
             at = mul(add(self.data[("g_own", "g_other")[side]], u), self.const(self.lanes))
             self.store("low", at, self.least(self.load("low", at), self.least(k0, sub(margin, k1))))
             rest = self.least(k2, sub(sub(total, margin), k3))
             self.store("high", at, self.least(self.load("high", at), rest))
+
+
+class _LaneRest(LaneCode):
+    """What the rows of one code come to, which the tables of a pair leave out; see :func:`_lane_rest`."""
+
+    def __init__(self, context, builder, signature, args, by_row):
+        super().__init__(context, builder, signature, args, ("common", "minimum"))
+        names = ("g_sums", "W", "R") if by_row else ("f_sums", "R", "W")
+        self.sums, self.n_lines, self.n_others = (self.data[name] for name in names)
+        self.step, self.next_one = (self.place, self.width) if by_row else (self.width, self.place)
+        self.before, self.rest = self.slots(self.planes), self.slots(self.planes)
+
+    def line(self, k):
+        """Fill one cell with what the others leave of the sum by the other feature."""
+        builder = self.builder
+        own = builder.mul(builder.add(self.sums, k), self.place)
+        first = builder.mul(k, self.step)
+        for plane in range(self.planes):
+            one = self.load("one", self.plus(own, plane * self.lanes))
+            builder.store(builder.sub(one, builder.load(self.before[plane])), self.rest[plane])
+            builder.store(one, self.before[plane])
+        with cgutils.for_range(builder, self.n_others) as other:
+            at = builder.add(first, builder.mul(other.index, self.next_one))
+            for plane, rest in enumerate(self.rest):
+                cell = self.load("H", self.plus(at, plane * self.lanes))
+                builder.store(builder.sub(builder.load(rest), cell), rest)
+        at = builder.add(first, builder.mul(self.data["common"], self.next_one))
+        for plane, rest in enumerate(self.rest):
+            self.store("H", self.plus(at, plane * self.lanes), builder.load(rest))
 
 
 def _lane_rows(rows):
@@ -210,8 +246,8 @@ def _lane_rows(rows):
     columns; see sweep_side.py for the rest.
     """
 
-    def typed(typingctx, scratch, pair, totals, all_sums, t):
-        signature = types.void(scratch, pair, totals, all_sums, types.int64)
+    def typed(typingctx, scratch, pair, totals, all_sums, t, minimum):
+        signature = types.void(scratch, pair, totals, all_sums, types.int64, minimum)
 
         def codegen(context, builder, signature, args):
             code = _LaneRows(context, builder, signature, args, rows)
@@ -226,7 +262,7 @@ def _lane_rows(rows):
 
 
 @intrinsic
-def lane_columns(typingctx, scratch, pair, totals):
+def lane_columns(typingctx, scratch, pair, totals, minimum):
     """Note the best values of a pair's columns for all root cuts at once, when its rows are done."""
 
     def codegen(context, builder, signature, args):
@@ -235,7 +271,7 @@ def lane_columns(typingctx, scratch, pair, totals):
             code.column(loop.index)
         return context.get_dummy_value()
 
-    return types.void(scratch, pair, totals), codegen
+    return types.void(scratch, pair, totals, minimum), codegen
 
 
 def _lane_rest(by_row):
@@ -244,13 +280,14 @@ def _lane_rest(by_row):
     It fills line ``common`` of scratch.H, which is zero: what is missing from the sums of single features.
     """
 
-    def typed(typingctx, scratch, pair, common):
+    def typed(typingctx, scratch, pair, common, minimum):
         def codegen(context, builder, signature, args):
-            code = _LaneCode(context, builder, signature, args, ("common",))
-            code.make_up(by_row)
+            code = _LaneRest(context, builder, signature, args, by_row)
+            with cgutils.for_range(builder, code.n_lines) as loop:
+                code.line(loop.index)
             return context.get_dummy_value()
 
-        return types.void(scratch, pair, types.int64), codegen
+        return types.void(scratch, pair, types.int64, minimum), codegen
 
     return intrinsic(typed)
 

@@ -103,17 +103,28 @@ def sweep_block(rows, rules, tables, growing, index, n_cuts, sums):
             )
 
 
+@kernel
+def lanes_by_size(rows, tables, growing, first, n, sums, widest, minimum, control):
+    """:func:`sweep_lanes`, with numbers of as many bytes as are needed."""
+    if tables.lane_bytes == 4:
+        return sweep_lanes(np.empty(0, np.int32), rows, tables, growing, first, n, sums, widest, minimum, control)
+    return sweep_lanes(np.empty(0, np.int16), rows, tables, growing, first, n, sums, widest, minimum, control)
+
+
 @kernel(separate=True)
 def sweep_tabled(rows, rules, tables, growing, n_cuts, sums, widest, control):
     """Pairs that have a table, for all cuts of a side. False if stopped."""
-    few = 1 if len(tables.totals) <= SMALL * tables.pairs else 3  # all at once cost as much as so many one by one
+    few = 2 if len(rules.minima) > 0 else 3  # all at once cost as much as so many one by one
+    if len(tables.totals) <= SMALL * tables.pairs:
+        few = 1
     e = 0
     while tables.lane_bytes > 0 and n_cuts - e >= few:
         group = min(n_cuts - e, CUTS_AT_ONCE)
-        if tables.lane_bytes == 4:
-            done = sweep_lanes(np.empty(0, np.int32), rows, tables, growing, e, group, sums, widest, control)
+        if len(rules.minima) == 0:
+            done = lanes_by_size(rows, tables, growing, e, group, sums, widest, None, control)
         else:
-            done = sweep_lanes(np.empty(0, np.int16), rows, tables, growing, e, group, sums, widest, control)
+            most = (1 << (8 * tables.lane_bytes - 1)) - 1  # no split leaves both sides so many
+            done = lanes_by_size(rows, tables, growing, e, group, sums, widest, min(rules.minima[0], most), control)
         if not done:
             return False
         e += group

@@ -1,8 +1,8 @@
 """One side of a sweep: best second splits for all root cuts, while the side grows.
 
-Two ways: :func:`sweep_lanes` does sixteen root cuts at once in vectors (lane_code.py), :func:`sweep_pairs`
-one after the other for any losses and counts. Tables grow from one cut to the next; in lanes, without the rows of
-a commonest code (common_codes.py).
+Two ways: :func:`sweep_lanes` does sixteen root cuts at once in vectors, for two actions and at most one minimum count
+(lane_code.py, counted_lanes.py); :func:`sweep_pairs` one after the other for any losses and counts. Tables grow from
+one cut to the next; in lanes, without the rows of a commonest code (common_codes.py).
 
 Cost: every row at most once for every pair; every cell once for every root cut (or sixteen of them).
 Symbols: root cut e of this side has the rows index[ends[0]:ends[e + 1]] on the growing side. Results of the growing
@@ -15,6 +15,7 @@ import numpy as np
 
 from policytree.solvers.kernels.common_codes import Others, shortest_list
 from policytree.solvers.kernels.compiling import kernel
+from policytree.solvers.kernels.counted_lanes import COLUMN, begin_counted, counted_one, counted_two, end_counted
 from policytree.solvers.kernels.lane_code import (
     add_lanes,
     lane_columns,
@@ -79,7 +80,7 @@ def sweep_singles(rows, tables, sums, growing, n_cuts, from_block):
 
 
 class LaneScratch(NamedTuple):
-    """Vectors of all lanes, flat."""
+    """Vectors of all lanes, flat; where rows are counted, H and one have two for each place (see counted_lanes.py)."""
 
     H: int_1d
     run: int_1d
@@ -105,25 +106,36 @@ class Pair(NamedTuple):
 
 
 @kernel(separate=True, borrows=True)
-def scan_lanes(pair, tables, scratch):
-    """Scan one pair's tables for all root cuts; the result of cut t of f goes to low[(f_own + t) * 16] and so on."""
-    run, Q = scratch.run, scratch.Q
+def scan_lanes(pair, tables, scratch, minimum):
+    """Scan one pair's tables for all root cuts; the result of cut t of f goes to low[(f_own + t) * 16] and so on.
+
+    ``minimum`` is that of a leaf's count; None if nothing is counted.
+    """
     R, W = pair.R, pair.W
-    totals, all_sums = tables.totals, tables.sums[0]
-    n = W * CUTS_AT_ONCE
-    for i in range(n):
-        run[i] = 0
-    for i in range(8 * n):
-        Q[i] = 0
-    for k in range(R // 2):
-        lane_two(scratch, pair, totals, all_sums, 2 * k)
-    if R % 2 == 1:
-        lane_one(scratch, pair, totals, all_sums, R - 1)
-    lane_columns(scratch, pair, totals)
+    totals, sums = tables.totals, tables.sums
+    if minimum is None:
+        n = W * CUTS_AT_ONCE
+        run, Q = scratch.run, scratch.Q
+        for i in range(n):
+            run[i] = 0
+        for i in range(8 * n):
+            Q[i] = 0
+        for k in range(R // 2):
+            lane_two(scratch, pair, totals, sums[0], 2 * k, minimum)
+        if R % 2 == 1:
+            lane_one(scratch, pair, totals, sums[0], R - 1, minimum)
+        lane_columns(scratch, pair, totals, minimum)
+    else:
+        begin_counted(scratch, pair, totals, minimum)
+        for k in range(R // 2):
+            counted_two(scratch, pair, totals, sums[0], sums[1], 2 * k, minimum)
+        if R % 2 == 1:
+            counted_one(scratch, pair, totals, sums[0], sums[1], R - 1, minimum)
+        end_counted(scratch, pair, totals, minimum)
 
 
 @kernel
-def lane_scratch(like, widest, S, places, largest):
+def lane_scratch(like, widest, S, places, largest, planes):
     """Scratch of the type of ``like``; a value starts at that of a leaf, 0."""
     lanes = CUTS_AT_ONCE
     masks = aligned_zeros(lanes * lanes, like)
@@ -132,9 +144,9 @@ def lane_scratch(like, widest, S, places, largest):
             masks[e * lanes + k] = -1
     return LaneScratch(
         aligned_zeros(largest * lanes, like),
-        aligned_zeros(widest * lanes, like),
-        aligned_zeros(8 * widest * lanes, like),
-        aligned_zeros(S * lanes, like),
+        aligned_zeros((1 if planes == 1 else COLUMN) * widest * lanes, like),
+        aligned_zeros((8 if planes == 1 else 0) * widest * lanes, like),
+        aligned_zeros(planes * S * lanes, like),
         aligned_zeros(2 * places * lanes, like),
         aligned_zeros(2 * places * lanes, like),
         masks,
@@ -142,13 +154,13 @@ def lane_scratch(like, widest, S, places, largest):
 
 
 @kernel(borrows=True)
-def lane_pairs(rows, tables, growing, first, n, scratch, control):
+def lane_pairs(rows, tables, growing, first, n, scratch, minimum, control):
     """Fill and scan the tables of all pairs for cuts first, ..., first + n - 1; False if stopped."""
     bins, offset, groups, where = rows.bins, rows.offset, rows.groups, tables.where
     others, H, masks = growing.others, scratch.H, scratch.masks
     p = len(bins)
     S = offset[p]
-    d = tables.rounded.planes[0]
+    d, counts = tables.rounded.planes[0], tables.rounded.planes[-1]
     own = growing.side * growing.low.shape[2]
     other = growing.low.shape[2] - own
     for f0 in range(p):
@@ -168,33 +180,39 @@ def lane_pairs(rows, tables, growing, first, n, scratch, control):
                 for j in range(begin + (0 if e == 0 else parts[first + e]), begin + parts[first + e + 1]):
                     r = others.rows[j]
                     x = np.uint64(cf[r]) * W + np.uint64(cg[r])
-                    add_lanes(H, x, d[r], masks, e)
+                    if minimum is None:
+                        add_lanes(H, x, d[r], masks, e)
+                    else:
+                        add_lanes(H, x + x, d[r], masks, e)
+                        add_lanes(H, x + x + np.uint64(1), counts[r], masks, e)
             f_at = groups[g] * S + offset[f]
             g_at = groups[f] * S + offset[g]
             pair = Pair(bins[f], bins[g], where[f0, g0], offset[f], offset[g], own + f_at, other + f_at, own + g_at,
                         other + g_at)  # fmt: skip
             if of == f:
-                lane_rest_row(scratch, pair, others.common[f])
+                lane_rest_row(scratch, pair, others.common[f], minimum)
             elif of == g:
-                lane_rest_column(scratch, pair, others.common[g])
-            scan_lanes(pair, tables, scratch)
+                lane_rest_column(scratch, pair, others.common[g], minimum)
+            scan_lanes(pair, tables, scratch, minimum)
     return True
 
 
 @kernel(separate=True)
-def sweep_lanes(like, rows, tables, growing, first, n, sums, widest, control):
+def sweep_lanes(like, rows, tables, growing, first, n, sums, widest, minimum, control):
     """Cuts first, first + 1, ..., n of them at most as many as there are lanes. False if stopped.
 
-    Sums fit the type of ``like``, int32 or int16.
+    Sums, and the ``minimum`` of a leaf's count if there is one, fit the type of ``like``, int32 or int16.
     """
     lanes = CUTS_AT_ONCE
+    planes = 1 if minimum is None else 2
     S = rows.offset[len(rows.bins)]
     places = growing.low.shape[2]
-    scratch = lane_scratch(like, widest, S, places, tables.largest)
+    scratch = lane_scratch(like, widest, S, places, tables.largest, planes)
     for t in range(S):
-        for e in range(lanes):
-            scratch.one[t * lanes + e] = sums[first + min(e, n - 1), growing.side, 0, t]
-    if not lane_pairs(rows, tables, growing, first, n, scratch, control):
+        for k in range(planes):
+            for e in range(lanes):
+                scratch.one[(t * planes + k) * lanes + e] = sums[first + min(e, n - 1), growing.side, k, t]
+    if not lane_pairs(rows, tables, growing, first, n, scratch, minimum, control):
         return False
     for e in range(n):
         for s in range(2):

@@ -94,16 +94,23 @@ def fill_totals(rows, rounded, sums, where, totals):
 
 
 @kernel
-def bytes_of_lanes(losses, rules):
-    """Bytes of the sums of root cuts that go side by side: 2 where they fit, else 4; 0 for several planes."""
-    if rules.n_losses != 1 or len(rules.minima) > 0:
+def bytes_of_lanes(planes, rules):
+    """Bytes of the sums of root cuts that go side by side: 2 where they fit, else 4.
+
+    0 for several losses or several minima: then they go one by one.
+    """
+    if rules.n_losses != 1 or len(rules.minima) > 1:
         return 0
     below = 0
     above = 0
-    for i in range(len(losses)):
-        below -= min(0, np.int64(losses[i]))
-        above += max(0, np.int64(losses[i]))
-    return 2 if max(below, above) < 1 << 15 else 4
+    for x in planes[0]:
+        below -= min(0, np.int64(x))
+        above += max(0, np.int64(x))
+    counted = 0
+    if len(rules.minima) > 0:
+        for c in planes[1]:
+            counted += np.int64(c)
+    return 2 if max(below, above, counted) < 1 << 15 else 4
 
 
 @kernel(takes=(Rows, Rules, Special), separate=True)
@@ -112,16 +119,17 @@ def make_tables(rows, rules, special):
     p = len(rows.bins)
     K = rules.n_losses + len(rules.minima)
     n_block = 0 if special is None else block_size(rows, rules)
+    rounded = round_planes(rows, rules)
+    lane_bytes = bytes_of_lanes(rounded.planes, rules)
     where = np.empty((p, p), np.int64)
     size, largest, pairs = place_tables(rows, K, n_block > 0, where)
     fill_cost = (K * rows.n * (pairs + p)) // 2
-    tenths_per_cell = 5 if rules.n_losses == 1 and len(rules.minima) == 0 else 12
+    tenths_per_cell = 12 if lane_bytes == 0 else 5 if K == 1 else 7
     cut_cost = tenths_per_cell * size // 10 + 200 * pairs + 5 * rows.offset[p] + 2 * n_block * (n_block + 100) + 1
     pays = size <= 8 * K * rows.n * max(pairs, 1) and size <= 1 << 27
     if not pays:
         size = 0
         n_block = 0
-    rounded = round_planes(rows, rules)
     sums = rounded_sums(rows, rounded)
     totals = np.empty(size, np.int32)
     block = no_block() if special is None else make_block(rows, rounded, rules, n_block)
@@ -129,5 +137,5 @@ def make_tables(rows, rules, special):
         fill_totals(rows, rounded, sums, where, totals)
     return SweepTables(
         rounded, where, totals, sums, charge_sums(rows, rules), block, 1 if pays else 0, fill_cost, cut_cost, largest,
-        pairs, bytes_of_lanes(rounded.planes[0], rules),
+        pairs, lane_bytes,
     )  # fmt: skip
