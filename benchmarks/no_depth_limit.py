@@ -7,7 +7,7 @@ One core, processor seconds of whole fits with binning, kernels warm, medians. T
 (leaves - 1). ``--sketch``: a prototype of the search over row sets, timed in the same run, with and without its
 look-ahead; the better one counts.
 ``--parts bounds``: the search over row sets alone, with bounds switched off, and with sets as lists of rows.
-``--parts depths``: tables of many thresholds, whose proofs are the search over depths', with bounds switched off.
+``--parts depths``: tables of many thresholds, proved by the search over depths, with its bounds switched off.
 """
 
 import argparse
@@ -138,7 +138,7 @@ def bounds_part(data: Path, only: str, limit: float) -> None:
 
 def depths_part(data: Path, only: str, limit: float) -> None:
     """What bounds bring to the search over depths: subtrees of depth two solved, and processor seconds."""
-    print("\n| table | price | all | no numbers of leaves | no neighbouring cuts | neither |")
+    print("\n| table | price | all | without leaf_counts | without similar_support | neither |")
     print("|---|" + "---:|" * 5, flush=True)
     for name, price in LONG.items():
         if only not in name:

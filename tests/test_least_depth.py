@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from policytree.binning import bin_matrix
-from policytree.solvers import direct, solve_direct
+from policytree.solvers import direct, solve_direct, workers
 from policytree.solvers.kernels.cut_bounds import spread_deep, start_deep
 from policytree.solvers.kernels.layout import INF, Bounds, Deep, Rules
 from policytree.solvers.row_pairs import RowPairs
@@ -112,6 +112,31 @@ def test_the_same_as_when_any_tree_is_of_interest(seed, depths_alone, monkeypatc
             patch.setattr(direct, "least_depth", lambda *given: 0)
             assert solve_direct(problem).objective == found.objective
         assert found.gap == 0
+    assert max(depths_alone) > 3
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_prices_of_questions_and_first_splits_on_deep_trees(seed, depths_alone, monkeypatch):
+    """With a cap on the depth that is needed, which searches of so few levels do not reach, and without."""
+    rng = np.random.default_rng([seed, 15])
+    for _ in range(16):
+        X, losses = deep_case(rng, int(rng.integers(10, 15)), 2)
+        penalty, prices = int(rng.integers(1, 4)), rng.integers(0, 2, 2)
+        roots = (int(rng.integers(0, 2)),) if rng.random() < 0.5 else None
+        problem = Problem(
+            bin_matrix(X), 4.0 * losses, 4.0 * penalty, None, feature_costs=prices.astype(float), root_features=roots
+        )  # fmt: skip
+        optimum = oracles.best_objective_fast(
+            oracles.code_columns(X), 4 * losses, 4 * penalty, None, column_costs=prices, root_columns=roots
+        )  # fmt: skip
+        bounds: list[float] = []
+        limits = SearchLimits(progress=lambda state, bounds=bounds: bounds.append(state.lower_bound))
+        with monkeypatch.context() as patch:
+            if rng.random() < 0.5:
+                patch.setattr(workers, "NEED_BITS", 2)
+            found = solve_direct(problem, limits)
+        assert found.objective == optimum and found.gap == 0
+        assert all(bound <= optimum + 1e-9 for bound in bounds)
     assert max(depths_alone) > 3
 
 

@@ -79,9 +79,7 @@ class Clock:
         return self.memory_limit is None or resident_bytes() - self.memory_before + more <= self.memory_limit
 
     def watch(self, search: Callable[[], Result], look: Callable[[], None] | None = None) -> Result:
-        """Run ``search`` to its end, or until the limit or Ctrl-C stops it.
-
-        Returns what it returns; its exceptions are raised here.
+        """Run ``search`` to its end, or until the limit or Ctrl-C stops it; returns its result, raises its exceptions.
 
         ``look`` is called between looks at the clock, to show how far the search is.
 

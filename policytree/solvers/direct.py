@@ -66,8 +66,8 @@ def solve_direct(
     problem : Problem
     limits : SearchLimits, optional
     similar_support, cache, look_ahead, leaf_counts, merge : bool
-        Switches of what only saves work: bounds from neighbouring cuts, the cache of solved subsets, bounds from prices
-        (a side is a leaf or pays for two; a deep tree pays for many), merging. They never change the objective.
+        What only saves work, and never changes the objective: bounds from neighbouring cuts; the cache of solved sets;
+        that a side is a leaf or pays for two; that a deep tree pays for many leaves; merging of equal rows.
 
     Returns
     -------

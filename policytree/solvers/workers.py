@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from policytree.solvers.kernels.layout import COUNTERS, CUTS_AT_ONCE, INF, NODE, SIDE, SOLVED, UNLIMITED
+from policytree.solvers.kernels.layout import COUNTERS, CUTS_AT_ONCE, INF, NEED_BITS, NODE, SIDE, SOLVED, UNLIMITED
 from policytree.solvers.kernels.levels import FEATURE, Levels
 from policytree.solvers.kernels.search import advance
 from policytree.solvers.kernels.subset_cache import Memory
@@ -18,7 +18,6 @@ PROBES = 2  # root cuts solved, or sweeps made, in every feature before any feat
 CACHE_ROWS, SIDE_ROWS = 2**17, 2**20  # at most
 NO_LIMIT = np.iinfo(np.int64).max
 FEW_PRICES = 30  # prices of a leaf above the floor: of more, a few leaves bound too little
-MOST_NEEDED = 31  # that names in the cache have room for
 
 
 @dataclass
@@ -41,7 +40,7 @@ class RootFeature:
         self.deep_left, self.deep_right = np.full((2, len(self.left)), -INF)
 
     def lower_bound(self) -> int:
-        """Bound of every tree with this feature at the root."""
+        """Bound of every tree with this feature at the root that may be better than the incumbent."""
         left, right = np.maximum(self.left, self.deep_left), np.maximum(self.right, self.deep_right)
         return int(np.minimum(left + self.right, self.left + right).min()) + self.paid
 
@@ -50,7 +49,7 @@ class Stack:
     """The search stack; the root feature stands at level 0.
 
     ``tables``: what sweeps over all rows share, for searches of depth three (see kernels/sweep_tables.py); ``need``:
-    see :func:`least_depth`.
+    see :func:`least_depth`; of these very rows, so 0 for a search on some of a problem's rows.
     """
 
     def __init__(self, node: Node, useful: int, leaf_limit: int, tables: SweepTables, need: int = 0):
@@ -124,7 +123,7 @@ def least_depth(depth: int, proved: bool, above_floor: int, penalty: int) -> int
     It is that depth if all shallower trees are ``proved`` to be no better than the best one, and leaves have a price
     that bounds deep trees.
     """
-    return min(depth, MOST_NEEDED) if proved and penalty > 0 and above_floor <= FEW_PRICES * penalty else 0
+    return min(depth, (1 << NEED_BITS) - 1) if proved and penalty > 0 and above_floor <= FEW_PRICES * penalty else 0
 
 
 @dataclass

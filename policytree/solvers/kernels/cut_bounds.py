@@ -8,9 +8,9 @@ by no less than what D costs at least, and by no more than what D can cost at mo
 (Angelino et al., CORELS, JMLR 2018; Brita et al., ConTree, AAAI 2025). With minimum counts a tree may become
 forbidden when rows leave, so only the bounds from larger to smaller sets hold.
 
-Where all shallow trees are known to be no better than the best one, at least one side of every cut has to be *deep*:
-less deep by one than the whole tree has to be. It has so many leaves at least, and each has its price. So both sides
-together cost at least one side as a deep tree, and the other one as any tree.
+Say all trees of a depth below ``need`` are known to be no better than the best one. Then one side of every cut has the
+depth need - 1 at least: it is *deep*. It has ``need`` leaves at least, and each has its price. Both sides cost at least
+what a deep tree on one side and any tree on the other cost.
 
 Cost: n steps to make, B to spread from one cut.
 Symbols: see layout.py; ``budget`` is what the best tree so far leaves.
@@ -145,7 +145,7 @@ def spread_bounds(bounds, cuts, at, left_value, right_value, rules, similar):
 
 @kernel(separate=True)
 def start_deep(bounds, deep, cuts, need, penalty, keep):
-    """Bounds of both sides of every cut if the side is deep: it has at least ``need`` leaves.
+    """Bounds of both sides of every cut if the side is deep: it has at least as many leaves as the node needs levels.
 
     ``keep``: bounds that stand there already stay where they are better.
     """
@@ -173,10 +173,10 @@ def spread_deep(bounds, deep, cuts, at, value, on_left, rules, similar):
     larger = min(value, known + rules.penalty)
     constrained = len(rules.minima) > 0
     for t in range(cuts):
+        if t == at:
+            continue
         a = min(t, at)
         b = max(t, at)
-        if a == b:
-            continue
         if (t < at) == on_left:
             to[t] = max(to[t], value - (most[b] - most[a]))
         elif not constrained:
@@ -184,11 +184,18 @@ def spread_deep(bounds, deep, cuts, at, value, on_left, rules, similar):
 
 
 @kernel(inline="always")
-def bound_of_cut(bounds, deep, t):
-    """What a tree with cut t costs at least: one side is deep, whatever the other is."""
+def bounds_by_deep_side(bounds, deep, t):
+    """What a tree with cut t costs at least if its left side is deep, and if its right side is."""
     left = bounds.left[t]
     right = bounds.right[t]
-    return min(max(left, deep.left[t]) + right, left + max(right, deep.right[t]))
+    return max(left, deep.left[t]) + right, left + max(right, deep.right[t])
+
+
+@kernel(inline="always")
+def bound_of_cut(bounds, deep, t):
+    """What a tree with cut t costs at least."""
+    left, right = bounds_by_deep_side(bounds, deep, t)
+    return min(left, right)
 
 
 @kernel(separate=True, borrows=True)

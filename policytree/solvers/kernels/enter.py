@@ -9,7 +9,12 @@ Symbols: see layout.py and levels.py.
 """
 
 from policytree.solvers.kernels.compiling import kernel
-from policytree.solvers.kernels.inner_bounds import inherited_bound, shares_inner, side_being_solved
+from policytree.solvers.kernels.inner_bounds import (
+    inherited_bound,
+    inherited_deep_bound,
+    shares_inner,
+    side_being_solved,
+)
 from policytree.solvers.kernels.layout import CACHE, FEASIBLE, HITS, INF, SIMILAR, TWO, UNLIMITED
 from policytree.solvers.kernels.levels import DONE, ENTER, FEATURE, NOT_SEARCHED, first_at, rows_at
 from policytree.solvers.kernels.long_pairs import depth_two
@@ -121,7 +126,7 @@ def enter(levels, level, rules, memory, counters, control, special):
     """Solve a node outright where cache, bounds or depth allow it, else order its features.
 
     Returns the next phase: DONE, FEATURE, or ENTER if stopped. Leaves an exact value and its tree, or a lower bound of
-    at least the budget and no tree.
+    at least the budget and no tree; if the node needs a depth, of trees that deep.
     """
     node = levels.nodes[level]
     penalty = rules.penalty
@@ -145,7 +150,7 @@ def enter(levels, level, rules, memory, counters, control, special):
     known = -INF
     if rules.beyond >= 0 and level > 0:
         known = worth_of_all(rows_at(levels, level), rules)
-    if node.need > 0:  # a tree has more leaves than levels
+    if node.need > 0:  # a tree of depth d has d + 1 leaves at least
         known = max(known, floor + (node.need + 1) * penalty)
     if known >= min(leaf, node.budget):
         node.best = min(leaf, known)
@@ -157,7 +162,10 @@ def enter(levels, level, rules, memory, counters, control, special):
         return DONE
     inherits = level > 0 and depth == 3 and control[SIMILAR] != 0 and shares_inner(levels, level - 1)
     if inherits:
-        known = min(leaf, inherited_bound(levels, level, rules))
+        if node.need > 0:
+            known = min(leaf, inherited_deep_bound(levels, level, rules))
+        else:
+            known = min(leaf, inherited_bound(levels, level))
         if known >= node.budget:
             node.best = known
             node.tree_length = 0

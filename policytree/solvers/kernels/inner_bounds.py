@@ -10,14 +10,15 @@ of the inner cuts stays known, less what D can make of it (see cut_bounds.py):
 Inner cuts that were refuted by a wide margin stay refuted: only the tight ones are solved anew. Where none is left,
 the whole side is refuted before depth two is looked at.
 
-Cost: |D| and one step for every place of all features, when the outer cut changes; a step for every place of a child.
+Cost: |D| and one step for every place of all features, when the outer cut changes; a step for every place of a child,
+and n steps for every feature where deep trees are needed.
 Symbols: see layout.py and levels.py. Places are the problem's: offset[0] of a column, and the problem's cut.
 """
 
 import numpy as np
 
 from policytree.solvers.kernels.compiling import kernel
-from policytree.solvers.kernels.cut_bounds import bound_of_cut, row_bounds, start_deep
+from policytree.solvers.kernels.cut_bounds import bound_of_cut, cumulate_values, row_values, start_deep
 from policytree.solvers.kernels.layout import INF, UNLIMITED
 from policytree.solvers.kernels.levels import LEFT, LEFT_SIDE, RIGHT_SIDE, bounds_at, deep_at, rows_at
 from policytree.solvers.kernels.sums import costly
@@ -146,20 +147,35 @@ def keep_inner(levels, level):
 
 
 @kernel(separate=True)
-def inherited_bound(levels, level, rules):
+def inherited_bound(levels, level):
     """What a node's trees with a split cost at least, by what the parent's last cut left behind."""
+    side = side_being_solved(levels.nodes[level - 1])
+    low, high = levels.inner[level - 1, side, 0], levels.inner[level - 1, side, 1]
+    least = INF
+    for f in range(levels.nodes[level].features):
+        o = levels.offset[0, levels.columns[level, f]]
+        mine = levels.offset[level, f]
+        for u in range(levels.bins[level, f] - 1):
+            j = o + levels.cuts[level, mine + u]
+            least = min(least, low[j] + high[j])
+    return least
+
+
+@kernel(separate=True)
+def inherited_deep_bound(levels, level, rules):
+    """The same of trees as deep as the node needs; uses the arrays of the node's bounds."""
     node = levels.nodes[level]
     side = side_being_solved(levels.nodes[level - 1])
     low, high = levels.inner[level - 1, side, 0], levels.inner[level - 1, side, 1]
-    bounds, deep = bounds_at(levels, level), deep_at(levels, level)
+    rows, bounds, deep = rows_at(levels, level), bounds_at(levels, level), deep_at(levels, level)
+    values = row_values(rows, rules, 0)
     least = INF
     for f in range(node.features):
         o = levels.offset[0, levels.columns[level, f]]
         mine = levels.offset[level, f]
-        cuts = levels.bins[level, f] - 1
-        if node.need > 0:
-            row_bounds(rows_at(levels, level), rules, f, 0, bounds, 0)
-            start_deep(bounds, deep, cuts, node.need, rules.penalty, False)
+        cuts = rows.bins[f] - 1
+        cumulate_values(rows.codes[f], rows.bins[f], rows.n, values, bounds, 0)
+        start_deep(bounds, deep, cuts, node.need, rules.penalty, False)
         for u in range(cuts):
             j = o + levels.cuts[level, mine + u]
             bounds.left[u] = low[j]

@@ -33,6 +33,7 @@ FEASIBLE = 1 << 59  # values below are real
 FORBIDDEN = (1 << 30) - 1  # INF of the int32 tables: two of them fit, and no real leaf makes up for one
 LARGEST = (1 << 30) - 2  # bound of sums in int32 tables beside FORBIDDEN; twice that without
 UNLIMITED = 1 << 30  # leaves, and the depth of a problem, without a limit
+NEED_BITS = 5  # of the depth that trees need, in names of results
 OPEN = -(1 << 40)  # in trees: OPEN - h is a subtree of at most h leaves and of depth two or less, to be solved
 LANES = 8  # numbers in a vector
 CUTS_AT_ONCE = 16  # root cuts whose tables stand side by side

@@ -15,8 +15,8 @@ the best tree so far. A node goes through these phases (search.py):
 With a limit of leaves that binds, the sides of a cut are first bounded as if each could have all leaves but one
 (share BOTH). A cut that this does not refute is solved share by share: ``share`` leaves left, the others right.
 
-Where a node needs deep trees, one side of its cuts has to be deep (see cut_bounds.py): which one, says ``deep``. The
-other side is solved first, which is quick, as a deep tree leaves little to it.
+Where a node needs deep trees, one side of its cuts has to be deep (see cut_bounds.py); ``deep`` says which. The other
+side is solved first, which is quick, as a deep tree leaves little to it.
 
 Cost: n steps for every feature and plane when a feature is opened or a child made, otherwise as many as there are cuts.
 Symbols: see layout.py; ``budget`` is what the best tree so far leaves to both sides of a cut.
@@ -46,7 +46,7 @@ from policytree.solvers.kernels.rows_of_nodes import Packed, order_rows, pack_ro
 from policytree.solvers.kernels.sums import charge
 
 ENTER, FEATURE, CUT, LEFT, RIGHT, DONE = 0, 1, 2, 3, 4, 5  # phases
-LEAST_NEED = 3  # depth: the sides of a node that needs no more may be any trees
+LEAST_NEED = 3  # up to this depth needed, both sides are searched for any tree: they are solved at once
 BOTH = -1  # share: either side may have all leaves but one
 NOT_SEARCHED = -1  # to_try: a leaf, or known from the cache; nothing to remember
 NO_SIDE, LEFT_SIDE, RIGHT_SIDE = -1, 0, 1  # which side to solve next
@@ -142,7 +142,10 @@ def open_feature(levels, level, rules, control):
 
 @kernel(inline="always")
 def first_is_shallow(levels, level):
-    """Whether the side that was solved first has a tree that is not deep. An entry stands for depth two at most."""
+    """Whether the first side's tree is surely not deep.
+
+    An entry stands for depth two at most, so k splits come to a depth of k + 2 at most.
+    """
     node, tree = levels.nodes[level], levels.first_tree[level]
     if node.first_length == 3 and tree[1, 0] == -1 and tree[2, 0] == -1:
         return True
@@ -225,14 +228,14 @@ def take_side(levels, level, rules, control):
     deep = deep_at(levels, level)
     cuts = levels.bins[level, node.feature] - 1
     similar = control[SIMILAR] != 0
-    # A side that has to be deep was not searched for other trees: with the first side's tree, these are no better.
-    known = min(value, child.enough) if child.need > 0 else value
+    # Shallow trees of a deep side were not searched: with the first side's tree they are no better, so cost ``enough``.
+    of_any = min(value, child.enough) if child.need > 0 else value
     if unshared or (node.share if on_left else node.leaves - node.share) == node.leaves - 1:
-        spread_bounds(bounds, cuts, t, known if on_left else -INF, -INF if on_left else known, rules, similar)
+        spread_bounds(bounds, cuts, t, of_any if on_left else -INF, -INF if on_left else of_any, rules, similar)
     if child.need > 0:
         spread_deep(bounds, deep, cuts, t, value, on_left, rules, similar)
     node.phase = CUT
-    own = max(known, bounds.left[t] if on_left else bounds.right[t])
+    own = max(of_any, bounds.left[t] if on_left else bounds.right[t])
     other = bounds.right[t] if on_left else bounds.left[t]
     if node.deep != NO_SIDE:
         other = max(other, deep.right[t] if on_left else deep.left[t])

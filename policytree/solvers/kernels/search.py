@@ -20,6 +20,7 @@ import numpy as np
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.cut_bounds import (
     bound_of_cut,
+    bounds_by_deep_side,
     choose_cut,
     choose_many,
     include,
@@ -183,9 +184,7 @@ def start_cut(levels, level, t, sweeps):
     node.right_first = 1 if 2 * node.share > node.leaves else 0
     node.deep = NO_SIDE
     if node.need > 0:  # one side has to be deep: the other one, which may be anything, comes first
-        bounds, deep = bounds_at(levels, level), deep_at(levels, level)
-        left = max(bounds.left[t], deep.left[t]) + bounds.right[t]
-        right = bounds.left[t] + max(bounds.right[t], deep.right[t])
+        left, right = bounds_by_deep_side(bounds_at(levels, level), deep_at(levels, level), t)
         node.deep = LEFT_SIDE if left <= right else RIGHT_SIDE
         node.right_first = 1 if node.deep == LEFT_SIDE else 0
     node.phase = LEFT

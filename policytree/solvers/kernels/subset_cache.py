@@ -10,7 +10,7 @@ Symbols: see layout.py.
 from typing import NamedTuple
 
 from policytree.solvers.kernels.compiling import kernel
-from policytree.solvers.kernels.layout import UNLIMITED, long_1d, long_2d, sides_1d, solved_1d
+from policytree.solvers.kernels.layout import NEED_BITS, UNLIMITED, long_1d, long_2d, sides_1d, solved_1d
 
 
 class Memory(NamedTuple):
@@ -26,7 +26,7 @@ class Memory(NamedTuple):
 def size_key(node):
     """Name of the trees that a node is solved for, by their depths and numbers of leaves."""
     leaves = 0 if node.leaves == UNLIMITED else node.leaves
-    return node.need + (node.depth << 5) + (leaves << 36)
+    return node.need + (node.depth << NEED_BITS) + (leaves << (NEED_BITS + 31))
 
 
 @kernel
