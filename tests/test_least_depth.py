@@ -122,12 +122,14 @@ def test_prices_of_questions_and_first_splits_on_deep_trees(seed, depths_alone, 
     for _ in range(16):
         X, losses = deep_case(rng, int(rng.integers(10, 15)), 2)
         penalty, prices = int(rng.integers(1, 4)), rng.integers(0, 2, 2)
-        roots = (int(rng.integers(0, 2)),) if rng.random() < 0.5 else None
+        roots = [int(rng.integers(0, 2))] if rng.random() < 0.5 else [0, 1]
         problem = Problem(
-            bin_matrix(X), 4.0 * losses, 4.0 * penalty, None, feature_costs=prices.astype(float), root_features=roots
+            bin_matrix(X), 4.0 * losses, 4.0 * penalty, None, feature_costs=1.0 * prices, root_features=tuple(roots)
         )  # fmt: skip
+        features = np.array(oracles.column_features(X))
+        first = np.flatnonzero(np.isin(features, roots))
         optimum = oracles.best_objective_fast(
-            oracles.code_columns(X), 4 * losses, 4 * penalty, None, column_costs=prices, root_columns=roots
+            oracles.code_columns(X), 4 * losses, 4 * penalty, None, column_costs=prices[features], root_columns=first
         )  # fmt: skip
         bounds: list[float] = []
         limits = SearchLimits(progress=lambda state, bounds=bounds: bounds.append(state.lower_bound))
