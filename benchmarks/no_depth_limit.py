@@ -106,12 +106,17 @@ def time_sketch(sketch, X, y, price: float, repeats: int) -> float:
     return min(best)
 
 
-def row_sets_alone(X, y, price: float, limit: float, siblings: bool, ahead: bool, keep: str) -> str:
-    """Sets entered and seconds of the search over row sets; a star if it did not end."""
+def problem_of(X, y, price: float) -> Problem:
+    """Errors, with a price per leaf that is a share of the rows, and no depth limit."""
     labels = pd.factorize(y)[0]
     losses = (labels[:, None] != np.arange(labels.max() + 1)).astype(float)
-    problem = Problem(bin_matrix(X.to_numpy(float)), losses, price * len(y), None)
-    node = prepare(problem, to_fixed_point(losses, problem.leaf_penalty, len(y)), merge=True)
+    return Problem(bin_matrix(X.to_numpy(float)), losses, price * len(y), None)
+
+
+def row_sets_alone(X, y, price: float, limit: float, siblings: bool, ahead: bool, keep: str) -> str:
+    """Sets entered and seconds of the search over row sets; a star if it did not end."""
+    problem = problem_of(X, y, price)
+    node = prepare(problem, to_fixed_point(problem.losses, problem.leaf_penalty, len(y)), merge=True)
     clock = Clock(None, new_control(similar_support=siblings, look_ahead=ahead))
     start = time.process_time()
     search = row_set_search(node, len(y), clock, None, keep)
@@ -143,11 +148,7 @@ def depths_part(data: Path, only: str, limit: float) -> None:
     for name, price in LONG.items():
         if only not in name:
             continue
-        X, y = table(data / "classification" / name)
-        labels = pd.factorize(y)[0]
-        losses = (labels[:, None] != np.arange(labels.max() + 1)).astype(float)
-        problem = Problem(bin_matrix(X.to_numpy(float)), losses, price * len(y), None)
-        cells = []
+        problem, cells = problem_of(*table(data / "classification" / name), price), []
         for leaf_counts, similar in ((True, True), (False, True), (True, False), (False, False)):
             start = time.process_time()
             limits = SearchLimits(time_limit=limit)
