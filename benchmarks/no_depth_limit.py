@@ -8,6 +8,7 @@ One core, processor seconds of whole fits with binning, kernels warm, medians. T
 look-ahead; the better one counts.
 ``--parts bounds``: the search over row sets alone, with bounds switched off, and with sets as lists of rows.
 ``--parts depths``: tables of many thresholds, proved by the search over depths, with its bounds switched off.
+``--parts column``: one column of very many distinct values, by dynamic programming.
 """
 
 import argparse
@@ -159,6 +160,32 @@ def depths_part(data: Path, only: str, limit: float) -> None:
         print("|", " | ".join([name, str(price), *cells]), "|", flush=True)
 
 
+def column_part(data: Path, only: str, limit: float) -> None:
+    """Whole fits of one column whose values are all different: a wave of labels, a seventh of them wrong."""
+    settings = (
+        {"regularization": 0.01}, {"regularization": 0.01, "min_samples_leaf": 50}, {"max_depth": 3},
+        {"regularization": 0.0, "max_depth": 6},
+    )  # fmt: skip
+    print("\n| distinct values | classes | missing | arguments | status | leaves | seconds |")
+    print("|---:|---:|---:|---|---|---:|---:|", flush=True)
+    for n, classes, missing in ((10_000, 2, 0.0), (1_000_000, 2, 0.0), (1_000_000, 5, 0.1)):
+        rng = np.random.default_rng(0)
+        x = rng.permutation(n) + 0.5
+        y = (np.arange(classes) * 7919 % classes)[(x / n * 20).astype(int) % classes]
+        wrong = rng.random(n) < 0.15
+        y[wrong] = rng.integers(0, classes, wrong.sum())
+        x[rng.random(n) < missing] = np.nan
+        for arguments in settings:
+            seconds, model = [], OptimalTreeClassifier(time_limit=limit, **arguments)
+            while len(seconds) < 3:
+                start = time.process_time()
+                model.fit(x[:, None], y)
+                seconds.append(time.process_time() - start)
+            named = ", ".join(f"{name}={value}" for name, value in arguments.items())
+            cells = [f"{n:,}", classes, missing, named, model.status_.value, model.tree_.n_leaves]
+            print("|", " | ".join(map(str, [*cells, f"{statistics.median(seconds):.3f}"])), "|", flush=True)
+
+
 def row(name: str, X, price: float, known, model, seconds: float, *more) -> None:
     """Print a line."""
     value = f"{1 + price - model.objective_value_:.4f}"
@@ -209,7 +236,7 @@ def main():
             row(name, X, price, known, model, seconds, *more)
         if theirs:
             print(f"\ngeometric mean: {mean(ours)} s, sketch {mean(theirs)} s")
-    for part, lines in (("bounds", bounds_part), ("depths", depths_part)):
+    for part, lines in (("bounds", bounds_part), ("depths", depths_part), ("column", column_part)):
         if part in arguments.parts:
             lines(data, arguments.only, limit)
     for part, tables in (("small", dict.fromkeys(SMALL, PRICES)), ("noisy", NOISY)):

@@ -14,7 +14,7 @@ import numpy as np
 
 from policytree.exceptions import InputError
 from policytree.features import CATEGORICAL, Feature
-from policytree.split_columns import MAX_BINS, categorical_split_columns, numeric_columns, two_valued_columns
+from policytree.split_columns import MAX_BINS, categorical_split_columns, code_type, numeric_columns, two_valued_columns
 from policytree.types import BinnedData
 
 LARGEST_INTEGER = 2**53  # beyond, neighbouring integers are one float64
@@ -309,7 +309,12 @@ def _refuse_numbers_for_text(feature: Feature, column, argument: str) -> None:
 
 
 def bin_matrix(
-    X, features: tuple[Feature, ...] | None = None, *, max_bins: int | None = None, split_on=None
+    X,
+    features: tuple[Feature, ...] | None = None,
+    *,
+    max_bins: int | None = None,
+    split_on=None,
+    wide: bool = False,
 ) -> BinnedData:
     """Integer codes of an encoded matrix, with thresholds midway between neighbouring distinct values.
 
@@ -324,6 +329,9 @@ def bin_matrix(
         thresholds nearest to quantiles, and ``exact`` is False.
     split_on : collection of int, optional
         Positions of the features that get cuts; all by default.
+    wide : bool, default False
+        Whether a numeric feature keeps all its thresholds if it is the only one with cuts and ``max_bins`` is None. Its
+        codes are uint32 beyond 65,536 values, which only the direct solver's search over one feature takes.
 
     Returns
     -------
@@ -348,9 +356,11 @@ def bin_matrix(
             columns, kept = numeric_columns(j, X[:, j], limit, low[j], high[j])
             found += columns
             exact &= bool(kept)
+    if wide and max_bins is None and not exact and len({column.feature for column, _ in found}) == 1:
+        j = found[0][0].feature
+        found, exact = numeric_columns(j, X[:, j], len(X) + 2, low[j], high[j])
     n_bins = np.array([len(column.thresholds) + 1 for column, _ in found], dtype=np.int64)
-    dtype = np.uint8 if not len(found) or n_bins.max() <= 256 else np.uint16
-    codes = np.empty((len(found), len(X)), dtype=dtype)
+    codes = np.empty((len(found), len(X)), dtype=code_type(n_bins.max(initial=1)))
     for row, (_, code) in zip(codes, found, strict=True):
         row[:] = code
     return BinnedData(codes, n_bins, tuple(column for column, _ in found), tuple(features), exact)

@@ -6,8 +6,13 @@ import numpy as np
 
 from policytree.types import SplitColumn
 
-MAX_BINS = 65_536  # codes are uint16
+MAX_BINS = 65_536  # of codes of two bytes, which nearly all searches take
 FIRST, BLOCK = 64, 2**19  # rows that are looked at first for more than two values; numbers that are in one go
+
+
+def code_type(most_bins: int) -> np.dtype:
+    """The least unsigned integers that so many codes fit in."""
+    return np.min_scalar_type(max(int(most_bins) - 1, 0))
 
 
 def quantile_ranks(n: int, max_bins: int) -> np.ndarray:

@@ -43,6 +43,7 @@ class BinnedData:
     Attributes
     ----------
     codes : ndarray of shape (n_columns, n), uint8 or uint16
+        Or uint32, of one numeric feature that keeps more than 65,536 values, which one search alone takes.
         ``codes[j, i] <= b`` if and only if row ``i`` goes left at cut ``b`` of column ``j``.
     n_bins : ndarray of shape (n_columns,), int64
         Codes of column ``j`` lie in ``range(n_bins[j])``; it has ``n_bins[j] - 1`` cuts.

@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 
 from policytree.binning import bin_matrix
-from policytree.solvers import compilation, direct
+from policytree.solvers import compilation, direct, one_feature
 from policytree.solvers.clock import Clock
 from policytree.solvers.compilation import ONE_FEATURE, load_kernels
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.fixed_point import to_fixed_point
+from policytree.solvers.kernels.intervals import useful_ends
 from policytree.solvers.one_feature import _Partition, one_feature_applies
 from policytree.types import Problem, SearchLimits, Status
 from tests import oracles
+from tests.contract.solving import assert_same_tree
 from tests.strategies import Case, random_case
 
 
@@ -96,6 +98,12 @@ def partition(problem, limit=None):
     return _Partition(problem, fixed, Clock(limit))
 
 
+def partition_of(problem):
+    found = partition(problem)
+    found.run()
+    return found
+
+
 def test_limits_end_it_with_a_tree_and_a_bound():
     rng = np.random.default_rng(144)
     x, losses = rng.normal(size=3000), rng.normal(size=(3000, 3))
@@ -114,6 +122,56 @@ def test_limits_end_it_with_a_tree_and_a_bound():
     assert stopped.bound <= whole.best <= stopped.best < 1 << 59
     solution = solve_direct(problem, SearchLimits(time_limit=0.0))
     assert solution.lower_bound <= solution.objective and solution.tree.n_leaves >= 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_starts_that_memory_does_not_hold_are_computed_again(seed, monkeypatch):
+    rng = np.random.default_rng([seed, 146])
+    n, K = 400, int(rng.integers(2, 4))
+    x, losses = rng.integers(0, 300, n).astype(float), rng.integers(-9, 10, (n, K)).astype(float)
+    x[rng.random(n) < rng.choice([0.0, 0.2])] = np.nan
+    for most in (11, 17, 64):
+        rules = {"min_leaf": int(rng.choice([1, 3])), "max_leaf_nodes": most}
+        problem = Problem(bin_matrix(x[:, None]), losses, 0.0, None, **rules)
+        whole = solve_direct(problem)
+        with monkeypatch.context() as patch:
+            patch.setattr(one_feature, "MOST_BYTES", 0)
+            search = partition(problem)
+            search._limited()
+            again = solve_direct(problem)
+        assert again.objective == whole.objective
+        assert_same_tree(again.tree, whole.tree)
+        assert search.best == search.bound and search.passes > search.most  # blocks were needed
+        assert one_feature._Layers(search).bytes < 60 * len(search.ends) * most
+
+
+def test_a_stop_while_starts_are_computed_again_leaves_a_tree(monkeypatch):
+    rng = np.random.default_rng(147)
+    x, losses = rng.normal(size=500), rng.normal(size=(500, 3))
+    x[:50] = np.nan
+    problem = Problem(bin_matrix(x[:, None]), losses, 0.0, None, max_leaf_nodes=40)
+    monkeypatch.setattr(one_feature, "MOST_BYTES", 0)
+    search = partition(problem)
+    search._take([(0, len(search.ends) - 1, True)])
+    before, add = search.best, search.add
+
+    def stop_after(costs, count):
+        if search.passes == search.most + 2:
+            search.clock.stop(Status.TIME_LIMIT)
+        return add(costs, count)
+
+    search.add = stop_after
+    search._limited()
+    assert search.passes > search.most and search.best == before > search.bound == partition_of(problem).best
+
+
+def test_values_between_which_no_leaf_ends_are_one():
+    sums = np.cumsum([[0, 0], [1, 2], [3, 3], [0, 1], [2, 1], [0, 0], [5, 1], [1, 1], [0, 2]], axis=0)
+    assert useful_ends.py_func(sums).tolist() == [0, 3, 7, 8]
+    three = np.cumsum([[0, 0, 0], [0, 1, 2], [0, 3, 3], [0, 2, 1], [0, 2, 1]], axis=0)
+    assert useful_ends.py_func(three).tolist() == [0, 2, 4]  # the first two together do prefer the second action
+    assert useful_ends.py_func(np.cumsum([[0, 0, 0], [0, 1, 2], [0, 2, 1]], axis=0)).tolist() == [0, 1, 2]
+    assert useful_ends.py_func(np.zeros((1, 2), np.int64)).tolist() == [0]
 
 
 def test_what_it_does_not_take():

@@ -16,6 +16,7 @@ from policytree.exceptions import InputError
 from policytree.features import Feature
 from policytree.serialization.labels import label_from_json, label_to_json
 from policytree.solvers.fixed_point import exponent_of
+from policytree.split_columns import code_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Plan:
     @property
     def dtype(self) -> np.dtype:
         """Of codes."""
-        return np.dtype(np.uint8 if max((c.n_codes for c in self.codings), default=1) <= 256 else np.uint16)
+        return code_type(max((c.n_codes for c in self.codings), default=1))
 
     def to_json(self) -> dict[str, Any]:
         """Everything as what JSON can hold, exactly."""

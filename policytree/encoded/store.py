@@ -25,6 +25,7 @@ import numpy as np
 from policytree.exceptions import InputError
 from policytree.features import Feature
 from policytree.solvers.coded_features import CodedFeature
+from policytree.split_columns import code_type
 from policytree.types import BinnedData, SplitColumn
 
 VERSION = 1
@@ -186,7 +187,7 @@ class EncodedData:
     def in_memory(self) -> BinnedData:
         """All rows as columns of codes, as :func:`policytree.binning.bin_matrix` makes them."""
         bins = [len(column.thresholds) + 1 for column in self.columns]
-        codes = np.empty((len(bins), self.n_rows), dtype=np.uint8 if max(bins, default=1) <= 256 else np.uint16)
+        codes = np.empty((len(bins), self.n_rows), dtype=code_type(max(bins, default=1)))
         first = 0
         for k, stored in enumerate(self.stored):
             part = self.rows(k)[0]

@@ -72,6 +72,10 @@ class TreeEstimator(TableViews, SearchArguments):
                 )
         return costs, None if costs is None else groups, splits, roots
 
+    def _is_plain(self) -> bool:
+        """Whether the search is for the least sum of losses over rows, without guesses, test costs or limits."""
+        return self.solver == "direct" and self.guesses is self.feature_costs is self.root_feature is None
+
     def _job(self, X: np.ndarray, losses: np.ndarray, values, weight, actions, arms=None) -> Job:
         """Bin the encoded rows and weight their losses."""
         total = float(weight.sum())
@@ -79,7 +83,7 @@ class TreeEstimator(TableViews, SearchArguments):
         costs, groups, splits, roots = self._column_arguments(features)
         limited = self.max_expected_cost is not None
         problem = Problem(
-            bin_matrix(X, features, max_bins=self.max_bins, split_on=splits),
+            bin_matrix(X, features, max_bins=self.max_bins, split_on=splits, wide=self._is_plain()),
             losses * weight[:, None],
             self.regularization * total,
             self.max_depth,

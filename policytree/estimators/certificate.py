@@ -36,7 +36,8 @@ class SearchGrid:
 
     def __str__(self) -> str:
         thinned = "" if self.exact else " (very long columns are thinned to their quantiles)"
-        return f"{self.n_splits:,} possible splits of {self.n_features} covariates{thinned}"
+        covariates = "1 covariate" if self.n_features == 1 else f"{self.n_features} covariates"
+        return f"{self.n_splits:,} possible splits of {covariates}{thinned}"
 
 
 def certificate(estimator: Any, objective: str) -> dict[str, str]:

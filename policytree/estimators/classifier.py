@@ -146,6 +146,9 @@ class OptimalTreeClassifier(ClassPredictions, TreeEstimator):
         self._check_searchable(objective)
         return replace(job, objective=objective)
 
+    def _is_plain(self) -> bool:
+        return super()._is_plain() and self.objective_.additive
+
     def _node_values(self, job: Job) -> np.ndarray:
         """Shares of the classes; without weights they are what is no error, counted when the tree was scored."""
         rows = self.tree_.n_node_samples[:, None]

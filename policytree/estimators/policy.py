@@ -163,6 +163,9 @@ class PolicyTree(TreeEstimator):
         asked = make_constraints(self, self.treatments_, spending, weight)
         return replace(job, constraints=(*asked, *job.constraints))
 
+    def _is_plain(self) -> bool:
+        return super()._is_plain() and self.budget is self.max_share is self.min_share is None
+
     def _keep_limits(self, job: Job, found: Budgeted) -> None:
         """Store what limits are worth, what the chosen tree spends, and whom it gives what."""
         labels = self.treatments_.tolist()

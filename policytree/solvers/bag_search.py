@@ -11,6 +11,7 @@ from policytree.objectives.objective import BagObjective
 from policytree.objectives.references import Reference, steps_of
 from policytree.solvers.bag_boxes import fill
 from policytree.solvers.clock import Clock
+from policytree.solvers.columns import short_codes
 from policytree.solvers.fixed_point import to_fixed_point
 from policytree.solvers.kernels.bag_bounds import best_known, bound_bag
 from policytree.solvers.kernels.bag_costs import costs_of_rows
@@ -80,7 +81,7 @@ class MergedRows:
 
 def merge_rows(problem: Problem, sums: Masses) -> MergedRows:
     """Merge the rows of a problem, in the order of :func:`policytree.solvers.node.prepare`."""
-    codes = np.require(problem.data.codes, np.uint16, ["C", "W"])
+    codes = short_codes(problem.data)
     planes = np.vstack([sums.negative, sums.positive, np.ones(problem.data.n_rows, np.int64)])
     codes, planes = merge_equal_rows(codes, planes)
     return MergedRows(np.ascontiguousarray(codes), *planes)

@@ -7,8 +7,26 @@ from dataclasses import replace
 import numpy as np
 
 from policytree.exceptions import InputError
+from policytree.split_columns import MAX_BINS
 from policytree.tree import Tree
 from policytree.types import BinnedData
+
+
+def short_codes(data: BinnedData) -> np.ndarray:
+    """Codes of two bytes, as kernels take them.
+
+    Raises
+    ------
+    InputError
+        If the data's one feature has more values than that.
+    """
+    if data.codes.dtype.itemsize > 2:
+        name, most = data.features[data.columns[0].feature].name, int(data.n_bins.max())
+        raise InputError(
+            f"Column {name!r} has {most:,} distinct values, more than the {MAX_BINS:,} that this search takes; set "
+            f"max_bins={MAX_BINS}, or less."
+        )
+    return np.require(data.codes, np.uint16, ["C", "W"])
 
 
 def keep_cuts(data: BinnedData, cuts: list[np.ndarray], *, exact: bool) -> BinnedData:

@@ -79,7 +79,7 @@ BAGS = (
     *MERGING, bag_costs.costs_of_rows, bag_boxes.fill_boxes,
     bag_bounds.bound_bag, bag_bounds.best_known, bag_search.search_bags,
 )  # fmt: skip
-ONE_FEATURE = (merging.add_columns, intervals.add_leaf)
+ONE_FEATURE = (merging.add_columns, intervals.useful_ends, intervals.add_leaf)
 # Where columns are paid for once on a path; and greedy trees that are cheap to apply.
 PAID_ONCE = (
     *MERGING, sums.node_sums, rows_of_nodes.pack_rows,

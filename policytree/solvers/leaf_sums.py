@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from policytree.solvers.columns import rows_of_splits
+from policytree.solvers.columns import rows_of_splits, short_codes
 from policytree.solvers.merge import merge_equal_rows
 from policytree.solvers.node import Splits, counted_rows
 from policytree.types import Problem
@@ -66,7 +66,7 @@ def merged_rows(problem: Problem) -> tuple[Problem, Masses]:
     if counted_rows(problem)[0] or not len(data.codes):
         return problem, sums
     planes = np.vstack([sums.negative, sums.positive])
-    codes, (negative, positive) = merge_equal_rows(np.require(data.codes, np.uint16, ["C", "W"]), planes)
+    codes, (negative, positive) = merge_equal_rows(short_codes(data), planes)
     losses = np.ldexp(np.column_stack([positive, negative]).astype(np.float64), -sums.exponent)
     merged = replace(problem, data=replace(data, codes=codes), losses=losses)
     return merged, replace(sums, negative=negative, positive=positive)

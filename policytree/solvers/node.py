@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from policytree.exceptions import InputError
+from policytree.solvers.columns import short_codes
 from policytree.solvers.fixed_point import FixedPoint
 from policytree.solvers.kernels.depth_two import FirstSplits, Found, short_pairs
 from policytree.solvers.kernels.layout import INF, OPEN, Rows, Rules
@@ -116,7 +117,7 @@ def counted_rows(problem: Problem) -> tuple[list[np.ndarray], list[int]]:
 def prepare(problem: Problem, fixed: FixedPoint, merge: bool, special: bool = True) -> Node:
     """Merge equal rows and lay out codes, planes and counted constraints."""
     data = problem.data
-    codes = np.require(data.codes, np.uint16, ["C", "W"])
+    codes = short_codes(data)
     rows, minima = counted_rows(problem)
     prices, groups = 0, np.zeros(len(codes), np.int64)
     if fixed.groups is not None and fixed.charges is not None:

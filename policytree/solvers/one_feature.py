@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from policytree.solvers.clock import Clock
 from policytree.solvers.fixed_point import FixedPoint
-from policytree.solvers.kernels.intervals import ALONE, VALUE, Intervals, add_leaf
+from policytree.solvers.kernels.intervals import ALONE, VALUE, Intervals, add_leaf, useful_ends
 from policytree.solvers.kernels.layout import FEASIBLE, INF
 from policytree.solvers.kernels.merging import add_columns
 from policytree.solvers.node import counted_rows
 from policytree.solvers.scoring import finish, leaf_only
 from policytree.types import Problem, Solution, Status
 
+MOST_BYTES = 2**30  # of starts of leaves, beyond which they are computed a second time
 Leaf = tuple[int, int, bool]  # first value, value after the last, whether the rows without a value are in it
 
 
 def one_feature_applies(problem: Problem) -> bool:
     """Whether all splits are cuts of one ordered feature, and free: what they cost depends on who reaches them."""
     columns = problem.data.columns
-    if problem.feature_costs is not None or problem.root_features is not None or problem.losses.shape[1] < 2:
+    if problem.feature_costs is not None or problem.root_features is not None:
         return False
     if len(columns) != 2:
         return len(columns) == 1
@@ -44,8 +47,9 @@ def solve_one_feature(problem: Problem, fixed: FixedPoint, clock: Clock) -> Solu
     status = problem.proved_status
     if search.bound < search.best:
         status = clock.status
-    splits = _balanced(search.leaves, len(search.intervals.sums) - 1)
-    counters = {"values": len(search.intervals.sums) - 1, "passes": search.passes}
+    leaves = [(int(search.ends[first]), int(search.ends[end]), missing) for first, end, missing in search.leaves]
+    splits = _balanced(leaves, int(search.ends[-1]))
+    counters = {"values": len(search.ends) - 1, "passes": search.passes}
     gap = fixed.to_float(search.best - min(search.bound, search.best))
     return finish(problem, fixed, splits, gap, status, clock.seconds(), counters)
 
@@ -55,7 +59,7 @@ class _Partition:
 
     def __init__(self, problem: Problem, fixed: FixedPoint, clock: Clock):
         self.clock, self.penalty = clock, fixed.leaf_penalty
-        self.intervals = _sums(problem, fixed)
+        self.intervals, self.ends = _sums(problem, fixed)
         values = len(self.intervals.sums) - 1 + self.intervals.any_missing
         self.most = min(values, problem.most_leaves)
         self.least = np.empty((3, problem.losses.shape[1], 3), np.int64)
@@ -74,23 +78,22 @@ class _Partition:
             self.best = self.bound = value
             self.leaves = leaves
 
-    def _empty(self, start: np.ndarray) -> np.ndarray:
-        """Costs where no value is in a leaf yet; the rows without one may have theirs."""
+    def empty(self) -> np.ndarray:
+        """Costs where no row is in a leaf yet."""
         costs = np.full((2, 2, len(self.intervals.sums)), INF, np.int64)
         costs[0, :, 0] = 0
-        if self.intervals.any_missing and (self.intervals.missing_counts >= self.intervals.minima).all():
-            start[1, 0] = ALONE
         return costs
 
-    def _alone(self, price: int) -> tuple[int, int]:
-        return int(self.intervals.missing_sums.min()) + price, 1
+    def _put_alone(self, costs: np.ndarray, start: np.ndarray, price: int) -> None:
+        """The rows without a value in a leaf of their own, the first one, if they are enough."""
+        if self.intervals.any_missing and (self.intervals.missing_counts >= self.intervals.minima).all():
+            costs[1, :, 0] = int(self.intervals.missing_sums.min()) + price, 1
+            start[1, 0] = ALONE
 
     def _priced(self, more: int) -> tuple[int, list[Leaf]]:
         """The best intervals of any number if every leaf costs so much more, and what they cost then."""
-        start = np.zeros((2, len(self.intervals.sums)), np.int32)
-        costs = self._empty(start)
-        if start[1, 0] == ALONE:
-            costs[1, :, 0] = self._alone(self.penalty + more)
+        start, costs = np.zeros((2, len(self.intervals.sums)), np.int32), self.empty()
+        self._put_alone(costs, start, self.penalty + more)
         add_leaf(self.intervals, self.penalty + more, costs, costs, start, self.least)
         self.passes += 1
         state = int(self.intervals.any_missing)
@@ -124,31 +127,83 @@ class _Partition:
 
     def _limited(self) -> None:
         """Add leaves one after the other, up to the limit."""
-        n = len(self.intervals.sums)
-        if not self.clock.fits_memory(8 * n * self.most):
+        layers = _Layers(self)
+        if not self.clock.fits_memory(layers.bytes):
             self.clock.stop(Status.MEMORY_LIMIT)
             return
-        state = int(self.intervals.any_missing)
-        starts = [np.zeros((2, n), np.int32)]
-        costs, best = self._empty(starts[0]), (INF, 0)
-        alone = starts[0][1, 0] == ALONE
+        state, costs = int(self.intervals.any_missing), layers.empty
+        best, leaves = INF, 0
         for count in range(1, self.most + 1):
-            target, start = np.full((2, 2, n), INF, np.int64), np.zeros((2, n), np.int32)
-            if count == 1 and alone:
-                target[1, :, 0], start[1, 0] = self._alone(self.penalty), ALONE
-            add_leaf(self.intervals, self.penalty, costs, target, start, self.least)
-            self.passes += 1
-            starts.append(start)
-            costs = target
-            best = min(best, (int(costs[state, VALUE, -1]), count))
+            costs = layers.add(costs, count)
+            value = int(costs[state, VALUE, -1])
+            if value < best:
+                best, leaves = value, count
             if self.clock.stopped:
                 return
-        self._take(_walk(state, lambda state, i, taken: starts[best[1] - taken][state, i], n - 1))
-        self.bound = self.best
+        self.bound = best
+        chosen = _walk(state, lambda state, i, taken: layers.start(leaves - taken, state, i), len(self.ends) - 1)
+        if not self.clock.stopped:  # else starts are lacking
+            self._take(chosen)
+
+    def add(self, costs: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Costs with one leaf more, ``count`` in all, and where the last leaf starts."""
+        target, start = np.full_like(costs, INF), np.zeros(costs.shape[1:], np.int32)
+        if count == 1:
+            self._put_alone(target, start, self.penalty)
+        add_leaf(self.intervals, self.penalty, costs, target, start, self.least)
+        self.passes += 1
+        return target, start
 
 
-def _sums(problem: Problem, fixed: FixedPoint) -> Intervals:
-    """Sums of losses and counts over the first values of the feature, and of rows without a value."""
+class _Layers:
+    """Where the last leaf starts, for every number of leaves; what memory would not hold is computed again when read.
+
+    Costs are kept at the first number of leaves of every block, and starts of one block.
+    """
+
+    def __init__(self, search: _Partition):
+        self.search = search
+        self.empty = search.empty()
+        n, most = self.empty.shape[2], search.most
+        starts, costs = 2 * n * np.dtype(np.int32).itemsize, self.empty.nbytes
+        at_once = starts * most <= MOST_BYTES and search.clock.fits_memory(starts * most)
+        self.block = most if at_once else math.isqrt(most * costs // starts) + 1
+        self.bytes = starts * self.block + costs * -(-most // self.block)
+        self.costs: list[np.ndarray] = []  # before each block
+        self.starts: list[np.ndarray] = []  # of the block that begins after ``before`` leaves
+        self.before = 0
+
+    def add(self, costs: np.ndarray, count: int) -> np.ndarray:
+        """Costs with one leaf more, ``count`` in all."""
+        if (count - 1) % self.block == 0:
+            self.costs.append(costs)
+            self.starts, self.before = [], count - 1
+        costs, start = self.search.add(costs, count)
+        self.starts.append(start)
+        return costs
+
+    def start(self, count: int, state: int, i: int) -> int:
+        """Where the last of ``count`` leaves of the first i values starts; ``count`` never rises from call to call.
+
+        Ends the walk where the search was stopped before that was computed again.
+        """
+        while count <= self.before:
+            self.before -= self.block
+            costs, self.starts = self.costs.pop(self.before // self.block), []
+            for more in range(self.block):
+                if self.search.clock.stopped:
+                    break
+                costs, start = self.search.add(costs, self.before + more + 1)
+                self.starts.append(start)
+        at = count - self.before - 1
+        return int(self.starts[at][state, i]) if at < len(self.starts) else ALONE
+
+
+def _sums(problem: Problem, fixed: FixedPoint) -> tuple[Intervals, np.ndarray]:
+    """Sums of losses and counts over the first values of the feature, and of rows without a value.
+
+    Also returns how many values of the feature the first 0, 1, 2, ... values of the intervals are.
+    """
     data, K = problem.data, problem.losses.shape[1]
     counts, minima = counted_rows(problem)
     planes = [np.zeros(data.n_rows, np.int64), *fixed.planes, *counts]
@@ -158,10 +213,13 @@ def _sums(problem: Problem, fixed: FixedPoint) -> Intervals:
     ahead = np.zeros((values + 1, len(planes)), np.int64)
     np.cumsum(each[:, :values].T, axis=0, out=ahead[1:])
     rest = each[:, values] if values < size else np.zeros(len(planes), np.int64)
-    return Intervals(
+    ends = np.arange(values + 1) if minima else useful_ends(np.ascontiguousarray(ahead[:, :K]))
+    ahead = ahead[ends]
+    intervals = Intervals(
         np.ascontiguousarray(ahead[:, :K]), np.ascontiguousarray(ahead[:, K:]), np.array(minima, np.int64),
         rest[:K].copy(), rest[K:].copy(), values < size,
     )  # fmt: skip
+    return intervals, ends
 
 
 def _walk(state: int, start_of, end: int) -> list[Leaf]:

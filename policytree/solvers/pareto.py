@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from policytree.solvers.columns import short_codes
 from policytree.solvers.compilation import are_special
 from policytree.solvers.kernels.layout import FEASIBLE, INF, Rows, Rules
 from policytree.solvers.kernels.pareto_cuts import Sides, bound_cuts, extremes, list_two_levels, open_cut
@@ -70,7 +71,7 @@ def criteria_of(
     planes += [] if counts is None else [counts]
     planes += [] if charges is None else list(charges)
     stacked = np.ascontiguousarray(np.vstack(planes), dtype=np.int64)
-    codes, stacked = merge_equal_rows(np.require(data.codes, np.uint16, ["C", "W"]), stacked)
+    codes, stacked = merge_equal_rows(short_codes(data), stacked)
     return Criteria(
         np.require(codes, np.uint16, ["C", "W"]),
         np.require(stacked, np.int64, ["C", "W"]),

@@ -10,6 +10,7 @@ import numpy as np
 
 from policytree.solvers.binary import BinaryRoot, Tree, blocks_apply, kind_for
 from policytree.solvers.clock import Clock
+from policytree.solvers.columns import short_codes
 from policytree.solvers.compilation import PAIR_ROUNDS, PAIRS, load_kernels
 from policytree.solvers.estimate import seconds_of_blocks
 from policytree.solvers.kernels.block_sums import best_column
@@ -59,7 +60,7 @@ class PairRounds:
 
     def __init__(self, problem: Problem, sums: Masses, squared: Fraction):
         self.problem, self.sums, self.squared = problem, sums, squared
-        self.codes = np.require(problem.data.codes, np.uint16, ["C", "W"])
+        self.codes = short_codes(problem.data)
         self.rounds = 0
         self.root: BinaryRoot | None = None
         self.pending: np.ndarray | None = None  # columns that may come first in a better tree; None: all, unordered

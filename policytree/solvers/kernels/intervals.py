@@ -6,10 +6,14 @@ of their own or join one interval, whichever: every split may send them either w
     state 0: the first i values are in leaves          state 1: and so are the rows without a value
     V(i) = least over j < i and k of V(j) + loss of action k on values j .. i - 1, plus the price of a leaf
 
+Neighbouring values are one where no two actions are strictly better on either: wherever a leaf ends between them, its
+end can be moved to one side without loss. So it is only where leaves need no number of rows.
+
 What depends on j is kept as a running least for every action, so that every value is looked at once. A leaf must come
 to its minima: as i grows, more and more starts j are far enough away.
 
-Cost: n K steps for a price per leaf, however many leaves; n K for every further leaf where their number is limited.
+Cost: n K^2 steps to find values that are one; n K steps for a price per leaf, however many leaves; n K for every
+further leaf where their number is limited.
 Symbols: n values, K actions, C counted minima; j is the start of a leaf, i its end.
 """
 
@@ -34,6 +38,31 @@ class Intervals(NamedTuple):
     missing_sums: long_1d  # (K,)
     missing_counts: long_1d  # (C,)
     any_missing: types.boolean
+
+
+@kernel(takes=(long_2d,))
+def useful_ends(sums):
+    """Where leaves may end: after how many values, from 0 to all of them. ``sums`` (n + 1, K) are of the first ones."""
+    n, K = len(sums) - 1, sums.shape[1]
+    ends = np.empty(n + 1, np.int64)
+    ends[0] = 0
+    found = 1
+    for i in range(1, n):
+        start, differ = ends[found - 1], False
+        for a in range(K - 1):
+            for b in range(a + 1, K):
+                before = (sums[i, a] - sums[start, a]) - (sums[i, b] - sums[start, b])
+                after = (sums[i + 1, a] - sums[i, a]) - (sums[i + 1, b] - sums[i, b])
+                differ = differ or (before < 0 and after > 0) or (before > 0 and after < 0)
+            if differ:
+                break
+        if differ:
+            ends[found] = i
+            found += 1
+    if n > 0:
+        ends[found] = n
+        found += 1
+    return ends[:found].copy()
 
 
 @kernel(takes=(Intervals, i8, long_3d, long_3d, int_2d, long_3d))
