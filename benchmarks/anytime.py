@@ -18,8 +18,8 @@ from cases import MissingData, data_directory, table
 from measure import pin
 from reporting import RESULTS, machine, markdown_head, markdown_table, write_csv
 
-from policytree.binning import bin_matrix
 from policytree.solvers import solve_direct
+from policytree.solvers.binning import bin_matrix
 from policytree.types import Problem, SearchLimits
 
 # file, depth, the fewest errors known from any solver (None: known only from this run)

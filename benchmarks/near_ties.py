@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from cases import MissingData, data_directory, policy, table
 
-from policytree.binning import bin_matrix
+from policytree.solvers.binning import bin_matrix
 from policytree.solvers.compilation import all_kernels, load_kernels
 from policytree.solvers.near_ties import find_near_ties
 from policytree.types import Problem, SearchLimits

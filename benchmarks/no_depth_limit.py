@@ -22,8 +22,8 @@ import numpy as np
 import pandas as pd
 
 from policytree import OptimalTreeClassifier
-from policytree.binning import bin_matrix
 from policytree.solvers import solve_direct
+from policytree.solvers.binning import bin_matrix
 from policytree.solvers.clock import Clock
 from policytree.solvers.compilation import all_kernels, load_kernels
 from policytree.solvers.fixed_point import to_fixed_point

@@ -74,8 +74,8 @@ class Ours:
 
     def fit(self, case: Case, arrays: Arrays, time_limit: float):
         """Bin and search."""
-        from policytree.binning import bin_matrix
         from policytree.solvers import solve_direct
+        from policytree.solvers.binning import bin_matrix
         from policytree.types import Problem, SearchLimits
 
         price = case.penalty * len(arrays.X)

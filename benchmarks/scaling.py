@@ -20,8 +20,8 @@ from cases import Arrays, policy
 from measure import pin
 from reporting import RESULTS, machine, markdown_head, markdown_table, write_csv
 
-from policytree.binning import bin_matrix
 from policytree.solvers import solve_direct
+from policytree.solvers.binning import bin_matrix
 from policytree.types import Problem, SearchLimits
 
 SHORTEST = 0.002  # seconds; shorter fits are mostly Python's own time

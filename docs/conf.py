@@ -37,7 +37,8 @@ nitpick_ignore_regex = [
     (r"py:.*", r"(numpy|np|pandas|pd|sklearn|scipy|matplotlib|econml|dask|distributed|pyarrow|duckdb)\..*"),
     (r"py:.*", r"(collections|json)\..*"),
     (r"py:mod", r"policytree\..*"),
-    (r"py:(func|class)", r"policytree\.(binning|crossfit|folds|solvers|weighting\.(learners|propensities|costs))\..*"),
+    (r"py:(func|class)", r"policytree\.(feature_encoder|crossfit|folds|solvers)\..*"),
+    (r"py:(func|class)", r"policytree\.weighting\.(learners|propensities|costs)\..*"),
 ]
 
 # --- the API ---

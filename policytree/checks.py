@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TypeGuard
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from policytree.binning import as_pandas
 from policytree.exceptions import InputError
+from policytree.feature_encoder import as_pandas
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,6 @@ import numpy as np
 from policytree.types import SplitColumn
 
 MAX_BINS = 65_536  # of codes of two bytes, which nearly all searches take
-FIRST, BLOCK = 64, 2**19  # rows that are looked at first for more than two values; numbers that are in one go
 
 
 def code_type(most_bins: int) -> np.dtype:
@@ -62,75 +61,3 @@ def midpoints(values: np.ndarray) -> np.ndarray:
     low, high = values[:-1], values[1:]
     middle = low / 2 + high / 2  # halves first: the sum of two large values may overflow
     return np.where((middle < high) & (middle >= low), middle, low)
-
-
-def _thin(thresholds: np.ndarray, x: np.ndarray, max_bins: int) -> np.ndarray:
-    """At most ``max_bins - 1`` of the thresholds, near quantiles of ``x``."""
-    at = np.searchsorted(thresholds, np.sort(x)[quantile_ranks(len(x), max_bins)], side="left")
-    return thresholds[np.unique(at[at < len(thresholds)])]
-
-
-def _distinct(x: np.ndarray, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
-    """Sorted distinct values, and the place of every number among them; whole steps in a small range are counted.
-
-    ``low`` and ``high`` are the least and the largest number, infinity and its negative if there is none.
-    """
-    if high / 2 - low / 2 <= 2 * len(x):  # halves: the difference of large values may overflow
-        steps = (x - low).astype(np.int64)
-        if (low + steps == x).all():
-            seen = np.zeros(int(high - low) + 1 if len(x) else 0, dtype=bool)
-            seen[steps] = True
-            places = (np.cumsum(seen) - 1).astype(np.uint16 if len(seen) < MAX_BINS else np.int64)
-            return low + np.flatnonzero(seen), np.take(places, steps)
-    order = np.argsort(x)
-    ascending = x[order]
-    new = np.concatenate([[True], ascending[1:] != ascending[:-1]])[: len(x)]
-    place = np.empty(len(x), dtype=np.int64)
-    place[order] = np.cumsum(new) - 1
-    return ascending[new], place
-
-
-def two_valued_columns(X: np.ndarray, features: list[int], low: np.ndarray, high: np.ndarray) -> dict[int, list]:
-    """Split columns and codes of the numeric features with one or two values and none missing, by feature.
-
-    Many columns at once: numpy takes longer to begin with a short column than to go through it.
-    """
-    found: dict[int, list] = {}
-    if not len(X):
-        return found
-    numbers = np.array(features, dtype=np.intp)
-    numbers = numbers[_at_ends(X[:FIRST].T[numbers], low[numbers], high[numbers])[1]]
-    at_once = max(1, BLOCK // len(X))
-    thresholds = midpoints(np.stack([low, high]))[0]
-    for k in range(0, len(numbers), at_once):
-        some = numbers[k : k + at_once]
-        upper, two = _at_ends(X.T if len(some) == X.shape[1] else X.T[some], low[some], high[some])
-        for i in np.flatnonzero(two):
-            j = int(some[i])
-            found[j] = [(SplitColumn(j, thresholds[j : j + 1], False), upper[i])] if low[j] < high[j] else []
-    return found
-
-
-def _at_ends(part: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where rows of numbers have their largest, and which rows have no number but that and their least."""
-    upper = part == high[:, None]
-    return upper, ((part == low[:, None]) | upper).all(axis=1)
-
-
-def numeric_columns(j: int, x: np.ndarray, max_bins: int, low: float, high: float) -> tuple[list, bool]:
-    """Split columns and codes of one numeric feature, and whether every threshold was kept.
-
-    ``low`` and ``high`` are NaN where values are missing.
-    """
-    gaps = bool(np.isnan(low))
-    missing, present = np.isnan(x) if gaps else np.zeros(len(x), dtype=bool), x
-    if gaps:
-        present = x[~missing]
-        low, high = present.min(initial=np.inf), present.max(initial=-np.inf)
-    values, codes = _distinct(present, low, high)
-    thresholds = midpoints(values)
-    exact = len(thresholds) < max_bins - gaps
-    if not exact:  # otherwise every value has a code of its own
-        thresholds = _thin(thresholds, present, max_bins - gaps)
-        codes = np.searchsorted(thresholds, values, side="left")[codes]
-    return numeric_split_columns(j, thresholds, codes, missing), exact

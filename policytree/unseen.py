@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from policytree.binning import FeatureEncoder, is_missing
 from policytree.exceptions import UnseenValueWarning
+from policytree.feature_encoder import FeatureEncoder, is_missing
 from policytree.features import CATEGORICAL
 from policytree.tree import Tree
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from policytree.binning import bin_matrix
+from policytree.solvers.binning import bin_matrix
 from policytree.types import Problem
 
 # A first call compiles numba kernels, so a deadline would fail at random; derandomised, so that a red run

@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 from hypothesis import strategies as st
 
-from policytree.binning import bin_matrix
 from policytree.features import CATEGORICAL, Feature
+from policytree.solvers.binning import bin_matrix
 from policytree.types import Problem
 from tests import oracles
 

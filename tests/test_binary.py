@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from policytree.binning import bin_matrix
 from policytree.solvers import direct, solve_direct
 from policytree.solvers.binary import blocks_for
+from policytree.solvers.binning import bin_matrix
 from policytree.types import Problem, SearchLimits, Status
 from tests import checker, oracles
 from tests.contract.solving import assert_same_tree

@@ -5,7 +5,9 @@ import time
 import numpy as np
 import pytest
 
-from policytree.binning import bin_matrix
+from policytree.solvers import binning
+from policytree.solvers.binning import bin_matrix
+from policytree.solvers.kernels.whole_steps import code_steps
 
 
 @pytest.mark.parametrize("max_bins", [2, 3, 7, 50])
@@ -37,3 +39,47 @@ def test_many_thresholds_take_no_longer_than_few(rng):
     few = min(seconds(256) for _ in range(3))
     many = min(seconds(65_536) for _ in range(3))
     assert many < 10 * few  # asking numpy for that many quantiles took 100 times as long
+
+
+COLUMNS = {
+    "steps": lambda rng, n: rng.integers(-20, 30, n).astype(float),
+    "steps from a fraction": lambda rng, n: 0.1 + rng.integers(0, 9, n),
+    "nearly steps": lambda rng, n: rng.integers(0, 9, n) + rng.choice([0.0, 1e-15, 1e-9], n),
+    "large steps": lambda rng, n: 2.0**52 + rng.integers(0, 3 * n, n),
+    "rounded steps": lambda rng, n: 2.0**55 + rng.integers(0, n, n),
+    "far apart": lambda rng, n: rng.choice([-1e300, 1e300, 0.0, 1.0], n),
+    "too far": lambda rng, n: rng.integers(0, 4 * n + 2, n) * 1.0,
+    "fractions": lambda rng, n: rng.normal(size=n).round(2),
+    "signed zeros": lambda rng, n: rng.choice([-0.0, 0.0, 1.0, 2.0], n),
+}
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_codes_are_places_among_the_distinct_values(rng, kind, missing, monkeypatch):
+    for n in (1, 2, 3, 40, 700):
+        x = COLUMNS[kind](rng, n)
+        x[rng.random(n) < missing] = np.nan
+        present = x[~np.isnan(x)]
+        values, places = np.unique(present, return_inverse=True)
+        data = bin_matrix(x[:, None])
+        if len(values) > 1:
+            assert data.n_bins[-1] == len(values)
+            np.testing.assert_array_equal(data.codes[-1][~np.isnan(x)], places)
+            low, high = values[:-1], values[1:]
+            thresholds = data.columns[-1].thresholds
+            assert ((low <= thresholds) & (thresholds < high)).all()
+        with monkeypatch.context() as patch:
+            patch.setattr(binning, "MOST_STEPS", -1)
+            sorted_ = bin_matrix(x[:, None])
+        np.testing.assert_array_equal(data.codes, sorted_.codes)
+        for one, other in zip(data.columns, sorted_.columns, strict=True):
+            np.testing.assert_array_equal(one.thresholds, other.thresholds)
+
+
+def test_steps_are_counted_as_they_are_written():
+    x = np.array([5.0, 2.0, 9.0, 2.0, 5.0])
+    places, codes = np.empty(8, np.int32), np.empty(5, np.int32)
+    assert code_steps.py_func(x, 2.0, places, codes) == 3
+    assert codes.tolist() == [1, 0, 2, 0, 1] and places.tolist() == [0, -1, -1, 1, -1, -1, -1, 2]
+    assert code_steps.py_func(x + np.array([0, 0, 0.5, 0, 0]), 2.0, places, codes) == -1

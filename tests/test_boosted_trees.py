@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import GradientBoostingClassifier
 
-from policytree.binning import bin_matrix
 from policytree.exceptions import InputError
 from policytree.guesses import ReferenceGuesses, eliminate_in_batches, eliminate_one_by_one
 from policytree.guesses.additive import cuts_at_jumps, jumps
 from policytree.guesses.boosted_trees import BoostedTrees
 from policytree.guesses.elimination import OwnRefit, ScikitRefit, quantile_cuts
+from policytree.solvers.binning import bin_matrix
 
 
 def table(rng, n=300, p=4, values=7, classes=2):

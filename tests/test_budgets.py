@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from policytree.binning import bin_matrix
 from policytree.features import CATEGORICAL, Feature
+from policytree.solvers.binning import bin_matrix
 from policytree.solvers.budget_hull import budget_hull
 from policytree.solvers.budgets import Infeasible, solve_within
 from policytree.solvers.clock import stopped_by

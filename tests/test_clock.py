@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from policytree.binning import bin_matrix
 from policytree.export import to_rules
 from policytree.solvers import direct, solve_direct
+from policytree.solvers.binning import bin_matrix
 from policytree.solvers.clock import Clock
 from policytree.types import Problem, Status
 

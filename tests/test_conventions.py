@@ -24,7 +24,7 @@ ORDER = [
     ("tree",),
     ("types",),
     ("split_columns",),
-    ("binning",),
+    ("feature_encoder",),
     ("checks",),
     ("serialization", "export", "sklearn_tree", "source_code", "progress"),
     ("executors", "folds", "short_thresholds", "unseen"),

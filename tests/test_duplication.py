@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policytree.binning import bin_matrix
 from policytree.exceptions import InputError
+from policytree.solvers.binning import bin_matrix
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.duplication import (
     integer_counts,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from policytree import OptimalTreeClassifier, PolicyTree, solvers
-from policytree.binning import bin_matrix
 from policytree.exceptions import InputError, SearchWarning
+from policytree.solvers.binning import bin_matrix
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.estimate import estimated_seconds, in_words
 from policytree.types import Problem, Status

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policytree import OptimalTreeClassifier, binning, split_columns
-from policytree.binning import FeatureEncoder, bin_matrix
+from policytree import OptimalTreeClassifier
 from policytree.checks import sorted_labels
 from policytree.estimators.classifier import label_codes
 from policytree.exceptions import InputError
-from policytree.solvers import merge
+from policytree.feature_encoder import FeatureEncoder
+from policytree.solvers import binning, merge
+from policytree.solvers.binning import bin_matrix
 from policytree.solvers.merge import groups_of_equal_rows, merge_equal_rows
 
 
@@ -37,7 +38,7 @@ def tables(rng, n, p):
 
 @pytest.mark.parametrize("block", [1, 500, 2**19])
 def test_columns_that_are_coded_together_are_coded_as_alone(rng, monkeypatch, block):
-    monkeypatch.setattr(split_columns, "BLOCK", block)
+    monkeypatch.setattr(binning, "BLOCK", block)
     for _ in range(60):
         X = tables(rng, int(rng.integers(1, 200)), int(rng.integers(1, 9)))
         options = {} if rng.random() < 0.6 else {"max_bins": int(rng.integers(2, 12))}

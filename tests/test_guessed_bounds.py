@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policytree.binning import bin_matrix
 from policytree.exceptions import InputError
 from policytree.guesses import (
     reference_losses,
 )
+from policytree.solvers.binning import bin_matrix
 from policytree.solvers.columns import equal_rows, group_sums
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.guessed import solve_with_guesses

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
-from policytree.binning import bin_matrix
 from policytree.exceptions import InputError, SearchWarning
 from policytree.features import CATEGORICAL, Feature
 from policytree.guesses import (
@@ -21,6 +20,7 @@ from policytree.guesses import (
     resolve_guesses,
     snap_thresholds,
 )
+from policytree.solvers.binning import bin_matrix
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.duplication import solve_duplication
 from policytree.solvers.guessed import solve_with_guesses

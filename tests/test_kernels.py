@@ -133,7 +133,7 @@ PROBLEMS = """
 import itertools
 from fractions import Fraction
 import numpy as np
-from policytree.binning import bin_matrix
+from policytree.solvers.binning import bin_matrix
 from policytree.solvers import compilation
 from policytree.solvers.binary import blocks_for
 from policytree.solvers.direct import solve_direct

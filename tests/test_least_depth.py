@@ -8,8 +8,8 @@ import itertools
 import numpy as np
 import pytest
 
-from policytree.binning import bin_matrix
 from policytree.solvers import direct, solve_direct, workers
+from policytree.solvers.binning import bin_matrix
 from policytree.solvers.kernels.cut_bounds import spread_deep, start_deep
 from policytree.solvers.kernels.layout import INF, Bounds, Deep, Rules
 from policytree.solvers.row_pairs import RowPairs

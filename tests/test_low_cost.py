@@ -14,8 +14,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import policytree
 from policytree import InputError, LowCostTreeClassifier, UnseenValueWarning, choose_complexity_weight
-from policytree.binning import bin_matrix
 from policytree.serialization import from_json
+from policytree.solvers.binning import bin_matrix
 from policytree.solvers.cost_guarantee import approximation_factor
 from policytree.solvers.cost_pruning import node_impurity, prune
 from policytree.solvers.expected_cost import (

@@ -21,9 +21,9 @@ from policytree import (
     SearchWarning,
     near_ties,
 )
-from policytree.binning import bin_matrix
 from policytree.evaluation.near_tie_decisions import TreeList, decide
 from policytree.solvers import near_ties as solver
+from policytree.solvers.binning import bin_matrix
 from policytree.solvers.kernels.tied_trees import CARRIED, COUNTED, add
 from policytree.solvers.near_ties import find_near_ties
 from policytree.types import Problem, SearchLimits, Status

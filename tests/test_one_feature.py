@@ -7,9 +7,10 @@ import time
 import numpy as np
 import pytest
 
-from policytree.binning import bin_matrix
 from policytree.solvers import compilation, direct, one_feature
+from policytree.solvers.binning import bin_matrix
 from policytree.solvers.clock import Clock
+from policytree.solvers.columns import rows_of_splits
 from policytree.solvers.compilation import ONE_FEATURE, load_kernels
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.fixed_point import to_fixed_point
@@ -163,6 +164,39 @@ def test_a_stop_while_starts_are_computed_again_leaves_a_tree(monkeypatch):
     search.add = stop_after
     search._limited()
     assert search.passes > search.most and search.best == before > search.bound == partition_of(problem).best
+
+
+def test_a_stop_after_the_first_pass_leaves_its_bound(monkeypatch):
+    rng = np.random.default_rng(148)
+    x, losses = rng.normal(size=300), rng.integers(0, 5, (300, 3)).astype(float)
+    problem = Problem(bin_matrix(x[:, None]), losses, 0.0, 3)
+    search = partition(problem)
+    monkeypatch.setattr(search, "_multiplier", lambda: search.clock.stop(Status.TIME_LIMIT))
+    search.run()
+    fixed = to_fixed_point(problem.losses, problem.leaf_penalty, problem.data.n_rows)
+    bound = losses[:, 0].sum() + fixed.to_float(search.bound)
+    assert search.bound < search.best and bound == losses.min(axis=1).sum()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_of_leaves_are_where_the_tree_sends_them(seed):
+    rng = np.random.default_rng([seed, 149])
+    for _ in range(60):
+        n, K = int(rng.integers(2, 200)), int(rng.integers(2, 4))
+        x = rng.integers(0, rng.choice([3, 40]), n).astype(float)
+        x[rng.random(n) < rng.choice([0.0, 0.2, 0.6])] = np.nan
+        data = bin_matrix(x[:, None])
+        if not len(data.columns):
+            continue
+        problem = Problem(data, rng.normal(size=(n, K)), 0.05, None, min_leaf=int(rng.choice([1, 4])))
+        search = partition_of(problem)
+        if not search.leaves:
+            continue
+        leaves = [(int(search.ends[a]), int(search.ends[b]), missing) for a, b, missing in search.leaves]
+        splits, values = one_feature._balanced(leaves, int(search.ends[-1])), int(search.ends[-1])
+        given = one_feature._rows_of_leaves(problem, leaves, values)
+        followed = [r for r, (c, _) in zip(rows_of_splits(data, splits), splits, strict=True) if c < 0]
+        assert [r.tolist() for r in given] == [r.tolist() for r in followed]
 
 
 def test_values_between_which_no_leaf_ends_are_one():

@@ -20,8 +20,8 @@ from policytree import (
     near_ties,
     tree_path,
 )
-from policytree.binning import bin_matrix
 from policytree.solvers import solve_direct
+from policytree.solvers.binning import bin_matrix
 from policytree.solvers.paid_once import pays_once, solve_paid_once
 from policytree.types import Problem, SearchLimits
 from tests.cost_oracles import best_paid_once

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from policytree.binning import bin_matrix
 from policytree.features import CATEGORICAL, Feature
+from policytree.solvers.binning import bin_matrix
 from policytree.solvers.compilation import load_kernels, pareto_kernels
 from policytree.solvers.pareto import ParetoSearch, criteria_of
 from tests.pareto_oracles import all_vectors

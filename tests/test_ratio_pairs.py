@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policytree.binning import bin_matrix
 from policytree.objectives import FScore, MonotoneObjective
 from policytree.solvers import ratio, ratio_pairs
+from policytree.solvers.binning import bin_matrix
 from policytree.solvers.columns import preorder_splits
 from policytree.solvers.leaf_sums import bag_of, masses
 from policytree.solvers.monotone import solve_monotone

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from policytree.binning import bin_matrix
 from policytree.solvers import row_pairs
+from policytree.solvers.binning import bin_matrix
 from policytree.solvers.clock import Clock
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.fixed_point import to_fixed_point

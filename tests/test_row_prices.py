@@ -274,7 +274,7 @@ def noise(rng, rows=1500):
 
 
 def noise_problem(seed, rate=0.01, rows=1500):
-    from policytree.binning import bin_matrix
+    from policytree.solvers.binning import bin_matrix
 
     X, y = noise(np.random.default_rng(seed), rows)
     return Problem(bin_matrix(X), (y[:, None] != np.arange(2)).astype(float), rate * rows, None)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from policytree import OptimalTreeClassifier
-from policytree.binning import bin_matrix
+from policytree.solvers.binning import bin_matrix
 from policytree.solvers.clock import Clock
 from policytree.solvers.compilation import ROW_SET_KERNELS, load_kernels
 from policytree.solvers.direct import solve_direct

@@ -19,8 +19,8 @@ from policytree import (
     Status,
     tree_path,
 )
-from policytree.binning import bin_matrix
 from policytree.serialization import from_json
+from policytree.solvers.binning import bin_matrix
 from policytree.solvers.estimate import estimated_seconds
 from policytree.types import Problem
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from policytree.binning import FeatureEncoder
 from policytree.cli.tables import Batch, batches, require_column
 from policytree.exceptions import InputError, UnseenValueWarning
+from policytree.feature_encoder import FeatureEncoder
 from policytree.features import CATEGORICAL
 from policytree.tree import Tree
 from policytree.unseen import Unseen, merged, sentence, unseen_parts

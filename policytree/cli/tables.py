@@ -18,8 +18,8 @@ from typing import Any
 
 import pandas as pd
 
-from policytree.binning import first_repeated
 from policytree.exceptions import InputError
+from policytree.feature_encoder import first_repeated
 
 BAD_ARCHIVES = (zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError, zlib.error)
 PARQUET_ENDINGS = (".parquet", ".pq")

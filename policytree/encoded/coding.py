@@ -106,7 +106,7 @@ def number_coding(j: int, cut_values: np.ndarray, present: int, missing: int) ->
 
 
 def category_feature(name: str, tally: CategoryTally) -> Feature:
-    """The feature that a column of categories is, as :class:`policytree.binning.FeatureEncoder` learns it."""
+    """The feature that a column of categories is, as :class:`policytree.feature_encoder.FeatureEncoder` learns it."""
     try:
         ordered = sorted(tally.counts)
     except TypeError:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from policytree.binning import refuse_large_integers
 from policytree.checks import WEIGHT_RANGE
 from policytree.encoded.sources import NUMBER, arrow, kind_of
 from policytree.exceptions import InputError
+from policytree.feature_encoder import refuse_large_integers
 from policytree.features import CATEGORICAL, Feature
 
 MOST_CLASSES = 1000

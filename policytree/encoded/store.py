@@ -185,7 +185,7 @@ class EncodedData:
         return base, np.abs(losses).max(axis=0) if self.weighted and K > 1 else None
 
     def in_memory(self) -> BinnedData:
-        """All rows as columns of codes, as :func:`policytree.binning.bin_matrix` makes them."""
+        """All rows as columns of codes, as :func:`policytree.solvers.binning.bin_matrix` makes them."""
         bins = [len(column.thresholds) + 1 for column in self.columns]
         codes = np.empty((len(bins), self.n_rows), dtype=code_type(max(bins, default=1)))
         first = 0

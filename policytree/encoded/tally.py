@@ -103,7 +103,7 @@ class CategoryTally:
 
 
 def cut_values(counts: Counts, present: int, most_codes: int) -> tuple[np.ndarray, bool]:
-    """The largest value of every code but the last, as :func:`policytree.binning.bin_matrix` bins; whether all stay.
+    """The largest value of every code but the last, as ``bin_matrix`` bins; and whether all stay.
 
     Parameters
     ----------

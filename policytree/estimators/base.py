@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from policytree.binning import bin_matrix
 from policytree.estimators.arguments import SearchArguments
 from policytree.estimators.certificate import SearchGrid, certificate_text
 from policytree.estimators.constraints import (
@@ -34,6 +33,7 @@ from policytree.estimators.search import Job, check_search_arguments, chosen_sol
 from policytree.estimators.views import TableViews
 from policytree.exceptions import InputError, SearchWarning
 from policytree.solvers import draws, time_estimate
+from policytree.solvers.binning import bin_matrix
 from policytree.solvers.budgets import Budgeted
 from policytree.solvers.cut_counts import no_split_fits
 from policytree.solvers.estimate import LONG, in_words

@@ -10,13 +10,13 @@ from typing import Any, Self
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.annotations import Column, PerTreatment, Table
-from policytree.binning import FeatureEncoder
 from policytree.calls import rest_by_name
 from policytree.checks import as_series, sorted_labels
 from policytree.estimators.arguments import SearchArguments, inherits_documentation
 from policytree.estimators.constraints import check_constraints
 from policytree.estimators.policy import PolicyTree
 from policytree.estimators.views import NotebookView
+from policytree.feature_encoder import FeatureEncoder
 from policytree.weighting import RewardEstimator
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from policytree.binning import FeatureEncoder
 from policytree.encoded.solve import Answer, Question, solve_encoded
 from policytree.encoded.store import EncodedData
 from policytree.estimators.certificate import SearchGrid
 from policytree.estimators.inputs import n_threads
 from policytree.estimators.leaf_sizes import too_few_rows, warn_of_no_split
 from policytree.exceptions import InputError
+from policytree.feature_encoder import FeatureEncoder
 from policytree.types import SearchLimits, Status
 
 # Arguments that encoded rows cannot serve, the value that leaves them alone, and what to do instead.

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from policytree.binning import as_pandas
 from policytree.checks import as_numbers, is_real, is_whole, weights
 from policytree.exceptions import InputError
+from policytree.feature_encoder import as_pandas
 from policytree.features import Feature
 from policytree.tree import Tree
 

@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from policytree.annotations import Column, Table
-from policytree.binning import bin_matrix
 from policytree.checks import check_count, is_real, sorted_labels
 from policytree.estimators.classifier import ClassPredictions, label_codes, label_column
 from policytree.estimators.inputs import (
@@ -23,6 +22,7 @@ from policytree.estimators.inputs import (
 )
 from policytree.exceptions import InputError
 from policytree.features import CATEGORICAL
+from policytree.solvers.binning import bin_matrix
 from policytree.solvers.cost_guarantee import approximation_factor
 from policytree.solvers.cost_pruning import prune
 from policytree.solvers.cost_tree import binary_tree
@@ -97,7 +97,7 @@ class LowCostTreeClassifier(ClassPredictions):
         Largest number of tests on a path.
     max_bins : int or None, default 256
         Most distinct values a numeric column keeps, 2 to 65,536: longer ones keep the thresholds nearest to quantiles.
-        None keeps every threshold.
+        None keeps every threshold, up to 65,535.
     split_features : list of column names or positions, optional
         The columns that the tree may split on.
     random_state : int, RandomState or None

@@ -9,10 +9,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from policytree.annotations import Table
-from policytree.binning import FeatureEncoder, refuse_large_integers
 from policytree.checks import refuse_masked
 from policytree.encoded.store import EncodedData
 from policytree.exceptions import InputError
+from policytree.feature_encoder import FeatureEncoder, refuse_large_integers
 from policytree.tree import Tree
 from policytree.unseen import warn_of_unseen
 

@@ -9,8 +9,8 @@ import pandas as pd
 from sklearn.base import clone
 
 from policytree.annotations import Column, PerTreatment, Table
-from policytree.binning import as_pandas
 from policytree.exceptions import InputError
+from policytree.feature_encoder import as_pandas
 from policytree.weighting.reward_estimator import RewardEstimator
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from policytree.binning import as_pandas
 from policytree.checks import observed_propensity
 from policytree.evaluation.estimates import Estimate, mean_estimate
 from policytree.evaluation.inputs import FEWEST_UNITS, policy_probabilities, units_with_weight
 from policytree.evaluation.leaves import HELD_OUT, TRAINING_ROWS
 from policytree.exceptions import InputError
+from policytree.feature_encoder import as_pandas
 from policytree.weighting.doubly_robust import DoublyRobust
 from policytree.weighting.observed import Observed, observe, outcome_matrix
 from policytree.weighting.propensities import propensity_matrix

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 
 from policytree.annotations import Column, Table
-from policytree.binning import as_pandas
 from policytree.checks import numbers
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.values import policy_difference
 from policytree.exceptions import InputError
+from policytree.feature_encoder import as_pandas
 
 MEAN_TOLERANCE = 1e-6
 

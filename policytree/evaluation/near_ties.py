@@ -26,6 +26,7 @@ from policytree.evaluation.near_tie_results import Exclusion, NearTies
 from policytree.exceptions import InputError, SearchWarning
 from policytree.solvers.fixed_point import exact_sum
 from policytree.solvers.near_ties import DEEPEST, TiedTrees, find_near_ties
+from policytree.split_columns import MAX_BINS
 from policytree.types import Problem, SearchLimits, Status
 
 EPSILON = 0.02
@@ -187,6 +188,8 @@ def _prepared(estimator, X, y, max_depth, fit_params) -> tuple[Job, TreeEstimato
     if y is None:
         raise InputError("y is lacking: pass what the estimator is fitted with, labels, costs or rewards.")
     first = clone(estimator)
+    if first.max_bins is None:
+        first.set_params(max_bins=MAX_BINS)  # more, which one column alone may have, are for other searches
     if max_depth is not None:
         first.set_params(max_depth=max_depth)
     if first.max_depth is None or first.max_depth > DEEPEST:
@@ -239,7 +242,7 @@ def _slack(job: Job, rewards: bool, epsilon: float | None, slack: float | None):
 def _same_rows(estimator, objective: float, job: Job) -> None:
     """Refuse rows or arguments other than those that the estimator was fitted with, as far as the objective tells."""
     status = getattr(estimator, "status_", None)
-    if status is not Status.OPTIMAL:
+    if status is not Status.OPTIMAL or not job.problem.data.exact:  # of the fit all thresholds, of these some
         return
     known, size = estimator.objective_value_, float(np.abs(job.problem.losses).max(axis=1).sum()) / job.total_weight
     if abs(known - objective) > TOLERANCE * (size + abs(known)):

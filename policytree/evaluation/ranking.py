@@ -11,7 +11,6 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from policytree.annotations import Column, Seed, Table
-from policytree.binning import as_pandas
 from policytree.checks import check_level, numbers
 from policytree.evaluation.estimates import Estimate, estimate_with_error, mean_estimate
 from policytree.evaluation.half_samples import N_DRAWS, HalfSamples
@@ -21,6 +20,7 @@ from policytree.evaluation.numbers import decimals, interval_text, rows_text
 from policytree.evaluation.sample_split import HeldOutRewards
 from policytree.evaluation.toc import Order, by_weight, toc_and_areas
 from policytree.exceptions import InputError
+from policytree.feature_encoder import as_pandas
 
 TARGETS = ("AUTOC", "QINI")
 SHARES = np.arange(1, 101) / 100

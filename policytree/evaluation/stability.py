@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 
 from policytree.annotations import Column, PerTreatment, Seed, Table
-from policytree.binning import FeatureEncoder
 from policytree.evaluation.estimates import mean_estimate
 from policytree.evaluation.inputs import arm_codes, rows_arguments
 from policytree.evaluation.refits import Data, Refitter, checked_direction, shown_policy
 from policytree.evaluation.resamples import BOOTSTRAP, Failure, Refitted, codes_of, draw_rows, splits_of, try_rows
 from policytree.evaluation.stability_tables import PolicyStability
 from policytree.exceptions import InputError, OverlapWarning, SearchWarning
+from policytree.feature_encoder import FeatureEncoder
 from policytree.features import CATEGORICAL
 from policytree.tree import Tree
 from policytree.weighting.observed import observe

@@ -10,9 +10,9 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.annotations import Column, Table
-from policytree.binning import as_pandas
 from policytree.estimators import DRPolicyTree, PolicyTree
 from policytree.exceptions import InputError
+from policytree.feature_encoder import as_pandas
 from policytree.report.content import Content, Section
 from policytree.report.material import About, Material, Study, checked_results
 from policytree.report.sections.answer import verdict_section, warnings_section

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -23,8 +24,8 @@ def short_codes(data: BinnedData) -> np.ndarray:
     if data.codes.dtype.itemsize > 2:
         name, most = data.features[data.columns[0].feature].name, int(data.n_bins.max())
         raise InputError(
-            f"Column {name!r} has {most:,} distinct values, more than the {MAX_BINS:,} that this search takes; set "
-            f"max_bins={MAX_BINS}, or less."
+            f"Column {name!r} has {most:,} different values (missing is one), more than the {MAX_BINS:,} that this "
+            f"search takes; set max_bins={MAX_BINS}, or less."
         )
     return np.require(data.codes, np.uint16, ["C", "W"])
 
@@ -95,16 +96,15 @@ def coarser(data: BinnedData, most: int) -> tuple[BinnedData, list[tuple[int, np
     return keep_cuts(data, cuts, exact=False), [(j, chosen) for j, chosen in enumerate(cuts) if len(chosen)]
 
 
-def rows_of_splits(data: BinnedData, splits: list[tuple[int, int]]) -> list[np.ndarray]:
+def rows_of_splits(data: BinnedData, splits: list[tuple[int, int]]) -> Iterator[np.ndarray]:
     """Rows that reach every node of a tree given by ``(column, cut)`` in preorder, column -1 for a leaf."""
-    out, stack = [], [np.arange(data.n_rows)]
+    stack = [np.arange(data.n_rows)]
     for column, cut in splits:
         rows = stack.pop()
-        out.append(rows)
         if column >= 0:
             left = np.take(data.codes[column], rows) <= cut
             stack += [np.take(rows, np.flatnonzero(~left)), np.take(rows, np.flatnonzero(left))]
-    return out
+        yield rows
 
 
 def equal_rows(data: BinnedData) -> tuple[np.ndarray, np.ndarray]:

@@ -38,6 +38,7 @@ from policytree.solvers.kernels import (
     search,
     sums,
     tied_trees,
+    whole_steps,
 )
 from policytree.solvers.kernels import long_pairs as long_features
 from policytree.solvers.kernels import sweep_tables as sweeps
@@ -80,6 +81,7 @@ BAGS = (
     bag_bounds.bound_bag, bag_bounds.best_known, bag_search.search_bags,
 )  # fmt: skip
 ONE_FEATURE = (merging.add_columns, intervals.useful_ends, intervals.add_leaf)
+CODING = (whole_steps.code_steps,)  # of every table of numbers
 # Where columns are paid for once on a path; and greedy trees that are cheap to apply.
 PAID_ONCE = (
     *MERGING, sums.node_sums, rows_of_nodes.pack_rows,
@@ -172,7 +174,7 @@ def all_kernels() -> Needed:
     """Kernels of every kind of problem."""
     tables = [(TWO_LEVELS + DEEPER + PARETO_TABLES, kind) for kind in (PLAIN, SPECIAL)]
     blocks = [(PAIRS + PAIRS_DEEP + PAIR_ROUNDS, kind) for kind in BLOCKS]
-    rest = ROW_PRICES + ONE_FEATURE + NEAR_TIES + PARETO + PAID_ONCE + LOW_COST + BAGS + BORN_AGAIN
+    rest = CODING + ROW_PRICES + ONE_FEATURE + NEAR_TIES + PARETO + PAID_ONCE + LOW_COST + BAGS + BORN_AGAIN
     streamed = [pair for codes in CODES for pair in streamed_kernels(codes)]
     return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, *ROW_SET_KERNELS, (rest, ""), *streamed]
 

@@ -19,6 +19,7 @@ FEW = 9  # values of a feature whose cuts are all swept at once
 IN_BLOCK = 0.04  # what a pair of two-valued features costs beside other pairs
 PER_SCAN = 1e-10  # seconds to read an entry of a block of pair sums, measured
 PER_SUM = 4e-11  # seconds to add to one
+MULTIPLIERS = 40  # prices that are tried where one feature may have so many leaves only
 SOLVED_BELOW = 0.25  # the same on deeper levels, whose nodes have fewer rows
 
 
@@ -31,7 +32,9 @@ def estimated_seconds(problem: Problem) -> float:
     """
     n_actions = problem.losses.shape[1]
     if one_feature_applies(problem):
-        return PER_ROW * problem.data.n_rows * n_actions * 10
+        most, values = problem.most_leaves, int(problem.data.n_bins[0])
+        passes = 1 if most >= values else MULTIPLIERS + 2 * most
+        return PER_ROW * 10 * n_actions * (problem.data.n_rows + passes * values)
     bins = np.sort(problem.data.n_bins.astype(float))
     p, n = len(bins), problem.data.n_rows
     cuts = float((bins - 1).sum())

@@ -48,10 +48,12 @@ def solve_one_feature(problem: Problem, fixed: FixedPoint, clock: Clock) -> Solu
     if search.bound < search.best:
         status = clock.status
     leaves = [(int(search.ends[first]), int(search.ends[end]), missing) for first, end, missing in search.leaves]
-    splits = _balanced(leaves, int(search.ends[-1]))
+    values = int(search.ends[-1])
+    splits = _balanced(leaves, values)
     counters = {"values": len(search.ends) - 1, "passes": search.passes}
     gap = fixed.to_float(search.best - min(search.bound, search.best))
-    return finish(problem, fixed, splits, gap, status, clock.seconds(), counters)
+    rows = _rows_of_leaves(problem, leaves, values)
+    return finish(problem, fixed, splits, gap, status, clock.seconds(), counters, rows)
 
 
 class _Partition:
@@ -70,8 +72,9 @@ class _Partition:
         """Search until the bound meets the best value, or a limit strikes."""
         value, leaves = self._priced(0)
         if len(leaves) > self.most:
+            self.bound = value
             self._take([(0, len(self.intervals.sums) - 1, self.intervals.any_missing)])
-            self._multiplier(len(leaves))
+            self._multiplier()
             if self.bound < self.best and not self.clock.stopped:
                 self._limited()
         else:
@@ -111,7 +114,7 @@ class _Partition:
         if value < self.best:
             self.best, self.leaves = value, leaves
 
-    def _multiplier(self, most: int) -> None:
+    def _multiplier(self) -> None:
         """Bisect the least further price per leaf at which few enough leaves are best; all prices give bounds."""
         each = np.vstack([np.diff(self.intervals.sums, axis=0), self.intervals.missing_sums])
         low, high = 0, int(np.ptp(each, axis=1).sum()) + 1  # more than any split can save
@@ -187,9 +190,9 @@ class _Layers:
 
         Ends the walk where the search was stopped before that was computed again.
         """
-        while count <= self.before:
-            self.before -= self.block
-            costs, self.starts = self.costs.pop(self.before // self.block), []
+        if count <= self.before:
+            block = (count - 1) // self.block
+            costs, self.starts, self.before = self.costs[block], [], block * self.block
             for more in range(self.block):
                 if self.search.clock.stopped:
                     break
@@ -235,6 +238,23 @@ def _walk(state: int, start_of, end: int) -> list[Leaf]:
         i = at // 2
         state -= at % 2
     return leaves[::-1]
+
+
+def _rows_of_leaves(problem: Problem, leaves: list[Leaf], values: int) -> list[np.ndarray]:
+    """The rows of every leaf of :func:`_balanced`: one pass, where following a tree takes one for each level."""
+    alone = int(leaves[0][1] == 0)  # which comes after the leaf of the first values
+    parts = leaves[alone:]
+    of_code = np.zeros(values + 1, np.int64)  # the last code is that of no value
+    of_code[[first for first, _, _ in parts[1:]]] = 1
+    of_code = np.cumsum(of_code)
+    if alone:
+        of_code[parts[0][1] :] += 1
+        of_code[values] = 1
+    else:
+        of_code[values] = next((k for k, part in enumerate(parts) if part[2]), 0)
+    leaf = of_code[problem.data.codes[0]]
+    ends = np.cumsum(np.bincount(leaf, minlength=len(leaves)))
+    return np.split(np.argsort(leaf, kind="stable"), ends[:-1])
 
 
 def _balanced(leaves: list[Leaf], n: int) -> list[tuple[int, int]]:

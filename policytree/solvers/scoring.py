@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from policytree.features import CATEGORICAL, Feature
+from policytree.solvers.columns import rows_of_splits
 from policytree.solvers.fixed_point import FixedPoint
 from policytree.tree import TREE_LEAF, TREE_UNDEFINED, Tree
 from policytree.types import Problem, Solution, SplitColumn, Status
@@ -15,38 +18,105 @@ def leaf_only(problem: Problem, fixed: FixedPoint, status: Status, seconds: floa
     return finish(problem, fixed, [(-1, 0)], 0.0, status, seconds, {})
 
 
-def finish(problem: Problem, fixed: FixedPoint, splits, gap: float, status: Status, seconds, counters) -> Solution:
+def finish(
+    problem: Problem, fixed: FixedPoint, splits, gap: float, status: Status, seconds, counters, leaves=None
+) -> Solution:
     """Build the tree of preorder ``splits``, merge sibling leaves with the same action, and score it in float64."""
-    tree, objective = scored_tree(problem, splits)
+    tree, objective = scored_tree(problem, splits, leaves=leaves)
     return Solution(tree, objective, objective - gap, status, seconds, fixed.resolution, counters)
 
 
 def scored_tree(
-    problem: Problem, splits: list[tuple[int, int]], actions=None, *, merge: bool = True
+    problem: Problem,
+    splits: list[tuple[int, int]],
+    actions=None,
+    *,
+    merge: bool = True,
+    leaves: Iterable[np.ndarray] | None = None,
 ) -> tuple[Tree, float]:
     """Tree of ``(column, cut)`` pairs in preorder, ``column`` -1 for a leaf, and its objective in float64.
 
-    Rows are followed by their codes. Leaves take their best actions, or those of ``actions`` (one a leaf, in preorder);
-    siblings of one action become one leaf if ``merge``.
+    Rows are followed by their codes, unless ``leaves`` has those of every leaf. Leaves take their best actions, or
+    those of ``actions`` (one a leaf, in preorder); siblings of one action become one leaf if ``merge``.
     """
-    builder = _Builder(problem, splits, actions, merge)
-    builder.add(np.arange(problem.data.n_rows))
-    columns = list(zip(*builder.nodes, strict=True))
+    data = problem.data
+    column, cut = np.array(splits, dtype=np.int64).reshape(-1, 2).T
+    right = _right_children(column.tolist())
+    if leaves is None:
+        reached = rows_of_splits(data, splits)
+        leaves = (rows for rows, at in zip(reached, column.tolist(), strict=True) if at < 0)
+    value, count = _sums_of_nodes(problem, column, right, leaves)
+    action = value.argmin(axis=1).astype(np.int32)
+    if actions is not None:
+        action[column < 0] = actions
+    kept = np.ones(len(column), dtype=bool)
+    if merge:
+        _merge_siblings(column, right, action, kept)
+    number = np.cumsum(kept, dtype=np.int32) - 1
+    asked = kept & (column >= 0)
+    inner = np.flatnonzero(asked)
+    at = number[inner]
+    left_child, right_child = np.full((2, int(kept.sum())), TREE_LEAF, dtype=np.int32)
+    feature = np.full(len(left_child), TREE_UNDEFINED, dtype=np.int32)
+    threshold, missing = np.full(len(feature), np.nan), np.zeros(len(feature), dtype=bool)
+    left_child[at], right_child[at] = number[inner + 1], number[right[inner]]
+    for node, i in zip(at.tolist(), inner.tolist(), strict=True):
+        split = data.columns[column[i]]
+        feature[node], threshold[node] = split.feature, split.thresholds[cut[i]]
+        missing[node] = missing_goes_left(data.features, data.columns, split, count[i + 1] / max(count[i], 1))
     tree = Tree(
-        children_left=np.array(columns[0], dtype=np.int32),
-        children_right=np.array(columns[1], dtype=np.int32),
-        feature=np.array(columns[2], dtype=np.int32),
-        threshold=np.array(columns[3], dtype=np.float64),
-        missing_go_to_left=np.array(columns[4], dtype=bool),
-        action=np.array(columns[5], dtype=np.int32),
-        n_node_samples=np.array(columns[6], dtype=np.int64),
-        value=np.array(columns[7], dtype=np.float64).reshape(len(builder.nodes), -1),
-        features=problem.data.features,
-        actions=tuple(range(problem.losses.shape[1])),
-    )
-    leaves = np.flatnonzero(tree.is_leaf)
-    loss = float(tree.value[leaves, tree.action[leaves]].sum())
-    return tree, loss + problem.leaf_penalty * tree.n_leaves + float(np.sum(columns[8]))
+        left_child, right_child, feature, threshold, missing, action[kept], count[kept], value[kept], data.features,
+        tuple(range(value.shape[1])),
+    )  # fmt: skip
+    ends = np.flatnonzero(tree.is_leaf)
+    loss = float(tree.value[ends, tree.action[ends]].sum())
+    return tree, loss + problem.leaf_penalty * tree.n_leaves + _cost_of_splits(problem, splits, asked)
+
+
+def _right_children(column: list[int]) -> np.ndarray:
+    """The right child of every node of a tree in preorder, whose left child follows it; -1 of leaves."""
+    right, ends = np.full(len(column), -1), [0] * len(column)  # where a subtree ends
+    for i in range(len(column) - 1, -1, -1):
+        if column[i] < 0:
+            ends[i] = i + 1
+        else:
+            right[i] = ends[i + 1]
+            ends[i] = ends[ends[i + 1]]
+    return right
+
+
+def _sums_of_nodes(problem: Problem, column, right, leaves: Iterable[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Losses (nodes, K) and rows of every node."""
+    losses = np.ascontiguousarray(problem.losses.T)  # sums of its rows are quick
+    value, count = np.empty((len(column), len(losses))), np.empty(len(column), dtype=np.int64)
+    for i, rows in zip(np.flatnonzero(column < 0).tolist(), leaves, strict=True):
+        value[i], count[i] = np.take(losses, rows, axis=1).sum(axis=1), len(rows)
+    for i in np.flatnonzero(column >= 0)[::-1].tolist():
+        value[i] = value[i + 1] + value[right[i]]
+        count[i] = count[i + 1] + count[right[i]]
+    return value, count
+
+
+def _merge_siblings(column: np.ndarray, right: np.ndarray, action: np.ndarray, kept: np.ndarray) -> None:
+    """Make one leaf of two that have one action, again and again."""
+    for i in np.flatnonzero(column >= 0)[::-1].tolist():
+        one, other = i + 1, right[i]
+        if column[one] < 0 and column[other] < 0 and action[one] == action[other]:
+            column[i], action[i] = -1, action[one]
+            kept[one] = kept[other] = False
+
+
+def _cost_of_splits(problem: Problem, splits: list[tuple[int, int]], asked: np.ndarray) -> float:
+    """What those questions of a tree cost, added up, that are asked."""
+    if problem.feature_costs is None:
+        return 0.0
+    costs, paid = [], [frozenset[int]()]
+    for (column, _), rows, charged in zip(splits, rows_of_splits(problem.data, splits), asked, strict=True):
+        known = paid.pop()
+        if column >= 0:
+            costs.append(split_cost(problem, column, rows, known) if charged else 0.0)
+            paid += [paid_below(problem, column, known)] * 2
+    return float(np.sum(costs))
 
 
 def split_cost(problem: Problem, column: int, rows: np.ndarray, paid: frozenset = frozenset()) -> float:
@@ -70,50 +140,6 @@ def dearest_level(problem: Problem) -> float:
         return 0.0
     mass = problem.data.n_rows if problem.weights is None else float(problem.weights.sum())
     return float(problem.feature_costs.max(initial=0.0)) * mass
-
-
-class _Builder:
-    """Consumes preorder splits and appends nodes in preorder; the last entry of a node is what its split costs."""
-
-    def __init__(self, problem: Problem, splits, actions=None, merge: bool = True):
-        self.problem = problem
-        self.losses = np.ascontiguousarray(problem.losses.T)  # sums of its rows are quick
-        self.merge = merge
-        self.splits = iter(splits)
-        self.actions = None if actions is None else iter(actions)
-        self.nodes: list[list] = []
-
-    def add(self, rows: np.ndarray, paid: frozenset = frozenset()) -> int:
-        """Append the next subtree, below questions of these groups of features; returns its node id."""
-        column, cut = next(self.splits)
-        node = len(self.nodes)
-        entry: list = [TREE_LEAF, TREE_LEAF, TREE_UNDEFINED, np.nan, False, 0, len(rows), np.zeros(0), 0.0]
-        self.nodes.append(entry)
-        if column < 0:
-            entry[7] = np.take(self.losses, rows, axis=1).sum(axis=1)
-            entry[5] = int(np.argmin(entry[7]) if self.actions is None else next(self.actions))
-            return node
-        data = self.problem.data
-        left = np.take(data.codes[column], rows) <= cut
-        below = paid_below(self.problem, column, paid)
-        entry[0] = self.add(np.take(rows, np.flatnonzero(left)), below)
-        entry[1] = self.add(np.take(rows, np.flatnonzero(~left)), below)
-        entry[7] = self.nodes[entry[0]][7] + self.nodes[entry[1]][7]
-        entry[5] = int(np.argmin(entry[7]))
-        if self.merge and self._same_leaf(entry[0], entry[1]):
-            entry[5] = self.nodes[node + 1][5]
-            del self.nodes[node + 1 :]
-            entry[:2] = [TREE_LEAF, TREE_LEAF]
-            return node
-        split = data.columns[column]
-        entry[8] = split_cost(self.problem, column, rows, paid)
-        entry[2], entry[3] = split.feature, float(split.thresholds[cut])
-        entry[4] = missing_goes_left(data.features, data.columns, split, left.sum() / len(left))
-        return node
-
-    def _same_leaf(self, a: int, b: int) -> bool:
-        first, second = self.nodes[a], self.nodes[b]
-        return first[0] == second[0] == TREE_LEAF and first[5] == second[5]
 
 
 def missing_goes_left(

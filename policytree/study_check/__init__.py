@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from policytree.annotations import Column, Table
-from policytree.binning import as_pandas, object_numbers
 from policytree.checks import as_series
 from policytree.exceptions import InputError
+from policytree.feature_encoder import as_pandas, object_numbers
 from policytree.study_check.columns import alike, column_findings
 from policytree.study_check.findings import Finding, StudyCheck, by_severity
 from policytree.study_check.leaks import leak_findings, missing_by_treatment, repeated_columns

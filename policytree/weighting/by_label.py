@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from policytree.binning import as_pandas
 from policytree.checks import as_numbers
 from policytree.exceptions import InputError
+from policytree.feature_encoder import as_pandas
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from policytree.annotations import Column, Table
-from policytree.binning import as_pandas
 from policytree.checks import as_numbers, refuse_nonfinite, weights
 from policytree.exceptions import InputError
+from policytree.feature_encoder import as_pandas
 
 
 @dataclass(frozen=True, slots=True)

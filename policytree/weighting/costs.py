@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from policytree.binning import as_pandas
 from policytree.checks import as_numbers
 from policytree.exceptions import InputError
+from policytree.feature_encoder import as_pandas
 from policytree.weighting.by_label import by_label
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.preprocessing import OneHotEncoder
 
-from policytree.binning import FeatureEncoder
 from policytree.checks import LARGEST
 from policytree.exceptions import InputError
+from policytree.feature_encoder import FeatureEncoder
 from policytree.features import CATEGORICAL
 
 MAX_LEVELS = 32  # indicator columns per category; rarer values are pooled, so that an id column cannot fill the memory

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.class_weight import compute_class_weight
 
-from policytree.binning import as_pandas
 from policytree.checks import as_numbers, as_series, refuse_weightless, sorted_labels, treatment_codes, weights
 from policytree.crossfit import cross_fit_probabilities
 from policytree.exceptions import InputError
+from policytree.feature_encoder import as_pandas
 from policytree.folds import make_folds
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.nuisances import resolve_propensity

@@ -14,9 +14,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.annotations import Column, Seed, Table
-from policytree.binning import FeatureEncoder
 from policytree.checks import LARGEST, is_real, is_whole
 from policytree.exceptions import InputError
+from policytree.feature_encoder import FeatureEncoder
 from policytree.features import CATEGORICAL
 from policytree.folds import FoldPlan
 from policytree.weighting.observed import Observed, observe

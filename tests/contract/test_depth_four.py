@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policytree.binning import bin_matrix
 from policytree.solvers import solve_direct
+from policytree.solvers.binning import bin_matrix
 from policytree.types import Problem, SearchLimits
 from tests import oracles
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from policytree.binning import bin_matrix
 from policytree.solvers import solve_direct
+from policytree.solvers.binning import bin_matrix
 from policytree.types import Problem
 from tests import oracles
 

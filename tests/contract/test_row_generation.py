@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policytree.binning import bin_matrix
 from policytree.solvers import row_generation, solve_direct
+from policytree.solvers.binning import bin_matrix
 from policytree.types import Problem, SearchLimits, Status
 from tests import oracles
 from tests.contract.test_depth_four import planted

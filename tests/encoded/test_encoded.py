@@ -21,11 +21,11 @@ from policytree import (
     open_encoded,
     predict_to_file,
 )
-from policytree.binning import bin_matrix
 from policytree.encoded import encode as encoding
 from policytree.encoded import solve, sources, tally
 from policytree.encoded.exact import ExactSum
 from policytree.solvers import table_search
+from policytree.solvers.binning import bin_matrix
 from tests.encoded_problems import assert_same, outcome, random_case, write_parts
 
 pa = pytest.importorskip("pyarrow")

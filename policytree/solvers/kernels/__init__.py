@@ -2,6 +2,7 @@
 
     compiling        how kernels are compiled, called and kept on disk
     layout           the tuples that travel together, numbers with a meaning, symbols
+    whole_steps      codes of numbers, by counting
     merging          rows of equal codes become one
     sums             sums over rows; the best tree of depth one; losses rounded to int32
     common_codes     tables of two features without the rows of a commonest code
@@ -68,6 +69,7 @@ row_sets and box_pricing; bounds of the whole problem are Python's (``direct._us
 ORDER = (
     "compiling",
     "layout",
+    "whole_steps",
     "merging",
     "sums",
     "common_codes",

@@ -36,11 +36,10 @@ from policytree.solvers.kernels.bag_layout import (
     WORST,
     BagPath,
     BagRows,
-    f8,
     known_sets,
 )
 from policytree.solvers.kernels.compiling import kernel
-from policytree.solvers.kernels.layout import STOP, i8, long_1d
+from policytree.solvers.kernels.layout import STOP, f8, i8, long_1d
 
 STEP1, STEP2 = -7046029254386353131, 6364136223846793005  # of the key for every level of depth
 FULL = 7  # tenths of the table that are filled

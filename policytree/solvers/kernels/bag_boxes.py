@@ -13,9 +13,9 @@ Symbols: see bag_layout.py.
 """
 
 from policytree.solvers.kernels.bag_costs import cost_of
-from policytree.solvers.kernels.bag_layout import MUCH, CoarseBoxes, LeafCosts, f8, real_1d
+from policytree.solvers.kernels.bag_layout import MUCH, CoarseBoxes, LeafCosts
 from policytree.solvers.kernels.compiling import kernel
-from policytree.solvers.kernels.layout import STOP, long_1d, long_2d
+from policytree.solvers.kernels.layout import STOP, f8, long_1d, long_2d, real_1d
 
 OFTEN = 4095  # boxes between looks at the stop flag
 

@@ -9,8 +9,9 @@ Cost: two bisections of the steps for a leaf.
 Symbols: see bag_layout.py.
 """
 
-from policytree.solvers.kernels.bag_layout import NEGATIVE, POSITIVE, LeafCosts, real_1d, real_2d
+from policytree.solvers.kernels.bag_layout import NEGATIVE, POSITIVE, LeafCosts
 from policytree.solvers.kernels.compiling import kernel
+from policytree.solvers.kernels.layout import real_1d, real_2d
 
 
 @kernel

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import from_dtype, types
 
-from policytree.solvers.kernels.layout import codes_2d, i8, int_2d, long_1d, long_2d, long_3d
+from policytree.solvers.kernels.layout import codes_2d, f8, i8, int_2d, long_1d, long_2d, long_3d, real_1d, real_2d
 
 MUCH = 1e300  # more than anything costs
 CLOSE = 1e-11  # what sums of shares may be off by
@@ -43,8 +43,7 @@ AREA, OMEGA = range(2)
 KNOWN = np.dtype([("key1", np.int64), ("key2", np.int64), ("low", np.float64), ("up", np.float64), ("split", np.int64)])
 known_sets = types.Array(from_dtype(KNOWN), 1, "C")
 
-f8 = types.float64
-real_1d, real_2d, real_3d = types.float64[::1], types.float64[:, ::1], types.float64[:, :, ::1]
+real_3d = types.float64[:, :, ::1]
 
 
 class LeafCosts(NamedTuple):

@@ -8,12 +8,7 @@ Symbols: n objects, m columns, B codes of a column, S codes of all columns, K cl
 
 from typing import NamedTuple
 
-from numba import types
-
-from policytree.solvers.kernels.layout import codes_2d, flags_1d, i8, int_1d, long_1d
-
-f8 = types.float64
-real_1d, real_2d = types.float64[::1], types.float64[:, ::1]
+from policytree.solvers.kernels.layout import codes_2d, f8, flags_1d, i8, int_1d, long_1d, real_1d
 
 # What a test is worth.
 REGULARIZED, IMPURITY, IMPURITY_PER_COST, IMPURE_PAIRS, BALANCE = 0, 1, 2, 3, 4

@@ -26,10 +26,8 @@ from policytree.solvers.kernels.cost_layout import (
     Objects,
     Scoring,
     Tests,
-    real_1d,
-    real_2d,
 )
-from policytree.solvers.kernels.layout import i8, int_1d, long_1d
+from policytree.solvers.kernels.layout import i8, int_1d, long_1d, real_1d, real_2d
 
 TIE = 1e-12  # scores that differ by less, relative to the better one, are equal: the first test wins
 

@@ -46,13 +46,14 @@ COUNTERS = ("nodes", "cuts", "depth_two_solves", "cache_hits", "sweeps")
 
 i4 = np.int32  # numba computes in int64 without it
 
-# Types of arguments: i8 is a number, the others are arrays in C order.
-i8 = types.int64
+# Types of arguments: i8 and f8 are numbers, the others are arrays in C order.
+i8, f8 = types.int64, types.float64
 codes_2d = types.uint16[:, ::1]
 codes_3d = types.uint16[:, :, ::1]
 int_1d, int_2d, int_3d = types.int32[::1], types.int32[:, ::1], types.int32[:, :, ::1]
 long_1d, long_2d, long_3d = types.int64[::1], types.int64[:, ::1], types.int64[:, :, ::1]
 long_4d = types.int64[:, :, :, ::1]
+real_1d, real_2d = types.float64[::1], types.float64[:, ::1]
 flags_1d = types.boolean[::1]
 #: None, or 1 where nodes may have features with a way of their own: two-valued ones, and ones too long for tables. The
 #: kernels are compiled for each apart, without these ways where nothing needs them.

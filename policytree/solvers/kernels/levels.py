@@ -152,6 +152,17 @@ def first_is_shallow(levels, level):
     return node.first_length > 0 and 2 + node.first_length // 2 <= node.need - 2
 
 
+@kernel
+def bound_of_side(levels, level, side):
+    """What one side of the chosen cut costs at least, more where its tree has to be deep."""
+    node = levels.nodes[level]
+    bound = levels.left[level, node.cut] if side == LEFT_SIDE else levels.right[level, node.cut]
+    if node.deep == side:
+        deep = deep_at(levels, level)
+        bound = max(bound, deep.left[node.cut] if side == LEFT_SIDE else deep.right[node.cut])
+    return bound
+
+
 @kernel(separate=True)
 def push_child(levels, level, side):
     """Make the rows of one side of the chosen cut the node of the next level."""
@@ -159,12 +170,7 @@ def push_child(levels, level, side):
     t = node.cut
     start = 0 if side == LEFT_SIDE else levels.ends[level, t + 1]
     end = levels.ends[level, t + 1] if side == LEFT_SIDE else node.rows
-    other = levels.right[level, t] if side == LEFT_SIDE else levels.left[level, t]
-    if node.deep == 1 - side:
-        deep = deep_at(levels, level)
-        other = max(other, deep.right[t] if side == LEFT_SIDE else deep.left[t])
-    if node.phase == RIGHT:
-        other = node.first_value
+    other = node.first_value if node.phase == RIGHT else bound_of_side(levels, level, 1 - side)
     below = level + 1
     to = Packed(
         levels.codes[below], levels.planes[below], levels.bins[below], levels.offset[below], levels.groups[below],
@@ -236,10 +242,7 @@ def take_side(levels, level, rules, control):
         spread_deep(bounds, deep, cuts, t, value, on_left, rules, similar)
     node.phase = CUT
     own = max(of_any, bounds.left[t] if on_left else bounds.right[t])
-    other = bounds.right[t] if on_left else bounds.left[t]
-    if node.deep != NO_SIDE:
-        other = max(other, deep.right[t] if on_left else deep.left[t])
-    if first and own + other < budget:
+    if first and own + bound_of_side(levels, level, RIGHT_SIDE if on_left else LEFT_SIDE) < budget:
         node.phase = RIGHT
         return LEFT_SIDE if node.right_first == 1 else RIGHT_SIDE
     if not first and node.share != BOTH and length > 0 and node.first_value + value < budget:

@@ -16,17 +16,14 @@ Symbols: K boxes known, of which n bind.
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
 
 from policytree.solvers.kernels.compiling import kernel
-from policytree.solvers.kernels.layout import STOP, codes_2d, i8, int_1d, long_1d, long_2d
+from policytree.solvers.kernels.layout import STOP, codes_2d, f8, i8, int_1d, long_1d, long_2d, real_1d
 
 ALL_EVERY = 10  # sweeps before climbs, of which the first one steps through all boxes, and others through some
 BETWEEN = 3  # sweeps between two climbs
 CLOSER = 0.25  # of the tolerance: what a climb comes to
 NOTHING = 1e-12  # of what a climb begins with: too small to divide by
-f8 = types.float64
-real_1d = types.float64[::1]
 
 
 class KnownBoxes(NamedTuple):

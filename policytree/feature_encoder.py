@@ -1,4 +1,4 @@
-"""From the user's table to encoded numbers, and from numbers to integer codes (thresholds, categories, missing)."""
+"""From the user's table to numbers: names, kinds and categories of columns, missing values."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ import numpy as np
 
 from policytree.exceptions import InputError
 from policytree.features import CATEGORICAL, Feature
-from policytree.split_columns import MAX_BINS, categorical_split_columns, code_type, numeric_columns, two_valued_columns
-from policytree.types import BinnedData
 
 LARGEST_INTEGER = 2**53  # beyond, neighbouring integers are one float64
 
@@ -306,61 +304,3 @@ def _refuse_numbers_for_text(feature: Feature, column, argument: str) -> None:
         raise InputError(
             f"Column {feature.name!r} of {argument} held text at fit and holds numbers now; convert it to text."
         )
-
-
-def bin_matrix(
-    X,
-    features: tuple[Feature, ...] | None = None,
-    *,
-    max_bins: int | None = None,
-    split_on=None,
-    wide: bool = False,
-) -> BinnedData:
-    """Integer codes of an encoded matrix, with thresholds midway between neighbouring distinct values.
-
-    Parameters
-    ----------
-    X : array-like of shape (n, p)
-        Numbers as made by :meth:`FeatureEncoder.encode`; NaN means missing.
-    features : tuple of Feature, optional
-        Names and kinds of the columns; numeric ``x0, x1, ...`` by default.
-    max_bins : int, optional
-        Most codes a feature may have, 2 to 65,536 (also the default); features with more distinct values keep the
-        thresholds nearest to quantiles, and ``exact`` is False.
-    split_on : collection of int, optional
-        Positions of the features that get cuts; all by default.
-    wide : bool, default False
-        Whether a numeric feature keeps all its thresholds if it is the only one with cuts and ``max_bins`` is None. Its
-        codes are uint32 beyond 65,536 values, which only the direct solver's search over one feature takes.
-
-    Returns
-    -------
-    BinnedData
-        Constant columns have no cut and are left out of ``codes``, as are those that are not split on.
-    """
-    X = np.asfortranarray(X, dtype=np.float64)  # columns are read one by one
-    features = features or tuple(Feature(f"x{j}") for j in range(X.shape[1]))
-    limit = MAX_BINS if max_bins is None else max_bins
-    if not 2 <= limit <= MAX_BINS:
-        raise InputError(f"max_bins must lie between 2 and {MAX_BINS}; got {max_bins}.")
-    found, exact = [], True
-    used = [j for j in range(len(features)) if split_on is None or j in split_on]
-    low, high = X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
-    two_valued = two_valued_columns(X, [j for j in used if features[j].kind != CATEGORICAL], low, high)
-    for j in used:
-        if features[j].kind == CATEGORICAL:
-            found += categorical_split_columns(j, X[:, j])
-        elif j in two_valued:
-            found += two_valued[j]
-        else:
-            columns, kept = numeric_columns(j, X[:, j], limit, low[j], high[j])
-            found += columns
-            exact &= bool(kept)
-    if wide and max_bins is None and not exact and len({column.feature for column, _ in found}) == 1:
-        j = found[0][0].feature
-        found, exact = numeric_columns(j, X[:, j], len(X) + 2, low[j], high[j])
-    n_bins = np.array([len(column.thresholds) + 1 for column, _ in found], dtype=np.int64)
-    codes = np.empty((len(found), len(X)), dtype=code_type(n_bins.max(initial=1)))
-    for row, (_, code) in zip(codes, found, strict=True):
-        row[:] = code
-    return BinnedData(codes, n_bins, tuple(column for column, _ in found), tuple(features), exact)
