@@ -139,7 +139,7 @@ class OptimalTreeClassifier(ClassPredictions, TreeEstimator):
         codes = label_codes(y, self.classes_)
         if len(self.classes_) > 1:
             weight = objective.row_weights(codes, self.classes_, weight)
-        hit = np.eye(len(self.classes_))[codes]
+        hit = np.take(np.eye(len(self.classes_)), codes, axis=0)
         job = self._job(X, 1.0 - hit, hit, weight, self.classes_)
         if objective.additive:
             return job

@@ -115,7 +115,7 @@ class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
         classes = sorted_labels(labels)
         if self.costs is None:
             self.cost_table_ = None
-            return classes, 1.0 - np.eye(len(classes))[label_codes(labels, classes)]
+            return classes, 1.0 - np.take(np.eye(len(classes)), label_codes(labels, classes), axis=0)
         self.cost_table_ = self.costs
         if not isinstance(self.costs, pd.DataFrame):
             self.cost_table_ = cost_matrix_losses(classes, self.costs).set_axis(classes, axis=0)
