@@ -8,7 +8,7 @@ fractions and comparisons need no tolerance. Four ways to the same optimum check
 - :func:`enumerate_trees` with :func:`score_rule` writes down every tree there is (two splits deep, a handful of rows);
 - :func:`best_tree` recurses over row sets, with every split and every depth (about a dozen rows);
 - :func:`best_objective_fast` is the same recursion over integer codes in numpy, for some hundred rows;
-- :func:`best_intervals` solves one-feature problems of any size by dynamic programming.
+- :func:`tests.interval_oracles.best_intervals` solves one-feature problems of any size by dynamic programming.
 """
 
 from __future__ import annotations
@@ -343,29 +343,3 @@ def best_objective_fast(
     columns = range(p) if root_columns is None else list(root_columns)
     answer = solve(np.arange(n), n if max_depth is None else max_depth, min(max_leaf_nodes or n, n), columns)
     return None if answer >= big else answer
-
-
-def best_intervals(x, losses, max_leaves=None, penalty=0, min_leaf=1) -> int:
-    """The optimum of a problem with one numeric feature ``x`` (n,) and integer losses (n, K), by dynamic programming.
-
-    A tree of depth D on one feature can make every partition of the line into at most ``2 ** D`` intervals, and nothing
-    else; so ``max_leaves = 2 ** D``. O(n K max_leaves).
-    """
-    x, losses = np.asarray(x, dtype=np.float64), np.asarray(losses)
-    order = np.argsort(x, kind="stable")
-    x, prefix = x[order], np.concatenate([np.zeros((1, losses.shape[1]), losses.dtype), losses[order].cumsum(axis=0)])
-    n = len(x)
-    big = np.iinfo(np.int64).max // 4
-    may_cut = np.concatenate([[True], x[1:] > x[:-1], [True]])  # cuts fall between different values only
-    cost = np.where(np.arange(n + 1) == 0, 0, big)  # cost[i]: best for the first i rows with the leaves so far
-    answer = big
-    for _ in range(max_leaves or n):
-        # A leaf (j, i] of action k costs prefix[i, k] - prefix[j, k] + penalty: keep the best start so far.
-        start = np.where((may_cut & (cost < big))[:, None], cost[:, None] - prefix, big)
-        start = np.minimum.accumulate(start, axis=0)
-        shifted = np.full_like(start, big)
-        shifted[min_leaf:] = start[: n + 1 - min_leaf]
-        cost = np.where(shifted < big // 2, prefix + shifted + penalty, big).min(axis=1)
-        cost = np.where(may_cut, cost, big)
-        answer = min(answer, int(cost[n]))
-    return answer

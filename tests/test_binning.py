@@ -83,3 +83,13 @@ def test_steps_are_counted_as_they_are_written():
     assert code_steps.py_func(x, 2.0, places, codes) == 3
     assert codes.tolist() == [1, 0, 2, 0, 1] and places.tolist() == [0, -1, -1, 1, -1, -1, -1, 2]
     assert code_steps.py_func(x + np.array([0, 0, 0.5, 0, 0]), 2.0, places, codes) == -1
+
+
+def test_arrays_of_any_layout(rng):
+    X = rng.integers(0, 9, (50, 3)).astype(float)
+    expected = bin_matrix(X).codes
+    locked = np.asfortranarray(X)
+    locked.flags.writeable = False
+    shifted = np.frombuffer(b"x" + np.asfortranarray(X).T.tobytes(), np.float64, offset=1).reshape(3, 50).T
+    for other in (locked, shifted, X[::-1][::-1], np.ascontiguousarray(X), X.astype(">f8")):
+        np.testing.assert_array_equal(bin_matrix(other).codes, expected)

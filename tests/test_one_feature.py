@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -14,10 +15,14 @@ from policytree.solvers.columns import rows_of_splits
 from policytree.solvers.compilation import ONE_FEATURE, load_kernels
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.fixed_point import to_fixed_point
-from policytree.solvers.kernels.intervals import useful_ends
+from policytree.solvers.kernels.intervals import best_intervals, useful_ends
+from policytree.solvers.kernels.layout import INF
+from policytree.solvers.node import new_control, prepare
 from policytree.solvers.one_feature import _Partition, one_feature_applies
+from policytree.solvers.row_sets import row_set_search
+from policytree.solvers.scoring import scored_tree
 from policytree.types import Problem, SearchLimits, Status
-from tests import oracles
+from tests import interval_oracles
 from tests.contract.solving import assert_same_tree
 from tests.strategies import Case, random_case
 
@@ -88,7 +93,7 @@ def test_it_agrees_with_plain_dynamic_programming(seed):
             bin_matrix(x[:, None]), losses.astype(float), penalty, None, min_leaf=least, max_leaf_nodes=most
         )
         solution = solve_direct(problem)
-        assert solution.objective == oracles.best_intervals(x, losses, most, penalty, least)
+        assert solution.objective == interval_oracles.best_intervals(x, losses, most, penalty, least)
         assert solution.status is Status.OPTIMAL
         assert 2 ** (solution.tree.max_depth - 1) < max(solution.tree.n_leaves, 1) + 1
 
@@ -193,7 +198,7 @@ def test_rows_of_leaves_are_where_the_tree_sends_them(seed):
         if not search.leaves:
             continue
         leaves = [(int(search.ends[a]), int(search.ends[b]), missing) for a, b, missing in search.leaves]
-        splits, values = one_feature._balanced(leaves, int(search.ends[-1])), int(search.ends[-1])
+        splits, values = one_feature.balanced_splits(leaves, int(search.ends[-1])), int(search.ends[-1])
         given = one_feature._rows_of_leaves(problem, leaves, values)
         followed = [r for r, (c, _) in zip(rows_of_splits(data, splits), splits, strict=True) if c < 0]
         assert [r.tolist() for r in given] == [r.tolist() for r in followed]
@@ -206,6 +211,67 @@ def test_values_between_which_no_leaf_ends_are_one():
     assert useful_ends.py_func(three).tolist() == [0, 2, 4]  # the first two together do prefer the second action
     assert useful_ends.py_func(np.cumsum([[0, 0, 0], [0, 1, 2], [0, 2, 1]], axis=0)).tolist() == [0, 1, 2]
     assert useful_ends.py_func(np.zeros((1, 2), np.int64)).tolist() == [0]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_intervals_within_a_search_are_the_best(seed):
+    rng = np.random.default_rng([seed, 150])
+    for _ in range(40):
+        n, K = int(rng.integers(1, 60)), int(rng.integers(2, 4))
+        x, losses = np.sort(rng.integers(0, 30, n)), rng.integers(-9, 10, (n, K))
+        penalty, least, most = int(rng.integers(0, 9)), int(rng.choice([1, 3])), int(rng.choice([1, 2, 5, 100]))
+        values, ends = np.unique(x, return_index=True)
+        ends = np.append(ends, n)
+        sums = np.vstack([np.zeros((1, K), np.int64), losses.cumsum(axis=0)])[ends]
+        counts = np.array(ends[:, None] if least > 1 else np.empty((len(ends), 0)), np.int64)
+        minima = np.array([least] if least > 1 else [], np.int64)
+        best, parts = best_intervals.py_func(sums, counts, minima, penalty, most)
+        if n < least:
+            assert best == INF
+            continue
+        assert best == interval_oracles.best_intervals(x, losses, most, penalty, least)
+        assert parts[-1] == len(values) and len(parts) <= most
+        cost = sum(int((sums[j] - sums[i]).min()) + penalty for i, j in pairwise([0, *parts.tolist()]))
+        assert cost == best
+
+
+@pytest.mark.parametrize("way", ["all", "depths", "sets"])
+@pytest.mark.parametrize("seed", range(3))
+def test_searches_with_one_feature_left(seed, way, monkeypatch):
+    """A long column beside a 0/1 column: after that one is split on, or alone in a part, one feature is left."""
+    rng = np.random.default_rng([seed, 151])
+    if way == "depths":
+        monkeypatch.setattr(direct, "row_sets_apply", lambda problem: False)
+    if way != "all":
+        monkeypatch.setattr(direct, "row_prices_apply", lambda problem: False)
+    for _ in range(6):
+        n, K = 60, int(rng.integers(2, 4))
+        x, b = rng.integers(0, 22, n), rng.integers(0, 2, n)
+        losses = rng.integers(0, 12, (n, K)) + 9 * ((x // 5 + b)[:, None] % K != np.arange(K))
+        least, penalty = int(rng.choice([1, 4])), int(rng.choice([20, 35]))
+        data = bin_matrix(np.column_stack([x, b]).astype(float))
+        rules = {"min_leaf": least, "max_leaf_nodes": None}
+        solution = solve_direct(Problem(data, losses.astype(float), penalty, None, **rules))
+        assert solution.status is Status.OPTIMAL
+        assert solution.objective == interval_oracles.best_beside_binary(x, b, losses, penalty, least)
+
+
+@pytest.mark.parametrize("keep", ["lists", "bits"])
+def test_sets_with_one_feature_left_give_their_trees(keep):
+    rng = np.random.default_rng(152)
+    for _ in range(8):
+        x, b = rng.integers(0, 20, 50), rng.integers(0, 2, 50)
+        wrong = (x // 4 + b) % 2 == np.arange(2)[:, None]
+        losses = np.where(rng.random((2, 50)) < 0.1, ~wrong, wrong).T.astype(np.int64) * 10
+        problem = Problem(bin_matrix(np.column_stack([x, b]).astype(float)), losses.astype(float), 7.0, None)
+        load_kernels(direct.needed_kernels(problem, None))
+        node = prepare(problem, to_fixed_point(problem.losses, problem.leaf_penalty, 50), merge=True)
+        search = row_set_search(node, 50, Clock(None, new_control()), None, keep)
+        while search.bound < (value := search.run(INF, search.first_slice())):
+            assert not search.ended
+        cost, tree = search.tree()
+        assert cost == value == search.bound
+        assert scored_tree(problem, tree)[1] == interval_oracles.best_beside_binary(x, b, losses, 7)
 
 
 def test_what_it_does_not_take():

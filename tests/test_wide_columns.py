@@ -12,7 +12,7 @@ from policytree.solvers.binning import bin_matrix
 from policytree.solvers.direct import solve_direct
 from policytree.split_columns import MAX_BINS
 from policytree.types import Problem, Status
-from tests import oracles
+from tests import interval_oracles
 
 N = 70_000
 
@@ -37,7 +37,7 @@ def test_every_threshold_is_searched(column, labels):
         tree = OptimalTreeClassifier(regularization=0.001, **arguments).fit(X, labels)
         assert tree.status_ is Status.OPTIMAL and tree.search_grid_.n_splits == N - 1
         wrong = np.eye(2, dtype=np.int64)[1 - labels]
-        best = oracles.best_intervals(column, wrong, leaves or 8, 70)
+        best = interval_oracles.best_intervals(column, wrong, leaves or 8, 70)
         assert round(tree.objective_value_ * N, 6) == best
         assert round((1 - tree.score(X, labels)) * N) + 70 * tree.tree_.n_leaves == best
     assert "among 69,999 possible splits of 1 covariate" in tree.certificate()

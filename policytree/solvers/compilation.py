@@ -64,7 +64,7 @@ PAIRS_DEEP = (block_search.solve_four, block_search.bound_across)
 
 PAIR_ROUNDS = (block_sums.refill_products, block_sums.best_column)  # beside PAIRS, where losses change
 
-ROW_SETS = (row_sets.search_row_sets,)
+ROW_SETS = (row_sets.search_row_sets, intervals.best_intervals)
 SET_TABLE = (row_set_table.copy_table, row_set_table.place_of)
 ROW_SET_KERNELS = [(SET_TABLE, ""), (ROW_SETS, "lists"), (ROW_SETS, "bits")]
 

@@ -29,6 +29,13 @@ def merge_equal_rows(codes: np.ndarray, planes: np.ndarray):
     return np.take(codes, keep, axis=1), add_columns(planes, group, len(keep))
 
 
+def sums_of_first_codes(planes: np.ndarray, codes: np.ndarray, size: int) -> np.ndarray:
+    """Sums of planes (P, n) over rows of the first 0, 1, ... ``size`` codes of a feature; shape (size + 1, P)."""
+    sums = np.zeros((size + 1, len(planes)), np.int64)
+    np.cumsum(add_columns(planes, codes.astype(np.int64), size).T, axis=0, out=sums[1:])
+    return sums
+
+
 def groups_of_equal_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The first row of every distinct code, and the group of every row; codes (p, n), p > 0."""
     keep, group = group_hashes(hash_rows(codes))

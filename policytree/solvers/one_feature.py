@@ -10,7 +10,7 @@ from policytree.solvers.clock import Clock
 from policytree.solvers.fixed_point import FixedPoint
 from policytree.solvers.kernels.intervals import ALONE, VALUE, Intervals, add_leaf, useful_ends
 from policytree.solvers.kernels.layout import FEASIBLE, INF
-from policytree.solvers.kernels.merging import add_columns
+from policytree.solvers.merge import sums_of_first_codes
 from policytree.solvers.node import counted_rows
 from policytree.solvers.scoring import finish, leaf_only
 from policytree.types import Problem, Solution, Status
@@ -49,7 +49,7 @@ def solve_one_feature(problem: Problem, fixed: FixedPoint, clock: Clock) -> Solu
         status = clock.status
     leaves = [(int(search.ends[first]), int(search.ends[end]), missing) for first, end, missing in search.leaves]
     values = int(search.ends[-1])
-    splits = _balanced(leaves, values)
+    splits = balanced_splits(leaves, values)
     counters = {"values": len(search.ends) - 1, "passes": search.passes}
     gap = fixed.to_float(search.best - min(search.bound, search.best))
     rows = _rows_of_leaves(problem, leaves, values)
@@ -211,11 +211,9 @@ def _sums(problem: Problem, fixed: FixedPoint) -> tuple[Intervals, np.ndarray]:
     counts, minima = counted_rows(problem)
     planes = [np.zeros(data.n_rows, np.int64), *fixed.planes, *counts]
     size = int(data.n_bins[0])
-    each = add_columns(np.vstack(planes), data.codes[0].astype(np.int64), size)
+    ahead = sums_of_first_codes(np.vstack(planes), data.codes[0], size)
     values = size - (len(data.columns) == 2)
-    ahead = np.zeros((values + 1, len(planes)), np.int64)
-    np.cumsum(each[:, :values].T, axis=0, out=ahead[1:])
-    rest = each[:, values] if values < size else np.zeros(len(planes), np.int64)
+    ahead, rest = ahead[: values + 1], ahead[size] - ahead[values]
     ends = np.arange(values + 1) if minima else useful_ends(np.ascontiguousarray(ahead[:, :K]))
     ahead = ahead[ends]
     intervals = Intervals(
@@ -241,7 +239,7 @@ def _walk(state: int, start_of, end: int) -> list[Leaf]:
 
 
 def _rows_of_leaves(problem: Problem, leaves: list[Leaf], values: int) -> list[np.ndarray]:
-    """The rows of every leaf of :func:`_balanced`: one pass, where following a tree takes one for each level."""
+    """The rows of every leaf of :func:`balanced_splits`: one pass, where following a tree takes one for each level."""
     alone = int(leaves[0][1] == 0)  # which comes after the leaf of the first values
     parts = leaves[alone:]
     of_code = np.zeros(values + 1, np.int64)  # the last code is that of no value
@@ -257,7 +255,7 @@ def _rows_of_leaves(problem: Problem, leaves: list[Leaf], values: int) -> list[n
     return np.split(np.argsort(leaf, kind="stable"), ends[:-1])
 
 
-def _balanced(leaves: list[Leaf], n: int) -> list[tuple[int, int]]:
+def balanced_splits(leaves: list[Leaf], n: int) -> list[tuple[int, int]]:
     """A tree of least depth with these leaves, as (column, cut) in preorder."""
     alone = bool(leaves) and leaves[0][1] == 0
     parts = leaves[alone:]

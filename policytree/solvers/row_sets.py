@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from policytree.solvers.clock import Clock
+from policytree.solvers.kernels.intervals import best_intervals
 from policytree.solvers.kernels.layout import INF, LANES
 from policytree.solvers.kernels.row_set_layout import (
+    INTERVALS,
     KEPT,
     KNOWN,
     N_PLACES,
@@ -23,7 +27,9 @@ from policytree.solvers.kernels.row_set_layout import (
 from policytree.solvers.kernels.row_set_table import copy_table, place_of
 from policytree.solvers.kernels.row_sets import search_row_sets
 from policytree.solvers.kernels.sums import best_one_split
+from policytree.solvers.merge import sums_of_first_codes
 from policytree.solvers.node import Node, Splits, rows_of
+from policytree.solvers.one_feature import balanced_splits
 from policytree.solvers.sets_of_rows import BitMaker, ListMaker, make_sets
 from policytree.types import Problem
 
@@ -166,7 +172,10 @@ class RowSetSearch:
     def _tree(self, rows: np.ndarray) -> tuple[int, Splits]:
         part = rows_of(self.node, rows)
         leaf = part.leaf()[0] + self.node.penalty
-        f, cut, paid = self._best_split(part, rows)
+        known = self._known(rows)
+        if known is not None and known["split"] <= INTERVALS:
+            return _intervals(part, INTERVALS - int(known["split"]))
+        f, cut, paid = self._best_split(part, known)
         if f < 0:
             return leaf, [(-1, 0)]
         left = part.codes[f] <= cut
@@ -176,19 +185,34 @@ class RowSetSearch:
         value = paid + one[0] + other[0]
         return (value, [(f, cut), *one[1], *other[1]]) if value < leaf else (leaf, [(-1, 0)])
 
-    def _best_split(self, part: Node, rows: np.ndarray) -> tuple[int, int, int]:
+    def _known(self, rows: np.ndarray) -> np.void | None:
+        """What the table knows of a set, if anything."""
+        known = self.table[place_of(self.table, *self.make.name(rows))]
+        return None if known["key1"] == 0 and known["key2"] == 0 else known
+
+    def _best_split(self, part: Node, known: np.void | None) -> tuple[int, int, int]:
         """Feature, cut and own cost of the split that the table knows; -1 for a leaf.
 
         A set that it does not know was never entered: its value is that of a leaf or of one split.
         """
-        known = self.table[place_of(self.table, *self.make.name(rows))]
-        if known["key1"] == 0 and known["key2"] == 0:
+        if known is None:
             _, f, cut = best_one_split(part.rows, part.rules)
         elif known["split"] == UNSPLIT:
             return -1, 0, 0
         else:
             f, cut = (int(c[known["split"]]) for c in self.make.columns)
         return int(f), int(cut), part.paid(int(f)) if f >= 0 else 0
+
+
+def _intervals(part: Node, f: int) -> tuple[int, Splits]:
+    """The best tree of some rows on one feature, whose splits are free, and what it costs."""
+    size = int(part.rows.bins[f])
+    ahead = sums_of_first_codes(np.vstack([part.all_losses, part.counts]), part.codes[f], size)
+    K, rules = len(part.losses) + 1, part.rules
+    sums, counts = np.ascontiguousarray(ahead[:, :K]), np.ascontiguousarray(ahead[:, K:])
+    value, ends = best_intervals(sums, counts, rules.minima, part.penalty, size)
+    leaves = [(first, end, False) for first, end in pairwise([0, *ends.tolist()])]
+    return int(value), [(f if column >= 0 else -1, cut) for column, cut in balanced_splits(leaves, size)]
 
 
 def _rules(make: ListMaker | BitMaker, roots) -> SetRules:

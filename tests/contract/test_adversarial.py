@@ -16,7 +16,7 @@ import policytree
 from policytree.exceptions import InputError
 from policytree.solvers import SOLVERS
 from policytree.types import SearchLimits, Status
-from tests import checker, oracles
+from tests import checker, interval_oracles, oracles
 from tests.contract.solving import prove
 from tests.strategies import NAN, Case, random_case
 
@@ -123,7 +123,7 @@ def _depth_two_of_binary_columns(ones, losses):
 def test_identical_columns(solver, rng):
     x, losses = rng.integers(0, 9, 90).astype(float), rng.integers(-9, 10, (90, 3))
     for max_depth in (1, 2, 3):
-        expected = oracles.best_intervals(x, losses, 2**max_depth)
+        expected = interval_oracles.best_intervals(x, losses, 2**max_depth)
         copies = np.column_stack([x, x, -x, np.exp(x), x])
         assert prove(solver, Case(copies, losses.astype(float), 0.0, max_depth)).objective == expected
 
@@ -141,7 +141,7 @@ def test_many_distinct_values(solver, K, max_depth, n, rng):
     assert problem.data.exact and problem.data.n_bins.tolist() == [n]
     solution = solver(problem, PATIENCE)
     assert solution.status is Status.OPTIMAL
-    assert solution.objective == oracles.best_intervals(x, losses, 2**max_depth)
+    assert solution.objective == interval_oracles.best_intervals(x, losses, 2**max_depth)
     assert checker.score_tree(solution.tree, case.X, case.losses) == Fraction(solution.objective)
 
 
@@ -152,7 +152,7 @@ def test_two_columns_of_many_distinct_values(solver, rng):
     x, losses = rng.permutation(n).astype(float), rng.integers(-9, 10, (n, 2))
     losses[:, 0] += np.where(np.abs(x - n / 2) < n / 8, -1, 1)
     case = Case(np.column_stack([x, -x]), losses.astype(float), 0.0, 2)
-    assert solver(case.problem(), PATIENCE).objective == oracles.best_intervals(x, losses, 4)
+    assert solver(case.problem(), PATIENCE).objective == interval_oracles.best_intervals(x, losses, 4)
 
 
 # --- numbers ---
@@ -249,7 +249,7 @@ def test_thresholds_between_neighbouring_and_extreme_values(solver):
     losses = np.zeros((len(x), 2), dtype=np.int64)
     losses[np.arange(len(x)), (np.arange(len(x)) // 2) % 2] = 1  # 0 0 1 1 0 0 1 1 0
     for max_depth in (1, 2, 3):
-        expected = oracles.best_intervals(x, losses, 2**max_depth)
+        expected = interval_oracles.best_intervals(x, losses, 2**max_depth)
         assert prove(solver, Case(x[:, None], losses.astype(float), 0.0, max_depth)).objective == expected
 
 

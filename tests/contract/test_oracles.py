@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from policytree.features import Feature
 from policytree.tree import Tree
-from tests import checker, kernel_oracles, oracles, strategies
+from tests import checker, interval_oracles, kernel_oracles, oracles, strategies
 from tests.strategies import NAN, Case
 
 
@@ -50,7 +50,7 @@ def test_recursion_agrees_with_intervals_on_one_feature(rng):
         if n < min_leaf:
             continue
         case = Case(x[:, None], losses.astype(float), penalty, depth, min_leaf)
-        assert oracles.best_intervals(x, losses, 2**depth, penalty, min_leaf) == case.optimum(), case
+        assert interval_oracles.best_intervals(x, losses, 2**depth, penalty, min_leaf) == case.optimum(), case
 
 
 def test_twins_of_the_kernels_agree_with_the_recursion(rng):

@@ -14,7 +14,7 @@ from policytree.exceptions import InputError
 from policytree.solvers import SOLVERS
 from policytree.solvers.guessed import solve_with_guesses
 from policytree.types import Guesses, SearchLimits, Status
-from tests import checker, oracles, strategies
+from tests import checker, interval_oracles, strategies
 from tests.contract.solving import PATIENCE, assert_same_tree, prove, solve
 from tests.strategies import Case
 
@@ -134,7 +134,7 @@ def test_leaves_of_one_feature_equal_dynamic_programming(solver, max_depth, rng)
         x, losses = rng.integers(0, 14, 100).astype(float), rng.integers(-9, 10, (100, K))
         case = Case(x[:, None], losses.astype(float), 1.0, max_depth, max_leaf_nodes=leaves)
         most = leaves if max_depth is None else min(leaves, 2**max_depth)
-        assert prove(solver, case).objective == oracles.best_intervals(x, losses, most, 1)
+        assert prove(solver, case).objective == interval_oracles.best_intervals(x, losses, most, 1)
 
 
 @each_solver

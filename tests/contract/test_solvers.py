@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from policytree.solvers import SOLVERS, get_solver
 from policytree.types import SearchLimits, Status
-from tests import checker, oracles, strategies
+from tests import checker, interval_oracles, strategies
 from tests.contract.solving import PATIENCE, solve
 from tests.strategies import Case
 
@@ -166,7 +166,9 @@ def test_one_feature_equals_dynamic_programming(solver, max_depth, rng):
         for penalty, min_leaf in ((0, 1), (7, 1), (3, 12)):
             case = Case(x[:, None], losses.astype(float), float(penalty), max_depth, min_leaf)
             leaves = None if max_depth is None else 2**max_depth
-            assert solve(solver, case).objective == oracles.best_intervals(x, losses, leaves, penalty, min_leaf)
+            assert solve(solver, case).objective == interval_oracles.best_intervals(
+                x, losses, leaves, penalty, min_leaf
+            )
 
 
 # --- switching off bounds and caches ---

@@ -5,6 +5,7 @@
     whole_steps      codes of numbers, by counting
     merging          rows of equal codes become one
     sums             sums over rows; the best tree of depth one; losses rounded to int32
+    intervals        one feature: the best partition of its values
     common_codes     tables of two features without the rows of a commonest code
     pair_tables      two features: a table answers every pair of cuts
     two_valued       features with two codes: one block in place of many tables
@@ -42,7 +43,6 @@
     box_tables       the largest sum of a rectangle in a table of two features
     box_pricing      the boxes of rows with the largest sums
     price_fitting    numbers of rows that boxes do not exceed
-    intervals        one feature: the best partition of its values
     paid_pairs       depth two where a group of columns is paid for once on a path
     cost_layout      trees that are cheap to apply: words and tuples
     cost_scores      their next test, by a greedy score
@@ -72,6 +72,7 @@ ORDER = (
     "whole_steps",
     "merging",
     "sums",
+    "intervals",
     "common_codes",
     "pair_tables",
     "two_valued",
@@ -109,7 +110,6 @@ ORDER = (
     "box_tables",
     "box_pricing",
     "price_fitting",
-    "intervals",
     "paid_pairs",
     "cost_layout",
     "cost_scores",

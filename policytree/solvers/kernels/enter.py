@@ -8,6 +8,8 @@ Cost: a pass over the rows; depth two where the node is not solved before.
 Symbols: see layout.py and levels.py.
 """
 
+import numpy as np
+
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.inner_bounds import (
     inherited_bound,
@@ -15,11 +17,12 @@ from policytree.solvers.kernels.inner_bounds import (
     shares_inner,
     side_being_solved,
 )
+from policytree.solvers.kernels.intervals import best_intervals
 from policytree.solvers.kernels.layout import CACHE, FEASIBLE, HITS, INF, SIMILAR, TWO, UNLIMITED
 from policytree.solvers.kernels.levels import DONE, ENTER, FEATURE, NOT_SEARCHED, first_at, rows_at
 from policytree.solvers.kernels.long_pairs import depth_two
 from policytree.solvers.kernels.subset_cache import look_up, size_key
-from policytree.solvers.kernels.sums import best_one_split, node_sums, worth_of_all
+from policytree.solvers.kernels.sums import best_one_split, costly, node_sums, prefix_sums, worth_of_all
 
 # Depth three is refuted by more than is needed, since that says more of other cuts: one part in so many of what lies
 # between the need and the best tree of depth two.
@@ -92,6 +95,43 @@ def take_two_splits(levels, level, rules, control, special):
         tree[0, 0] = -2 - levels.columns[level, best.feature]
         tree[0, 1] = -1 - cut if node.leaves == 3 else cut
     return True
+
+
+@kernel(separate=True)
+def take_intervals(levels, level, rules):
+    """Solve a node with one feature left, whose splits are free: its intervals are a tree of any shape."""
+    node = levels.nodes[level]
+    rows, tree = rows_at(levels, level), levels.tree[level]
+    P, B = rules.n_losses, rows.bins[0]
+    ahead = prefix_sums(rows, 0, P + len(rules.minima))
+    sums, counts = np.zeros((B + 1, P + 1), np.int64), np.zeros((B + 1, len(rules.minima)), np.int64)
+    for t in range(B):
+        for k in range(P):
+            sums[t + 1, 1 + k] = ahead[k, t]
+        for c in range(len(rules.minima)):
+            counts[t + 1, c] = ahead[P + c, t]
+    most = min(node.leaves, 1 << min(node.depth, 30))
+    value, ends = best_intervals(sums, counts, rules.minima, rules.penalty, most)
+    if value >= node.best:
+        return
+    node.best = value
+    open_parts = np.empty((64, 2), np.int64)
+    open_parts[0, 0], open_parts[0, 1] = 0, len(ends)
+    waiting = 1
+    at = 0
+    while waiting > 0:
+        waiting -= 1
+        first, end = open_parts[waiting, 0], open_parts[waiting, 1]
+        tree[at, 0] = -1
+        if end - first > 1:
+            middle = (first + end) // 2
+            tree[at, 0] = levels.columns[level, 0]
+            tree[at, 1] = levels.cuts[level, ends[middle - 1] - 1]
+            open_parts[waiting, 0], open_parts[waiting, 1] = middle, end
+            open_parts[waiting + 1, 0], open_parts[waiting + 1, 1] = first, middle
+            waiting += 2
+        at += 1
+    node.tree_length = at
 
 
 @kernel
@@ -184,6 +224,10 @@ def enter(levels, level, rules, memory, counters, control, special):
             depth = max(leaves - 1, 0)
             node.cut_off_bound = floor + (max(leaves, 1) + 1) * penalty
     node.useful_depth = depth if depth <= 3 else node.depth
+    if node.features == 1 and depth > 2 and not costly(rules):
+        node.to_try = 0
+        take_intervals(levels, level, rules)
+        return DONE
     if depth == 1:
         take_one_split(levels, level, rules)
     elif depth >= 2:

@@ -131,3 +131,53 @@ def add_leaf(intervals, price, source, target, start, least):
             target[state, VALUE, i] = best
             target[state, LEAVES, i] = leaves
             start[state, i] = at
+
+
+@kernel(takes=(long_2d, long_2d, long_1d, i8, i8), separate=True)
+def best_intervals(sums, counts, minima, price, most):
+    """The best intervals of values of which none is missing, at most ``most`` of them.
+
+    sums, counts : (n + 1, K) and (n + 1, C), of the first values.
+
+    Returns what they cost (INF if none will do), and after how many values each of them ends.
+    """
+    K, C = sums.shape[1], counts.shape[1]
+    ends = useful_ends(sums) if len(minima) == 0 else np.arange(len(sums))
+    n = len(ends) - 1
+    few, few_counts = np.empty((n + 1, K), np.int64), np.empty((n + 1, C), np.int64)
+    for i in range(n + 1):
+        for k in range(K):
+            few[i, k] = sums[ends[i], k]
+        for c in range(C):
+            few_counts[i, c] = counts[ends[i], c]
+    values = Intervals(few, few_counts, minima, np.zeros(K, np.int64), np.zeros(C, np.int64), False)
+    least = np.empty((3, K, 3), np.int64)
+    costs, start = np.full((2, 2, n + 1), INF, np.int64), np.zeros((2, n + 1), np.int32)
+    costs[0, :, 0] = 0
+    add_leaf(values, price, costs, costs, start, least)
+    best, leaves = costs[0, VALUE, n], costs[0, LEAVES, n]
+    if best >= FEASIBLE:
+        return INF, np.empty(0, np.int64)
+    out = np.empty(leaves, np.int64)
+    at = n
+    if leaves <= most:
+        for j in range(leaves - 1, -1, -1):
+            out[j] = ends[at]
+            at = np.int64(start[0, at]) // 2
+        return best, out
+    most = min(most, n)
+    starts = np.zeros((most, 2, n + 1), np.int32)
+    costs[:] = INF
+    costs[0, :, 0] = 0
+    best, leaves = INF, 0
+    for j in range(most):
+        more = np.full((2, 2, n + 1), INF, np.int64)
+        add_leaf(values, price, costs, more, starts[j], least)
+        costs = more
+        if costs[0, VALUE, n] < best:
+            best = costs[0, VALUE, n]
+            leaves = j + 1
+    for j in range(leaves - 1, -1, -1):
+        out[j] = ends[at]
+        at = np.int64(starts[j, 0, at]) // 2
+    return best, out[:leaves]

@@ -29,6 +29,7 @@ from policytree.solvers.kernels.compiling import OneOf
 from policytree.solvers.kernels.layout import codes_2d, i8, int_1d, int_2d, long_1d, long_2d, long_3d
 
 UNSPLIT = -1  # best split of a set: it is a leaf
+INTERVALS = -2  # INTERVALS - f: the best intervals of feature f, which is the last one that parts it
 # Counters: sets entered, rows summed up, sets in the table.
 ENTERED, SUMMED, KEPT = 0, 1, 2
 

@@ -11,20 +11,25 @@ Bounds of a set R, of which V(R) is the value, beside those from its sums (set_b
                with each side R' of its parent, so every result improves all siblings at no cost. Where leaves have
                minima, or splits a price, a tree for R' may not do for R, and the bound is not used
     known      what the table holds
+    intervals  the value itself where one feature is left: any intervals of its values are a tree
     ahead      both bounds of every side from its own splits: exact for up to two leaves, one level deeper for more
 
 Cost: sums (row_lists.py, bit_sets.py), a few passes over the splits, and two looks into the table for each.
 Symbols: see row_set_layout.py.
 """
 
+import numpy as np
+
 from policytree.solvers.kernels.bit_sets import descend_bits, look_ahead_bits, name_bits, sum_bits
 from policytree.solvers.kernels.compiling import kernel
+from policytree.solvers.kernels.intervals import best_intervals
 from policytree.solvers.kernels.layout import INF, LOOK_AHEAD, SIMILAR, STOP, i8, long_1d
 from policytree.solvers.kernels.row_lists import descend_lists, look_ahead_lists, sum_lists
 from policytree.solvers.kernels.row_set_layout import (
     BEST,
     BUDGET,
     ENTERED,
+    INTERVALS,
     KEPT,
     LEAST,
     N_PLACES,
@@ -111,6 +116,40 @@ def price_splits(rules, path, scratch, d):
             path.cost[d, t] = INF
 
 
+@kernel(separate=True)
+def cost_of_intervals(rules, path, scratch, d):
+    """What the best intervals of level d's only feature left cost, if splits are free."""
+    places = path.places[d, : path.scalars[d, N_PLACES]]
+    P, C = rules.n_losses, rules.n_minima
+    sums, counts = np.zeros((len(places) + 2, P + 1), np.int64), np.zeros((len(places) + 2, C), np.int64)
+    first = rules.n_sums - 1 - C
+    for j in range(len(places) + 1):
+        for q in range(rules.n_sums):
+            ahead = scratch.total[q]
+            if j < len(places):
+                ahead -= scratch.on[q, places[j]]
+            if q < P:
+                sums[j + 1, q + 1] = ahead
+            elif first <= q < first + C:
+                counts[j + 1, q - first] = ahead
+    return best_intervals(sums, counts, rules.minima, rules.penalty, len(places) + 1)[0]
+
+
+@kernel(borrows=True)
+def try_intervals(rules, path, scratch, d):
+    """Solve the set of level d by dynamic programming if one feature is left, and splits of it are free."""
+    s, n = path.scalars[d], path.scalars[d, N_PLACES]
+    if n < 2 or rules.charges > 0 or (d == 0 and rules.root_is_bound):
+        return
+    f = rules.feature[path.places[d, 0]]
+    if f == rules.feature[path.places[d, n - 1]]:
+        value = cost_of_intervals(rules, path, scratch, d)
+        if value < s[BEST]:
+            s[BEST] = value
+            s[SPLIT] = INTERVALS - f
+        s[LEAST] = s[BEST]
+
+
 @kernel(borrows=True)
 def enter_set(lists, bits, state, d, siblings):
     """Sum up the set of level d and bound the sides of its splits; those that are of no use in any part of it go."""
@@ -136,6 +175,7 @@ def enter_set(lists, bits, state, d, siblings):
     drop_useless(rules, path, scratch, d)
     price_splits(rules, path, scratch, d)
     note_best(path, d)
+    try_intervals(rules, path, scratch, d)
 
 
 @kernel(borrows=True)
