@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from policytree.solvers import box_numbers, direct, row_prices
+from policytree.solvers.binning import bin_matrix
 from policytree.solvers.box_numbers import BoxNumbers
 from policytree.solvers.clock import Clock
 from policytree.solvers.compilation import ROW_PRICES, load_kernels
@@ -274,8 +275,6 @@ def noise(rng, rows=1500):
 
 
 def noise_problem(seed, rate=0.01, rows=1500):
-    from policytree.solvers.binning import bin_matrix
-
     X, y = noise(np.random.default_rng(seed), rows)
     return Problem(bin_matrix(X), (y[:, None] != np.arange(2)).astype(float), rate * rows, None)
 
@@ -321,6 +320,27 @@ def test_short_time_ends_early_and_goes_on_later():
     prices.work(best, [(-1, 0)], 3, 0.005)
     later = prices.work(best, [(-1, 0)], 3, 1.0)
     assert later == prices.bound(5) and len(prices.certificates) > 1
+
+
+def test_numbers_that_ran_away_are_begun_anew(monkeypatch):
+    """Where the best tree is not known yet, what is aimed at cannot be reached; it is once that tree is known."""
+    rng = np.random.default_rng(0)
+    n = 2000
+    x, b = rng.integers(0, n, n) / n, rng.integers(0, 2, (n, 1))
+    y = (np.sin(12 * x + b[:, 0]) > 0) ^ (rng.random(n) < 0.1)
+    problem = Problem(bin_matrix(np.column_stack([x, b])), np.column_stack([y, ~y]).astype(float), 10.0, None)
+    prices, fixed = started(problem)
+    node = prices.node
+    ran_away, begin_anew = [], BoxNumbers.begin_anew
+    monkeypatch.setattr(BoxNumbers, "begin_anew", lambda boxes: ran_away.append(boxes.ran_away) or begin_anew(boxes))
+    solution = solve_direct(problem)
+    best = round(in_fixed_point(problem, fixed, solution.objective))
+    for more, leaves, depth, seconds in ((1.0, 10, 2, 0.03), (1.0, 10, 3, 0.02), (0.5, 10, 3, 0.02)):
+        bound = prices.work(best + int(more * node.penalty), [(-1, 0)] * leaves, depth, seconds)
+        assert bound <= best
+    assert all(ran_away) and len(ran_away) > 0 and not prices.hopeless
+    assert prices.work(best, [(-1, 0)] * solution.tree.n_leaves, 4, 5.0) == best
+    assert solution.status is Status.OPTIMAL
 
 
 def test_memory_limits_hold():

@@ -134,7 +134,7 @@ def _distinct(x: np.ndarray, low: float, high: float) -> tuple[np.ndarray, np.nd
     """
     if len(x) and high / 2 - low / 2 <= min(2 * len(x), MOST_STEPS / 2):  # the difference of large values may overflow
         places, codes = np.empty(int(high - low) + 1, np.int32), np.empty(len(x), np.int32)
-        if code_steps(np.require(x, requirements="CAW"), low, places, codes) >= 0:  # as kernels take arrays
+        if code_steps(np.require(x, requirements=["C", "A", "W"]), low, places, codes) >= 0:  # as kernels take arrays
             return low + np.flatnonzero(places >= 0), codes
     order = np.argsort(x)
     ascending = x[order]

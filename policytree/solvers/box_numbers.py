@@ -64,7 +64,9 @@ class BoxNumbers:
     over : int
         The same less the charge.
     hopeless : bool
-        Whether memory is short, or numbers run away.
+        Whether memory is short.
+    ran_away : bool
+        Whether a fit to demands that cannot be met has made numbers too large to go on with.
     effort : float
         Seconds of a usual machine that were spent.
     """
@@ -78,7 +80,7 @@ class BoxNumbers:
         self.u = np.zeros(self.n_rows)
         self.charge, self.target = 0, 0.0
         self.n_known, self.largest, self.over = 0, 0, 0
-        self.exact = False
+        self.exact = self.ran_away = False
         self.effort = 0.0
         self.action = -1  # that is being priced
         self._allocate(codes)
@@ -123,6 +125,13 @@ class BoxNumbers:
         self.known.bound[: self.n_known] += (charge - self.charge) / self.penalty
         self.charge, self.target = charge, target
         self.u += (self.target - self.u.sum()) * self.scale / self.scale.sum()
+
+    def begin_anew(self) -> None:
+        """Forget numbers that ran away, but not the boxes."""
+        self.u = self.target * self.scale / self.scale.sum()
+        self.known.dual[: self.n_known] = 0.0
+        self.over, self.ran_away = 0, False
+        self.abandon()
 
     def take_over(self, coarser: BoxNumbers, cell: np.ndarray) -> None:
         """Begin with what was fitted to a table of which every row has some of these: ``cell`` says which.
@@ -187,8 +196,8 @@ class BoxNumbers:
     def _round_down(self) -> bool:
         """Begin to price the numbers as they are; returns whether they are small enough."""
         numbers = np.floor(self.u * self.penalty)
-        self.hopeless = not np.abs(numbers).sum() < INF / 8
-        if self.hopeless:
+        self.ran_away = not np.abs(numbers).sum() < INF / 8
+        if self.ran_away:
             return False
         self.least = self.charge + int(HIGHER * max(self.over, 0))
         self.numbers, self.largest = numbers.astype(np.int64), self.least

@@ -166,6 +166,10 @@ class RowPrices:
             if left < 0:
                 break
             if not self.boxes.price(min(left, seconds / ROUNDS) if first else left):
+                if self.boxes.ran_away:
+                    self._aim_lower()
+                    self.boxes.begin_anew()
+                    continue
                 self.slow = first or self.hopeless
                 break
             first = False
@@ -245,9 +249,13 @@ class RowPrices:
             self.spare /= TIGHTER
             self._set_target(1.0 - (1.0 - self.share) / TIGHTER if self.share >= SHARE_OF_LARGE else self.share)
         elif self.idle == PATIENCE:
-            self.idle = 0
-            reached = self.strongest[0].sum() / self.node.penalty
-            self._move(self.share, (self.boxes.target + reached) / 2)
+            self._aim_lower()
+
+    def _aim_lower(self) -> None:
+        """Aim half-way between the target, which is out of reach, and what was reached."""
+        self.idle = 0
+        reached = self.strongest[0].sum() / self.node.penalty
+        self._move(self.share, (self.boxes.target + reached) / 2)
 
     def _aim_at_open(self) -> None:
         """Aim at the numbers of leaves that are open, by a line that refutes all of them and little more.
