@@ -19,7 +19,8 @@ from policytree.solvers.kernels.intervals import best_intervals, useful_ends
 from policytree.solvers.kernels.layout import INF
 from policytree.solvers.node import new_control, prepare
 from policytree.solvers.one_feature import _Partition, one_feature_applies
-from policytree.solvers.row_sets import row_set_search
+from policytree.solvers.row_prices import RowPrices
+from policytree.solvers.row_sets import RowSetSearch, row_set_search
 from policytree.solvers.scoring import scored_tree
 from policytree.types import Problem, SearchLimits, Status
 from tests import interval_oracles
@@ -235,14 +236,28 @@ def test_intervals_within_a_search_are_the_best(seed):
         assert cost == best
 
 
-@pytest.mark.parametrize("way", ["all", "depths", "sets"])
+@pytest.mark.parametrize("way", ["all", "depths", "sets", "worth"])
 @pytest.mark.parametrize("seed", range(3))
 def test_searches_with_one_feature_left(seed, way, monkeypatch):
     """A long column beside a 0/1 column: after that one is split on, or alone in a part, one feature is left."""
     rng = np.random.default_rng([seed, 151])
+    rebuilt = []
+    if way == "worth":  # prices come first and prove nothing themselves, but bound nodes and sets
+
+        def with_worth(sets, node, original=RowSetSearch.with_worth):
+            rebuilt.append(node.rules.beyond >= 0)
+            return original(sets, node)
+
+        def work_on_sets(search, *turn, original=direct._Search._work_on_sets):
+            return search.clock.stopped if search.prices is None else original(search, *turn)
+
+        monkeypatch.setattr(RowSetSearch, "with_worth", with_worth)
+        monkeypatch.setattr(direct._Search, "_work_on_sets", work_on_sets)
+        monkeypatch.setattr(direct, "seconds_worth", lambda node, last: 0.05)
+        monkeypatch.setattr(RowPrices, "work", lambda *a, original=RowPrices.work: min(original(*a), -INF))
     if way == "depths":
         monkeypatch.setattr(direct, "row_sets_apply", lambda problem: False)
-    if way != "all":
+    if way in ("depths", "sets"):
         monkeypatch.setattr(direct, "row_prices_apply", lambda problem: False)
     for _ in range(6):
         n, K = 60, int(rng.integers(2, 4))
@@ -254,6 +269,7 @@ def test_searches_with_one_feature_left(seed, way, monkeypatch):
         solution = solve_direct(Problem(data, losses.astype(float), penalty, None, **rules))
         assert solution.status is Status.OPTIMAL
         assert solution.objective == interval_oracles.best_beside_binary(x, b, losses, penalty, least)
+    assert any(rebuilt) == (way == "worth")
 
 
 @pytest.mark.parametrize("keep", ["lists", "bits"])

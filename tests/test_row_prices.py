@@ -11,15 +11,17 @@ from policytree.solvers import box_numbers, direct, row_prices
 from policytree.solvers.binning import bin_matrix
 from policytree.solvers.box_numbers import BoxNumbers
 from policytree.solvers.clock import Clock
-from policytree.solvers.compilation import ROW_PRICES, load_kernels
+from policytree.solvers.compilation import ROW_PRICES, ROW_SET_KERNELS, load_kernels
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.fixed_point import to_fixed_point
 from policytree.solvers.kernels.box_layout import KEPT, LARGEST_SUM, TOP
 from policytree.solvers.kernels.box_pricing import price_boxes
 from policytree.solvers.kernels.layout import INF
+from policytree.solvers.kernels.row_set_table import place_of
 from policytree.solvers.leaf_counts import LeafCounts
 from policytree.solvers.node import new_control, prepare
 from policytree.solvers.row_prices import RowPrices, row_prices_apply
+from policytree.solvers.row_sets import row_set_search
 from policytree.types import Problem, SearchLimits, Status
 from tests import oracles
 from tests.box_oracles import all_boxes, largest_excess, least_losses
@@ -256,6 +258,37 @@ def test_no_tree_on_any_rows_costs_less_than_they_are_worth(rng):
     assert seen > 150
 
 
+def test_row_sets_bounded_by_the_worth_of_rows_prove_what_is_true(rng):
+    """Alone, from the first set on: the optimum, and of every set what holds of it."""
+    known = 0
+    for _ in range(150):
+        case = noisy_case(rng, rows=(6, 12))
+        if not case.problem().data.columns:
+            continue
+        prices, fixed = started(case.problem())
+        best, leaves = best_down_to(case, 1, fixed)
+        prices.work(best, [(-1, 0)] * leaves, 1, 0.1)
+        if prices.bounded() is prices.node:
+            continue
+        load_kernels(ROW_SET_KERNELS)
+        plain = row_set_search(prices.node, 12, Clock(None, new_control()), None, "lists")
+        plain.run(INF, 100)
+        search = plain.with_worth(prices.bounded())
+        assert search is not plain and len(search.table) == len(plain.table)
+        value, every = true_values(prices.node), tuple(range(prices.node.n_rows))
+        for _ in range(100):
+            up = search.run(INF, 100_000)
+            if search.bound >= up:
+                break
+        assert search.bound == up == value(every) == search.tree()[0]
+        for rows in reachable(prices.node):
+            entry = search.table[place_of(search.table, *search.make.name(np.array(rows)))]
+            if entry["key1"] != 0 or entry["key2"] != 0:
+                assert entry["low"] <= value(rows) <= entry["up"]
+                known += 1
+    assert known > 100
+
+
 def test_the_worth_of_rows_saves_work_and_changes_nothing(monkeypatch):
     problem = replace(noise_problem(129, rate=0.002), max_depth=5)
     bounded = solve_direct(problem)
@@ -296,6 +329,12 @@ def in_fixed_point(problem, fixed, objective) -> float:
     return (objective - problem.losses[:, 0].sum()) * 2.0**fixed.exponent
 
 
+def in_fixed_point_at_most(problem, fixed, objective) -> float:
+    """The same, with room for what floats round."""
+    value = in_fixed_point(problem, fixed, objective)
+    return value + 1e-12 * abs(value)
+
+
 def test_the_bound_moves_before_it_closes():
     problem = noise_problem(125)
     optimum = solve_direct(problem, SearchLimits(time_limit=30.0))
@@ -304,7 +343,7 @@ def test_the_bound_moves_before_it_closes():
     first = prices.bound(3)
     bound = prices.work(best, [(-1, 0)], 1, 1.0)
     assert optimum.tree.n_leaves >= 3
-    assert first < bound <= in_fixed_point(problem, fixed, optimum.objective) * (1 + 1e-12)
+    assert first < bound <= in_fixed_point_at_most(problem, fixed, optimum.objective)
 
 
 def test_a_raised_flag_ends_it_with_a_valid_bound():
@@ -380,7 +419,7 @@ def test_idle_boxes_make_room(monkeypatch):
     bound = prices.work(best, [(-1, 0)], 2, 0.5)
     optimum = solve_direct(problem, SearchLimits(time_limit=30.0))
     assert sum(forgotten) > 0 and boxes.known.start[boxes.n_known] <= len(boxes.known.index)
-    assert min(best, bound) <= in_fixed_point(problem, fixed, optimum.objective) * (1 + 1e-12)
+    assert min(best, bound) <= in_fixed_point_at_most(problem, fixed, optimum.objective)
 
 
 def test_what_it_does_not_take():

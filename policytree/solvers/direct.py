@@ -121,14 +121,13 @@ class _Search:
         self.base = float(problem.losses[:, 0].sum())
         self.node, self.limits, self.clock, self.fixed = node, limits, clock, fixed
         self.best, self.floor = leaf + node.penalty, floor
-        self.tree = [(-1, 0)]
+        self.tree, self.final = [(-1, 0)], False
         self.bound = min(self.best, floor + 2 * node.penalty)
         depth = UNLIMITED if problem.max_depth is None else min(problem.max_depth, node.n_rows - 1)
         self.problem_depth = self.depth = depth
         self.roots = np.flatnonzero(problem.root_columns).tolist()
         self.leaf_limit = UNLIMITED if problem.max_leaf_nodes is None else problem.max_leaf_nodes
         self.most_leaves = min([node.n_rows, self.leaf_limit, *(node.counts.sum(axis=1) // node.rules.minima)])
-        self.final = False
         self.kind: np.dtype | None = kind  # of the blocks' sums, where blocks apply
         self.by_blocks = math.inf if kind is None else estimated_seconds(problem)  # most that row sets may take
         self.blocks: BinaryRoot | None = None
@@ -304,6 +303,7 @@ class _Search:
         names = list(self.features)
         self.useful = min(self.depth, self._useful_depth())
         self.bounded = node if self.prices is None else self.prices.bounded()
+        self.sets = self.sets and self.sets.with_worth(self.bounded)
         # Sweeps keep nothing from one root feature to the next: any free worker serves any lane.
         lanes = SWEEP_LANES if self.useful <= 3 else LANES
         self.lanes = [Lane(k, names[k::lanes]) for k in range(min(lanes, len(names)))]

@@ -97,7 +97,7 @@ class RowSetSearch:
     """
 
     def __init__(self, make: ListMaker | BitMaker, levels: int, clock: Clock, roots=None):
-        self.node, self.make, self.clock = make.node, make, clock
+        self.node, self.make, self.clock, self.roots = make.node, make, clock, roots
         width, size, Q = make.width, len(make.columns[0]), make.n_sums
         self.sets = make(levels)
         rules = _rules(make, roots)
@@ -147,6 +147,20 @@ class RowSetSearch:
             elif before == (self.bound, int(self.counters[KEPT])) and self.counters[SUMMED] < most:
                 self.ended = True  # the path is too short
         return int(up)
+
+    def with_worth(self, node: Node) -> RowSetSearch:
+        """The same search, where prices say what rows are worth, from what was proved before.
+
+        Only of sets as lists: their sums have room for what differs from row to row, and their names stay.
+        """
+        if node.rules.beyond < 0 or not isinstance(self.make, ListMaker):
+            return self
+        other = row_set_search(node, len(self.state.path.scalars) - 2, self.clock, self.roots, "lists")
+        if other is None:
+            return self
+        other.state = other.state._replace(table=self.table)
+        other.counters[:], other.bound = self.counters, self.bound
+        return other
 
     def _enter_root(self) -> None:
         path = self.state.path
@@ -219,8 +233,9 @@ def _rules(make: ListMaker | BitMaker, roots) -> SetRules:
     """What a tree obeys and pays."""
     node, rules, (features, cuts), n_sums = make.node, make.node.rules, make.columns, make.n_sums
     at_root = np.ones(len(features), np.int64) if roots is None else np.isin(features, roots).astype(np.int64)
+    charges = n_sums - 1 - (rules.beyond >= 0) - rules.prices if node.priced else 0
     return SetRules(
-        rules.n_losses, len(rules.minima), n_sums - 1 - rules.prices if node.priced else 0, n_sums, node.penalty,
+        rules.n_losses, len(rules.minima), charges, n_sums, rules.beyond, node.penalty,
         rules.minima, node.rows.groups[features], at_root, int(not at_root.all()), features.astype(np.int32),
         cuts.astype(np.int32),
     )  # fmt: skip

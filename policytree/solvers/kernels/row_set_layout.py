@@ -11,6 +11,7 @@ What is summed up over the rows of a set:
     regrets      of each action k: what rows whose best action is k lose without it (only with three actions and more)
     minima       counted rows that a leaf must have (n_minima of them)
     charges      what rows pay for a split of each price (only if splits cost something)
+    worth        what any tree on the rows costs at least, less ``beyond`` (only where that is known; see row_prices.py)
     count        of rows
 
 A set is kept in one of two ways: as a list of rows (``row_lists.py``: any losses), or as bits, in which rows of equal
@@ -48,6 +49,7 @@ class SetRules(NamedTuple):
     n_minima: i8
     charges: i8  # the first of these sums; 0 if splits are free
     n_sums: i8  # the last one is the count
+    beyond: i8  # what trees cost at least beyond the rows' worth, the sum before the count; -1 if there is none
     penalty: i8
     minima: long_1d
     groups: long_1d  # which of the prices a split on every column has

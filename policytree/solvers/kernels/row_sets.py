@@ -11,6 +11,7 @@ Bounds of a set R, of which V(R) is the value, beside those from its sums (set_b
                with each side R' of its parent, so every result improves all siblings at no cost. Where leaves have
                minima, or splits a price, a tree for R' may not do for R, and the bound is not used
     known      what the table holds
+    worth      what rows are worth by their prices (row_prices.py), where that is known
     intervals  the value itself where one feature is left: any intervals of its values are a tree
     ahead      both bounds of every side from its own splits: exact for up to two leaves, one level deeper for more
 
@@ -47,7 +48,7 @@ from policytree.solvers.kernels.row_set_layout import (
     SearchState,
 )
 from policytree.solvers.kernels.row_set_table import place_of
-from policytree.solvers.kernels.set_bounds import bound_sides
+from policytree.solvers.kernels.set_bounds import bound_set, bound_sides, bound_sides_by_worth, first_minimum
 
 MOST_PAIR_WORDS = 1 << 26  # words of pairs of bits, beyond which the sides are rather entered: some milliseconds
 WORDS_OF_A_PAIR = 8  # what a pair costs beside its words, in words
@@ -58,24 +59,9 @@ WORK_OF_A_SPLIT = 16  # beside its sums, in pairs of a row and a split
 
 
 @kernel(borrows=True)
-def bound_set(rules, total):
-    """Of the set with these sums: the value of the leaf, and a bound of any tree."""
-    P, penalty = rules.n_losses, rules.penalty
-    leaf = 0
-    for k in range(P):
-        leaf = min(leaf, total[k])
-    floor = total[P]
-    actions = floor
-    if P > 1:
-        for k in range(P + 1):
-            actions += min(penalty, total[P + 2 + k])
-    return leaf + penalty, min(leaf + penalty, max(floor + 2 * penalty, actions))
-
-
-@kernel(borrows=True)
 def keeps_minima(rules, scratch, t):
     """Whether both sides of a column have what a leaf must have."""
-    first = (rules.charges if rules.charges > 0 else rules.n_sums - 1) - rules.n_minima
+    first = first_minimum(rules)
     for m in range(rules.n_minima):
         on = scratch.on[first + m, t]
         if on < rules.minima[m] or scratch.total[first + m] - on < rules.minima[m]:
@@ -122,7 +108,7 @@ def cost_of_intervals(rules, path, scratch, d):
     places = path.places[d, : path.scalars[d, N_PLACES]]
     P, C = rules.n_losses, rules.n_minima
     sums, counts = np.zeros((len(places) + 2, P + 1), np.int64), np.zeros((len(places) + 2, C), np.int64)
-    first = rules.n_sums - 1 - C
+    first = first_minimum(rules)
     for j in range(len(places) + 1):
         for q in range(rules.n_sums):
             ahead = scratch.total[q]
@@ -172,6 +158,7 @@ def enter_set(lists, bits, state, d, siblings):
     s[LEAST] = least
     from_parent = siblings and not (d == 0 and rules.root_is_bound)
     bound_sides(rules, path, scratch, d, least if from_parent else -INF)
+    bound_sides_by_worth(rules, path, scratch, d)
     drop_useless(rules, path, scratch, d)
     price_splits(rules, path, scratch, d)
     note_best(path, d)

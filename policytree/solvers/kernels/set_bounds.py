@@ -6,6 +6,7 @@
     support    a leaf must save more than a penalty over the worst that its rows can lose, or the tree without it is no
                worse: a side that cannot is never made, and its split is out for the whole subtree. Not where splits
                have a price: a leaf spares its rows the questions of the rest
+    worth      V >= what the rows are worth by their prices, where that is known
     minima     what a leaf must have at least; what has less is out for the whole subtree, too
 
 Cost: a few vector instructions for every sum.
@@ -16,8 +17,46 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.layout import INF, LANES
+from policytree.solvers.kernels.row_set_layout import N_PLACES
 from policytree.solvers.kernels.vector_code import LONG, VectorCode
+
+
+@kernel(borrows=True)
+def bound_set(rules, total):
+    """Of the set with these sums: the value of the leaf, and a bound of any tree."""
+    P, penalty = rules.n_losses, rules.penalty
+    leaf = 0
+    for k in range(P):
+        leaf = min(leaf, total[k])
+    worth = total[rules.n_sums - 2] + rules.beyond if rules.beyond >= 0 else -INF
+    floor = total[P]
+    actions = floor
+    if P > 1:
+        for k in range(P + 1):
+            actions += min(penalty, total[P + 2 + k])
+    return leaf + penalty, min(leaf + penalty, max(worth, floor + 2 * penalty, actions))
+
+
+@kernel(borrows=True)
+def bound_sides_by_worth(rules, path, scratch, d):
+    """Both sides of every column cost at least what their rows are worth."""
+    if rules.beyond < 0:
+        return
+    low, up, on = path.low[d], path.up[d], scratch.on[rules.n_sums - 2]
+    for j in range(path.scalars[d, N_PLACES]):
+        t = path.places[d, j]
+        rest = scratch.total[rules.n_sums - 2] - on[t]
+        low[0, t] = max(low[0, t], min(up[0, t], rest + rules.beyond))
+        low[1, t] = max(low[1, t], min(up[1, t], on[t] + rules.beyond))
+
+
+@kernel(borrows=True)
+def first_minimum(rules):
+    """Which sum is the first of those that leaves must have something of."""
+    first_after = rules.charges if rules.charges > 0 else rules.n_sums - 1 - (rules.beyond >= 0)
+    return first_after - rules.n_minima
 
 
 class SetBounds(VectorCode):
