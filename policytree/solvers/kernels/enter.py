@@ -27,6 +27,7 @@ from policytree.solvers.kernels.sums import best_one_split, costly, node_sums, p
 # Depth three is refuted by more than is needed, since that says more of other cuts: one part in so many of what lies
 # between the need and the best tree of depth two.
 MARGIN = 4
+MOST_STEPS = 1 << 22  # values times leaves that are tried one by one: some hundredths of a second, 32 MB
 
 
 @kernel
@@ -97,6 +98,22 @@ def take_two_splits(levels, level, rules, control, special):
     return True
 
 
+@kernel(inline="always")
+def most_leaves(node):
+    """What depth and the limit of leaves leave to a node."""
+    return min(node.leaves, 1 << min(node.depth, 30))
+
+
+@kernel
+def intervals_apply(levels, level, rules):
+    """Whether a node is solved by dynamic programming: one feature is left, its splits are free, and it is quick.
+
+    It does not look at the stop flag: where a limit of leaves may bind, it takes a pass over the values for each leaf.
+    """
+    node, B = levels.nodes[level], levels.bins[level, 0]
+    return node.features == 1 and not costly(rules) and (most_leaves(node) >= B or most_leaves(node) * B <= MOST_STEPS)
+
+
 @kernel(separate=True)
 def take_intervals(levels, level, rules):
     """Solve a node with one feature left, whose splits are free: its intervals are a tree of any shape."""
@@ -110,8 +127,7 @@ def take_intervals(levels, level, rules):
             sums[t + 1, 1 + k] = ahead[k, t]
         for c in range(len(rules.minima)):
             counts[t + 1, c] = ahead[P + c, t]
-    most = min(node.leaves, 1 << min(node.depth, 30))
-    value, ends = best_intervals(sums, counts, rules.minima, rules.penalty, most)
+    value, ends = best_intervals(sums, counts, rules.minima, rules.penalty, most_leaves(node))
     if value >= node.best:
         return
     node.best = value
@@ -224,7 +240,7 @@ def enter(levels, level, rules, memory, counters, control, special):
             depth = max(leaves - 1, 0)
             node.cut_off_bound = floor + (max(leaves, 1) + 1) * penalty
     node.useful_depth = depth if depth <= 3 else node.depth
-    if node.features == 1 and depth > 2 and not costly(rules):
+    if depth > 2 and intervals_apply(levels, level, rules):
         node.to_try = 0
         take_intervals(levels, level, rules)
         return DONE

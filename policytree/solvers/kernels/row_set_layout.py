@@ -34,7 +34,8 @@ INTERVALS = -2  # INTERVALS - f: the best intervals of feature f, which is the l
 # Counters: sets entered, rows summed up, sets in the table.
 ENTERED, SUMMED, KEPT = 0, 1, 2
 
-#: What is known of a set: ``low`` <= V <= ``up``, and the first split of a tree that costs ``up`` at most.
+#: What is known of a set: ``low`` <= V <= ``up``, and how a tree that costs ``up`` at most
+#: begins: its first split, UNSPLIT, or INTERVALS less a feature.
 KNOWN = np.dtype([("key1", np.int64), ("key2", np.int64), ("low", np.int64), ("up", np.int64), ("split", np.int64)])
 
 known_1d = types.Array(from_dtype(KNOWN), 1, "C")

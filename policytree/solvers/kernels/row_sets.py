@@ -125,7 +125,7 @@ def cost_of_intervals(rules, path, scratch, d):
 def try_intervals(rules, path, scratch, d):
     """Solve the set of level d by dynamic programming if one feature is left, and splits of it are free."""
     s, n = path.scalars[d], path.scalars[d, N_PLACES]
-    if n < 2 or rules.charges > 0 or (d == 0 and rules.root_is_bound):
+    if n < 2 or rules.charges > 0 or (d == 0 and rules.root_is_bound) or s[LEAST] >= min(s[BUDGET], s[BEST]):
         return
     f = rules.feature[path.places[d, 0]]
     if f == rules.feature[path.places[d, n - 1]]:
