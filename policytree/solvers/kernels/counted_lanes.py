@@ -19,10 +19,9 @@ Symbols: as in lane_code.py; x, b, y and z name leaves. *Own* is the growing sid
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
-from policytree.solvers.kernels.lane_code import LaneCode
+from policytree.solvers.kernels.lane_code import LaneCode, for_each_column
 
 LOSSES, COUNTS = 0, 1  # planes
 # Where vectors begin among those of a column in scratch.run, and how many a column has: the row before (x, c); then,
@@ -200,15 +199,7 @@ def _counted_rows(rows):
 
     def typed(typingctx, scratch, pair, totals, all_losses, all_counts, t, minimum):
         signature = types.void(scratch, pair, totals, all_losses, all_counts, types.int64, minimum)
-
-        def codegen(context, builder, signature, args):
-            code = _CountedRows(context, builder, signature, args, rows)
-            with cgutils.for_range(builder, code.data["W"]) as loop:
-                code.column(loop.index)
-            code.finish()
-            return context.get_dummy_value()
-
-        return signature, codegen
+        return signature, for_each_column(lambda *given: _CountedRows(*given, rows))
 
     return intrinsic(typed)
 
@@ -217,12 +208,7 @@ def _counted_columns(step):
     """Build the intrinsic that does one step of :class:`_CountedColumns` for all columns."""
 
     def typed(typingctx, scratch, pair, totals, minimum):
-        def codegen(context, builder, signature, args):
-            code = _CountedColumns(context, builder, signature, args, ("totals", "minimum"))
-            with cgutils.for_range(builder, code.data["W"]) as loop:
-                getattr(code, step)(loop.index)
-            return context.get_dummy_value()
-
+        codegen = for_each_column(lambda *given: _CountedColumns(*given, ("totals", "minimum")), step)
         return types.void(scratch, pair, totals, minimum), codegen
 
     return intrinsic(typed)

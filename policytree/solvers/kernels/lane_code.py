@@ -122,6 +122,22 @@ class LaneCode:
         """Return sums of all rows of both sides."""
         return self.margins(self.minus_one("W"), plane)
 
+    def finish(self):
+        """Do what is left when every column was done: nothing, if a kind of code does not say so."""
+
+
+def for_each_column(make, step="column"):
+    """What an intrinsic emits: ``make`` its code, do a step of it for every column of the pair's tables, and finish."""
+
+    def codegen(context, builder, signature, args):
+        code = make(context, builder, signature, args)
+        with cgutils.for_range(builder, code.data["W"]) as loop:
+            getattr(code, step)(loop.index)
+        code.finish()
+        return context.get_dummy_value()
+
+    return codegen
+
 
 class _LaneRows(LaneCode):
     """One pass over ``rows`` rows of a pair's tables for all root cuts at once; see :func:`_lane_rows`."""
@@ -248,15 +264,7 @@ def _lane_rows(rows):
 
     def typed(typingctx, scratch, pair, totals, all_sums, t, minimum):
         signature = types.void(scratch, pair, totals, all_sums, types.int64, minimum)
-
-        def codegen(context, builder, signature, args):
-            code = _LaneRows(context, builder, signature, args, rows)
-            with cgutils.for_range(builder, code.data["W"]) as loop:
-                code.column(loop.index)
-            code.finish()
-            return context.get_dummy_value()
-
-        return signature, codegen
+        return signature, for_each_column(lambda *given: _LaneRows(*given, rows))
 
     return intrinsic(typed)
 
@@ -264,14 +272,7 @@ def _lane_rows(rows):
 @intrinsic
 def lane_columns(typingctx, scratch, pair, totals, minimum):
     """Note the best values of a pair's columns for all root cuts at once, when its rows are done."""
-
-    def codegen(context, builder, signature, args):
-        code = _LaneColumns(context, builder, signature, args)
-        with cgutils.for_range(builder, code.data["W"]) as loop:
-            code.column(loop.index)
-        return context.get_dummy_value()
-
-    return types.void(scratch, pair, totals, minimum), codegen
+    return types.void(scratch, pair, totals, minimum), for_each_column(_LaneColumns)
 
 
 def _lane_rest(by_row):
