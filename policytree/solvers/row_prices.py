@@ -93,6 +93,7 @@ class RowPrices:
         whole = BoxNumbers(node.codes, node.keys, self.losses, scale, node.penalty, clock)
         self.certificates: list[tuple[np.ndarray, int]] = [(np.zeros(node.n_rows, np.int64), 0)]
         self.strongest = self.certificates[0]  # for any number of leaves
+        self._bounded = self.strongest, node  # the node with the worth that these numbers say
         self.counts = LeafCounts(node.penalty, self.unit, node.n_rows)
         self.aim, self.spare, self.share = (0, 0, 0), SPARE, SHARE
         self.margin = 0.0  # 0 until the numbers of leaves that are open decide what is aimed at
@@ -123,7 +124,7 @@ class RowPrices:
 
     @property
     def hopeless(self) -> bool:
-        """Whether memory is short, or numbers run away."""
+        """Whether memory is short."""
         return self.boxes.hopeless
 
     @property
@@ -137,12 +138,15 @@ class RowPrices:
 
     def bounded(self) -> Node:
         """The node whose rows have a worth: a bound of any tree on any of its rows, as kernels take it."""
+        of, bounded = self._bounded
         node, (numbers, p) = self.node, self.strongest
-        if p == 0 and not numbers.any():
-            return node
+        if of is self.strongest or (p == 0 and not numbers.any()):
+            return bounded
         planes = np.vstack([node.rows.planes[:-2], node.least_losses + numbers, node.keys])
         rules = node.rules._replace(beyond=node.penalty - p)
-        return replace(node, rows=node.rows._replace(planes=planes), rules=rules)
+        bounded = replace(node, rows=node.rows._replace(planes=planes), rules=rules)
+        self._bounded = self.strongest, bounded
+        return bounded
 
     def work(self, best: int, tree: Splits, depth: int, seconds: float) -> int:
         """Work for some seconds on a bound for all trees deeper than ``depth``, and return the bound.

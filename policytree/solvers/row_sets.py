@@ -153,7 +153,7 @@ class RowSetSearch:
 
         Only of sets as lists: their sums have room for what differs from row to row, and their names stay.
         """
-        if node.rules.beyond < 0 or not isinstance(self.make, ListMaker):
+        if node is self.node or node.rules.beyond < 0 or not isinstance(self.make, ListMaker):
             return self
         other = row_set_search(node, len(self.state.path.scalars) - 2, self.clock, self.roots, "lists")
         if other is None:
