@@ -21,6 +21,7 @@ from policytree import (
     near_ties,
     tree_path,
 )
+from policytree.features import Feature
 from policytree.solvers.budgets import Infeasible, solve_within
 from policytree.solvers.constraints import cost_constraint
 from policytree.types import Problem
@@ -87,8 +88,33 @@ class CostDraw(Draw):
         return min(kept, default=None)
 
 
-def assert_best(seed: int) -> None:
-    case = CostDraw(seed)
+class CopiesDraw(CostDraw):
+    """Depth three; a free column, a copy of it that is the cheap member of a group, and dear members of that group."""
+
+    def __init__(self, seed: int):
+        super().__init__(seed)
+        rng, self.depth = self.rng, 3
+        n, self.K = int(rng.integers(5, 11)), 2
+        free, rare = rng.integers(0, 3, n).astype(float), (rng.random(n) < 0.3).astype(float)
+        copy = np.minimum(free, rng.choice([1.0, 2.0]))
+        copy[rng.integers(n)] += rng.integers(2)
+        other = rng.integers(0, 2, n).astype(float)
+        self.X = np.column_stack([free, copy, rare, other])
+        best = ((free == free[0]) & (rare == rare[0])) ^ (rng.random(n) < 0.1)
+        self.rewards = np.column_stack([~best, best]).astype(float)
+        self.weight = rng.integers(1, 4, n).astype(float) if rng.random() < 0.5 else np.ones(n)
+        self.arms = rng.integers(0, 2, n)
+        self.categorical, self.roots, self.max_leaves, self.feature_costs, self.limits = (), None, None, None, []
+        self.min_leaf, self.min_leaf_per_arm = int(rng.choice([1, 1, 2])), 0
+        self.penalty = float(rng.choice([0.0, 0.0, 0.5]))
+        self.features = tuple(Feature(f"x{j}") for j in range(4))
+        self.groups = np.array([[0, 1, 1, 2], [0, 1, 1, 1], [0, 0, 1, 1]][rng.integers(3)])
+        self.question_costs = np.array([0.0, rng.choice([0.1, 0.3]), *rng.choice([1.0, 2.5], 2)])
+        self.cap = float(np.round(rng.uniform(0, 0.8), 2))
+
+
+def assert_best(seed: int, kind: type[CostDraw] = CostDraw) -> None:
+    case = kind(seed)
     best = case.best()
     try:
         found = solve_within(case.problem(), case.constraints())
@@ -108,6 +134,13 @@ def assert_best(seed: int) -> None:
 def test_the_best_tree_within_the_limit_is_found_and_proved(block):
     for seed in range(15 * block, 15 * (block + 1)):
         assert_best(seed)
+
+
+@pytest.mark.parametrize("block", range(2))
+def test_copies_of_columns_in_groups_of_unequal_prices(block):
+    """Bounds of cuts from one another allow for what a restricted tree may pay later."""
+    for seed in range(20 * block, 20 * (block + 1)):
+        assert_best(seed, CopiesDraw)
 
 
 @pytest.mark.parametrize("block", range(4))

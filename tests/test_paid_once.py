@@ -79,6 +79,46 @@ def test_the_best_tree_of_tiny_problems(block):
     assert ask_twice > 5
 
 
+def problem_of_copies(seed, depth, n_most=14):
+    """A free column, a copy of it that is the cheap member of a group, and dear members of that group.
+
+    The copy separates nobody where the free column was asked before, and then no longer pays for its group.
+    """
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(5, n_most))
+    free, rare = rng.integers(0, 3, n).astype(float), (rng.random(n) < 0.3).astype(float)
+    copy = np.minimum(free, rng.choice([1.0, 2.0]))
+    copy[rng.integers(n)] += rng.integers(2)  # not always quite a copy
+    other = rng.integers(0, 3, n).astype(float) if rng.random() < 0.5 else rare[rng.permutation(n)]
+    y = (free == free[0]) & (rare == rare[0])
+    if rng.random() < 0.5:
+        y |= (other == other[0]) & (free != free[0])
+    y ^= rng.random(n) < rng.choice([0.0, 0.1])
+    losses = np.column_stack([y, ~y]).astype(float)
+    if rng.random() < 0.3:
+        losses *= rng.integers(1, 5, (n, 1))
+    cheap, dear = rng.choice([0.0, 0.005, 0.01, 0.02]), rng.choice([0.03, 0.05, 0.1, 0.2], 2)
+    return Problem(
+        bin_matrix(np.column_stack([free, copy, rare, other])),
+        losses,
+        leaf_penalty=float(rng.choice([0.0, 0.0, 0.05])),
+        max_depth=depth,
+        min_leaf=int(rng.choice([1, 1, 1, 2])),
+        feature_costs=np.array([rng.choice([0.0, 0.0, 0.01]), cheap, *dear]),
+        weights=[None, rng.integers(1, 4, n).astype(float)][rng.integers(2)],
+        feature_groups=np.array([[0, 1, 1, 2], [0, 1, 1, 1], [0, 0, 1, 1]][rng.integers(3)]),
+    )
+
+
+@pytest.mark.parametrize("depth", [3, 4])
+@pytest.mark.parametrize("block", range(5))
+def test_copies_of_columns_in_groups_of_unequal_prices(block, depth):
+    """A split that restricting a tree drops may have been the cheap one that paid for the group."""
+    for seed in range(40 * block, 40 * (block + 1)):
+        problem = problem_of_copies(seed, depth)
+        assert_optimal(solve_paid_once(problem), best_paid_once(problem))
+
+
 @settings(max_examples=25)
 @given(st.integers(1_000, 10**9))
 def test_depth_four(seed):

@@ -4,9 +4,11 @@ What was paid for is part of every subproblem: the best tree for some rows depen
 So a subproblem is (rows, depth left, groups paid for). Nodes with two levels left are solved outright, by sums over
 pairs of columns (``kernels/paid_pairs.py``); above that, cuts of every column are tried by bisection, under bounds:
 
-- Losses are counted from every row's best action. Then more rows never cost less: restrict a tree for the larger set to
-  the smaller one, and no loss, charge or leaf is added. So a side's value bounds the same side of all cuts that give it
-  more rows. (Minimum counts break this argument.)
+- Losses are counted from every row's best action. Restrict a tree for a larger set of rows to a smaller one, dropping
+  splits that leave one side empty, and no loss or leaf is added. Nor is a charge, where all columns of a group have one
+  price. Where they differ, a split that is dropped may have been the cheap one that paid for its group, and a dearer
+  one further down now pays. So a side's value, less that difference (:func:`charge_spreads`), bounds the same side of
+  all cuts that give it more rows. (Minimum counts break this argument.)
 - Fewer rows save no more than what the others cost at their dearest: give a tree for the smaller set to the larger one,
   and leaves only gain rows. So a side's value, less that, bounds the same side of all cuts that give it fewer rows.
 - Any tree costs at least a leaf; any split costs at least two leaves and its charge.
@@ -72,6 +74,29 @@ def check_size(problem: Problem) -> None:
         )
 
 
+def charge_spreads(prices: np.ndarray, price_of: np.ndarray, owner: np.ndarray) -> dict[int, np.ndarray]:
+    """How much more the dearest column of a group costs a row than the cheapest one.
+
+    Parameters
+    ----------
+    prices : ndarray of shape (J, n), int64
+        What each row is charged for a split, by the price.
+    price_of : ndarray of shape (n_columns,), int64
+        The price of every column.
+    owner : ndarray of shape (n_columns,), int64
+        Its group.
+
+    Returns
+    -------
+    dict of group to ndarray of shape (n,), int64
+        Only of groups whose columns differ in price.
+    """
+    if not len(prices):
+        return {}
+    used = {int(g): np.unique(price_of[owner == g]) for g in np.unique(owner)}
+    return {g: np.ptp(prices[of_group], axis=0) for g, of_group in used.items() if len(of_group) > 1}
+
+
 def solve_paid_once(problem: Problem, limits: SearchLimits | None = None) -> Solution:
     """Find the best tree, with a proof, where groups of features are charged once on a path.
 
@@ -124,7 +149,9 @@ class _Search:
         self.monotone = len(node.rules.minima) == 0
         first = node.rules.n_losses + len(node.rules.minima)
         self.dearest = np.maximum(node.losses, 0).max(axis=0, initial=0)  # of every row, relative to action 0
-        self.charges = node.rows.planes[first : first + node.rules.prices].max(axis=0, initial=0)  # for one split
+        prices = node.rows.planes[first : first + node.rules.prices]
+        self.charges = prices.max(axis=0, initial=0)  # for one split
+        self.spreads = charge_spreads(prices, node.rows.groups, self.owner)
         self.penalty = node.penalty
         leaf, floor = node.leaf()
         self.best, self.tree = leaf + self.penalty, LEAF
@@ -241,6 +268,10 @@ class _Cuts:
         by_code[:] = 0
         np.add.at(by_code, code, search.dearest[rows] - self.floors + (self.depth - 1) * search.charges[rows])
         saved = np.cumsum(by_code)[cuts]  # by the rows of the left side, at most, beyond their floors
+        by_code[:] = 0
+        np.add.at(by_code, code, self._paid_later())
+        later_left = np.cumsum(by_code)[cuts]
+        later_right = by_code.sum() - later_left
         lefts, rights = np.full((2, len(cuts)), search.penalty)  # what sides cost at least beyond their floors
         stack = [(0, len(cuts) - 1)]
         while stack and not search.clock.stopped:
@@ -258,9 +289,20 @@ class _Cuts:
                     rights[middle + 1 :], right - (saved[middle + 1 :] - saved[middle]), out=rights[middle + 1 :]
                 )
                 if search.monotone:
-                    np.maximum(lefts[middle:], left, out=lefts[middle:])
-                    np.maximum(rights[: middle + 1], right, out=rights[: middle + 1])
+                    np.maximum(lefts[middle:], left - later_left[middle], out=lefts[middle:])
+                    np.maximum(rights[: middle + 1], right - later_right[middle], out=rights[: middle + 1])
             stack += [(middle + 1, last), (first, middle - 1)]
+
+    def _paid_later(self) -> np.ndarray:
+        """What every row pays more, at most, if splits of a tree of the sides are dropped; see the module docstring.
+
+        A group is concerned that has two splits on the row's path, a cheap one that is dropped above a dear one that
+        stays. Sides have at most three levels, so that there is at most one such group, and none with one level.
+        """
+        open_groups = [g for g in self.search.spreads if g not in self.below]
+        if self.depth - 1 < 2 or not open_groups:
+            return np.zeros(len(self.rows), dtype=np.int64)
+        return np.max([self.search.spreads[g][self.rows] for g in open_groups], axis=0)
 
     def _least(self, lefts: np.ndarray, rights: np.ndarray, count: int) -> int:
         """What the cheapest of the first so many cuts costs at least."""

@@ -263,7 +263,9 @@ class ParetoSearch:
         caps = wanted.caps
         codes, B = c.codes[f], int(c.bins[f])
         ends = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=B))]).astype(np.int64)
-        sides = Sides(*np.zeros((2, B + 1), np.int64), *extremes(c, f, 2), ends, np.full(B + 1, -INF, np.int64))
+        sides = Sides(
+            *np.zeros((2, B + 1), np.int64), *extremes(c, f, 2), ends, np.full(B + 1, -INF, np.int64), self._later(c, f)
+        )
         sides.left[[0, B]] = c.leaf[0], whole
         sides.right[[0, B]] = whole, c.leaf[0]
         paid = price_of_split(self.criteria, f)
@@ -280,6 +282,10 @@ class ParetoSearch:
             if not self.stopped and sides.left[k] + sides.right[k] + paid[0] <= caps[0]:
                 yield self._joined(c, rows, (int(sides.left[k]), int(sides.right[k])), paid, wanted, (f, k - 1))
             stack += [(a, k), (k, b)]
+
+    def _later(self, c: Criteria, f: int) -> np.ndarray:
+        """What rows may be charged more where a tree is restricted to them, cumulated by the codes of a column."""
+        return np.zeros(int(c.bins[f]) + 1, np.int64)
 
     def _joined(self, c: Criteria, rows, least, paid: np.ndarray, wanted: Wanted, cut: tuple[int, int]) -> Points:
         """All trees under one root cut that are of use."""

@@ -17,6 +17,7 @@ from policytree.solvers.kernels.pareto_cuts import list_two_levels
 from policytree.solvers.kernels.pareto_layout import TWO_LEVELS, Criteria, Points, Wanted
 from policytree.solvers.kernels.pareto_stumps import least_bound
 from policytree.solvers.node import Node, occurring, rows_of
+from policytree.solvers.paid_once import charge_spreads
 from policytree.solvers.pareto import ParetoSearch, bound_as_node, price_of_split, room_for
 
 
@@ -46,6 +47,16 @@ class PaidOnceSearch(ParetoSearch):
         for f in sorted(columns, key=lambda f: int(values[f])):
             known = np.full(c.bins[f] + 1, values[f] if values[f] >= INF else values[f] - price_of_split(c, f)[0])
             yield f, int(least_bound(self._below(c, f), order, 0, c.n)), known
+
+    def _later(self, c: Criteria, f: int) -> np.ndarray:
+        """As :mod:`policytree.solvers.paid_once` says; sides have two levels, so that one group is concerned at most."""
+        first = len(c.leaf) * c.n_losses + len(c.minima)
+        below = self.owner != self.owner[f]
+        spreads = charge_spreads(c.planes[first : first + c.prices], c.groups[below], self.owner[below])
+        more = np.max(list(spreads.values()), axis=0, initial=0) if spreads else np.zeros(c.n, np.int64)
+        by_code = np.zeros(int(c.bins[f]) + 1, np.int64)
+        np.add.at(by_code, c.codes[f].astype(np.int64) + 1, more)
+        return by_code.cumsum()
 
     def _two_levels(self, c: Criteria, f: int, whole: int, known, wanted: Wanted, points: Points, count: int):
         """The first split's price is added afterwards: for the kernel its column is free, as it is below."""

@@ -28,6 +28,8 @@ class Sides(NamedTuple):
 
     ``least`` and ``most`` are cumulated: what the rows of the left side add to a tree's bound at least, at most.
     ``known``: what both sides cost at least, from elsewhere.
+    ``later`` is cumulated: what the rows may be charged more, in all, by a tree that loses splits when it is restricted
+    to them (a group of columns is paid for once, and its columns differ in price; see paid_once.py).
     """
 
     left: long_1d
@@ -36,6 +38,7 @@ class Sides(NamedTuple):
     most: long_1d
     ends: long_1d  # rows of the left side
     known: long_1d
+    later: long_1d
 
 
 @kernel(separate=True)
@@ -109,7 +112,8 @@ def sides_of(c, f, ends, whole, known):
     """Sides of which only those without rows, and with all of them, are known; ``whole`` is what all rows cost."""
     B = c.bins[f]
     least, most = extremes(c, f, 1)
-    sides = Sides(np.zeros(B + 1, np.int64), np.zeros(B + 1, np.int64), least, most, ends, known)
+    sides = Sides(np.zeros(B + 1, np.int64), np.zeros(B + 1, np.int64), least, most, ends, known,
+                  np.zeros(B + 1, np.int64))  # fmt: skip
     sides.left[0] = c.leaf[0]
     sides.right[0] = whole
     sides.left[B] = whole
@@ -129,8 +133,9 @@ def side_bound(sides, a, b, k, minima):
     left = sides.left[b] - (sides.most[b] - sides.most[k])
     right = sides.right[a] - (sides.most[k] - sides.most[a])
     if minima == 0:
-        left = max(left, sides.left[a] + sides.least[k] - sides.least[a])
-        right = max(right, sides.right[b] + sides.least[b] - sides.least[k])
+        all_later = sides.later[len(ends) - 1]
+        left = max(left, sides.left[a] - sides.later[a] + sides.least[k] - sides.least[a])
+        right = max(right, sides.right[b] - (all_later - sides.later[b]) + sides.least[b] - sides.least[k])
     return max(left + right, sides.known[k])
 
 
