@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from policytree.crossfit import CrossFit, FoldFits
@@ -37,7 +37,8 @@ from policytree.weighting.observed import Observed
 ROUNDS = (1, 3, 6, 10, 15, 22, 30, 45, 65, 100)  # of boosted outcomes, to choose from
 PROPENSITY_ROUNDS, PROPENSITY_RATE = (1, 2, 3, 5, 7, 10, 15, 21, 30, 45, 63, 90, 126), 0.2
 UNDERSMOOTHING = 4.0  # rounds of boosted propensities, by those of least error
-LOGIT_PENALTIES = (0.01, 0.1, 1.0)  # C of scikit-learn: one over the penalty
+LOGIT_PENALTIES = (0.03, 1.0)  # C of scikit-learn: one over the penalty
+LOGIT_TOLERANCE = 1e-3  # of the gradient: probabilities are off by less than a thousandth
 TARGETING_PENALTY = 10.0  # rows that speak for leaving the predictions as they are
 MOST_INTERACTIONS = 50_000_000  # numbers in the table of arm x covariate terms; beyond, that learner is left out
 
@@ -85,22 +86,33 @@ class _Constant:
 
 
 @dataclass(frozen=True, slots=True)
-class _LinearStages:
-    """Penalised linear models of one table, a stage for every penalty to choose from."""
+class _Ridges:
+    """Ridge regressions of one table, a stage for every penalty to choose from."""
 
     prepare: Pipeline
-    models: tuple[Any, ...]
-    classifies: bool
+    intercepts: np.ndarray
+    coefficients: np.ndarray
+
+    def stages(self, Z: np.ndarray) -> np.ndarray:
+        return (self.prepare.transform(Z) @ self.coefficients + self.intercepts).T
+
+    def at(self, Z: np.ndarray, stage: int) -> np.ndarray:
+        return self.prepare.transform(Z) @ self.coefficients[:, stage] + self.intercepts[stage]
+
+
+@dataclass(frozen=True, slots=True)
+class _Logits:
+    """Logistic regressions of one table, a stage for every penalty to choose from."""
+
+    prepare: Pipeline
+    models: tuple[LogisticRegression, ...]
 
     def stages(self, Z: np.ndarray) -> np.ndarray:
         prepared = self.prepare.transform(Z)
-        return np.stack([self._predict(model, prepared) for model in self.models])
+        return np.stack([model.predict_proba(prepared)[:, 1] for model in self.models])
 
     def at(self, Z: np.ndarray, stage: int) -> np.ndarray:
-        return self._predict(self.models[stage], self.prepare.transform(Z))
-
-    def _predict(self, model, prepared: np.ndarray) -> np.ndarray:
-        return model.predict_proba(prepared)[:, 1] if self.classifies else model.predict(prepared)
+        return self.models[stage].predict_proba(self.prepare.transform(Z))[:, 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,16 +129,51 @@ class _BoostedStages:
 
 
 def _linear(prepare: Pipeline, Z, y, w, binary: bool):
-    n_stages = len(LOGIT_PENALTIES) if binary else 1
     if np.ptp(y) == 0.0:
-        return _Constant(float(y[0]), n_stages)
+        return _Constant(float(y[0]), len(LOGIT_PENALTIES if binary else RIDGE_PENALTIES))
     prepared = prepare.fit_transform(Z)
-    models: list[Any]
     if binary:
-        models = [LogisticRegression(C=C, max_iter=1_000).fit(prepared, y, w) for C in LOGIT_PENALTIES]
+        return _Logits(prepare, logits(prepared, y, w))
+    return _Ridges(prepare, *ridge_path(prepared, y, w, RIDGE_PENALTIES))
+
+
+def logits(X: np.ndarray, y: np.ndarray, w: np.ndarray | None) -> tuple[LogisticRegression, ...]:
+    """Logistic regressions of all penalties; ``y`` (n,) has two classes or more."""
+    learners = (LogisticRegression(C=C, tol=LOGIT_TOLERANCE, max_iter=1_000) for C in LOGIT_PENALTIES)
+    return tuple(learner.fit(X, y, w) for learner in learners)
+
+
+def ridge_path(X: np.ndarray, y: np.ndarray, w: np.ndarray | None, penalties: np.ndarray):
+    """Ridge regressions of all penalties from one decomposition.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+    y : ndarray of shape (n,)
+    w : ndarray of shape (n,), or None
+        Weights of rows.
+    penalties : ndarray of shape (S,)
+        Per unit of weight.
+
+    Returns
+    -------
+    intercepts : ndarray of shape (S,)
+    coefficients : ndarray of shape (p, S)
+        Minimise ``sum w (y - intercept - X coefficients)^2 + penalty sum(w) |coefficients|^2``.
+    """
+    w = np.ones(len(y)) if w is None else w
+    centre, mean = np.average(X, axis=0, weights=w), np.average(y, weights=w)
+    root = np.sqrt(w)
+    A, b = (X - centre) * root[:, None], (y - mean) * root
+    # The smaller of the two products has all that is needed: A'A, or AA' where there are more columns than rows.
+    if len(A) > A.shape[1]:
+        values, vectors = np.linalg.eigh(A.T @ A)
+        right, seen = vectors, vectors.T @ (A.T @ b)
     else:
-        models = [RidgeCV(alphas=RIDGE_PENALTIES * len(y)).fit(prepared, y, w)]
-    return _LinearStages(prepare, tuple(models), binary)
+        values, vectors = np.linalg.eigh(A @ A.T)
+        right, seen = A.T @ vectors, vectors.T @ b
+    coefficients = right @ (seen[:, None] / (np.maximum(values, 0.0)[:, None] + penalties * w.sum()))
+    return mean - centre @ coefficients, coefficients
 
 
 def _boosted(Z, y, w, binary: bool):
@@ -301,11 +348,12 @@ class Targeting:
 def _targeting(predictions, propensity, observed: Observed, rows: np.ndarray) -> Targeting:
     """Ridge regression of each arm's residuals among ``rows``, weighted by one over the propensity."""
     K = predictions.shape[1]
+    rows = rows[observed.weight[rows] > 0]
     scale = predictions[rows].std(axis=0)
     scale[scale <= 1e-12 * (1.0 + np.abs(predictions[rows]).max())] = np.inf  # a constant explains nothing
     centre, coefficients = np.zeros((K, K)), np.zeros((K, K + 1))
     for k in range(K):
-        own = rows[(observed.arm[rows] == k) & (observed.weight[rows] > 0)]
+        own = rows[observed.arm[rows] == k]
         w = observed.weight[own] / propensity[own, k]
         w = w / w.mean()
         centre[k] = np.average(predictions[own], axis=0, weights=w)
@@ -416,7 +464,7 @@ def convex_weights(predictions: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.
 
 
 @dataclass(frozen=True, slots=True)
-class _Logits:
+class _MultinomialLogits:
     """Multinomial logits of several penalties."""
 
     prepare: Pipeline
@@ -489,8 +537,7 @@ def _fit_arms(kind: str, n_arms: int, Z, arm, sample_weight=None, groups=None):
             return _BoostedArms(boost(Z, arm, sample_weight, objective, PROPENSITY_ROUNDS[-1], PROPENSITY_RATE))
         prepare = _prepared()
         prepared = prepare.fit_transform(Z)
-        models = [LogisticRegression(C=C, max_iter=1_000).fit(prepared, arm, sample_weight) for C in LOGIT_PENALTIES]
-        return _Logits(prepare, tuple(models), n_arms)
+        return _MultinomialLogits(prepare, logits(prepared, arm, sample_weight), n_arms)
 
 
 @dataclass(frozen=True, slots=True)
