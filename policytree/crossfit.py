@@ -50,15 +50,19 @@ def _name(learner) -> str:
     return _name(learner.steps[-1][1]) if isinstance(learner, Pipeline) else type(learner).__name__
 
 
-class FittedModel(Protocol):
+class Predictor(Protocol):
+    """What predicts from a table of numbers."""
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Predictions for the rows of ``X``: (n,) means, or (n, K) means or probabilities."""
+
+
+class FittedModel(Predictor, Protocol):
     """A nuisance model of one fold."""
 
     @property
     def model(self) -> Any:
         """The learner that was fitted."""
-
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        """Predictions for the rows of ``X``: (n,) means or (n, K) probabilities."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,12 +257,12 @@ def cross_fit_probabilities(
     return FoldFits(fit, X, codes, folds, None, sample_weight, groups).run()
 
 
-def predict_new(models: tuple[FittedModel, ...], X: np.ndarray, held_out_of: np.ndarray | None = None) -> np.ndarray:
+def predict_new(models: tuple[Predictor, ...], X: np.ndarray, held_out_of: np.ndarray | None = None) -> np.ndarray:
     """Predictions for new rows: the average of the fold models.
 
     Parameters
     ----------
-    models : tuple of FittedModel
+    models : tuple of Predictor
         One per fold.
     X : ndarray of shape (n, p)
     held_out_of : ndarray of shape (n,), int, optional

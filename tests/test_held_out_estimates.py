@@ -176,20 +176,6 @@ def test_repetitions_end_where_they_do_not_matter(trial):
     assert evaluate(Coin(), trial, n_repeats="adaptive").n_repeats == 5
 
 
-def test_default_learners_are_tuned_once(rng, monkeypatch):
-    from policytree.weighting.learners import OutcomeRegressor
-
-    fits = []
-    choose = OutcomeRegressor._choose
-    monkeypatch.setattr(OutcomeRegressor, "_choose", lambda self, *a: fits.append(1) or choose(self, *a))
-    n = 800
-    X, T = pd.DataFrame(rng.normal(size=(n, 2)), columns=["u", "v"]), rng.choice(["a", "b"], size=n)
-    model = DRPolicyTree(max_depth=1, cv=2, random_state=0)
-    table = cross_val_policy_value(model, rng.normal(size=n) + X["u"], T, X=X, cv=2, n_repeats=2, random_state=0)
-    assert len(fits) == 4, "two arms in two folds of the first of four refits"
-    assert len(table.trees) == 4 and model.model_regression == "auto"
-
-
 def test_the_rule_shown_is_compared_with_those_judged(trial):
     fitted = Fake().fit(**{k: trial[k] for k in ("Y", "T", "X", "W", "propensity")}, sample_weight=None, groups=None)
     fitted.rewards_ = np.zeros((300, 2))

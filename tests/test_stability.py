@@ -224,7 +224,7 @@ def test_what_is_done_is_kept(study):
 
 
 class Failing(Threshold):
-    """Some fits fail: the first, where tuning would happen, and a later one."""
+    """Some fits fail: the first, which is done alone, and a later one."""
 
     fails = (0, 3)
 

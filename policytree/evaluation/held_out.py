@@ -70,8 +70,6 @@ def cross_val_policy_value(
     rule learnt from all rows, the one to show, is another one: fit ``estimator`` on the same rows beforehand, and the
     table says how far it agrees with the rules that were judged.
 
-    The default outcome learners (``"auto"``) are tuned in the first refit and keep that tuning in the others.
-
     Parameters
     ----------
     estimator : DRPolicyTree or the like

@@ -17,7 +17,6 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from policytree.evaluation.inputs import check_direction
-from policytree.evaluation.tuning import with_tuned_learners
 from policytree.evaluation.validation import Fit
 from policytree.exceptions import InputError, UnseenValueWarning
 from policytree.executors import check_executor, submitted
@@ -149,8 +148,8 @@ class Judged:
     warnings: tuple[warnings.WarningMessage, ...]
 
 
-def refit(estimator, fit: Fit, *, rivals: Mapping[str, Any], data: Data) -> tuple[Judged, Any]:
-    """Learn from the training rows, judge the test rows; returns the fitted estimator too."""
+def refit(estimator, fit: Fit, *, rivals: Mapping[str, Any], data: Data) -> Judged:
+    """Learn from the training rows, judge the test rows."""
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", UnseenValueWarning)  # rare categories of a fold: nothing to be done about
@@ -159,7 +158,7 @@ def refit(estimator, fit: Fit, *, rivals: Mapping[str, Any], data: Data) -> tupl
         covariates = data.covariates(rows)
         rewards = data.held_out_rewards(fitted, rows).to_numpy()
         learnt = _learn_rivals(rivals, fitted, data, fit)
-        judged = Judged(
+        return Judged(
             fit,
             rewards,
             policy_codes(fitted, covariates["X"], treatments),
@@ -169,7 +168,6 @@ def refit(estimator, fit: Fit, *, rivals: Mapping[str, Any], data: Data) -> tupl
             getattr(fitted, "policy_tree_", fitted),
             tuple(heard),
         )
-    return judged, fitted
 
 
 def _plug_in(fitted, data: Data, rows: np.ndarray) -> np.ndarray:
@@ -256,13 +254,13 @@ def _by_treatment(frame: pd.DataFrame, treatments: pd.Index, method: str) -> np.
 
 
 class Refitter:
-    """Does refits, the first one alone, for its tuning serves the others; then side by side if asked.
+    """Does refits, the first one alone: what it compiles is then on disk for the others, side by side if asked.
 
     Parameters
     ----------
     estimator : object
-    task : callable (estimator, part) -> (result, fitted estimator)
-        One refit; picklable. ``part`` says which rows. None for the estimator: this refit failed.
+    task : callable (estimator, part) -> result
+        One refit; picklable. ``part`` says which rows.
     n_jobs : int or None
         Processes, as in joblib.
     told : callable
@@ -274,7 +272,7 @@ class Refitter:
     def __init__(
         self,
         estimator,
-        task: Callable[[Any, Any], tuple[Any, Any]],
+        task: Callable[[Any, Any], Any],
         n_jobs,
         told: Callable[[Any], None],
         executor: Any = None,
@@ -285,19 +283,15 @@ class Refitter:
         if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0):
             raise InputError(f"n_jobs must be a nonzero integer or None; got {n_jobs!r}.")
         self._jobs = effective_n_jobs(n_jobs)
-        self._tuned = False
+        self._begun = False
 
     def run(self, parts: Sequence[Any]) -> list[Any]:
         """All results, in the order of the parts."""
         parts, done = list(parts), []
-        while parts and not self._tuned:
-            result, fitted = self._task(self._estimator, parts.pop(0))
-            if fitted is not None:
-                self._estimator, self._tuned = with_tuned_learners(self._estimator, fitted), True
-            done.append(self._tell(result))
-        if self._executor is None and (self._jobs == 1 or len(parts) < 2):
-            done += [self._tell(self._task(self._estimator, part)[0]) for part in parts]
-            return done
+        alone = len(parts) if self._executor is None and self._jobs == 1 else int(not self._begun)
+        for part in parts[:alone]:
+            done.append(self._tell(self._task(self._estimator, part)))
+        self._begun, parts = True, parts[alone:]
         later: dict[int, Any] = {}
         for position, result in self._parallel(parts):
             later[position] = self._tell(result)
@@ -328,11 +322,11 @@ def _in_worker(parent: int, position: int, task, part) -> tuple[int, Any]:
 class _Refit:
     """One refit as a task of a part alone."""
 
-    task: Callable[[Any, Any], tuple[Any, Any]]
+    task: Callable[[Any, Any], Any]
     estimator: Any
 
     def __call__(self, part: Any) -> Any:
-        return self.task(self.estimator, part)[0]
+        return self.task(self.estimator, part)
 
 
 def _quiet(estimator):

@@ -110,15 +110,15 @@ def draw_rows(method: str, share: float, units: np.ndarray, n_resamples, random_
     return out
 
 
-def try_rows(estimator, rows: np.ndarray, *, data: Data, units: np.ndarray) -> tuple[Refitted | Failure, Any]:
+def try_rows(estimator, rows: np.ndarray, *, data: Data, units: np.ndarray) -> Refitted | Failure:
     """As :func:`refit_rows`, or why these rows do not serve: a treatment lacks rows, a learner finds no solution."""
     try:
         return refit_rows(estimator, rows, data=data, units=units)
     except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
-        return Failure(error), None
+        return Failure(error)
 
 
-def refit_rows(estimator, rows: np.ndarray, *, data: Data, units: np.ndarray) -> tuple[Refitted, Any]:
+def refit_rows(estimator, rows: np.ndarray, *, data: Data, units: np.ndarray) -> Refitted:
     """Learn from these rows, treat everybody; copies of a row, and rows of a cluster, stay in one fold.
 
     Raises
@@ -135,7 +135,7 @@ def refit_rows(estimator, rows: np.ndarray, *, data: Data, units: np.ndarray) ->
         policy = policy_codes(fitted, everybody, pd.Index(data.seen.treatments)).astype(np.int16)
     tree = getattr(getattr(fitted, "policy_tree_", fitted), "tree_", None)
     splits, n_leaves = (splits_of(tree), tree.n_leaves) if isinstance(tree, Tree) else ((), 0)
-    return Refitted(policy, splits, n_leaves, tuple(heard)), fitted
+    return Refitted(policy, splits, n_leaves, tuple(heard))
 
 
 def codes_of(labels: Sequence[Any] | np.ndarray | None, treatments: np.ndarray) -> np.ndarray | None:

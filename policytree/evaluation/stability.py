@@ -47,9 +47,8 @@ def policy_stability(
 ) -> PolicyStability:
     """Learn the policy again on resamples, and count how often splits, thresholds and each person's treatment recur.
 
-    Everything is done anew on each resample: nuisance models, rewards, the exact tree (but learners that tune
-    themselves keep the tuning of the first one). Every rule then treats all people of the study. Nothing here says what
-    a rule is worth; rules that look different may be worth the same.
+    Everything is done anew on each resample: nuisance models, rewards, the exact tree. Every rule then treats all
+    people of the study. Nothing here says what a rule is worth; rules that look different may be worth the same.
 
     Ctrl-C keeps what is done: the result then says how many resamples it rests on. Resamples from which nothing can be
     learnt (too few rows of a treatment, a learner that fails) are left out, counted and reported.

@@ -1,9 +1,13 @@
-"""The nuisance learners used when the user names none ("auto")."""
+"""Learners of one outcome or of the treatment that tune themselves: defaults where a single model is wanted.
+
+Rewards use the mixtures of :mod:`policytree.weighting.stacking`. These serve where a learner is fitted once, as in
+streamed rewards and in the test of heterogeneity.
+"""
 
 from __future__ import annotations
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.impute import SimpleImputer
@@ -88,11 +92,9 @@ class Coarsen(TransformerMixin, BaseEstimator):
 class _LinearAndBoosted(BaseEstimator):
     """A cross-validated blend of a penalised linear model and boosted small trees; see the two subclasses."""
 
-    def __init__(self, max_rounds=150, random_state=None, boosted_share=None, n_rounds=None):
+    def __init__(self, max_rounds=150, random_state=None):
         self.max_rounds = max_rounds
         self.random_state = random_state
-        self.boosted_share = boosted_share
-        self.n_rounds = n_rounds
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -104,9 +106,7 @@ class _LinearAndBoosted(BaseEstimator):
         w = None if sample_weight is None else sample_weight / np.mean(sample_weight)
         self.boosted_share_, self.n_rounds_ = 0.0, 0
         n_units = len(y) if groups is None else len(np.unique(groups))
-        if self.boosted_share is not None and self.n_rounds is not None:
-            self.boosted_share_, self.n_rounds_ = float(self.boosted_share), int(self.n_rounds)
-        elif len(y) >= LINEAR_ONLY_BELOW and n_units >= 5:
+        if len(y) >= LINEAR_ONLY_BELOW and n_units >= 5:
             self.boosted_share_, self.n_rounds_ = self._choose(X, y, target, w, groups)
         share, rounds = self.boosted_share_, self.n_rounds_
         self.linear_ = self._fit_linear(X, y, w) if share < 1.0 else None
@@ -182,28 +182,10 @@ def stacking_share(linear: np.ndarray, staged: np.ndarray, target: np.ndarray, w
     return share, best + 1
 
 
-def tuned_like(models: list):
-    """An unfitted learner that uses what fitted ones of its kind chose: the medians of their shares and rounds.
-
-    Parameters
-    ----------
-    models : list of fitted OutcomeRegressor or OutcomeClassifier
-        Of one treatment, one per fold; or what stands for them where the outcome is constant.
-    """
-    chosen = [model for model in models if hasattr(model, "boosted_share_")]  # a constant outcome chooses nothing
-    if not chosen:
-        return clone(models[0])
-    share = float(np.median([model.boosted_share_ for model in chosen]))
-    rounds = int(np.median([model.n_rounds_ for model in chosen]))
-    if rounds == 0:
-        share = 0.0
-    return clone(chosen[0]).set_params(boosted_share=share, n_rounds=rounds)
-
-
 class OutcomeRegressor(RegressorMixin, _LinearAndBoosted):
     """Expected outcome by a stacked blend of ridge regression and boosted trees of at most eight leaves.
 
-    The default outcome model. The ridge carries small arms and smooth trends, the trees find interactions when there is
+    The ridge carries small arms and smooth trends, the trees find interactions when there is
     data for them; the blend's share and the number of rounds minimise the held-out squared error (three folds, one
     held-out fifth from 20,000 rows; clusters stay together). Missing values are imputed by the median, with an
     indicator, for the ridge, and routed by the trees. A constant outcome is predicted as such.
@@ -213,8 +195,6 @@ class OutcomeRegressor(RegressorMixin, _LinearAndBoosted):
     max_rounds : int
         Most boosting rounds.
     random_state : int, RandomState or None
-    boosted_share, n_rounds : float in [0, 1] and int, or None
-        Given both, nothing is chosen: these are used.
 
     Attributes
     ----------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,26 +18,61 @@ from policytree.folds import FoldPlan
 from policytree.weighting.learners import OutcomeClassifier, OutcomeRegressor, imputed, propensity_learner
 from policytree.weighting.observed import Observed
 from policytree.weighting.scheme import Nuisances
+from policytree.weighting.stacking import OutcomeStack, PropensityStack, StackedOutcomes
+
+
+@dataclass(frozen=True, slots=True)
+class ArmModels:
+    """One fold's outcome models where every arm has its own.
+
+    Attributes
+    ----------
+    models : tuple of K fitted models
+    """
+
+    models: tuple[FittedModel, ...]
+
+    def predict(self, Z: np.ndarray) -> np.ndarray:
+        """Expected outcomes under every arm, (n, K)."""
+        return np.column_stack([model.predict(Z) for model in self.models])
+
+
+@dataclass(frozen=True, slots=True)
+class ArmOfStack:
+    """One arm of a fold's default outcome models, as a model by itself."""
+
+    model: StackedOutcomes
+    arm: int
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Expected outcomes, (n,)."""
+        return self.model.predict(X)[:, self.arm]
 
 
 @dataclass(frozen=True, slots=True)
 class CrossFittedRegression:
-    """Outcome models of every arm and fold.
+    """Outcome models of every fold.
 
     Attributes
     ----------
     predictions : ndarray of shape (n, K)
         Out-of-fold expected outcomes, in the outcome's unit.
-    models : tuple (one per fold) of tuples (one per arm) of fitted models
+    models : tuple (one per fold) of models of all arms
     """
 
     predictions: np.ndarray
-    models: tuple[tuple[FittedModel, ...], ...]
+    models: tuple[ArmModels | StackedOutcomes, ...]
 
     def predict_new(self, Z: np.ndarray, held_out_of: np.ndarray | None = None) -> np.ndarray:
         """Expected outcomes of new rows, shape (n, K): averaged over fold models."""
-        arms = zip(*self.models, strict=True)
-        return np.column_stack([predict_new(of_arm, Z, held_out_of) for of_arm in arms])
+        return predict_new(self.models, Z, held_out_of)
+
+    def by_arm(self) -> tuple[tuple[FittedModel, ...], ...]:
+        """The models, for every fold one per arm."""
+        return tuple(
+            m.models if isinstance(m, ArmModels) else tuple(ArmOfStack(m, k) for k in range(m.weights.shape[1]))
+            for m in self.models
+        )
 
 
 def _resolve(learner, auto, argument: str, has_covariates: bool, intercept):
@@ -55,13 +90,27 @@ def _resolve(learner, auto, argument: str, has_covariates: bool, intercept):
     return imputed(learner)
 
 
+def _is_auto(learner: Any) -> bool:
+    return isinstance(learner, str) and learner == "auto"
+
+
 def resolve_regression(learner: Any, y: np.ndarray, has_covariates: bool, random_state):
     """The outcome learner: a classifier by default if all outcomes are 0 or 1. A mapping has one per treatment."""
     if isinstance(learner, Mapping):
         return {arm: resolve_regression(own, y, has_covariates, random_state) for arm, own in learner.items()}
-    binary = bool(np.isin(y, (0.0, 1.0)).all())
-    auto = (OutcomeClassifier if binary else OutcomeRegressor)(random_state=random_state)
+    auto = (OutcomeClassifier if _is_binary(y) else OutcomeRegressor)(random_state=random_state)
     return _resolve(learner, auto, "model_regression", has_covariates, DummyRegressor())
+
+
+def resolve_outcomes(learner: Any, y: np.ndarray, has_covariates: bool, random_state):
+    """As :func:`resolve_regression`, but the default is one stack for all treatments."""
+    if _is_auto(learner) and has_covariates:
+        return OutcomeStack(_is_binary(y))
+    return resolve_regression(learner, y, has_covariates, random_state)
+
+
+def _is_binary(y: np.ndarray) -> bool:
+    return bool(np.isin(y, (0.0, 1.0)).all())
 
 
 def resolve_propensity(learner: Any, has_covariates: bool):
@@ -75,6 +124,11 @@ def resolve_propensity(learner: Any, has_covariates: bool):
             "LogisticRegression()."
         )
     return learner
+
+
+def resolve_arms(learner: Any, has_covariates: bool):
+    """As :func:`resolve_propensity`, but the default is a stack."""
+    return PropensityStack() if _is_auto(learner) and has_covariates else resolve_propensity(learner, has_covariates)
 
 
 def learners_by_treatment(learner, treatments: np.ndarray) -> list:
@@ -129,7 +183,14 @@ class CrossFitted:
 
 
 def cross_fit(
-    Z: np.ndarray, observed: Observed, plans: list[FoldPlan], regression, propensity, executor: Any = None
+    Z: np.ndarray,
+    observed: Observed,
+    plans: list[FoldPlan],
+    regression,
+    propensity,
+    executor: Any = None,
+    *,
+    divisor: Callable[[np.ndarray | None], np.ndarray | None] = lambda estimated: estimated,
 ) -> tuple[CrossFitted, ...]:
     """Cross-fit the nuisances whose learner is not None, once for every draw of folds.
 
@@ -139,36 +200,69 @@ def cross_fit(
         Nuisance covariates.
     observed : Observed
     plans : list of FoldPlan
-    regression : scikit-learn regressor or classifier, mapping of treatment to one, or None
-        One model per arm and fold, learnt from that arm's rows outside the fold.
-    propensity : scikit-learn classifier, or None
+    regression : OutcomeStack, scikit-learn regressor or classifier, mapping of treatment to one, or None
+        A scikit-learn learner is fitted per arm and fold, to that arm's rows outside the fold.
+    propensity : PropensityStack, scikit-learn classifier, or None
         One model of the arm per fold.
     executor : optional
         Where to fit; see :func:`policytree.executors.submitted`.
+    divisor : callable
+        From estimated propensities (n, K), None if there are none, to those that scores divide by; None if they divide
+        by nothing. Default outcome models are targeted by them.
 
     Returns
     -------
     tuple of CrossFitted
         Probabilities are not clipped.
     """
-    own: dict[str, Any] = {"sample_weight": observed.sample_weight, "groups": observed.groups}
-    learners = [] if regression is None else learners_by_treatment(regression, observed.treatments)
     fits: list[FoldFits] = []
+    counts: list[tuple[int, int]] = []
     for plan in plans:
-        for k, learner in enumerate(learners):
-            fits.append(FoldFits(partial(fit_mean, learner), Z, observed.y, plan, observed.arm == k, **own))
-        if propensity is not None:
-            fit = partial(fit_probabilities, propensity, n_classes=observed.n_arms)
-            fits.append(FoldFits(fit, Z, observed.arm, plan, **own))
+        outcomes, arms = _outcome_fits(regression, Z, observed, plan), _arm_fits(propensity, Z, observed, plan)
+        counts.append((len(outcomes), len(arms)))
+        fits += outcomes + arms
     done = iter(_run(fits, executor))
     out = []
-    for plan in plans:
-        arms = [next(done) for _ in learners]
-        models = tuple(zip(*(fit.models for fit in arms), strict=True))
-        predictions = [fit.predictions for fit in arms]
-        outcomes = CrossFittedRegression(np.column_stack(predictions), models) if arms else None
-        out.append(CrossFitted(plan, outcomes, None if propensity is None else next(done)))
+    for plan, (n_outcomes, n_arms) in zip(plans, counts, strict=True):
+        outcomes_done, arms_done = ([next(done) for _ in range(count)] for count in (n_outcomes, n_arms))
+        chances = _joined_arms(propensity, arms_done, observed)
+        found = None
+        if isinstance(regression, OutcomeStack):
+            by = divisor(None if chances is None else chances.predictions)
+            found = CrossFittedRegression(*regression.mixed(outcomes_done, Z, observed, by))
+        elif outcomes_done:
+            models = tuple(ArmModels(of_fold) for of_fold in zip(*(f.models for f in outcomes_done), strict=True))
+            found = CrossFittedRegression(np.column_stack([f.predictions for f in outcomes_done]), models)
+        out.append(CrossFitted(plan, found, chances))
     return tuple(out)
+
+
+def _outcome_fits(regression, Z, observed: Observed, plan: FoldPlan) -> list[FoldFits]:
+    if regression is None:
+        return []
+    if isinstance(regression, OutcomeStack):
+        return regression.fits(Z, observed, plan)
+    own: dict[str, Any] = {"sample_weight": observed.sample_weight, "groups": observed.groups}
+    learners = learners_by_treatment(regression, observed.treatments)
+    return [
+        FoldFits(partial(fit_mean, learner), Z, observed.y, plan, observed.arm == k, **own)
+        for k, learner in enumerate(learners)
+    ]
+
+
+def _arm_fits(propensity, Z, observed: Observed, plan: FoldPlan) -> list[FoldFits]:
+    if propensity is None:
+        return []
+    if isinstance(propensity, PropensityStack):
+        return propensity.fits(Z, observed, plan)
+    fit = partial(fit_probabilities, propensity, n_classes=observed.n_arms)
+    return [FoldFits(fit, Z, observed.arm, plan, None, observed.sample_weight, observed.groups)]
+
+
+def _joined_arms(propensity, done: list[CrossFit], observed: Observed) -> CrossFit | None:
+    if not done:
+        return None
+    return propensity.mixed(done, observed) if isinstance(propensity, PropensityStack) else done[0]
 
 
 @dataclass(frozen=True)

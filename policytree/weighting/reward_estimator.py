@@ -18,7 +18,7 @@ from policytree.checks import as_series
 from policytree.exceptions import InputError
 from policytree.executors import check_executor
 from policytree.weighting.covariates import Covariates
-from policytree.weighting.nuisances import cross_fit, median_of_repeats, resolve_propensity, resolve_regression
+from policytree.weighting.nuisances import cross_fit, median_of_repeats, resolve_arms, resolve_outcomes
 from policytree.weighting.observed import Observed, observe
 from policytree.weighting.overlap import DoublyRobustOverlap
 from policytree.weighting.propensities import clip, is_constant
@@ -32,6 +32,8 @@ from policytree.weighting.reward_arguments import (
 from policytree.weighting.scheme import Nuisances, Scheme
 from policytree.weighting.treated import DoublyRobustTreated
 
+LEAST_DIVISOR = 1e-3  # of targeting, where min_propensity is smaller: no row then outweighs a thousand others
+
 
 @dataclass(eq=False, repr=False)
 class RewardEstimator(BaseEstimator):
@@ -44,14 +46,17 @@ class RewardEstimator(BaseEstimator):
     Parameters
     ----------
     model_regression : "auto", scikit-learn regressor or classifier, or mapping of treatment to one
-        Outcome model, fitted per treatment. "auto" blends ridge (for 0/1 outcomes: logistic) regression with boosted
-        small trees by held-out error (:class:`policytree.weighting.learners.OutcomeRegressor`). A classifier's
+        Outcome model, fitted per treatment. "auto" mixes ridge (for 0/1 outcomes: logistic) regression and boosted
+        small trees, each within every treatment and over all of them, by their out-of-fold errors
+        (:class:`policytree.weighting.stacking.OutcomeStack`); predictions of 0/1 outcomes stay within. A classifier's
         prediction is the expected outcome (the probability, for 0/1). Learners see a float64 matrix (numbers as they
         are, one indicator column per category); those that refuse missing values get medians with indicators.
     model_propensity : "auto" or scikit-learn classifier
-        P(T | X, W). "auto" is multinomial logistic regression on standardised covariates. Not used when ``propensity``
-        is given to ``fit``. Classifiers whose probabilities are off (forests, boosting, naive Bayes) are calibrated by
-        scikit-learn inside every fold: ``CalibratedClassifierCV(RandomForestClassifier(), method="isotonic")``; look at
+        P(T | X, W). "auto" mixes the treatments' shares, a multinomial logit that shrinks rare categories and
+        multinomial boosting by their out-of-fold errors (:class:`policytree.weighting.stacking.PropensityStack`). Not
+        used when ``propensity`` is given to ``fit``. Classifiers whose probabilities are off (forests, boosting, naive
+        Bayes) are calibrated by scikit-learn inside every fold:
+        ``CalibratedClassifierCV(RandomForestClassifier(), method="isotonic")``; look at
         :class:`policytree.CalibrationDisplay` before and after. Its own inner folds (``cv=5``) need five rows of every
         treatment in each training part.
     method : str or Scheme
@@ -328,19 +333,26 @@ class RewardEstimator(BaseEstimator):
         seed, has_covariates = random_state.randint(2**31 - 1), Z.shape[1] > 0
         regression = propensity = None
         if scheme.needs_regression and given.regression is None:
-            regression = resolve_regression(self.model_regression, observed.y, has_covariates, seed)
+            regression = resolve_outcomes(self.model_regression, observed.y, has_covariates, seed)
         if scheme.needs_propensity and given.propensity is None:
-            propensity = resolve_propensity(self.model_propensity, has_covariates)
+            propensity = resolve_arms(self.model_propensity, has_covariates)
         if regression is None and propensity is None:
             return ()
         plans = [observed.folds(self.cv, random_state.randint(2**31 - 1)) for _ in range(self.n_repeats)]
-        return cross_fit(Z, observed, plans, regression, propensity, self.executor)
+
+        def divisor(estimated: np.ndarray | None) -> np.ndarray | None:
+            if not scheme.needs_propensity:
+                return None
+            chances = given.propensity if estimated is None else estimated
+            return None if chances is None else np.maximum(chances, max(self.min_propensity, LEAST_DIVISOR))
+
+        return cross_fit(Z, observed, plans, regression, propensity, self.executor, divisor=divisor)
 
     def _all_models(self, nuisance: str) -> tuple | None:
         parts = [getattr(repeat, nuisance) for repeat in self.repeats_]
         if not parts or parts[0] is None:
             return None
-        return tuple(model for part in parts for model in part.models)
+        return tuple(m for part in parts for m in (part.by_arm() if nuisance == "regression" else part.models))
 
     def _complete(self, scheme: Scheme, given: Nuisances, repeats: list[Nuisances]) -> tuple[Nuisances, int]:
         """Given and estimated nuisances together, estimated propensities clipped; and the number of clipped rows."""

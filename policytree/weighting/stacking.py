@@ -1,0 +1,602 @@
+"""The default nuisance models: a few learners, each fitted once per fold, mixed by their out-of-fold predictions.
+
+Short-stacking (Ahrens, Hansen, Schaffer and Wiemann 2024, "Model averaging and double machine learning"): the folds
+that keep rows from their own models also choose each learner's tuning (rounds of boosting, penalties) and the weights
+of the mixture, so that no inner cross-validation is needed.
+
+- Outcomes have four learners: a penalised linear model and boosted trees within each arm, and both over all arms, with
+  the arm among their columns. What arms share is learnt from all rows, what they do not from their own.
+- Propensities have three: the arms' shares, a penalised multinomial logit and multinomial boosting. In a trial whose
+  chances depend on nothing the shares get most of the weight.
+- Boosted propensities then take ``UNDERSMOOTHING`` times the rounds of least error. The least error of propensities
+  themselves is not the least error of what is divided by them: a smooth estimate leaves a bias of first order, a rough
+  one adds variance, which intervals count (``benchmarks/nuisances.py`` has the coverage of both).
+- Outcomes are targeted: in every arm the residuals, weighted by one over the propensity, are regressed on the
+  predictions for all arms. Mixtures shrink, and what they shrink by is correlated with the propensity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.optimize import nnls
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+
+from policytree.crossfit import CrossFit, FoldFits
+from policytree.exceptions import InputError
+from policytree.folds import FoldPlan
+from policytree.weighting.boosting import Boosted, boost
+from policytree.weighting.learners import RIDGE_PENALTIES, imputer, one_thread
+from policytree.weighting.observed import Observed
+
+ROUNDS = (1, 3, 6, 10, 15, 22, 30, 45, 65, 100)  # of boosted outcomes, to choose from
+PROPENSITY_ROUNDS, PROPENSITY_RATE = (1, 2, 3, 5, 7, 10, 15, 21, 30, 45, 63, 90, 126), 0.2
+UNDERSMOOTHING = 4.0  # rounds of boosted propensities, by those of least error
+LOGIT_PENALTIES = (0.03, 1.0)  # C of scikit-learn: one over the penalty
+LOGIT_TOLERANCE = 1e-3  # of the gradient: probabilities are off by less than a thousandth
+TARGETING_PENALTY = 10.0  # rows that speak for leaving the predictions as they are
+MOST_INTERACTIONS = 50_000_000  # numbers in the table of arm x covariate terms; beyond, that learner is left out
+
+
+class CovariateScaler(TransformerMixin, BaseEstimator):
+    """Centre columns and divide them by their standard deviation, two-valued ones by half their range.
+
+    A rare category stays small on that scale, so that a penalty shrinks its coefficient: divided by its own standard
+    deviation, an indicator of three rows would be as large as a column on which all rows differ.
+    """
+
+    def fit(self, X, y=None):
+        """Learn centre and scale of the float64 matrix ``X`` without missing values."""
+        self.mean_ = X.mean(axis=0)
+        low, high = X.min(axis=0), X.max(axis=0)
+        two_valued = ((low == X) | (high == X)).all(axis=0)
+        scale = np.where(two_valued, (high - low) / 2.0, X.std(axis=0))
+        self.scale_ = np.where(scale > 0.0, scale, 1.0)
+        return self
+
+    def transform(self, X):
+        """Columns in these units."""
+        return (X - self.mean_) / self.scale_
+
+
+def _prepared() -> Pipeline:
+    return make_pipeline(imputer(), CovariateScaler())
+
+
+# --- outcomes: learners of one table, with stages to choose from ---
+
+
+@dataclass(frozen=True, slots=True)
+class _Constant:
+    """What is predicted where all outcomes are the same."""
+
+    value: float
+    n_stages: int
+
+    def stages(self, Z: np.ndarray) -> np.ndarray:
+        return np.full((self.n_stages, len(Z)), self.value)
+
+    def at(self, Z: np.ndarray, stage: int) -> np.ndarray:
+        return np.full(len(Z), self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ridges:
+    """Ridge regressions of one table, a stage for every penalty to choose from."""
+
+    prepare: Pipeline
+    intercepts: np.ndarray
+    coefficients: np.ndarray
+
+    def stages(self, Z: np.ndarray) -> np.ndarray:
+        return (self.prepare.transform(Z) @ self.coefficients + self.intercepts).T
+
+    def at(self, Z: np.ndarray, stage: int) -> np.ndarray:
+        return self.prepare.transform(Z) @ self.coefficients[:, stage] + self.intercepts[stage]
+
+
+@dataclass(frozen=True, slots=True)
+class _Logits:
+    """Logistic regressions of one table, a stage for every penalty to choose from."""
+
+    prepare: Pipeline
+    models: tuple[LogisticRegression, ...]
+
+    def stages(self, Z: np.ndarray) -> np.ndarray:
+        prepared = self.prepare.transform(Z)
+        return np.stack([model.predict_proba(prepared)[:, 1] for model in self.models])
+
+    def at(self, Z: np.ndarray, stage: int) -> np.ndarray:
+        return self.models[stage].predict_proba(self.prepare.transform(Z))[:, 1]
+
+
+@dataclass(frozen=True, slots=True)
+class _BoostedStages:
+    """Boosted trees of one table, a stage for every number of rounds to choose from."""
+
+    model: Boosted
+
+    def stages(self, Z: np.ndarray) -> np.ndarray:
+        return self.model.stages(Z, ROUNDS)
+
+    def at(self, Z: np.ndarray, stage: int) -> np.ndarray:
+        return self.model.stages(Z, ROUNDS[stage : stage + 1])[0]
+
+
+def _linear(prepare: Pipeline, Z, y, w, binary: bool):
+    if np.ptp(y) == 0.0:
+        return _Constant(float(y[0]), len(LOGIT_PENALTIES if binary else RIDGE_PENALTIES))
+    prepared = prepare.fit_transform(Z)
+    if binary:
+        return _Logits(prepare, logits(prepared, y, w))
+    return _Ridges(prepare, *ridge_path(prepared, y, w, RIDGE_PENALTIES))
+
+
+def logits(X: np.ndarray, y: np.ndarray, w: np.ndarray | None) -> tuple[LogisticRegression, ...]:
+    """Logistic regressions of all penalties; ``y`` (n,) has two classes or more."""
+    learners = (LogisticRegression(C=C, tol=LOGIT_TOLERANCE, max_iter=1_000) for C in LOGIT_PENALTIES)
+    return tuple(learner.fit(X, y, w) for learner in learners)
+
+
+def ridge_path(X: np.ndarray, y: np.ndarray, w: np.ndarray | None, penalties: np.ndarray):
+    """Ridge regressions of all penalties from one decomposition.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+    y : ndarray of shape (n,)
+    w : ndarray of shape (n,), or None
+        Weights of rows.
+    penalties : ndarray of shape (S,)
+        Per unit of weight.
+
+    Returns
+    -------
+    intercepts : ndarray of shape (S,)
+    coefficients : ndarray of shape (p, S)
+        Minimise ``sum w (y - intercept - X coefficients)^2 + penalty sum(w) |coefficients|^2``.
+    """
+    w = np.ones(len(y)) if w is None else w
+    centre, mean = np.average(X, axis=0, weights=w), np.average(y, weights=w)
+    root = np.sqrt(w)
+    A, b = (X - centre) * root[:, None], (y - mean) * root
+    # The smaller of the two products has all that is needed: A'A, or AA' where there are more columns than rows.
+    if len(A) > A.shape[1]:
+        values, vectors = np.linalg.eigh(A.T @ A)
+        right, seen = vectors, vectors.T @ (A.T @ b)
+    else:
+        values, vectors = np.linalg.eigh(A @ A.T)
+        right, seen = A.T @ vectors, vectors.T @ b
+    coefficients = right @ (seen[:, None] / (np.maximum(values, 0.0)[:, None] + penalties * w.sum()))
+    return mean - centre @ coefficients, coefficients
+
+
+def _boosted(Z, y, w, binary: bool):
+    if np.ptp(y) == 0.0:
+        return _Constant(float(y[0]), len(ROUNDS))
+    return _BoostedStages(boost(Z, y, w, "binary" if binary else "regression", ROUNDS[-1]))
+
+
+# --- outcomes: learners of all arms ---
+
+
+class _Interactions(TransformerMixin, BaseEstimator):
+    """Covariates, arms as columns, and their products, from a table whose last column is the arm.
+
+    Parameters
+    ----------
+    n_arms : int
+    """
+
+    def __init__(self, n_arms):
+        self.n_arms = n_arms
+
+    def fit(self, X, y=None):
+        """Learn how covariates are prepared, and the arms' shares."""
+        self.prepare_ = _prepared().fit(X[:, :-1])
+        self.shares_ = _indicators(X[:, -1], self.n_arms).mean(axis=0)
+        return self
+
+    def transform(self, X):
+        """(n, q + K + q K) numbers; arms are centred, so that a covariate's own coefficient is its average one."""
+        Z, arms = self.prepare_.transform(X[:, :-1]), 2.0 * (_indicators(X[:, -1], self.n_arms) - self.shares_)
+        return np.hstack([Z, arms, *(Z * arm[:, None] for arm in arms.T)])
+
+
+def _indicators(arm: np.ndarray, n_arms: int) -> np.ndarray:
+    return (arm[:, None] == np.arange(n_arms)).astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class _ByArm:
+    """A model of its own for every arm."""
+
+    models: tuple[Any, ...]
+
+    @property
+    def model(self) -> Any:
+        return self.models[0]
+
+    def predict(self, ZA: np.ndarray) -> np.ndarray:
+        """Every stage's prediction for the arm that each row got, (n, S)."""
+        out: np.ndarray | None = None
+        for k, model in enumerate(self.models):
+            own = ZA[:, -1] == k
+            if own.any():
+                found = model.stages(ZA[own, :-1]).T
+                out = np.empty((len(ZA), found.shape[1])) if out is None else out
+                out[own] = found
+        assert out is not None, "every row has an arm"
+        return out
+
+    def of_arm(self, Z: np.ndarray, k: int, stage: int) -> np.ndarray:
+        return self.models[k].at(Z, stage)
+
+
+@dataclass(frozen=True, slots=True)
+class _OverArms:
+    """One model of all arms; ``indicators``: arms are 0/1 columns of it, otherwise the last column is their code."""
+
+    model: Any
+    n_arms: int
+    indicators: bool
+
+    def predict(self, ZA: np.ndarray) -> np.ndarray:
+        """Every stage's prediction for the arm that each row got, (n, S)."""
+        return self.model.stages(self._columns(ZA)).T
+
+    def of_arm(self, Z: np.ndarray, k: int, stage: int) -> np.ndarray:
+        return self.model.at(self._columns(np.column_stack([Z, np.full(len(Z), float(k))])), stage)
+
+    def _columns(self, ZA: np.ndarray) -> np.ndarray:
+        return np.hstack([ZA[:, :-1], _indicators(ZA[:, -1], self.n_arms)]) if self.indicators else ZA
+
+
+def _fit_outcomes(kind: str, n_arms: int, binary: bool, ZA, y, sample_weight=None, groups=None):
+    """One of the four learners, fitted to a table whose last column is the arm; rows of weight zero say nothing."""
+    if sample_weight is not None:
+        kept = sample_weight > 0.0
+        ZA, y, sample_weight = ZA[kept], y[kept], sample_weight[kept] / sample_weight[kept].mean()
+    arm = ZA[:, -1]
+    with one_thread():
+        if kind == "linear over arms":
+            return _OverArms(_linear(make_pipeline(_Interactions(n_arms)), ZA, y, sample_weight, binary), n_arms, False)
+        if kind == "boosted over arms":
+            Z = np.hstack([ZA[:, :-1], _indicators(arm, n_arms)])
+            return _OverArms(_boosted(Z, y, sample_weight, binary), n_arms, True)
+        models = []
+        for k in range(n_arms):
+            own = arm == k
+            if not own.any():
+                raise InputError(
+                    "Without one fold, all rows of a treatment that a model is to learn from have sample_weight zero; "
+                    "use fewer folds, or leave out rows of weight zero and treatments with hardly any other."
+                )
+            w = None if sample_weight is None else sample_weight[own]
+            Z = ZA[own, :-1]
+            boosts = kind == "boosted"
+            models.append(_boosted(Z, y[own], w, binary) if boosts else _linear(_prepared(), Z, y[own], w, binary))
+        return _ByArm(tuple(models))
+
+
+@dataclass(frozen=True, slots=True)
+class StackedOutcomes:
+    """The mixture of one fold's outcome models; a fitted model of all arms.
+
+    Attributes
+    ----------
+    models : tuple of L fitted learners
+    stages : ndarray of shape (L, K), int
+        The stage of each learner that an arm uses.
+    weights : ndarray of shape (L, K)
+        At least 0; every arm's sum to one.
+    limits : tuple of two floats
+        Predictions are kept within these: 0 and 1 for a binary outcome.
+    targeting : Targeting or None
+    """
+
+    models: tuple[Any, ...]
+    stages: np.ndarray
+    weights: np.ndarray
+    limits: tuple[float, float]
+    targeting: Targeting | None = None
+
+    def untargeted(self, Z: np.ndarray) -> np.ndarray:
+        """The mixture itself, (n, K)."""
+        out = np.zeros((len(Z), self.weights.shape[1]))
+        with one_thread():
+            for model, stages, weights in zip(self.models, self.stages, self.weights, strict=True):
+                for k in np.flatnonzero(weights):
+                    out[:, k] += weights[k] * model.of_arm(Z, int(k), int(stages[k]))
+        return np.clip(out, *self.limits)
+
+    def predict(self, Z: np.ndarray) -> np.ndarray:
+        """Expected outcomes under every arm, (n, K), in the outcome's unit."""
+        out = self.untargeted(Z)
+        return out if self.targeting is None else np.clip(self.targeting.adjusted(out), *self.limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Targeting:
+    """How the residuals of an arm depend on the predictions for all arms.
+
+    Attributes
+    ----------
+    centre, scale : ndarray of shape (K,)
+        Of the predictions, an arm's own row each: (K, K) for the centre.
+    coefficients : ndarray of shape (K, K + 1)
+        A row for every arm: intercept, then a coefficient for every arm's prediction.
+    """
+
+    centre: np.ndarray
+    scale: np.ndarray
+    coefficients: np.ndarray
+
+    def adjusted(self, predictions: np.ndarray) -> np.ndarray:
+        """Predictions with the expected residual added, (n, K)."""
+        out = predictions.copy()
+        for k, (centre, row) in enumerate(zip(self.centre, self.coefficients, strict=True)):
+            out[:, k] += row[0] + (predictions - centre) / self.scale @ row[1:]
+        return out
+
+
+def _targeting(predictions, propensity, observed: Observed, rows: np.ndarray) -> Targeting:
+    """Ridge regression of each arm's residuals among ``rows``, weighted by one over the propensity."""
+    K = predictions.shape[1]
+    rows = rows[observed.weight[rows] > 0]
+    scale = predictions[rows].std(axis=0)
+    scale[scale <= 1e-12 * (1.0 + np.abs(predictions[rows]).max())] = np.inf  # a constant explains nothing
+    centre, coefficients = np.zeros((K, K)), np.zeros((K, K + 1))
+    for k in range(K):
+        own = rows[observed.arm[rows] == k]
+        w = observed.weight[own] / propensity[own, k]
+        w = w / w.mean()
+        centre[k] = np.average(predictions[own], axis=0, weights=w)
+        A = np.column_stack([np.ones(len(own)), (predictions[own] - centre[k]) / scale])
+        penalty = np.diag([0.0] + [TARGETING_PENALTY] * K)
+        residual = observed.y[own] - predictions[own, k]
+        coefficients[k] = np.linalg.solve(A.T @ (A * w[:, None]) + penalty, A.T @ (w * residual))
+    return Targeting(centre, scale, coefficients)
+
+
+LEARNERS = ("linear", "boosted", "linear over arms", "boosted over arms")
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeStack:
+    """The default outcome models (``model_regression="auto"``) before they are fitted.
+
+    Attributes
+    ----------
+    binary : bool
+        Whether all outcomes are 0 or 1: they are then classified, and predictions stay within.
+    """
+
+    binary: bool
+
+    def fits(self, Z: np.ndarray, observed: Observed, plan: FoldPlan) -> list[FoldFits]:
+        """What there is to fit: every learner in every fold."""
+        kinds, K = list(LEARNERS), observed.n_arms
+        if len(Z) * (Z.shape[1] + 1) * (K + 1) > MOST_INTERACTIONS:
+            kinds.remove("linear over arms")
+        ZA = np.column_stack([Z, observed.arm.astype(np.float64)])
+        return [
+            FoldFits(partial(_fit_outcomes, kind, K, self.binary), ZA, observed.y, plan, None, observed.sample_weight)
+            for kind in kinds
+        ]
+
+    def mixed(self, fits: list[CrossFit], Z: np.ndarray, observed: Observed, propensity: np.ndarray | None):
+        """The mixture that fits best out of fold, targeted if propensities are known.
+
+        Parameters
+        ----------
+        fits : list of CrossFit
+            Of the learners, with (n, S) out-of-fold predictions for the arm that each row got.
+        Z : ndarray of shape (n, q)
+        observed : Observed
+        propensity : ndarray of shape (n, K), or None
+            Bounded away from zero.
+
+        Returns
+        -------
+        predictions : ndarray of shape (n, K)
+            Out of fold.
+        models : tuple of StackedOutcomes, one per fold
+        """
+        plan, n_arms = fits[0].folds, observed.n_arms
+        stages, weights = np.zeros((2, len(fits), n_arms))
+        for k in range(n_arms):
+            own = (observed.arm == k) & (observed.weight > 0)
+            y, w = observed.y[own], observed.weight[own]
+            errors = [w @ (fit.predictions[own] - y[:, None]) ** 2 for fit in fits]
+            stages[:, k] = [e.argmin() for e in errors]
+            best = np.column_stack([fit.predictions[own, int(s)] for fit, s in zip(fits, stages[:, k], strict=True)])
+            weights[:, k] = convex_weights(best, y, w)
+        limits = (0.0, 1.0) if self.binary else (-np.inf, np.inf)
+        models = [
+            StackedOutcomes(tuple(fit.models[f] for fit in fits), stages.astype(np.int64), weights, limits)
+            for f in range(plan.n_folds)
+        ]
+        predictions = np.empty((len(Z), n_arms))
+        for f, (_, test) in enumerate(plan.splits()):
+            predictions[test] = models[f].untargeted(Z[test])
+        if propensity is None:
+            return predictions, tuple(models)
+        targeted = np.empty_like(predictions)
+        for f, (train, test) in enumerate(plan.splits()):
+            targeting = _targeting(predictions, propensity, observed, train)
+            models[f] = StackedOutcomes(models[f].models, models[f].stages, weights, limits, targeting)
+            targeted[test] = np.clip(targeting.adjusted(predictions[test]), *limits)
+        return targeted, tuple(models)
+
+
+def convex_weights(predictions: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Weights of columns, at least 0 and summing to one, of least squared error.
+
+    Parameters
+    ----------
+    predictions : ndarray of shape (n, L)
+    y : ndarray of shape (n,)
+    w : ndarray of shape (n,)
+        Weights of rows.
+
+    Returns
+    -------
+    ndarray of shape (L,)
+        Equal weights where all columns are the same.
+    """
+    centre = np.average(y, weights=w)
+    scale = np.sqrt(np.average((y - centre) ** 2, weights=w)) or 1.0
+    root = np.sqrt(w / w.mean())
+    A, b = (predictions - centre) / scale * root[:, None], (y - centre) / scale * root
+    # The sum is a row of its own, heavy enough to hold; what rounding leaves is divided out.
+    heavy = 1e3 * np.sqrt(len(y))
+    found = nnls(np.vstack([A, np.full((1, A.shape[1]), heavy)]), np.append(b, heavy))[0]
+    return found / found.sum()
+
+
+# --- propensities ---
+
+
+@dataclass(frozen=True, slots=True)
+class _MultinomialLogits:
+    """Multinomial logits of several penalties."""
+
+    prepare: Pipeline
+    models: tuple[LogisticRegression, ...]
+    n_arms: int
+
+    @property
+    def model(self) -> Any:
+        return self.models[0]
+
+    def predict(self, Z: np.ndarray) -> np.ndarray:
+        """(n, K, S) probabilities."""
+        prepared = self.prepare.transform(Z)
+        return np.stack([self._of(model, prepared) for model in self.models], axis=2)
+
+    def at(self, Z: np.ndarray, stage: int) -> np.ndarray:
+        return self._of(self.models[stage], self.prepare.transform(Z))
+
+    def _of(self, model, prepared: np.ndarray) -> np.ndarray:
+        out = np.zeros((len(prepared), self.n_arms))
+        out[:, model.classes_.astype(np.int64)] = model.predict_proba(prepared)
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class _BoostedArms:
+    """Boosted probabilities of the arms after several numbers of rounds."""
+
+    model: Boosted
+
+    def predict(self, Z: np.ndarray) -> np.ndarray:
+        """(n, K, S) probabilities."""
+        return np.moveaxis(self._arms(self.model.stages(Z, PROPENSITY_ROUNDS)), 0, 2)
+
+    def at(self, Z: np.ndarray, stage: int) -> np.ndarray:
+        return self._arms(self.model.stages(Z, PROPENSITY_ROUNDS[stage : stage + 1]))[0]
+
+    def _arms(self, stages: np.ndarray) -> np.ndarray:
+        return np.stack([1.0 - stages, stages], axis=2) if stages.ndim == 2 else stages
+
+
+@dataclass(frozen=True, slots=True)
+class _Shares:
+    """The arms' shares, whatever the covariates."""
+
+    shares: np.ndarray
+
+    @property
+    def model(self) -> Any:
+        return self
+
+    def predict(self, Z: np.ndarray) -> np.ndarray:
+        """(n, K, 1) probabilities."""
+        return np.tile(self.shares[:, None], (len(Z), 1, 1))
+
+    def at(self, Z: np.ndarray, stage: int) -> np.ndarray:
+        return np.tile(self.shares, (len(Z), 1))
+
+
+def _fit_arms(kind: str, n_arms: int, Z, arm, sample_weight=None, groups=None):
+    if sample_weight is not None:
+        kept = sample_weight > 0.0
+        Z, arm, sample_weight = Z[kept], arm[kept], sample_weight[kept] / sample_weight[kept].mean()
+    if kind == "shares":
+        w = np.ones(len(arm)) if sample_weight is None else sample_weight
+        return _Shares(np.bincount(arm, weights=w, minlength=n_arms) / w.sum())
+    with one_thread():
+        if kind == "boosted":
+            objective = "binary" if n_arms == 2 else "multiclass"
+            return _BoostedArms(boost(Z, arm, sample_weight, objective, PROPENSITY_ROUNDS[-1], PROPENSITY_RATE))
+        prepare = _prepared()
+        prepared = prepare.fit_transform(Z)
+        return _MultinomialLogits(prepare, logits(prepared, arm, sample_weight), n_arms)
+
+
+@dataclass(frozen=True, slots=True)
+class StackedPropensity:
+    """The mixture of one fold's propensity models.
+
+    Attributes
+    ----------
+    models : tuple of L fitted learners
+    stages : tuple of L ints
+    weights : ndarray of shape (L,)
+        At least 0; they sum to one.
+    """
+
+    models: tuple[Any, ...]
+    stages: tuple[int, ...]
+    weights: np.ndarray
+
+    @property
+    def model(self) -> StackedPropensity:
+        """The mixture itself, which is what was fitted."""
+        return self
+
+    def predict(self, Z: np.ndarray) -> np.ndarray:
+        """Probabilities of the arms, (n, K)."""
+        with one_thread():
+            parts = zip(self.models, self.stages, self.weights, strict=True)
+            return sum(w * model.at(Z, stage) for model, stage, w in parts if w > 0.0)
+
+
+PROPENSITY_LEARNERS = ("shares", "logit", "boosted")
+
+
+@dataclass(frozen=True, slots=True)
+class PropensityStack:
+    """The default propensity models (``model_propensity="auto"``) before they are fitted."""
+
+    def fits(self, Z: np.ndarray, observed: Observed, plan: FoldPlan) -> list[FoldFits]:
+        """What there is to fit: every learner in every fold."""
+        return [
+            FoldFits(partial(_fit_arms, kind, observed.n_arms), Z, observed.arm, plan, None, observed.sample_weight)
+            for kind in PROPENSITY_LEARNERS
+        ]
+
+    def mixed(self, fits: list[CrossFit], observed: Observed) -> CrossFit:
+        """The mixture of least Brier score out of fold; its boosted part then gets more rounds (module docstring)."""
+        w, n_arms = observed.weight, observed.n_arms
+        got = (observed.arm[:, None] == np.arange(n_arms)).astype(np.float64)
+        stages = [int((w @ ((fit.predictions - got[:, :, None]) ** 2).sum(axis=1)).argmin()) for fit in fits]
+        best = np.column_stack([fit.predictions[:, :, s].ravel() for fit, s in zip(fits, stages, strict=True)])
+        weights = convex_weights(best, got.ravel(), np.repeat(w, n_arms))
+        rounds = np.array(PROPENSITY_ROUNDS)
+        boosted = PROPENSITY_LEARNERS.index("boosted")
+        stages[boosted] = int(np.abs(np.log(rounds / (UNDERSMOOTHING * rounds[stages[boosted]]))).argmin())
+        predictions = sum(
+            weight * fit.predictions[:, :, stage] for weight, fit, stage in zip(weights, fits, stages, strict=True)
+        )
+        plan = fits[0].folds
+        models = tuple(
+            StackedPropensity(tuple(fit.models[f] for fit in fits), tuple(stages), weights) for f in range(plan.n_folds)
+        )
+        return CrossFit(np.asarray(predictions), models, plan)

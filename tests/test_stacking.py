@@ -1,0 +1,222 @@
+"""The default nuisance models: their parts against definitions, and what they do to small and awkward trials."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.linear_model import Ridge
+
+from policytree import RewardEstimator
+from policytree.folds import make_folds
+from policytree.weighting.boosting import boost
+from policytree.weighting.observed import observe
+from policytree.weighting.stacking import (
+    LEARNERS,
+    CovariateScaler,
+    OutcomeStack,
+    PropensityStack,
+    convex_weights,
+    ridge_path,
+)
+
+
+def test_rare_categories_stay_small_on_the_scale_of_penalties(rng):
+    numeric, rare = rng.normal(3.0, 5.0, size=500), (np.arange(500) < 3).astype(float)
+    scaled = CovariateScaler().fit_transform(np.column_stack([numeric, rare, np.full(500, 7.0)]))
+    assert scaled[:, 0].std() == pytest.approx(1.0) and scaled[:, 0].mean() == pytest.approx(0.0, abs=1e-12)
+    assert np.ptp(scaled[:, 1]) == 2.0, "as an indicator of half the rows; its own standard deviation gives 26"
+    assert (scaled[:, 2] == 0.0).all()
+
+
+@pytest.mark.parametrize(("n", "p"), [(60, 5), (20, 40), (10, 1)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_ridges_of_all_penalties_are_scikit_learns(rng, n, p, weighted):
+    X, y = rng.normal(2.0, 1.0, size=(n, p)), rng.normal(5.0, 1.0, size=n)
+    w = rng.uniform(0.1, 3.0, size=n) if weighted else None
+    penalties = np.array([1e-3, 0.1, 10.0])
+    intercepts, coefficients = ridge_path(X, y, w, penalties)
+    total = n if w is None else w.sum()
+    for s, penalty in enumerate(penalties):
+        other = Ridge(alpha=penalty * total, solver="svd").fit(X, y, w)
+        np.testing.assert_allclose(coefficients[:, s], other.coef_, rtol=1e-6, atol=1e-9)
+        assert intercepts[s] == pytest.approx(other.intercept_)
+
+
+@given(seed=st.integers(0, 10_000), n_columns=st.integers(1, 3), weighted=st.booleans())
+def test_weights_of_mixtures_are_the_best_convex_ones(seed, n_columns, weighted):
+    rng = np.random.default_rng(seed)
+    y = rng.normal(100.0, 3.0, size=30)
+    predictions = y[:, None] + rng.normal(0.5, 1.0 + np.arange(n_columns), size=(30, n_columns))
+    w = rng.uniform(0.1, 2.0, size=30) if weighted else np.ones(30)
+    found = convex_weights(predictions, y, w)
+    assert found.min() >= 0.0 and found.sum() == pytest.approx(1.0)
+
+    def error(weights):
+        return w @ (predictions @ weights - y) ** 2
+
+    others = rng.dirichlet(np.ones(n_columns), size=300)
+    assert error(found) <= min(error(other) for other in [*others, *np.eye(n_columns)]) * (1 + 1e-6)
+
+
+def test_equal_predictions_share_the_weight_somehow(rng):
+    y = np.full(20, 3.0)
+    assert convex_weights(np.full((20, 4), 3.0), y, np.ones(20)).sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("objective", ["regression", "binary", "multiclass"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_stages_are_what_the_booster_says_after_so_many_rounds(rng, objective, weighted):
+    Z = rng.normal(size=(300, 3))
+    Z[::7, 1] = np.nan
+    y = {
+        "regression": 1e9 + 1e3 * Z[:, 0] + rng.normal(size=300),
+        "binary": (Z[:, 0] + rng.normal(size=300) > 0).astype(float),
+        "multiclass": np.digitize(Z[:, 0] + 0.3 * rng.normal(size=300), [-0.5, 0.5]),
+    }[objective]
+    w = rng.uniform(0.5, 2.0, size=300) if weighted else None
+    fitted = boost(Z, y, w, objective, 12)
+    rounds = (1, 2, 5, 12)
+    for found, r in zip(fitted.stages(Z, rounds), rounds, strict=True):
+        expected = fitted.centre + fitted.scale * fitted.booster.predict(Z, num_iteration=r)
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+    if objective == "regression":
+        assert np.abs(fitted.stages(Z, (12,))[0] - y).mean() < np.abs(y - y.mean()).mean() / 2
+
+
+def test_boosting_that_ends_early_stays_where_it_is(rng):
+    """Thirty rows cannot be split into leaves of twenty: one constant for any number of rounds."""
+    Z, y = rng.normal(size=(30, 2)), rng.normal(size=30)
+    stages = boost(Z, y, None, "regression", 50).stages(Z, (1, 10, 50))
+    np.testing.assert_allclose(stages, y.mean(), rtol=1e-5)
+
+
+def study(rng, n=240, n_arms=3, binary=False):
+    Z = rng.normal(size=(n, 4))
+    T = np.arange(n) % n_arms
+    mean = Z[:, 0] + (T == 1) * (Z[:, 1] > 0)
+    Y = (rng.random(n) < 1 / (1 + np.exp(-mean))).astype(float) if binary else mean + rng.normal(size=n)
+    return Z, T, Y
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_no_learner_sees_the_fold_that_it_predicts(rng, binary):
+    Z, T, Y = study(rng, binary=binary)
+    seen = observe(Y, T)
+    plan = make_folds(len(Y), 4, strata=T, random_state=0)
+    other = np.where(plan.fold == 2, 1.0 - Y if binary else Y + 100.0 * rng.normal(size=len(Y)), Y)
+    for own, changed in zip(
+        OutcomeStack(binary).fits(Z, seen, plan), OutcomeStack(binary).fits(Z, observe(other, T), plan), strict=True
+    ):
+        np.testing.assert_array_equal(own.of_fold(2)[1], changed.of_fold(2)[1])
+        assert (own.of_fold(1)[1] != changed.of_fold(1)[1]).any()
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_fold_models_predict_their_fold_as_out_of_fold(rng, binary):
+    """What new rows are told is what the rows of a fold were told by the models that missed them."""
+    Z, T, Y = study(rng, binary=binary)
+    seen = observe(Y, T)
+    plan = make_folds(len(Y), 4, strata=T, random_state=0)
+    stack, chances = OutcomeStack(binary), PropensityStack()
+    arms = chances.mixed([fit.run() for fit in chances.fits(Z, seen, plan)], seen)
+    np.testing.assert_allclose(arms.predictions.sum(axis=1), 1.0)
+    predictions, models = stack.mixed([fit.run() for fit in stack.fits(Z, seen, plan)], Z, seen, arms.predictions)
+    for f, (_, test) in enumerate(plan.splits()):
+        np.testing.assert_allclose(models[f].predict(Z[test]), predictions[test], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(arms.models[f].predict(Z[test]), arms.predictions[test], rtol=1e-9)
+    assert predictions.shape == (240, 3) and len(models[0].models) == len(LEARNERS)
+    if binary:
+        assert predictions.min() >= 0.0 and predictions.max() <= 1.0
+
+
+def test_rows_of_weight_zero_say_nothing(rng):
+    Z, T, Y = study(rng)
+    w = np.where(np.arange(240) % 10 == 9, 0.0, rng.uniform(0.5, 2.0, size=240))
+    fold = np.arange(240) // 3 % 4
+    far = np.where(w == 0.0, 1e6, Y)
+    own = RewardEstimator(cv=fold, random_state=0).fit(Y, T, X=Z, sample_weight=w)
+    other = RewardEstimator(cv=fold, random_state=0).fit(far, T, X=Z, sample_weight=w)
+    kept = w > 0.0
+    np.testing.assert_allclose(own.rewards_[kept], other.rewards_[kept], rtol=1e-9)
+    alone = RewardEstimator(cv=fold[kept], random_state=0).fit(Y[kept], T[kept], X=Z[kept], sample_weight=w[kept])
+    np.testing.assert_allclose(own.rewards_[kept], alone.rewards_, rtol=1e-7)
+
+
+def test_outcomes_in_other_units_give_rewards_in_those(rng):
+    Z, T, Y = study(rng)
+    one = RewardEstimator(random_state=0).fit(Y, T, X=Z)
+    other = RewardEstimator(random_state=0).fit(1e6 + 1e-3 * Y, T, X=Z)
+    np.testing.assert_allclose((other.rewards_ - 1e6) * 1e3, one.rewards_, rtol=1e-4, atol=1e-4)
+
+
+def test_targeting_leaves_the_weighted_residuals_without_a_mean(rng):
+    """Confounded by what the outcome depends on: the mixture shrinks, so residuals differ by chances before."""
+    n = 2_000
+    Z = rng.normal(size=(n, 5))
+    e = 1 / (1 + np.exp(-1.5 * np.sign(Z[:, 0] * Z[:, 1])))
+    T = (rng.random(n) < e).astype(int)
+    Y = 3.0 * np.sign(Z[:, 0] * Z[:, 1]) + rng.normal(size=n)
+    seen, plan = observe(Y, T), make_folds(n, 5, strata=T, random_state=0)
+    stack, chances = OutcomeStack(False), np.column_stack([1 - e, e])
+    fits = [fit.run() for fit in stack.fits(Z, seen, plan)]
+    plain, targeted = (stack.mixed(fits, Z, seen, by)[0] for by in (None, chances))
+    for k in range(2):
+        own = seen.arm == k
+        before, after = (
+            np.average(Y[own] - predicted[own, k], weights=1 / chances[own, k]) for predicted in (plain, targeted)
+        )
+        assert abs(after) < min(0.02, abs(before))
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_arms_of_a_few_rows_and_constant_arms(rng, binary):
+    n = 40
+    X = pd.DataFrame({"x": rng.normal(size=n), "g": rng.choice(["a", "b", None], size=n)})
+    T = np.repeat(["usual", "rare", "same"], [28, 5, 7])
+    Y = rng.integers(0, 2, size=n).astype(float) if binary else rng.normal(size=n)
+    Y[T == "same"] = 1.0
+    fitted = RewardEstimator(random_state=0, min_propensity=0.0).fit(Y, T, X=X)
+    assert np.isfinite(fitted.rewards_).all(axis=None)
+    assert (fitted.propensity_.sum(axis=1) - 1.0).abs().max() < 1e-9 and fitted.propensity_.min(axis=None) > 0.01
+    if binary:
+        assert fitted.regression_.min(axis=None) >= 0.0 and fitted.regression_.max(axis=None) <= 1.0
+
+
+def test_small_trials_with_rare_categories_are_believable(rng):
+    """Three arms at random, 200 rows, categories of a few rows: rewards' means are the arms' means, within noise."""
+    off = []
+    for _ in range(10):
+        n = 200
+        X = pd.DataFrame(
+            {
+                "age": rng.normal(60, 10, size=n),
+                "nodes": rng.poisson(3, size=n),
+                "extent": rng.choice(["1", "2", "3", "4"], size=n, p=[0.02, 0.1, 0.84, 0.04]),
+                "perforated": (rng.random(n) < 0.03).astype(int),
+            }
+        )
+        T = rng.choice(["a", "b", "c"], size=n)
+        Y = (rng.random(n) < 1 / (1 + np.exp(0.2 * X["nodes"] - 0.9))).astype(int)
+        fitted = RewardEstimator(random_state=0).fit(Y, T, X=X)
+        assert fitted.n_clipped_ == 0 and fitted.propensity_.min(axis=None) > 0.05
+        off.append((fitted.rewards_.mean() - Y.groupby(T).mean()).abs())
+    assert np.mean(off) < 0.025 and np.max(off) < 0.1
+
+
+def test_fitted_rewards_are_pickled(rng):
+    Z, T, Y = study(rng)
+    fitted = RewardEstimator(random_state=0, cv=2).fit(Y, T, X=Z)
+    again = pickle.loads(pickle.dumps(fitted))
+    pd.testing.assert_frame_equal(again.predict_rewards(Y, T, X=Z), fitted.predict_rewards(Y, T, X=Z))
+    pd.testing.assert_frame_equal(again.predict_outcomes(X=Z), fitted.predict_outcomes(X=Z))
+
+
+def test_the_same_seed_gives_the_same_rewards(rng):
+    Z, T, Y = study(rng)
+    one, two = (RewardEstimator(random_state=3).fit_predict(Y, T, X=Z) for _ in range(2))
+    pd.testing.assert_frame_equal(one, two)
