@@ -49,7 +49,7 @@ class PaidOnceSearch(ParetoSearch):
             yield f, int(least_bound(self._below(c, f), order, 0, c.n)), known
 
     def _later(self, c: Criteria, f: int) -> np.ndarray:
-        """As :mod:`policytree.solvers.paid_once` says; sides have two levels, so that one group is concerned at most."""
+        """As :mod:`policytree.solvers.paid_once` says; sides have two levels: one group is concerned at most."""
         first = len(c.leaf) * c.n_losses + len(c.minima)
         below = self.owner != self.owner[f]
         spreads = charge_spreads(c.planes[first : first + c.prices], c.groups[below], self.owner[below])
