@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import _thread
+import subprocess
+import sys
 import threading
 import time
 
+import numpy as np
 import pytest
 
 from policytree.export import to_rules
+from policytree.solvers import clock as clock_module
 from policytree.solvers import direct, solve_direct
 from policytree.solvers.binning import bin_matrix
 from policytree.solvers.clock import Clock
-from policytree.types import Problem, Status
+from policytree.types import Problem, SearchLimits, Status
+from tests import interrupting
 
 
 def test_searches_run_in_a_thread_that_handles_no_signals():
@@ -80,3 +85,195 @@ def test_ctrl_c_before_and_after_the_search_itself_leaves_a_tree(part, rng, monk
         assert found.status == Status.INTERRUPTED and found.objective - found.gap <= optimum.objective
     else:
         assert found.status == Status.OPTIMAL and to_rules(found.tree).equals(to_rules(optimum.tree))
+
+
+# --- Ctrl-C at any bytecode ---
+
+
+@pytest.fixture
+def short_looks(monkeypatch):
+    monkeypatch.setattr(clock_module, "LOOK_EVERY", 0.001)
+
+
+def _watch(at: list[int]) -> tuple[int | None, interrupting.CtrlC]:
+    """A search that ends at the second look, or when it is told to; None where Ctrl-C was raised."""
+    threads, looks, clock, over = _thread._count(), [], Clock(None), threading.Event()
+
+    def search() -> int:
+        while not (clock.stopped or over.is_set()):
+            time.sleep(0.0005)
+        return 3
+
+    def look() -> None:
+        looks.append(1)
+        if len(looks) == 2:
+            over.set()
+
+    found = None
+    with interrupting.CtrlC(interrupting.files(clock_module.__file__), at) as pressed:
+        try:
+            found = clock.watch(search, look)
+        except KeyboardInterrupt:
+            assert pressed.raised
+    assert interrupting.ended(threads), f"a search goes on after Ctrl-C in {pressed.raised}"
+    assert found in (3, None) and clock.status in (Status.OPTIMAL, Status.INTERRUPTED)
+    return found, pressed
+
+
+def test_ctrl_c_at_any_bytecode_leaves_no_search_behind(short_looks):
+    """Between taking a lock and storing that it is taken, Ctrl-C used to wait for good."""
+
+    def every() -> set[int | None]:
+        total, found = _watch([])[1].passed, set()
+        assert total > 100
+        for k in range(total):
+            found.add(interrupting.guarded(lambda k=k: _watch([k])[0]))
+        return found
+
+    assert every() == {3, None}
+
+
+def test_further_ctrl_c_while_the_search_is_being_stopped(short_looks, rng):
+    """Two to four, the later ones while the earlier ones are answered."""
+    total, found = _watch([])[1].passed, set()
+    for _ in range(1_500):
+        first = rng.integers(total)
+        steps = np.where(rng.random(3) < 0.5, rng.integers(1, 9, 3), rng.integers(1, 81, 3))[: rng.integers(1, 4)]
+        at = [first, *(first + np.cumsum(steps))]
+        result, pressed = interrupting.guarded(lambda at=at: _watch(at))
+        found.add((result, len(pressed.raised)))
+    assert found >= {(result, n) for result in (3, None) for n in (2, 3, 4)}
+
+
+def test_other_exceptions_stop_the_search_and_are_raised_once_it_has_ended(short_looks):
+    clock, ended = Clock(None), []
+
+    def search():
+        while not clock.stopped:
+            time.sleep(0.001)
+        ended.append(True)
+
+    def look():
+        raise ValueError("no room for a display")
+
+    with pytest.raises(ValueError, match="no room for a display"):
+        clock.watch(search, look)
+    assert ended == [True]
+
+
+def test_a_thread_that_cannot_be_started_is_not_waited_for(monkeypatch):
+    def refuse(*_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(clock_module._thread, "start_new_thread", refuse)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        Clock(None).watch(lambda: 3)
+
+
+def test_a_search_that_was_called_off_never_begins(monkeypatch):
+    """Its thread may come late: after Ctrl-C has been raised."""
+    late, ran = [], []
+
+    def start(work, arguments):
+        late.append(lambda: work(*arguments))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(clock_module._thread, "start_new_thread", start)
+    with pytest.raises(KeyboardInterrupt):
+        Clock(None).watch(lambda: ran.append(True))
+    late[0]()
+    assert ran == []
+
+
+def test_a_fit_that_ctrl_c_hits_at_any_bytecode_of_the_clock(rng, short_looks):
+    """Gives a tree and a bound that holds, or KeyboardInterrupt; and the next one is as if nothing had been."""
+    X, losses = rng.integers(0, 5, (60, 3)).astype(float), rng.normal(size=(60, 2))
+    problem = Problem(bin_matrix(X), losses, 0.0, 3)
+    best = solve_direct(problem)
+
+    def fit(at: list[int]):
+        threads = _thread._count()
+        with interrupting.CtrlC(interrupting.files(clock_module.__file__), at) as pressed:
+            try:
+                found = solve_direct(problem, SearchLimits(time_limit=60.0))
+            except KeyboardInterrupt:
+                found = None
+        assert interrupting.ended(threads), pressed.raised
+        if found is not None:
+            assert found.lower_bound <= best.objective + best.resolution
+            assert found.objective >= best.objective - best.resolution
+            assert found.status in (Status.OPTIMAL, Status.INTERRUPTED)
+        return pressed.passed
+
+    for k in range(interrupting.guarded(lambda: fit([]))):
+        interrupting.guarded(lambda k=k: fit([k]))
+    again = solve_direct(problem)
+    assert again.status is Status.OPTIMAL and again.objective == best.objective
+
+
+# Ctrl-C while a lock is being taken; and again and again, every few thousandths of a second, for hundreds of fits.
+PRESS = """
+import os, random, signal, threading, warnings
+import numpy as np
+from policytree import PolicyTree
+import policytree.solvers.clock as clock
+
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+X, rewards = rng.integers(0, 5, (100, 3)).astype(float), rng.normal(size=(100, 2))
+best = PolicyTree(max_depth=3).fit(X, rewards).objective_value_
+
+
+def fit():
+    try:
+        tree = PolicyTree(max_depth=3).fit(X, rewards)
+    except KeyboardInterrupt:
+        return "raised"
+    assert tree.objective_bound_ >= best - 1e-9, "a bound that does not hold"
+    return tree.status_.value
+
+
+class Lock:
+    # Ctrl-C comes after the lock was taken, and before the caller knows.
+    def __init__(self):
+        self.lock = allocate()
+
+    def acquire(self, *given, **named):
+        taken = self.lock.acquire(*given, **named)
+        if taken and named:
+            raise KeyboardInterrupt
+        return taken
+
+    def release(self):
+        self.lock.release()
+
+
+allocate, clock._thread.allocate_lock = clock._thread.allocate_lock, Lock
+fit()
+clock._thread.allocate_lock = allocate
+
+
+def handle(_, frame):
+    if frame.f_code.co_filename != fit.__code__.co_filename:
+        raise KeyboardInterrupt
+
+
+def press():
+    while not over.wait(random.choice([0.0, 0.0005, 0.005])):
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+signal.signal(signal.SIGINT, handle)
+over = threading.Event()
+thread = threading.Thread(target=press)
+thread.start()
+outcomes = [fit() for _ in range(300)]
+over.set()
+thread.join()
+print(threading.active_count(), "raised" in outcomes, fit())
+"""
+
+
+def test_signals_again_and_again_never_hang_a_process():
+    done = subprocess.run([sys.executable, "-c", PRESS], capture_output=True, text=True, timeout=300)
+    assert (done.stdout, done.stderr) == ("1 True optimal\n", "")
