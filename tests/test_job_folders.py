@@ -15,6 +15,7 @@ from sklearn.linear_model import LinearRegression
 
 from policytree import InputError, RewardEstimator, encode, stream_rewards
 from policytree.encoded import jobs
+from policytree.serialization import locks
 
 pytest.importorskip("pyarrow")
 
@@ -120,8 +121,8 @@ def test_a_folder_that_another_job_writes_to_is_refused_and_left_alone(rows, tmp
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_the_lock_ends_with_the_process_that_took_it_though_its_children_live_on(tmp_path):
     code = (
-        "import os, sys, time; from pathlib import Path; from policytree.encoded import jobs\n"
-        "jobs._lock(Path(sys.argv[1]))\n"
+        "import os, sys, time; from pathlib import Path; from policytree.serialization import locks\n"
+        "locks.lock_folder(Path(sys.argv[1]))\n"
         "child = os.fork()\n"
         "if child == 0: os.close(1); os.close(2); time.sleep(60); os._exit(0)\n"
         "print(child, flush=True); os._exit(0)\n"
@@ -129,9 +130,9 @@ def test_the_lock_ends_with_the_process_that_took_it_though_its_children_live_on
     ran = subprocess.run([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True, check=True)
     child = int(ran.stdout)
     try:
-        folder = jobs._lock(tmp_path)
+        folder = locks.lock_folder(tmp_path)
         assert folder is not None
-        jobs._unlock(tmp_path, folder)
+        locks.unlock_folder(tmp_path, folder)
     finally:
         os.kill(child, 9)
 
@@ -155,9 +156,9 @@ def test_where_folders_cannot_be_locked_a_file_is(rows, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "fcntl", None)
     monkeypatch.setitem(sys.modules, "msvcrt", windows)
     (tmp_path / ".lock").touch()  # a process was killed
-    lock = jobs._lock(tmp_path)
+    lock = locks.lock_folder(tmp_path)
     with pytest.raises(InputError, match="Another process writes to the folder"):
         encoded(rows, tmp_path)
-    jobs._unlock(tmp_path, lock)
+    locks.unlock_folder(tmp_path, lock)
     encoded(rows, tmp_path)
     assert (tmp_path / "manifest.json").exists() and not (tmp_path / ".lock").exists()

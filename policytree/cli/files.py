@@ -23,7 +23,8 @@ from policytree.exceptions import InputError
 from policytree.plotting import PolicyTreeDisplay
 from policytree.report.content import Content, Words
 from policytree.report.study_report import StudyReport
-from policytree.serialization import from_dict, save_bytes, to_dict
+from policytree.serialization import from_dict, settle, to_dict, write_together
+from policytree.serialization.together import refuse_other_kinds
 from policytree.tree import Tree
 
 PNG_DPI = 200
@@ -47,8 +48,11 @@ def check_folder(folder: str) -> Path:
     ------
     InputError
     """
-    there = path = Path(folder)
+    path = Path(folder)
     try:
+        there = Path(os.path.realpath(folder))
+        if there.is_symlink():
+            raise InputError(f"Cannot write to '{folder}': it is a link that leads to itself; choose another --output.")
         while not there.exists() and there != there.parent:
             there = there.parent
         if not there.is_dir():
@@ -57,9 +61,9 @@ def check_folder(folder: str) -> Path:
             pass
     except OSError as error:
         raise InputError(f"Cannot write to '{folder}': {error.strerror or error}; choose another --output.") from error
-    blocked = [name for name in PURPOSES if (path / name).is_dir()]
-    if blocked:
-        raise InputError(f"Cannot write '{path / blocked[0]}': it is a folder; choose another --output.")
+    except ValueError as error:  # a letter that no name can have
+        raise InputError(f"'{folder}' cannot be the name of a folder ({error}); choose another --output.") from error
+    refuse_other_kinds(path, PURPOSES)
     return path
 
 
@@ -205,20 +209,15 @@ def rows_digest(frame: pd.DataFrame, columns: list[str]) -> str | None:
 
 
 def write_files(folder: Path, files: dict[str, bytes]) -> list[tuple[Path, str]]:
-    """Write every file whole; returns paths and purposes. A file of an earlier run that this one has not, goes.
+    """Write all files, or none; returns paths and purposes. A file of an earlier run that this one has not, goes.
 
     Raises
     ------
     InputError
-        If the folder or a file cannot be written.
+        If they cannot be written.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"Cannot make the folder '{folder}': {error.strerror}; choose another --output.") from error
-    for name in PURPOSES.keys() - files.keys():
-        (folder / name).unlink(missing_ok=True)  # a table of values beside another tree would mislead
-    return [(save_bytes(folder / name, files[name]), PURPOSES[name]) for name in PURPOSES if name in files]
+    ordered = {name: files[name] for name in PURPOSES if name in files}
+    return [(path, PURPOSES[path.name]) for path in write_together(folder, ordered, PURPOSES)]
 
 
 def saved_values(saved: dict[str, Any]) -> dict[int, LeafValue]:
@@ -268,7 +267,13 @@ def read_report(path: str | os.PathLike) -> Content:
 
 def _read_json(path: str | os.PathLike, what: str, remedy: str) -> Any:
     try:
-        return json.loads(Path(path).read_bytes())
+        try:
+            content = Path(path).read_bytes()
+        except FileNotFoundError:
+            if not settle(Path(path).parent, PURPOSES):
+                raise
+            content = Path(path).read_bytes()
+        return json.loads(content)
     except FileNotFoundError as error:
         raise InputError(f"There is no file '{path}'; {remedy}.") from error
     except OSError as error:

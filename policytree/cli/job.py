@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from rich.console import Console
@@ -54,19 +55,33 @@ def run(job: Job) -> None:
     console, described = Console(highlight=False), study.described(job.command, chosen)
     if not job.json:
         print_sections(console, question_section(described), check_section(described))
-    with _interrupts() as interrupts:
-        result = _compute(job, study, interrupts)
-        about = replace(described.about, warnings=result.warnings, further=result.further)
-        report = StudyReport.of_study(replace(described, about=about), result.estimator, result.found)
-        files = result_files(job, result, report)
-        with interrupts.held():
-            written = write_files(folder, files)
-    # After writing: a closed terminal must not cost the result.
+    written: list[tuple[Path, str]] = []
+    try:
+        with _interrupts() as interrupts:
+            result = _compute(job, study, interrupts)
+            about = replace(described.about, warnings=result.warnings, further=result.further)
+            report = StudyReport.of_study(replace(described, about=about), result.estimator, result.found)
+            files = result_files(job, result, report)
+            with interrupts.held():
+                try:
+                    written = write_files(folder, files)
+                except InputError:  # a full disk must not cost the result
+                    _print(console, job, result, report, [])
+                    raise
+        _print(console, job, result, report, written)  # after writing: a closed terminal must not cost the result
+    except KeyboardInterrupt:
+        if written:
+            raise KeyboardInterrupt(f"the files in '{job.output}' are complete.") from None
+        raise
+
+
+def _print(console: Console, job: Job, result: Result, report: StudyReport, written: list[tuple[Path, str]]) -> None:
+    """Show the result, and the files if there are any."""
     if job.json:
         print_json(design_data(job, result, report, written))
         return
     shown = [section for section in report.content.sections if section.key in PRINTED]
-    print_sections(console, *shown, files_section(written))
+    print_sections(console, *shown, *([files_section(written)] if written else []))
 
 
 def _study(job: Job) -> Study:

@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from policytree.encoded.sources import Source
 from policytree.encoded.store import MANIFEST, STATE, read_json
 from policytree.exceptions import InputError
-
-LOCK = ".lock"  # the file that stands for the folder where folders cannot be locked
-_locked: set[int] = set()  # descriptors of folders that this process writes to
-
-
-def _forget_locks() -> None:
-    """In a process that was forked: a lock must end with the process that took it."""
-    for folder in _locked:
-        with suppress(OSError):
-            os.close(folder)
-    _locked.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_locks)
+from policytree.serialization.locks import LOCK, lock_folder, unlock_folder
 
 
 class FolderJob:
@@ -74,7 +59,7 @@ class FolderJob:
         """Make the folder ready and keep other processes from writing to it; True if one has just done this job."""
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
-            lock = _lock(self.directory)
+            lock = lock_folder(self.directory)
         except BlockingIOError as error:
             raise InputError(
                 f"Another process writes to the folder '{self.directory}'; wait until it ends, or name another folder."
@@ -87,7 +72,7 @@ class FolderJob:
                 self._clear(overwrite)
             yield done
         finally:
-            _unlock(self.directory, lock)
+            unlock_folder(self.directory, lock)
 
     def _clear(self, overwrite: bool) -> None:
         """Delete what an earlier job left that this one cannot go on from."""
@@ -127,54 +112,6 @@ class FolderJob:
                 row += table.num_rows
                 if advance is not None:
                     advance(row, max(row, self.total or 0))
-
-
-def _lock(directory: Path) -> int | None:
-    """Lock a folder until it is closed, or this process ends; None where the file system has no locks."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        return _lock_file(directory / LOCK)
-    folder = os.open(directory, os.O_RDONLY)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(folder)
-        raise
-    except OSError:  # a file system without locks
-        os.close(folder)
-        return None
-    _locked.add(folder)
-    return folder
-
-
-def _lock_file(path: Path) -> int:
-    """Windows cannot lock a folder: a file in it, which may stay after a kill, is locked in its place."""
-    import msvcrt
-
-    file = os.open(path, os.O_RDWR | os.O_CREAT)
-    try:
-        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-    except OSError as error:
-        os.close(file)
-        raise BlockingIOError(error.errno, "locked by another process") from error
-    return file
-
-
-def _unlock(directory: Path, lock: int | None) -> None:
-    """Undo what :func:`_lock` did."""
-    if lock is None:
-        return
-    try:
-        import fcntl
-    except ImportError:  # Windows: closing unlocks
-        os.close(lock)
-        with suppress(OSError):  # another process has just opened it
-            (directory / LOCK).unlink()
-        return
-    _locked.discard(lock)
-    fcntl.flock(lock, fcntl.LOCK_UN)  # also for a process that was forked behind Python's back
-    os.close(lock)
 
 
 def _size_text(n: int) -> str:

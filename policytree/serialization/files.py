@@ -49,7 +49,7 @@ def whole_file(path: str | os.PathLike) -> Iterator[BinaryIO]:
     except BrokenPipeError:
         raise  # who reads a pipe may leave
     except OSError as error:
-        raise InputError(f"Cannot write '{path}': {error.strerror}; choose another place.") from error
+        raise InputError(f"Cannot write '{path}': {error.strerror or error}; choose another place.") from error
 
 
 def save_text(path: str | os.PathLike, text: str) -> Path:
