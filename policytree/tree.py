@@ -108,16 +108,6 @@ class Tree:
             rows[self.children_right[node]] = np.take(rows[node], np.flatnonzero(~left))
         return rows
 
-    def sums_of_nodes(self, X: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Sums of the rows of ``values`` (k, n) over the rows of ``X`` that reach each node; shape (node_count, k)."""
-        rows = self.rows_of_nodes(X)
-        sums = np.empty((self.node_count, len(values)))
-        for node in range(self.node_count - 1, -1, -1):  # preorder: children come after their parents
-            left, right = self.children_left[node], self.children_right[node]
-            is_leaf = left == TREE_LEAF
-            sums[node] = np.take(values, rows[node], axis=1).sum(axis=1) if is_leaf else sums[left] + sums[right]
-        return sums
-
     def apply(self, X: np.ndarray) -> np.ndarray:
         """Leaf id of every row of the encoded float64 matrix ``X`` (n, p); shape (n,), int64."""
         leaves = np.zeros(len(X), dtype=np.int64)

@@ -12,7 +12,6 @@ import numpy as np
 
 from policytree.checks import sorted_labels
 from policytree.encoded.coding import Coding, category_coding, category_feature, number_coding
-from policytree.encoded.exact import ExactSum
 from policytree.encoded.plan import Plan, scale_of
 from policytree.encoded.reading import (
     MOST_CLASSES,
@@ -31,6 +30,7 @@ from policytree.encoded.store import Scale
 from policytree.encoded.tally import CategoryTally, Counts, NumberTally, QuantileSearch, cut_values
 from policytree.exceptions import InputError
 from policytree.features import Feature
+from policytree.solvers.exact_sums import ExactSum
 
 MOST_CATEGORIES = 10_000
 Each = Callable[[Callable[[Any], Any], Iterable[Any]], list]  # a map over columns, in threads or not

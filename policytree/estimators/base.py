@@ -37,6 +37,7 @@ from policytree.solvers.binning import bin_matrix
 from policytree.solvers.budgets import Budgeted
 from policytree.solvers.cut_counts import no_split_fits
 from policytree.solvers.estimate import LONG, in_words
+from policytree.solvers.exact_sums import rounded_sum
 from policytree.types import Problem, SearchLimits, Solution, Status
 
 
@@ -78,7 +79,7 @@ class TreeEstimator(TableViews, SearchArguments):
 
     def _job(self, X: np.ndarray, losses: np.ndarray, values, weight, actions, arms=None) -> Job:
         """Bin the encoded rows and weight their losses."""
-        total = float(weight.sum())
+        total = rounded_sum(weight)
         features = self.encoder_.features
         costs, groups, splits, roots = self._column_arguments(features)
         limited = self.max_expected_cost is not None

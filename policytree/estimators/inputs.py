@@ -13,6 +13,8 @@ from policytree.checks import as_numbers, is_real, is_whole, weights
 from policytree.exceptions import InputError
 from policytree.feature_encoder import as_pandas
 from policytree.features import Feature
+from policytree.solvers.exact_sums import ExactSums, exact_sums
+from policytree.solvers.scoring import sums_of_nodes
 from policytree.tree import Tree
 
 if TYPE_CHECKING:
@@ -148,7 +150,10 @@ def weigh(X: np.ndarray, values: np.ndarray, arms: np.ndarray | None, sample_wei
 
 def node_means(tree: Tree, X: np.ndarray, values: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Weighted mean of ``values`` (n, K) over the training rows of every node; shape (node_count, K)."""
-    sums = tree.sums_of_nodes(X, np.vstack([values.T * weight, weight]))
+    leaf = (np.cumsum(tree.is_leaf) - 1)[tree.apply(X)]
+    of_leaves = exact_sums(np.vstack([values.T * weight, weight]), leaf, tree.n_leaves)
+    whole = sums_of_nodes(tree.feature, tree.children_right, of_leaves.whole)
+    sums = ExactSums(whole, of_leaves.exponent).to_float()
     return sums[:, :-1] / sums[:, -1:]
 
 

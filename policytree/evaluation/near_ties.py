@@ -24,7 +24,7 @@ from policytree.estimators.search import Job
 from policytree.evaluation.near_tie_decisions import TreeList, decide
 from policytree.evaluation.near_tie_results import Exclusion, NearTies
 from policytree.exceptions import InputError, SearchWarning
-from policytree.solvers.fixed_point import exact_sum
+from policytree.solvers.exact_sums import exact_sum
 from policytree.solvers.near_ties import DEEPEST, TiedTrees, find_near_ties
 from policytree.split_columns import MAX_BINS
 from policytree.types import Problem, SearchLimits, Status

@@ -12,10 +12,10 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from policytree.checks import check_count, check_level
-from policytree.encoded.exact import ExactSum
 from policytree.encoded.reading import Roles, check_weights, reward_columns, row_weights
 from policytree.encoded.sources import open_source
 from policytree.exceptions import InputError
+from policytree.solvers.exact_sums import ExactSum
 
 COLUMNS = ("rule", "less", "value", "standard_error", "lower", "upper", "level", "n", "n_clusters")
 

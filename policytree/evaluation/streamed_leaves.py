@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from policytree.checks import check_count, check_level
-from policytree.encoded.exact import ExactSum
 from policytree.encoded.reading import Roles, reward_columns
 from policytree.encoded.study_rows import treatment_positions
 from policytree.evaluation.inputs import check_direction
@@ -24,6 +23,7 @@ from policytree.evaluation.leaf_parts import (
 )
 from policytree.evaluation.streamed import columns_of, judged_batches
 from policytree.exceptions import InputError
+from policytree.solvers.exact_sums import ExactSum
 
 
 def streamed_leaf_summary(

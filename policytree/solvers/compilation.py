@@ -25,6 +25,7 @@ from policytree.solvers.kernels import (
     code_tables,
     cost_scores,
     depth_two,
+    exact_sums,
     intervals,
     merging,
     paid_pairs,
@@ -54,7 +55,8 @@ PLAIN, SPECIAL = "plain", "special"  # see kernels.layout.Special
 BLOCKS = ("int16", "int32", "int64")  # numbers of blocks of pair sums
 
 MERGING = (merging.hash_rows, merging.group_hashes, merging.same_as, merging.add_columns)
-ALWAYS = (*MERGING, sums.node_sums, sums.best_one_split)
+EXACT_SUMS = (exact_sums.exponent_range, exact_sums.add_exactly)  # of losses: the scale, and the values of a tree
+ALWAYS = (*MERGING, *EXACT_SUMS, sums.node_sums, sums.best_one_split)
 # A node of depth two; the same where a feature is long; the search below the root, at depth three and more.
 TWO_LEVELS = (depth_two.short_pairs,)
 LONG = (long_features.long_pairs,)
@@ -77,14 +79,14 @@ BORN_AGAIN = (
     born_again_trees.read_tree,
 )  # fmt: skip
 BAGS = (
-    *MERGING, bag_costs.costs_of_rows, bag_boxes.fill_boxes,
+    *MERGING, *EXACT_SUMS, bag_costs.costs_of_rows, bag_boxes.fill_boxes,
     bag_bounds.bound_bag, bag_bounds.best_known, bag_search.search_bags,
 )  # fmt: skip
-ONE_FEATURE = (merging.add_columns, intervals.useful_ends, intervals.add_leaf)
+ONE_FEATURE = (*EXACT_SUMS, merging.add_columns, intervals.useful_ends, intervals.add_leaf)
 CODING = (whole_steps.code_steps,)  # of every table of numbers
 # Where columns are paid for once on a path; and greedy trees that are cheap to apply.
 PAID_ONCE = (
-    *MERGING, sums.node_sums, rows_of_nodes.pack_rows,
+    *MERGING, *EXACT_SUMS, sums.node_sums, rows_of_nodes.pack_rows,
     paid_pairs.solve_two,
 )  # fmt: skip
 LOW_COST = (*MERGING, cost_scores.class_totals, cost_scores.best_test, cost_scores.divide)

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from policytree.exceptions import InputError
-from policytree.solvers.fixed_point import exact_sum
+from policytree.solvers.exact_sums import exact_sum
 
 MOST_DECIMALS = 9
 LARGEST_CUT = 1e100  # beyond, costs are taken as they are

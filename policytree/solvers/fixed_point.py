@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
 from policytree.exceptions import InputError
+from policytree.solvers.exact_sums import rounded_sum
 
 HEADROOM_BITS = 56  # every sum of losses stays below 2**56; "forbidden" is 2**60
 MOST_PRICED = 20  # splits on a path whose price at most enters a bound
@@ -66,9 +66,7 @@ def to_fixed_point(
         raise InputError(f"The leaf penalty (regularization) must be a finite number >= 0; got {leaf_penalty}.")
     with np.errstate(over="ignore"):
         relative = losses[:, 1:] - losses[:, :1]
-        total = float(np.abs(relative).max(axis=1, initial=0.0).sum())
-    if not np.isfinite(total):
-        raise InputError("losses are too large to be added up; divide them by a constant.")
+        total = rounded_sum(np.abs(relative).max(axis=1, initial=0.0))  # the scale must not depend on the order of rows
     penalty = float(leaf_penalty) if all_trees else min(float(leaf_penalty), 2.0 * total)
     costs, weights = _useful_costs(relative, costs, weights, all_trees)
     largest = total + MOST_PRICED * float(costs.max(initial=0.0) * weights.sum()) + all_trees * most_leaves * penalty
@@ -135,9 +133,3 @@ def _charges(costs: np.ndarray, weights: np.ndarray, exponent: int) -> tuple[np.
     charges = np.rint(exact)
     error = float(np.abs(exact - charges).sum(axis=1).max())
     return groups.astype(np.int64), charges.astype(np.int64), error
-
-
-def exact_sum(values: np.ndarray) -> Fraction:
-    """The sum of float64 numbers, exactly."""
-    distinct, counts = np.unique(values, return_counts=True)
-    return sum((Fraction(v) * c for v, c in zip(distinct.tolist(), counts.tolist(), strict=True)), Fraction(0))

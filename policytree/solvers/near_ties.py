@@ -15,7 +15,8 @@ from policytree.solvers.clock import Clock
 from policytree.solvers.columns import preorder_splits
 from policytree.solvers.compilation import is_special, load_kernels, needed_for_near_ties, needed_kernels
 from policytree.solvers.direct import solve_direct
-from policytree.solvers.fixed_point import FixedPoint, exact_sum, to_fixed_point
+from policytree.solvers.exact_sums import exact_sum
+from policytree.solvers.fixed_point import FixedPoint, to_fixed_point
 from policytree.solvers.kernels.layout import FEASIBLE
 from policytree.solvers.kernels.tied_sides import IDLE
 from policytree.solvers.kernels.tied_trees import BUDGET, CARRIED, COUNTED, KEPT, NOTHING, Goal, Ties, tied_trees

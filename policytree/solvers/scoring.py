@@ -1,13 +1,19 @@
-"""From a search's splits to a Tree with its sums, and the objective re-scored from the losses as given."""
+"""From a search's splits to a Tree with its sums, and the objective re-scored from the losses as given.
+
+Sums are exact and rounded once, so that a tree has the same values, to the last bit, in whatever order its rows come
+and wherever they stand: in memory, in files or on the workers of a cluster.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
 from policytree.features import CATEGORICAL, Feature
 from policytree.solvers.columns import rows_of_splits
+from policytree.solvers.exact_sums import ExactSums, exact_sums
 from policytree.solvers.fixed_point import FixedPoint
 from policytree.tree import TREE_LEAF, TREE_UNDEFINED, Tree
 from policytree.types import Problem, Solution, SplitColumn, Status
@@ -40,12 +46,58 @@ def scored_tree(
     those of ``actions`` (one a leaf, in preorder); siblings of one action become one leaf if ``merge``.
     """
     data = problem.data
-    column, cut = np.array(splits, dtype=np.int64).reshape(-1, 2).T
-    right = _right_children(column.tolist())
     if leaves is None:
         reached = rows_of_splits(data, splits)
-        leaves = (rows for rows, at in zip(reached, column.tolist(), strict=True) if at < 0)
-    value, count = _sums_of_nodes(problem, column, right, leaves)
+        leaves = (rows for rows, (at, _) in zip(reached, splits, strict=True) if at < 0)
+    of_row, n_leaves = np.empty(data.n_rows, dtype=np.int64), 0
+    for rows in leaves:
+        of_row[rows] = n_leaves
+        n_leaves += 1
+    sums = exact_sums(problem.losses.T, of_row, n_leaves)
+    count = np.bincount(of_row, minlength=n_leaves)
+    grown = tree_of_leaves(data.features, data.columns, splits, sums, count, actions, merge=merge)
+    costs = _cost_of_splits(problem, splits, grown.asked)
+    return grown.tree, grown.loss + problem.leaf_penalty * grown.tree.n_leaves + costs
+
+
+@dataclass(frozen=True, slots=True)
+class GrownTree:
+    """A tree, and where its nodes come from.
+
+    Attributes
+    ----------
+    tree : Tree
+    loss : float
+        Sum of what its leaves lose, rounded once.
+    kept, asked : ndarray of shape (nodes,), bool
+        Which nodes of the splits it was made from are its nodes, and which of these are questions.
+    """
+
+    tree: Tree
+    loss: float
+    kept: np.ndarray
+    asked: np.ndarray
+
+
+def tree_of_leaves(
+    features: tuple[Feature, ...],
+    columns: tuple[SplitColumn, ...],
+    splits: list[tuple[int, int]],
+    sums: ExactSums,
+    rows: np.ndarray,
+    actions=None,
+    *,
+    merge: bool = True,
+) -> GrownTree:
+    """The tree of splits whose leaves have these sums of losses (leaves, K) and numbers of rows (leaves,), in preorder.
+
+    ``actions`` and ``merge``: see :func:`scored_tree`.
+    """
+    column, cut = np.array(splits, dtype=np.int64).reshape(-1, 2).T
+    right = _right_children(column.tolist())
+    whole, count = sums_of_nodes(column, right, sums.whole), sums_of_nodes(column, right, rows)
+    of_nodes = ExactSums(whole, sums.exponent)
+    value = of_nodes.to_float()
     action = value.argmin(axis=1).astype(np.int32)
     if actions is not None:
         action[column < 0] = actions
@@ -61,16 +113,15 @@ def scored_tree(
     threshold, missing = np.full(len(feature), np.nan), np.zeros(len(feature), dtype=bool)
     left_child[at], right_child[at] = number[inner + 1], number[right[inner]]
     for node, i in zip(at.tolist(), inner.tolist(), strict=True):
-        split = data.columns[column[i]]
+        split = columns[column[i]]
         feature[node], threshold[node] = split.feature, split.thresholds[cut[i]]
-        missing[node] = missing_goes_left(data.features, data.columns, split, count[i + 1] / max(count[i], 1))
+        missing[node] = missing_goes_left(features, columns, split, count[i + 1] / max(count[i], 1))
     tree = Tree(
-        left_child, right_child, feature, threshold, missing, action[kept], count[kept], value[kept], data.features,
+        left_child, right_child, feature, threshold, missing, action[kept], count[kept], value[kept], features,
         tuple(range(value.shape[1])),
     )  # fmt: skip
-    ends = np.flatnonzero(tree.is_leaf)
-    loss = float(tree.value[ends, tree.action[ends]].sum())
-    return tree, loss + problem.leaf_penalty * tree.n_leaves + _cost_of_splits(problem, splits, asked)
+    ends = np.flatnonzero(kept & ~asked)
+    return GrownTree(tree, of_nodes[ends, action[ends]].rounded_total(), kept, asked)
 
 
 def _right_children(column: list[int]) -> np.ndarray:
@@ -85,16 +136,16 @@ def _right_children(column: list[int]) -> np.ndarray:
     return right
 
 
-def _sums_of_nodes(problem: Problem, column, right, leaves: Iterable[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Losses (nodes, K) and rows of every node."""
-    losses = np.ascontiguousarray(problem.losses.T)  # sums of its rows are quick
-    value, count = np.empty((len(column), len(losses))), np.empty(len(column), dtype=np.int64)
-    for i, rows in zip(np.flatnonzero(column < 0).tolist(), leaves, strict=True):
-        value[i], count[i] = np.take(losses, rows, axis=1).sum(axis=1), len(rows)
+def sums_of_nodes(column: np.ndarray, right: np.ndarray, of_leaves: np.ndarray) -> np.ndarray:
+    """Sums by node (nodes, ...) from those by leaf (leaves, ...), of a tree in preorder.
+
+    ``column`` (nodes,): negative in leaves; ``right`` (nodes,): right children.
+    """
+    out = np.empty((len(column), *of_leaves.shape[1:]), dtype=of_leaves.dtype)
+    out[column < 0] = of_leaves
     for i in np.flatnonzero(column >= 0)[::-1].tolist():
-        value[i] = value[i + 1] + value[right[i]]
-        count[i] = count[i + 1] + count[right[i]]
-    return value, count
+        out[i] = out[i + 1] + out[right[i]]
+    return out
 
 
 def _merge_siblings(column: np.ndarray, right: np.ndarray, action: np.ndarray, kept: np.ndarray) -> None:

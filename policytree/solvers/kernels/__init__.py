@@ -4,6 +4,7 @@
     layout           the tuples that travel together, numbers with a meaning, symbols
     whole_steps      codes of numbers, by counting
     merging          rows of equal codes become one
+    exact_sums       sums of float64 numbers without rounding
     sums             sums over rows; the best tree of depth one; losses rounded to int32
     intervals        one feature: the best partition of its values
     common_codes     tables of two features without the rows of a commonest code
@@ -71,6 +72,7 @@ ORDER = (
     "layout",
     "whole_steps",
     "merging",
+    "exact_sums",
     "sums",
     "intervals",
     "common_codes",
