@@ -382,3 +382,38 @@ def test_trees_of_bounds_obey_the_limits(rng, objective):
             limit = Fraction(getattr(objective, "max_fpr", None) or 1)
             best = min(1 - bag_oracles.area(bag, limit) + price * len(bag) for bag in bags)
         assert tree.objective_value_ == pytest.approx(float(best), abs=1e-9)
+
+
+# --- classes of very unequal weight ---
+
+UNEQUAL = [AUC(), PartialAUC(max_fpr=0.2), FScore(), MonotoneObjective(lambda fp, fn, P, N: max(fp / N, fn / P))]
+
+
+def two_classes(ratio):
+    """Eight rows; those of class 0 weigh so many times as much."""
+    X = np.array([[0.0], [1.0], [2.0], [3.0], [0.0], [1.0], [2.0], [3.0]])
+    y = np.array([0, 0, 0, 0, 1, 1, 1, 1])
+    w = np.array([0.3, 0.1, 0.7, 0.2, 0.7, 0.2, 0.1, 0.3])
+    return X, y, np.where(y == 0, ratio, 1.0) * w
+
+
+@pytest.mark.parametrize("objective", UNEQUAL, ids=lambda o: o.name)
+@pytest.mark.parametrize("ratio", [1e-6, 1.0, 1e6])
+def test_bounds_hold_where_classes_differ_in_weight(objective, ratio):
+    X, y, w = two_classes(ratio)
+    tree = OptimalTreeClassifier(0.0, 2, objective=objective).fit(X, y, w)
+    assert tree.status_ is Status.OPTIMAL
+    own = 1.0 - tree.score(X, y, w)
+    assert tree.objective_value_ == pytest.approx(own, abs=1e-9) and tree.objective_bound_ <= own + 1e-9
+    if not isinstance(objective, FScore):  # the others do not heed how classes weigh against each other
+        other = OptimalTreeClassifier(0.0, 2, objective=objective).fit(X, y, two_classes(1.0)[2])
+        assert own == pytest.approx(1.0 - other.score(X, y, w), abs=1e-9)
+
+
+@pytest.mark.parametrize("objective", UNEQUAL, ids=lambda o: o.name)
+@pytest.mark.parametrize("ratio", [1e-20, 1e9, 1e17, 1e20])
+def test_classes_too_unequal_to_prove_anything_are_refused(objective, ratio):
+    """From 1e9 on bounds lay above the optimum, from 1e17 on trees were wrong, beyond a division by zero ended them."""
+    X, y, w = two_classes(ratio)
+    with pytest.raises(InputError, match=r"sample_weight makes one class weigh .* rescale the weights of a class"):
+        OptimalTreeClassifier(0.0, 2, objective=objective).fit(X, y, w)

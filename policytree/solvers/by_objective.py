@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+import numpy as np
+
 from policytree.exceptions import InputError
 from policytree.objectives.objective import Objective
 from policytree.solvers.bags import solve_bags
 from policytree.solvers.monotone import solve_monotone
 from policytree.solvers.ratio import solve_ratio
-from policytree.types import Solution
+from policytree.types import Problem, SearchLimits, Solution
 
 SOLVERS: dict[str, Callable[..., Solution]] = {"bags": solve_bags, "ratio": solve_ratio, "monotone": solve_monotone}
+
+
+#: How much heavier one class may be than another, in all. Losses of all classes become whole numbers of one unit, whose
+#: rounding is 2^-50 of the heaviest class or less; these objectives divide by the weight of a class, and so magnify it.
+MOST_UNEQUAL = 1e7
 
 
 def solver_for(objective: Objective) -> Callable[..., Solution]:
@@ -21,8 +28,25 @@ def solver_for(objective: Objective) -> Callable[..., Solution]:
     Raises
     ------
     InputError
-        If there is none.
+        If there is none. The function raises it for classes that differ too much in weight.
     """
     if objective.search not in SOLVERS:
         raise InputError(f"objective={objective!r} has no solver; use one of policytree.objectives.")
-    return partial(SOLVERS[objective.search], objective=objective)
+    return partial(_solve, objective=objective)
+
+
+def _solve(problem: Problem, limits: SearchLimits | None = None, *, objective: Objective) -> Solution:
+    _refuse_unequal_classes(problem, objective)
+    return SOLVERS[objective.search](problem, limits, objective=objective)
+
+
+def _refuse_unequal_classes(problem: Problem, objective: Objective) -> None:
+    weight = np.bincount(
+        problem.losses.argmin(axis=1), weights=problem.losses.max(axis=1), minlength=problem.losses.shape[1]
+    )
+    present = weight[weight > 0]
+    if len(present) and present.max() > MOST_UNEQUAL * present.min():
+        raise InputError(
+            f"sample_weight makes one class weigh {present.max() / present.min():.3g} times as much as another; "
+            f"objective={objective.name!r} is proved up to {MOST_UNEQUAL:g} times: rescale the weights of a class."
+        )
