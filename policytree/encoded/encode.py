@@ -32,7 +32,17 @@ from policytree.encoded.scan import (
     weighted_rewards,
 )
 from policytree.encoded.sources import Source, arrow, open_source
-from policytree.encoded.store import MANIFEST, STATE, VERSION, EncodedData, Stored, pack, read_json, rows_file
+from policytree.encoded.store import (
+    MANIFEST,
+    STATE,
+    VERSION,
+    EncodedData,
+    Stored,
+    pack,
+    read_json,
+    rows_file,
+    scaled_rewards,
+)
 from policytree.exceptions import InputError
 from policytree.progress import stage_progress
 from policytree.serialization.files import save_bytes, save_text
@@ -242,17 +252,17 @@ def encode_table(
     plan: Plan, roles: Roles, table: Any, first_row: int, each
 ) -> tuple[bytes, list[np.ndarray], int, int]:
     """A table as the content of a file; smallest values of codes, how many losses were rounded, and its rows."""
-    codes, planes, least, inexact = code_table(plan, roles, table, first_row, each)
-    return pack(codes, planes), least, inexact, codes.shape[1]
+    codes, numbers, least, inexact = code_table(plan, roles, table, first_row, each)
+    return pack(codes, numbers), least, inexact, codes.shape[1]
 
 
 def code_table(plan: Plan, roles: Roles, table: Any, first_row: int, each):
-    """Codes (features, m) and planes of the rows of positive weight; smallest values of codes, and rounded losses."""
+    """Codes and numbers, as files have them, of rows of positive weight; smallest values of codes; rounded losses."""
     weight = row_weights(table, roles, first_row)
     if weight is not None and not (weight > 0).all():
         table = table.filter(arrow().array(weight > 0))
         weight = weight[weight > 0]
-    codes = np.empty((len(plan.codings), table.num_rows), dtype=plan.dtype)
+    codes = np.empty((len(plan.codings) + plan.of_labels, table.num_rows), dtype=plan.dtype)
 
     def fill(i: int) -> np.ndarray:
         coding = plan.codings[i]
@@ -261,25 +271,14 @@ def code_table(plan: Plan, roles: Roles, table: Any, first_row: int, each):
         return coding.least(x, codes[i])
 
     least = each(fill, range(len(plan.codings)))
+    weights = np.empty((0, table.num_rows)) if weight is None else weight[None]
     if plan.of_labels:
-        relative, others = label_losses(plan, roles, table, weight), []
+        codes[-1] = label_places(table.column(roles.y), plan.labels)
+        numbers = weights
+        scaled = np.ldexp(np.ones(table.num_rows) if weight is None else weight, plan.relative.exponent)[None]
     else:
-        base, relative = weighted_rewards(reward_columns(table, roles, first_row), weight)
-        others = [_whole(base, plan.base.exponent)]
-        others += [] if weight is None else [_whole(weight, plan.weight.exponent)]
-    scaled = np.ldexp(relative, plan.relative.exponent)
-    whole = np.rint(scaled)
-    inexact = int((whole != scaled).any(axis=0).sum()) if len(scaled) else 0
-    planes = np.vstack([whole.astype(np.int64), *others]) if len(others) or len(whole) else whole.astype(np.int64)
-    return codes, planes, least, inexact
-
-
-def _whole(values: np.ndarray, exponent: int) -> np.ndarray:
-    return np.rint(np.ldexp(values, exponent)).astype(np.int64)[None]
-
-
-def label_losses(plan: Plan, roles: Roles, table: Any, weight: np.ndarray | None) -> np.ndarray:
-    """What calling a row class k loses more than calling it class 0; (K - 1, m)."""
-    labels = label_places(table.column(roles.y), plan.labels)
-    out = np.where(labels == 0, 1.0, 0.0)[None] - (labels == np.arange(1, len(plan.labels))[:, None])
-    return out if weight is None else out * weight
+        rewards = weighted_rewards(reward_columns(table, roles, first_row), weight)
+        numbers = np.vstack([rewards, weights])
+        scaled = scaled_rewards(rewards, plan.relative.exponent)
+    inexact = int((np.rint(scaled) != scaled).any(axis=0).sum())
+    return codes, numbers, least, inexact

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +28,15 @@ class Plan:
     of_labels: bool
     weighted: bool
     relative: Scale
-    base: Scale
-    weight: Scale
+    total_weight: float
     n_rows: int
     thinned: tuple[int, ...]
 
     @property
     def dtype(self) -> np.dtype:
-        """Of codes."""
-        return code_type(max((c.n_codes for c in self.codings), default=1))
+        """Of codes, and of classes."""
+        most = max((c.n_codes for c in self.codings), default=1)
+        return code_type(max(most, len(self.labels)) if self.of_labels else most)
 
     def to_json(self) -> dict[str, Any]:
         """Everything as what JSON can hold, exactly."""
@@ -65,18 +64,16 @@ class Plan:
             "label_dtype": self.labels.dtype.str,
             "of_labels": self.of_labels,
             "weighted": self.weighted,
-            "scales": {
-                name: [scale.exponent, str(scale.total)]
-                for name, scale in (("relative", self.relative), ("base", self.base), ("weight", self.weight))
-            },
+            "relative": [self.relative.exponent, self.relative.total],
+            "total_weight": self.total_weight,
             "n_rows": self.n_rows,
             "thinned": list(self.thinned),
         }
 
 
-def scale_of(total: Fraction) -> Scale:
+def scale_of(total: float) -> Scale:
     """The scale of numbers whose sizes add up to so much."""
-    return Scale(exponent_of(float(total)), total)
+    return Scale(exponent_of(total), total)
 
 
 def plan_from_json(data: dict[str, Any]) -> Plan:
@@ -102,17 +99,11 @@ def plan_from_json(data: dict[str, Any]) -> Plan:
         labels,
         data["of_labels"],
         data["weighted"],
-        _scale(data, "relative"),
-        _scale(data, "base"),
-        _scale(data, "weight"),
+        Scale(*data["relative"]),
+        data["total_weight"],
         data["n_rows"],
         tuple(data["thinned"]),
     )
-
-
-def _scale(data: dict[str, Any], name: str) -> Scale:
-    exponent, total = data["scales"][name]
-    return Scale(exponent, Fraction(total))
 
 
 def encoded_data(directory: Path, plan: Plan, least: list[np.ndarray], inexact: int, stored) -> EncodedData:
@@ -130,8 +121,7 @@ def encoded_data(directory: Path, plan: Plan, least: list[np.ndarray], inexact: 
         plan.of_labels,
         plan.weighted,
         plan.relative,
-        plan.base,
-        plan.weight,
+        plan.total_weight,
         inexact,
         plan.thinned,
         tuple(stored),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,6 @@ from policytree.encoded.reading import (
     value_counts,
 )
 from policytree.encoded.sources import NUMBER, arrow
-from policytree.encoded.store import Scale
 from policytree.encoded.tally import CategoryTally, Counts, NumberTally, QuantileSearch, cut_values
 from policytree.exceptions import InputError
 from policytree.features import Feature
@@ -107,9 +105,9 @@ def tally_table(table: Any, roles: Roles, kinds: dict[str, str], first_row: int 
         out.labels = label_counts(used, roles)
     elif out.n_rows:
         rewards = reward_columns(table, roles, first_row)
-        base, relative = weighted_rewards(rewards if kept is None else rewards[:, kept], weight)
-        out.base.add(np.abs(base))
-        out.relative.add(np.abs(relative).max(axis=0, initial=0.0))
+        rewards = weighted_rewards(rewards if kept is None else rewards[:, kept], weight)
+        out.base.add(np.abs(rewards[0]))
+        out.relative.add(np.abs(rewards[1:] - rewards[:1]).max(axis=0, initial=0.0))
     out.check()
     return out
 
@@ -124,14 +122,14 @@ def _tally_categories(column: Any, kept: np.ndarray | None) -> CategoryTally:
     return CategoryTally({v: found.get(v, 0) for v in counts}, len(some) - sum(found.values()), missing > 0)
 
 
-def weighted_rewards(rewards: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Rewards (K, m) times weights: of the first treatment (m,), and what the others have more (K - 1, m)."""
+def weighted_rewards(rewards: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    """Rewards (K, m) times weights; refuses what is too large to be compared."""
     with np.errstate(over="ignore", invalid="ignore"):
         values = rewards if weight is None else rewards * weight
         relative = values[1:] - values[:1]
     if not (np.isfinite(relative).all() and np.isfinite(values[:1]).all()):
         raise InputError("rewards are too large to be added up; divide them by a constant.")
-    return values[0], relative
+    return values
 
 
 def make_plan(roles: Roles, kinds: dict[str, str], tally: Tally, cuts: dict[str, np.ndarray], max_bins: int) -> Plan:
@@ -157,14 +155,14 @@ def make_plan(roles: Roles, kinds: dict[str, str], tally: Tally, cuts: dict[str,
     weighted = roles.weights is not None
     if weighted:
         check_weights(tally.largest_weight)
-    total = tally.weight.value if weighted else Fraction(tally.n_rows)
+    total = tally.weight.rounded() if weighted else float(tally.n_rows)
     labels, of_labels = _labels(roles, tally), roles.y is not None
-    relative, base, weight = (scale_of(s.value) for s in tally.sums)
-    if of_labels:  # a row of weight w loses w at most, whatever its class
-        relative = base = weight = scale_of(total)
-    weight = Scale(weight.exponent if weighted else 0, total)
-    scales = relative, base, weight
-    return Plan(tuple(features), tuple(codings), labels, of_labels, weighted, *scales, tally.n_rows, tuple(thinned))
+    tally.base.rounded()  # refuses rewards that are too large to be added up
+    # A row of weight w loses w at most, whatever its class.
+    relative = scale_of(total if of_labels else tally.relative.rounded())
+    return Plan(
+        tuple(features), tuple(codings), labels, of_labels, weighted, relative, total, tally.n_rows, tuple(thinned)
+    )
 
 
 def _labels(roles: Roles, tally: Tally) -> np.ndarray:

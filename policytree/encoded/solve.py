@@ -32,14 +32,14 @@ class Answer:
     Attributes
     ----------
     solution : Solution
-    node_weights : ndarray of shape (node_count,)
-        The weight of the rows in every node of its tree.
+    node_values : ndarray of shape (node_count, K)
+        Weighted means of rewards, or shares of classes, in every node of its tree.
     no_split_fits : bool
         Whether no split leaves both sides enough rows, so that the tree had to be a single leaf.
     """
 
     solution: Solution
-    node_weights: np.ndarray
+    node_values: np.ndarray
     no_split_fits: bool
 
 
@@ -121,13 +121,8 @@ def _in_memory(data: EncodedData, question: Question, used: list[int], limits: S
             f"max_depth to {MOST_DEPTH} at most and leave max_leaf_nodes at None, encode a sample of the rows, or set "
             "memory_limit to what may be used."
         )
-    sign = 1.0 if question.minimize else -1.0
-    losses = np.zeros((data.n_rows, len(data.labels)))
-    first = 0
-    for k, stored in enumerate(data.stored):
-        part = np.ldexp(data.losses(data.rows(k)[1]).astype(np.float64), -data.relative.exponent)
-        losses[first : first + stored.rows, 1:] = sign * part.T
-        first += stored.rows
+    sign = 1 if question.minimize else -1
+    losses = np.concatenate([_losses(data, k, sign) for k in range(len(data.stored))])
     binned = data.in_memory()
     problem = Problem(
         _only(binned, {data.coded[f].feature for f in used}, not _thinned(data, used)),
@@ -140,10 +135,18 @@ def _in_memory(data: EncodedData, question: Question, used: list[int], limits: S
     )
     solution = solve_direct(problem, limits)
     splits = _as_coded(data, preorder_splits(solution.tree, binned))
-    streams = Streams(data, used, False, int(sign), limits.n_jobs, Clock(None))
-    tree, objective, weights = grown(streams, splits, question.leaf_penalty)
+    streams = Streams(data, used, False, sign, limits.n_jobs, Clock(None))
+    tree, objective, means = grown(streams, splits, question.leaf_penalty)
     solution = replace(solution, tree=tree, objective=objective, lower_bound=objective - solution.gap)
-    return Answer(solution, weights, no_split_fits(problem))
+    return Answer(solution, means, no_split_fits(problem))
+
+
+def _losses(data: EncodedData, k: int, sign: int) -> np.ndarray:
+    """Losses (rows, K) of the k-th file, as a fit in memory has them."""
+    rows, K = data.rows(k), len(data.labels)
+    if rows.classes is None:
+        return sign * rows.numbers[:K].T
+    return (rows.classes[:, None] != np.arange(K)) * data.weights(rows)[:, None]
 
 
 def _thinned(data: EncodedData, used: list[int]) -> bool:
@@ -177,7 +180,7 @@ def solve_by_tables(streams: Streams, question: Question, most: float = MOST_BYT
     compile_seconds = load_kernels(streamed_kernels(data.dtype.name))
     clock.start += compile_seconds  # compiling is no search
     exponent = data.relative.exponent
-    penalty = min(question.leaf_penalty, 2.0 * float(data.relative.total))
+    penalty = min(question.leaf_penalty, 2.0 * data.relative.total)
     minima = np.array([question.min_leaf] * streams.counted, dtype=np.int64)
     rules = TableRules(len(data.labels) - 1, minima, round(float(np.ldexp(penalty, exponent))))
     depth = _depth(question) or 0
@@ -201,7 +204,7 @@ def solve_by_tables(streams: Streams, question: Question, most: float = MOST_BYT
     if question.min_leaf > data.n_rows or (found["value"] is not None and found["value"] >= FEASIBLE):
         found.update(status=Status.INFEASIBLE, splits=[(-1, 0)])
     splits = [(f if f < 0 else used[f], t) for f, t in found["splits"]]
-    tree, objective, weights = grown(streams, splits, question.leaf_penalty)
+    tree, objective, means = grown(streams, splits, question.leaf_penalty)
     status, gap = found["status"], 0.0
     if status is Status.OPTIMAL:
         status = Status.OPTIMAL_GIVEN_GUESSES if _thinned(data, used) else Status.OPTIMAL
@@ -211,7 +214,7 @@ def solve_by_tables(streams: Streams, question: Question, most: float = MOST_BYT
         gap = max(0.0, objective - least)
     counters: dict[str, int | float] = {"read_rows": streams.read_rows}
     found_tree = Solution(tree, objective, objective - gap, status, clock.seconds(), data.resolution, counters)
-    return Answer(replace(found_tree, compile_seconds=compile_seconds), weights, found["no_split_fits"])
+    return Answer(replace(found_tree, compile_seconds=compile_seconds), means, found["no_split_fits"])
 
 
 def _bytes_of_tables(streams: Streams, depth: int, most: float) -> float:

@@ -1,10 +1,14 @@
-"""Encoded rows on the disk: files of codes and losses, mapped into memory, and a manifest that is written last.
+"""Encoded rows on the disk: files of codes and numbers, mapped into memory, and a manifest that is written last.
 
 A file holds the rows that stood at one place of the source:
 
-    codes    (features, rows), uint8 or uint16, filled up to a multiple of 64 bytes
-    planes   (planes, rows), int64 fixed point: losses of every action less those of the first; then, for rewards, the
-             losses of the first, and the weights if there are any
+    codes     (features, rows), uint8 or uint16; of labels one row more, the class of every row; filled up to a multiple
+              of 64 bytes
+    numbers   (planes, rows), float64: rewards of every action times the weight, if there are rewards; then the weights
+              if there are any
+
+Numbers stand there as they are, and are scaled to whole numbers when they are read: with the scale of a fit in memory,
+so that both search the same problem, and values of trees are exact sums of the same numbers.
 
 The manifest says what codes mean and has a checksum of every file. A folder without one is a job that has not ended.
 """
@@ -18,7 +22,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +32,7 @@ from policytree.solvers.coded_features import CodedFeature
 from policytree.split_columns import code_type
 from policytree.types import BinnedData, SplitColumn
 
-VERSION = 1
+VERSION = 2  # 1: losses as fixed-point numbers, and no checksum in JSON files
 MANIFEST, STATE = "manifest.json", "state.json"
 ALIGNED = 64
 
@@ -38,10 +42,16 @@ def rows_file(k: int) -> str:
     return f"rows-{k:06d}.bin"
 
 
-def pack(codes: np.ndarray, planes: np.ndarray) -> bytes:
+def pack(codes: np.ndarray, numbers: np.ndarray) -> bytes:
     """The content of a file of rows."""
     head = np.ascontiguousarray(codes).tobytes()
-    return head + b"\0" * (-len(head) % ALIGNED) + np.ascontiguousarray(planes, dtype=np.int64).tobytes()
+    return head + b"\0" * (-len(head) % ALIGNED) + np.ascontiguousarray(numbers, dtype=np.float64).tobytes()
+
+
+def scaled_rewards(rewards: np.ndarray, exponent: int) -> np.ndarray:
+    """Rewards (K, m) less those of the first action, times ``2**exponent``; (K - 1, m), not yet rounded."""
+    relative = rewards[1:] - rewards[:1]
+    return np.ldexp(relative, exponent, out=relative)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +65,25 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Numbers as whole numbers: ``value * 2**exponent``, rounded; and their exact total before rounding."""
+    """Numbers as whole numbers: ``value * 2**exponent``, rounded; and the total of their sizes before that."""
 
     exponent: int
-    total: Fraction
+    total: float
 
     def to_float(self, value: int) -> float:
         """A scaled sum in the unit of the numbers."""
         return float(Fraction(value) / Fraction(2) ** self.exponent)
+
+
+class CodedRows(NamedTuple):
+    """Some rows, as they stand in a file.
+
+    ``codes`` (features, m); ``classes`` (m,), codes of labels, None if there are rewards; ``numbers`` (planes, m).
+    """
+
+    codes: np.ndarray
+    classes: np.ndarray | None
+    numbers: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +104,10 @@ class EncodedData:
     of_labels : bool
         Whether losses are those of labels (y) and not of rewards.
     weighted : bool
-    relative, base, weight : Scale
-        Of losses less those of the first action, of these, and of weights.
+    relative : Scale
+        Of losses less those of the first action.
+    total_weight : float
+        Sum of the weights, or the number of rows.
     inexact : int
         Rows whose losses had to be rounded.
     thinned : tuple of int
@@ -101,8 +124,7 @@ class EncodedData:
     of_labels: bool
     weighted: bool
     relative: Scale
-    base: Scale
-    weight: Scale
+    total_weight: float
     inexact: int
     thinned: tuple[int, ...]
     stored: tuple[Stored, ...]
@@ -119,19 +141,14 @@ class EncodedData:
         return self.n_rows
 
     @property
-    def total_weight(self) -> float:
-        """Sum of the weights, or the number of rows."""
-        return float(self.weight.total)
-
-    @property
     def nbytes(self) -> int:
         """Bytes of all files of rows."""
         return sum((self.directory / s.file).stat().st_size for s in self.stored)
 
     @property
     def n_planes(self) -> int:
-        """Planes on the disk."""
-        return len(self.labels) - 1 + (not self.of_labels) * (1 + self.weighted)
+        """Planes of numbers on the disk."""
+        return len(self.labels) * (not self.of_labels) + self.weighted
 
     @property
     def resolution(self) -> float:
@@ -143,8 +160,8 @@ class EncodedData:
         """All ways to split, in the order in which a table in memory has them."""
         return tuple(column for each in self.coded for column in each.columns)
 
-    def rows(self, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Codes (features, rows) and planes (planes, rows) of the k-th file, mapped; its checksum is tested once.
+    def rows(self, k: int) -> CodedRows:
+        """The rows of the k-th file, mapped; its checksum is tested once.
 
         Raises
         ------
@@ -152,7 +169,7 @@ class EncodedData:
             If the file is gone, has another length, or another content than was written.
         """
         stored = self.stored[k]
-        n, p = stored.rows, len(self.coded)
+        n, p = stored.rows, len(self.coded) + self.of_labels
         head = n * p * self.dtype.itemsize
         start = head + -head % ALIGNED
         path = self.directory / stored.file
@@ -160,8 +177,7 @@ class EncodedData:
             if path.stat().st_size != start + 8 * n * self.n_planes:
                 raise InputError(f"'{path}' has another length than was written; encode the source again.")
             with open(path, "rb") as file:
-                # Kernels take writable arrays only; nothing can be mapped of a file without a byte.
-                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) if p or self.n_planes else bytearray()
+                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)  # kernels take writable arrays only
         except OSError as error:
             raise InputError(f"'{path}' cannot be read: {error.strerror}; encode the source again.") from error
         if stored.file not in self.checked:
@@ -169,20 +185,31 @@ class EncodedData:
                 raise InputError(f"'{path}' is damaged: its checksum is wrong; encode the source again.")
             self.checked.add(stored.file)
         codes = np.frombuffer(mapped, self.dtype, n * p).reshape(p, n)
-        return codes, np.frombuffer(mapped, np.int64, n * self.n_planes, start).reshape(self.n_planes, n)
+        numbers = np.frombuffer(mapped, np.float64, n * self.n_planes, start).reshape(self.n_planes, n)
+        return self.as_rows(codes, numbers)
 
-    def losses(self, planes: np.ndarray) -> np.ndarray:
-        """Planes of losses less those of the first action; (K - 1, rows)."""
-        return planes[: len(self.labels) - 1]
-
-    def base_and_weight(self, planes: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Losses of the first action, and weights (None: one each), of rows; both (rows,), scaled."""
-        K = len(self.labels)
+    def as_rows(self, codes: np.ndarray, numbers: np.ndarray) -> CodedRows:
+        """Rows from arrays as :func:`pack` takes them."""
         if not self.of_labels:
-            return planes[K - 1], planes[K] if self.weighted else None
-        losses = self.losses(planes)
-        base = np.maximum(-losses.min(axis=0, initial=0), 0)
-        return base, np.abs(losses).max(axis=0) if self.weighted and K > 1 else None
+            return CodedRows(codes, None, numbers)
+        return CodedRows(codes[:-1], codes[-1], numbers)
+
+    def weights(self, rows: CodedRows) -> np.ndarray:
+        """Weights of rows, (m,); one each if there are none."""
+        return rows.numbers[-1] if self.weighted else np.ones(rows.codes.shape[1])
+
+    def losses(self, rows: CodedRows) -> np.ndarray:
+        """Scaled losses of rows, or rewards, less those of the first action; (K - 1, m), int64."""
+        K, exponent = len(self.labels), self.relative.exponent
+        if rows.classes is None:
+            scaled = scaled_rewards(rows.numbers[:K], exponent)
+            return np.rint(scaled, out=scaled).astype(np.int64)
+        weight = np.rint(np.ldexp(self.weights(rows), exponent)).astype(np.int64)
+        out = np.empty((K - 1, len(weight)), np.int64)
+        first = (rows.classes == 0).astype(np.int8)
+        for k in range(1, K):
+            np.multiply(weight, first - (rows.classes == k), out=out[k - 1])
+        return out
 
     def in_memory(self) -> BinnedData:
         """All rows as columns of codes, as :func:`policytree.solvers.binning.bin_matrix` makes them."""
@@ -190,7 +217,7 @@ class EncodedData:
         codes = np.empty((len(bins), self.n_rows), dtype=code_type(max(bins, default=1)))
         first = 0
         for k, stored in enumerate(self.stored):
-            part = self.rows(k)[0]
+            part = self.rows(k).codes
             to = iter(codes[:, first : first + stored.rows])
             for each, row in zip(self.coded, part, strict=True):
                 for of_column in each.codes_of_columns:

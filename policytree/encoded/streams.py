@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,10 +12,11 @@ from itertools import combinations
 
 import numpy as np
 
-from policytree.encoded.store import EncodedData
+from policytree.encoded.store import CodedRows, EncodedData
 from policytree.solvers.clock import Clock
 from policytree.solvers.coded_features import CodedFeature
-from policytree.solvers.kernels.code_tables import add_leaves, add_pairs, add_triples
+from policytree.solvers.exact_sums import ExactSums, exact_sums
+from policytree.solvers.kernels.code_tables import add_pairs, add_triples, find_leaves
 from policytree.solvers.table_search import Side, Stopped, Triple
 from policytree.types import Status
 
@@ -109,32 +112,24 @@ class Streams:
             out |= self._tables(tables[f], each, starts[f])
         return out
 
-    def leaves(self, feature: np.ndarray, goes_left: np.ndarray, children: np.ndarray) -> np.ndarray:
-        """Sums of losses, losses of the first action, weights and counts by node; (nodes, K + 2), int64.
+    def leaves(self, feature: np.ndarray, goes_left: np.ndarray, children: np.ndarray) -> LeafSums:
+        """What the rows that end in every node hold.
 
-        ``feature`` (nodes,): the place among all coded features, -1 in leaves; see ``add_leaves``.
+        ``feature`` (nodes,): the place among all coded features, -1 in leaves; see ``find_leaves``.
         """
-        K = len(self.data.labels)
-        sums = np.zeros((len(feature), K + 2), np.int64)
-        lock = threading.Lock()
+        found: list[LeafSums] = []  # appending is atomic, and the order of exact sums does not matter
 
         def add(k: int) -> None:
-            codes, planes = self.data.rows(k)
-            base, weight = self.data.base_and_weight(planes)
-            values = np.vstack([self.data.losses(planes), base, np.ones_like(base) if weight is None else weight])
-            part = np.zeros((len(feature), K + 2), np.int64)
-            add_leaves(codes, values, feature, goes_left, children, part)
-            with lock:
-                sums.__iadd__(part)
+            found.append(sums_of_leaves(self.data, self.data.rows(k), feature, goes_left, children))
 
         self._read("Adding up leaves", add, stoppable=False)
-        return sums
+        return functools.reduce(operator.add, found)
 
     def least(self) -> int:
         """What no tree can go below: every row's least loss, added up; scaled."""
         total = 0
         for k in range(len(self.data.stored)):
-            losses = self.sign * self.data.losses(self.data.rows(k)[1])
+            losses = self.sign * self.data.losses(self.data.rows(k))
             total += int(losses.min(axis=0, initial=0).sum())
         return total
 
@@ -151,10 +146,10 @@ class Streams:
 
     def _rows(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Codes (features, m) and values (m, n_values) of a file."""
-        codes, planes = self.data.rows(k)
+        rows = self.data.rows(k)
+        codes, losses = rows.codes, self.data.losses(rows)
         if len(self.used) < len(codes):
             codes = np.ascontiguousarray(codes[self.used])
-        losses = self.data.losses(planes)
         if len(losses) == 1 and not self.counted:
             return codes, losses.reshape(-1, 1)  # no copy
         every = [*losses, np.ones(codes.shape[1], np.int64)] if self.counted else [*losses]
@@ -196,6 +191,40 @@ class Streams:
         if limit is not None and self.clock.seconds() >= limit:
             self.clock.stop(Status.TIME_LIMIT)
         return self.clock.stopped
+
+
+@dataclass(frozen=True)
+class LeafSums:
+    """What the rows of every node hold that end there.
+
+    Attributes
+    ----------
+    values : ExactSums of shape (nodes, K)
+        Rewards of every action times the weight; of labels, the weight of every class.
+    weights : ExactSums of shape (nodes,)
+    counts : ndarray of shape (nodes,), int64
+    """
+
+    values: ExactSums
+    weights: ExactSums
+    counts: np.ndarray
+
+    def __add__(self, other: LeafSums) -> LeafSums:
+        """Sums of both."""
+        return LeafSums(self.values + other.values, self.weights + other.weights, self.counts + other.counts)
+
+
+def sums_of_leaves(data: EncodedData, rows: CodedRows, feature, goes_left, children) -> LeafSums:
+    """Sums of some rows by the leaf in which they end; see :meth:`Streams.leaves`."""
+    K, nodes = len(data.labels), len(feature)
+    weight, leaf = data.weights(rows), np.empty(rows.codes.shape[1], np.int64)
+    find_leaves(rows.codes, feature, goes_left, children, leaf)
+    if rows.classes is None:
+        values = exact_sums(rows.numbers[:K], leaf, nodes)
+    else:
+        by_class = exact_sums(weight[None], leaf * K + rows.classes, nodes * K)
+        values = ExactSums(by_class.whole.reshape(nodes, K), by_class.exponent)
+    return LeafSums(values, exact_sums(weight[None], leaf, nodes)[:, 0], np.bincount(leaf, minlength=nodes))
 
 
 def pairs_of(p: int) -> np.ndarray:

@@ -101,7 +101,7 @@ def keep_answer(tree: Any, data: EncodedData, answer: Answer):
     solution = answer.solution
     if solution.status is Status.INFEASIBLE:
         raise too_few_rows(tree.min_samples_leaf, data.n_rows)
-    tree._store(solution, data.total_weight, tuple(data.labels.tolist()))
+    tree._store(solution, data.total_weight, tuple(data.labels))
     tree.encoder_ = FeatureEncoder(data.features, named=True)
     tree.feature_names_in_ = np.array([f.name for f in data.features], dtype=object)
     tree.n_features_in_ = len(data.features)
@@ -109,16 +109,14 @@ def keep_answer(tree: Any, data: EncodedData, answer: Answer):
     asked = tree._column_arguments(data.features)[2]
     columns = [column for column in data.columns if asked is None or column.feature in asked]
     tree.search_grid_ = SearchGrid.of(columns, not {column.feature for column in columns} & {*data.thinned})
-    means = tree.tree_.value / answer.node_weights[:, None]
+    tree.node_values_ = answer.node_values
     if data.of_labels:
         from policytree.objectives.registry import resolve_objective
 
         tree.classes_ = data.labels
         tree.objective_ = resolve_objective(tree.objective)
-        tree.node_values_ = 1.0 - means
     else:
         tree.treatments_ = data.labels
-        tree.node_values_ = means if tree.direction == "minimize" else -means
     tree.node_costs_, tree.expected_cost_ = np.zeros(tree.tree_.node_count), 0.0
     for name in {"spend_", "shares_", "multipliers_"} & {*vars(tree)}:
         delattr(tree, name)  # of an earlier fit

@@ -12,7 +12,7 @@ from policytree.encoded.plan import Plan
 from policytree.encoded.reading import Roles
 from policytree.encoded.scan import Tally, add_parts, read_quantiles, tally_table
 from policytree.encoded.sources import arrow, kind_of, plain_columns, reading
-from policytree.encoded.store import EncodedData, Stored
+from policytree.encoded.store import CodedRows, EncodedData, Stored
 from policytree.encoded.streams import Streams
 from policytree.exceptions import InputError
 from policytree.solvers.clock import Clock
@@ -26,11 +26,11 @@ class EncodedPart(EncodedData):
     """Encoded rows that a worker holds in memory."""
 
     codes: np.ndarray = field(default_factory=lambda: np.empty((0, 0), np.uint8), repr=False)
-    planes: np.ndarray = field(default_factory=lambda: np.empty((0, 0), np.int64), repr=False)
+    numbers: np.ndarray = field(default_factory=lambda: np.empty((0, 0)), repr=False)
 
-    def rows(self, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Codes and planes, writable as kernels take them: dask's own copies are not."""
-        return np.require(self.codes, requirements=["C", "W"]), np.require(self.planes, requirements=["C", "W"])
+    def rows(self, k: int) -> CodedRows:
+        """Codes and numbers, writable as kernels take them: dask's own copies are not."""
+        return self.as_rows(*(np.require(each, requirements=["C", "W"]) for each in (self.codes, self.numbers)))
 
 
 def arrow_part(x: Any, target: Any, weight: Any) -> Any:
@@ -97,7 +97,7 @@ def merge_quantiles(parts: list[dict]) -> dict[str, Any]:
 
 
 def code_part(table: Any, plan: Plan, roles: Roles) -> tuple:
-    """A part as codes, planes, smallest values of codes, and the number of rounded losses."""
+    """A part as codes, numbers, smallest values of codes, and the number of rounded losses."""
     return code_table(plan, roles, table, 0, lambda f, items: [f(item) for item in items])
 
 
@@ -112,8 +112,8 @@ def merge_notes(parts: list[tuple]) -> tuple[list[np.ndarray], int]:
     return least, sum(part[1] for part in parts)
 
 
-def sums_of_part(coded: tuple, question: dict[str, Any]) -> list[np.ndarray]:
-    """Sums of a part, as a list of arrays.
+def sums_of_part(coded: tuple, question: dict[str, Any]) -> list:
+    """Sums of a part, as a list of what can be added up.
 
     ``question``: the ``data`` without rows, ``used``, ``counted`` and ``sign`` of :class:`Streams`; what to add up
     ("pairs", "triples", "leaves", "least"), and for which ``arguments``.
@@ -124,7 +124,7 @@ def sums_of_part(coded: tuple, question: dict[str, Any]) -> list[np.ndarray]:
         **{name: getattr(data, name) for name in names},
         stored=(Stored("", coded[0].shape[1], 0),),
         codes=coded[0],
-        planes=coded[1],
+        numbers=coded[1],
     )
     load_kernels(streamed_kernels(data.dtype.name))
     streams = Streams(part, question["used"], question["counted"], question["sign"], 1, Clock(None))
@@ -133,9 +133,9 @@ def sums_of_part(coded: tuple, question: dict[str, Any]) -> list[np.ndarray]:
         return [table for side in found for table in side.values()]
     if question["what"] == "triples":
         return list(found.values())
-    return [np.array(found, dtype=object) if question["what"] == "least" else found]
+    return [found]
 
 
-def add_sums(parts: list[list[np.ndarray]]) -> list[np.ndarray]:
+def add_sums(parts: list[list]) -> list:
     """Sums of several parts."""
     return [sum(each[1:], start=each[0]) for each in zip(*parts, strict=True)]

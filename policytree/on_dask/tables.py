@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from policytree.encoded.streams import Streams, pairs_of
+from policytree.encoded.streams import LeafSums, Streams, pairs_of
 from policytree.on_dask import parts
 from policytree.on_dask.reading import Engine, dask, reduced
 from policytree.solvers.table_search import Side, Stopped, Triple
@@ -39,16 +39,16 @@ class DaskTables(Streams):
         in_order = sorted(triples, key=lambda t: t[0])  # as parts return them: by first feature, then as given
         return dict(zip(in_order, found, strict=True))
 
-    def leaves(self, feature: np.ndarray, goes_left: np.ndarray, children: np.ndarray) -> np.ndarray:
-        """Sums by node; see :meth:`Streams.leaves`."""
+    def leaves(self, feature: np.ndarray, goes_left: np.ndarray, children: np.ndarray) -> LeafSums:
+        """What the rows of every leaf hold; see :meth:`Streams.leaves`."""
         return self._sum("Adding up leaves", "leaves", feature, goes_left, children, stoppable=False)[0]
 
     def least(self) -> int:
         """What no tree can go below."""
         return int(self._sum("Adding up rows", "least", stoppable=False)[0])
 
-    def _sum(self, title: str, what: str, *arguments: Any, stoppable: bool = True) -> list[np.ndarray]:
-        """Sums of all rows, as the parts' lists of arrays say them."""
+    def _sum(self, title: str, what: str, *arguments: Any, stoppable: bool = True) -> list:
+        """Sums of all rows, as the parts' lists say them."""
         if stoppable:
             self.check_time()
         question = {

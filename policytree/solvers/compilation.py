@@ -98,7 +98,7 @@ PARETO = (
 )  # fmt: skip
 PARETO_TABLES = (pareto_cuts.bound_cuts,)
 # Rows that stream by: their codes are bytes, or two bytes.
-STREAMED = (code_tables.add_pairs, code_tables.add_triples, code_tables.add_leaves)
+STREAMED = (code_tables.add_pairs, code_tables.add_triples, code_tables.find_leaves)
 STREAMED_TREES = (code_tables.scan_cuts,)
 CODES = ("uint8", "uint16")
 
@@ -183,7 +183,7 @@ def all_kernels() -> Needed:
 
 def streamed_kernels(codes: str) -> Needed:
     """Kernels of a search over rows that stream by, whose codes are of this type: "uint8" or "uint16"."""
-    return [(STREAMED, codes), (STREAMED_TREES, "")]
+    return [(STREAMED, codes), (STREAMED_TREES + EXACT_SUMS, "")]
 
 
 def pareto_kernels(bins: np.ndarray, signed: bool, depth: int) -> Needed:

@@ -87,14 +87,14 @@ def exact_sums(values: np.ndarray, group: np.ndarray, n_groups: int) -> ExactSum
     InputError
         If a number is not finite.
     """
-    bits = np.ascontiguousarray(values, dtype=np.float64).view(np.int64)
+    bits = np.require(values, np.float64, ["C", "W"]).view(np.int64)  # kernels take writable arrays only
     compile_kernels([(exponent_range, ""), (add_exactly, "")])
     low, high = exponent_range(bits)
     if high == NOT_FINITE:
         raise InputError(TOO_LARGE)
     first = low // CHUNK_BITS
     chunks = np.zeros((n_groups, len(bits), high // CHUNK_BITS - first + 3), dtype=np.int64)
-    add_exactly(bits, np.ascontiguousarray(group, dtype=np.int64), first, chunks)
+    add_exactly(bits, np.require(group, np.int64, ["C", "W"]), first, chunks)
     whole = np.zeros(chunks.shape[:2], dtype=object)
     for c in range(chunks.shape[2]):
         whole += chunks[:, :, c].astype(object) << (CHUNK_BITS * c)
@@ -119,6 +119,13 @@ class ExactSum:
     def merge(self, other: ExactSum) -> None:
         """Add another sum."""
         self.value += other.value
+
+    def rounded(self) -> float:
+        """The sum, rounded once to the nearest float64; refuses one beyond their range."""
+        try:
+            return float(self.value)
+        except OverflowError as error:
+            raise InputError(TOO_LARGE) from error
 
 
 def exact_sum(values: np.ndarray) -> Fraction:

@@ -94,7 +94,7 @@ def tree_of_leaves(
     ``actions`` and ``merge``: see :func:`scored_tree`.
     """
     column, cut = np.array(splits, dtype=np.int64).reshape(-1, 2).T
-    right = _right_children(column.tolist())
+    right = right_children(column.tolist())
     whole, count = sums_of_nodes(column, right, sums.whole), sums_of_nodes(column, right, rows)
     of_nodes = ExactSums(whole, sums.exponent)
     value = of_nodes.to_float()
@@ -124,7 +124,7 @@ def tree_of_leaves(
     return GrownTree(tree, of_nodes[ends, action[ends]].rounded_total(), kept, asked)
 
 
-def _right_children(column: list[int]) -> np.ndarray:
+def right_children(column: list[int]) -> np.ndarray:
     """The right child of every node of a tree in preorder, whose left child follows it; -1 of leaves."""
     right, ends = np.full(len(column), -1), [0] * len(column)  # where a subtree ends
     for i in range(len(column) - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""Rows that stream by: their values are added up by the codes of two or three features, and by the leaf they reach.
+"""Rows that stream by: their values are added up by the codes of two or three features; and the leaves they reach.
 
 A table of two features holds, for every pair of codes, the sums of the rows' values; one of three features holds such a
 table for every code of the first. Tables of parts of the rows add up to the tables of all rows, so rows may come in any
@@ -142,21 +142,17 @@ def add_triples(codes, values, bins, f, pairs, starts, tables):
             add_to_tables(x, v, bins, pairs, starts, (first, last), c, tables)
 
 
-@kernel(takes=(Codes, long_2d, long_1d, bytes_2d, long_2d, long_2d))
-def add_leaves(codes, values, feature, goes_left, children, sums):
-    """Add values (planes, m), and a count, to the leaf that every row reaches.
+@kernel(takes=(Codes, long_1d, bytes_2d, long_2d, long_1d))
+def find_leaves(codes, feature, goes_left, children, leaves):
+    """Write down the node (m,) in which every row ends.
 
     ``feature`` (nodes,): -1 in leaves. ``goes_left`` (nodes, codes): whether a code goes left. ``children`` (2, nodes).
-    ``sums`` (nodes, planes + 1), the count last.
     """
-    V, m = values.shape
-    for i in range(m):
+    for i in range(len(leaves)):
         node = 0
         while feature[node] >= 0:
             node = children[0, node] if goes_left[node, codes[feature[node], i]] else children[1, node]
-        for k in range(V):
-            sums[node, k] += values[k, i]
-        sums[node, V] += 1
+        leaves[i] = node
 
 
 @kernel(inline="always")
