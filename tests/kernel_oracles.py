@@ -1,4 +1,6 @@
-"""Readable twins of kernels: one split, two splits, signed losses."""
+"""Readable twins of kernels: one split, two splits, signed losses, exact sums, leaves of rows."""
+
+from fractions import Fraction
 
 import numpy as np
 
@@ -51,3 +53,16 @@ def best_one_split_signed(codes, delta):
     for b in range(int(codes.max())):
         best = min(best, min(0, delta[codes <= b].sum()) + min(0, delta[codes > b].sum()))
     return best
+
+
+def exact_sum_of(values):
+    """The sum of float64 numbers as a fraction."""
+    return sum(map(Fraction, values), Fraction(0))
+
+
+def leaf_of(codes, feature, goes_left, right):
+    """The node in which a row of these codes ends, of a tree in preorder; ``feature`` is -1 in leaves."""
+    node = 0
+    while feature[node] >= 0:
+        node = node + 1 if goes_left[node][codes[feature[node]]] else right[node]
+    return node
