@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
+from sklearn import config_context
 from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
@@ -35,14 +36,19 @@ def fit_argument(learner, name: str) -> str | None:
 
 
 def fit_learner(learner, X, y, *, sample_weight=None, groups=None):
-    """A fitted clone of ``learner``; per-row arrays reach it if its ``fit`` takes them."""
+    """A fitted clone of ``learner``; per-row arrays reach it if its ``fit`` takes them.
+
+    Metadata routing is switched off: it is for the tools that the caller puts around an estimator, a pipeline in it
+    would refuse ``step__sample_weight``, and other threads and processes would not know the caller's setting.
+    """
     given = {"sample_weight": sample_weight, "groups": groups}
     arguments = {}
     for name, values in given.items():
         keyword = None if values is None else fit_argument(learner, name)
         if keyword is not None:
             arguments[keyword] = values
-    return clone(learner).fit(X, y, **arguments)
+    with config_context(enable_metadata_routing=False):
+        return clone(learner).fit(X, y, **arguments)
 
 
 def _name(learner) -> str:

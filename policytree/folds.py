@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 
 from policytree.exceptions import InputError
@@ -52,8 +52,9 @@ def make_folds(
     ----------
     n : int
         Number of rows.
-    cv : int, scikit-learn splitter, or array of shape (n,)
-        Number of folds (shuffled by ``random_state``), an object with ``split(X, y, groups)``, or each row's fold.
+    cv : int, scikit-learn splitter, list of (train, test) rows, or array of shape (n,)
+        Number of folds (shuffled by ``random_state``), an object with ``split(X, y, groups)``, its splits, or each
+        row's fold.
     strata : ndarray of shape (n,), int, optional
         Codes 0, 1, ... (the arms). Every training part must hold every stratum.
     stratum_names : sequence, optional
@@ -77,7 +78,9 @@ def make_folds(
         If there are too few rows (or clusters) of some stratum, or ``cv`` cannot be used.
     """
     names = np.unique(strata) if stratum_names is None and strata is not None else stratum_names
-    if np.ndim(cv) == 1:
+    if _is_splits(cv):
+        cv = check_cv(cv)
+    if not hasattr(cv, "split") and np.ndim(cv) == 1:
         plan = _given_folds(np.asarray(cv), n, groups)
     elif isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
         plan = _drawn_folds(n, int(cv), strata, names, design, groups, random_state, what)
@@ -88,6 +91,11 @@ def make_folds(
         raise InputError(f"cv must be a number of folds, a scikit-learn splitter or one fold id per row; got {cv!r}.")
     _check_folds(plan, strata, names, groups, what)
     return plan
+
+
+def _is_splits(cv: Any) -> bool:
+    """Whether these are the splits themselves, pairs of training and test rows, which scikit-learn takes as well."""
+    return isinstance(cv, list | tuple) and len(cv) > 0 and all(isinstance(each, list | tuple) for each in cv)
 
 
 def _cells(n: int, strata, design) -> list[np.ndarray]:
@@ -182,11 +190,16 @@ def _folds_of_splitter(splitter, n, y, groups) -> FoldPlan:
     with warnings.catch_warnings():
         # Splitters that know no clusters say so; whether clusters stayed together is checked afterwards.
         warnings.filterwarnings("ignore", message="The groups parameter is ignored", category=UserWarning)
-        parts = [test for _, test in splitter.split(np.zeros((n, 1)), y, groups)]
-    for f, test in enumerate(parts):
+        parts = list(splitter.split(np.zeros((n, 1)), y, groups))
+    for f, (train, test) in enumerate(parts):
         if (fold[test] >= 0).any():
             raise InputError("cv holds some rows out more than once; use a splitter whose test parts do not overlap.")
         fold[test] = f
+        if len(np.union1d(train, test)) < n:
+            raise InputError(
+                "cv keeps some rows out of a training part and of its test part, but models learn from all rows that "
+                "are not held out; use a splitter that leaves none out."
+            )
         n_folds = f + 1
     if (fold < 0).any():
         raise InputError(f"cv never holds out {(fold < 0).sum()} of {n} rows; use a splitter that covers every row.")

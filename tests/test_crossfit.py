@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import sklearn
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -129,6 +130,9 @@ def test_splitters_and_given_folds_are_used_as_they_are():
     groups = np.array([0, 0, 1, 1, 2, 2])
     plan = make_folds(6, GroupKFold(3), groups=groups)
     assert all(len(set(plan.fold[groups == g])) == 1 for g in range(3))
+    splits = list(KFold(3).split(np.zeros(6)))
+    assert make_folds(6, splits).fold.tolist() == [0, 0, 1, 1, 2, 2]
+    assert make_folds(6, [([5, 0, 2], [1, 3, 4]), ([1, 3, 4], [0, 2, 5])]).fold.tolist() == [1, 0, 1, 0, 0, 1]
 
 
 @pytest.mark.parametrize(
@@ -142,6 +146,7 @@ def test_splitters_and_given_folds_are_used_as_they_are():
         ({"cv": np.arange(4)}, "4 fold ids for 10 rows"),
         ({"cv": ShuffleSplit(2, test_size=0.9, random_state=0)}, "more than once"),
         ({"cv": ShuffleSplit(1, test_size=0.5, random_state=0)}, "never holds out"),
+        ({"cv": [(np.arange(4), np.arange(5, 10)), (np.arange(5, 10), np.arange(5))]}, "keeps some rows out of a trai"),
         ({"cv": KFold(5), "groups": np.repeat(np.arange(5), 2)[::-1] // 2}, "rows of one cluster in different folds"),
         ({"cv": 3, "strata": np.array([0] * 8 + [1] * 2), "stratum_names": ["a", "b"]}, "Treatment b has 2 rows.*cv=2"),
         ({"cv": 3, "strata": np.array([0] * 9 + [1]), "stratum_names": ["a", "b"]}, "Treatment b has 1 rows.*merge it"),
@@ -249,6 +254,9 @@ def test_where_weights_go(learner, keyword, rng):
     weighted = cross_fit_mean(learner, X, y, folds, sample_weight=w).predictions
     plain = cross_fit_mean(learner, X, y, folds).predictions
     assert np.allclose(weighted, plain) == (keyword is None)
+    with sklearn.config_context(enable_metadata_routing=True):
+        routed = cross_fit_mean(learner, X, y, folds, sample_weight=w).predictions
+    np.testing.assert_allclose(routed, weighted)
 
 
 def test_weights_and_clusters_reach_the_learner_row_by_row(rng):
