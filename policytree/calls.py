@@ -1,4 +1,4 @@
-"""Calls that Python would refuse in its own words: which arguments go by name, and which there are."""
+"""Calls that Python would refuse in its own words: which arguments go by name, in which order, and which there are."""
 
 from __future__ import annotations
 
@@ -6,30 +6,65 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping
 from inspect import Parameter
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 from policytree.exceptions import InputError
 
-P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def rest_by_name(method: Callable[P, R]) -> Callable[P, R]:
-    """Decorator of methods with keyword-only arguments: says what to write to those who pass them by position."""
+def either_order(method: Callable[..., R]) -> Callable[..., R]:
+    """Decorator of methods ``(self, Y, T, *, X, ...)``, EconML's order: they take scikit-learn's as well.
+
+    ``Pipeline`` and cross-validation call ``(X, Y, T=T, ...)``. Two arguments by position are X and Y exactly where
+    ``T`` has a name; a method in EconML's order alone would be given ``T`` twice by such a call, so that no call can be
+    meant in both ways.
+
+    Raises
+    ------
+    InputError
+        If the arguments by position and by name are neither order; the sentence shows both.
+    """
     parameters = [*inspect.signature(method).parameters.values()][1:]  # the first is self
-    first = [p.name for p in parameters if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
-    rest = [p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY]
+    named = [p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY]
+    needed = [p.name for p in parameters if p.default is Parameter.empty]
+    name = method.__name__
 
     @functools.wraps(method)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        surplus = len(args) - 1 - len(first)
-        if surplus > 0:
-            name = method.__name__
-            call = ", ".join([*first, *(f"{each}={each}" for each in rest[:surplus])])
-            raise InputError(f"{name} takes {', '.join(first)} by position and the rest by name: {name}({call}).")
-        return method(*args, **kwargs)
+    def checked(self: Any, *args: Any, **kwargs: Any) -> R:
+        if len(args) > 2:
+            call = ", ".join(["Y", "T", *(f"{each}={each}" for each in named[: len(args) - 2])])
+            raise InputError(
+                f"{name} takes Y, T by position and the rest by name: {name}({call}); or X, Y in scikit-learn's order, "
+                f"with T by name."
+            )
+        order = ("X", "Y") if _is_scikit_learns(len(args), kwargs) else ("Y", "T")
+        given = dict(zip(order, args, strict=False))
+        if given.keys() & kwargs.keys() or {*needed} - given.keys() - kwargs.keys():
+            raise InputError(_neither_order(name, len(args), [each for each in "YTX" if each in kwargs], needed))
+        return method(self, **given, **kwargs)
 
     return checked
+
+
+def _is_scikit_learns(n_positional: int, named: Mapping[str, Any]) -> bool:
+    """Whether arguments by position begin with X: EconML's order would give one argument twice."""
+    return (n_positional == 2 and "T" in named) or (n_positional == 1 and "Y" in named)
+
+
+def _neither_order(method: str, n_positional: int, named: list[str], needed: list[str]) -> str:
+    """What is wrong with a call in neither order, and the two that are right."""
+    orders = f"write {method}(Y, T, X=X), or {method}(X, Y, T=T) in scikit-learn's order"
+    if n_positional == 2 and not named:
+        return (
+            f"{method} is given two arguments by position, and neither X nor T by name to say which they are; {orders} "
+            "(its cross-validation passes T on after sklearn.set_config(enable_metadata_routing=True); to a pipeline's "
+            "score from scikit-learn 1.8)."
+        )
+    by_position = f"{n_positional} by position" if n_positional else "none by position"
+    return f"{method} needs {', '.join(needed[:-1])} and {needed[-1]}, and is given {by_position} and " + (
+        f"{', '.join(named) or 'none'} by name; {orders}."
+    )
 
 
 def check_fit_arguments(estimator: Any, given: Mapping[str, Any]) -> None:

@@ -65,6 +65,8 @@ def as_series(values, argument: str) -> pd.Series:
         series = series.astype(object) if isinstance(series.dtype, pd.CategoricalDtype) else series
     else:
         refuse_masked(values, argument)
+        if values is None:
+            raise InputError(f"{argument} must be one column of values; got None.")
         array = np.asarray(values)
         if array.ndim == 2 and array.shape[1] == 1:
             array = array[:, 0]

@@ -11,6 +11,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from scipy.sparse import issparse
 
 from policytree.exceptions import InputError
 from policytree.features import CATEGORICAL, Feature
@@ -84,6 +85,7 @@ class FeatureEncoder:
         """The encoder of a table, and the numbers of its columns where it is a frame, or an array of finite ones."""
         frame = _named_frame(X)
         if frame is None:
+            _refuse_sparse(X, argument)
             array = np.asarray(X)
             if array.ndim != 2:
                 raise InputError(f"{argument} must be a table with rows and columns; got {array.ndim} dimension(s).")
@@ -148,8 +150,20 @@ def _all_finite(X: np.ndarray) -> bool:
         return bool(np.isfinite(X.sum(dtype=np.float64)))
 
 
+def _refuse_sparse(X, argument: str) -> None:
+    """One sentence for scipy's sparse matrices, which some transformers return."""
+    if issparse(X):
+        raise InputError(
+            f"{argument} is a sparse matrix, but a dense table is required; pass {argument}.toarray(), or tell its "
+            "transformer so, such as OneHotEncoder(sparse_output=False)."
+        )
+
+
 def _as_float(X, argument: str) -> np.ndarray:
     """A float64 array, or one sentence."""
+    _refuse_sparse(X, argument)
+    if getattr(getattr(X, "dtype", None), "kind", "") == "c":
+        raise InputError(f"{argument} holds complex numbers; give real ones.")
     try:
         return np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -83,6 +83,11 @@ def bare_excepts(tree):
             yield f"{node.lineno} bare except"
 
 
+def is_overload(node) -> bool:
+    """Whether a definition is one signature of several, whose docstring stands with the function itself."""
+    return any(isinstance(each, ast.Name) and each.id == "overload" for each in node.decorator_list)
+
+
 def lacking_docstrings(tree):
     """The module, and every public function, class and method in it."""
     if ast.get_docstring(tree) is None:
@@ -91,7 +96,7 @@ def lacking_docstrings(tree):
     while todo:
         node = todo.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not node.name.startswith("_"):
-            if ast.get_docstring(node) is None:
+            if ast.get_docstring(node) is None and not is_overload(node):
                 yield f"{node.lineno} {node.name}"
             if isinstance(node, ast.ClassDef):
                 todo += node.body
@@ -105,6 +110,7 @@ def test_manners(rule):
 def test_manners_see_violations():
     tree = ast.parse(
         "def f():\n    try:\n        print(1)\n    except:\n        pass\nclass C:\n    def g(self): pass\n"
+        "    @overload\n    def h(self): ...\n"
     )
     assert list(prints(tree)) == ["3 print"]
     assert list(bare_excepts(tree)) == ["4 bare except"]

@@ -5,19 +5,37 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self, TypedDict, Unpack, overload
 
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.annotations import Column, PerTreatment, Table
-from policytree.calls import rest_by_name
+from policytree.calls import either_order
 from policytree.checks import as_series, sorted_labels
 from policytree.estimators.arguments import SearchArguments, inherits_documentation
 from policytree.estimators.constraints import check_constraints
 from policytree.estimators.policy import PolicyTree
 from policytree.estimators.views import NotebookView
-from policytree.feature_encoder import FeatureEncoder
+from policytree.exceptions import InputError
 from policytree.weighting import RewardEstimator
+
+
+class _ScoreArguments(TypedDict, total=False):
+    """What ``score`` takes beside Y, T and X, for type checkers."""
+
+    W: Table | None
+    propensity: PerTreatment | None
+    sample_weight: Column | None
+    groups: Column | None
+    sample_treatment_costs: PerTreatment | None
+
+
+class _FitArguments(_ScoreArguments, total=False):
+    """What ``fit`` takes beside Y, T and X."""
+
+    strata: Column | Table | None
+    budget_costs: PerTreatment | None
 
 
 @inherits_documentation
@@ -55,6 +73,11 @@ class DRPolicyTree(NotebookView, SearchArguments):
 
     Notes
     -----
+    ``fit`` and ``score`` take their arguments in two orders: EconML's, ``fit(Y, T, X=X)``, and scikit-learn's,
+    ``fit(X, Y, T=T)``, which is meant where two arguments stand by position and ``T`` has a name. Pipelines, searches
+    and cross-validation use the latter: after ``sklearn.set_config(enable_metadata_routing=True)`` they pass on ``T``,
+    and what else ``set_fit_request`` and ``set_score_request`` ask for.
+
     Athey and Wager, "Policy learning with observational data", Econometrica 2021; Zhou, Athey and Wager, "Offline
     multi-action policy learning", Operations Research 2023 (cross-fitted augmented inverse propensity scores, then an
     exact tree search).
@@ -74,7 +97,16 @@ class DRPolicyTree(NotebookView, SearchArguments):
     max_share: Mapping[Any, float] | None = None
     min_share: Mapping[Any, float] | None = None
 
-    @rest_by_name
+    # Metadata that scikit-learn's tools pass on without being asked to: there is no fit, and no value, without T.
+    __metadata_request__fit: ClassVar = {"T": True}
+    __metadata_request__score: ClassVar = {"T": True}
+
+    @overload
+    def fit(self, Y: Column, T: Column, *, X: Table, **rest: Unpack[_FitArguments]) -> Self: ...
+    @overload
+    def fit(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[_FitArguments]) -> Self: ...
+
+    @either_order
     def fit(
         self,
         Y: Column,
@@ -89,7 +121,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
         sample_treatment_costs: PerTreatment | None = None,
         budget_costs: PerTreatment | None = None,
     ) -> Self:
-        """Estimate rewards and find the tree.
+        """Estimate rewards and find the tree: ``fit(Y, T, X=X)``, or ``fit(X, Y, T=T)`` as in scikit-learn.
 
         Parameters
         ----------
@@ -119,11 +151,15 @@ class DRPolicyTree(NotebookView, SearchArguments):
         Raises
         ------
         InputError
-            If an argument cannot be used; the message names it and the remedy.
+            If an argument cannot be used, or the order of arguments is neither of the two; the message names it and
+            the remedy.
         """
         tree = PolicyTree(**{name: getattr(self, name) for name in PolicyTree().get_params()})
         tree._check_arguments()  # before minutes of nuisance fits
-        tree._column_arguments(FeatureEncoder.fit(X).features)
+        if Y is None:
+            raise InputError("fit requires y to be passed, but the target y is None: give the outcomes Y.")
+        tree._table(X, reset=True)
+        tree._column_arguments(tree.encoder_.features)
         arms = as_series(T, "T")
         check_constraints(tree, sorted_labels(arms.dropna().to_numpy()), len(arms), budget_costs)
         rewards = RewardEstimator(
@@ -146,7 +182,12 @@ class DRPolicyTree(NotebookView, SearchArguments):
             return getattr(self.policy_tree_, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    @rest_by_name
+    @overload
+    def score(self, Y: Column, T: Column, *, X: Table, **rest: Unpack[_ScoreArguments]) -> float: ...
+    @overload
+    def score(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[_ScoreArguments]) -> float: ...
+
+    @either_order
     def score(
         self,
         Y: Column,
@@ -157,8 +198,14 @@ class DRPolicyTree(NotebookView, SearchArguments):
         propensity: PerTreatment | None = None,
         sample_weight: Column | None = None,
         groups: Column | None = None,
+        sample_treatment_costs: PerTreatment | None = None,
     ) -> float:
-        """Doubly robust value of the policy on new rows (its negative when ``direction="minimize"``).
+        """Doubly robust value of the policy on rows that the fit did not see; greater is better.
+
+        The mean, over the rows, of the doubly robust reward of what the tree gives each of them, by the nuisance models
+        of ``fit``; its negative when ``direction="minimize"``, so that searches may maximise it whatever the outcome.
+        Neither the price of leaves nor ``feature_costs`` are subtracted. ``score(Y, T, X=X)``, or ``score(X, Y, T=T)``
+        as in scikit-learn.
 
         Parameters
         ----------
@@ -166,6 +213,8 @@ class DRPolicyTree(NotebookView, SearchArguments):
             As for :meth:`RewardEstimator.predict_rewards`: rows of clusters that were in the fit are judged only by
             nuisance models that did not see them; the tree did.
         sample_weight : array-like of shape (n,), optional
+        sample_treatment_costs : mapping, array-like of shape (K,) or (n, K), optional
+            What the treatments cost, in the outcome's unit, as for ``fit``: the value is then net of them.
 
         Raises
         ------
@@ -173,8 +222,15 @@ class DRPolicyTree(NotebookView, SearchArguments):
             If a treatment is unknown, or an argument given at fit is missing.
         """
         check_is_fitted(self, "policy_tree_")
+        self.policy_tree_._table(X, reset=False)  # refuses other columns than those of the fit, as predict does
         rewards = self.reward_estimator_.predict_rewards(Y, T, X=X, W=W, propensity=propensity, groups=groups)
-        return self.policy_tree_.score(X, rewards, sample_weight)
+        return self.policy_tree_.score(X, rewards, sample_weight, sample_treatment_costs)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.target_tags.required = True
+        return tags
 
 
 def _delegate(name: str):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils.metadata_routing import UNUSED
 
 from policytree.annotations import Column, PerTreatment, Table
 from policytree.checks import treatment_codes, weights
@@ -97,6 +98,10 @@ class PolicyTree(TreeEstimator):
     budget: float | None = None
     max_share: Mapping[Any, float] | None = None
     min_share: Mapping[Any, float] | None = None
+
+    # To scikit-learn's metadata routing the rewards are the target, whatever their name.
+    __metadata_request__fit: ClassVar = {"rewards": UNUSED}
+    __metadata_request__score: ClassVar = {"rewards": UNUSED}
 
     def fit(
         self,
@@ -202,7 +207,13 @@ class PolicyTree(TreeEstimator):
         leaves = self.apply(X)
         return self.node_values_[leaves]
 
-    def score(self, X: Table, rewards: Table, sample_weight: Column | None = None) -> float:
+    def score(
+        self,
+        X: Table,
+        rewards: Table,
+        sample_weight: Column | None = None,
+        sample_treatment_costs: PerTreatment | None = None,
+    ) -> float:
         """Mean reward of the tree's choices on new rows (its negative when ``direction="minimize"``).
 
         Parameters
@@ -211,6 +222,8 @@ class PolicyTree(TreeEstimator):
         rewards : DataFrame or array-like of shape (n, K)
             As for ``fit``, columns in any order.
         sample_weight : array-like of shape (n,), optional
+        sample_treatment_costs : mapping, array-like of shape (K,) or (n, K), optional
+            As for ``fit``: the mean is then net of what the treatments cost.
 
         Raises
         ------
@@ -223,8 +236,12 @@ class PolicyTree(TreeEstimator):
         lacking = [label for label in self.treatments_.tolist() if label not in position]
         if lacking:
             raise InputError(f"rewards lack the column(s) of the treatment(s) {lacking}; add them.")
-        columns = np.array([position[label] for label in self.treatments_.tolist()])
-        chosen = rewards[np.arange(len(leaves)), columns[self.tree_.action[leaves]]]
+        columns, every = np.array([position[label] for label in self.treatments_.tolist()]), np.arange(len(leaves))
+        chosen = rewards[every, columns[self.tree_.action[leaves]]]
+        if sample_treatment_costs is not None:
+            costs = treatment_costs(sample_treatment_costs, len(leaves), self.treatments_)
+            paid = costs[every, self.tree_.action[leaves]]
+            chosen = chosen - paid if self.direction == "maximize" else chosen + paid
         value = float(np.average(chosen, weights=weights(sample_weight, len(chosen), "X")))
         return value if self.direction == "maximize" else -value
 

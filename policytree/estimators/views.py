@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -156,7 +157,8 @@ class TableViews(TreeViews):
         except ValueError as error:
             if str(error).startswith("Complex data"):  # scikit-learn adds the whole array
                 raise InputError("Complex data not supported: X holds complex numbers; give real ones.") from error
-            raise InputError(f"{str(error).rstrip(chr(10) + '. ')}; {remedy}") from error
+            words = re.sub(r":\narray=.*\.\n(?=Reshape)", ". ", str(error), flags=re.DOTALL)  # the whole array again
+            raise InputError(f"{words.rstrip(chr(10) + '. ')}; {remedy}") from error
 
     def apply(self, X: Table) -> np.ndarray:
         """Node id of the leaf that every row reaches.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self, TypedDict, Unpack, overload
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.annotations import Column, Seed, Table
+from policytree.calls import either_order
 from policytree.checks import LARGEST, is_real, is_whole
 from policytree.exceptions import InputError
 from policytree.feature_encoder import FeatureEncoder
@@ -134,6 +135,13 @@ class _Split:
     estimation: np.ndarray
 
 
+class _FitArguments(TypedDict, total=False):
+    """What ``fit`` takes beside Y, T and X, for type checkers."""
+
+    sample_weight: Column | None
+    groups: Column | None
+
+
 @dataclass(eq=False, repr=False)
 class MatchingRewards(BaseEstimator):
     """Potential outcomes of everybody under every treatment, by matching after learning to stretch (MALTS).
@@ -193,10 +201,20 @@ class MatchingRewards(BaseEstimator):
     max_learning_rows: int = 2_000
     random_state: Seed = None
 
+    __metadata_request__fit: ClassVar = {"T": True}  # pipelines pass it on without being asked: nothing fits without
+
+    @overload
+    def fit(self, Y: Column, T: Column, *, X: Table, **rest: Unpack[_FitArguments]) -> Self: ...
+    @overload
+    def fit(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[_FitArguments]) -> Self: ...
+
+    @either_order
     def fit(
         self, Y: Column, T: Column, *, X: Table, sample_weight: Column | None = None, groups: Column | None = None
     ) -> Self:
         """Learn the metrics and estimate potential outcomes of these rows.
+
+        ``fit(Y, T, X=X)``, or ``fit(X, Y, T=T)`` as in scikit-learn; ``fit_predict`` too.
 
         Parameters
         ----------
@@ -232,6 +250,12 @@ class MatchingRewards(BaseEstimator):
         self.diameters_ = observed.frame(np.nanmean(diameters, axis=0))
         return self
 
+    @overload
+    def fit_predict(self, Y: Column, T: Column, *, X: Table, **rest: Unpack[_FitArguments]) -> pd.DataFrame: ...
+    @overload
+    def fit_predict(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[_FitArguments]) -> pd.DataFrame: ...
+
+    @either_order
     def fit_predict(
         self, Y: Column, T: Column, *, X: Table, sample_weight: Column | None = None, groups: Column | None = None
     ) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self, TypedDict, Unpack, overload
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.annotations import Column, PerTreatment, Seed, Table
-from policytree.calls import rest_by_name
+from policytree.calls import either_order
 from policytree.checks import as_series
 from policytree.exceptions import InputError
 from policytree.executors import check_executor
@@ -33,6 +33,22 @@ from policytree.weighting.scheme import Nuisances, Scheme
 from policytree.weighting.treated import DoublyRobustTreated
 
 LEAST_DIVISOR = 1e-3  # of targeting, where min_propensity is smaller: no row then outweighs a thousand others
+
+
+class _NewRowArguments(TypedDict, total=False):
+    """What ``predict_rewards`` takes beside Y, T and X, for type checkers."""
+
+    W: Table | None
+    propensity: PerTreatment | None
+    regression: PerTreatment | None
+    groups: Column | None
+
+
+class _FitArguments(_NewRowArguments, total=False):
+    """What ``fit`` takes beside Y, T and X."""
+
+    sample_weight: Column | None
+    strata: Column | Table | None
 
 
 @dataclass(eq=False, repr=False)
@@ -136,6 +152,8 @@ class RewardEstimator(BaseEstimator):
     treated: Any = None
     executor: Any = None
 
+    __metadata_request__fit: ClassVar = {"T": True}  # pipelines pass it on without being asked: nothing fits without
+
     def __sklearn_clone__(self) -> Self:
         """As clone copies it, with the same executor: workers are not copied."""
         bare = copy.copy(self)  # which has none, as what is pickled
@@ -147,7 +165,12 @@ class RewardEstimator(BaseEstimator):
         """What is pickled: all but the executor, whose workers stay with this process."""
         return {**super().__getstate__(), "executor": None}
 
-    @rest_by_name
+    @overload
+    def fit(self, Y: Column, T: Column, *, X: Table | None = None, **rest: Unpack[_FitArguments]) -> Self: ...
+    @overload
+    def fit(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[_FitArguments]) -> Self: ...
+
+    @either_order
     def fit(
         self,
         Y: Column,
@@ -162,6 +185,9 @@ class RewardEstimator(BaseEstimator):
         strata: Column | Table | None = None,
     ) -> Self:
         """Estimate the nuisances out of fold, and the rewards of these rows.
+
+        ``fit(Y, T, X=X)``, or ``fit(X, Y, T=T)`` as in scikit-learn: two arguments by position are X and Y if ``T`` has
+        a name. So are those of ``fit_predict`` and ``predict_rewards``.
 
         Parameters
         ----------
@@ -220,7 +246,14 @@ class RewardEstimator(BaseEstimator):
             self.population_ = scheme.population(observed, nuisances)
         return self
 
-    @rest_by_name
+    @overload
+    def fit_predict(
+        self, Y: Column, T: Column, *, X: Table | None = None, **rest: Unpack[_FitArguments]
+    ) -> pd.DataFrame: ...
+    @overload
+    def fit_predict(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[_FitArguments]) -> pd.DataFrame: ...
+
+    @either_order
     def fit_predict(
         self,
         Y: Column,
@@ -238,7 +271,14 @@ class RewardEstimator(BaseEstimator):
         rows = {"sample_weight": sample_weight, "groups": groups, "strata": strata}
         return self.fit(Y, T, X=X, W=W, propensity=propensity, regression=regression, **rows).rewards_
 
-    @rest_by_name
+    @overload
+    def predict_rewards(
+        self, Y: Column, T: Column, *, X: Table | None = None, **rest: Unpack[_NewRowArguments]
+    ) -> pd.DataFrame: ...
+    @overload
+    def predict_rewards(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[_NewRowArguments]) -> pd.DataFrame: ...
+
+    @either_order
     def predict_rewards(
         self,
         Y: Column,
