@@ -51,7 +51,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
         Nuisance models; see :class:`RewardEstimator`.
     min_propensity : float, default 0.01
         Propensities are clipped from below at this value.
-    cv : int or splitter, default 5
+    cv : int, splitter, list of (train, test) rows, or array of shape (n,), default 5
         Folds of cross-fitting.
     max_depth, regularization, min_samples_leaf, min_samples_per_treatment, direction
         As for :class:`PolicyTree`.

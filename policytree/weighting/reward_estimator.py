@@ -81,7 +81,7 @@ class RewardEstimator(BaseEstimator):
     min_propensity : float in [0, 1/K)
         Estimated propensities below this are raised to it (counted in ``n_clipped_``, with an ``OverlapWarning``
         if many). Given propensities are never changed.
-    cv : int, splitter, or array of shape (n,)
+    cv : int, splitter, list of (train, test) rows, or array of shape (n,)
         Folds of the cross-fitting, balanced over treatments.
     n_repeats : int
         Cross-fit this often with new folds, and take every nuisance's median over the repetitions: results then depend
