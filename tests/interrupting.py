@@ -44,8 +44,8 @@ class CtrlC:
         return self
 
     def __exit__(self, *_) -> None:
+        sys.setprofile(self._before[1])  # first: it sets the other one again
         sys.settrace(self._before[0])
-        sys.setprofile(self._before[1])
 
     def _counts(self, frame: FrameType) -> bool:
         name = frame.f_code.co_filename

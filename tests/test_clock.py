@@ -13,11 +13,12 @@ import pytest
 
 from policytree.export import to_rules
 from policytree.solvers import clock as clock_module
-from policytree.solvers import direct, solve_direct
+from policytree.solvers import direct, own_thread, solve_direct
 from policytree.solvers.binning import bin_matrix
 from policytree.solvers.clock import Clock
 from policytree.types import Problem, SearchLimits, Status
 from tests import interrupting
+from tests.cli.running import ROOT
 
 
 def test_searches_run_in_a_thread_that_handles_no_signals():
@@ -47,15 +48,17 @@ def test_errors_are_raised_where_the_search_was_started():
 
 
 def test_ctrl_c_while_looking_waits_for_the_search_to_end():
-    clock, ended = Clock(None), []
+    clock, begun, ended = Clock(None), [], []
 
     def search():
+        begun.append(True)
         while not clock.stopped:
             pass
         ended.append(True)
 
     def look():
-        raise KeyboardInterrupt
+        if begun:
+            raise KeyboardInterrupt
 
     clock.watch(search, look)
     assert clock.status == Status.INTERRUPTED and ended == [True]
@@ -89,10 +92,13 @@ def test_ctrl_c_before_and_after_the_search_itself_leaves_a_tree(part, rng, monk
 
 # --- Ctrl-C at any bytecode ---
 
+WAITING = interrupting.files(clock_module.__file__, own_thread.__file__)
+
 
 @pytest.fixture
 def short_looks(monkeypatch):
-    monkeypatch.setattr(clock_module, "LOOK_EVERY", 0.001)
+    for module in (clock_module, own_thread):
+        monkeypatch.setattr(module, "LOOK_EVERY", 0.001)
 
 
 def _watch(at: list[int]) -> tuple[int | None, interrupting.CtrlC]:
@@ -110,7 +116,7 @@ def _watch(at: list[int]) -> tuple[int | None, interrupting.CtrlC]:
             over.set()
 
     found = None
-    with interrupting.CtrlC(interrupting.files(clock_module.__file__), at) as pressed:
+    with interrupting.CtrlC(WAITING, at) as pressed:
         try:
             found = clock.watch(search, look)
         except KeyboardInterrupt:
@@ -146,15 +152,17 @@ def test_further_ctrl_c_while_the_search_is_being_stopped(short_looks, rng):
 
 
 def test_other_exceptions_stop_the_search_and_are_raised_once_it_has_ended(short_looks):
-    clock, ended = Clock(None), []
+    clock, begun, ended = Clock(None), [], []
 
     def search():
+        begun.append(True)
         while not clock.stopped:
             time.sleep(0.001)
         ended.append(True)
 
     def look():
-        raise ValueError("no room for a display")
+        if begun:
+            raise ValueError("no room for a display")
 
     with pytest.raises(ValueError, match="no room for a display"):
         clock.watch(search, look)
@@ -165,7 +173,7 @@ def test_a_thread_that_cannot_be_started_is_not_waited_for(monkeypatch):
     def refuse(*_):
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(clock_module._thread, "start_new_thread", refuse)
+    monkeypatch.setattr(own_thread._thread, "start_new_thread", refuse)
     with pytest.raises(RuntimeError, match="can't start new thread"):
         Clock(None).watch(lambda: 3)
 
@@ -178,7 +186,7 @@ def test_a_search_that_was_called_off_never_begins(monkeypatch):
         late.append(lambda: work(*arguments))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(clock_module._thread, "start_new_thread", start)
+    monkeypatch.setattr(own_thread._thread, "start_new_thread", start)
     with pytest.raises(KeyboardInterrupt):
         Clock(None).watch(lambda: ran.append(True))
     late[0]()
@@ -193,7 +201,7 @@ def test_a_fit_that_ctrl_c_hits_at_any_bytecode_of_the_clock(rng, short_looks):
 
     def fit(at: list[int]):
         threads = _thread._count()
-        with interrupting.CtrlC(interrupting.files(clock_module.__file__), at) as pressed:
+        with interrupting.CtrlC(WAITING, at) as pressed:
             try:
                 found = solve_direct(problem, SearchLimits(time_limit=60.0))
             except KeyboardInterrupt:
@@ -216,19 +224,22 @@ PRESS = """
 import os, random, signal, threading, warnings
 import numpy as np
 from policytree import PolicyTree
-import policytree.solvers.clock as clock
+import policytree.solvers.own_thread as own_thread
 
 warnings.simplefilter("ignore")
 rng = np.random.default_rng(0)
 X, rewards = rng.integers(0, 5, (100, 3)).astype(float), rng.normal(size=(100, 2))
-best = PolicyTree(max_depth=3).fit(X, rewards).objective_value_
+best, fitting = PolicyTree(max_depth=3).fit(X, rewards).objective_value_, [False]
 
 
 def fit():
+    fitting[0] = True
     try:
         tree = PolicyTree(max_depth=3).fit(X, rewards)
     except KeyboardInterrupt:
         return "raised"
+    finally:
+        fitting[0] = False
     assert tree.objective_bound_ >= best - 1e-9, "a bound that does not hold"
     return tree.status_.value
 
@@ -248,13 +259,13 @@ class Lock:
         self.lock.release()
 
 
-allocate, clock._thread.allocate_lock = clock._thread.allocate_lock, Lock
+allocate, own_thread._thread.allocate_lock = own_thread._thread.allocate_lock, Lock
 fit()
-clock._thread.allocate_lock = allocate
+own_thread._thread.allocate_lock = allocate
 
 
 def handle(_, frame):
-    if frame.f_code.co_filename != fit.__code__.co_filename:
+    if fitting[0] and frame.f_code.co_filename != fit.__code__.co_filename:
         raise KeyboardInterrupt
 
 
@@ -277,3 +288,49 @@ print(threading.active_count(), "raised" in outcomes, fit())
 def test_signals_again_and_again_never_hang_a_process():
     done = subprocess.run([sys.executable, "-c", PRESS], capture_output=True, text=True, timeout=300)
     assert (done.stdout, done.stderr) == ("1 True optimal\n", "")
+
+
+# Ctrl-C at every bytecode while kernels are called that return an array, or a NamedTuple in a tuple.
+CALL = """
+import numpy as np
+from policytree.solvers.compilation import MERGING, load_kernels
+from policytree.solvers.kernels.merging import group_hashes
+from policytree.solvers.kernels.pareto_layout import Points
+from policytree.solvers.kernels.pareto_lists import thin
+from tests.interrupting import CtrlC
+
+
+def elsewhere(name):
+    return not name.endswith("interrupting.py")
+
+
+def group():
+    first, group = group_hashes(np.array([3, 1, 3], dtype=np.uint64))
+    return first.tolist(), group.tolist()
+
+
+def thinned():
+    points = Points(np.array([[0, 2, 1], [0, 1, 2], [0, 3, 3]]), np.zeros((3, 2), np.int32))
+    kept, count = thin(points, 3, np.zeros(1, np.int64))
+    return kept.values[:count].tolist()
+
+
+load_kernels([((*MERGING, thin), "")])
+for call in (group, thinned):
+    with CtrlC(elsewhere) as pressed:
+        expected = call()
+    for k in range(pressed.passed):
+        try:
+            with CtrlC(elsewhere, [k]):
+                found = call()
+        except KeyboardInterrupt:
+            continue
+        assert found == expected, (found, expected)
+print("alive")
+"""
+
+
+def test_ctrl_c_while_a_kernels_result_is_made_crashes_nothing():
+    """numba runs Python code for that, and goes on with what it failed to make."""
+    done = subprocess.run([sys.executable, "-c", CALL], capture_output=True, text=True, timeout=300, cwd=ROOT)
+    assert (done.stdout, done.stderr, done.returncode) == ("alive\n", "", 0)

@@ -110,11 +110,10 @@ class _Bags:
         if self.price == 0:  # with a price, a good tree says how many leaves others may have
             self._refuse_huge_trees()
         self._look_for_incumbents()
-        if self.clock.stopped:
-            return
-        self._refuse_huge_trees()
-        self.clock.watch(self._prove, self._report)
-        if self.clock.stopped and not self.proved:
+        if not self.clock.stopped:
+            self._refuse_huge_trees()
+            self.clock.watch(self._prove, self._report)
+        if not self.proved:
             self.status = self.clock.status
 
     @property
@@ -208,8 +207,6 @@ class _Bags:
             self._take(splits)
             curve = self._mixed(curve, splits, 1.0 if k == 0 else max(2.0 / (k + 2), LEAST_STEP))
         self.curve = curve
-        if self.clock.stopped:
-            self.status = self.clock.status
 
     def _prove(self) -> None:
         """Bound all trees, then write down those that the bound leaves."""

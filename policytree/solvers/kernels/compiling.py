@@ -19,6 +19,7 @@ the option does nothing but compile more. The fourth rests on a private option, 
 
 from __future__ import annotations
 
+import _thread
 import copy
 import gc
 import hashlib
@@ -29,12 +30,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from llvmlite import binding
 from numba.core import caching, config, event, registry, types
 from numba.core.options import DefaultOptions
+
+from policytree.solvers.own_thread import run_in_own_thread
 
 PREFIX = "policytree_kernel_"
 OPTIONS = {"nopython": True, "boundscheck": None, "nogil": True, "error_model": "numpy"}
@@ -110,11 +113,23 @@ class Kernel(registry.CPUDispatcher):
         Whether callers call it by its address.
     borrows : bool
         Whether it does not count references to arrays.
+    runs_python : bool
+        Whether its result is made by Python code, as arrays and NamedTuples are.
     """
 
     takes: dict[str, tuple] | None = None
     separate = False
     borrows = False
+    runs_python = False
+
+    def __call__(self, *arguments):
+        """Call it; in the main thread, away from signals, where one that raises could strike.
+
+        numba does not expect the code that makes a result to fail: it would go on with what is not there, and crash.
+        """
+        if self.runs_python and _thread.get_ident() == threading.main_thread().ident:
+            return run_in_own_thread(partial(super().__call__, *arguments))
+        return super().__call__(*arguments)
 
     def compile(self, sig):
         """Load or compile for these argument types: the declared ones, if Python calls it."""
@@ -140,6 +155,7 @@ class Kernel(registry.CPUDispatcher):
         if self.borrows:
             _refuse_owning(self.py_func.__qualname__, cres)
         super().add_overload(cres)
+        self.runs_python = self.runs_python or _is_made_by_python(cres.signature.return_type)
         if self.separate and SEPARATE:
             self._make_separate(cres)
 
@@ -160,6 +176,13 @@ def _holds_arrays(returned) -> bool:
     """Whether values of a type are, or contain, arrays."""
     if isinstance(returned, types.BaseTuple):
         return any(map(_holds_arrays, returned))
+    return isinstance(returned, types.Array)
+
+
+def _is_made_by_python(returned) -> bool:
+    """Whether numba runs Python code to make values of a type: to unpickle what an array holds, to call a class."""
+    if isinstance(returned, types.BaseTuple):
+        return isinstance(returned, types.BaseNamedTuple) or any(map(_is_made_by_python, returned))
     return isinstance(returned, types.Array)
 
 
