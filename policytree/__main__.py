@@ -22,7 +22,14 @@ def main() -> int:
         signal.signal(signal.SIGINT, usual)
     except KeyboardInterrupt:
         leave()
-    return command_line()
+    code = 130
+    try:
+        code = command_line()
+        if usual is signal.default_int_handler:  # all is done and said: Python's own end may be cut short
+            signal.signal(signal.SIGINT, lambda *_: os._exit(code))
+    except KeyboardInterrupt:
+        os._exit(code)
+    return code
 
 
 if __name__ == "__main__":

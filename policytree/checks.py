@@ -100,6 +100,8 @@ def numbers(
         if series.dtype.kind == "c":
             raise TypeError
         out = series.astype(np.float64)
+    except OverflowError as error:
+        raise InputError(f"{series.name} holds integers that no floating-point number can be; divide them.") from error
     except (TypeError, ValueError) as error:
         raise InputError(f"{series.name} holds values that are not numbers; convert them to numbers.") from error
     bad = np.flatnonzero(~np.isfinite(out.to_numpy()))
@@ -278,7 +280,9 @@ def as_numbers(values, argument: str) -> np.ndarray:
             return np.asarray(values, dtype=np.float64)
     except np.exceptions.ComplexWarning as error:
         raise InputError(f"{argument} holds complex numbers; give real ones.") from error
-    except (TypeError, ValueError, OverflowError) as error:
+    except OverflowError as error:
+        raise InputError(f"{argument} holds integers that no floating-point number can be; divide them.") from error
+    except (TypeError, ValueError) as error:
         raise InputError(f"{argument} holds values that are not numbers; give numbers.") from error
 
 

@@ -166,6 +166,8 @@ def _as_float(X, argument: str) -> np.ndarray:
         raise InputError(f"{argument} holds complex numbers; give real ones.")
     try:
         return np.asarray(X, dtype=np.float64)
+    except OverflowError as error:
+        raise InputError(f"{argument} holds integers that no floating-point number can be; divide them.") from error
     except (TypeError, ValueError) as error:
         raise InputError(
             f"{argument} holds values that are not numbers; pass a DataFrame, whose text columns are treated as "
@@ -197,7 +199,7 @@ def _as_float64(value) -> float:
     try:
         return float(value)
     except OverflowError:
-        return np.copysign(np.inf, value)
+        return np.inf if value > 0 else -np.inf
 
 
 def _plain_numbers(column) -> np.ndarray | None:

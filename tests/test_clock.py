@@ -331,6 +331,6 @@ print("alive")
 
 
 def test_ctrl_c_while_a_kernels_result_is_made_crashes_nothing():
-    """numba runs Python code for that, and goes on with what it failed to make."""
+    """Making it runs Python code of numba's, and goes on with what it failed to make."""
     done = subprocess.run([sys.executable, "-c", CALL], capture_output=True, text=True, timeout=300, cwd=ROOT)
     assert (done.stdout, done.stderr, done.returncode) == ("alive\n", "", 0)

@@ -18,7 +18,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 # A room may import from rooms of smaller rank only. The design's order; what came later stands where its imports allow.
 ORDER = [
-    ("annotations", "exceptions", "features", "lazy"),
+    ("annotations", "exceptions", "features", "lazy", "memory"),
     ("calls", "visible"),
     ("tree",),
     ("types",),

@@ -50,6 +50,23 @@ def fit_on_dask(case, partitions: int):
     return cls(**case.arguments, max_bins=case.max_bins).fit(frame[case.X], target, sample_weight=weight)
 
 
+def test_true_and_false_in_some_files_and_numbers_in_others_are_said_once(tmp_path):
+    frames = [pd.DataFrame({"x": [0, 1, 0, 1], "no": 0.0, "yes": [1.0, -1, 1, -1]})]
+    frames.append(frames[0].assign(x=frames[0]["x"] == 1))
+    for k, frame in enumerate(frames):
+        frame.to_parquet(tmp_path / f"{k}.parquet")
+    both = dd.from_delayed([dask.delayed(frame) for frame in frames], meta=frames[0][:0], verify_meta=False)
+    fits = {
+        "in '1.parquet' and numbers in '0.parquet'": lambda: DaskPolicyTree(1).fit(tmp_path, ["no", "yes"]),
+        "in partition 1 and numbers in partition 0": lambda: DaskPolicyTree(1).fit(both[["x"]], both[["no", "yes"]]),
+    }
+    for where, fit in fits.items():
+        with pytest.warns(UserWarning, match=f"Column 'x' holds true and false {where}") as said:
+            tree = fit()
+        assert len(said) == 1
+        assert tree.to_local().predict(pd.DataFrame({"x": [0, 1]})).tolist() == ["yes", "no"]
+
+
 @pytest.mark.parametrize("partitions", [1, 2, 7])
 def test_fits_are_those_in_memory(partitions):
     for seed in range(100 * partitions, 100 * partitions + 12):

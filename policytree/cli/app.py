@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import Annotated
 
 import typer
@@ -12,8 +11,9 @@ from policytree import __version__
 from policytree.cli.checking import check
 from policytree.cli.design import design
 from policytree.cli.evaluating import evaluate
-from policytree.cli.frame import EXAMPLE, EXIT_CODES, Commands, explain
+from policytree.cli.frame import EXAMPLE, EXIT_CODES, Commands, explain, unprinted
 from policytree.cli.reporting import report
+from policytree.cli.streams import standard_streams
 from policytree.cli.trees import plot, predict, show
 from policytree.cli.warming import warmup
 
@@ -53,10 +53,11 @@ for _command in (design, evaluate, predict, check, report, show, plot, warmup):
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code (see ``policytree --help``)."""
     os.environ.setdefault("MPLBACKEND", "Agg")  # pictures go to files; a display may be absent or slow
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal without these letters gets question marks, not an error
-    try:
-        return app(args=arguments, prog_name="policytree", standalone_mode=False) or 0
-    except KeyboardInterrupt as interrupt:  # before a command began
-        return explain(interrupt, debug=False)
+    with standard_streams():
+        try:
+            code = app(args=arguments, prog_name="policytree", standalone_mode=False) or 0
+        except KeyboardInterrupt as interrupt:  # before a command began
+            code = explain(interrupt, debug=False)
+        except SystemExit as left:  # what prints help leaves so when nobody reads it
+            code = unprinted() or left.code
+        return code or unprinted()

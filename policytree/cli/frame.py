@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 import traceback
@@ -11,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from policytree.cli.streams import output_failure
 from policytree.exceptions import InputError
 from policytree.features import shown
 
@@ -18,7 +18,8 @@ FAILED, BAD_INPUT, INTERRUPTED, READER_GONE = 1, 2, 130, 141
 EXAMPLE = "policytree design --dataset rand-hie"
 EXIT_CODES = (
     "Exit codes: 0 all done; 1 something failed that should not (add --debug for the traceback); 2 the data, a file or "
-    "an option cannot be used; 130 interrupted, no file was written."
+    "an option cannot be used, or the result cannot be printed; 130 interrupted, no file was written; 141 whoever read "
+    "the output has left, as in `policytree show tree.json | head -1`."
 )
 
 
@@ -45,11 +46,11 @@ class Commands(TyperGroup):
         return code
 
     def make_context(self, *args: Any, **settings: Any) -> Any:
-        """Read the command line; Ctrl-C is said here too."""
+        """Read the command line, which may print help; Ctrl-C is said here too."""
         try:
             return super().make_context(*args, **settings)
-        except KeyboardInterrupt as interrupt:
-            raise typer.Exit(explain(interrupt, debug=False)) from None
+        except (KeyboardInterrupt, OSError) as error:  # an OSError of help that cannot be printed
+            raise typer.Exit(explain(error, debug=False)) from None
 
     def invoke(self, ctx):
         """Run the command; what it raises becomes an exit code."""
@@ -72,13 +73,15 @@ def _debug_wanted(ctx) -> bool:
 
 def explain(error: BaseException, *, debug: bool) -> int:
     """Say in one sentence what went wrong; return the exit code."""
-    if isinstance(error, BrokenPipeError):  # as in `policytree show tree.json | head -1`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, OSError) and (code := unprinted()):
+        return code
+    if isinstance(error, BrokenPipeError):  # of a pipe that was named as --output
         return READER_GONE
     if debug:
         traceback.print_exception(error)
-    if was_interrupt(error):
-        _say("Interrupted", "no file was written.")
+    interrupt = interrupt_in(error)
+    if interrupt is not None:
+        _say("Interrupted", str(interrupt) or "no file was written.")
         return INTERRUPTED
     if isinstance(error, InputError):
         _say("Error", str(error))
@@ -91,16 +94,28 @@ def explain(error: BaseException, *, debug: bool) -> int:
     return FAILED
 
 
-def was_interrupt(error: BaseException) -> bool:
-    """Whether it is Ctrl-C, or what some import or handler made of it."""
+def unprinted() -> int:
+    """The exit code for what could not be printed, 0 if all was; says so, unless whoever read it has left."""
+    failure = output_failure()
+    if failure is None:
+        return 0
+    if isinstance(failure, BrokenPipeError):  # as in `policytree show tree.json | head -1`
+        return READER_GONE
+    reason = failure.strerror or failure
+    _say("Error", f"Standard output cannot be written to ({reason}); print to a place that has room.")
+    return BAD_INPUT
+
+
+def interrupt_in(error: BaseException) -> KeyboardInterrupt | None:
+    """The Ctrl-C that an error is, or that some import or handler made it of."""
     seen: set[int] = set()
     each: BaseException | None = error
     while each is not None and id(each) not in seen:
         if isinstance(each, KeyboardInterrupt):
-            return True
+            return each
         seen.add(id(each))
         each = each.__cause__ or each.__context__
-    return False
+    return None
 
 
 def command_line(ctx: Any) -> str:

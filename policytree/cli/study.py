@@ -11,13 +11,15 @@ import pandas as pd
 
 from policytree.cli.outcomes import event_outcome
 from policytree.cli.propensities import propensity_from, shares_text
-from policytree.cli.tables import by_treatment, column_names, read_table, require_column
+from policytree.cli.tables import by_treatment, column_names, holds_tables, read_table, require_column
 from policytree.datasets import Dataset, load_dataset
 from policytree.evaluation import DIRECTIONS
 from policytree.exceptions import InputError
+from policytree.feature_encoder import object_numbers
 from policytree.report import material as report
 from policytree.report.material import About
 from policytree.report.study_report import make_study
+from policytree.serialization.labels import label_to_json
 from policytree.study_check.columns import column_findings
 from policytree.weighting.observed import Observed, observe
 
@@ -212,9 +214,12 @@ def _build(source, frame, roles: Roles, dataset: Dataset | None = None, known=No
     propensity, text, columns = propensity_from(roles.propensity, frame, observed.treatments)
     if known is not None:
         propensity, text = known, "known: " + shares_text(known)
+    _refuse_unsaved(roles.treatment, frame)
     arm_costs = _arm_costs(roles.arm_cost, frame, observed.treatments)
     columns += [cost for cost in arm_costs.values() if isinstance(cost, str)]
     covariates, confounders, notes = _features(frame, roles, columns)
+    for name in covariates:
+        _refuse_unsaved(name, frame)
     text = text or "estimated from the covariates" + (" and confounders" if confounders else "")
     unit = meaning or ("" if dataset is None else dataset.outcomes.get(roles.outcome, ""))
     return Study(
@@ -231,6 +236,22 @@ def _refuse_gaps(name: str | None, option: str, frame: pd.DataFrame) -> None:
             f"Column {name!r} ({option}) has no value in {len(gaps):,} of {len(frame):,} rows, the first of them row "
             f"{gaps[0] + 1:,} below the header; leave these rows out."
         )
+
+
+def _refuse_unsaved(name: str, frame: pd.DataFrame) -> None:
+    """Refuse now what no tree file could hold once the tree is found."""
+    column = frame[name]
+    values = column.dropna().unique().tolist() if column.dtype == object else []
+    if object_numbers(values) is not None:
+        return
+    for value in values:
+        try:
+            label_to_json(value)
+        except InputError as error:
+            raise InputError(
+                f"Column {name!r} holds values of type {type(value).__name__}, which no tree can be saved with; make "
+                "numbers or texts of them, or leave the column out."
+            ) from error
 
 
 def _features(frame: pd.DataFrame, roles: Roles, columns: list[str]) -> tuple[list[str], list[str], list[str]]:
@@ -282,6 +303,11 @@ def _default_covariates(frame: pd.DataFrame, used: set[str | None]) -> tuple[lis
         column = frame[name]
         if name in used:
             continue
+        if holds_tables(column):
+            raise InputError(
+                f"Column {name!r} holds lists or tables, on which no tree can split; leave it out with --exclude, or "
+                "make numbers or texts of it."
+            )
         if not pd.api.types.is_numeric_dtype(column) and column.nunique() > MOST_CATEGORIES:
             notes.append(_left_out(column))
         elif pd.api.types.is_datetime64_any_dtype(column):

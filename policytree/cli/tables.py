@@ -4,30 +4,50 @@ from __future__ import annotations
 
 import csv
 import difflib
-import lzma
+import errno
+import io
 import re
-import tarfile
+import stat
 import warnings
-import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+import numpy as np
 import pandas as pd
 
 from policytree.exceptions import InputError
 from policytree.feature_encoder import first_repeated
+from policytree.memory import free_bytes
 
-BAD_ARCHIVES = (zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError, zlib.error)
 PARQUET_ENDINGS = (".parquet", ".pq")
 SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
 OTHER_SEPARATORS = (";", "\t", "|")
 CELLS_LOOKED_AT = 10_000  # for decimal commas
 DECIMAL_COMMA, DECIMAL_POINT = re.compile(r"[-+]?\d+,\d+"), re.compile(r"[-+]?\d+\.\d+")
 NAMES_SHOWN = 20
+BUFFER = 1 << 20
+NOT_CSV = (  # what files begin with that are called .csv and are something else
+    (b"PK\x03\x04", "a spreadsheet or a zip archive"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a spreadsheet"),
+    (b"PAR1", "a Parquet file: let its name end in .parquet, or"),
+    (b"\x1f\x8b", "compressed by gzip: let its name end in .gz, or"),
+    (b"\xfd7zXZ\x00", "compressed by xz: let its name end in .xz, or"),
+    (b"(\xb5/\xfd", "compressed by zstd: let its name end in .zst, or"),
+    (b"ARROW1", "a Feather file"),
+    (b"%PDF-", "a PDF"),
+    (b"\x89PNG", "a picture"),
+    (b"SQLite format 3", "a database"),
+    (b"\x89HDF", "an HDF file"),
+    (b'{"', "JSON"),
+    (b'[{"', "JSON"),
+    (b"<!doctype html", "a web page"),
+    (b"<html", "a web page"),
+    (b"<table", "a web page"),
+    (b"<?xml", "XML"),
+)
 # pandas reads "None" as missing, but it is what many a trial calls the arm that got nothing.
 MISSING = ["", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null"]
 
@@ -47,41 +67,125 @@ def read_table(path: str | Path) -> pd.DataFrame:
     if path.name.lower().endswith(PARQUET_ENDINGS):
         return _read_parquet(path)
     frame = _read_csv(path, na_values=MISSING)
+    unnamed = [k + 1 for k, name in enumerate(frame.columns) if not name]
+    if len(unnamed) > 1:
+        raise InputError(
+            f"'{path}' has {len(unnamed)} columns without a name (column {' and column '.join(map(str, unnamed[:2]))}"
+            f"{', ...' if len(unnamed) > 2 else ''}); give every column its own name, or delete those that are empty."
+        )
     return frame.apply(_none_in_numbers)
 
 
 def _existing(path: str | Path) -> Path:
     path = Path(path)
     try:
-        there = path.exists()
+        kind = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise InputError(_no_such_file(path)) from error
+    except PermissionError as error:
+        raise InputError(f"'{path}' cannot be read ({error.strerror}); check the rights of its folder.") from error
     except (OSError, ValueError) as error:  # a name that no file can have
+        if isinstance(error, OSError) and error.errno == errno.ELOOP:
+            raise InputError(f"'{path}' is a link that leads to itself; name a file.") from error
         raise InputError(f"'{path}' cannot be the name of a file ({_first_line(error)}); check it.") from error
-    if not there:
-        folder = path.parent
-        names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
-        raise InputError(f"There is no file '{path}'; {_suggestion(path.name, names, 'check its name and folder.')}")
-    if path.is_dir():
+    if stat.S_ISDIR(kind):
         raise InputError(f"'{path}' is a folder; name a CSV or Parquet file in it.")
+    if not stat.S_ISREG(kind):
+        raise InputError(f"'{path}' is a pipe or a device, but is read more than once; save its rows to a file first.")
     if path.suffix.lower() in SPREADSHEETS:
         raise InputError(f"'{path}' is a spreadsheet; save its table as 'CSV UTF-8' and give that.")
     return path
 
 
+def _no_such_file(path: Path) -> str:
+    if path.is_symlink():
+        return f"There is no file '{path}': it is a link to '{path.readlink()}', which is not there; check that."
+    try:
+        names = [entry.name for entry in path.parent.iterdir()]
+    except OSError:  # no folder either, or one whose names cannot be read
+        names = []
+    return f"There is no file '{path}'; {_suggestion(path.name, names, 'check its name and folder.')}"
+
+
 def _read_csv(path: Path, **options) -> pd.DataFrame:
     with _sentences(path):
         names, how = _csv_options(path)
-        frame = pd.read_csv(path, low_memory=False, **how, **options)
+        with _text_of(path) as file:
+            frame = pd.read_csv(file, low_memory=False, **how, **options)
         frame.columns = names
     return _with_rows(frame, path)
 
 
+class _Text(io.RawIOBase):
+    """What a CSV file holds, unpacked; refuses what is no text, and to go on when little memory is left.
+
+    A few kilobytes may unpack to more than any memory holds, and how much a table needs only reading it says.
+    """
+
+    def __init__(self, file: BinaryIO, path: Path):
+        super().__init__()
+        self._file, self._path = file, path
+        self._free, self._read = free_bytes(), 0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer; returns how many bytes there were."""
+        data = self._file.read(len(buffer))
+        if not self._read:
+            self._refuse_other_kinds(data)
+        if b"\0" in data:
+            raise InputError(
+                f"'{self._path}' holds bytes of zero, which no text has, so it is not a CSV file in UTF-8; save it as "
+                "'CSV UTF-8' or Parquet."
+            )
+        self._read += len(data)
+        self._refuse_too_much()
+        buffer[: len(data)] = data
+        return len(data)
+
+    def _refuse_other_kinds(self, data: bytes) -> None:
+        start = data[:100].lstrip().lower()
+        for magic, kind in NOT_CSV:
+            if data.startswith(magic) or start.startswith(magic):
+                raise InputError(f"'{self._path}' is no CSV file but {kind}; save its table as 'CSV UTF-8'.")
+
+    def _refuse_too_much(self) -> None:
+        """Cells take several times the memory of their text: half of it must be left when the text has been read."""
+        now = free_bytes()
+        if self._free is not None and now is not None and now < self._free / 2:
+            raise InputError(
+                _too_large(self._path, f"{self._read / 1e6:,.0f} MB of it, unpacked, took half of what is")
+            )
+
+
+def _too_large(path: Path, why: str) -> str:
+    return (
+        f"'{path}' does not fit into the memory that is free ({why} free); leave out rows or columns, or read it in "
+        "Python with policytree.encode."
+    )
+
+
+@contextmanager
+def _text_of(path: Path) -> Iterator[BinaryIO]:
+    """A CSV file, unpacked if its name says that it is packed."""
+    from pandas.io.common import get_handle
+
+    with get_handle(str(path), "rb", compression="infer", is_text=False) as opened:
+        yield io.BufferedReader(_Text(opened.handle, path), BUFFER)
+
+
 @contextmanager
 def _sentences(path: Path) -> Iterator[None]:
-    """What is wrong with a CSV file, in one sentence."""
+    """What is wrong with a CSV file, in one sentence: what unpacks and parses strangers' files may raise anything."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # rows with more cells than there are names
             yield
+    except InputError:
+        raise
     except pd.errors.ParserWarning as error:
         raise InputError(
             f"'{path}' has more cells in its first row than names in its header; name every column, or mend the row."
@@ -90,22 +194,23 @@ def _sentences(path: Path) -> Iterator[None]:
         raise InputError(f"'{path}' is empty; give a CSV file with a header line and rows.") from error
     except UnicodeDecodeError as error:
         raise InputError(f"'{path}' is not a CSV file in UTF-8; save it as 'CSV UTF-8' or Parquet.") from error
-    except InputError:
-        raise
-    except (pd.errors.ParserError, csv.Error, *BAD_ARCHIVES, ValueError, EOFError) as error:
-        raise InputError(f"'{path}' cannot be read as CSV ({_first_line(error)}); check the file.") from error
+    except MemoryError as error:
+        raise InputError(_too_large(path, "reading it took all that is")) from error
     except OSError as error:
         raise InputError(f"'{path}' cannot be read ({error.strerror or error}); check the file.") from error
     except ImportError as error:  # for what it is compressed with
         raise InputError(
             f"'{path}' cannot be read here ({_first_line(error)}); install that, or unpack the file."
         ) from error
+    except Exception as error:
+        raise InputError(f"'{path}' cannot be read as CSV ({_first_line(error)}); check the file.") from error
 
 
 def _csv_options(path: Path) -> tuple[list[str], dict[str, Any]]:
     """The names of a CSV file's columns, and how pandas is to read it."""
     separator = _separator(path)
-    header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, sep=separator)
+    with _text_of(path) as file:
+        header = pd.read_csv(file, header=None, nrows=1, dtype=str, keep_default_na=False, sep=separator)
     names = [str(name).strip() for name in header.iloc[0]]
     _refuse_bad_names(names, path)
     blank = len(names) > 1  # in a file of one column blank lines are its missing values
@@ -163,9 +268,10 @@ def batches(path: str | Path, rows: int, numeric: list[str]) -> Iterator[Batch]:
     # One reader takes every cell as it stands, the other turns some columns into numbers.
     with ExitStack() as stack:
         with _sentences(path):
-            cells = stack.enter_context(pd.read_csv(path, dtype=str, na_values=[], chunksize=rows, **how))
+            first, second = (stack.enter_context(_text_of(path)) for _ in range(2))
+            cells = stack.enter_context(pd.read_csv(first, dtype=str, na_values=[], chunksize=rows, **how))
             numbers = stack.enter_context(
-                pd.read_csv(path, usecols=wanted or [0], na_values=[*MISSING, "None"], low_memory=False,
+                pd.read_csv(second, usecols=wanted or [0], na_values=[*MISSING, "None"], low_memory=False,
                             chunksize=rows, **how)
             )  # fmt: skip
         while True:
@@ -183,12 +289,9 @@ def batches(path: str | Path, rows: int, numeric: list[str]) -> Iterator[Batch]:
 
 def _parquet_batches(path: Path, rows: int) -> Iterator[Batch]:
     done = 0
-    with _parquet_sentences(path):
-        import pyarrow.parquet
-
-        file = pyarrow.parquet.ParquetFile(path)
-        tables = file.iter_batches(batch_size=rows)
-    with file:
+    with ExitStack() as stack:
+        with _parquet_sentences(path):
+            tables = stack.enter_context(_parquet_file(path)).iter_batches(batch_size=rows)
         while True:
             with _parquet_sentences(path):
                 table = next(tables, None)
@@ -228,34 +331,56 @@ def _split(line: str, separator: str) -> list[str]:
 def _first_lines(path: Path, n: int) -> list[str]:
     """Lines as they stand, of packed files too."""
     options: dict[str, Any] = {"dtype": str, "keep_default_na": False, "quoting": csv.QUOTE_NONE}
-    return pd.read_csv(path, header=None, nrows=n, sep="\x00", **options)[0].tolist()
+    with _text_of(path) as file:
+        return pd.read_csv(file, header=None, nrows=n, sep="\x00", **options)[0].tolist()
 
 
 def _has_decimal_commas(path: Path, columns: int) -> bool:
     """Whether numbers are written as 27,5 in a file whose cells stand between semicolons."""
     lines = _first_lines(path, max(2, CELLS_LOOKED_AT // columns))[1:]
-    cells = [cell.strip() for row in csv.reader(lines, delimiter=";") for cell in row]
+    try:
+        rows = list(csv.reader(lines, delimiter=";"))
+    except csv.Error:  # a cell longer than Python takes: its line has no say
+        rows = [_split(line, ";") for line in lines]
+    cells = [cell.strip() for row in rows for cell in row]
     return any(map(DECIMAL_COMMA.fullmatch, cells)) and not any(map(DECIMAL_POINT.fullmatch, cells))
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
-    with _parquet_sentences(path):
-        frame = pd.read_parquet(path)
+    with _parquet_sentences(path), _parquet_file(path) as file:
+        rows, columns = file.metadata.num_rows, len(file.schema_arrow.names)
+        free, needed = free_bytes(), 8.0 * rows * columns  # a number, or where a text stands
+        if free is not None and needed > free:
+            sizes = f"{rows:,} rows of {columns:,} columns need {needed / 1e9:,.1f} GB, {free / 1e9:,.1f} GB are"
+            raise InputError(_too_large(path, sizes))
+        frame = pd.read_parquet(path, engine="pyarrow")
     return _with_rows(_named(frame, path), path)
 
 
 @contextmanager
+def _parquet_file(path: Path) -> Iterator[Any]:
+    """An open Parquet file whose columns have a name each."""
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(path) as file:
+        _refuse_bad_names(file.schema_arrow.names, path)
+        yield file
+
+
+@contextmanager
 def _parquet_sentences(path: Path) -> Iterator[None]:
-    """What is wrong with a Parquet file, in one sentence."""
+    """What is wrong with a Parquet file, in one sentence: pyarrow's own errors are subclasses of many others."""
     try:
         yield
+    except InputError:
+        raise
     except ImportError as error:
         raise InputError(
             f"Reading '{path}' needs the package pyarrow; install it with `pip install pyarrow`."
         ) from error
-    except InputError:
-        raise
-    except (OSError, ValueError) as error:  # pyarrow's own errors are subclasses
+    except MemoryError as error:
+        raise InputError(_too_large(path, "reading it took all that is")) from error
+    except Exception as error:
         raise InputError(f"'{path}' cannot be read as Parquet ({_first_line(error)}); check the file.") from error
 
 
@@ -267,6 +392,7 @@ def _named(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
 
 
 def _refuse_bad_names(names: list[str], path: Path) -> None:
+    """Refuse names that stand twice; columns without a name may, until somebody asks for one."""
     twice = first_repeated(filter(None, names))
     if twice is not None:
         raise InputError(f"'{path}' has more than one column {twice!r}; give every column its own name.")
@@ -296,7 +422,10 @@ def column_names(text: str | None, option: str, frame: pd.DataFrame) -> list[str
     """Names in a comma-separated option (those that hold commas in double quotes), checked against the table."""
     if text is None:
         return []
-    names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+    try:
+        names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+    except csv.Error as error:  # a line break in it
+        raise InputError(f"{option} cannot be read ({error}); give names separated by commas.") from error
     names = list(dict.fromkeys(name for name in names if name))
     if not names:
         raise InputError(f"{option} names no column; give names separated by commas.")
@@ -318,6 +447,15 @@ def require_column(name: str, option: str, frame: pd.DataFrame) -> None:
         shown = ", ".join(names[:NAMES_SHOWN]) + (", ..." if len(names) > NAMES_SHOWN else "")
         rest = _suggestion(name, names, f"the columns are {shown}.")
         raise InputError(f"There is no column {name!r} ({option}); {rest}")
+    if (frame.columns == name).sum() > 1:
+        raise InputError(f"There is more than one column {name!r} ({option}); give every column its own name.")
+    if holds_tables(frame[name]):
+        raise InputError(f"Column {name!r} ({option}) holds lists or tables; make numbers or texts of them.")
+
+
+def holds_tables(column: pd.Series) -> bool:
+    """Whether cells are lists, arrays or mappings, as in Parquet's columns of lists, structs and maps."""
+    return column.dtype == object and any(isinstance(cell, (list, tuple, dict, np.ndarray)) for cell in column)
 
 
 def _suggestion(name: str, known: list[str], otherwise: str) -> str:

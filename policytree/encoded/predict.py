@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from policytree.checks import check_count
 from policytree.encoded.sources import arrow, open_source
 from policytree.exceptions import InputError
+from policytree.serialization import whole_file
 
 
 def predict_to_file(
@@ -59,27 +59,18 @@ def predict_to_file(
     target, keep = Path(path), list(keep)
     if target.suffix not in (".parquet", ".csv"):
         raise InputError(f"path must end in .parquet or .csv; got '{path}'.")
-    if not target.parent.is_dir():
-        raise InputError(f"Cannot write '{path}': the folder '{target.parent}' does not exist; name an existing one.")
     if column in keep:
         raise InputError(f"column={column!r} is also in keep; give the predictions another name.")
     opened = open_source(source)
     opened.kinds(names)
     opened.check_columns(keep, "keep")
     columns = list(dict.fromkeys([*names, *keep]))
-    temporary = target.with_name(f".{target.name[:64]}.{secrets.token_hex(8)}.tmp")
-    try:
-        _write(tree, opened, columns, keep, column, batch_rows, temporary, target.suffix)
-        os.replace(temporary, target)
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)  # Arrow's own text is long
-        raise InputError(f"Cannot write '{path}': {reason}; choose another place.") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    with whole_file(target) as file:
+        _write(tree, opened, columns, keep, column, batch_rows, file, target.suffix)
     return target
 
 
-def _write(tree: Any, source: Any, columns, keep, column: str, batch_rows: int, path: Path, suffix: str) -> None:
+def _write(tree: Any, source: Any, columns, keep, column: str, batch_rows: int, file: BinaryIO, suffix: str) -> None:
     pa = arrow()
     writer = None
     try:
@@ -87,7 +78,7 @@ def _write(tree: Any, source: Any, columns, keep, column: str, batch_rows: int, 
             predicted = np.asarray(tree.predict(table.select([str(n) for n in tree.feature_names_in_]).to_pandas()))
             out = table.select(keep).append_column(column, pa.array(predicted.tolist()))
             if writer is None:
-                writer = _writer(path, out.schema, suffix)
+                writer = _writer(file, out.schema, suffix)
             writer.write_table(out.cast(writer.schema))
     finally:
         if writer is not None:
@@ -96,15 +87,15 @@ def _write(tree: Any, source: Any, columns, keep, column: str, batch_rows: int, 
         raise InputError("The source has no rows; there is nothing to predict.")
 
 
-def _writer(path: Path, schema: Any, suffix: str) -> Any:
+def _writer(file: BinaryIO, schema: Any, suffix: str) -> Any:
     if suffix == ".csv":
         import pyarrow.csv as csv
 
-        writer = csv.CSVWriter(str(path), schema)
+        writer = csv.CSVWriter(file, schema)
         return _Named(writer, schema)
     import pyarrow.parquet as parquet
 
-    return parquet.ParquetWriter(str(path), schema)
+    return parquet.ParquetWriter(file, schema)
 
 
 class _Named:

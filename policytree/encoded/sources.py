@@ -9,6 +9,7 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -92,6 +93,11 @@ class Source:
         """Whether columns hold numbers or text; one sentence if a part lacks one, or has another kind.
 
         The value is NUMBER, TEXT, or UNKNOWN where no part has a value.
+
+        Warns
+        -----
+        UserWarning
+            If a column holds true and false in one part and numbers in another.
         """
         self.check_columns(columns, argument)
         found: dict[str, tuple[str, str]] = {}
@@ -110,6 +116,8 @@ class Source:
                         "one type."
                     )
                 found[column] = (kind, part.name) if known == UNKNOWN else (known, where)
+        for column in columns:
+            warn_of_mixed_booleans(column, [(part.schema.field(column).type, part.name) for part in self.parts])
         return {column: kind for column, (kind, _) in found.items()}
 
     def tables(self, columns: list[str], rows: int, start: int = 0) -> Iterator[Any]:
@@ -193,6 +201,20 @@ def kind_of(type_: Any) -> str | None:
         return TEXT
     number = types.is_integer(type_) or types.is_floating(type_) or types.is_boolean(type_) or types.is_decimal(type_)
     return NUMBER if number else None
+
+
+def warn_of_mixed_booleans(column: str, types_: list[tuple[Any, str]]) -> None:
+    """Say that true and false are read as numbers if a column has both; ``types_``: its type in every part."""
+    types = arrow().types
+    boolean = [where for type_, where in types_ if types.is_boolean(type_)]
+    number = [where for type_, where in types_ if kind_of(type_) == NUMBER and not types.is_boolean(type_)]
+    if boolean and number:
+        warnings.warn(
+            f"Column {column!r} holds true and false in {boolean[0]} and numbers in {number[0]}: true counts as 1, "
+            "false as 0. Write all files with one type if they mean something else.",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def plain_columns(batch: Any) -> Any:

@@ -67,6 +67,8 @@ def reward_frame(rewards, argument: str = "rewards") -> pd.DataFrame:
         raise InputError(f"{argument} has two columns named {twice!s}; rename one.")
     try:
         table = table.astype(np.float64)
+    except OverflowError as error:
+        raise InputError(f"{argument} holds integers that no floating-point number can be; divide them.") from error
     except (TypeError, ValueError) as error:
         raise InputError(
             f"{argument} holds values that are not numbers; give numbers in the outcome's unit."

@@ -101,7 +101,7 @@ def _snap(x: np.ndarray, feature: Feature, wanted) -> np.ndarray:
         return np.unique(np.array([position[value] for value in wanted]))
     try:
         wanted = np.asarray(wanted, dtype=np.float64).ravel()
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"thresholds of {feature.name!r} must be numbers.") from error
     if np.isnan(wanted).any():
         raise InputError(f"thresholds of {feature.name!r} must be numbers, infinity for missing values; got NaN.")

@@ -64,10 +64,10 @@ def read_row_group(path: str, k: int, columns: dict[str, str]) -> Any:
     return plain_columns(pa.table([found.column(name) for name in columns.values()], names=list(columns)))
 
 
-def kinds_of(table: Any) -> dict[str, tuple[str | None, str]]:
-    """Kind and type of every column of a part."""
+def kinds_of(table: Any) -> dict[str, tuple[str | None, Any]]:
+    """Kind and Arrow's type of every column of a part."""
     types = zip(table.column_names, table.schema.types, strict=True)
-    return {name: (kind_of(type_), str(type_)) for name, type_ in types}
+    return {name: (kind_of(type_), type_) for name, type_ in types}
 
 
 def tally_part(table: Any, roles: Roles, kinds: dict[str, str]) -> Tally:

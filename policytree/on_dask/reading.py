@@ -15,7 +15,7 @@ import numpy as np
 from policytree.encoded.plan import encoded_data
 from policytree.encoded.reading import Roles
 from policytree.encoded.scan import make_plan, quantile_searches, take_parts
-from policytree.encoded.sources import FORMATS, UNKNOWN, files_of, open_source, row_groups
+from policytree.encoded.sources import FORMATS, UNKNOWN, files_of, open_source, row_groups, warn_of_mixed_booleans
 from policytree.encoded.store import EncodedData
 from policytree.exceptions import InputError
 from policytree.on_dask import parts
@@ -96,11 +96,13 @@ def _delayed(name: str, frame: Any) -> list:
     return list(frame.to_delayed())
 
 
-def common_kinds(found: list[dict], columns: list[str]) -> dict[str, str]:
-    """The kind of every column in all parts, or one sentence."""
+def common_kinds(found: list[dict], columns: list[str], compared: bool) -> dict[str, str]:
+    """The kind of every column in all parts, or one sentence; ``compared``: whether types have been, by their files."""
     out: dict[str, str] = {}
     for column in columns:
         name = column.partition(":")[2] or column
+        if not compared:
+            warn_of_mixed_booleans(name, [(kinds[column][1], f"partition {k}") for k, kinds in enumerate(found)])
         for kinds in found:
             kind, type_ = kinds[column]
             if kind is None:
@@ -126,12 +128,14 @@ class Rows:
     rewards : list
         Names of the treatments; empty for labels.
     weighted : bool
+    of_files : bool
     """
 
     tables: list
     X: list
     rewards: list
     weighted: bool
+    of_files: bool = False
 
     @property
     def roles(self) -> Roles:
@@ -194,7 +198,7 @@ def rows_of_files(paths: Any, X: Any, rewards: Any, y: Any, weight: Any) -> Rows
     columns |= {role: name for role, name in ((parts.LABEL, y), (parts.WEIGHT, weight)) if name is not None}
     read = dask().delayed(parts.read_row_group)
     tasks = [read(str(file.resolve()), k, columns) for file in files for k in range(row_groups(file))]
-    return Rows(tasks, X, list(rewards or []), weight is not None)
+    return Rows(tasks, X, list(rewards or []), weight is not None, of_files=True)
 
 
 def encode_partitions(engine: Engine, rows: Rows, max_bins: int) -> tuple[EncodedData, list]:
@@ -205,7 +209,7 @@ def encode_partitions(engine: Engine, rows: Rows, max_bins: int) -> tuple[Encode
         raise InputError("X has no rows; pass at least one.")
     tables = engine.keep(rows.tables)
     found = engine.run(delayed(list)([delayed(parts.kinds_of)(table) for table in tables]))
-    kinds = common_kinds(found, roles.columns)
+    kinds = common_kinds(found, roles.columns, rows.of_files)
     tally = engine.run(reduced([delayed(parts.tally_part)(t, roles, kinds) for t in tables], parts.merge_tallies))
     if tally.n_rows == 0:
         what = "weights are zero in all rows" if tally.rows else "X has no rows; pass at least one"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -24,6 +27,7 @@ from policytree import (
 )
 from policytree.encoded import encode as encoding
 from policytree.encoded import solve, sources, tally
+from policytree.serialization import files
 from policytree.solvers import table_search
 from policytree.solvers.binning import bin_matrix
 from tests.encoded_problems import assert_identical, assert_same, outcome, random_case, write_parts
@@ -242,6 +246,34 @@ def test_predictions_go_to_a_file_in_batches(tmp_path, rows, ending):
         predict_to_file(tree, rows, tmp_path / "out.json")
     with pytest.raises(InputError, match="no rows"):
         predict_to_file(tree, rows.iloc[:0], tmp_path / "none.csv")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.parametrize("refused", ["write", "fsync"])
+def test_predictions_that_a_full_disk_refuses_leave_what_was_there(rng, tmp_path, ending, refused, monkeypatch):
+    rows = pd.DataFrame({"x": rng.normal(size=400)})
+    tree = PolicyTree(max_depth=1).fit(rows, pd.DataFrame({"no": 0.0, "yes": rows["x"]}))
+    target, link = tmp_path / f"out.{ending}", tmp_path / f"link.{ending}"
+    target.write_bytes(b"earlier")
+    link.symlink_to(target)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    class Full(io.FileIO):
+        write = full
+
+    with monkeypatch.context() as patched:
+        if refused == "write":
+            patched.setattr(files, "open", Full, raising=False)
+        else:
+            patched.setattr(os, "fsync", full)
+        with pytest.raises(InputError, match=r"Cannot write '.*link\..*': No space left on device"):
+            predict_to_file(tree, rows, link, batch_rows=100)
+    assert target.read_bytes() == b"earlier"
+    predict_to_file(tree, rows, link, batch_rows=100)
+    assert link.is_symlink() and target.read_bytes() != b"earlier"
+    assert {path.name for path in tmp_path.iterdir()} == {target.name, link.name}
 
 
 # --- what cannot be asked of encoded rows ---

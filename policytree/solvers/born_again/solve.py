@@ -28,11 +28,11 @@ import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
 from policytree.exceptions import InputError, SearchWarning
+from policytree.memory import free_bytes
 from policytree.solvers.born_again.bounds import bounds_of_parts
 from policytree.solvers.born_again.ensembles import TreeEnsemble
 from policytree.solvers.born_again.grid import Grid, essence, make_grid
@@ -124,7 +124,9 @@ def solve_born_again(
         raise InputError(f"objective must be one of {', '.join(map(repr, OBJECTIVES))}; got {objective!r}.")
     limits = limits or SearchLimits()
     compiled = load_kernels([(BORN_AGAIN, "")])
-    memory = limits.memory_limit if limits.memory_limit is not None else _free_bytes()
+    memory = limits.memory_limit
+    if memory is None and (free := free_bytes()) is not None:
+        memory = FREE * free
     exact = Clock(None if limits.time_limit is None else SHARE * limits.time_limit, memory_limit=memory)
     search = _Search(make_grid(ensemble), objective, exact, limits)
     exact.watch(search.run)
@@ -247,12 +249,3 @@ class _Reporter:
         most = search.classes.size if search.counts_leaves else search.cuts
         if self.progress is not None:
             self.progress(Progress(self.clock.seconds(), float(most), float(bound), search.share(), search.boxes))
-
-
-def _free_bytes() -> float | None:
-    """Most of the memory that is free; None where the system does not tell."""
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        return FREE * 1024 * next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
-    except (OSError, StopIteration):
-        return None
