@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import DRPolicyTree
+from policytree import DRPolicyTree, InputError
+from policytree.cli import questions
 from policytree.cli.files import for_spreadsheets
 from policytree.cli.outcomes import event_outcome
 from policytree.cli.study import Roles, study_from_dataset, study_from_file
@@ -115,8 +116,13 @@ def test_an_unknown_control_is_refused(csv, tmp_path):
     refused(design(csv, tmp_path / "o", "--control", "placebo"), "'placebo'", "None, drug")
 
 
-def test_a_question_that_cannot_be_answered_costs_nothing_else(tmp_path):
-    """Four rows of an arm: no ranking, no bounds for hidden confounders; the report says so and has the rest."""
+def test_a_question_that_cannot_be_answered_costs_nothing_else(tmp_path, monkeypatch):
+    """No bounds for hidden confounders; the report says so and has the rest, of an arm of four rows, too."""
+
+    def cannot(*_, **__):
+        raise InputError("propensity is far from the shares that were treated.")
+
+    monkeypatch.setattr(questions, "sensitivity", cannot)
     data = trial(60)
     data["arm"] = ["rare"] * 4 + ["drug", "None"] * 28
     data.to_csv(tmp_path / "few.csv", index=False)
