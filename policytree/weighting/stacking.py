@@ -39,7 +39,7 @@ PROPENSITY_ROUNDS, PROPENSITY_RATE = (1, 2, 3, 5, 7, 10, 15, 21, 30, 45, 63, 90,
 UNDERSMOOTHING = 4.0  # rounds of boosted propensities, by those of least error
 LOGIT_PENALTIES = (0.03, 1.0)  # C of scikit-learn: one over the penalty
 LOGIT_TOLERANCE = 1e-3  # of the gradient: probabilities are off by less than a thousandth
-TARGETING_PENALTY = 10.0  # rows that speak for leaving the predictions as they are
+TARGETING_PENALTY = 3.0  # rows, one standard deviation off, that speak for leaving the predictions as they are
 MOST_INTERACTIONS = 50_000_000  # numbers in the table of arm x covariate terms; beyond, that learner is left out
 
 
@@ -327,14 +327,16 @@ class Targeting:
 
     Attributes
     ----------
-    centre, scale : ndarray of shape (K,)
-        Of the predictions, an arm's own row each: (K, K) for the centre.
+    centre : ndarray of shape (K, K)
+        Of the predictions among the rows of an arm: a row for every arm.
+    scale : float
+        The outcome's standard deviation.
     coefficients : ndarray of shape (K, K + 1)
         A row for every arm: intercept, then a coefficient for every arm's prediction.
     """
 
     centre: np.ndarray
-    scale: np.ndarray
+    scale: float
     coefficients: np.ndarray
 
     def adjusted(self, predictions: np.ndarray) -> np.ndarray:
@@ -349,8 +351,9 @@ def _targeting(predictions, propensity, observed: Observed, rows: np.ndarray) ->
     """Ridge regression of each arm's residuals among ``rows``, weighted by one over the propensity."""
     K = predictions.shape[1]
     rows = rows[observed.weight[rows] > 0]
-    scale = predictions[rows].std(axis=0)
-    scale[scale <= 1e-12 * (1.0 + np.abs(predictions[rows]).max())] = np.inf  # a constant explains nothing
+    # In the outcome's own unit: by their own spread, predictions that are nearly constant among these rows would get
+    # slopes that other rows carry far away.
+    scale = observed.y[rows].std() or 1.0
     centre, coefficients = np.zeros((K, K)), np.zeros((K, K + 1))
     for k in range(K):
         own = rows[observed.arm[rows] == k]
