@@ -384,6 +384,18 @@ def test_trees_of_bounds_obey_the_limits(rng, objective):
         assert tree.objective_value_ == pytest.approx(float(best), abs=1e-9)
 
 
+@pytest.mark.parametrize("objective", ["auc", "omega_f"])
+def test_numbers_of_rows_bound_deep_trees_of_bag_objectives(rng, objective):
+    """Several values a column, hundreds of rows, depth four: the search then prices rows, which ended in an error."""
+    X = rng.integers(0, 9, (400, 6))
+    y = (rng.random(400) < 0.3 + 0.05 * X[:, 0]).astype(int)
+    objective = OmegaFScore(0.5) if objective == "omega_f" else objective
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SearchWarning)  # the time limit
+        tree = OptimalTreeClassifier(0.02, 4, objective=objective, time_limit=5).fit(X, y)
+    assert tree.objective_bound_ <= tree.objective_value_ + 1e-12
+
+
 # --- classes of very unequal weight ---
 
 UNEQUAL = [AUC(), PartialAUC(max_fpr=0.2), FScore(), MonotoneObjective(lambda fp, fn, P, N: max(fp / N, fn / P))]

@@ -10,6 +10,7 @@ import numpy as np
 from policytree.objectives.objective import BagObjective
 from policytree.objectives.references import Reference, steps_of
 from policytree.solvers.bag_boxes import fill
+from policytree.solvers.box_numbers import BoxNumbers
 from policytree.solvers.clock import Clock
 from policytree.solvers.columns import short_codes
 from policytree.solvers.fixed_point import to_fixed_point
@@ -94,8 +95,10 @@ class _BestPrices(RowPrices):
     proves: int | None = None
     kept: tuple[np.ndarray, int] | None = None
 
-    def _certify(self) -> None:
-        super()._certify()
+    def _certify(self, boxes: BoxNumbers) -> None:
+        super()._certify(boxes)
+        if not self.certificates:  # numbers too large to be scaled down prove nothing
+            return
         numbers, charge = self.certificates[-1]
         value = int(numbers.sum()) + self.aim[1] * (self.node.penalty - charge)
         if self.proves is None or value > self.proves:
