@@ -38,7 +38,7 @@ nitpick_ignore_regex = [
     (r"py:.*", r"(collections|json)\..*"),
     (r"py:mod", r"policytree\..*"),
     (r"py:(func|class)", r"policytree\.(feature_encoder|crossfit|folds|solvers)\..*"),
-    (r"py:(func|class)", r"policytree\.weighting\.(learners|propensities|costs)\..*"),
+    (r"py:(func|class)", r"policytree\.weighting\.(learners|propensities|costs|stacking)\..*"),
 ]
 
 # --- the API ---
