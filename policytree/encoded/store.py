@@ -189,7 +189,7 @@ class EncodedData:
         return self.as_rows(codes, numbers)
 
     def as_rows(self, codes: np.ndarray, numbers: np.ndarray) -> CodedRows:
-        """Rows from arrays as :func:`pack` takes them."""
+        """Rows from arrays as ``pack`` takes them."""
         if not self.of_labels:
             return CodedRows(codes, None, numbers)
         return CodedRows(codes[:-1], codes[-1], numbers)
