@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 from sklearn import config_context
@@ -18,7 +19,25 @@ from sklearn.utils.validation import has_fit_parameter
 from policytree.exceptions import InputError
 from policytree.folds import FoldPlan
 
+P = ParamSpec("P")
+R = TypeVar("R")
 MAX_CLASSES = 50  # a "classifier" of an outcome with more values than this is a mistake
+
+
+def by_default_settings(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorator of what fits learners or predicts by them: scikit-learn's settings have no effect on it.
+
+    The caller's settings are for the tools around an estimator. Inside, metadata routing would have pipelines refuse
+    ``step__sample_weight``, and frames in place of arrays change what follows (their standard deviation divides by
+    n - 1); and other threads and processes do not know them, so that results would depend on where models are fitted.
+    """
+
+    @functools.wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        with config_context(enable_metadata_routing=False, transform_output="default"):
+            return function(*args, **kwargs)
+
+    return called
 
 
 def fit_argument(learner, name: str) -> str | None:
@@ -35,20 +54,16 @@ def fit_argument(learner, name: str) -> str | None:
     return name if has_fit_parameter(learner, name) else None
 
 
+@by_default_settings
 def fit_learner(learner, X, y, *, sample_weight=None, groups=None):
-    """A fitted clone of ``learner``; per-row arrays reach it if its ``fit`` takes them.
-
-    Metadata routing is switched off: it is for the tools that the caller puts around an estimator, a pipeline in it
-    would refuse ``step__sample_weight``, and other threads and processes would not know the caller's setting.
-    """
+    """A fitted clone of ``learner``; per-row arrays reach it if its ``fit`` takes them."""
     given = {"sample_weight": sample_weight, "groups": groups}
     arguments = {}
     for name, values in given.items():
         keyword = None if values is None else fit_argument(learner, name)
         if keyword is not None:
             arguments[keyword] = values
-    with config_context(enable_metadata_routing=False):
-        return clone(learner).fit(X, y, **arguments)
+    return clone(learner).fit(X, y, **arguments)
 
 
 def _name(learner) -> str:
@@ -85,6 +100,7 @@ class MeanModel:
     model: Any
     values: np.ndarray | None
 
+    @by_default_settings
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Expected outcomes, shape (n,), in the outcome's unit."""
         if self.values is None:
@@ -105,6 +121,7 @@ class ProbabilityModel:
     model: Any
     n_classes: int
 
+    @by_default_settings
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Probabilities, shape (n, n_classes); rows sum to one.
 

@@ -254,9 +254,10 @@ def test_where_weights_go(learner, keyword, rng):
     weighted = cross_fit_mean(learner, X, y, folds, sample_weight=w).predictions
     plain = cross_fit_mean(learner, X, y, folds).predictions
     assert np.allclose(weighted, plain) == (keyword is None)
-    with sklearn.config_context(enable_metadata_routing=True):
-        routed = cross_fit_mean(learner, X, y, folds, sample_weight=w).predictions
-    np.testing.assert_allclose(routed, weighted)
+    with sklearn.config_context(enable_metadata_routing=True, transform_output="pandas"):
+        same = cross_fit_mean(learner, X, y, folds, sample_weight=w).predictions
+        assert sklearn.get_config()["enable_metadata_routing"]  # the caller's again
+    np.testing.assert_array_equal(same, weighted)
 
 
 def test_weights_and_clusters_reach_the_learner_row_by_row(rng):

@@ -55,8 +55,10 @@ def test_every_file_has_its_place():
 
 @pytest.mark.parametrize("name", kernels.ORDER)
 def test_files_import_only_files_before_them(name):
-    before = kernels.ORDER[: kernels.ORDER.index(name)]
-    assert set(imported(TREES[name]).values()) <= set(before)
+    before = set(kernels.ORDER[: kernels.ORDER.index(name)])
+    if name == "compiling":  # which is no kernel: it compiles in a thread of its own
+        before.add("policytree.solvers.own_thread")
+    assert set(imported(TREES[name]).values()) <= before
 
 
 @pytest.mark.parametrize("name", [n for n in kernels.ORDER if compiled(TREES[n])])

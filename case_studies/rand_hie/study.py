@@ -167,7 +167,7 @@ def show_overlap(study, dataset, everywhere, frame, given) -> None:
         study.step(f"without Seattle, known propensity: seed {seed}")
         careful = learn(frame, given, slice(None), "visits", seed)
         rows.append({"rows": "without Seattle", "seed": seed, **_plan_50(careful, frame)})
-    study.show(f"OverlapWarning: {said[0].message}\n")
+    study.show(f"OverlapWarning: {said[0].message if said else 'none'}\n")
     table = pd.DataFrame(rows)
     study.table(table, "seattle", digits=2, index=False)
     charleston = everywhere["site"].eq("Charleston") & everywhere["plan"].eq("50%")

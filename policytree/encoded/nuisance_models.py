@@ -15,7 +15,15 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from policytree.crossfit import MAX_CLASSES, FittedModel, MeanModel, ProbabilityModel, fit_mean, fit_probabilities
+from policytree.crossfit import (
+    MAX_CLASSES,
+    FittedModel,
+    MeanModel,
+    ProbabilityModel,
+    by_default_settings,
+    fit_mean,
+    fit_probabilities,
+)
 from policytree.exceptions import InputError
 from policytree.executors import submitted
 
@@ -85,6 +93,7 @@ class Model:
         last = self.learner.steps[-1][1] if isinstance(self.learner, Pipeline) else self.learner
         return hasattr(last, "partial_fit")
 
+    @by_default_settings
     def fit_sample(self, sample: Batch) -> Model:
         """Fit to a sample, or make ready for batches."""
         rows = sample.rows_of(self)
@@ -126,6 +135,7 @@ class Model:
             )
         return MeanModel(learner, self.values)
 
+    @by_default_settings
     def add(self, batch: Batch) -> None:
         """Learn from the rows of a batch."""
         rows = batch.rows_of(self)

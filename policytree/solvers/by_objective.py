@@ -19,7 +19,7 @@ SOLVERS: dict[str, Callable[..., Solution]] = {"bags": solve_bags, "ratio": solv
 
 #: How much heavier one class may be than another, in all. Losses of all classes become whole numbers of one unit, whose
 #: rounding is 2^-50 of the heaviest class or less; these objectives divide by the weight of a class, and so magnify it.
-MOST_UNEQUAL = 1e7
+MOST_UNEQUAL = 1e5
 
 
 def solver_for(objective: Objective) -> Callable[..., Solution]:

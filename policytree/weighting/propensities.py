@@ -132,7 +132,7 @@ def warn_if_clipped(counts: np.ndarray, n_low: int, n: int, floor: float, treatm
             f"Of {n} rows, {n_low} have an estimated propensity below min_propensity={floor:g} ({each}); it was raised "
             "to that, so the rewards there lean on the outcome model.",
             OverlapWarning,
-            stacklevel=5,
+            stacklevel=7,  # who called fit or predict_rewards, past their two decorators
         )
 
 
@@ -155,5 +155,5 @@ def warn_of_small(counts: np.ndarray, least: np.ndarray, n: int, floor: float, t
             f"{n} rows (smallest {least[k]:.3g}); given propensities are used as they are, so the rewards will vary a "
             "lot.",
             OverlapWarning,
-            stacklevel=5,
+            stacklevel=7,  # who called fit or predict_rewards, past their two decorators
         )

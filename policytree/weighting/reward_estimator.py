@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from policytree.annotations import Column, PerTreatment, Seed, Table
 from policytree.calls import either_order
 from policytree.checks import as_series
+from policytree.crossfit import by_default_settings
 from policytree.exceptions import InputError
 from policytree.executors import check_executor
 from policytree.weighting.covariates import Covariates
@@ -171,6 +172,7 @@ class RewardEstimator(BaseEstimator):
     def fit(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[_FitArguments]) -> Self: ...
 
     @either_order
+    @by_default_settings
     def fit(
         self,
         Y: Column,
@@ -279,6 +281,7 @@ class RewardEstimator(BaseEstimator):
     def predict_rewards(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[_NewRowArguments]) -> pd.DataFrame: ...
 
     @either_order
+    @by_default_settings
     def predict_rewards(
         self,
         Y: Column,
@@ -319,6 +322,7 @@ class RewardEstimator(BaseEstimator):
         nuisances, _ = self._complete(scheme, given, [r.predict_new(Z, cluster) for r in self.repeats_])
         return _finite(scheme.rewards(observed, nuisances), observed)
 
+    @by_default_settings
     def predict_outcomes(
         self, *, X: Table | None = None, W: Table | None = None, groups: Column | None = None
     ) -> pd.DataFrame:
