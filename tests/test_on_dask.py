@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
+import os
+import subprocess
+import sys
+import types
 
 import numpy as np
 import pandas as pd
@@ -18,6 +23,7 @@ from policytree import (
     SearchWarning,
     Status,
     encode,
+    executors,
 )
 from policytree.encoded import solve
 from tests.encoded_problems import assert_same, damage_row_group, outcome, random_case
@@ -215,3 +221,117 @@ def test_a_worker_that_dies_costs_time_only(rows, tmp_path):
         tree = DaskPolicyTree(max_depth=3, max_bins=8, client=client).fit(X, frame[["a", "b"]])
     assert flag.exists()
     assert json.dumps(tree.to_local().to_dict()) == json.dumps(expected.to_local().to_dict())
+
+
+# --- nobody is left to compute ---
+
+
+class Cluster:
+    """What a fit asks of a client, with as many workers as are said; None: the scheduler does not answer."""
+
+    def __init__(self, counts):
+        self.counts = iter(counts)
+        self.scheduler = types.SimpleNamespace(address="tcp://here:1")
+
+    def nthreads(self, callback_timeout):
+        count = next(self.counts)
+        if count is None:
+            raise TimeoutError
+        return dict.fromkeys(range(count), 1)
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        ([2, 1, 0, 0, 0, 0], "All workers of the dask cluster at tcp://here:1 have left or died, and none .* 40 s"),
+        ([0, 0, 0, 0], "The dask cluster at tcp://here:1 has no worker; start some"),
+        ([2, *[None] * 30], "The dask scheduler at tcp://here:1 does not answer"),
+        ([2, *[None] * 20, 2, 0, None, 0, 1, 0, None, 0, 2, 2], None),  # some came back in time
+    ],
+)
+def test_waiting_ends_where_nobody_is_left(monkeypatch, counts, said):
+    """Looks are ten seconds apart, on a clock of the test's own; after forty without a worker the fit is given up."""
+    clock = itertools.count(0, 10)
+    now = next(clock)
+    monkeypatch.setattr(executors.time, "monotonic", lambda: now)
+    watch = executors.WorkerWatch(Cluster(counts), 40.0)
+    for k in range(len(counts)):
+        now = next(clock)
+        if k == len(counts) - 1 and said:
+            with pytest.raises(InputError, match=said):
+                watch.look()
+        else:
+            watch.look()
+
+
+def test_waiting_without_end_can_be_asked_for(monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(executors.time, "monotonic", lambda: now)
+    watch = executors.WorkerWatch(Cluster([]), None)
+    now = 1e9
+    watch.look()
+    with pytest.raises(InputError, match="no_workers_timeout must be a finite number >= 0 or None"):
+        DaskPolicyTree(no_workers_timeout=-1.0).fit(None)
+
+
+@pytest.fixture
+def processes(tmp_path):
+    """A client, the process of its scheduler, and that of its only worker, which nobody starts again."""
+    distributed = pytest.importorskip("distributed")
+    file = str(tmp_path / "scheduler.json")
+    places = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+    def started(what: str, *more: str):
+        command = [sys.executable, "-m", f"distributed.cli.dask_{what}", "--scheduler-file", file, "--no-dashboard"]
+        return subprocess.Popen([*command, *more], env=places, stderr=subprocess.DEVNULL)
+
+    with started("scheduler", "--port", "0") as scheduler, started("worker", "--no-nanny", "--nthreads", "1") as worker:
+        try:
+            with dask.config.set(scheduler=None), distributed.Client(scheduler_file=file) as client:
+                client.wait_for_workers(1, timeout=120)
+                yield client, scheduler, worker
+        finally:
+            worker.kill()
+            scheduler.kill()
+
+
+def killing(pid: int, part=None, *_):
+    """End a process, in the midst of a task."""
+    import os
+    import signal
+
+    os.kill(pid, signal.SIGKILL)
+    return part
+
+
+@pytest.mark.slow
+def test_a_fit_whose_workers_all_die_says_so(processes, rows):
+    """The only worker kills itself in the midst of the fit: dask would wait for another one without end."""
+    client, _, worker = processes
+    frame = spread(rows, 7)
+    X = frame[["x0", "x1"]]
+    dying = X.map_partitions(functools.partial(killing, worker.pid), meta=X._meta)
+    tree = DaskPolicyTree(max_depth=2, max_bins=8, client=client, no_workers_timeout=0.5)
+    with pytest.raises(InputError, match=r"dask cluster at tcp://.* (has no worker; start some|have left or died)"):
+        tree.fit(dying, frame[["a", "b"]])
+    with pytest.raises(InputError, match="has no worker; start some"):
+        tree.fit(X, frame[["a", "b"]])
+
+
+@pytest.mark.slow
+def test_an_executor_whose_workers_all_die_says_so(processes):
+    client, _, worker = processes
+    task = functools.partial(killing, worker.pid)
+    said = r"dask cluster at tcp://.* (has no worker|have left or died|died with data)"
+    with pytest.raises(InputError, match=said):
+        list(executors.submitted(client.get_executor(), task, range(3), no_workers_timeout=0.5))
+
+
+@pytest.mark.slow
+def test_a_fit_whose_scheduler_dies_says_so(processes, rows):
+    client, scheduler, _ = processes
+    frame = spread(rows, 7)
+    X = frame[["x0", "x1"]]
+    dying = X.map_partitions(functools.partial(killing, scheduler.pid), meta=X._meta)
+    with pytest.raises(InputError, match=r"dask scheduler at tcp://.* does not answer"):
+        DaskPolicyTree(max_depth=2, client=client, no_workers_timeout=0.5).fit(dying, frame[["a", "b"]])

@@ -11,7 +11,7 @@ import dataclasses
 import json
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ import numpy as np
 
 from policytree.checks import check_count
 from policytree.encoded.jobs import FolderJob
-from policytree.encoded.plan import Plan, encoded_data, open_encoded, plan_from_json
+from policytree.encoded.plan import Plan, open_encoded, plan_from_json
 from policytree.encoded.reading import Roles, encoded_covariate, reward_columns, row_weights
 from policytree.encoded.scan import (
     Tally,
@@ -37,19 +37,20 @@ from policytree.encoded.store import (
     STATE,
     VERSION,
     EncodedData,
-    Stored,
+    crc_of,
     pack,
-    read_json,
     rows_file,
+    save_json,
     scaled_rewards,
 )
 from policytree.exceptions import InputError
 from policytree.progress import stage_progress
-from policytree.serialization.files import save_bytes, save_text
+from policytree.serialization.files import save_bytes
 from policytree.split_columns import MAX_BINS
 
 FILE_ROWS = 1 << 20  # rows of the source to a file; fewer where there are many columns
 FILE_NUMBERS = 1 << 25
+NOTE = "rows-{k:06d}.json"  # of the k-th file of rows
 
 
 def encode(
@@ -75,7 +76,7 @@ def encode(
         Columns that trees may split on: numbers, or text (categories); missing values are allowed.
     directory : path
         Folder for the codes, which is made if it does not exist. One byte a feature and row (two if ``max_bins`` is
-        above 256), and eight for every treatment, or for every class but the first.
+        above 256), and eight for every treatment and for the weight; of labels a byte or two for the class.
     rewards : list of str, optional
         Columns of rewards, one a treatment; for :class:`policytree.PolicyTree`.
     y : str, optional
@@ -105,9 +106,14 @@ def encode(
 
     Notes
     -----
-    The result does not depend on the size of batches, and what is fitted to it not on the order of rows. A job that was
-    stopped goes on where it was if the same call is made again: after the last file of rows if the source is files that
-    did not change.
+    The result does not depend on the size of batches, and what is fitted to it not on the order of rows: trees have the
+    objective and the values of a fit to the table in memory, to the last bit, since both are exact sums that are
+    rounded once. Of trees that are equally good, a fit to more than 50,000 rows may find another one.
+
+    If the same call is made again, a job that was stopped goes on where it was, after the last file of rows if the
+    source is files that did not change; of a job that has ended, files that were damaged since are written again. All
+    files have checksums. Nothing in the folder can run code, but who may write to it can change what trees are fitted
+    to.
 
     Examples
     --------
@@ -130,11 +136,11 @@ def encode(
     for argument, columns in roles.by_argument().items():
         kinds |= opened.kinds(columns, argument)
     job = _Job(opened, roles, kinds, int(max_bins), Path(directory))
-    if job.finished(overwrite):
-        return open_encoded(directory)
+    if job.finished(overwrite) and (data := job.whole()) is not None:
+        return data
     with ExitStack() as stack:
-        if stack.enter_context(job.alone(overwrite)):
-            return open_encoded(directory)
+        if stack.enter_context(job.alone(overwrite)) and (data := job.whole()) is not None:
+            return data
         job.pool = stack.enter_context(threads(n_jobs))
         if verbose:
             job.stage = stack.enter_context(stage_progress()).stage
@@ -166,7 +172,7 @@ class _Job(FolderJob):
     """One encoding: readings of the source, then files."""
 
     files = r"rows-\d{6,}\.(bin|json)"
-    what, doing = "encoded rows", "encoding"
+    what, doing, again = "encoded rows", "encoding", "encode the source again"
 
     def __init__(self, source: Source, roles: Roles, kinds: dict, max_bins: int, directory: Path):
         file_rows = max(1, min(FILE_ROWS, FILE_NUMBERS // len(roles.columns)))
@@ -174,31 +180,50 @@ class _Job(FolderJob):
         super().__init__(source, roles.columns, file_rows, directory, json.loads(json.dumps(asked)))
         self.roles, self.kinds, self.max_bins = roles, kinds, max_bins
 
+    def whole(self) -> EncodedData | None:
+        """What this very job has written before; None if files of it were damaged since."""
+        data = open_encoded(self.directory)
+        return data if all(data.is_intact(k) for k in range(len(data.stored))) else None
+
     def run(self) -> EncodedData:
-        """Everything, from where an earlier run ended."""
-        state = self.directory / STATE
-        if state.exists():
-            plan = plan_from_json(read_json(state)["plan"])
-        else:
-            plan = self._plan()
-            save_text(state, json.dumps({"asked": self.asked, "plan": plan.to_json()}))
+        """Everything, from where an earlier run ended; or what was damaged since."""
+        if (self.directory / MANIFEST).exists():
+            self._mend(open_encoded(self.directory))
+            return open_encoded(self.directory)
+        plan = plan_from_json(self.begin(lambda: {"plan": self._plan().to_json()})["plan"])
         self.total = self.total or self.source.count_rows()
         notes = self._write_rows(plan)
         least = [_least(plan, notes, i) for i in range(len(plan.codings))]
-        stored = [{key: note[key] for key in ("file", "rows", "crc")} for note in notes if note["rows"]]
-        inexact = sum(note["inexact"] for note in notes)
         manifest = {
-            "version": VERSION,
             "asked": self.asked,
             "plan": plan.to_json(),
             "least": [[None if np.isinf(v) else v for v in values] for values in least],
-            "inexact": inexact,
-            "stored": stored,
+            "inexact": sum(note["inexact"] for note in notes),
+            "stored": [{key: note[key] for key in ("file", "rows", "crc")} for note in notes if note["rows"]],
         }
-        save_text(self.directory / MANIFEST, json.dumps(manifest))
-        for name in [STATE, *(note["file"].replace(".bin", ".json") for note in notes)]:
+        save_json(self.directory / MANIFEST, manifest)
+        for name in [STATE, *(NOTE.format(k=k) for k in range(len(notes)))]:
             (self.directory / name).unlink(missing_ok=True)
-        return encoded_data(self.directory, plan, least, inexact, [Stored(**s) for s in stored])
+        return open_encoded(self.directory)
+
+    def _mend(self, data: EncodedData) -> None:
+        """Write damaged files again; the source says what stood in them."""
+        plan = plan_from_json(self.read(MANIFEST)["plan"])
+        self.total = self.source.count_rows()
+        damaged = {s.file: s for k, s in enumerate(data.stored) if not data.is_intact(k)}
+        if not damaged:
+            return
+        n_files = max(int(name[len("rows-") : -len(".bin")]) for name in damaged) + 1
+        known = {k for k in range(n_files) if rows_file(k) not in damaged}
+        for k, first_row, table in self.missing_tables("Writing damaged files again", known, n_files):
+            content, note = self._file(plan, table, first_row)
+            if (note["rows"], note["crc"]) != (damaged[rows_file(k)].rows, damaged[rows_file(k)].crc):
+                raise InputError(
+                    f"The source holds other rows than were written to '{self.directory}', so that it cannot be "
+                    f"mended; {self.again}, with overwrite=True."
+                )
+            save_bytes(self.directory / rows_file(k), content)
+        self.source.refuse_changed()
 
     def _plan(self) -> Plan:
         tally = Tally()
@@ -217,29 +242,31 @@ class _Job(FolderJob):
 
     def _write_rows(self, plan: Plan) -> list[dict]:
         """Write all files of rows that are not there yet; returns what is to be known of each."""
-        notes = list(self._notes_on_disk())
-        for first_row, table in self.tables("Writing codes", len(notes) * self.file_rows):
-            note = self._write_file(plan, table, first_row)
-            save_text(self.directory / note["file"].replace(".bin", ".json"), json.dumps(note))
-            notes.append(note)
-        if sum(note["rows"] for note in notes) != plan.n_rows:
+        notes = self.known_notes(NOTE, self._is_intact)
+        for k, first_row, table in self.missing_tables("Writing codes", notes):
+            notes[k] = self._write_file(plan, table, first_row)
+            save_json(self.directory / NOTE.format(k=k), notes[k])
+        if sum(note["rows"] for note in notes.values()) != plan.n_rows:
             raise InputError("The source changed while it was read; encode it again, with overwrite=True.")
         self.source.refuse_changed()
-        return notes
+        return [notes[k] for k in range(len(notes))]
 
-    def _notes_on_disk(self) -> Iterator[dict]:
-        k = 0
-        while (path := self.directory / rows_file(k).replace(".bin", ".json")).exists():
-            yield read_json(path)
-            k += 1
+    def _is_intact(self, note: dict) -> bool:
+        """Whether the file of a note holds what was written."""
+        return not note["rows"] or crc_of(self.directory / note["file"]) == note["crc"]
 
     def _write_file(self, plan: Plan, table: Any, first_row: int) -> dict:
+        content, note = self._file(plan, table, first_row)
+        if note["rows"]:
+            save_bytes(self.directory / note["file"], content)
+        return note
+
+    def _file(self, plan: Plan, table: Any, first_row: int) -> tuple[bytes, dict]:
+        """What is to be written of a table, and its note."""
         content, least, inexact, rows = encode_table(plan, self.roles, table, first_row, self.each)
-        file = rows_file(first_row // self.file_rows)
-        if rows:
-            save_bytes(self.directory / file, content)
         finite = [[None if np.isinf(v) else v for v in values] for values in least]
-        return {"file": file, "rows": rows, "crc": zlib.crc32(content), "least": finite, "inexact": inexact}
+        note = {"file": rows_file(first_row // self.file_rows), "rows": rows, "crc": zlib.crc32(content)}
+        return content, note | {"least": finite, "inexact": inexact}
 
 
 def _least(plan: Plan, notes: list[dict], i: int) -> np.ndarray:

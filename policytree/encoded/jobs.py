@@ -1,15 +1,23 @@
-"""Jobs that write files into a folder of their own: what was written before a job was stopped is kept."""
+"""Jobs that write files into a folder of their own: what was written before a job was stopped is kept.
+
+A source is written in files of so many rows each, and every file has a *note* of what is to be known of it, with its
+checksum. A job that was stopped, and one whose files were damaged since, write the files that lack, and no others.
+
+Nothing that is read back from such a folder can run code: it is JSON, numbers and Parquet. Who may write to the folder
+can change results, though; checksums tell damage from what was written, not what was written from what was planted.
+"""
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from policytree.encoded.sources import Source
-from policytree.encoded.store import MANIFEST, STATE, read_json
+from policytree.encoded.store import MANIFEST, STATE, json_object, read_json, save_json
 from policytree.exceptions import InputError
 from policytree.serialization.locks import LOCK, lock_folder, unlock_folder
 
@@ -21,14 +29,14 @@ class FolderJob:
     ----------
     files : str
         Pattern of the names of its files, the manifest and the state apart: nothing else is ever deleted.
-    what, doing : str
-        What the folder is for, and what the job is called, in messages.
+    what, doing, again : str
+        What the folder is for, what the job is called, and what is to be called again, in messages.
     """
 
     pool: Any
     stage: Callable[..., Any] | None = None
     files = ""
-    what = doing = ""
+    what = doing = again = ""
 
     def __init__(self, source: Source, columns: list[str], file_rows: int, directory: Path, asked: dict):
         self.source, self.columns, self.file_rows, self.directory = source, columns, file_rows, directory
@@ -36,18 +44,25 @@ class FolderJob:
         self.total: int | None = None  # rows of the source
 
     def finished(self, overwrite: bool) -> bool:
-        """Whether this very job was done before; refuses a folder that holds anything else."""
+        """Whether this very job was done before; refuses a folder that holds anything else, or what cannot be read."""
         if self.directory.exists() and not self.directory.is_dir():
             raise InputError(f"'{self.directory}' is a file; name a folder for {self.what}.")
         held = self._held()
         own = rf"({self.files}|{re.escape(MANIFEST)}|{re.escape(STATE)})"
         foreign = [name for name in held if not re.fullmatch(rf"{own}|\.{own}\.[0-9a-f]{{16}}\.tmp", name)]
-        state = self.directory / STATE  # another process may have just ended its job
-        if foreign or (STATE in held and self._asked_in(STATE) is None and state.exists()):
-            raise InputError(f"The folder '{self.directory}' holds other files; name a folder of its own.")
-        if MANIFEST not in held or overwrite:
+        foreign += [name for name in (MANIFEST, STATE) if name in held and self._is_foreign(name, held)]
+        if foreign:
+            raise InputError(
+                f"The folder '{self.directory}' holds other files, such as '{foreign[0]}'; name a folder of its own, "
+                "or delete what is no longer needed."
+            )
+        if overwrite:
             return False
-        if self.source.fingerprint is None or self._asked_in(MANIFEST) != self.asked:
+        if MANIFEST not in held:
+            if STATE in held:
+                self._refuse_damaged_state()
+            return False
+        if self.source.fingerprint is None or self.read(MANIFEST).get("asked") != self.asked:
             raise InputError(
                 f"The folder '{self.directory}' holds {self.what} of another {self.doing}; name another folder, or "
                 "pass overwrite=True."
@@ -90,12 +105,69 @@ class FolderJob:
         except OSError as error:
             raise InputError(f"Cannot read the folder '{self.directory}': {error.strerror}.") from error
 
+    def _is_foreign(self, name: str, held: list[str]) -> bool:
+        """Whether a file of our name is somebody else's: it does not look like ours, and stands beside none of ours."""
+        if any(re.fullmatch(self.files, other) for other in held):
+            return False
+        found = json_object(self.directory / name)
+        return (found is None or "asked" not in found) and (self.directory / name).exists()
+
+    def _refuse_damaged_state(self) -> None:
+        try:
+            self.read(STATE)
+        except InputError:
+            if (self.directory / STATE).exists():  # else another process has just ended its job
+                raise
+
+    def read(self, name: str) -> dict[str, Any]:
+        """What a JSON file of the folder holds, or one sentence."""
+        return read_json(self.directory / name, f"{self.again}, with overwrite=True")
+
     def _asked_in(self, name: str) -> Any:
         try:
-            found = read_json(self.directory / name)
+            return self.read(name).get("asked")
         except InputError:  # a file that cannot be read is the file of no job
             return None
-        return found.get("asked") if isinstance(found, dict) else None
+
+    # --- files of rows ---
+
+    def begin(self, start: Callable[[], dict]) -> dict:
+        """What was decided when the job began, ``start()`` if that is now."""
+        if (self.directory / STATE).exists():
+            return self.read(STATE)
+        begun = {"asked": self.asked, **start()}
+        save_json(self.directory / STATE, begun)
+        return begun
+
+    def known_notes(self, pattern: str, intact: Callable[[dict], bool]) -> dict[int, dict]:
+        """Notes of files that were written before the job was stopped, by the file's number, as far as both are whole.
+
+        ``pattern``: names of notes, with the file's number as ``k``.
+        """
+        notes: dict[int, dict] = {}
+        while (self.directory / pattern.format(k=len(notes))).exists():
+            try:
+                note = self.read(pattern.format(k=len(notes)))
+            except InputError:  # it is written again
+                break
+            if not intact(note):
+                break
+            notes[len(notes)] = note
+        return notes
+
+    def missing_tables(
+        self, title: str, known: Container[int], n_files: int | None = None
+    ) -> Iterator[tuple[int, int, Any]]:
+        """Number, first row and table of every file that is not known; ``n_files``: how many there are, if that is."""
+        k = next(k for k in itertools.count() if k not in known)
+        if n_files is not None and k >= n_files:
+            return
+        for first_row, table in self.tables(title, k * self.file_rows):
+            k = first_row // self.file_rows
+            if k not in known:
+                yield k, first_row, table
+            if n_files is not None and all(later in known for later in range(k + 1, n_files)):
+                return
 
     def each(self, f: Callable, items) -> list:
         """Map in threads."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from policytree.encoded.coding import Coding
-from policytree.encoded.store import MANIFEST, VERSION, EncodedData, Scale, Stored, read_json
+from policytree.encoded.store import MANIFEST, EncodedData, Scale, Stored, read_json
 from policytree.exceptions import InputError
 from policytree.features import Feature
 from policytree.serialization.labels import label_from_json, label_to_json
@@ -151,9 +151,7 @@ def open_encoded(directory: str | os.PathLike) -> EncodedData:
         raise InputError(
             f"'{directory}' holds no encoded rows, or a job that did not end; call encode with this directory first."
         )
-    data = read_json(path)
-    if data.get("version") != VERSION:
-        raise InputError(f"'{directory}' was written by another version of policytree; encode the source again.")
+    data = read_json(path, "encode the source again, with overwrite=True")
     least = [np.array([np.inf if v is None else v for v in values]) for values in data["least"]]
     stored = [Stored(s["file"], s["rows"], s["crc"]) for s in data["stored"]]
     return encoded_data(directory, plan_from_json(data["plan"]), least, data["inexact"], stored)

@@ -7,15 +7,13 @@ on the size of batches. Every file is written whole under another name and renam
 from __future__ import annotations
 
 import io
-import json
-import pickle
+import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 
 from policytree.checks import sorted_labels
@@ -25,7 +23,7 @@ from policytree.encoded.jobs import FolderJob
 from policytree.encoded.nuisance_models import Batch, Model, fit_models
 from policytree.encoded.reading import MOST_CLASSES, check_weights, value_counts
 from policytree.encoded.sources import Source, arrow
-from policytree.encoded.store import MANIFEST, STATE, read_json
+from policytree.encoded.store import MANIFEST, STATE, crc_of, save_json
 from policytree.encoded.study_rows import (
     StudyColumns,
     covariate_frame,
@@ -37,7 +35,7 @@ from policytree.encoded.study_rows import (
     weights_of,
 )
 from policytree.exceptions import InputError
-from policytree.serialization.files import save_bytes, save_text
+from policytree.serialization.files import save_bytes
 from policytree.serialization.labels import label_to_json
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.nuisances import learners_by_treatment, resolve_propensity, resolve_regression
@@ -46,10 +44,9 @@ from policytree.weighting.reward_arguments import check_parameters, refuse_infin
 from policytree.weighting.scheme import Nuisances, Scheme
 
 FILE_ROWS = 1 << 18  # rows of the source to a file
-MODELS = "models.joblib"
 FOLD = "fold"
-UNPICKLED = (pickle.PicklingError, TypeError, AttributeError)  # what pickle says of functions and local classes
-LEARNING, HELD_OUT, NOTES = "learning-", "held-out-", "notes-"
+LEARNING, HELD_OUT = "learning-", "held-out-"
+NOTE = "notes-{k:06d}.json"
 
 
 @dataclass
@@ -102,8 +99,9 @@ class Ask:
 class RewardJob(FolderJob):
     """One scoring of all rows of a source."""
 
+    # Version 1 kept pickled models: they are never read, and go with what else stood in the folder.
     files = r"(learning|held-out)-\d{6,}\.parquet|notes-\d{6,}\.json|models\.joblib"
-    what, doing = "rewards", "call"
+    what, doing, again = "rewards", "call", "call stream_rewards again"
     seed: int
     treatments: np.ndarray
     scheme: Scheme
@@ -114,26 +112,33 @@ class RewardJob(FolderJob):
         super().__init__(source, ask.columns.all(), FILE_ROWS, directory, asked)
         self.ask, self.study, self.n_folds = ask, ask.columns, int(ask.estimator.cv)
 
-    def run(self, seed: int) -> dict[str, Any]:
-        """Everything, from where an earlier run ended; returns the manifest."""
-        state = self.directory / STATE
-        if state.exists():
-            self.seed = int(read_json(state)["seed"])
+    def is_whole(self) -> bool:
+        """Whether the files that this very job has written before hold what was written."""
+        return all(self._is_intact(note) for note in self.read(MANIFEST)["notes"])
+
+    def run(self, seed: int) -> None:
+        """Everything, from where an earlier run ended; or what was damaged since."""
+        notes, n_files = {}, None
+        if (self.directory / MANIFEST).exists():
+            manifest = self.read(MANIFEST)
+            self.seed, n_files = manifest["seed"], len(manifest["notes"])
+            notes = {k: note for k, note in enumerate(manifest["notes"]) if self._is_intact(note)}
         else:
-            self.seed = seed
-            save_text(state, json.dumps({"asked": self.asked, "seed": seed}))
+            self.seed = self.begin(lambda: {"seed": seed})["seed"]
+            notes = self.known_notes(NOTE, self._is_intact)
         self.total = self.source.count_rows()
         sizes = self._sizes()
         self.total, self.treatments = sizes.rows, sizes.treatments
         self._check(sizes)
-        self._load_or_fit(sizes)
-        notes = self._score()
-        manifest = self._manifest(notes)
-        save_text(self.directory / MANIFEST, json.dumps(manifest))
-        for name in [STATE, MODELS, *(f"{NOTES}{k:06d}.json" for k in range(len(notes)))]:
+        every = self._score(sizes, notes, n_files)
+        save_json(self.directory / MANIFEST, self._manifest(every))
+        for name in [STATE, *(NOTE.format(k=k) for k in range(len(every)))]:
             (self.directory / name).unlink(missing_ok=True)
-        self._warn(notes)
-        return manifest
+        self._warn(every)
+
+    def _is_intact(self, note: dict) -> bool:
+        """Whether the files of a note hold what was written."""
+        return all(crc_of(self.directory / file) == crc for file, crc in note["files"].items())
 
     # --- who learns, and in which fold ---
 
@@ -206,11 +211,8 @@ class RewardJob(FolderJob):
 
     # --- models ---
 
-    def _load_or_fit(self, sizes: Sizes) -> None:
-        path = self.directory / MODELS
-        if path.exists():
-            self.covariates, self.models = joblib.load(path)
-            return
+    def _fit(self, sizes: Sizes) -> None:
+        """Fit all models; a job that goes on fits them again, so that no folder is trusted with what can run code."""
         sample = self._sample(sizes)
         self.models = self._unfitted(sizes)
         with ExitStack() as stack:
@@ -226,12 +228,6 @@ class RewardJob(FolderJob):
 
             executor = self.ask.estimator.executor
             self.models = fit_models(self.models, sample, self._batches, self.each, executor, told)
-        content = io.BytesIO()
-        try:
-            joblib.dump((self.covariates, self.models), content)
-        except UNPICKLED:  # such jobs begin anew
-            return
-        save_bytes(path, content.getvalue())
 
     def _unfitted(self, sizes: Sizes) -> list[Model]:
         estimator, folds = self.ask.estimator, range(self.n_folds)
@@ -289,19 +285,18 @@ class RewardJob(FolderJob):
 
     # --- scores ---
 
-    def _score(self) -> list[dict]:
-        """Write all files that are not there yet; returns what is to be known of each."""
-        notes: list[dict] = []
-        while (path := self.directory / f"{NOTES}{len(notes):06d}.json").exists():
-            notes.append(read_json(path))
-        for first_row, table in self.tables("Writing rewards", len(notes) * self.file_rows):
-            note = self._write(len(notes), table, first_row)
-            save_text(self.directory / f"{NOTES}{len(notes):06d}.json", json.dumps(note))
-            notes.append(note)
-        if sum(note["rows"] for note in notes) != self.total:
+    def _score(self, sizes: Sizes, notes: dict[int, dict], n_files: int | None) -> list[dict]:
+        """Write all files that are not known; returns what is to be known of each."""
+        if sum(note["rows"] for note in notes.values()) < sizes.rows:
+            self._fit(sizes)
+            for k, first_row, table in self.missing_tables("Writing rewards", notes, n_files):
+                notes[k] = self._write(k, table, first_row)
+                if n_files is None:
+                    save_json(self.directory / NOTE.format(k=k), notes[k])
+        if sum(note["rows"] for note in notes.values()) != sizes.rows:
             raise InputError("The source changed while it was read; score it again, with overwrite=True.")
         self.source.refuse_changed()
-        return notes
+        return [notes[k] for k in range(len(notes))]
 
     def _write(self, k: int, table: Any, first_row: int) -> dict:
         fold, out = self._places(self._keys(table, first_row))
@@ -314,11 +309,12 @@ class RewardJob(FolderJob):
         beside = table.select(self.copied).append_column(FOLD, pa.array(np.where(out, -1, fold)))
         for label, column in zip(self.treatments, rewards.T, strict=True):
             beside = beside.append_column(str(label), pa.array(column))
-        note = {"rows": table.num_rows, **self._small(nuisances.as_estimated)}
+        note: dict[str, Any] = {"rows": table.num_rows, "files": {}, **self._small(nuisances.as_estimated)}
         for prefix, use in ((LEARNING, ~out), (HELD_OUT, out)):
             note[prefix] = int(use.sum())
             if use.any():
-                _save_parquet(self.directory / f"{prefix}{k:06d}.parquet", beside.filter(pa.array(use)))
+                name = f"{prefix}{k:06d}.parquet"
+                note["files"][name] = _save_parquet(self.directory / name, beside.filter(pa.array(use)))
         return note
 
     def _small(self, propensity: np.ndarray | None) -> dict[str, Any]:
@@ -361,11 +357,12 @@ class RewardJob(FolderJob):
 
     def _manifest(self, notes: list[dict]) -> dict[str, Any]:
         def files(prefix: str) -> list[str]:
-            return [f"{prefix}{k:06d}.parquet" for k, note in enumerate(notes) if note[prefix]]
+            return [name for note in notes for name in note["files"] if name.startswith(prefix)]
 
         return {
             "asked": self.asked,
             "seed": self.seed,
+            "notes": notes,
             "treatments": [label_to_json(label) for label in self.treatments.tolist()],
             "learning": files(LEARNING),
             "held_out": files(HELD_OUT),
@@ -385,9 +382,12 @@ class RewardJob(FolderJob):
             warn_of_small(counts, least, n, floor, self.treatments)
 
 
-def _save_parquet(path: Path, table: Any) -> None:
+def _save_parquet(path: Path, table: Any) -> int:
+    """Write a table whose pages have checksums, which readers test; returns the checksum of the file."""
     import pyarrow.parquet as parquet
 
-    content = io.BytesIO()
-    parquet.write_table(table, content)
-    save_bytes(path, content.getvalue())
+    stream = io.BytesIO()
+    parquet.write_table(table, stream, write_page_checksum=True)
+    content = stream.getvalue()
+    save_bytes(path, content)
+    return zlib.crc32(content)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import pickle
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -17,10 +18,10 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from policytree.checks import check_count, is_real
-from policytree.encoded.reward_job import UNPICKLED, Ask, RewardJob
+from policytree.encoded.reward_job import Ask, RewardJob
 from policytree.encoded.scan import threads
 from policytree.encoded.sources import open_source
-from policytree.encoded.store import MANIFEST, read_json
+from policytree.encoded.store import MANIFEST
 from policytree.encoded.study_rows import StudyColumns
 from policytree.exceptions import InputError
 from policytree.executors import check_executor
@@ -156,8 +157,13 @@ def stream_rewards(
     1,000,000 rows (``benchmarks/results/larger_than_memory_rewards_streaming.csv``), and not at 5,000,000. If in doubt,
     leave the default.
 
-    A job that was stopped goes on where it was if the same call is made again and the files did not change: after the
-    models once they are fitted (they are pickled in ``directory`` until the end), and after the last file written.
+    A job that was stopped goes on where it was if the same call is made again and the files did not change: its models
+    are fitted again, with the same folds, samples and seed, and files that were written stay. Of a job that has ended,
+    files that were damaged since are written again. (Learners that draw take a ``random_state`` of their own if files
+    are to hold what they would have held without a stop.)
+
+    Nothing in ``directory`` can run code: it holds Parquet and JSON with checksums, and no models. Who may write to it
+    can change rewards, though.
 
     Examples
     --------
@@ -183,19 +189,19 @@ def stream_rewards(
     opened = open_source(source)
     ask = dataclasses.replace(ask, kinds=ask.columns.kinds(opened))
     job = RewardJob(opened, ask, Path(directory), _asked(ask))
-    if not job.finished(overwrite):
+    if not (job.finished(overwrite) and job.is_whole()):
         with ExitStack() as stack:
-            if stack.enter_context(job.alone(overwrite)):
-                return _streamed(Path(directory))
+            if stack.enter_context(job.alone(overwrite)) and job.is_whole():
+                return _streamed(job)
             job.pool = stack.enter_context(threads(n_jobs))
             if verbose:
                 job.stage = stack.enter_context(stage_progress()).stage
             job.run(check_random_state(estimator.random_state).randint(2**31 - 1))
-    return _streamed(Path(directory))
+    return _streamed(job)
 
 
-def _streamed(directory: Path) -> StreamedRewards:
-    found = read_json(directory / MANIFEST)
+def _streamed(job: RewardJob) -> StreamedRewards:
+    found, directory = job.read(MANIFEST), job.directory
     treatments = [label_from_json(label) for label in found["treatments"]]
     return StreamedRewards(
         directory,
@@ -231,7 +237,7 @@ def _fingerprint(settings: list) -> str:
     """The same for the same settings; new every time for learners that cannot be pickled, whose jobs begin anew."""
     try:
         return joblib.hash(settings)
-    except UNPICKLED:
+    except (pickle.PicklingError, TypeError, AttributeError):  # what pickle says of functions and local classes
         return secrets.token_hex(16)
 
 

@@ -353,6 +353,9 @@ def _file_part(file: Path) -> Part:
     if form == "csv":  # gaps in text as pandas reads them
         options = pa.csv.ConvertOptions(strings_can_be_null=True)
         form = pa.dataset.CsvFileFormat(convert_options=options)
+    elif form == "parquet":  # pages have checksums if their writer made any, as stream_rewards does
+        scan = pa.dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
+        form = pa.dataset.ParquetFileFormat(default_fragment_scan_options=scan)
     try:
         data = pa.dataset.dataset(str(file), format=form)
     except (pa.ArrowInvalid, OSError) as error:

@@ -28,13 +28,16 @@ import numpy as np
 
 from policytree.exceptions import InputError
 from policytree.features import Feature
+from policytree.serialization.checksums import CHECKSUM, has_checksum, text_with_checksum
+from policytree.serialization.files import save_text
 from policytree.solvers.coded_features import CodedFeature
 from policytree.split_columns import code_type
 from policytree.types import BinnedData, SplitColumn
 
-VERSION = 2  # 1: losses as fixed-point numbers, and no checksum in JSON files
+VERSION = 2  # of files of rows and of JSON files; 1: losses as fixed-point numbers, no checksums
 MANIFEST, STATE = "manifest.json", "state.json"
 ALIGNED = 64
+PIECE = 1 << 24  # bytes of a file read at a time
 
 
 def rows_file(k: int) -> str:
@@ -173,20 +176,29 @@ class EncodedData:
         head = n * p * self.dtype.itemsize
         start = head + -head % ALIGNED
         path = self.directory / stored.file
+        again = "encode the source again into this folder, which mends it"
         try:
             if path.stat().st_size != start + 8 * n * self.n_planes:
-                raise InputError(f"'{path}' has another length than was written; encode the source again.")
+                raise InputError(f"'{path}' has another length than was written; {again}.")
             with open(path, "rb") as file:
                 mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)  # kernels take writable arrays only
         except OSError as error:
-            raise InputError(f"'{path}' cannot be read: {error.strerror}; encode the source again.") from error
+            raise InputError(f"'{path}' cannot be read: {error.strerror}; {again}.") from error
         if stored.file not in self.checked:
             if zlib.crc32(mapped) != stored.crc:
-                raise InputError(f"'{path}' is damaged: its checksum is wrong; encode the source again.")
+                raise InputError(f"'{path}' is damaged: its checksum is wrong; {again}.")
             self.checked.add(stored.file)
         codes = np.frombuffer(mapped, self.dtype, n * p).reshape(p, n)
         numbers = np.frombuffer(mapped, np.float64, n * self.n_planes, start).reshape(self.n_planes, n)
         return self.as_rows(codes, numbers)
+
+    def is_intact(self, k: int) -> bool:
+        """Whether the k-th file holds what was written."""
+        try:
+            self.rows(k)
+        except InputError:
+            return False
+        return True
 
     def as_rows(self, codes: np.ndarray, numbers: np.ndarray) -> CodedRows:
         """Rows from arrays as ``pack`` takes them."""
@@ -226,9 +238,43 @@ class EncodedData:
         return BinnedData(codes, np.array(bins, dtype=np.int64), self.columns, self.features, not self.thinned)
 
 
-def read_json(path: Path) -> Any:
-    """What a JSON file of the folder holds, or one sentence."""
+def crc_of(path: Path) -> int | None:
+    """The checksum of a file's content, read piece by piece; None if it cannot be read."""
+    crc = 0
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"'{path}' cannot be read; encode the source again, with overwrite=True.") from error
+        with open(path, "rb") as file:
+            while piece := file.read(PIECE):
+                crc = zlib.crc32(piece, crc)
+    except OSError:
+        return None
+    return crc
+
+
+def save_json(path: Path, data: dict[str, Any]) -> None:
+    """Write an object to a JSON file of a folder, with the version of the format and a checksum."""
+    save_text(path, text_with_checksum({"version": VERSION, **data}))
+
+
+def json_object(path: Path) -> dict[str, Any] | None:
+    """The object that a JSON file holds, whatever its checksum; None if it holds none."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return data if isinstance(data, dict) else None
+
+
+def read_json(path: Path, again: str) -> dict[str, Any]:
+    """What :func:`save_json` was given, or one sentence; ``again``: what makes the file anew."""
+    data = json_object(path)
+    if data is not None and has_checksum(data) and data.get("version") == VERSION:
+        return {key: value for key, value in data.items() if key not in (CHECKSUM, "version")}
+    # Before there were checksums, only the manifest of codes told its version.
+    if data is not None and (data.get("version", 1) != VERSION if has_checksum(data) else _is_first_version(data)):
+        raise InputError(f"'{path}' was written by another version of policytree; {again}.")
+    raise InputError(f"'{path}' is damaged: it is not what was written; {again}.")
+
+
+def _is_first_version(data: dict[str, Any]) -> bool:
+    """Whether an object looks as before there were checksums."""
+    return CHECKSUM not in data and data.get("version", 1) == 1

@@ -13,8 +13,10 @@ from policytree.encoded.solve import MOST_BYTES, solve_by_tables, tables_answer
 from policytree.estimators.arguments import inherits_documentation
 from policytree.estimators.classifier import OptimalTreeClassifier
 from policytree.estimators.encoded_fit import keep_answer, question_of
+from policytree.estimators.inputs import check_number
 from policytree.estimators.policy import PolicyTree
 from policytree.exceptions import InputError
+from policytree.executors import NO_WORKERS_TIMEOUT
 from policytree.on_dask.reading import Engine, Rows, are_files, encode_partitions, rows_of_files, rows_of_frames
 from policytree.on_dask.tables import DaskTables
 from policytree.solvers.clock import Clock
@@ -36,13 +38,15 @@ class _OnDask:
     """What both estimators do beyond the plain ones."""
 
     client: Any
+    no_workers_timeout: float | None
     classes_: np.ndarray
     treatments_: np.ndarray
     verbose: int
     max_bins: int | None
 
     def _fit_dask(self, X: Any, target: Any, weight: Any, columns: Any):
-        engine = Engine(_client(self.client))
+        check_number("no_workers_timeout", self.no_workers_timeout, 0, none=True)
+        engine = Engine(_client(self.client), self.no_workers_timeout)
         local = self.to_local(fitted=False)
         local._check_arguments()
         with ExitStack() as stack:
@@ -128,7 +132,8 @@ class DaskPolicyTree(_OnDask, PolicyTree):
     """:class:`policytree.PolicyTree` for dask DataFrames: the same tree, without the rows ever being in one place.
 
     Workers code their rows and add up tables over pairs (depth two) and triples (depth three) of columns, which are
-    added up in a tree of tasks; nothing else leaves them. A worker that dies costs time only.
+    added up in a tree of tasks; nothing else leaves them. A worker that dies costs time only; if all die and none comes
+    back, the fit says so.
 
     Parameters
     ----------
@@ -136,6 +141,8 @@ class DaskPolicyTree(_OnDask, PolicyTree):
         Most codes of a number; see :func:`policytree.encode`. None means 64.
     client : distributed.Client, optional
         Where to compute; by default the client that is open, else dask's scheduler in this process.
+    no_workers_timeout : float or None, default 45
+        Seconds without a single worker after which a fit ends with an error; None waits for workers without end.
 
     Attributes
     ----------
@@ -149,6 +156,7 @@ class DaskPolicyTree(_OnDask, PolicyTree):
 
     max_bins: int | None = field(default=64, kw_only=True)
     client: Any = field(default=None, kw_only=True)
+    no_workers_timeout: float | None = field(default=NO_WORKERS_TIMEOUT, kw_only=True)
 
     def fit(  # type: ignore[override]
         self, X: Any, rewards: Any = None, sample_weight: Any = None, *, columns: Sequence[str] | None = None
@@ -192,6 +200,8 @@ class DaskOptimalTreeClassifier(_OnDask, OptimalTreeClassifier):
         Most codes of a number; see :func:`policytree.encode`. None means 64.
     client : distributed.Client, optional
         Where to compute; by default the client that is open, else dask's scheduler in this process.
+    no_workers_timeout : float or None, default 45
+        Seconds without a single worker after which a fit ends with an error; None waits for workers without end.
 
     Attributes
     ----------
@@ -201,6 +211,7 @@ class DaskOptimalTreeClassifier(_OnDask, OptimalTreeClassifier):
     max_depth: int | None = 2
     max_bins: int | None = field(default=64, kw_only=True)
     client: Any = field(default=None, kw_only=True)
+    no_workers_timeout: float | None = field(default=NO_WORKERS_TIMEOUT, kw_only=True)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, columns: Sequence[str] | None = None) -> Self:
         """Find the tree.

@@ -18,6 +18,7 @@ from policytree.encoded.scan import make_plan, quantile_searches, take_parts
 from policytree.encoded.sources import FORMATS, UNKNOWN, files_of, open_source, row_groups, warn_of_mixed_booleans
 from policytree.encoded.store import EncodedData
 from policytree.exceptions import InputError
+from policytree.executors import NO_WORKERS_TIMEOUT, WorkerWatch
 from policytree.on_dask import parts
 from policytree.solvers.clock import LOOK_EVERY
 
@@ -36,12 +37,26 @@ def dask() -> Any:
 
 @dataclass
 class Engine:
-    """Runs tasks: on the workers of a client, or by dask's own schedulers in this process."""
+    """Runs tasks: on the workers of a client, or by dask's own schedulers in this process.
+
+    Attributes
+    ----------
+    client : distributed.Client or None
+    no_workers_timeout : float or None
+        Seconds without a worker after which a task is given up; None: never.
+    """
 
     client: Any = None
+    no_workers_timeout: float | None = NO_WORKERS_TIMEOUT
 
     def run(self, task: Any, stopped: Callable[[], bool] = lambda: False) -> Any:
-        """The value of a delayed task; None if it was stopped."""
+        """The value of a delayed task; None if it was stopped.
+
+        Raises
+        ------
+        InputError
+            If the task raises one, or the cluster has no workers, or no scheduler, any more.
+        """
         try:
             return self._run(task, stopped)
         except InputError as error:  # names of columns without their roles
@@ -50,13 +65,18 @@ class Engine:
     def _run(self, task: Any, stopped: Callable[[], bool]) -> Any:
         if self.client is None:
             return dask().compute(task)[0]
-        future = self.client.compute(task)
-        while not future.done():
-            if stopped():
-                future.cancel()
-                return None
-            time.sleep(LOOK_EVERY / 10)
-        return future.result()
+        watch, future = WorkerWatch(self.client, self.no_workers_timeout), self.client.compute(task)
+        try:
+            while not future.done():
+                if stopped():
+                    future.cancel()
+                    return None
+                watch.look()
+                time.sleep(LOOK_EVERY / 10)
+        except BaseException:  # nobody waits for it any more
+            future.cancel()
+            raise
+        return watch.result(future)
 
     def keep(self, tasks: list) -> list:
         """Compute tasks and leave what comes out where it is; what a worker takes along when it dies is made anew."""
