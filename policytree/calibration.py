@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.stats import t as student_t
 
 from policytree.checks import group_codes, numbers, per_treatment, weights
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 
 LARGE_MISCALIBRATION = 0.2  # of the propensity: inverse weights are then off by a fifth
 CERTAIN = 4.0  # standard errors: beyond chance, however many treatments are looked at
@@ -97,7 +97,7 @@ def _calibration_of_bins(frame: pd.DataFrame, n_tables: int, *, clustered: bool)
 def _equal_bins(values: np.ndarray, n_bins: int) -> np.ndarray:
     """Numbers 0, 1, ... of bins of nearly equal size in ascending order; equal values share one."""
     if not isinstance(n_bins, Integral) or isinstance(n_bins, bool) or n_bins < 1:
-        raise InputError(f"n_bins must be an integer >= 1; got {n_bins!r}.")
+        raise InputError(f"n_bins must be an integer >= 1; got {quoted(n_bins)}.")
     n_bins = min(n_bins, len(values))
     edges = np.unique(np.quantile(values, np.arange(1, n_bins) / n_bins))
     return np.unique(np.searchsorted(edges, values), return_inverse=True)[1]

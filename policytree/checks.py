@@ -6,13 +6,14 @@ pandas is imported inside the functions that need it, so that importing an estim
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, TypeGuard
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.feature_encoder import as_pandas
 
 if TYPE_CHECKING:
@@ -37,7 +38,27 @@ def check_count(value: object, argument: str, least: int, such_as: str = "") -> 
     """Refuse what is no whole number, or less than the least one; ``such_as`` is an example."""
     if not is_whole(value) or isinstance(value, bool) or value < least:
         example = f", such as {such_as}" if such_as else ""
-        raise InputError(f"{argument} must be a whole number of at least {least}{example}; got {value!r}.")
+        raise InputError(f"{argument} must be a whole number of at least {least}{example}; got {quoted(value)}.")
+
+
+def check_choice(value: object, argument: str, choices: Iterable[str]) -> None:
+    """Refuse what is none of some texts."""
+    if not isinstance(value, str) or value not in choices:
+        *names, last = map(repr, choices)
+        known = f"{', '.join(names)} or {last}" if names else last
+        raise InputError(f"{argument} must be {known}; got {quoted(value)}.")
+
+
+def check_flag(value: object, argument: str) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(f"{argument} must be True or False; got {quoted(value)}.")
+
+
+def check_verbose(value: object) -> None:
+    """Refuse what does not say how much is to be shown."""
+    if not is_whole(value):
+        raise InputError(f"verbose must be 0 (silent) or 1 (shows progress); got {quoted(value)}.")
 
 
 def as_series(values, argument: str) -> pd.Series:
@@ -64,10 +85,10 @@ def as_series(values, argument: str) -> pd.Series:
         label = series.name
         series = series.astype(object) if isinstance(series.dtype, pd.CategoricalDtype) else series
     else:
-        refuse_masked(values, argument)
         if values is None:
             raise InputError(f"{argument} must be one column of values; got None.")
-        array = np.asarray(values)
+        refuse_odd_arrays(values, argument)
+        array = _column_array(values, argument)
         if array.ndim == 2 and array.shape[1] == 1:
             array = array[:, 0]
         if array.ndim != 1:
@@ -75,6 +96,17 @@ def as_series(values, argument: str) -> pd.Series:
         # A list that mixes labels of several types must not be turned into text by numpy.
         series, label = pd.Series(values if isinstance(values, (list, tuple)) else array), None
     return series.rename(argument if label is None or label == argument else f"{argument} (column {label!r})")
+
+
+def _column_array(values, argument: str) -> np.ndarray:
+    """An array of whatever shape, or one sentence: of values of several lengths there is none."""
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{argument} must be one column of values, but holds lists or tuples of several lengths; give one number "
+            "or text a row."
+        ) from error
 
 
 def _refuse_missing(series: pd.Series, remedy: str) -> None:
@@ -259,11 +291,17 @@ def refuse_weightless(arm: np.ndarray, labels: np.ndarray, w: np.ndarray | None,
 def check_level(level: float) -> None:
     """Refuse a coverage that is none."""
     if not is_real(level) or not 0.0 < level < 1.0:
-        raise InputError(f"level must lie between 0 and 1, for example 0.95; got {level!r}.")
+        raise InputError(f"level must lie between 0 and 1, for example 0.95; got {quoted(level)}.")
 
 
-def refuse_masked(values, argument: str) -> None:
-    """One sentence for numpy's masked arrays: what is below a mask would count."""
+def refuse_odd_arrays(values, argument: str) -> None:
+    """One sentence for numpy's masked arrays, in which what is below a mask would count, and for those of records."""
+    fields = getattr(getattr(values, "dtype", None), "names", None)
+    if fields:
+        raise InputError(
+            f"{argument} is a structured array with the fields {', '.join(fields)}, as survival times often are; give "
+            f"one column of numbers or labels, such as {argument}[{fields[0]!r}], or a DataFrame."
+        )
     if isinstance(values, np.ma.MaskedArray):
         raise InputError(
             f"{argument} is a masked array, and what is below the mask would count; pass {argument}.filled(...), with "
@@ -273,7 +311,7 @@ def refuse_masked(values, argument: str) -> None:
 
 def as_numbers(values, argument: str) -> np.ndarray:
     """A float64 array, or one sentence."""
-    refuse_masked(values, argument)
+    refuse_odd_arrays(values, argument)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", np.exceptions.ComplexWarning)

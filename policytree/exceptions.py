@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+LONGEST_QUOTED = 120  # characters of a value in a message
+
 
 class InputError(ValueError):
     """The caller's data or arguments cannot be used; the message names which one and the remedy.
@@ -25,3 +27,12 @@ class UnseenValueWarning(UserWarning):
 
 class BalanceWarning(UserWarning):
     """After weighting, covariates still differ between treatments; the message says which, and by how much."""
+
+
+def quoted(value: object) -> str:
+    """What a caller gave, as a message quotes it: on one line, not too long, whatever it is."""
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # Python refuses to write integers of thousands of digits; strangers' objects may do anything
+        return "an integer of thousands of digits" if isinstance(value, int) else f"a {type(value).__name__}"
+    return text if len(text) <= LONGEST_QUOTED else f"{text[: LONGEST_QUOTED - 1]}…"

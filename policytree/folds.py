@@ -5,13 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,8 @@ def make_folds(
     groups=None,
     random_state=None,
     what: str = "Treatment",
+    argument: str = "cv",
+    whose: str = "",
 ) -> FoldPlan:
     """Split rows into folds, balanced over strata, never splitting a cluster.
 
@@ -67,6 +69,8 @@ def make_folds(
     random_state : int, RandomState or None
     what : str
         What a stratum is called in messages.
+    argument, whose : str
+        What messages call ``cv``, and whose it is (" of DRPolicyTree"): a fit inside an evaluation knows two of them.
 
     Returns
     -------
@@ -77,25 +81,46 @@ def make_folds(
     InputError
         If there are too few rows (or clusters) of some stratum, or ``cv`` cannot be used.
     """
+    words = _Words(what, argument, whose)
     names = np.unique(strata) if stratum_names is None and strata is not None else stratum_names
     if _is_splits(cv):
         cv = check_cv(cv)
     if not hasattr(cv, "split") and np.ndim(cv) == 1:
         plan = _given_folds(np.asarray(cv), n, groups)
     elif isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
-        plan = _drawn_folds(n, int(cv), strata, names, design, groups, random_state, what)
-    elif hasattr(cv, "split") and not isinstance(cv, str):
+        plan = _drawn_folds(n, int(cv), strata, names, design, groups, random_state, words)
+    elif hasattr(cv, "split") and not isinstance(cv, (str, bytes)):
         y = _cells(n, strata, design)[0]
-        plan = _folds_of_splitter(cv, n, y, groups)
+        try:
+            plan = _folds_of_splitter(cv, n, y, groups)
+        except InputError:
+            raise
+        except (TypeError, ValueError) as error:  # what splitters say of rows that they cannot divide
+            raise InputError(f"{words.owned}={quoted(cv)} cannot divide these rows: {error}") from error
     else:
-        raise InputError(f"cv must be a number of folds, a scikit-learn splitter or one fold id per row; got {cv!r}.")
-    _check_folds(plan, strata, names, groups, what)
+        raise InputError(
+            f"{words.owned} must be a number of folds, a scikit-learn splitter or one fold id per row; got "
+            f"{quoted(cv)}."
+        )
+    _check_folds(plan, strata, names, groups, words)
     return plan
 
 
 def _is_splits(cv: Any) -> bool:
     """Whether these are the splits themselves, pairs of training and test rows, which scikit-learn takes as well."""
     return isinstance(cv, list | tuple) and len(cv) > 0 and all(isinstance(each, list | tuple) for each in cv)
+
+
+class _Words(NamedTuple):
+    """What messages call a stratum, the number of folds, and whose that is."""
+
+    what: str
+    argument: str
+    whose: str
+
+    @property
+    def owned(self) -> str:
+        return self.argument + self.whose
 
 
 def _cells(n: int, strata, design) -> list[np.ndarray]:
@@ -107,9 +132,9 @@ def _cells(n: int, strata, design) -> list[np.ndarray]:
     return [cells.astype(np.int64), codes]
 
 
-def _drawn_folds(n, n_folds, strata, names, design, groups, random_state, what) -> FoldPlan:
+def _drawn_folds(n, n_folds, strata, names, design, groups, random_state, words) -> FoldPlan:
     if n_folds < 2:
-        raise InputError(f"cv must be at least 2, so that models never judge rows they saw; got {n_folds}.")
+        raise InputError(f"{words.owned} must be at least 2, so that models never judge rows they saw; got {n_folds}.")
     unit = "rows" if groups is None else "clusters"
     n_units = n if groups is None else len(np.unique(groups))
     if n_units < 2:
@@ -117,9 +142,12 @@ def _drawn_folds(n, n_folds, strata, names, design, groups, random_state, what) 
             f"The data have {n_units} {unit}; folds need at least two, to learn from one and judge another."
         )
     if n_units < n_folds:
-        raise InputError(f"The data have {n_units} {unit}, fewer than cv={n_folds} folds; set cv to at most {n_units}.")
+        raise InputError(
+            f"The data have {n_units} {unit}, fewer than {words.argument}={n_folds} folds; set {words.owned} to at "
+            f"most {n_units}."
+        )
     if strata is not None:
-        _refuse_small_strata(strata, names, groups, n_folds, unit, what)
+        _refuse_small_strata(strata, names, groups, n_folds, unit, words)
     if groups is not None:
         cells = _cells(n, strata, design)
         return FoldPlan(_deal_clusters(groups, cells, n_folds, check_random_state(random_state)), n_folds)
@@ -172,15 +200,15 @@ def _deal_clusters(groups, cells: list[np.ndarray], n_folds: int, random_state) 
     return random_state.permutation(n_folds)[fold[groups]]
 
 
-def _refuse_small_strata(strata, names, groups, n_folds, unit, what) -> None:
+def _refuse_small_strata(strata, names, groups, n_folds, unit, words) -> None:
     pairs = strata if groups is None else np.unique(np.column_stack([strata, groups]), axis=0)[:, 0]
     counts = np.bincount(pairs, minlength=len(names))
     k = int(counts.argmin())
     if counts[k] < n_folds:
-        fewer = f"set cv={counts[k]}, " if counts[k] >= 2 else ""
+        fewer = f"set {words.argument}={counts[k]}{words.whose}, " if counts[k] >= 2 else ""
         raise InputError(
-            f"{what} {names[k]!s} has {counts[k]} {unit}, fewer than cv={n_folds} folds; {fewer}merge it "
-            "with another or leave its rows out."
+            f"{words.what} {names[k]!s} has {counts[k]} {unit}, fewer than {words.argument}={n_folds} folds; {fewer}"
+            "merge it with another or leave its rows out."
         )
 
 
@@ -215,7 +243,7 @@ def _given_folds(fold: np.ndarray, n: int, groups) -> FoldPlan:
     return FoldPlan(codes.astype(np.int64), len(ids))
 
 
-def _check_folds(plan: FoldPlan, strata, names, groups, what) -> None:
+def _check_folds(plan: FoldPlan, strata, names, groups, words) -> None:
     """What a splitter or an array from the user, or an unlucky draw of clusters, may have broken."""
     if groups is not None:
         first = np.zeros(groups.max() + 1, dtype=np.int64)
@@ -228,6 +256,6 @@ def _check_folds(plan: FoldPlan, strata, names, groups, what) -> None:
         alone = np.flatnonzero((counts == counts.sum(axis=0)).any(axis=0))
         if len(alone):
             raise InputError(
-                f"All rows of {what.lower()} {names[alone[0]]!s} fall into one fold, so no model could learn it; use "
-                "fewer folds or another random_state, or leave its rows out."
+                f"All rows of {words.what.lower()} {names[alone[0]]!s} fall into one fold, so no model could learn it; "
+                f"use fewer folds ({words.owned}) or another random_state, or leave its rows out."
             )

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from policytree.checks import check_choice, is_real
 from policytree.evaluation.bounds import Bounds
 from policytree.evaluation.leaves import HELD_OUT
 from policytree.evaluation.numbers import decimals
 from policytree.evaluation.sensitivity_marginal import SHARP, SIMPLE, MarginalSensitivity
 from policytree.evaluation.sensitivity_omitted import OmittedVariableBounds
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.plotting import LINE_COLORS, PALETTE, new_axes
 
 MARKERS = "osD^vP"
@@ -162,10 +163,9 @@ class OmittedVariableDisplay:
         InputError
             If ``kind`` or ``largest`` is unknown.
         """
-        if kind not in ("contour", "curve"):
-            raise InputError(f"kind must be 'contour' or 'curve'; got {kind!r}.")
-        if largest is not None and not 0.0 < largest < 1.0:
-            raise InputError(f"largest must lie between 0 and 1; got {largest!r}.")
+        check_choice(kind, "kind", ("contour", "curve"))
+        if largest is not None and not (is_real(largest) and 0.0 < largest < 1.0):
+            raise InputError(f"largest must lie between 0 and 1; got {quoted(largest)}.")
         self.ax_ = ax = new_axes(ax, 5.4, 4.6)
         self.figure_ = ax.figure
         if kind == "contour":

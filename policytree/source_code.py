@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.features import CATEGORICAL
 from policytree.tree import Tree
 
@@ -107,7 +107,7 @@ def export_python(tree: Tree, *, name: str = "policy") -> str:
         a number, a boolean nor None.
     """
     if not name.isidentifier() or keyword.iskeyword(name):
-        raise InputError(f"name must be the name of a Python function, such as 'policy'; got {name!r}.")
+        raise InputError(f"name must be the name of a Python function, such as 'policy'; got {quoted(name)}.")
     if tree.max_depth > PYTHON_LEVELS:
         raise InputError(f"The tree has {tree.max_depth} levels, more than the {PYTHON_LEVELS} of a Python function.")
 

@@ -3,11 +3,15 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import Ridge
 
 from policytree import (
     DRPolicyTree,
     InputError,
+    OptimalTreeClassifier,
     QiniCurveDisplay,
+    RewardEstimator,
+    cross_val_policy_value,
     held_out_rewards,
     marginal_sensitivity,
     omitted_variable_bounds,
@@ -48,5 +52,40 @@ MODEL = DRPolicyTree(max_depth=1, cv=2)
     ],
 )
 def test_one_sentence(call, words):
+    with pytest.raises(InputError, match=words):
+        call()
+
+
+LABELS = np.resize([0, 1], N)
+SURVIVAL = np.array([(True, 1.0)] * N, dtype=[("event", bool), ("time", float)])
+PAIRS = np.repeat(np.arange(8), 5)  # eight clusters, of which two have treatment "b"
+CLUSTERED = {"X": X, "groups": PAIRS}
+RARE = np.where(PAIRS % 4 == 0, "b", "a")
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (
+            lambda: OptimalTreeClassifier(1e308, 2).fit(X, LABELS),
+            r"regularization=1e\+308 .* larger than numbers can be",
+        ),
+        (lambda: OptimalTreeClassifier(0.1, 2).fit(X, [(k, 1) for k in LABELS]), "y must be one column of labels"),
+        (lambda: OptimalTreeClassifier(0.1, 2).fit(X, [[1], [2, 3]] * (N // 2)), "y must be one column of labels"),
+        (lambda: OptimalTreeClassifier(0.1, 2).fit(X, LABELS + 0.5), "y holds fractions, such as 0.5 in row 0"),
+        (lambda: OptimalTreeClassifier(0.1, 2).fit(X, SURVIVAL), "y is a structured array with the fields event, time"),
+        (lambda: DRPolicyTree().fit(SURVIVAL, T, X=X), "Y is a structured array with the fields event, time"),
+        (
+            lambda: RewardEstimator(model_propensity=Ridge()).fit(Y, T, X=X),
+            "model_propensity must be a classifier with predict_proba; got Ridge",
+        ),
+        (lambda: DRPolicyTree(cv=3).fit(Y, RARE, **CLUSTERED), "set cv=2 of DRPolicyTree"),
+        (
+            lambda: cross_val_policy_value(DRPolicyTree(cv=2), Y, RARE, cv=3, **CLUSTERED),
+            "fewer than cv=3 folds; set cv=2 of the evaluation",
+        ),
+    ],
+)
+def test_one_sentence_names_what_was_given_and_whose_it_is(call, words):
     with pytest.raises(InputError, match=words):
         call()

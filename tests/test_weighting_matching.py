@@ -169,7 +169,7 @@ def test_weight_zero_is_absent_and_clusters_are_kept_apart(rng):
         ({"exact": "all"}, "exact must be 'none'"),
         ({"exact": ["x9"]}, "exact names column 'x9'"),
         ({"n_neighbors": 40}, "fewer than n_neighbors=40"),
-        ({"n_splits": 30}, "fewer than cv=30"),
+        ({"n_splits": 30}, "fewer than n_splits=30"),
     ],
 )
 def test_bad_parameters_get_one_sentence(parameters, message, rng):

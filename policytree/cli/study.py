@@ -14,7 +14,7 @@ from policytree.cli.propensities import propensity_from, shares_text
 from policytree.cli.tables import by_treatment, column_names, holds_tables, read_table, require_column
 from policytree.datasets import Dataset, load_dataset
 from policytree.evaluation import DIRECTIONS
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.feature_encoder import object_numbers
 from policytree.report import material as report
 from policytree.report.material import About
@@ -193,7 +193,7 @@ def _joined(names: tuple[str, ...]) -> str | None:
 def _build(source, frame, roles: Roles, dataset: Dataset | None = None, known=None) -> Study:
     direction = roles.direction or "maximize"
     if direction not in DIRECTIONS:
-        raise InputError(f"--direction must be maximize or minimize; got {direction!r}.")
+        raise InputError(f"--direction must be maximize or minimize; got {quoted(direction)}.")
     for role in ("treatment", "outcome", "cluster", "weights"):
         if getattr(roles, role) is not None:
             require_column(getattr(roles, role), f"--{role}", frame)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from policytree.datasets.files import packaged_file, refuse_directory
 from policytree.datasets.study import Dataset
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 
 _PLANS = {
     **dict.fromkeys((11,), "free"),
@@ -89,10 +89,10 @@ def load_rand_hie(*, arms: str = "plan", outcome: str = "visits") -> Dataset:
     """
     treatments = {"plan": "plan", "coinsurance": "coinsurance"}
     outcomes = {"visits": "face-to-face physician visits a year", "spending": "dollars of medical spending a year"}
-    if arms not in treatments:
-        raise InputError(f"arms must be 'plan' or 'coinsurance'; got {arms!r}.")
-    if outcome not in outcomes:
-        raise InputError(f"outcome must be 'visits' or 'spending'; got {outcome!r}.")
+    if not isinstance(arms, str) or arms not in treatments:
+        raise InputError(f"arms must be 'plan' or 'coinsurance'; got {quoted(arms)}.")
+    if not isinstance(outcome, str) or outcome not in outcomes:
+        raise InputError(f"outcome must be 'visits' or 'spending'; got {quoted(outcome)}.")
     path = packaged_file("statsmodels", "datasets/randhie/src/randhie.csv")
     return Dataset(
         name="rand-hie",

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from policytree.checks import check_count
+from policytree.checks import check_count, check_verbose
 from policytree.encoded.jobs import FolderJob
 from policytree.encoded.plan import Plan, open_encoded, plan_from_json
 from policytree.encoded.reading import Roles, encoded_covariate, reward_columns, row_weights
@@ -43,7 +43,7 @@ from policytree.encoded.store import (
     save_json,
     scaled_rewards,
 )
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.progress import stage_progress
 from policytree.serialization.files import save_bytes
 from policytree.split_columns import MAX_BINS
@@ -129,6 +129,7 @@ def encode(
     roles = _roles(X, rewards, y, weights)
     check_count(max_bins, "max_bins", 2)
     check_count(n_jobs, "n_jobs", 1)
+    check_verbose(verbose)
     if max_bins > MAX_BINS:
         raise InputError(f"max_bins must lie between 2 and {MAX_BINS}; got {max_bins}.")
     opened = open_source(source)
@@ -154,14 +155,14 @@ def _roles(X, rewards, y, weights) -> Roles:
             isinstance(columns, Sequence) and not isinstance(columns, str) and all(isinstance(c, str) for c in columns)
         )
         if columns is not None and not (named and len(columns)):
-            raise InputError(f"{name} must be a list of column names; got {columns!r}.")
+            raise InputError(f"{name} must be a list of column names; got {quoted(columns)}.")
         if columns is not None and len(set(columns)) < len(columns):
             raise InputError(f"{name} names a column twice; name each once.")
     if (rewards is None) == (y is None):
         raise InputError("Give either rewards, one column a treatment, or y, a column of labels.")
     for name, column in (("y", y), ("weights", weights)):
         if column is not None and not isinstance(column, str):
-            raise InputError(f"{name} must be the name of a column; got {column!r}.")
+            raise InputError(f"{name} must be the name of a column; got {quoted(column)}.")
     twice = set(X) & {*(rewards or ()), y, weights}
     if twice:
         raise InputError(f"Column {min(map(str, twice))!r} is in X and has another role as well; leave it out of X.")

@@ -17,13 +17,13 @@ import joblib
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from policytree.checks import check_count, is_real
+from policytree.checks import check_count, check_verbose, is_real
 from policytree.encoded.reward_job import Ask, RewardJob
 from policytree.encoded.scan import threads
 from policytree.encoded.sources import open_source
 from policytree.encoded.store import MANIFEST
 from policytree.encoded.study_rows import StudyColumns
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.executors import check_executor
 from policytree.progress import stage_progress
 from policytree.serialization.labels import label_from_json
@@ -186,6 +186,7 @@ def stream_rewards(
     """
     ask = _ask(estimator, X, W, outcome, treatment, weights, groups, propensity, held_out, fit_rows)
     check_count(n_jobs, "n_jobs", 1)
+    check_verbose(verbose)
     opened = open_source(source)
     ask = dataclasses.replace(ask, kinds=ask.columns.kinds(opened))
     job = RewardJob(opened, ask, Path(directory), _asked(ask))
@@ -248,13 +249,13 @@ def _ask(estimator, X, W, outcome, treatment, weights, groups, propensity, held_
     for name, columns in (("X", X), ("W", W)):
         named = isinstance(columns, Sequence) and not isinstance(columns, str)
         if not named or not all(isinstance(c, str) for c in columns) or (name == "X" and not columns):
-            raise InputError(f"{name} must be a list of column names; got {columns!r}.")
+            raise InputError(f"{name} must be a list of column names; got {quoted(columns)}.")
         if len({*columns}) < len(columns):
             raise InputError(f"{name} names a column twice; name each once.")
     single = {"outcome": outcome, "treatment": treatment, "weights": weights, "groups": groups}
     for name, column in single.items():
         if not isinstance(column, str) and (column is not None or name in ("outcome", "treatment")):
-            raise InputError(f"{name} must be the name of a column; got {column!r}.")
+            raise InputError(f"{name} must be the name of a column; got {quoted(column)}.")
     roles = [*X, *W, *(c for c in single.values() if c is not None)]
     twice = sorted({c for c in roles if roles.count(c) > 1})
     if twice:
@@ -266,7 +267,7 @@ def _ask(estimator, X, W, outcome, treatment, weights, groups, propensity, held_
             f"{propensity!r}."
         )
     if not is_real(held_out) or not 0.0 <= held_out < 1.0:
-        raise InputError(f"held_out must lie in [0, 1); got {held_out!r}.")
+        raise InputError(f"held_out must lie in [0, 1); got {quoted(held_out)}.")
     check_count(fit_rows, "fit_rows", 1)
     columns = StudyColumns(tuple(X), tuple(W), outcome, treatment, weights, groups, propensity)
     return Ask(estimator, columns, {}, float(held_out), int(fit_rows))
@@ -292,7 +293,7 @@ def _check_estimator(estimator: Any, propensity: Any) -> None:
         raise InputError("Rewards in batches are cross-fitted once; leave n_repeats at 1, or score a table in memory.")
     cv = estimator.cv
     if isinstance(cv, bool) or not isinstance(cv, int) or cv < 2:
-        raise InputError(f"Rewards in batches take a number of folds of at least 2 as cv; got {cv!r}.")
+        raise InputError(f"Rewards in batches take a number of folds of at least 2 as cv; got {quoted(cv)}.")
     method = estimator.method
     method = SCHEMES.get(method, method) if isinstance(method, str) else method
     if not isinstance(method, str) and (not isinstance(method, BY_ROW) or getattr(method, "normalized", False)):

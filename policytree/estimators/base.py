@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from policytree.checks import check_choice, check_verbose
 from policytree.estimators.arguments import SearchArguments
 from policytree.estimators.certificate import SearchGrid, certificate_text
 from policytree.estimators.constraints import (
@@ -23,6 +24,7 @@ from policytree.estimators.inputs import (
     check_seed,
     column_costs,
     column_numbers,
+    leaf_penalty,
     n_threads,
     node_means,
     payment_groups,
@@ -53,6 +55,8 @@ class TreeEstimator(TableViews, SearchArguments):
         check_number("memory_limit", self.memory_limit, 0, none=True)
         check_number("max_bins", self.max_bins, 2, integer=True, none=True)
         check_search_arguments(self.solver, self.solver_options, self.guesses)
+        check_choice(self.repeated_features, "repeated_features", ("charged", "free"))
+        check_verbose(self.verbose)
         if self.repeated_features == "free" and (self.solver != "direct" or self.guesses is not None):
             raise InputError("repeated_features='free' takes solver='direct' without guesses; set these, or 'charged'.")
         check_limited(self)
@@ -86,7 +90,7 @@ class TreeEstimator(TableViews, SearchArguments):
         problem = Problem(
             bin_matrix(X, features, max_bins=self.max_bins, split_on=splits, wide=self._is_plain()),
             losses * weight[:, None],
-            self.regularization * total,
+            leaf_penalty(self.regularization, total),
             self.max_depth,
             min(self.min_samples_leaf, len(X) + 1),
             arms,

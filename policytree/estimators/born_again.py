@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from policytree.annotations import Table
-from policytree.checks import as_numbers
+from policytree.checks import as_numbers, check_flag, check_verbose
 from policytree.estimators.inputs import check_number
 from policytree.estimators.views import TreeViews
 from policytree.exceptions import InputError, SearchWarning
@@ -123,8 +123,8 @@ class BornAgainTree(ClassifierMixin, TreeViews, BaseEstimator):
         """
         check_number("time_limit", self.time_limit, 0, none=True)
         check_number("memory_limit", self.memory_limit, 0, none=True)
-        if not isinstance(self.prune, (bool, np.bool_)):
-            raise InputError(f"prune must be True or False; got {self.prune!r}.")
+        check_flag(self.prune, "prune")
+        check_verbose(self.verbose)
         if self.prune and X is None:
             raise InputError("prune=True needs rows: call fit(X) with the rows that the ensemble was fitted to.")
         self.ensemble_: TreeEnsemble = read_ensemble(self.ensemble, self.voting)

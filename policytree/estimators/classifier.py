@@ -8,11 +8,10 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from policytree.annotations import Column, Table
-from policytree.checks import sorted_labels, weights
+from policytree.checks import refuse_odd_arrays, sorted_labels, weights
 from policytree.encoded.store import EncodedData
 from policytree.estimators.arguments import inherits_documentation
 from policytree.estimators.base import TreeEstimator
@@ -212,12 +211,22 @@ def label_column(y: Any, X: np.ndarray) -> np.ndarray:
     if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biu":
         check_consistent_length(X, y)
         return y
-    y = column_or_1d(_labels_as_given(y), warn=True)
+    refuse_odd_arrays(y, "y")
+    try:
+        y = column_or_1d(_labels_as_given(y), warn=True)
+    except (TypeError, ValueError) as error:  # tables; lists and tuples, of one length or of several
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise InputError(f"y must be one column of labels, each a number, a text or a date: {reason}.") from error
     if pd.isna(y).any() or (y.dtype.kind == "f" and np.isinf(y).any()):
         raise InputError("Input y contains NaN or infinity; drop the rows without a class.")
     check_consistent_length(X, y)
     if y.dtype.kind == "f":  # of other types, every value is a label
-        check_classification_targets(y)
+        fractions = np.flatnonzero(y != np.floor(y))
+        if len(fractions):
+            raise InputError(
+                f"Unknown label type: y holds fractions, such as {y[fractions[0]]:g} in row {fractions[0]}, which are "
+                "no classes; give classes as whole numbers or as text, y.astype(str)."
+            )
     return y
 
 

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from policytree.annotations import Column, Table
 from policytree.checks import is_real
 from policytree.estimators.low_cost import LowCostTreeClassifier
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,9 +81,9 @@ def choose_complexity_weight(
     if not isinstance(estimator, LowCostTreeClassifier) or estimator.split_rule != "regularized":
         raise InputError("choose_complexity_weight takes a LowCostTreeClassifier with split_rule='regularized'.")
     if not len(weights) or not all(is_real(w) and 0 <= w < np.inf for w in weights):
-        raise InputError(f"weights must be finite numbers >= 0, at least one; got {weights!r}.")
+        raise InputError(f"weights must be finite numbers >= 0, at least one; got {quoted(weights)}.")
     if not is_real(tolerance) or not 0 <= tolerance <= 1:
-        raise InputError(f"tolerance must lie between 0 and 1; got {tolerance!r}.")
+        raise InputError(f"tolerance must lie between 0 and 1; got {quoted(tolerance)}.")
     tried, chosen = [], None
     for weight in sorted(map(float, weights), reverse=True):
         tree = clone(estimator).set_params(complexity_weight=weight).fit(X, y, sample_weight)

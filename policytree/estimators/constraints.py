@@ -15,7 +15,7 @@ import numpy as np
 from policytree.checks import as_numbers, is_real
 from policytree.estimators.inputs import check_number, expected_cost, question_costs
 from policytree.estimators.search import Job
-from policytree.exceptions import InputError, SearchWarning
+from policytree.exceptions import InputError, SearchWarning, quoted
 from policytree.solvers.budgets import Budgeted, Infeasible, solve_within
 from policytree.solvers.clock import now
 from policytree.solvers.constraints import (
@@ -118,7 +118,7 @@ def _spending_costs(budget, budget_costs, n: int, labels) -> np.ndarray | None:
             raise InputError("budget_costs are given, but no budget; set budget, the largest spend a person.")
         return None
     if not is_real(budget) or isinstance(budget, bool) or not abs(budget) <= sys.float_info.max:
-        raise InputError(f"budget must be a finite number, the largest spend a person, or None; got {budget!r}.")
+        raise InputError(f"budget must be a finite number, the largest spend a person, or None; got {quoted(budget)}.")
     if budget_costs is None:
         raise InputError("A budget needs the treatments' costs; pass budget_costs to fit, such as {'drug': 120.0}.")
     try:
@@ -134,7 +134,9 @@ def _shares(kind: str, shares, labels) -> dict[int, float]:
     if nw.dependencies.is_pandas_series(shares):
         shares = shares.to_dict()
     if not isinstance(shares, Mapping):
-        raise InputError(f"{kind} must be a mapping from treatment to share, such as {{'drug': 0.3}}; got {shares!r}.")
+        raise InputError(
+            f"{kind} must be a mapping from treatment to share, such as {{'drug': 0.3}}; got {quoted(shares)}."
+        )
     values = by_label(shares, 1, labels, argument=kind, what="share", missing=np.nan)[0]
     for label, share in shares.items():
         if not 0.0 <= as_numbers(share, kind).item() <= 1.0:

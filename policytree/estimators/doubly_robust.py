@@ -169,6 +169,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
             cv=self.cv,
             random_state=self.random_state,
         )
+        rewards._called = type(self).__name__
         self.rewards_ = rewards.fit_predict(
             Y, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups, strata=strata
         )

@@ -10,7 +10,7 @@ import numpy as np
 from policytree.encoded.solve import Answer, Question, solve_encoded
 from policytree.encoded.store import EncodedData
 from policytree.estimators.certificate import SearchGrid
-from policytree.estimators.inputs import n_threads
+from policytree.estimators.inputs import leaf_penalty, n_threads
 from policytree.estimators.leaf_sizes import too_few_rows, warn_of_no_split
 from policytree.exceptions import InputError
 from policytree.feature_encoder import FeatureEncoder
@@ -85,7 +85,7 @@ def question_of(tree: Any, data: EncodedData, given: dict[str, Any]) -> tuple[Qu
         raise InputError(f"These rows were encoded with {other}; fit that estimator, or encode the other column.")
     _, _, splits, roots = tree._column_arguments(data.features)
     question = Question(
-        tree.regularization * data.total_weight,
+        leaf_penalty(tree.regularization, data.total_weight),
         tree.max_depth,
         tree.min_samples_leaf,
         tree.max_leaf_nodes,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from policytree.checks import as_numbers, is_real, is_whole, weights
-from policytree.exceptions import InputError
+from policytree.checks import as_numbers, check_choice, is_real, is_whole, weights
+from policytree.exceptions import InputError, quoted
 from policytree.feature_encoder import as_pandas
 from policytree.features import Feature
 from policytree.solvers.exact_sums import ExactSums, exact_sums
@@ -32,14 +32,33 @@ def check_number(name: str, value, low: float, *, integer: bool = False, none: b
     fits = is_whole if integer else is_real
     if not fits(value) or isinstance(value, bool) or not low <= value <= LARGEST:
         what = "an integer" if integer else "a finite number"
-        raise InputError(f"{name} must be {what} >= {low}{' or None' if none else ''}; got {value!r}.")
+        raise InputError(f"{name} must be {what} >= {low}{' or None' if none else ''}; got {quoted(value)}.")
+
+
+def leaf_penalty(regularization: float, total_weight: float, argument: str = "regularization") -> float:
+    """The price of a leaf in summed losses.
+
+    Raises
+    ------
+    InputError
+        If no floating-point number is so large.
+    """
+    penalty = float(regularization) * total_weight
+    if not penalty <= LARGEST:
+        raise InputError(
+            f"{argument}={float(regularization):g} times the total weight of the rows, {total_weight:g}, is larger "
+            "than numbers can be; lower it, or set max_leaf_nodes=1 for a single leaf."
+        )
+    return penalty
 
 
 def check_seed(random_state, name: str = "random_state") -> None:
     """Refuse what cannot seed anything, whether or not this search draws something."""
     fits = is_whole(random_state) and 0 <= random_state < 2**32
     if not (random_state is None or fits or isinstance(random_state, np.random.RandomState)):
-        raise InputError(f"{name} must be an integer from 0 to 2**32 - 1, a RandomState or None; got {random_state!r}.")
+        raise InputError(
+            f"{name} must be an integer from 0 to 2**32 - 1, a RandomState or None; got {quoted(random_state)}."
+        )
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -47,7 +66,7 @@ def n_threads(n_jobs: int | None) -> int:
     if n_jobs is None:
         return 1
     if not is_whole(n_jobs) or n_jobs == 0:
-        raise InputError(f"n_jobs must be a nonzero integer or None; got {n_jobs!r}.")
+        raise InputError(f"n_jobs must be a nonzero integer or None; got {quoted(n_jobs)}.")
     return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
 
 
@@ -78,8 +97,8 @@ def _column_number(argument: str, column, features: tuple[Feature, ...]) -> int:
         return int(column)
     shown = ", ".join(names[:NAMES_SHOWN]) + (", ..." if len(names) > NAMES_SHOWN else "")
     raise InputError(
-        f"{argument} names the column {column!r}, which X does not have; give names ({shown}) or positions from 0 to "
-        f"{len(names) - 1}."
+        f"{argument} names the column {quoted(column)}, which X does not have; give names ({shown}) or positions from "
+        f"0 to {len(names) - 1}."
     )
 
 
@@ -112,7 +131,7 @@ def column_costs(argument: str, costs, features: tuple[Feature, ...]) -> np.ndar
     for j, cost in given:
         if not is_real(cost) or isinstance(cost, (bool, np.bool_)) or not 0 <= cost <= LARGEST:
             raise InputError(
-                f"{argument} says that column {features[j].name!r} costs {cost!r}; give a finite number >= 0."
+                f"{argument} says that column {features[j].name!r} costs {quoted(cost)}; give a finite number >= 0."
             )
         out[j] = cost
     return out if out.any() else None
@@ -165,8 +184,7 @@ def payment_groups(
     ``feature_groups``: a mapping of group names to columns, or a list of lists of columns. Columns that it leaves out
     are alone.
     """
-    if repeated_features not in ("charged", "free"):
-        raise InputError(f"repeated_features must be 'charged' or 'free'; got {repeated_features!r}.")
+    check_choice(repeated_features, "repeated_features", ("charged", "free"))
     groups = np.arange(len(features))
     if feature_groups is None:
         return groups if repeated_features == "free" else None

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from policytree.annotations import Column, Table
-from policytree.checks import check_count, is_real, sorted_labels
+from policytree.checks import check_choice, check_count, is_real, sorted_labels
 from policytree.estimators.classifier import ClassPredictions, label_codes, label_column
 from policytree.estimators.inputs import (
     check_number,
@@ -20,7 +20,7 @@ from policytree.estimators.inputs import (
     payment_groups,
     weigh,
 )
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.features import CATEGORICAL
 from policytree.solvers.binning import bin_matrix
 from policytree.solvers.cost_guarantee import approximation_factor
@@ -220,18 +220,16 @@ class LowCostTreeClassifier(ClassPredictions):
         check_number("complexity_weight", self.complexity_weight, 0)
         check_number("min_probability", self.min_probability, 0)
         if self.min_probability > 1:
-            raise InputError(f"min_probability is a share of the weight, 0 to 1; got {self.min_probability!r}.")
+            raise InputError(f"min_probability is a share of the weight, 0 to 1; got {quoted(self.min_probability)}.")
         for name, choices in (
             ("criterion", CRITERIA),
             ("split_rule", tuple(SPLIT_RULES)),
             ("categorical_tests", ("one_vs_rest", "multiway")),
         ):
-            value = getattr(self, name)
-            if not isinstance(value, str) or value not in choices:
-                raise InputError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
+            check_choice(getattr(self, name), name, choices)
         if not (isinstance(self.ccp_alpha, str) and self.ccp_alpha == "cv"):
             if not is_real(self.ccp_alpha):
-                raise InputError(f"ccp_alpha must be a finite number >= 0 or 'cv'; got {self.ccp_alpha!r}.")
+                raise InputError(f"ccp_alpha must be a finite number >= 0 or 'cv'; got {quoted(self.ccp_alpha)}.")
             check_number("ccp_alpha", self.ccp_alpha, 0)
         if is_real(self.cv):
             check_count(self.cv, "cv", 2)

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from policytree.annotations import Column, Table
 from policytree.calls import check_fit_arguments
 from policytree.estimators.base import TreeEstimator
-from policytree.estimators.inputs import check_number, n_threads
+from policytree.estimators.inputs import check_number, leaf_penalty, n_threads
 from policytree.estimators.leaf_sizes import infeasible
 from policytree.estimators.search import chosen_solver, make_guesses, search
 from policytree.exceptions import InputError, SearchWarning
@@ -121,7 +121,11 @@ def tree_path(
     limits = SearchLimits(first.time_limit, first.memory_limit, n_threads(first.n_jobs))
     floor = None if job.objective is None else 0.0
     steps, proved = solution_path(
-        job.problem, limits, min_penalty=min_regularization * job.total_weight, solve=solve, floor=floor
+        job.problem,
+        limits,
+        min_penalty=leaf_penalty(min_regularization, job.total_weight, "min_regularization"),
+        solve=solve,
+        floor=floor,
     )
     if not steps:
         per_arm = getattr(first, "min_samples_per_treatment", 0)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.metadata_routing import UNUSED
 
 from policytree.annotations import Column, PerTreatment, Table
-from policytree.checks import treatment_codes, weights
+from policytree.checks import check_choice, treatment_codes, weights
 from policytree.encoded.store import EncodedData
 from policytree.estimators.arguments import inherits_documentation
 from policytree.estimators.base import TreeEstimator
@@ -183,8 +183,7 @@ class PolicyTree(TreeEstimator):
     def _check_arguments(self) -> None:
         super()._check_arguments()
         check_number("min_samples_per_treatment", self.min_samples_per_treatment, 0, integer=True)
-        if self.direction not in ("maximize", "minimize"):
-            raise InputError(f"direction must be 'maximize' or 'minimize'; got {self.direction!r}.")
+        check_choice(self.direction, "direction", ("maximize", "minimize"))
 
     def _arms(self, T, n: int) -> np.ndarray | None:
         if self.min_samples_per_treatment == 0:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.utils import check_random_state
 
-from policytree.exceptions import InputError
+from policytree.estimators.inputs import leaf_penalty
+from policytree.exceptions import InputError, quoted
 from policytree.guesses import ReferenceGuesses, resolve_guesses, snap_thresholds
 from policytree.objectives.objective import Objective
 from policytree.solvers import draws, get_solver
@@ -56,13 +57,15 @@ class Job:
 
     def with_regularization(self, regularization: float) -> Job:
         """The same with another price of a leaf, in the mean loss."""
-        return replace(self, problem=replace(self.problem, leaf_penalty=regularization * self.total_weight))
+        return replace(
+            self, problem=replace(self.problem, leaf_penalty=leaf_penalty(regularization, self.total_weight))
+        )
 
 
 def check_search_arguments(solver, options, guesses) -> None:
     """Refuse an unknown solver, option or guess before anything is computed."""
     if options is not None and not isinstance(options, Mapping):
-        raise InputError(f"solver_options must be a mapping of option names to values or None; got {options!r}.")
+        raise InputError(f"solver_options must be a mapping of option names to values or None; got {quoted(options)}.")
     get_solver(solver, options)
     resolve_guesses(guesses)
 

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from policytree.annotations import Table
-from policytree.checks import refuse_masked
+from policytree.checks import refuse_odd_arrays
 from policytree.encoded.store import EncodedData
 from policytree.exceptions import InputError
 from policytree.feature_encoder import FeatureEncoder, refuse_large_integers
@@ -137,7 +137,7 @@ class TableViews(TreeViews):
             if len(X) == 0:
                 raise InputError("X has no rows; pass at least one.")
         else:
-            refuse_masked(X, "X")
+            refuse_odd_arrays(X, "X")
             if reset:
                 _refuse_large(X)
             remedy = "pass an array of numbers, or a DataFrame, whose text columns are treated as categories."
@@ -154,7 +154,7 @@ class TableViews(TreeViews):
             return validate_data(self, X, **options)
         except InputError:
             raise
-        except ValueError as error:
+        except (OverflowError, TypeError, ValueError) as error:
             if str(error).startswith("Complex data"):  # scikit-learn adds the whole array
                 raise InputError("Complex data not supported: X holds complex numbers; give real ones.") from error
             words = re.sub(r":\narray=.*\.\n(?=Reshape)", ". ", str(error), flags=re.DOTALL)  # the whole array again

@@ -21,7 +21,7 @@ from policytree.evaluation.inputs import reward_frame
 from policytree.evaluation.leaves import HELD_OUT, TRAINING_ROWS
 from policytree.evaluation.spend import policy_spend
 from policytree.evaluation.values import policy_value
-from policytree.exceptions import InputError, SearchWarning
+from policytree.exceptions import InputError, SearchWarning, quoted
 from policytree.solvers.budget_hull import HullTree, budget_hull
 from policytree.solvers.budgets import Budgeted
 from policytree.types import SearchLimits
@@ -78,7 +78,7 @@ class BudgetPath:
             If the budget is no number, or less than the cheapest tree spends.
         """
         if not is_real(budget) or not np.isfinite(budget):
-            raise InputError(f"budget must be a finite number; got {budget!r}.")
+            raise InputError(f"budget must be a finite number; got {quoted(budget)}.")
         if budget < self.spend[0]:
             raise InputError(f"budget is {budget:g} a person, but the cheapest tree spends {self.spend[0]:g}.")
         if not self.proved:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from policytree.checks import observed_propensity
+from policytree.checks import check_flag, observed_propensity
 from policytree.evaluation.estimates import Estimate, mean_estimate
 from policytree.evaluation.inputs import FEWEST_UNITS, policy_probabilities, units_with_weight
 from policytree.evaluation.leaves import HELD_OUT, TRAINING_ROWS
@@ -100,8 +100,7 @@ def make_contrast(
     change = policy_probabilities(policy, table, "policy", "propensity")
     if baseline is not None:
         change = change - policy_probabilities(baseline, table, "baseline", "propensity")
-    if not isinstance(held_out, (bool, np.bool_)):
-        raise InputError(f"held_out must be True or False; got {held_out!r}.")
+    check_flag(held_out, "held_out")
     m = None if regression is None else outcome_matrix(regression, observed.n, observed.treatments)
     fixed = np.ndim(policy) == 0 and (baseline is None or np.ndim(baseline) == 0)  # one treatment for all: not learnt
     rows = HELD_OUT if held_out or fixed else TRAINING_ROWS

@@ -19,7 +19,7 @@ from policytree.evaluation.judged import Judged
 from policytree.evaluation.least_budget import BudgetEstimate, budgets_that_may_give, first_reach
 from policytree.evaluation.numbers import decimals, interval_text, rows_text
 from policytree.evaluation.sample_split import HeldOutRewards
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.export import format_number
 from policytree.weighting.costs import treatment_costs
 
@@ -184,7 +184,7 @@ class QiniCurve:
         at = as_numbers(budgets, "budget")
         if at.ndim > several or at.size == 0 or not np.isfinite(at).all():
             what = "or a row of them" if several else "one at a time (to_frame takes several)"
-            raise InputError(f"budget must be a finite number, {what}; got {budgets!r}.")
+            raise InputError(f"budget must be a finite number, {what}; got {quoted(budgets)}.")
         at = np.atleast_1d(at)
         if (at < self.spend[0]).any():
             raise InputError(f"budget is {at.min():g} a person, but the cheapest treatments cost {self.spend[0]:g}.")
@@ -356,5 +356,5 @@ def known_labels(labels) -> str:
 
 def _number(value: float, argument: str) -> float:
     if not is_real(value) or not np.isfinite(value):
-        raise InputError(f"{argument} must be a finite number; got {value!r}.")
+        raise InputError(f"{argument} must be a finite number; got {quoted(value)}.")
     return float(value)

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import stats
 
 from policytree.annotations import Column, Table
-from policytree.checks import group_codes, per_treatment, weights
+from policytree.checks import check_choice, group_codes, per_treatment, weights
 from policytree.exceptions import InputError
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.observed import Observed, observe
@@ -150,8 +150,7 @@ def calibration_test(
     ``test_calibration`` in the R package grf (residuals). Semenova & Chernozhukov (2021), Econometrics Journal 24(2),
     264-289 (regressions on doubly robust scores).
     """
-    if method not in ("scores", "residuals"):
-        raise InputError(f"method must be 'scores' or 'residuals'; got {method!r}.")
+    check_choice(method, "method", ("scores", "residuals"))
     m, arm, labels = per_treatment(regression, T, "regression")
     e = _like(propensity, regression, T, "propensity")
     s = m if predicted is None else _like(predicted, regression, T, "predicted")

@@ -19,7 +19,7 @@ from policytree.evaluation.refits import Data, Judged, Refitter, checked_directi
 from policytree.evaluation.tables import PLUG_IN, POLICY, STATUS_QUO, PolicyValueTable, Repetition
 from policytree.evaluation.validation import FEWEST_REPEATS, REPEATED, SMALL_SHARE, Validation, draw_validation
 from policytree.evaluation.verdict import decide
-from policytree.exceptions import InputError, OverlapWarning
+from policytree.exceptions import InputError, OverlapWarning, quoted
 from policytree.weighting.observed import Observed, observe
 
 
@@ -304,7 +304,7 @@ def _checked_rivals(rivals: Mapping[str, Any] | None, treatments: np.ndarray) ->
     """Refuse names that a row of the table has already."""
     taken = {POLICY, STATUS_QUO, PLUG_IN, *(f"always {label}" for label in treatments)}
     if rivals is not None and not isinstance(rivals, Mapping):
-        raise InputError(f"rivals must be a mapping of names to estimators or None; got {rivals!r}.")
+        raise InputError(f"rivals must be a mapping of names to estimators or None; got {quoted(rivals)}.")
     for name in rivals or {}:
         if name in taken:
             raise InputError(f"rivals holds {name!r}, which is the name of another rule of the table; choose another.")

@@ -161,7 +161,7 @@ def heterogeneity_test(
     b, rng = position_of(baseline, seen.treatments, "baseline"), generator(random_state)
     null = _NullModel.of(fitted, seen, b)
     Z = Covariates.fit(X, W).matrix(X, W, seen.n)
-    plan = seen.folds(_fewest(seen) if n_blocks is None else n_blocks, rng.randint(2**31 - 1))
+    plan = seen.folds(_fewest(seen) if n_blocks is None else n_blocks, rng.randint(2**31 - 1), "n_blocks")
     learner = resolve_regression(fitted.model_regression, seen.y, Z.shape[1] > 0, rng.randint(2**31 - 1))
     table = _sequential_table(list(_predicted_blocks(learner, Z, seen, plan, b)), null, fitted, seen, b)
     linear = _linear_test(Z, null, seen)

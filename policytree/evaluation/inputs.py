@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import check_random_state
 
-from policytree.checks import as_series, group_codes, weights
+from policytree.checks import as_series, check_choice, group_codes, weights
 from policytree.estimators.inputs import check_seed
 from policytree.evaluation.estimates import DIRECTIONS
 from policytree.exceptions import InputError
@@ -20,8 +20,7 @@ FEWEST_UNITS = 10  # rows, or clusters, of a bootstrap or of half-samples: fewer
 
 def check_direction(direction: str) -> None:
     """Refuse a direction that is none."""
-    if direction not in DIRECTIONS:
-        raise InputError(f"direction must be 'maximize' or 'minimize'; got {direction!r}.")
+    check_choice(direction, "direction", DIRECTIONS)
 
 
 def rows_arguments(groups, sample_weight, n: int) -> tuple[np.ndarray | None, np.ndarray | None]:

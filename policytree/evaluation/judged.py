@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from policytree.checks import check_flag
 from policytree.evaluation.half_samples import HalfSamples
 from policytree.evaluation.inputs import (
     FEWEST_UNITS,
@@ -62,8 +63,8 @@ class Judged:
             table = reward_frame(rewards)
         direction = direction or "maximize"
         check_direction(direction)
-        if held_out not in (None, True, False):
-            raise InputError(f"held_out must be True or False; got {held_out!r}.")
+        if held_out is not None:
+            check_flag(held_out, "held_out")
         codes, weight = rows_arguments(groups, sample_weight, len(table))
         return cls(table, codes, weight, direction, bool(held_out))
 

@@ -23,7 +23,7 @@ from policytree.estimators.policy import PolicyTree
 from policytree.estimators.search import Job
 from policytree.evaluation.near_tie_decisions import TreeList, decide
 from policytree.evaluation.near_tie_results import Exclusion, NearTies
-from policytree.exceptions import InputError, SearchWarning
+from policytree.exceptions import InputError, SearchWarning, quoted
 from policytree.solvers.exact_sums import exact_sum
 from policytree.solvers.near_ties import DEEPEST, TiedTrees, find_near_ties
 from policytree.split_columns import MAX_BINS
@@ -159,7 +159,7 @@ def _check(epsilon, slack, most, limits: SearchLimits, max_depth) -> None:
     """Refuse arguments that cannot be used."""
     for name, value in (("epsilon", epsilon), ("slack", slack)):
         if value is not None and not (is_real(value) and 0 <= value <= LARGEST):
-            raise InputError(f"{name} must be a finite number >= 0 (at most {LARGEST:g}) or None; got {value!r}.")
+            raise InputError(f"{name} must be a finite number >= 0 (at most {LARGEST:g}) or None; got {quoted(value)}.")
     if epsilon is not None and slack is not None:
         raise InputError("epsilon and slack both say how near a tie is; give one of them.")
     check_count(most, "most", 1)

@@ -13,7 +13,7 @@ from policytree.evaluation.cluster_bootstrap import ClusterBootstrap
 from policytree.evaluation.contrasts import Contrast
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.repeated_bounds import Repetitions
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 
 LARGEST_SHARE = 1.0 - 1e-9  # an omitted variable cannot explain more
 
@@ -130,7 +130,7 @@ def strength_of(cf_y: float, cf_d: float) -> float:
     """What the scale is multiplied by."""
     for name, value, end in (("cf_y", cf_y, "1]"), ("cf_d", cf_d, "1)")):
         if not is_real(value) or not (0.0 <= value < 1.0 or (value == 1.0 and end == "1]")):
-            raise InputError(f"{name} must lie in [0, {end}; got {value!r}.")
+            raise InputError(f"{name} must lie in [0, {end}; got {quoted(value)}.")
     return float(np.sqrt(cf_y * cf_d / (1.0 - cf_d)))
 
 

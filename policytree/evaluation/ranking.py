@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from policytree.annotations import Column, Seed, Table
-from policytree.checks import check_level, numbers
+from policytree.checks import check_choice, check_level, numbers
 from policytree.evaluation.estimates import Estimate, estimate_with_error, mean_estimate
 from policytree.evaluation.half_samples import N_DRAWS, HalfSamples
 from policytree.evaluation.judged import Judged
@@ -201,8 +201,7 @@ def rank_average_treatment_effect(
     AUTOC by age 0.344, 95% interval [0.296, 0.392]: those put first gain more.
     """
     check_level(level)
-    if target not in TARGETS:
-        raise InputError(f"target must be 'AUTOC' or 'QINI'; got {target!r}.")
+    check_choice(target, "target", TARGETS)
     judged = Judged.of(rewards, groups=groups, sample_weight=sample_weight, held_out=held_out, direction=direction)
     n, held_out = len(judged.rewards), judged.held_out
     treatment, baseline = _arms(treatment, baseline, judged.rewards)

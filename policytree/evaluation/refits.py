@@ -18,7 +18,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from policytree.evaluation.inputs import check_direction
 from policytree.evaluation.validation import Fit
-from policytree.exceptions import InputError, UnseenValueWarning
+from policytree.exceptions import InputError, UnseenValueWarning, quoted
 from policytree.executors import check_executor, submitted
 from policytree.types import Status
 from policytree.weighting.costs import treatment_costs
@@ -196,10 +196,15 @@ def fit_finished(estimator, data: Data, rows: np.ndarray):
 
     Raises
     ------
+    InputError
+        If these rows do not suffice: says how many of all they are.
     KeyboardInterrupt
         Where a search answered Ctrl-C by keeping its best tree: half a value is none.
     """
-    return finished(clone(estimator).fit(**data.fit_arguments(rows)))
+    try:
+        return finished(clone(estimator).fit(**data.fit_arguments(rows)))
+    except InputError as error:
+        raise InputError(f"Learning again from {len(rows):,} of {data.seen.n:,} rows: {error}") from error
 
 
 def _learn_rivals(rivals: Mapping[str, Any], fitted, data: Data, fit: Fit) -> dict[str, Any]:
@@ -281,7 +286,7 @@ class Refitter:
         self._executor = executor
         self._estimator, self._task, self._told = estimator, task, told
         if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0):
-            raise InputError(f"n_jobs must be a nonzero integer or None; got {n_jobs!r}.")
+            raise InputError(f"n_jobs must be a nonzero integer or None; got {quoted(n_jobs)}.")
         self._jobs = effective_n_jobs(n_jobs)
         self._begun = False
 

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from policytree.checks import check_count, is_real
+from policytree.checks import check_choice, check_count, is_real
 from policytree.evaluation.inputs import generator
 from policytree.evaluation.refits import Data, finished, policy_codes
-from policytree.exceptions import InputError, UnseenValueWarning
+from policytree.exceptions import InputError, UnseenValueWarning, quoted
 from policytree.features import CATEGORICAL
 from policytree.tree import Tree
 
@@ -91,11 +91,10 @@ def draw_rows(method: str, share: float, units: np.ndarray, n_resamples, random_
     InputError
         If an argument is unknown.
     """
-    if method not in (BOOTSTRAP, SUBSAMPLE):
-        raise InputError(f"method must be 'bootstrap' or 'subsample'; got {method!r}.")
+    check_choice(method, "method", (BOOTSTRAP, SUBSAMPLE))
     check_count(n_resamples, "n_resamples", 2)
     if not is_real(share) or not 0.1 <= share <= 0.9:
-        raise InputError(f"share must lie between 0.1 and 0.9; got {share!r}.")
+        raise InputError(f"share must lie between 0.1 and 0.9; got {quoted(share)}.")
     rng = generator(random_state)
     _, unit = np.unique(units, return_inverse=True)
     order, size = np.argsort(unit, kind="stable"), np.bincount(unit)

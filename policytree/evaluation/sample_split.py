@@ -13,7 +13,7 @@ import pandas as pd
 from policytree.annotations import Column, PerTreatment, Seed, Table
 from policytree.evaluation.inputs import generator
 from policytree.evaluation.refits import Data, checked_direction, fit_finished
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.weighting.observed import Observed, observe
 
 
@@ -138,7 +138,7 @@ def judging_rows(honest, seen: Observed, random_state) -> np.ndarray:
     """Mask of the rows that judge, shape (n,)."""
     if isinstance(honest, Real) and not isinstance(honest, bool):
         if not 0.1 <= float(honest) <= 0.9:
-            raise InputError(f"honest must be a share from 0.1 to 0.9, or rows; got {honest!r}.")
+            raise InputError(f"honest must be a share from 0.1 to 0.9, or rows; got {quoted(honest)}.")
         share = Fraction(float(honest)).limit_denominator(10)  # parts of equal size, balanced over treatments
         folds = seen.folds(share.denominator, generator(random_state))
         return folds.fold < share.numerator
@@ -151,7 +151,9 @@ def judging_rows(honest, seen: Observed, random_state) -> np.ndarray:
         mask = np.zeros(seen.n, dtype=bool)
         mask[given] = True
     else:
-        raise InputError(f"honest must be a share between 0 and 1, {seen.n} booleans or row positions; got {honest!r}.")
+        raise InputError(
+            f"honest must be a share between 0 and 1, {seen.n} booleans or row positions; got {quoted(honest)}."
+        )
     _refuse_divided(mask, seen)
     return mask
 

@@ -19,7 +19,7 @@ from policytree.evaluation.numbers import bounds_text, decimals, size_text
 from policytree.evaluation.repeated_bounds import RepeatedBounds
 from policytree.evaluation.sharp_bounds import SharpBounds
 from policytree.evaluation.simple_bounds import SimpleBounds
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 
 GAMMAS = (1.0, 1.25, 1.5, 2.0, 3.0)
 SHARP, SIMPLE = "sharp", "simple"
@@ -251,5 +251,5 @@ def _gammas(gammas) -> np.ndarray:
     """Strengths to look at, ascending."""
     values = np.unique(as_numbers(gammas, "gammas"))
     if values.ndim != 1 or not len(values) or not (np.isfinite(values) & (values >= 1.0)).all():
-        raise InputError(f"gammas must be finite numbers of at least 1, such as (1, 1.5, 2); got {gammas!r}.")
+        raise InputError(f"gammas must be finite numbers of at least 1, such as (1, 1.5, 2); got {quoted(gammas)}.")
     return values

@@ -26,7 +26,7 @@ from policytree.evaluation.omitted_parts import (
     strength_of,
 )
 from policytree.evaluation.repeated_bounds import Repetitions
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 
 MULTIPLES = (1.0, 2.0, 3.0)
 
@@ -259,7 +259,7 @@ def omitted_variable_bounds(
     """
     check_level(level)
     if not is_real(rho) or not -1.0 <= rho <= 1.0:
-        raise InputError(f"rho must lie between -1 and 1; got {rho!r}.")
+        raise InputError(f"rho must lie between -1 and 1; got {quoted(rho)}.")
     if regression is None:
         raise InputError("regression is None; pass expected outcomes, such as regression_ of a RewardEstimator.")
     given: dict[str, Any] = {
@@ -288,7 +288,7 @@ def omitted_variable_bounds(
 def _multiples(multiples) -> tuple[float, ...]:
     values = np.unique(as_numbers(multiples, "multiples"))
     if not (np.isfinite(values) & (values > 0)).all():
-        raise InputError(f"multiples must be finite numbers above 0, such as (1, 2, 3); got {multiples!r}.")
+        raise InputError(f"multiples must be finite numbers above 0, such as (1, 2, 3); got {quoted(multiples)}.")
     return tuple(values.tolist())
 
 

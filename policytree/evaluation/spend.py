@@ -13,7 +13,7 @@ from policytree.checks import as_series, sorted_labels
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.inputs import column, labelled_table, reward_frame
 from policytree.evaluation.values import checked_estimate, policy_value
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.weighting.costs import treatment_costs
 
 
@@ -55,7 +55,7 @@ def policy_spend(
         :func:`policytree.policy_value`.
     """
     if np.ndim(policy) == 0:
-        raise InputError(f"policy must be a column of treatments, one a row, or a table; got {policy!r}.")
+        raise InputError(f"policy must be a column of treatments, one a row, or a table; got {quoted(policy)}.")
     table = _cost_frame(policy, costs)
     return policy_value(policy, table, groups=groups, sample_weight=sample_weight, level=level)
 

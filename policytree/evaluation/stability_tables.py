@@ -10,7 +10,7 @@ import pandas as pd
 
 from policytree.checks import check_count
 from policytree.evaluation.resamples import BOOTSTRAP, Split
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.export import format_threshold
 
 SETTLED = 0.9
@@ -85,7 +85,7 @@ class PolicyStability:
             If ``at`` is not above one half.
         """
         if not 0.5 < at <= 1.0:
-            raise InputError(f"at must be above 0.5 and at most 1; got {at!r}.")
+            raise InputError(f"at must be above 0.5 and at most 1; got {quoted(at)}.")
         return self._mean(self.arm_shares().to_numpy().max(axis=1) >= at - 1e-12)
 
     def settled_error(self, at: float = SETTLED) -> float:

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from policytree.checks import check_choice
 from policytree.evaluation.estimates import Estimate, blocked_estimate, mean_estimate, repeated_estimate
 from policytree.evaluation.inputs import generator
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.folds import FoldPlan
 from policytree.weighting.observed import Observed
 
@@ -122,14 +123,13 @@ def draw_validation(kind: str, cv, n_repeats, seen: Observed, random_state) -> V
     InputError
         If an argument is unknown or does not fit the others, or rows or clusters do not suffice.
     """
-    if kind not in DEFAULT_CV:
-        raise InputError(f"validation must be 'repeated', 'sequential' or 'split'; got {kind!r}.")
+    check_choice(kind, "validation", DEFAULT_CV)
     cv = DEFAULT_CV[kind] if cv is None else cv
     drawn = isinstance(cv, (int, np.integer)) and not isinstance(cv, bool)
     times = _times(n_repeats, kind, fixed=not drawn)
     folds = 2 * int(cv) if kind == SEQUENTIAL and drawn and cv >= 2 else cv
     random_state = generator(random_state)
-    plans = tuple(seen.folds(folds, random_state) for _ in range(times))
+    plans = tuple(seen.folds(folds, random_state, whose=" of the evaluation") for _ in range(times))
     return Validation(kind, plans, n_repeats == ADAPTIVE)
 
 
@@ -142,7 +142,9 @@ def _times(n_repeats, kind: str, *, fixed: bool) -> int:
     elif isinstance(n_repeats, (int, np.integer)) and not isinstance(n_repeats, bool) and n_repeats >= 1:
         times = int(n_repeats)
     else:
-        raise InputError(f"n_repeats must be a whole number of at least 1, 'adaptive' or None; got {n_repeats!r}.")
+        raise InputError(
+            f"n_repeats must be a whole number of at least 1, 'adaptive' or None; got {quoted(n_repeats)}."
+        )
     if times > 1 and kind != REPEATED:
         raise InputError(f"validation='{kind}' judges every row once; leave n_repeats out.")
     if times > 1 and fixed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from policytree.checks import is_whole
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.guesses.guess import Reference
 from policytree.types import Guesses
 
@@ -42,7 +42,7 @@ def guess_depth(n_estimators: int, max_depth: int) -> int:
     """
     for name, value in (("n_estimators", n_estimators), ("max_depth", max_depth)):
         if not is_whole(value) or value < 1:
-            raise InputError(f"{name} must be an integer >= 1; got {value!r}.")
+            raise InputError(f"{name} must be an integer >= 1; got {quoted(value)}.")
     K, B = max(int(n_estimators), 3), max(2 ** int(max_depth), 3)
     size = K * (B + 1)
     return math.ceil(math.log2(size * (3 * math.log(size) + 2)))

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from policytree.checks import is_real, is_whole
-from policytree.exceptions import InputError, SearchWarning
+from policytree.exceptions import InputError, SearchWarning, quoted
 from policytree.guesses.additive import additive_cuts
 from policytree.guesses.boosting import is_histogram, make_model
 from policytree.guesses.depth import guess_depth
@@ -92,20 +92,20 @@ class ReferenceGuesses:
         known = isinstance(self.model, ClassifierMixin) or (isinstance(self.model, str) and self.model in MODELS)
         if not known:
             names = ", ".join(map(repr, MODELS))
-            raise InputError(f"model must be one of {names} or a classifier; got {self.model!r}.")
+            raise InputError(f"model must be one of {names} or a classifier; got {quoted(self.model)}.")
         guess_depth(self.n_estimators, self.max_depth)
         if not isinstance(self.elimination, str) or self.elimination not in ELIMINATIONS:
             names = ", ".join(map(repr, ELIMINATIONS))
-            raise InputError(f"elimination must be one of {names}; got {self.elimination!r}.")
+            raise InputError(f"elimination must be one of {names}; got {quoted(self.elimination)}.")
         for name in ("tolerance", "jump_tolerance", "learning_rate"):
             value = getattr(self, name)
             if not is_real(value) or not 0 <= value < np.inf:
-                raise InputError(f"{name} must be a number >= 0; got {value!r}.")
+                raise InputError(f"{name} must be a number >= 0; got {quoted(value)}.")
         seed = self.random_state
         if seed is not None and not (is_whole(seed) and 0 <= seed < 2**32):
-            raise InputError(f"random_state must be an integer from 0 to 2**32 - 1 or None; got {seed!r}.")
+            raise InputError(f"random_state must be an integer from 0 to 2**32 - 1 or None; got {quoted(seed)}.")
         if not isinstance(self.further, tuple) or not set(self.further) <= set(GUESSES):
-            raise InputError(f"further must be a tuple of {', '.join(map(repr, GUESSES))}; got {self.further!r}.")
+            raise InputError(f"further must be a tuple of {', '.join(map(repr, GUESSES))}; got {quoted(self.further)}.")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -233,11 +233,12 @@ def resolve_guesses(guesses, random_state: int = 0) -> Guesses | ReferenceGuesse
     if isinstance(guesses, str):
         wanted = ALL if guesses == "all" else (guesses,)
     else:
-        wanted = tuple(guesses) if isinstance(guesses, Iterable) and not isinstance(guesses, type) else ()
-    unknown = [name for name in wanted if name not in GUESSES]
+        listed = isinstance(guesses, Iterable) and not isinstance(guesses, type) and getattr(guesses, "ndim", 1) == 1
+        wanted = tuple(guesses) if listed else ()
+    unknown = [name for name in wanted if not isinstance(name, str) or name not in GUESSES]
     if unknown or not wanted:
         raise InputError(
-            f"guesses={guesses!r} is not known; use {', '.join(map(repr, GUESSES))}, a list of them, 'all', a "
+            f"guesses={quoted(guesses)} is not known; use {', '.join(map(repr, GUESSES))}, a list of them, 'all', a "
             "ReferenceGuesses or a Guesses."
         )
     further = tuple(name for name in wanted if name not in ALL)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.features import CATEGORICAL, Feature
 from policytree.guesses.guess import Reference
 from policytree.split_columns import midpoints
@@ -82,7 +82,9 @@ def snap_thresholds(X: np.ndarray, features: tuple[Feature, ...], thresholds) ->
         If there is not one entry per feature, a category is unknown, or a threshold is no number.
     """
     if not isinstance(thresholds, Sequence) or isinstance(thresholds, str):
-        raise InputError(f"thresholds must be a list with one entry per feature, {len(features)}; got {thresholds!r}.")
+        raise InputError(
+            f"thresholds must be a list with one entry per feature, {len(features)}; got {quoted(thresholds)}."
+        )
     if len(thresholds) != len(features):
         raise InputError(f"thresholds must have one entry per feature, {len(features)}; got {len(thresholds)}.")
     return tuple(

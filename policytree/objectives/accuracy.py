@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.objectives.objective import Bag, Objective, check_parameter, majority
 
 
@@ -102,7 +102,7 @@ class WeightedAccuracy(Objective):
         if self.class_weights is None:
             return
         if not isinstance(self.class_weights, Mapping):
-            raise InputError(f"class_weights must be a mapping from label to number; got {self.class_weights!r}.")
+            raise InputError(f"class_weights must be a mapping from label to number; got {quoted(self.class_weights)}.")
         if self.omega != 1:
             raise InputError("omega and class_weights say the same thing in two ways; give one of them.")
         for label, value in self.class_weights.items():

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from policytree.checks import is_real
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.objectives.objective import Bag, Objective, errors, from_best, totals, weighted_rates
 
 
@@ -38,7 +38,9 @@ class MonotoneObjective(Objective):
 
     def __post_init__(self) -> None:
         if not callable(self.function):
-            raise InputError(f"function must be a function of false positives and negatives; got {self.function!r}.")
+            raise InputError(
+                f"function must be a function of false positives and negatives; got {quoted(self.function)}."
+            )
 
     def of_errors(self, false_positives: float, false_negatives: float, positives: float, negatives: float) -> float:
         """What the function says, as a finite number."""

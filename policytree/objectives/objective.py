@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from policytree.checks import is_real
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.objectives.references import Reference
 
 Leaf = tuple[int, ...]  # the weight of every class in a leaf, as integers; of two classes: negatives, positives
@@ -131,7 +131,7 @@ def check_parameter(name: str, value: Any, low: float, high: float = float("inf"
     """Refuse a parameter of an objective outside ``(low, high]``, in one sentence."""
     if not is_real(value) or isinstance(value, bool) or not low < value <= high or not np.isfinite(value):
         upper = "" if high == float("inf") else f" and <= {high:g}"
-        raise InputError(f"{name} must be a finite number > {low:g}{upper}; got {value!r}.")
+        raise InputError(f"{name} must be a finite number > {low:g}{upper}; got {quoted(value)}.")
 
 
 def errors(bag: Bag, labels: Sequence[int]) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.objectives.accuracy import Accuracy, BalancedAccuracy, WeightedAccuracy
 from policytree.objectives.auc import AUC
 from policytree.objectives.f_score import FScore, OmegaFScore
@@ -27,6 +27,6 @@ def resolve_objective(objective: str | Objective) -> Objective:
     if isinstance(objective, str) and objective in OBJECTIVES:
         return OBJECTIVES[objective]()
     raise InputError(
-        f"objective={objective!r} is not known; use one of {', '.join(map(repr, OBJECTIVES))}, or an instance from "
-        "policytree.objectives, such as FScore(beta=2)."
+        f"objective={quoted(objective)} is not known; use one of {', '.join(map(repr, OBJECTIVES))}, or an instance "
+        "from policytree.objectives, such as FScore(beta=2)."
     )

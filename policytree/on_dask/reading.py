@@ -17,7 +17,7 @@ from policytree.encoded.reading import Roles
 from policytree.encoded.scan import make_plan, quantile_searches, take_parts
 from policytree.encoded.sources import FORMATS, UNKNOWN, files_of, open_source, row_groups, warn_of_mixed_booleans
 from policytree.encoded.store import EncodedData
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.executors import NO_WORKERS_TIMEOUT, WorkerWatch
 from policytree.on_dask import parts
 from policytree.solvers.clock import LOOK_EVERY
@@ -208,7 +208,7 @@ def rows_of_files(paths: Any, X: Any, rewards: Any, y: Any, weight: Any) -> Rows
         if columns is not None and not (
             isinstance(columns, list | tuple) and columns and all(isinstance(c, str) for c in columns)
         ):
-            raise InputError(f"With files, {name} must name columns of them; got {columns!r}.")
+            raise InputError(f"With files, {name} must name columns of them; got {quoted(columns)}.")
     source = open_source(files)
     taken = {name for _, columns in given for name in columns or []}
     X = [c for c in source.parts[0].schema.names if c not in taken] if X is None else list(X)

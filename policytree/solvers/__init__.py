@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.solvers.auto import solve_auto
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.duplication import solve_duplication
@@ -39,7 +39,7 @@ def get_solver(name: str, options: Mapping | None = None):
         If there is no such solver, or it knows no such option.
     """
     if not isinstance(name, str) or name not in ALL_SOLVERS:
-        raise InputError(f"solver={name!r} is not known; use one of {', '.join(map(repr, ALL_SOLVERS))}.")
+        raise InputError(f"solver={quoted(name)} is not known; use one of {', '.join(map(repr, ALL_SOLVERS))}.")
     if not options:
         return ALL_SOLVERS[name]
     allowed = solver_options(name)
@@ -49,7 +49,7 @@ def get_solver(name: str, options: Mapping | None = None):
             f"solver_options holds {unknown[0]!r}, which solver={name!r} does not know; it knows {', '.join(allowed)}."
         )
     if not callable(options.get("solve", ALL_SOLVERS[name])):
-        raise InputError(f"solve must be a solver, a function of problem and limits; got {options['solve']!r}.")
+        raise InputError(f"solve must be a solver, a function of problem and limits; got {quoted(options['solve'])}.")
     return partial(ALL_SOLVERS[name], **options)
 
 

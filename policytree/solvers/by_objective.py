@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.objectives.objective import Objective
 from policytree.solvers.bags import solve_bags
 from policytree.solvers.monotone import solve_monotone
@@ -31,7 +31,7 @@ def solver_for(objective: Objective) -> Callable[..., Solution]:
         If there is none. The function raises it for classes that differ too much in weight.
     """
     if objective.search not in SOLVERS:
-        raise InputError(f"objective={objective!r} has no solver; use one of policytree.objectives.")
+        raise InputError(f"objective={quoted(objective)} has no solver; use one of policytree.objectives.")
     return partial(_solve, objective=objective)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from policytree.checks import is_whole
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.solvers.columns import equal_rows, group_sums
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.labelled import LabelledRows
@@ -66,7 +66,7 @@ def integer_counts(weight, factor: int = 100) -> IntegerCounts:
     Dividing counts by their common divisor afterwards leaves every optimum where it is, with fewer rows.
     """
     if not is_whole(factor) or isinstance(factor, bool) or factor < 1:
-        raise InputError(f"factor must be an integer >= 1; got {factor!r}.")
+        raise InputError(f"factor must be an integer >= 1; got {quoted(factor)}.")
     weight = np.asarray(weight, dtype=np.float64)
     if weight.ndim != 1 or not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
         raise InputError("weight must be one column of finite numbers >= 0, not all of them zero.")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from policytree.checks import as_numbers, is_whole
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.guesses import bounded_losses, check_reference, kept_cuts
 from policytree.solvers.binary import blocks_for
 from policytree.solvers.clock import now
@@ -113,7 +113,7 @@ def _restrict(problem: Problem, guesses: Guesses) -> tuple[list[str], Problem]:
             inside = replace(inside, data=keep_cuts(problem.data, cuts, exact=False))
     depth = guesses.max_depth
     if depth is not None and (not is_whole(depth) or depth < 0):
-        raise InputError(f"max_depth of Guesses must be an integer >= 0 or None; got {depth!r}.")
+        raise InputError(f"max_depth of Guesses must be an integer >= 0 or None; got {quoted(depth)}.")
     if depth is not None and (problem.max_depth is None or depth < problem.max_depth):
         guessed.append("depth")
         inside = replace(inside, max_depth=depth)

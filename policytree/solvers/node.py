@@ -271,6 +271,6 @@ def refuse_memory(problem: Problem, limits: SearchLimits) -> None:
     need = 2 * n * (2 * p + 8 * planes)
     if need > limits.memory_limit:
         raise InputError(
-            f"memory_limit is {limits.memory_limit:.3g} bytes, but rows and columns alone take about {need:.3g}; raise "
-            "the limit, or use fewer rows."
+            f"memory_limit is {float(limits.memory_limit):.3g} bytes, but rows and columns alone take about "
+            f"{need:.3g}; raise the limit, or use fewer rows."
         )

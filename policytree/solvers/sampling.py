@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from policytree.checks import is_real, is_whole
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.solvers.clock import LOOK_EVERY, now, stopped_by
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.labelled import LabelledRows
@@ -141,13 +141,13 @@ def _best_of(problem: Problem, labelled: LabelledRows, inner: list[Solution], si
 
 def _check_options(amplification, n_draws, delta, random_state) -> None:
     if not is_real(amplification) or not 0 < amplification < math.inf:
-        raise InputError(f"amplification must be a number > 0; got {amplification!r}.")
+        raise InputError(f"amplification must be a number > 0; got {quoted(amplification)}.")
     if not is_whole(n_draws) or isinstance(n_draws, bool) or not 1 <= n_draws <= MOST_DRAWS:
-        raise InputError(f"n_draws must be an integer from 1 to {MOST_DRAWS:,}; got {n_draws!r}.")
+        raise InputError(f"n_draws must be an integer from 1 to {MOST_DRAWS:,}; got {quoted(n_draws)}.")
     if not is_real(delta) or not 0 < delta < 1:
-        raise InputError(f"delta must lie between 0 and 1; got {delta!r}.")
+        raise InputError(f"delta must lie between 0 and 1; got {quoted(delta)}.")
     if random_state is not None and (not is_whole(random_state) or random_state < 0):
-        raise InputError(f"random_state must be an integer >= 0 or None; got {random_state!r}.")
+        raise InputError(f"random_state must be an integer >= 0 or None; got {quoted(random_state)}.")
 
 
 class _Samples:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from policytree.checks import as_numbers
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.feature_encoder import as_pandas
 from policytree.weighting.by_label import by_label
 
@@ -118,7 +118,9 @@ def row_costs(table, per_label: Mapping, *, scale: tuple[float, float] | None = 
     if frame is None:
         raise InputError("Costs computed from columns need a table with named columns, such as a DataFrame.")
     if not isinstance(per_label, Mapping):
-        raise InputError(f"Costs must be a mapping from label to number, column name or function; got {per_label!r}.")
+        raise InputError(
+            f"Costs must be a mapping from label to number, column name or function; got {quoted(per_label)}."
+        )
     if not per_label:
         raise InputError("No cost is given; name at least one label and what it costs.")
     rules = {label: _values(frame, label, rule) for label, rule in per_label.items()}
@@ -126,7 +128,7 @@ def row_costs(table, per_label: Mapping, *, scale: tuple[float, float] | None = 
     values = treatment_costs(rules, len(out), out.columns)
     if scale is not None:
         if np.shape(scale) != (2,) or not np.isfinite(as_numbers(scale, "scale")).all():
-            raise InputError(f"scale must be two numbers, low and high; got {scale!r}.")
+            raise InputError(f"scale must be two numbers, low and high; got {quoted(scale)}.")
         low, high = values.min(), values.max()
         if not (low < high and scale[0] < scale[1]):
             raise InputError(f"Costs between {low:g} and {high:g} cannot be scaled to {scale}; leave scale out.")

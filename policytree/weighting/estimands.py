@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from policytree.checks import check_choice
 from policytree.exceptions import InputError
 from policytree.weighting.overlap import DoublyRobustOverlap
 from policytree.weighting.treated import DoublyRobustTreated
@@ -31,8 +32,7 @@ def estimand_scheme(
     InputError
         If the combination has no meaning.
     """
-    if estimand not in ESTIMANDS:
-        raise InputError(f"estimand must be one of {', '.join(ESTIMANDS)}; got {estimand!r}.")
+    check_choice(estimand, "estimand", ESTIMANDS)
     if treated is not None and estimand != "treated":
         raise InputError(f"treated={treated!r} goes with estimand='treated'; got estimand={estimand!r}.")
     if estimand == "all":

@@ -12,7 +12,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from policytree.checks import as_numbers, as_series, refuse_weightless, sorted_labels, treatment_codes, weights
 from policytree.crossfit import cross_fit_probabilities
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.feature_encoder import as_pandas
 from policytree.folds import make_folds
 from policytree.weighting.covariates import Covariates
@@ -60,7 +60,7 @@ def feature_propensity_weights(
     if X is None:
         raise InputError("X is missing; pass the other features, from which the feature is to be predicted.")
     if not isinstance(min_propensity, Real) or not 0.0 <= min_propensity < 1.0:
-        raise InputError(f"min_propensity must lie in [0, 1); got {min_propensity!r}.")
+        raise InputError(f"min_propensity must lie in [0, 1); got {quoted(min_propensity)}.")
     codes, values = treatment_codes(feature, argument="feature", what="value")
     w = weights(sample_weight, len(codes))
     covariates = Covariates.fit(X)
@@ -150,6 +150,6 @@ def _cost_table_of_pairs(costs: Mapping, labels: np.ndarray) -> pd.DataFrame:
             raise InputError(f"costs names the class {unknown[0]}, which does not occur in y.")
         value = as_numbers(cost, "costs")
         if value.ndim:
-            raise InputError(f"costs must give one number for the pair {pair!r}; got {cost!r}.")
+            raise InputError(f"costs must give one number for the pair {pair!r}; got {quoted(cost)}.")
         table.loc[pair] = float(value)
     return table

@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from policytree.annotations import Column, Seed, Table
 from policytree.calls import either_order
-from policytree.checks import LARGEST, is_real, is_whole
-from policytree.exceptions import InputError
+from policytree.checks import LARGEST, check_choice, is_real, is_whole
+from policytree.exceptions import InputError, quoted
 from policytree.feature_encoder import FeatureEncoder
 from policytree.features import CATEGORICAL
 from policytree.folds import FoldPlan
@@ -241,7 +241,7 @@ class MatchingRewards(BaseEstimator):
         self.treatments_ = observed.treatments
         columns = self._fit_columns(X, observed.n)
         random_state = check_random_state(self.random_state)
-        plan = observed.folds(self.n_splits, random_state.randint(2**31 - 1))
+        plan = observed.folds(self.n_splits, random_state.randint(2**31 - 1), "n_splits")
         self._splits = self._learn(columns, observed, plan, random_state)
         self.stretch_ = pd.DataFrame(np.sqrt([s.stretch for s in self._splits]), columns=self._names)
         estimates, diameters = self._estimate_training(columns.Z, observed)
@@ -309,14 +309,13 @@ class MatchingRewards(BaseEstimator):
         return pd.concat(frames, ignore_index=True)
 
     def _check_parameters(self) -> None:
-        if self.estimate not in ("mean", "linear"):
-            raise InputError(f"estimate must be 'mean' or 'linear'; got {self.estimate!r}.")
+        check_choice(self.estimate, "estimate", ("mean", "linear"))
         for name in ("n_neighbors", "max_learning_rows"):
             value = getattr(self, name)
             if not is_whole(value) or isinstance(value, bool) or value < 1:
-                raise InputError(f"{name} must be at least 1 and whole; got {value!r}.")
+                raise InputError(f"{name} must be at least 1 and whole; got {quoted(value)}.")
         if not is_real(self.penalty) or not 0.0 <= self.penalty <= LARGEST:
-            raise InputError(f"penalty must be a finite number >= 0; got {self.penalty!r}.")
+            raise InputError(f"penalty must be a finite number >= 0; got {quoted(self.penalty)}.")
 
     def _fit_columns(self, X, n: int):
         self._encoder = FeatureEncoder.fit(X)
@@ -353,10 +352,10 @@ class MatchingRewards(BaseEstimator):
     def _exact_mask(self) -> np.ndarray:
         if isinstance(self.exact, str):
             if self.exact not in ("none", "categories"):
-                raise InputError(f"exact must be 'none', 'categories' or a list of columns; got {self.exact!r}.")
+                raise InputError(f"exact must be 'none', 'categories' or a list of columns; got {quoted(self.exact)}.")
             return self._categorical & (self.exact == "categories")
         if not isinstance(self.exact, Iterable):
-            raise InputError(f"exact must be 'none', 'categories' or a list of columns; got {self.exact!r}.")
+            raise InputError(f"exact must be 'none', 'categories' or a list of columns; got {quoted(self.exact)}.")
         mask = np.zeros(len(self._names), dtype=bool)
         for column in self.exact:
             if column not in self._names and column not in range(len(self._names)):

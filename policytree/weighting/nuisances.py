@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from policytree.crossfit import CrossFit, FittedModel, FoldFits, fit_mean, fit_probabilities, predict_new
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.executors import submitted
 from policytree.folds import FoldPlan
 from policytree.weighting.learners import OutcomeClassifier, OutcomeRegressor, imputed, propensity_learner
@@ -79,7 +79,7 @@ def _resolve(learner, auto, argument: str, has_covariates: bool, intercept):
     """The learner to use: the default for "auto", an intercept without covariates, the user's own otherwise."""
     if isinstance(learner, str):
         if learner != "auto":
-            raise InputError(f"{argument} must be 'auto' or a scikit-learn estimator; got {learner!r}.")
+            raise InputError(f"{argument} must be 'auto' or a scikit-learn estimator; got {quoted(learner)}.")
         return auto if has_covariates else intercept
     if not has_covariates:
         raise InputError(f"{argument} needs covariates; pass X or W, or leave {argument}='auto' for arm averages.")
@@ -115,12 +115,13 @@ def _is_binary(y: np.ndarray) -> bool:
 
 def resolve_propensity(learner: Any, has_covariates: bool):
     """The propensity learner; must be a classifier with probabilities."""
+    named = type(learner).__name__  # as the user knows it, without what is put around it
     learner = _resolve(
         learner, propensity_learner(), "model_propensity", has_covariates, DummyClassifier(strategy="prior")
     )
     if not is_classifier(learner) or not hasattr(learner, "predict_proba"):
         raise InputError(
-            f"model_propensity must be a classifier with predict_proba; got {type(learner).__name__}, use for instance "
+            f"model_propensity must be a classifier with predict_proba; got {named}, use for instance "
             "LogisticRegression()."
         )
     return learner

@@ -73,7 +73,7 @@ class Observed:
         """Cluster of every row, its own without clusters, shape (n,)."""
         return np.arange(self.n) if self.groups is None else self.groups
 
-    def folds(self, cv, random_state) -> FoldPlan:
+    def folds(self, cv, random_state, argument: str = "cv", whose: str = "") -> FoldPlan:
         """Folds balanced over treatments within strata that split no cluster: :func:`policytree.folds.make_folds`."""
         return make_folds(
             self.n,
@@ -83,6 +83,8 @@ class Observed:
             design=self.strata,
             groups=self.groups,
             random_state=random_state,
+            argument=argument,
+            whose=whose,
         )
 
     def frame(self, values: np.ndarray) -> pd.DataFrame:

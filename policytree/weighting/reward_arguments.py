@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from policytree.checks import is_real
-from policytree.exceptions import InputError
+from policytree.checks import check_choice, is_real
+from policytree.exceptions import InputError, quoted
 from policytree.weighting.estimands import estimand_scheme
 from policytree.weighting.observed import Observed, outcome_matrix
 from policytree.weighting.propensities import propensity_matrix, warn_if_small
@@ -29,8 +29,7 @@ def resolve_scheme(estimator: Any, treatments: np.ndarray) -> Scheme:
         return other
     if all(hasattr(method, name) for name in ("rewards", "needs_regression", "needs_propensity")):
         return method
-    if not isinstance(method, str) or method not in SCHEMES:
-        raise InputError(f"method must be one of {', '.join(sorted(SCHEMES))}; got {method!r}.")
+    check_choice(method, "method", sorted(SCHEMES))
     return SCHEMES[method]
 
 
@@ -39,11 +38,12 @@ def check_parameters(estimator: Any, n_arms: int) -> None:
     floor = estimator.min_propensity
     if not is_real(floor) or not 0.0 <= floor < 1.0 / n_arms:
         raise InputError(
-            f"min_propensity must lie in [0, 1/K) = [0, {1 / n_arms:.3g}) with {n_arms} treatments; got {floor!r}."
+            f"min_propensity must lie in [0, 1/K) = [0, {1 / n_arms:.3g}) with {n_arms} treatments; got "
+            f"{quoted(floor)}."
         )
     repeats = estimator.n_repeats
     if not isinstance(repeats, (int, np.integer)) or repeats < 1:
-        raise InputError(f"n_repeats must be a whole number of at least 1; got {repeats!r}.")
+        raise InputError(f"n_repeats must be a whole number of at least 1; got {quoted(repeats)}.")
     if repeats > 1 and np.ndim(estimator.cv) == 1:
         raise InputError("With given folds every repetition would be the same; leave n_repeats at 1.")
 

@@ -154,6 +154,7 @@ class RewardEstimator(BaseEstimator):
     executor: Any = None
 
     __metadata_request__fit: ClassVar = {"T": True}  # pipelines pass it on without being asked: nothing fits without
+    _called = "RewardEstimator"  # by messages; an estimator that has one inside it gives it its own name
 
     def __sklearn_clone__(self) -> Self:
         """As clone copies it, with the same executor: workers are not copied."""
@@ -382,7 +383,10 @@ class RewardEstimator(BaseEstimator):
             propensity = resolve_arms(self.model_propensity, has_covariates)
         if regression is None and propensity is None:
             return ()
-        plans = [observed.folds(self.cv, random_state.randint(2**31 - 1)) for _ in range(self.n_repeats)]
+        plans = [
+            observed.folds(self.cv, random_state.randint(2**31 - 1), whose=f" of {self._called}")
+            for _ in range(self.n_repeats)
+        ]
 
         def divisor(estimated: np.ndarray | None) -> np.ndarray | None:
             if not scheme.needs_propensity:

@@ -10,7 +10,7 @@ import numpy as np
 
 from policytree.checks import LARGEST as LARGEST_NUMBER
 from policytree.checks import is_whole
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 
 LARGEST, NONNEGATIVE, POSITIVE = "largest", "nonnegative", "positive"
 MOST_CLASSES = 250
@@ -132,7 +132,7 @@ class TreeEnsemble:
             If a tree is not well formed.
         """
         if not is_whole(n_features) or n_features < 1:
-            raise InputError(f"n_features must be a whole number of at least 1; got {n_features!r}.")
+            raise InputError(f"n_features must be a whole number of at least 1; got {quoted(n_features)}.")
         given = _list_of_trees(trees)
         nodes = [_nodes_of(tree, t, n_features) for t, tree in enumerate(given)]
         K = len(classes) if classes is not None else max(each["scores"] for each in nodes)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from policytree.checks import check_choice
 from policytree.exceptions import InputError
 from policytree.solvers.born_again.ensembles import (
     LARGEST,
@@ -53,8 +54,7 @@ def read_ensemble(ensemble: Any, voting: str = "soft") -> TreeEnsemble:
     one job. Bagging adds up the shares of every job's trees first, and is read so. Trees that were grown on missing
     values are read as they decide on complete rows.
     """
-    if voting not in ("soft", "hard"):
-        raise InputError(f"voting must be 'soft' or 'hard'; got {voting!r}.")
+    check_choice(voting, "voting", ("soft", "hard"))
     if isinstance(ensemble, TreeEnsemble):
         read = ensemble
     elif isinstance(ensemble, Mapping):

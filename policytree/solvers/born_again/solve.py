@@ -31,7 +31,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from policytree.exceptions import InputError, SearchWarning
+from policytree.checks import check_choice
+from policytree.exceptions import SearchWarning
 from policytree.memory import free_bytes
 from policytree.solvers.born_again.bounds import bounds_of_parts
 from policytree.solvers.born_again.ensembles import TreeEnsemble
@@ -120,8 +121,7 @@ def solve_born_again(
     InputError
         If the objective is not known, or no faithful tree was complete after twice the time limit.
     """
-    if not isinstance(objective, str) or objective not in OBJECTIVES:
-        raise InputError(f"objective must be one of {', '.join(map(repr, OBJECTIVES))}; got {objective!r}.")
+    check_choice(objective, "objective", OBJECTIVES)
     limits = limits or SearchLimits()
     compiled = load_kernels([(BORN_AGAIN, "")])
     memory = limits.memory_limit
