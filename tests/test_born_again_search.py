@@ -180,5 +180,5 @@ def test_progress_is_reported():
 
 
 def test_unknown_objective_is_refused():
-    with pytest.raises(InputError, match="objective must be one of 'depth'"):
+    with pytest.raises(InputError, match="objective must be 'depth', 'leaves' or"):
         solve_born_again(some_forest(), "size")

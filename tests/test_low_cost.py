@@ -261,13 +261,13 @@ def test_the_weight_is_chosen_by_validation_rows(patients):
 
 
 REFUSED = {
-    "criterion": ({"criterion": "log_loss"}, "criterion must be one of 'entropy', 'gini'; got 'log_loss'"),
-    "rule": ({"split_rule": "best"}, "split_rule must be one of 'regularized', "),
+    "criterion": ({"criterion": "log_loss"}, "criterion must be 'entropy' or 'gini'; got 'log_loss'"),
+    "rule": ({"split_rule": "best"}, "split_rule must be 'regularized', "),
     "weight": ({"complexity_weight": -1}, "complexity_weight must be a finite number >= 0"),
     "share": ({"min_probability": 1.5}, "min_probability is a share of the weight, 0 to 1; got 1.5"),
     "pruning": ({"ccp_alpha": "auto"}, "ccp_alpha must be a finite number >= 0 or 'cv'; got 'auto'"),
     "folds": ({"cv": 1}, "cv must be a whole number of at least 2; got 1"),
-    "tests": ({"categorical_tests": "binary"}, "categorical_tests must be one of"),
+    "tests": ({"categorical_tests": "binary"}, "categorical_tests must be 'one_vs_rest' or 'multiway'"),
     "costs": ({"feature_costs": {"age": -1}}, "column 'age' costs -1"),
     "groups": ({"repeated_features": "charged", "feature_groups": [["age"]]}, "set repeated_features='free'"),
 }

@@ -410,8 +410,10 @@ def two_classes(ratio):
 
 
 @pytest.mark.parametrize("objective", UNEQUAL, ids=lambda o: o.name)
-@pytest.mark.parametrize("ratio", [1.1e-5, 1.0, 9e4])
+@pytest.mark.parametrize("ratio", [1e-6, 1.1e-5, 1.0, 9e4, 1e6])
 def test_bounds_hold_where_classes_differ_in_weight(objective, ratio):
+    if isinstance(objective, MonotoneObjective) and not 1e-5 < ratio < 1e5:
+        pytest.skip("refused: see below")
     X, y, w = two_classes(ratio)
     tree = OptimalTreeClassifier(0.0, 2, objective=objective).fit(X, y, w)
     assert tree.status_ is Status.OPTIMAL

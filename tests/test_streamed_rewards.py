@@ -323,7 +323,7 @@ def test_what_cannot_be_scored_is_refused(rows, tmp_path):
         ({"estimator": RewardEstimator(n_repeats=2)}, "cross-fitted once"),
         ({"estimator": RewardEstimator(estimand="overlap")}, "about all rows"),
         ({"estimator": RewardEstimator(method="self_normalized")}, "row by row"),
-        ({"estimator": RewardEstimator(method="magic")}, "method must be one of"),
+        ({"estimator": RewardEstimator(method="magic")}, "method must be 'direct', 'doubly_robust'"),
         ({"estimator": RewardEstimator(cv=2, min_propensity=0.4)}, "min_propensity must lie"),
         ({"X": "x"}, "list of column names"),
         ({"X": ["x", "y"]}, "'y' has two roles"),

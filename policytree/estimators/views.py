@@ -154,7 +154,7 @@ class TableViews(TreeViews):
             return validate_data(self, X, **options)
         except InputError:
             raise
-        except (OverflowError, TypeError, ValueError) as error:
+        except (OverflowError, ValueError) as error:
             if str(error).startswith("Complex data"):  # scikit-learn adds the whole array
                 raise InputError("Complex data not supported: X holds complex numbers; give real ones.") from error
             words = re.sub(r":\narray=.*\.\n(?=Reshape)", ". ", str(error), flags=re.DOTALL)  # the whole array again

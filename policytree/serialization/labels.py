@@ -6,13 +6,15 @@ import datetime as dt
 import math
 import re
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
-import pandas as pd
 
 from policytree.exceptions import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _NAMED_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}  # JSON has no such numbers
 _NUMPY_TYPES = re.compile(
@@ -75,6 +77,8 @@ def _describe_label(label: Any) -> Any:
         return label if math.isfinite(label) else {"type": "float", "value": float_to_json(label)}
     if isinstance(label, np.generic):
         return _describe_numpy(label)
+    import pandas as pd
+
     if isinstance(label, pd.Timestamp):
         return {"type": "timestamp", "unit": label.unit, **_describe_time(label)}
     if type(label) is dt.datetime:
@@ -149,11 +153,15 @@ def _read_datetime(data: dict) -> dt.datetime:
 
 
 def _read_timestamp(data: dict) -> pd.Timestamp:
+    import pandas as pd
+
     moment = pd.Timestamp(_iso_time(data["value"])).as_unit(data["unit"])
     return moment if data["timezone"] is None else moment.tz_convert(ZoneInfo(data["timezone"]))
 
 
 def _read_interval(data: dict) -> pd.Interval:
+    import pandas as pd
+
     if any(isinstance(data[end], dict) and data[end].get("type") == "interval" for end in ("left", "right")):
         raise ValueError("nested intervals")
     return pd.Interval(label_from_json(data["left"]), label_from_json(data["right"]), closed=data["closed"])

@@ -19,7 +19,8 @@ SOLVERS: dict[str, Callable[..., Solution]] = {"bags": solve_bags, "ratio": solv
 
 #: How much heavier one class may be than another, in all. Losses of all classes become whole numbers of one unit, whose
 #: rounding is 2^-50 of the heaviest class or less; these objectives divide by the weight of a class, and so magnify it.
-MOST_UNEQUAL = 1e5
+#: A function of Python may magnify it more.
+MOST_UNEQUAL = {"bags": 1e7, "ratio": 1e7, "monotone": 1e5}
 
 
 def solver_for(objective: Objective) -> Callable[..., Solution]:
@@ -45,8 +46,9 @@ def _refuse_unequal_classes(problem: Problem, objective: Objective) -> None:
         problem.losses.argmin(axis=1), weights=problem.losses.max(axis=1), minlength=problem.losses.shape[1]
     )
     present = weight[weight > 0]
-    if len(present) and present.max() > MOST_UNEQUAL * present.min():
+    most = MOST_UNEQUAL[objective.search]
+    if len(present) and present.max() > most * present.min():
         raise InputError(
             f"sample_weight makes one class weigh {present.max() / present.min():.3g} times as much as another; "
-            f"objective={objective.name!r} is proved up to {MOST_UNEQUAL:g} times: rescale the weights of a class."
+            f"objective={objective.name!r} is proved up to {most:g} times: rescale the weights of a class."
         )
