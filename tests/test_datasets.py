@@ -91,7 +91,26 @@ def test_fit_arguments_are_aligned(rand):
         rand.fit_arguments("mdvis")
 
 
-@pytest.mark.parametrize("arguments", [{"arms": "rate"}, {"outcome": "mdvis"}])
+def test_rand_leaves_out_the_site_that_lacks_a_plan_on_request_and_by_its_name(rand):
+    five = load_rand_hie(sites="every_arm")
+    assert len(five.frame) == 16_154
+    assert five.frame[["person", "household"]].nunique().tolist() == [4_680, 1_449]
+    assert "Seattle" not in set(five.frame["site"])
+    assert (pd.crosstab(five.frame["site"], five.frame["plan"]) > 0).all(axis=None)
+    kept = rand.frame[rand.frame["site"] != "Seattle"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(five.frame, kept)
+    pd.testing.assert_frame_equal(load_dataset("rand-hie").frame, kept)
+    assert "4,680 persons, 16,154 rows" in five.description and "Seattle is left out" in five.description
+    assert "5,912 persons, 20,190 rows" in rand.description and "Nobody in Seattle has 50%" in rand.description
+    assert "1,449 in these rows" in five.description and "{" not in five.description + rand.description
+
+
+def test_rand_has_no_site_with_all_raw_rates():
+    with pytest.raises(InputError, match="sites='every_arm' leaves no row: no site has all 5 arms of 'coinsurance'"):
+        load_rand_hie(arms="coinsurance", sites="every_arm")
+
+
+@pytest.mark.parametrize("arguments", [{"arms": "rate"}, {"outcome": "mdvis"}, {"sites": "Seattle"}, {"sites": None}])
 def test_rand_unknown_options_are_named(arguments):
     with pytest.raises(InputError, match=f"{next(iter(arguments))} must be"):
         load_rand_hie(**arguments)

@@ -25,7 +25,14 @@ def check(
     ] = None,
     exclude: Annotated[str | None, typer.Option(metavar="COLUMNS", help="All other columns but these: a,b,c.")] = None,
     confounders: Annotated[str | None, typer.Option(metavar="COLUMNS", help="Further columns to check: a,b,c.")] = None,
+    control: Annotated[
+        str | None,
+        typer.Option(metavar="LABEL", help="The treatment that others are compared with. Default: as in design."),
+    ] = None,
     cluster: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of clusters.")] = None,
+    direction: Annotated[
+        str | None, typer.Option(metavar="WAY", help="maximize or minimize the outcome, as in design.")
+    ] = None,
     dataset: Annotated[str | None, typer.Option(metavar="NAME", help="A built-in study instead of a file.")] = None,
     data_dir: Annotated[str | None, typer.Option(metavar="DIR", help="Folder of the built-in studies' files.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
@@ -34,25 +41,27 @@ def check(
     """Look for leaks, ids, dates, numbers stored as text and more in a study, in seconds; nothing is fitted."""
     from rich.console import Console
 
+    from policytree.cli.controls import chosen_control
     from policytree.cli.printing import print_json, print_sections
     from policytree.cli.study import Roles, study_from_dataset, study_from_file
     from policytree.exceptions import InputError
     from policytree.report.sections.question import check_section, question_section
 
-    # Whether an event is good or bad does not matter here.
+    if event is not None and direction is None:
+        direction = "maximize"  # nothing is chosen here, so that it does not matter whether an event is good or bad
     roles = Roles(
-        treatment, outcome, covariates, confounders, cluster=cluster, exclude=exclude, event=event,
-        direction="maximize" if event is not None else None,
-    )  # fmt: skip
+        treatment, outcome, covariates, confounders, cluster=cluster, exclude=exclude, event=event, direction=direction
+    )
     if data is not None and dataset is None:
         study = study_from_file(data, roles)
     elif dataset is not None and data is None:
         study = study_from_dataset(dataset, data_dir, roles)
     else:
         raise InputError("Give a data file or --dataset: policytree check trial.csv --treatment arm --outcome y")
-    described = study.described()
+    label, chosen = chosen_control(control, study)
+    described = study.described(control=chosen)
     if as_json:
         findings = described.check.to_frame().to_dict("records")
-        print_json({"rows": described.seen.n, "findings": findings})
+        print_json({"rows": described.seen.n, "control": label, "findings": findings})
         return
     print_sections(Console(highlight=False), question_section(described), check_section(described))

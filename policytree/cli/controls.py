@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from policytree.cli.study import Study
 from policytree.exceptions import InputError
 
-CONTROL_NAMES = ("placebo", "control", "none", "no", "0", "untreated")
+CONTROL_NAMES = (
+    "placebo", "control", "none", "no", "0", "untreated", "no treatment", "sham", "obs", "observation", "standard",
+    "standard of care", "soc", "standard care", "usual care", "care as usual", "treatment as usual", "wait list",
+    "waitlist", "waiting list",
+)  # fmt: skip
+_BREAKS = re.compile(r"[\s_-]+")
 
 
 def chosen_control(asked: str | None, study: Study) -> tuple[str, str]:
@@ -42,4 +48,5 @@ def chosen_control(asked: str | None, study: Study) -> tuple[str, str]:
 
 def _named_like_a_control(label: Any) -> bool:
     whole = isinstance(label, float) and label.is_integer()  # a column of 0 and 1 with gaps is of floats
-    return str(int(label) if whole else label).casefold() in CONTROL_NAMES
+    text = str(int(label) if whole else label).casefold()
+    return _BREAKS.sub(" ", text).strip() in CONTROL_NAMES

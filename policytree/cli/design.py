@@ -19,7 +19,7 @@ built-in study.
 
 The first names the column of the treatment each row got and the column of its
 outcome; everything else has a default. The second runs as it is, on the RAND
-Health Insurance Experiment (20,190 rows, five arms), in some minutes.
+Health Insurance Experiment (16,154 rows, five arms), in some minutes.
 
   policytree design --help     all options"""
 
@@ -70,8 +70,8 @@ def design(
         str | None,
         _option(
             "The treatment that others are compared with, in effects, ranking and budgets. Default: the one named "
-            "placebo, control, none, no, 0 or untreated (or in capitals), if there is exactly one, else the first "
-            "in sorted order.",
+            "like a control (placebo, control, none, no, 0, untreated, sham, observation, standard, usual care, wait "
+            "list, ...; in capitals too), if there is exactly one, else the first in sorted order.",
             _COLUMNS,
             metavar="LABEL",
         ),

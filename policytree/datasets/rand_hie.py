@@ -29,16 +29,24 @@ _BASELINE = {  # constant within a person in the file
     "female": "female",
     "black": "black",
 }
+_SITES_TAKEN = {
+    "all": """\
+Nobody in Seattle has 50%: its value there
+rests on the outcome model alone (sites="every_arm" leaves Seattle out).""",
+    "every_arm": """\
+Seattle is left out: nobody there has 50%,
+so that its rows cannot show what that plan does there (load_rand_hie with sites="all" keeps its 4,036 rows).""",
+}
 _DESCRIPTION = """\
 RAND Health Insurance Experiment, 1974-82: families in six sites were randomised to health insurance plans that differ
 in the share of the bill the family pays (coinsurance) up to a yearly maximum. One row is one person in one study year;
-5,912 persons, 20,190 rows. Outcomes are yearly.
+{persons:,} persons, {rows:,} rows. Outcomes are yearly.
 
 Arms (arms="plan", the five groups of Manning et al. 1987): free care; 25%, 50%, 95% coinsurance; "deductible", the
 individual deductible plan (95% of outpatient bills up to $150 a person, hospital care free). In the file the deductible
 plan has coinsurance 0 like free care, though its members made a third fewer visits; and Dayton had 100% where the
 other sites had 95%. Both are why the raw rate (arms="coinsurance") is a poor treatment: arm 0 mixes two plans, and
-arms 95 and 100 never meet within a site. Nobody in Seattle has 50%: its value there rests on the outcome model alone.
+arms 95 and 100 never meet within a site. {sites}
 
 Covariates are of the person's first year, so the rows of one person share them. Not used, because they are the plan or
 come after assignment: plan, coins, logc, idp, mdeoff, fmde, pioff, lpi (the offer itself: maximum expenditure and
@@ -49,18 +57,19 @@ imputations. Education is missing for four persons, who get the median, 12 years
 reported; within sites it is balanced over the plans.
 
 Site, the randomisation stratum, and black are for adjustment only (W). Families, not persons, were randomised, and the
-file has no family id. The column `household` rebuilds it from site, plan, income and offer (1,898 households, against
-some 2,000 families published). Households are the default clusters; with persons as groups, standard errors of
-differences between raw means of arms come out a fifth to a quarter smaller, and too small."""
+file has no family id. The column `household` rebuilds it from site, plan, income and offer (1,898 households in the six
+sites, against some 2,000 families published; {households:,} in these rows). Households are the default clusters; with
+persons as groups, standard errors of differences between raw means of arms come out a fifth to a quarter smaller, and
+too small."""
 
 
 def load(name: str, data_dir: str | os.PathLike | None) -> Dataset:
-    """Load the study by its name, with default arms and outcome."""
+    """Load the study by its name: the sites where every plan was offered, with default arms and outcome."""
     refuse_directory(name, data_dir)
-    return load_rand_hie()
+    return load_rand_hie(sites="every_arm")
 
 
-def load_rand_hie(*, arms: str = "plan", outcome: str = "visits") -> Dataset:
+def load_rand_hie(*, arms: str = "plan", outcome: str = "visits", sites: str = "all") -> Dataset:
     """RAND Health Insurance Experiment, from the raw file that ships with statsmodels.
 
     Parameters
@@ -71,16 +80,20 @@ def load_rand_hie(*, arms: str = "plan", outcome: str = "visits") -> Dataset:
     outcome : {"visits", "spending"}
         The default outcome: face-to-face visits to a physician a year, or dollars of medical spending a year (without
         dental care and outpatient psychotherapy).
+    sites : {"all", "every_arm"}
+        ``"every_arm"``: only the sites where every plan was offered, which leaves out Seattle, where nobody has 50%:
+        what that plan would do there is not in the data. ``load_dataset("rand-hie")`` and the command line take these.
 
     Returns
     -------
     Dataset
-        20,190 rows; ``groups`` is "household".
+        20,190 rows of six sites, or 16,154 of five; ``groups`` is "household".
 
     Raises
     ------
     InputError
-        If an argument is unknown or statsmodels' file is missing.
+        If an argument is unknown, no site has every arm (as with ``arms="coinsurance"``, since 95 and 100 never meet)
+        or statsmodels' file is missing.
 
     References
     ----------
@@ -93,10 +106,15 @@ def load_rand_hie(*, arms: str = "plan", outcome: str = "visits") -> Dataset:
         raise InputError(f"arms must be 'plan' or 'coinsurance'; got {quoted(arms)}.")
     if not isinstance(outcome, str) or outcome not in outcomes:
         raise InputError(f"outcome must be 'visits' or 'spending'; got {quoted(outcome)}.")
+    if not isinstance(sites, str) or sites not in _SITES_TAKEN:
+        raise InputError(f"sites must be 'all' or 'every_arm'; got {quoted(sites)}.")
     path = packaged_file("statsmodels", "datasets/randhie/src/randhie.csv")
+    frame = _readable(pd.read_csv(path))
+    if sites == "every_arm":
+        frame = _where_every_arm_was_offered(frame, treatments[arms])
     return Dataset(
         name="rand-hie",
-        frame=_readable(pd.read_csv(path)),
+        frame=frame,
         treatment=treatments[arms],
         outcomes={outcome: outcomes.pop(outcome), **outcomes},
         direction="minimize",
@@ -114,11 +132,30 @@ def load_rand_hie(*, arms: str = "plan", outcome: str = "visits") -> Dataset:
         ),
         confounders=("site", "black"),
         groups="household",
-        description=_DESCRIPTION,
+        description=_DESCRIPTION.format(
+            persons=frame["person"].nunique(),
+            rows=len(frame),
+            households=frame["household"].nunique(),
+            sites=_SITES_TAKEN[sites],
+        ),
         source="RAND Corporation; Cameron & Trivedi (2005), http://cameron.econ.ucdavis.edu/mmabook/mmadata.html; "
         "statsmodels/datasets/randhie/src/randhie.csv",
         licence="public domain (as stated by statsmodels)",
     )
+
+
+def _where_every_arm_was_offered(frame: pd.DataFrame, arm: str) -> pd.DataFrame:
+    """The rows of sites in which somebody has each arm, numbered anew.
+
+    Raises
+    ------
+    InputError
+        If there is no such site.
+    """
+    offered = frame.groupby("site")[arm].nunique() == frame[arm].nunique()
+    if not offered.any():
+        raise InputError(f"sites='every_arm' leaves no row: no site has all {frame[arm].nunique()} arms of {arm!r}.")
+    return frame[frame["site"].map(offered)].reset_index(drop=True)
 
 
 def _readable(raw: pd.DataFrame) -> pd.DataFrame:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -48,6 +50,16 @@ def test_check_refuses(csv, tmp_path):
     refused(run("check", csv, "--dataset", "nsw"), "Give a data file or --dataset")
     refused(run("check", csv, "--treatment", "arm"), "--outcome is missing")
     refused(run("check", csv, "--treatment", "arm", "--outcome", "yy"), "There is no column 'yy'")
+
+
+def test_the_check_names_the_control(csv):
+    asked = ("check", csv, "--treatment", "arm", "--outcome", "y", "--exclude", "clinic")
+    code, out, err = run(*asked)
+    assert code == 0, err
+    assert "control None, taken by its name; --control names another one" in " ".join(out.split())
+    code, out, _ = run(*asked, "--control", "drug", "--json")
+    assert code == 0 and json.loads(out)["control"] == "drug"
+    refused(run(*asked, "--control", "pill"), "--control names the treatment 'pill'; the treatments are None, drug.")
 
 
 def test_built_in_studies_are_checked(capsys):

@@ -33,6 +33,18 @@ def study_with(labels):
         (["drug", "no drug"], "drug"),  # whole labels only
         (["drug", "none", "placebo"], "drug"),  # two are named like a control
         ([1, 2], "1"),
+        (["Lev", "Lev+5FU", "Obs"], "Obs"),
+        (["experimental", "SOC"], "SOC"),
+        (["new", "standard"], "standard"),
+        (["new", "Standard_of_care"], "Standard_of_care"),
+        (["acupuncture", "sham"], "sham"),
+        (["app", "usual  care"], "usual  care"),
+        (["app", "Wait-list"], "Wait-list"),
+        (["app", "waitlist"], "waitlist"),
+        (["chemo", "observation"], "observation"),
+        (["drug", "observations"], "drug"),
+        (["drug", "obs", "soc"], "drug"),  # two again
+        (["drug", "-1"], "-1"),  # a sign is no name
     ],
 )
 def test_the_one_that_is_named_like_a_control_or_the_first(labels, control):

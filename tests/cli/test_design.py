@@ -232,7 +232,7 @@ def test_the_readme_shows_what_its_command_prints(tmp_path):
     out, err = running.communicate(timeout=600)
     assert running.returncode == 0, err
     assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
-    assert "20,190 in 1,898 clusters (household)" in out
+    assert "16,154 in 1,449 clusters (household)" in out
     assert "optimal: no tree of depth 3 or less is better" in out
     values = pd.read_csv(tmp_path / "out" / "values.csv", index_col="rule")
     arms = {f"always {arm}" for arm in ("25%", "50%", "95%", "deductible", "free")}
