@@ -11,8 +11,20 @@ import polars as pl
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from policytree import InputError, RewardEstimator, check_rewards, check_study, load_dataset
+from policytree import InputError, RewardEstimator, check_rewards, check_study, load_dataset, load_rand_hie
 from policytree.datasets import DATASET_NAMES
+from policytree.study_check import findings_beside
+from policytree.study_check.events import direction_findings
+from policytree.study_check.findings import (
+    AFTER_TREATMENT,
+    BY_CLUSTER,
+    CENSORED,
+    KNOWS_EVENT,
+    NEVER_TREATED,
+    REPEATED_IDS,
+    WITHIN_CLUSTERS,
+)
+from policytree.study_check.names import is_event, is_person, is_time, later_than_baseline
 
 
 def trial(rng, n=600):
@@ -110,6 +122,32 @@ def test_records_of_the_treatment_are_found(rng):
         ("NumInqLast6M", "y", False),
         ("education_years", "y", False),
         ("parental_income", "y", False),
+        ("got", "y", True),
+        ("status", "y", True),
+        ("vital_status", "y", True),
+        ("time2", "y", True),
+        ("time_d", "y", True),
+        ("los", "y", True),
+        ("icu_los", "y", True),
+        ("length_of_stay", "y", True),
+        ("discharge_status", "y", True),
+        ("survtime", "y", True),
+        ("rfsTime", "y", True),
+        ("os_months", "y", True),
+        ("time_to_relapse", "y", True),
+        ("recur", "y", True),
+        ("readmitted", "y", True),
+        ("comply", "y", True),
+        ("cd820", "cd420", True),
+        ("marital_status", "y", False),
+        ("time", "y", False),
+        ("diag.time", "y", False),
+        ("days_since_diagnosis", "y", False),
+        ("city_los_angeles", "y", False),
+        ("bedtime", "y", False),
+        ("strat2", "y", False),
+        ("recurrent_uti_before", "y", False),
+        ("status_of_parents", "y", False),
     ],
 )
 def test_names_that_suggest_a_later_measurement(rng, name, outcome, alarm):
@@ -175,7 +213,8 @@ def test_rows_that_repeat(rng):
     several = check_study(X.iloc[people], T[people], rng.normal(size=600))
     said = "400 of 600 rows have the covariates of another row, to the last digit"
     assert [f.found for f in several.findings] == [said]
-    assert check_study(X.iloc[people], T[people], rng.normal(size=600), groups=people).findings == ()
+    known = check_study(X.iloc[people], T[people], rng.normal(size=600), groups=people)
+    assert kinds(known) == {BY_CLUSTER}
 
 
 def test_small_worlds_repeat_by_nature(rng):
@@ -255,8 +294,14 @@ def test_no_false_alarm_on_the_built_in_studies(name):
         pytest.skip("needs the trials' files: set POLICYTREE_DATA")
     data = load_dataset(name, data_dir=folder).fit_arguments()
     check = check_study(data["X"], data["T"], data["Y"], W=data["W"], groups=data["groups"])
-    # The PSID file does hold men twice: neighbouring rows with the same earnings to the cent in three years.
-    assert kinds(check) == ({"repeated rows"} if name == "lalonde-psid" else set())
+    expected = {
+        "rand-hie": {BY_CLUSTER},  # families were randomised
+        # The file does hold men twice: neighbouring rows with the same earnings to the cent in three years.
+        "lalonde-psid": {"repeated rows", NEVER_TREATED},
+    }
+    assert kinds(check) == expected.get(name, set())
+    if name == "rand-hie":
+        assert check.findings[0].severity == "note" and "1,449 clusters" in str(check)
 
 
 @pytest.mark.slow
@@ -288,3 +333,226 @@ def test_labels_that_only_case_or_blanks_tell_apart(rng):
     assert found["Treatment"].severity == "serious" and found["sex"].severity == "warning"
     assert "'Placebo' and 'placebo' and 'placebo '" in found["Treatment"].found and "drug" not in str(found)
     assert "'F' and 'f'; 'x  Y' and 'x y'" in found["sex"].found
+
+
+def test_measurements_that_go_on_from_a_baseline(rng):
+    """CD4 cells at weeks 0, 20 and 96, as in ACTG 175; numbers that only count columns are no weeks."""
+    X, T, Y = trial(rng)
+    for name in ("cd40", "cd420", "cd496", "cd80", "cd820"):
+        X[name] = rng.normal(size=600)
+    found = {f.column: f.found for f in check_study(X, T, Y).findings}
+    assert {name for name in found if "that of cd40" in found[name]} == {"cd420", "cd496"}
+    assert {name for name in found if "that of cd80" in found[name]} == {"cd820"}
+    assert set(found) == {"cd420", "cd496", "cd820"}
+    assert later_than_baseline(["cd40", "cd496", "age"]) == {"cd496": "cd40"}
+    counted = [[f"x{k}" for k in range(130)], [f"nm{k}" for k in range(10, 2_000, 10)]]
+    for names in (*counted, ["q9", "q10", "q115"], ["x10", "x100"], ["re74", "re75"], ["x0", "x12"]):
+        assert later_than_baseline(names) == {}, names
+
+
+def survival(rng, n=300):
+    """Times that are censored, with the record of the event."""
+    X = pd.DataFrame({"age": rng.integers(20, 80, size=n), "town": rng.choice(["Oslo", "Rome"], size=n)})
+    event, lost = rng.exponential(400, size=n).round(), rng.exponential(600, size=n).round()
+    return X, rng.choice(["drug", "placebo"], size=n), np.minimum(event, lost), (event <= lost).astype(int)
+
+
+def about_events(findings):
+    wanted = (CENSORED, KNOWS_EVENT, AFTER_TREATMENT)
+    return [(f.severity, f.kind, f.column) for f in findings if f.kind in wanted]
+
+
+EVENTS = {
+    "numbers": ("status", lambda d: d),
+    "one and two": ("status", lambda d: 1 + d),
+    "cens": ("cens", lambda d: 1 - d),
+    "texts": ("vital", lambda d: np.where(d == 1, "dead", "alive")),
+    "texts under any name": ("q7", lambda d: np.where(d == 1, "event", "Censored")),
+    "truth": ("event_observed", lambda d: d == 1),
+    "with gaps": ("died", lambda d: pd.Series(d).where(np.arange(len(d)) > 9)),
+    "a textbook's letter": ("delta", lambda d: d),
+}
+
+
+@pytest.mark.parametrize("event", sorted(EVENTS))
+@pytest.mark.parametrize("outcome", ["time", "survTime", "days", "os", "rfs.months", "years"])
+def test_a_time_beside_its_event_is_a_censored_outcome(rng, event, outcome):
+    X, T, time_seen, died = survival(rng)
+    name, written = EVENTS[event]
+    found = check_study(X.assign(**{name: written(died)}), T, pd.Series(time_seen, name=outcome)).findings
+    assert about_events(found) == [("serious", CENSORED, outcome), ("serious", KNOWS_EVENT, name)]
+    assert "understates the time" in found[0].found and "until which all were followed" in found[0].remedy
+
+
+def test_an_event_beside_its_time_is_one_too(rng):
+    X, T, time_seen, died = survival(rng)
+    for name in ("time", "futime", "days"):
+        found = check_study(X.assign(**{name: time_seen}), T, pd.Series(died, name="died")).findings
+        assert about_events(found) == [("serious", CENSORED, "died"), ("serious", KNOWS_EVENT, name)]
+
+
+def test_several_events_are_named_once(rng):
+    X, T, time_seen, died = survival(rng)
+    check = check_study(X.assign(recur=died, death=1 - died), T, pd.Series(time_seen, name="dtime"))
+    assert [f.column for f in check.of("serious")] == ["dtime", "recur", "death"]
+    assert "the event in recur or death:" in check.of("serious")[0].found
+
+
+def test_what_is_no_time_and_no_event_stays_quiet(rng):
+    X, T, time_seen, died = survival(rng)
+    honest = X.assign(diag_time=rng.exponential(9, size=300))
+    for event in ("heart_failure", "marital_status", "employed", "family_death"):
+        honest[event] = rng.integers(2, size=300)
+    for name in ("time", "days", None):
+        found = kinds(check_study(honest.drop(columns="family_death"), T, pd.Series(time_seen, name=name)))
+        assert found == set(), name
+    assert KNOWS_EVENT not in kinds(check_study(honest, T, pd.Series(time_seen, name="time")))
+    for name in ("died", "improved", None):  # months that are a count of a few values, negative days
+        table = X.assign(months=rng.integers(1, 9, size=300), days=time_seen - 500)
+        assert kinds(check_study(table, T, pd.Series(died, name=name))) == set()
+    assert kinds(check_study(X.assign(time=time_seen), T, pd.Series(died, name="improved"))) == set()
+
+
+def test_names_of_times_events_and_persons():
+    assert all(map(is_time, ["time", "OS", "survtime", "rfstime", "daysToDeath", "pfs_months", "time_d", "t.time2"]))
+    assert not any(
+        map(is_time, ["status", "died", "os_status", "age", "year", "hours_worked", "overtime", "time_zone"])
+    )
+    assert all(map(is_event, ["status", "fustat", "cens", "OS_event", "death1", "d", "is_dead", "vital.status"]))
+    assert not any(map(is_event, ["os", "time", "heart_failure", "civil_status", "age", "", "dose", "family_deaths"]))
+    assert all(map(is_person, ["id", "ID", "patient_id", "PersonID", "subject", "pidnum", "household", "family_nr"]))
+    assert not any(map(is_person, ["age", "family_size", "zip_code", "patient_age", "idea", "paid", "row"]))
+
+
+IDS = {
+    "id": lambda people: people + 7,
+    "PatientID": lambda people: [f"P{person:04d}" for person in people],
+    "household": lambda people: people * 1.0,
+}
+
+
+@pytest.mark.parametrize("name", sorted(IDS))
+def test_ids_that_repeat(rng, name):
+    """Two rows a person, as survival::colon has them; a sample of them; and quiet once the cluster is named."""
+    X, T, Y = trial(rng)
+    people = np.repeat(np.arange(300), 2)
+    X, arm = X.assign(**{name: IDS[name](people)}), T[people]
+    check = check_study(X, arm, Y)
+    assert kinds(check, name) == {REPEATED_IDS}
+    assert "holds 300 ids in 600 rows" in str(check) and "--cluster, groups= in Python" in str(check)
+    assert REPEATED_IDS not in kinds(check_study(X, arm, Y, groups=people))
+    some = rng.choice(600, size=200, replace=False)
+    found = [f for f in check_study(X.iloc[some], arm[some], Y.iloc[some]).findings if f.kind == REPEATED_IDS]
+    assert [f.severity for f in found] == ["warning"]
+    assert found[0].rows == pd.Series(people[some]).duplicated(keep=False).sum()
+
+
+def test_ids_of_sites_and_single_repeats_are_no_alarm(rng):
+    X, T, Y = trial(rng)
+    quiet = X.assign(site_id=rng.integers(12, size=600), school_id=np.arange(600) % 25, family_size=np.arange(600) % 90)
+    assert kinds(check_study(quiet, T, Y)) == set()
+    once = np.r_[rng.permutation(10_000)[:599], 0]
+    once[-1] = once[0]
+    found = check_study(X.assign(id=once), T, Y).findings
+    assert [(f.severity, f.kind, f.rows) for f in found] == [("note", REPEATED_IDS, 2)]
+
+
+def sites(rng, n=2_000):
+    """A trial at four sites, of which one does not offer the third arm."""
+    X = pd.DataFrame({"age": rng.integers(20, 80, size=n), "site": rng.choice(["Bonn", "Oslo", "Rome", "Turin"], n)})
+    T = rng.choice(["a", "b", "c"], size=n, p=[0.5, 0.4, 0.1])
+    return X, np.where((X["site"] == "Rome") & (T == "c"), "a", T), rng.normal(size=n)
+
+
+def test_values_with_which_nobody_got_some_treatment(rng):
+    X, T, Y = sites(rng)
+    rows = int((X["site"] == "Rome").sum())
+    numbered = X["site"].map({"Bonn": 1.0, "Oslo": 2.0, "Rome": 3.0, "Turin": 4.0})
+    for column in (X["site"], X["site"].astype("category"), numbered):
+        found = check_study(X[["age"]], T, Y, W=column.to_frame()).findings
+        assert [(f.severity, f.kind, f.column, f.rows, f.treatment) for f in found] == [
+            ("serious", NEVER_TREATED, "site", rows, "c")
+        ]
+        named = "3" if column is numbered else "Rome"
+        assert found[0].found == f"is {named} in {rows:,} rows ({rows / 2_000:.0%}), and nobody there got c"
+    # Several values in one sentence, and a column that says the same is not repeated.
+    T = np.where((X["site"] == "Bonn") & (T == "c"), "b", T)
+    found = check_study(X.assign(town=X["site"].str.lower()), T, Y).of("serious")
+    assert len(found) == 1 and found[0].found.partition(" in ")[0] in ("is Bonn or Rome", "is Rome or Bonn")
+    assert found[0].rows == X["site"].isin(["Bonn", "Rome"]).sum()
+    assert list(check_study(X, T, Y).to_frame().columns) == ["severity", "kind", "column", "found", "remedy"]
+
+
+def test_seattle_is_found_with_households_as_clusters():
+    data = load_rand_hie().fit_arguments()
+    check = check_study(data["X"], data["T"], data["Y"], W=data["W"], groups=data["groups"])
+    assert [(f.kind, f.column, f.rows, f.treatment) for f in check.of("serious")] == [
+        (NEVER_TREATED, "site", 4_036, "50%")
+    ]
+    assert "site is Seattle in 4,036 rows (20%), and nobody there got 50%" in str(check)
+
+
+def test_arms_that_are_missing_by_chance_or_by_cluster_are_no_alarm(rng):
+    X, T, Y = sites(rng, 150)
+    assert NEVER_TREATED not in kinds(check_study(X, T, Y))  # four of 38 are expected: none is no wonder
+    villages = rng.integers(60, size=2_000)
+    X = pd.DataFrame({"age": rng.integers(20, 80, size=2_000), "region": villages // 15})
+    T = np.resize(["a", "b", "c"], 60)[villages]
+    T[villages // 15 == 2] = np.resize(["a", "b"], 60)[villages][villages // 15 == 2]
+    assert NEVER_TREATED in kinds(check_study(X, T, rng.normal(size=2_000)))
+    assert kinds(check_study(X, T, rng.normal(size=2_000), groups=villages)) == {BY_CLUSTER}
+
+
+def test_rows_of_sites_that_are_clusters_count_one_by_one(rng):
+    X, T, Y = sites(rng)
+    check = check_study(X, T, Y, groups=X["site"])
+    assert kinds(check) == {NEVER_TREATED, WITHIN_CLUSTERS}
+
+
+def test_treatment_within_clusters(rng):
+    X, T, Y = trial(rng)
+    families = np.repeat(np.arange(200), 3)
+    rows = check_study(X, T, Y, groups=families)
+    varies = pd.Series(T).groupby(families).nunique().gt(1).sum()
+    assert [(f.severity, f.kind) for f in rows.findings] == [("note", WITHIN_CLUSTERS)]
+    assert f"varies within {varies} of the 200 clusters with several rows" in str(rows)
+    whole = T[families]
+    given = check_study(X, whole, Y, groups=families)
+    assert [(f.severity, f.kind) for f in given.findings] == [("note", BY_CLUSTER)]
+    assert "each of the 200 clusters" in str(given) and "that of 200 clusters" in str(given)
+    wrong = whole.copy()
+    wrong[0] = "drug" if wrong[0] == "placebo" else "placebo"
+    assert [(f.severity, f.kind) for f in check_study(X, wrong, Y, groups=families).findings] == [
+        ("warning", WITHIN_CLUSTERS)
+    ]
+    assert check_study(X, T, Y, groups=np.arange(600)).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "severity"),
+    [
+        ("died", "serious"), ("relapse", "serious"), ("cens", "serious"), ("readmitted", "serious"),
+        ("fail", "serious"), ("toxicity", "serious"), ("status", "warning"), ("y", "note"), ("hired_at_once", None),
+        ("alive", None), ("relapse_free", None), ("no_relapse", None), ("pain_relief", "note"), ("weight_loss", "note"),
+        ("not_recovered", "note"),
+    ],
+)  # fmt: skip
+def test_outcomes_of_two_values_without_a_direction(name, severity):
+    found = direction_findings(np.array([0.0, 1.0, 1.0]), name)
+    assert [f.severity for f in found] == ([] if severity is None else [severity])
+    if found:
+        assert found[0].found.startswith("is 0 or 1") and "--direction minimize if 1 is bad" in found[0].remedy
+    assert direction_findings(np.array([0.0, 1.0, 2.5]), name) == []
+
+
+def test_columns_that_no_model_sees_are_looked_at_too(rng):
+    X, _, time_seen, died = survival(rng)
+    Y = pd.Series(time_seen, name="time")
+    beside = pd.DataFrame({"status": died, "id": np.repeat(np.arange(150), 2), "note": rng.choice(["x", "y"], 300)})
+    found = findings_beside(beside, Y, clustered=False)
+    assert [(f.kind, f.column) for f in found] == [(CENSORED, "time"), (REPEATED_IDS, "id")]
+    assert [f.kind for f in findings_beside(beside, Y, clustered=True)] == [CENSORED]
+    assert findings_beside(beside.iloc[:, :0], Y, clustered=False) == ()
+    assert [f.severity for f in findings_beside(beside.assign(days=time_seen), Y.rename("x"), clustered=True)] == []
+    reverse = findings_beside(X.assign(days=time_seen), pd.Series(died, name="died"), clustered=True)
+    assert [(f.severity, f.kind, f.column) for f in reverse] == [("warning", CENSORED, "died")]

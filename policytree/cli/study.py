@@ -20,7 +20,10 @@ from policytree.report import material as report
 from policytree.report.material import About
 from policytree.report.study_report import make_study
 from policytree.serialization.labels import label_to_json
+from policytree.study_check import Finding, findings_beside
 from policytree.study_check.columns import column_findings
+from policytree.study_check.events import direction_findings
+from policytree.study_check.findings import by_severity
 from policytree.weighting.observed import Observed, observe
 
 MOST_CATEGORIES = 50  # text columns with more values are names or keys, unless the user asks for them
@@ -63,6 +66,8 @@ class Study:
         What treatments cost in the outcome's unit: numbers, or names of columns.
     event : str or None
         The label of a text outcome that ``frame`` has as 1.
+    direction_given : bool
+        Whether the user, or the built-in study, said which way the outcome is better.
     propensity : mapping, Series, DataFrame, float or None
         As ``DRPolicyTree.fit`` takes it.
     propensity_text : str
@@ -90,6 +95,7 @@ class Study:
     strata: tuple[str, ...] = ()
     arm_costs: Mapping[Any, float | str] = field(default_factory=dict)
     event: str | None = None
+    direction_given: bool = True
 
     @property
     def X(self) -> pd.DataFrame:
@@ -107,9 +113,22 @@ class Study:
             costs=", ".join(f"{label} {cost}" for label, cost in self.arm_costs.items()),
         )  # fmt: skip
         names = ("X", "W", "groups", "strata", "sample_weight")
-        return make_study(
+        described = make_study(
             data["Y"], data["T"], **{name: data[name] for name in names}, about=about, direction=self.direction
         )
+        check = described.check
+        findings = by_severity([*check.findings, *self._findings_beside()])
+        return replace(described, check=replace(check, findings=findings))
+
+    def _findings_beside(self) -> list[Finding]:
+        """What the check cannot see in covariates: the columns left out, and that nobody named a direction."""
+        taken = {self.treatment, self.outcome, self.cluster, self.weights, *self.covariates, *self.confounders}
+        others = [name for name in self.frame.columns if name not in taken and not holds_tables(self.frame[name])]
+        outcome = self.frame[self.outcome]
+        found = list(findings_beside(self.frame[others], outcome, clustered=self.cluster is not None))
+        if not self.direction_given:
+            found += direction_findings(self.observed.y, self.outcome)
+        return found
 
     def fit_arguments(self) -> dict:
         """Arguments that nuisance models take: ``Y, T, *, X, W, propensity, sample_weight, groups, strata``."""
@@ -225,6 +244,7 @@ def _build(source, frame, roles: Roles, dataset: Dataset | None = None, known=No
     return Study(
         str(source), frame, roles.treatment, roles.outcome, unit, direction, tuple(covariates), tuple(confounders),
         roles.cluster, roles.weights, propensity, text, observed, tuple(notes), strata, arm_costs, roles.event,
+        direction_given=roles.direction is not None,
     )  # fmt: skip
 
 

@@ -11,10 +11,24 @@ from policytree.annotations import Column, Table
 from policytree.checks import as_series
 from policytree.exceptions import InputError
 from policytree.feature_encoder import as_pandas, object_numbers
-from policytree.study_check.columns import alike, column_findings
-from policytree.study_check.findings import Finding, StudyCheck, by_severity
+from policytree.study_check.arms import never_treated, treatment_in_clusters
+from policytree.study_check.columns import after_treatment, alike, column_findings
+from policytree.study_check.events import event_findings
+from policytree.study_check.findings import (
+    AFTER_TREATMENT,
+    DETERMINES_OUTCOME,
+    DETERMINES_TREATMENT,
+    ID,
+    KNOWS_EVENT,
+    RARE_CATEGORIES,
+    REPEATED_IDS,
+    Finding,
+    StudyCheck,
+    by_severity,
+)
 from policytree.study_check.leaks import leak_findings, missing_by_treatment, repeated_columns
-from policytree.study_check.rows import moved_means, repeated_rows
+from policytree.study_check.names import later_than_baseline
+from policytree.study_check.rows import moved_means, repeated_ids, repeated_rows
 from policytree.weighting.observed import observe
 
 __all__ = ["Finding", "StudyCheck", "check_rewards", "check_study"]
@@ -32,10 +46,11 @@ def check_study(
     """Look for what makes results wrong without any error: before anything is fitted, in seconds.
 
     Looked for: a covariate, or a sum of them, that nearly determines the outcome or the treatment (copies with noise,
-    in other units, cut into classes or hidden in text too); names that suggest a measurement after treatment; values
-    missing under one treatment; ids, dates, numbers stored as text; constant, repeated and mostly missing columns; rare
-    categories, unused levels; labels that only case or blanks tell apart; rows that repeat. :func:`check_rewards` adds
-    what can be seen after a fit.
+    in other units, cut into classes or hidden in text too); a time beside the record of its event, which makes the
+    outcome a censored one; names that suggest a measurement after treatment; values of a column with which nobody got
+    some treatment; values missing under one treatment; ids, dates, numbers stored as text; constant, repeated and
+    mostly missing columns; rare categories, unused levels; labels that only case or blanks tell apart; rows and ids
+    that repeat; whether clusters or rows were treated. :func:`check_rewards` adds what can be seen after a fit.
 
     Parameters
     ----------
@@ -82,13 +97,59 @@ def check_study(
     findings: list[Finding] = []
     for _, column in table.items():
         findings += column_findings(column, name)
+    findings += _later_than_baseline(table, name, findings)
+    findings += event_findings(table, seen.y, name)
     findings += _unused_treatments(T)
     findings += _alike_treatments(seen.treatments)
-    findings += leak_findings(table, seen.y, seen.arm, seen.treatments)
+    leaks = leak_findings(table, seen.y, seen.arm, seen.treatments)
+    findings += leaks
+    findings += never_treated(table, seen, {f.column for f in leaks if f.kind == DETERMINES_TREATMENT})
     findings += missing_by_treatment(table, seen.arm, seen.treatments)
     findings += repeated_columns(table)
-    findings += repeated_rows(table, seen)
-    return StudyCheck(by_severity(findings), seen.n, table.shape[1])
+    ids = [] if seen.groups is not None else repeated_ids(table)
+    findings += ids or repeated_rows(table, seen)
+    findings += treatment_in_clusters(seen)
+    return StudyCheck(by_severity(_once(findings)), seen.n, table.shape[1])
+
+
+def findings_beside(others: pd.DataFrame, Y: pd.Series, *, clustered: bool) -> tuple[Finding, ...]:
+    """What columns that no model sees say about rows and outcome: persons with several rows, events of a time.
+
+    Parameters
+    ----------
+    others : DataFrame of shape (n, q)
+        Columns that are neither covariates nor confounders and have no other role.
+    Y : Series of shape (n,)
+        Outcome, named and checked.
+    clustered : bool
+        Whether rows are known to be dependent.
+    """
+    table = _table(others, "others", len(Y))
+    found = event_findings(table, Y.to_numpy(dtype=np.float64), _name(Y), covariates=False)
+    return (*found, *([] if clustered else repeated_ids(table)))
+
+
+# A finding of the first kind says of a column what those of the others would say less well.
+_INSTEAD = {
+    KNOWS_EVENT: {AFTER_TREATMENT},
+    REPEATED_IDS: {ID, RARE_CATEGORIES, DETERMINES_OUTCOME, DETERMINES_TREATMENT},
+}
+
+
+def _once(findings: list[Finding]) -> list[Finding]:
+    said = {(f.column, kind) for f in findings for kind in _INSTEAD.get(f.kind, ())}
+    return [f for f in findings if (f.column, f.kind) not in said]
+
+
+def _later_than_baseline(table: pd.DataFrame, outcome: str | None, found: list[Finding]) -> list[Finding]:
+    """Later measurements by the numbers in their names, where nothing was said about them yet."""
+    said = {f.column for f in found if f.kind == AFTER_TREATMENT}
+    names = [*table.columns, *([] if outcome is None else [outcome])]
+    return [
+        after_treatment(name, f"has a name that counts on from that of {baseline}")
+        for name, baseline in later_than_baseline(names).items()
+        if name in table.columns and name not in said
+    ]
 
 
 def check_rewards(

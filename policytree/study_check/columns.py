@@ -8,7 +8,8 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from policytree.study_check.findings import Finding
+from policytree.study_check.findings import AFTER_TREATMENT, ID, RARE_CATEGORIES, Finding
+from policytree.study_check.names import is_id, later_words
 
 FEW_ROWS = 10  # in a category
 MANY_CATEGORIES = 50
@@ -22,14 +23,6 @@ _DATE = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T].*)?|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})([ T].*)?|"
     r"\d{1,2}[- ]?[A-Za-z]{3,9}\.?,?[- ]?\d{2,4}|[A-Za-z]{3,9}\.? \d{1,2},? \d{4}"
 )
-_ID_NAME = re.compile(r"(^|[^a-z])(id|ids|nr|key|code|index|row|rownum|pidnum|patid|subjid|record|ssn|uuid)([^a-z]|$)")
-_AFTER = re.compile(
-    r"follow[-_ ]?up|(^|[^a-z])(fu|post|after|endpoint|end|discharge|death|died|dead|dod|surviv\w*|cens\w*|relapse|"
-    r"adverse|ae|dropout|withdr\w*|adheren\w*|complian\w*|complet\w*|offtrt|outcome|result|response|responder|change|"
-    r"delta|final)([^a-z]|$)|(^|[^a-z])(week|wk|month|mo|day|visit|year|yr)[-_ ]?[1-9]\d*([^0-9]|$)"
-)
-_WORD_BREAKS = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_SAME_STEM = re.compile(r"^(.*?)[-_ .]?(\d+)$")
 
 
 def is_text(column: pd.Series) -> bool:
@@ -84,20 +77,17 @@ def _alike(column: pd.Series, present: pd.Series, n_values: int) -> list[Finding
 
 
 def _after_treatment(column: pd.Series, outcome_name: str | None) -> list[Finding]:
-    name = _WORD_BREAKS.sub("_", str(column.name)).lower()
-    hit = _AFTER.search(name)
-    own, theirs = _SAME_STEM.match(name), _SAME_STEM.match((outcome_name or "").lower())
-    later = own and theirs and own[1][:2] == theirs[1][:2] and own[1] and int(own[2]) >= int(theirs[2])
-    if not hit and not later:
-        return []
-    why = f"contains {hit[0].strip('_- .')!r}" if hit else f"counts on from the outcome's, {outcome_name!r}"
-    return [
-        Finding(
-            "warning", "after treatment", str(column.name), f"has a name that {why}",
-            "If it was measured after treatment began, leave it out: a rule cannot know it, and adjusting for it hides "
-            "the effect.",
-        )
-    ]  # fmt: skip
+    why = later_words(column.name, outcome_name, number=not is_text(column))
+    return [after_treatment(str(column.name), f"has a name that {why}")] if why else []
+
+
+def after_treatment(name: str, found: str) -> Finding:
+    """A column that was probably measured after treatment began."""
+    return Finding(
+        "warning", AFTER_TREATMENT, name, found,
+        "If it was measured after treatment began, leave it out: a rule cannot know it, and adjusting for it hides "
+        "the effect.",
+    )  # fmt: skip
 
 
 def _missing(column: pd.Series) -> list[Finding]:
@@ -124,8 +114,7 @@ def _id_of_numbers(column: pd.Series, present: pd.Series, n_values: int) -> list
         return []
     steps = np.diff(values)
     counts = bool((steps > 0).all() or (steps < 0).all()) or np.ptp(values) == len(values) - 1
-    named = _ID_NAME.search(_WORD_BREAKS.sub("_", str(column.name)).lower())
-    if not (counts or named):
+    if not (counts or is_id(column.name)):
         return []
     how = "numbers the rows" if counts else "is called an id and differs in all rows"
     return [_id_finding(str(column.name), how)]
@@ -133,7 +122,7 @@ def _id_of_numbers(column: pd.Series, present: pd.Series, n_values: int) -> list
 
 def _id_finding(name: str, how: str) -> Finding:
     return Finding(
-        "warning", "id", name, how,
+        "warning", ID, name, how,
         "Leave it out; if it stands for persons or sites with several rows, name it as the cluster.",
     )  # fmt: skip
 
@@ -171,11 +160,11 @@ def _text(column: pd.Series, present: pd.Series, n_values: int) -> list[Finding]
     if n_values > MANY_CATEGORIES:
         what = f"has {n_values:,} categories, {len(rare):,} of them with fewer than {FEW_ROWS} rows"
         how = "Group them: a rule asks about one at a time, and models pool all but the 32 most frequent."
-        return [Finding("warning", "rare categories", name, what, how)]
+        return [Finding("warning", RARE_CATEGORIES, name, what, how)]
     if len(rare) and n_values > 2:
         what = f"has {len(rare)} of {n_values} categories with fewer than {FEW_ROWS} rows ({_some(list(rare.index))})"
         how = "Group them with others, if they mean something together: so few rows show no effect."
-        return [Finding("note", "rare categories", name, what, how)]
+        return [Finding("note", RARE_CATEGORIES, name, what, how)]
     return []
 
 
@@ -190,3 +179,8 @@ def _date_finding(name: str, example: str) -> Finding:
 def _some(values: list, most: int = 3) -> str:
     shown = ", ".join(repr(str(value)) for value in values[:most])
     return shown + (", ..." if len(values) > most else "")
+
+
+def value_text(value: object) -> str:
+    """A value of a column as a reader would write it: whole numbers without a point."""
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -7,6 +7,11 @@ from dataclasses import dataclass
 import pandas as pd
 
 SEVERITIES = ("serious", "warning", "note")
+# Kinds of findings that other code looks for.
+AFTER_TREATMENT, ID, RARE_CATEGORIES = "after treatment", "id", "rare categories"
+DETERMINES_OUTCOME, DETERMINES_TREATMENT, NEVER_TREATED = "determines outcome", "determines treatment", "never treated"
+CENSORED, KNOWS_EVENT, DIRECTION = "censored outcome", "knows the event", "direction"
+REPEATED_IDS, BY_CLUSTER, WITHIN_CLUSTERS = "repeated ids", "assigned by cluster", "varies within clusters"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +30,10 @@ class Finding:
         What was found, with numbers; begins like the rest of a sentence.
     remedy : str
         What to do.
+    rows : int
+        How many rows it concerns, where it is about some of them; 0 otherwise.
+    treatment : str
+        The treatment that it is about, as text, where it is about one; "" otherwise.
     """
 
     severity: str
@@ -32,6 +41,8 @@ class Finding:
     column: str
     found: str
     remedy: str
+    rows: int = 0
+    treatment: str = ""
 
     def __str__(self) -> str:
         return f"{self.column + ' ' if self.column else ''}{self.found}. {self.remedy}"

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from policytree.study_check.columns import is_text
-from policytree.study_check.findings import Finding
+from policytree.study_check.findings import DETERMINES_OUTCOME, DETERMINES_TREATMENT, Finding
 
 MOST_BINS = 100
 ROWS_A_VALUE, ROWS_A_BIN = 5, 10  # on average, for values to be bins of their own; in a bin otherwise
@@ -105,7 +105,7 @@ def _about_outcome(name: str, share: float) -> list[Finding]:
         "If it is the outcome in another form, or was measured after treatment began, leave it out: with it, every "
         "effect disappears and intervals are far too short."
     )
-    return [Finding(severity, "determines outcome", name, what, remedy)]
+    return [Finding(severity, DETERMINES_OUTCOME, name, what, remedy)]
 
 
 def _about_treatment(name: str, shares: np.ndarray, labels: np.ndarray) -> list[Finding]:
@@ -117,7 +117,7 @@ def _about_treatment(name: str, shares: np.ndarray, labels: np.ndarray) -> list[
         "If it records the treatment, leave it out. If treatment was given by it, people with its other values cannot "
         "show what the treatment would do for these: no method can tell both apart."
     )
-    return [Finding("serious", "determines treatment", name, what, remedy)]
+    return [Finding("serious", DETERMINES_TREATMENT, name, what, remedy)]
 
 
 def _together(numeric: list[np.ndarray], y: np.ndarray) -> list[Finding]:

@@ -8,14 +8,47 @@ import numpy as np
 import pandas as pd
 
 from policytree.evaluation import mean_estimate
-from policytree.study_check.findings import Finding
+from policytree.study_check.columns import is_text
+from policytree.study_check.findings import REPEATED_IDS, Finding
+from policytree.study_check.names import is_person
 from policytree.weighting.observed import Observed
 
 FINE = 20  # distinct values from which on a column tells rows apart
 RARE, FEW = 0.01, 10  # a value of at most this share, or so many, of the rows: two such do not meet by chance
 SOME_REPEATS, MANY_REPEATS = 0.001, 0.01  # of the rows
+FEWEST_IDS, MOST_ROWS_AN_ID = 20, 20  # fewer ids, or more rows of each on average, are sites
 CERTAIN = 4.0  # standard errors
 WORTH_A_WORD = 0.1  # standard deviations of the outcome
+
+
+def repeated_ids(table: pd.DataFrame) -> list[Finding]:
+    """Columns of ids of persons, or of what else has ids, in which many ids stand in several rows."""
+    findings = []
+    for name, column in table.items():
+        if not is_person(name) or not _may_be_ids(column):
+            continue
+        counts = column.value_counts()
+        n, n_ids = int(counts.sum()), len(counts)
+        if n_ids < FEWEST_IDS or n > MOST_ROWS_AN_ID * n_ids or n == n_ids:
+            continue
+        found = f"holds {n_ids:,} ids in {n:,} rows: rows of one id are dependent, and nothing says that they are"
+        how = "Name it as the cluster (--cluster, groups= in Python): otherwise intervals are too short."
+        severity = "warning" if n - n_ids > MANY_REPEATS * n else "note"
+        findings.append(Finding(severity, REPEATED_IDS, str(name), found, how, rows=int(counts[counts > 1].sum())))
+    return findings
+
+
+def _may_be_ids(column: pd.Series) -> bool:
+    """Texts, or whole numbers, for most rows."""
+    present = column.dropna()
+    if 2 * len(present) <= len(column) or pd.api.types.is_bool_dtype(column.dtype):
+        return False
+    if is_text(column):
+        return True
+    if not pd.api.types.is_numeric_dtype(column.dtype):
+        return False
+    values = present.to_numpy(dtype=np.float64)
+    return bool(np.isfinite(values).all() and (values == np.floor(values)).all())
 
 
 def repeated_rows(table: pd.DataFrame, seen: Observed) -> list[Finding]:

@@ -41,7 +41,9 @@ def test_check_says_what_design_says_before_the_tree(leaky, tmp_path):
 def test_an_honest_trial_is_told_so(designed):
     _, out, _ = designed
     words = " ".join(out.split())
-    assert "Nothing suspicious in 240 rows and 3 columns." in words
+    # Both arms in most clinics: treatment was given to people, as in an honest trial.
+    checked = words[words.index("Data check") : words.index("Policy tree")]
+    assert "Note: Treatment varies within" in checked and "Serious" not in checked and "Warning" not in checked
     assert "Effects differ between people: p < 0.001." in words
 
 
@@ -60,6 +62,68 @@ def test_the_check_names_the_control(csv):
     code, out, _ = run(*asked, "--control", "drug", "--json")
     assert code == 0 and json.loads(out)["control"] == "drug"
     refused(run(*asked, "--control", "pill"), "--control names the treatment 'pill'; the treatments are None, drug.")
+
+
+@pytest.fixture
+def repeated(tmp_path):
+    """Two rows a person, as survival::colon has them: times, whether the event was seen, ids as texts."""
+    rng, n = np.random.default_rng(3), 300
+    person = np.repeat(np.arange(n // 2), 2)
+    frame = pd.DataFrame(
+        {
+            "patient": [f"P{number:03d}" for number in person],
+            "age": rng.integers(30, 80, n // 2)[person],
+            "arm": rng.choice(["Obs", "drug"], n // 2)[person],
+            "time": rng.exponential(900, n).round(),
+            "died": rng.integers(2, size=n),
+        }
+    )
+    path = tmp_path / "repeated.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def found_in(*arguments):
+    code, out, err = run("check", *arguments, "--treatment", "arm", "--json")
+    assert code == 0, err
+    return [(f["severity"], f["kind"], f["column"]) for f in json.loads(out)["findings"]]
+
+
+def test_columns_left_out_still_tell_of_censoring_and_of_persons(repeated):
+    """Texts of many values are no covariates, and the event was left out: what both say of the rows holds."""
+    expected = [("serious", "censored outcome", "time"), ("warning", "repeated ids", "patient")]
+    assert found_in(repeated, "--outcome", "time", "--exclude", "died") == expected
+    clustered = found_in(repeated, "--outcome", "time", "--exclude", "died", "--cluster", "patient")
+    assert clustered == [expected[0], ("note", "assigned by cluster", "Treatment")]
+    seen = found_in(repeated, "--outcome", "time", "--cluster", "patient")
+    assert seen[:2] == [expected[0], ("serious", "knows the event", "died")]
+
+
+def test_an_outcome_of_two_values_asks_for_a_direction(repeated):
+    asked = (repeated, "--outcome", "died", "--exclude", "time", "--cluster", "patient")
+    assert ("serious", "direction", "died") in found_in(*asked)
+    for given in (("--direction", "minimize"), ("--direction", "maximize"), ("--event", "1")):
+        assert "direction" not in {kind for _, kind, _ in found_in(*asked, *given)}, given
+    refused(run("check", *asked, "--treatment", "arm", "--direction", "up"), "--direction must be maximize or minimize")
+
+
+def test_a_design_says_it_before_the_tree(repeated, tmp_path):
+    code, out, err = run(
+        "design", repeated, "--treatment", "arm", "--outcome", "died", "--exclude", "time,patient", "--no-value",
+        "--cv", "2", "--max-depth", "1", "--stability", "0", "-o", tmp_path / "out",
+    )  # fmt: skip
+    assert code == 0, err
+    words = " ".join(out.split())
+    assert "Serious: died is 0 or 1 and has a name that sounds like harm" in words
+    assert "Warning: died looks like an event whose time, or the time without it, is in time" in words
+    assert "Warning: patient holds 150 ids in 300 rows" in words
+    assert "control Obs, taken by its name" in words
+    # What was said in the design, or taken there, is no question any more.
+    table = pd.read_csv(repeated).iloc[:200]
+    table.to_csv(tmp_path / "new.csv", index=False)
+    code, out, err = run("evaluate", tmp_path / "out" / "tree.json", tmp_path / "new.csv", "--cluster", "patient")
+    assert code == 0, err
+    assert "sounds like harm" not in out and "Data check" in out
 
 
 def test_built_in_studies_are_checked(capsys):

@@ -1,0 +1,119 @@
+"""Findings about who could get which treatment: values of a column without an arm, and treatment within clusters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from policytree.study_check.columns import is_text, value_text
+from policytree.study_check.findings import BY_CLUSTER, NEVER_TREATED, WITHIN_CLUSTERS, Finding
+from policytree.weighting.observed import Observed
+
+FEW_VALUES = 20  # up to which numbers are looked at one by one
+EXPECTED = 8.0  # units with an arm, by its share
+BY_CHANCE = 1e-4  # probability that some value would lack some arm, over all that was looked at
+SHOWN = 4  # values in a sentence
+MUCH_LESS = 0.2  # of the clusters that would vary if their rows had been treated independently
+
+
+def never_treated(table: pd.DataFrame, seen: Observed, known: set[str]) -> list[Finding]:
+    """Values of a column with which nobody got some treatment, though by its share many should have.
+
+    Parameters
+    ----------
+    table : DataFrame of shape (n, p)
+    seen : Observed
+        Where treatment was given to whole clusters, these count in place of rows.
+    known : set of str
+        Columns that are known to record the treatment: of them this is no news.
+    """
+    columns = []
+    for name, column in table.items():
+        codes, values = pd.factorize(column)
+        if str(name) not in known and len(values) >= 2 and (is_text(column) or len(values) <= FEW_VALUES):
+            columns.append((str(name), codes, values))
+    if seen.groups is not None and not _given_to_clusters(seen):
+        seen = replace(seen, groups=None)
+    shares = _pairs(seen, np.zeros(seen.n, dtype=np.int64), 1)[0]
+    shares = shares / shares.sum()
+    tests = sum(len(values) for _, _, values in columns) * seen.n_arms
+    findings: list[Finding] = []
+    said: set[tuple[int, bytes]] = set()
+    for name, codes, values in columns:
+        by_arm = _pairs(seen, codes, len(values))
+        units = by_arm.sum(axis=1, keepdims=True)
+        chance = np.power(1.0 - shares, units)
+        lacking = (by_arm == 0) & (units * shares >= EXPECTED) & (chance * tests < BY_CHANCE)
+        for k in np.flatnonzero(lacking.any(axis=0)):
+            rows = np.isin(codes, np.flatnonzero(lacking[:, k]))
+            key = (int(k), rows.tobytes())
+            if key not in said:  # a column that says the same in other words
+                said.add(key)
+                which = [value_text(value) for value in values[np.flatnonzero(lacking[:, k])]]
+                findings.append(_without(name, which, str(seen.treatments[k]), int(rows.sum()), seen.n))
+    return findings
+
+
+def _pairs(seen: Observed, codes: np.ndarray, n_values: int) -> np.ndarray:
+    """Rows, or clusters, by value and arm, shape (n_values, K); rows with code -1 are left out."""
+    rows = np.flatnonzero(codes >= 0)
+    cells = codes[rows].astype(np.int64) * seen.n_arms + seen.arm[rows]
+    if seen.groups is not None:
+        n_groups = int(seen.groups.max()) + 1
+        cells = np.unique(cells * n_groups + seen.groups[rows]) // n_groups
+    return np.bincount(cells, minlength=n_values * seen.n_arms).reshape(n_values, seen.n_arms)
+
+
+def _without(name: str, values: list[str], arm: str, rows: int, n: int) -> Finding:
+    shown = " or ".join(values[:SHOWN]) + (f" or {len(values) - SHOWN} more values" if len(values) > SHOWN else "")
+    return Finding(
+        "serious", NEVER_TREATED, name,
+        f"is {shown} in {rows:,} rows ({rows / n:.0%}), and nobody there got {arm}",
+        f"What {arm} would do for them is not in these rows: leave out these rows or that treatment, or the column if "
+        "it follows from the treatment.",
+        rows=rows, treatment=arm,
+    )  # fmt: skip
+
+
+def treatment_in_clusters(seen: Observed) -> list[Finding]:
+    """Whether clusters with several rows got one treatment each; nothing without clusters."""
+    if seen.groups is None:
+        return []
+    n_several, varies, expected = _variation(seen)
+    if not n_several:
+        return []
+    several_text = f"{n_several:,} clusters with several rows"
+    if not varies:
+        found = f"is the same for all rows of each of the {several_text}: it was given to whole clusters"
+        n_clusters = len(np.unique(seen.groups))
+        how = f"Folds and intervals keep clusters whole: the sample size is that of {n_clusters:,} clusters."
+        return [Finding("note", BY_CLUSTER, "Treatment", found, how)]
+    found = f"varies within {varies:,} of the {several_text}"
+    if varies < MUCH_LESS * expected and n_several - varies >= EXPECTED:
+        found += ", far fewer than if rows had been treated one by one"
+        how = "Look at these clusters: wrong entries, people who changed treatment, or two trials in one table."
+        return [Finding("warning", WITHIN_CLUSTERS, "Treatment", found, how)]
+    how = "It was given to rows, not to whole clusters; folds and intervals keep clusters whole all the same."
+    return [Finding("note", WITHIN_CLUSTERS, "Treatment", found, how)]
+
+
+def _variation(seen: Observed) -> tuple[int, int, float]:
+    """Clusters with several rows, those of them with several treatments, and how many these would be by chance.
+
+    By chance: if each row had got its treatment independently of the others, by the treatments' shares.
+    """
+    assert seen.groups is not None, "asked for with clusters only"
+    rows = np.bincount(seen.groups)
+    several = rows >= 2
+    arms = np.bincount(np.unique(seen.groups * seen.n_arms + seen.arm) // seen.n_arms, minlength=len(rows))
+    shares = np.bincount(seen.arm, minlength=seen.n_arms) / seen.n
+    expected = float((1.0 - np.power(shares, rows[several][:, None]).sum(axis=1)).sum())
+    return int(several.sum()), int((arms[several] >= 2).sum()), expected
+
+
+def _given_to_clusters(seen: Observed) -> bool:
+    """Whether far fewer clusters have several treatments than would by chance."""
+    _, varies, expected = _variation(seen)
+    return varies < MUCH_LESS * expected
