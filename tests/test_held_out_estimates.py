@@ -208,14 +208,16 @@ def test_verdicts_follow_the_comparison_with_the_best(direction):
     assert (good.rule, good.reason, good.use_tree) == (POLICY, Reason.TREE_BETTER, True)
     assert str(good).startswith("Use the policy tree: on held-out people it is better than every single treatment")
     assert ("lower is better" in str(good)) == (direction == "minimize")
+    assert "and than what people got (tree - status quo" in str(good)
     nothing = verdict(direction, (0.0, 0.0))
-    assert nothing.reason is Reason.TREE_NOT_BETTER and nothing.rule.startswith("always ")
-    assert "not shown better" in str(nothing) and "may be as good" in str(nothing)
-    assert good.beats_status_quo and "what people got" not in str(good)
-    assert not nothing.beats_status_quo
-    assert f"; {nothing.rule} is not shown better than what people got" in str(nothing)
+    assert (nothing.rule, nothing.reason) == (STATUS_QUO, Reason.NONE_BETTER) and not nothing.use_tree
+    assert str(nothing).startswith(
+        "No treatment and no tree is shown better than what people got: leave things as they are"
+    )
+    assert "Use " not in str(nothing) and "with a probability of 80%" in str(nothing)
+    assert good.beats_status_quo and not nothing.beats_status_quo
     bad = verdict(direction, (-1.0, -1.0))
-    assert bad.reason is Reason.TREE_WORSE and not bad.use_tree
+    assert bad.against_best.worse and not bad.use_tree
     assert bad.plug_in_better is not None and "a rule that is no tree is better still" in str(bad)
     for found in (good, nothing, bad):
         assert "optimal" not in str(found) and str(found).count(".") >= 1 and str(found).endswith(".")

@@ -58,7 +58,7 @@ def check(
         study = study_from_dataset(dataset, data_dir, roles)
     else:
         raise InputError("Give a data file or --dataset: policytree check trial.csv --treatment arm --outcome y")
-    label, chosen = chosen_control(control, study)
+    label, chosen, _ = chosen_control(control, study)
     described = study.described(control=chosen)
     if as_json:
         findings = described.check.to_frame().to_dict("records")

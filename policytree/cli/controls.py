@@ -16,7 +16,7 @@ CONTROL_NAMES = (
 _BREAKS = re.compile(r"[\s_-]+")
 
 
-def chosen_control(asked: str | None, study: Study) -> tuple[str, str]:
+def chosen_control(asked: str | None, study: Study) -> tuple[str, str, bool]:
     """The control's label as text, and the same with how it came to be the control.
 
     The one that is asked for; else the one that is named like a control, if there is exactly one; else the first in
@@ -28,6 +28,11 @@ def chosen_control(asked: str | None, study: Study) -> tuple[str, str]:
         What --control says.
     study : Study
 
+    Returns
+    -------
+    label, words, is_named : str, str, bool
+        The last says whether it is more than the first in sorted order: then rules must be shown better than it.
+
     Raises
     ------
     InputError
@@ -38,12 +43,12 @@ def chosen_control(asked: str | None, study: Study) -> tuple[str, str]:
     if asked is not None:
         if asked not in known:
             raise InputError(f"--control names the treatment {asked!r}; the treatments are {', '.join(known)}.")
-        return asked, asked
+        return asked, asked, True
     named = [text for text, label in zip(known, labels, strict=True) if _named_like_a_control(label)]
     if len(named) == 1:
-        return named[0], f"{named[0]}, taken by its name; --control names another one"
+        return named[0], f"{named[0]}, taken by its name; --control names another one", True
     several = f", since {' and '.join(named)} are named like a control" if named else ""
-    return known[0], f"{known[0]}, the first in sorted order{several}; --control names another one"
+    return known[0], f"{known[0]}, the first in sorted order{several}; --control names another one", False
 
 
 def _named_like_a_control(label: Any) -> bool:

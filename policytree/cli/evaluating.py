@@ -36,7 +36,15 @@ def evaluate(
     propensity: Annotated[
         str | None,
         typer.Option(
-            metavar="P", help="Known probabilities of treatment in these rows, as for design. Default: estimated."
+            metavar="P",
+            help="Known probabilities of treatment in these rows, as for design, or 'estimated'. Default: those of the "
+            "design where they were known, else estimated.",
+        ),
+    ] = None,
+    control: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABEL", help="The treatment that rules must be shown better than. Default: as in the design."
         ),
     ] = None,
     cluster: Annotated[
@@ -70,4 +78,4 @@ def evaluate(
         treatment, outcome, covariates, confounders, propensity, cluster, weights, direction, event=event,
         arm_cost=tuple(arm_cost or ()),
     )  # fmt: skip
-    judge(tree, data, roles, tuple(against or ()), cv=cv, level=level, seed=seed, as_json=as_json)
+    judge(tree, data, roles, tuple(against or ()), control=control, cv=cv, level=level, seed=seed, as_json=as_json)

@@ -72,7 +72,10 @@ def result_files(job: Job, result: Result, report: StudyReport) -> dict[str, byt
     study, y = result.study, result.study.observed.y
     verdict = next(block.text for block in report.content.section("verdict").blocks if isinstance(block, Words))
     event = f" = {study.event}" if study.event else ""
-    title = " ".join(f"{study.treatment} to {study.direction} {study.outcome}{event}".split()) + f"\n{verdict}"
+    title = " ".join(f"{study.treatment} to {study.direction} {study.outcome}{event}".split())
+    if result.values is not None and not result.values.verdict.use_tree:
+        title += "\nNot recommended."
+    title += f"\n{verdict}"
     # Values of the rows that chose the tree are no news to show: without others the picture has none.
     values = {} if result.honest is None else leaf_values(report.tree, result.leaves)
     limits = (float(y.min()), float(y.max()))
@@ -147,6 +150,9 @@ def _json(job: Job, result: Result, tree: Tree) -> bytes:
         "cluster": study.cluster,
         "weights": study.weights,
         "propensity": study.propensity_text,
+        "propensity_option": study.propensity_option,
+        "propensity_columns": list(study.propensity_columns),
+        "propensity_arms": [str(label) for label in study.observed.treatments.tolist()],
         "options": {
             **job.tree,
             "cv": job.cv,
@@ -154,7 +160,7 @@ def _json(job: Job, result: Result, tree: Tree) -> bytes:
             "repeats": job.repeats,
             "honest": job.honest,
             "seed": job.seed,
-            "control": job.control,
+            "control": job.control if job.control_is_named else None,
         },
     }
     data["design"]["rows"] = rows_digest(study.frame, [study.outcome, study.treatment, *study.covariates])
@@ -186,6 +192,12 @@ def design_data(job: Job, result: Result, report: StudyReport, written: list[tup
     values = result.values
     return {
         "verdict": None if values is None else values.verdict.to_dict(),
+        "second_opinion": None
+        if values is None or values.second_opinion is None
+        else {
+            "model": values.second_opinion.model,
+            "verdict": values.second_opinion.verdict.to_dict(),
+        },
         "values": None if values is None else values.to_frame().reset_index().to_dict("records"),
         "control": job.control,
         "tree": to_dict(report.tree),

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 from rich.console import Console
+from sklearn.base import clone
 
 from policytree.checks import check_level
 from policytree.cli.controls import chosen_control
@@ -22,12 +23,21 @@ from policytree.cli.records import Job, Result
 from policytree.cli.study import Study, study_from_dataset, study_from_file
 from policytree.cli.tree_options import tree_options
 from policytree.estimators import DRPolicyTree
-from policytree.evaluation import PolicyValueTable, cross_val_policy_value, honest_leaf_summary, leaf_summary
+from policytree.evaluation import (
+    PolicyValueTable,
+    SecondOpinion,
+    cross_val_policy_value,
+    honest_leaf_summary,
+    leaf_summary,
+)
 from policytree.evaluation.validation import ADAPTIVE, DEFAULT_CV, REPEATED, SPLIT
 from policytree.exceptions import InputError
 from policytree.progress import stage_progress
+from policytree.report.material import Study as Described
+from policytree.report.sections.credibility import doubted, rewards_check
 from policytree.report.sections.question import check_section, question_section
 from policytree.report.study_report import StudyReport
+from policytree.weighting.stacking import PROPENSITY_LEARNERS
 
 
 def run(job: Job) -> None:
@@ -49,8 +59,8 @@ def run(job: Job) -> None:
     folder = check_folder(job.output)
     study = _study(job)
     job = replace(job, tree=tree_options(job.tree, study))
-    control, chosen = chosen_control(job.control, study)
-    job = replace(job, control=control)
+    control, chosen, named = chosen_control(job.control, study)
+    job = replace(job, control=control, control_is_named=named)
     _refuse_small_arms(job, study)
     console, described = Console(highlight=False), study.described(job.command, chosen)
     if not job.json:
@@ -58,7 +68,7 @@ def run(job: Job) -> None:
     written: list[tuple[Path, str]] = []
     try:
         with _interrupts() as interrupts:
-            result = _compute(job, study, interrupts)
+            result = _compute(job, study, described, interrupts)
             about = replace(described.about, warnings=result.warnings, further=result.further)
             report = StudyReport.of_study(replace(described, about=about), result.estimator, result.found)
             files = result_files(job, result, report)
@@ -131,7 +141,7 @@ def _refuse_small_arms(job: Job, study: Study) -> None:
         )
 
 
-def _compute(job: Job, study: Study, interrupts: _Interrupts) -> Result:
+def _compute(job: Job, study: Study, described: Described, interrupts: _Interrupts) -> Result:
     tree = {name: value for name, value in job.tree.items() if name != "budget_costs"}
     estimator = DRPolicyTree(direction=study.direction, cv=job.cv, random_state=job.seed, verbose=1, **tree)
     data, honest = study.learner_arguments(job.tree["budget_costs"]), None
@@ -145,29 +155,52 @@ def _compute(job: Job, study: Study, interrupts: _Interrupts) -> Result:
                 split: dict = {"honest": job.honest, "level": job.level, "random_state": job.seed}
                 honest = honest_leaf_summary(estimator, **split, **data)
         start = time.perf_counter()
-        values = _values(job, estimator, honest, data, steps) if job.value else None
+        values = _values(job, study, estimator, honest, data, steps) if job.value else None
         seconds = 0.0 if values is None else (time.perf_counter() - start) / len(values.trees)
         shown = estimator if honest is None else honest.estimator
+        if values is not None:
+            values = _second_opinion(job, study, shown, honest, data, values, steps)
+            learning = None if honest is None else np.setdiff1d(np.arange(study.observed.n), honest.rows)
+            check = rewards_check(described, shown.reward_estimator_, learning)
+            (values,) = doubted(described, check, [values])
         found, further = answers(job, Fitted(study, shown, honest, values, seconds), steps)
     rows_of = {name: data[name] for name in ("T", "groups", "sample_weight")}
     leaves = leaf_summary(estimator, study.X, estimator.rewards_, **rows_of) if honest is None else honest.leaves
     return Result(study, shown, leaves, honest, values, found, further, tuple(steps.warnings.values()))
 
 
-def _values(job: Job, estimator, honest, data: dict, steps: Steps) -> PolicyValueTable:
+def _values(job: Job, study: Study, estimator, honest, data: dict, steps: Steps, title: str = "", **other):
     """Held-out values: of refits, or of the very tree shown if some rows were kept to judge it."""
     options: dict = {"validation": job.validation, "n_repeats": job.repeats}
     options["cv"] = None if job.validation == SPLIT else job.cv
-    title = "Held-out value: everything again, refit by refit"
+    usual = "Held-out value: everything again, refit by refit"
     if honest is not None:
         fold = np.ones(len(data["Y"]), dtype=int)
         fold[honest.rows] = 0
-        options, title = {"validation": SPLIT, "cv": fold}, "Held-out value: of the rows that judge"
-    with steps.step(title, where="in the refits") as progress:
+        options, usual = {"validation": SPLIT, "cv": fold}, "Held-out value: of the rows that judge"
+    control = None
+    if job.control_is_named:
+        control = next(label for label in study.observed.treatments.tolist() if str(label) == job.control)
+    with steps.step(title or usual, where="in the refits") as progress:
         return cross_val_policy_value(
             estimator, level=job.level, random_state=job.seed, n_jobs=job.tree["n_jobs"], progress=progress,
-            **options, **data,
+            control=control, **{**options, **other}, **data,
         )  # fmt: skip
+
+
+def _second_opinion(
+    job: Job, study: Study, shown: DRPolicyTree, honest, data: dict, values: PolicyValueTable, steps: Steps
+) -> PolicyValueTable:
+    """The table with the verdict by the models of treatment of second least error, where these were estimated."""
+    models = shown.reward_estimator_.models_propensity_
+    second = getattr(models[0], "second_best", None) if models else None
+    if study.propensity is not None or second is None:
+        return values
+    other = clone(shown).set_params(model_propensity=second, verbose=0)
+    title = f"The verdict by {PROPENSITY_LEARNERS[second]} as models of treatment"
+    repeats = {"n_repeats": 1} if honest is None and job.validation == REPEATED else {}
+    found = _values(job, study, other, honest, data, steps, title, **repeats)
+    return replace(values, second_opinion=SecondOpinion(PROPENSITY_LEARNERS[second], found.verdict))
 
 
 class _Interrupts:

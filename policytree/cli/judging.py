@@ -9,32 +9,45 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import typer
 from rich.console import Console
 
 from policytree.checks import check_level
+from policytree.cli.controls import chosen_control
 from policytree.cli.files import read_tree, rows_digest
 from policytree.cli.predicting import actions_of, whole_table
 from policytree.cli.printing import print_json, print_sections
 from policytree.cli.study import Roles, Study, study_of_table
 from policytree.cli.tables import read_table
-from policytree.evaluation import POLICY, RuleValues, compare_rules
+from policytree.evaluation import POLICY, RuleValues, SecondOpinion, Verdict, compare_rules
 from policytree.evaluation.best_arm import WHY_WIDER
 from policytree.evaluation.numbers import size_text
 from policytree.exceptions import InputError, UnseenValueWarning
 from policytree.progress import stage_progress
 from policytree.report.content import Section, Words
+from policytree.report.sections.credibility import doubts, make_means_section, rewards_check
 from policytree.report.sections.question import check_section, question_section
 from policytree.report.sections.values import rules_table
 from policytree.tree import Tree
 from policytree.unseen import sentence
 from policytree.weighting import RewardEstimator, treatment_costs
+from policytree.weighting.stacking import PROPENSITY_LEARNERS
 
 ONE_COLUMN = ("treatment", "outcome", "cluster", "weights")
 
 
 def judge(
-    path: str, data: str, roles: Roles, against: tuple[str, ...], *, cv: int, level: float, seed: int, as_json: bool
+    path: str,
+    data: str,
+    roles: Roles,
+    against: tuple[str, ...],
+    *,
+    control: str | None = None,
+    cv: int,
+    level: float,
+    seed: int,
+    as_json: bool,
 ) -> None:
     """Do it all, and print it.
 
@@ -51,9 +64,10 @@ def judge(
     if len(others) < len(against):
         raise InputError("--against names two files of one name; rename one, so that they can be told apart.")
     frame = read_table(data)
-    study = study_of_table(data, frame, _with_design(roles, design, set(frame.columns)))
+    study = study_of_table(data, frame, _with_design(roles, design, frame))
     _refuse_own_rows(study, design, data)
-    console, described = Console(highlight=False), study.described()
+    label, chosen, named = chosen_control(control or _design_control(design, study), study)
+    console, described = Console(highlight=False), study.described(control=chosen)
     if not as_json:
         print_sections(console, question_section(described), check_section(described))
     with warnings.catch_warnings(record=True) as heard:
@@ -61,22 +75,28 @@ def judge(
         warnings.simplefilter("ignore", DeprecationWarning)
         rules = {name: _labels(other, data, study, name) for name, other in {POLICY: tree, **others}.items()}
         with stage_progress(lines=False) as display, display.stage("Rewards of the new rows"):
-            values = _values(study, rules, cv=cv, level=level, seed=seed)
+            against_which = label if named else None
+            values, fitted = _values(study, rules, against_which, "auto", cv=cv, level=level, seed=seed)
+            second = _second_opinion(study, rules, against_which, fitted, cv=cv, level=level, seed=seed)
+    check = rewards_check(described, fitted)
+    verdict = values.verdict.doubted(doubts(described, check))
     said = [" ".join(str(warning.message).split()) for warning in heard]
     words = _words(study, values, design, cv)
     if as_json:
-        print_json(_data(study, values, words, said))
+        print_json(_data(study, values, verdict, second, words, said))
         return
-    verdict = Section("verdict", "Verdict", (Words(str(values.verdict), "lead"),))
+    other = () if second is None else (Words(second.compared_with(verdict)),)
     table = Section("values", f"Value on the rows of {Path(data).name}", (rules_table(values), Words(words)))
-    print_sections(console, verdict, table)
+    means = () if check is None else (make_means_section(described, check, fitted),)
+    print_sections(console, Section("verdict", "Verdict", (Words(str(verdict), "lead"), *other)), table, *means)
     for text in said:
         typer.echo(f"Warning: {text}", err=True)
 
 
-def _with_design(roles: Roles, design: Mapping[str, Any], there: set[str]) -> Roles:
+def _with_design(roles: Roles, design: Mapping[str, Any], frame: pd.DataFrame) -> Roles:
     """The roles that the user did not name, as the design had them, as far as the new table has such columns."""
     given: dict[str, Any] = {}
+    there = set(frame.columns)
     for field in fields(Roles):
         if getattr(roles, field.name) not in (None, ()):
             continue
@@ -89,9 +109,21 @@ def _with_design(roles: Roles, design: Mapping[str, Any], there: set[str]) -> Ro
             given[field.name] = ",".join(f'"{name}"' for name in names) or None
     if roles.outcome is not None and roles.outcome != design.get("outcome"):
         given.pop("event", None)
+    if roles.propensity is None and _has_same_arms(frame, roles.treatment or design.get("treatment"), design):
+        given["propensity"] = design.get("propensity_option")
     if not roles.arm_cost and isinstance(costs := design.get("arm_costs"), dict):
         given["arm_cost"] = tuple(f"{label}={cost}" for label, cost in costs.items())
     return replace(roles, **given)
+
+
+def _has_same_arms(frame: pd.DataFrame, treatment: Any, design: Mapping[str, Any]) -> bool:
+    """Whether the probabilities of treatment of a design can be those of these rows."""
+    option, columns, arms = (design.get(f"propensity_{what}") for what in ("option", "columns", "arms"))
+    if not (isinstance(option, str) and isinstance(columns, list) and isinstance(arms, list)):
+        return False
+    if treatment not in frame.columns or not set(columns) <= set(frame.columns):
+        return False
+    return {str(label) for label in frame[treatment].dropna().unique().tolist()} == set(arms)
 
 
 def _refuse_own_rows(study: Study, design: Mapping[str, Any], data: str) -> None:
@@ -122,18 +154,40 @@ def _labels(tree: Tree, data: str, study: Study, name: str) -> np.ndarray:
     return np.array([labels[str(action)] for action in actions], dtype=study.observed.treatments.dtype)
 
 
-def _values(study: Study, rules: Mapping[str, np.ndarray], *, cv: int, level: float, seed: int) -> RuleValues:
+def _design_control(design: Mapping[str, Any], study: Study) -> str | None:
+    """The control that the design named, if these rows have it."""
+    options = design.get("options")
+    control = options.get("control") if isinstance(options, dict) else None
+    return control if control in {str(label) for label in study.observed.treatments.tolist()} else None
+
+
+def _values(
+    study: Study, rules: Mapping[str, np.ndarray], control: str | None, models: str, *, cv: int, level: float, seed: int
+) -> tuple[RuleValues, RewardEstimator]:
     """Rewards by models cross-fitted on these rows, net of costs; then every rule on them."""
     arguments = study.fit_arguments()
-    rewards = RewardEstimator(cv=cv, random_state=seed).fit_predict(**arguments)
-    seen, sign = study.observed, 1.0 if study.direction == "maximize" else -1.0
+    fitted = RewardEstimator(model_propensity=models, cv=cv, random_state=seed).fit(**arguments)
+    rewards, seen, sign = fitted.rewards_, study.observed, 1.0 if study.direction == "maximize" else -1.0
     costs = treatment_costs(study.costs(study.arm_costs), seen.n, list(rewards.columns))
     net = rewards - sign * costs
     others = {name: labels for name, labels in rules.items() if name != POLICY}
-    return compare_rules(
+    values = compare_rules(
         rules[POLICY], net, seen.y - sign * costs[np.arange(seen.n), seen.arm], others=others,
+        control=next((label for label in seen.treatments.tolist() if str(label) == control), None),
+        before_costs=(rewards, seen.y) if study.arm_costs else None,
         direction=study.direction, groups=arguments["groups"], sample_weight=arguments["sample_weight"], level=level,
     )  # fmt: skip
+    return values, fitted
+
+
+def _second_opinion(
+    study: Study, rules: Mapping[str, np.ndarray], control: str | None, fitted: RewardEstimator, **how: Any
+) -> SecondOpinion | None:
+    """The verdict by the models of treatment of second least error; None where nothing was estimated."""
+    second = getattr(fitted.models_propensity_[0], "second_best", None) if fitted.models_propensity_ else None
+    if second is None:
+        return None
+    return SecondOpinion(PROPENSITY_LEARNERS[second], _values(study, rules, control, second, **how)[0].verdict)
 
 
 def _words(study: Study, values: RuleValues, design: Mapping[str, Any], cv: int) -> str:
@@ -149,16 +203,24 @@ def _words(study: Study, values: RuleValues, design: Mapping[str, Any], cv: int)
         "part in choosing the tree."
     )
     known = design.get("propensity")
-    if study.propensity is None and isinstance(known, str) and known.startswith("known"):
+    if isinstance(known, str) and known.startswith("known"):
         how = known.removeprefix("known: ")
-        text += f" In the design they were known ({how}); if that holds here too, give --propensity."
+        if study.propensity is None:
+            text += f" In the design they were known ({how}); if that holds here too, give --propensity."
+        elif study.propensity_option == design.get("propensity_option"):
+            text += (
+                " They are those of the design; if these rows had others, give --propensity, or --propensity estimated."
+            )
     return text
 
 
-def _data(study: Study, values: RuleValues, words: str, said: list[str]) -> dict[str, Any]:
+def _data(
+    study: Study, values: RuleValues, verdict: Verdict, second: SecondOpinion | None, words: str, said: list[str]
+) -> dict[str, Any]:
     policy = values.estimates[POLICY]
     return {
-        "verdict": values.verdict.to_dict(),
+        "verdict": verdict.to_dict(),
+        "second_opinion": None if second is None else {"model": second.model, "verdict": second.verdict.to_dict()},
         "values": values.to_frame().reset_index().to_dict("records"),
         "level": policy.level,
         "rows": policy.n,

@@ -8,6 +8,8 @@ import pandas as pd
 from policytree.cli.tables import number_in, require_column
 from policytree.exceptions import InputError
 
+ESTIMATED = "estimated"  # said in place of probabilities: those of a design are then not taken over
+
 
 def shares_text(propensity: dict) -> str:
     """Treatments with their probabilities, in words."""
@@ -16,7 +18,7 @@ def shares_text(propensity: dict) -> str:
 
 def propensity_from(text: str | None, frame: pd.DataFrame, treatments: np.ndarray):
     """The propensity as ``fit`` takes it, words for it, and the columns it uses; None, "", [] if none is given."""
-    if text is None:
+    if text is None or (text == ESTIMATED and text not in frame.columns):
         return None, "", []
     if "=" in text and text not in frame.columns:
         return _propensity_by_label(text, frame, treatments)

@@ -32,6 +32,7 @@ class Job:
     honest: float | None = None
     command: str = ""
     control: str | None = None
+    control_is_named: bool = False
     stability: int | None = None
     json: bool = False
 

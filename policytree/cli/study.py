@@ -68,6 +68,10 @@ class Study:
         The label of a text outcome that ``frame`` has as 1.
     direction_given : bool
         Whether the user, or the built-in study, said which way the outcome is better.
+    propensity_option : str or None
+        Known probabilities of treatment, as the command line takes them.
+    propensity_columns : tuple of str
+        Columns that it names.
     propensity : mapping, Series, DataFrame, float or None
         As ``DRPolicyTree.fit`` takes it.
     propensity_text : str
@@ -96,6 +100,8 @@ class Study:
     arm_costs: Mapping[Any, float | str] = field(default_factory=dict)
     event: str | None = None
     direction_given: bool = True
+    propensity_option: str | None = None
+    propensity_columns: tuple[str, ...] = ()
 
     @property
     def X(self) -> pd.DataFrame:
@@ -114,7 +120,12 @@ class Study:
         )  # fmt: skip
         names = ("X", "W", "groups", "strata", "sample_weight")
         described = make_study(
-            data["Y"], data["T"], **{name: data[name] for name in names}, about=about, direction=self.direction
+            data["Y"],
+            data["T"],
+            **{name: data[name] for name in names},
+            about=about,
+            direction=self.direction,
+            known_propensity=self.propensity is not None,
         )
         check = described.check
         findings = by_severity([*check.findings, *self._findings_beside()])
@@ -234,6 +245,7 @@ def _build(source, frame, roles: Roles, dataset: Dataset | None = None, known=No
     if known is not None:
         propensity, text = known, "known: " + shares_text(known)
     _refuse_unsaved(roles.treatment, frame)
+    chances = tuple(columns)
     arm_costs = _arm_costs(roles.arm_cost, frame, observed.treatments)
     columns += [cost for cost in arm_costs.values() if isinstance(cost, str)]
     covariates, confounders, notes = _features(frame, roles, columns)
@@ -244,8 +256,13 @@ def _build(source, frame, roles: Roles, dataset: Dataset | None = None, known=No
     return Study(
         str(source), frame, roles.treatment, roles.outcome, unit, direction, tuple(covariates), tuple(confounders),
         roles.cluster, roles.weights, propensity, text, observed, tuple(notes), strata, arm_costs, roles.event,
-        direction_given=roles.direction is not None,
+        roles.direction is not None, _option_of(roles.propensity, known), chances,
     )  # fmt: skip
+
+
+def _option_of(asked: str | None, known: Mapping[Any, float] | None) -> str | None:
+    """What --propensity would say of the probabilities of a built-in study."""
+    return asked if known is None else ",".join(f"{label}={share!r}" for label, share in known.items())
 
 
 def _refuse_gaps(name: str | None, option: str, frame: pd.DataFrame) -> None:

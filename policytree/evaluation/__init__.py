@@ -49,7 +49,7 @@ from policytree.evaluation.stability import policy_agreement, policy_stability
 from policytree.evaluation.stability_tables import PolicyStability
 from policytree.evaluation.tables import PLUG_IN, POLICY, STATUS_QUO, PolicyValueTable
 from policytree.evaluation.values import policy_difference, policy_value
-from policytree.evaluation.verdict import Reason, Verdict
+from policytree.evaluation.verdict import Gain, Reason, SecondOpinion, Verdict
 
 __all__ = [
     "DIRECTIONS",
@@ -63,6 +63,7 @@ __all__ = [
     "BudgetPath",
     "Estimate",
     "Exclusion",
+    "Gain",
     "HalfSamples",
     "HeldOutRewards",
     "HonestLeaves",
@@ -77,6 +78,7 @@ __all__ = [
     "Ranking",
     "Reason",
     "RuleValues",
+    "SecondOpinion",
     "Verdict",
     "blocked_estimate",
     "budget_path",

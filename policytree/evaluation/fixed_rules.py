@@ -16,8 +16,8 @@ from policytree.evaluation.inputs import check_direction, policy_scores, reward_
 from policytree.evaluation.numbers import decimals
 from policytree.evaluation.tables import POLICY, STATUS_QUO, rule_frame
 from policytree.evaluation.values import checked_estimate
-from policytree.evaluation.verdict import Verdict, decide
-from policytree.exceptions import InputError
+from policytree.evaluation.verdict import Rules, Verdict, decide
+from policytree.exceptions import InputError, quoted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,6 +59,8 @@ def compare_rules(
     status_quo: Column,
     *,
     others: Mapping[str, Any] | None = None,
+    control: Any = None,
+    before_costs: tuple[Table, Column] | None = None,
     direction: str = "maximize",
     groups: Column | None = None,
     sample_weight: Column | None = None,
@@ -78,6 +80,10 @@ def compare_rules(
         What every row brought as it was treated: its outcome, net of costs.
     others : mapping of str to policies, optional
         Further rules by name.
+    control : optional
+        Label of the treatment that a recommended rule must be shown better than; what people got by default.
+    before_costs : (DataFrame of shape (n, K), array of shape (n,)), optional
+        ``rewards`` and ``status_quo`` before costs; the verdict's gains are then said before costs as well.
     direction, groups, sample_weight, level
         As in :func:`policytree.policy_difference`.
 
@@ -97,8 +103,9 @@ def compare_rules(
     if taken:
         raise InputError(f"others holds {min(taken)!r}, which is the name of another rule of the table.")
     rules = {POLICY: policy, **arms, **(others or {})}
-    scores = {name: policy_scores(rule, table, name) for name, rule in rules.items()}
-    scores[STATUS_QUO] = np.asarray(status_quo, dtype=np.float64)
+    scores = _scores(rules, table, status_quo)
+    if control is not None and f"always {control}" not in arms:
+        raise InputError(f"control is {quoted(control)}; the treatments are {', '.join(map(str, table.columns))}.")
 
     def estimate(values: np.ndarray) -> Estimate:
         return checked_estimate(values, groups, sample_weight, level)
@@ -106,7 +113,21 @@ def compare_rules(
     def difference(a: str, b: str) -> Estimate:
         return estimate(scores[a] - scores[b])
 
+    gross = None
+    if before_costs is not None:
+        before = _scores(rules, reward_frame(before_costs[0]), before_costs[1])
+
+        def gross(a: str, b: str) -> Estimate:
+            return estimate(before[a] - before[b])
+
     differences = {name: difference(POLICY, name) for name in scores if name != POLICY}
     best = compare_with_best_arm(tuple(arms), differences, difference, direction)
-    verdict = decide(best, (POLICY, STATUS_QUO, None), difference, direction)
+    named = Rules(POLICY, STATUS_QUO, tuple(arms), None if control is None else f"always {control}")
+    verdict = decide(best, named, difference, direction, gross)
     return RuleValues(verdict, {k: estimate(v) for k, v in scores.items()}, differences, best, direction)
+
+
+def _scores(rules: Mapping[str, Any], rewards: pd.DataFrame, status_quo: Column) -> dict[str, np.ndarray]:
+    """What every rule brings every row."""
+    scores = {name: policy_scores(rule, rewards, name) for name, rule in rules.items()}
+    return scores | {STATUS_QUO: np.asarray(status_quo, dtype=np.float64)}

@@ -18,7 +18,7 @@ from policytree.evaluation.optimism import Judgement, Optimism, optimism
 from policytree.evaluation.refits import Data, Judged, Refitter, checked_direction, refit, shown_policy
 from policytree.evaluation.tables import PLUG_IN, POLICY, STATUS_QUO, PolicyValueTable, Repetition
 from policytree.evaluation.validation import FEWEST_REPEATS, REPEATED, SMALL_SHARE, Validation, draw_validation
-from policytree.evaluation.verdict import decide
+from policytree.evaluation.verdict import Difference, Rules, decide
 from policytree.exceptions import InputError, OverlapWarning, quoted
 from policytree.weighting.observed import Observed, observe
 
@@ -36,6 +36,7 @@ def cross_val_policy_value(
     sample_weight: Column | None = None,
     sample_treatment_costs: PerTreatment | None = None,
     budget_costs: PerTreatment | None = None,
+    control: Any = None,
     rivals: Mapping[str, Any] | None = None,
     validation: str = REPEATED,
     cv: int | Column | Any = None,
@@ -98,6 +99,8 @@ def cross_val_policy_value(
         costs, the status quo's too.
     budget_costs : optional
         What counts against the estimator's ``budget``, as in :meth:`PolicyTree.fit`; not against rivals'.
+    control : optional
+        Label of the treatment that a rule must be shown better than to be recommended; what people got by default.
     rivals : mapping of str to estimator, optional
         Further learners to compare, each with ``fit(X, rewards)`` and ``predict(X)`` (labels), such as a
         :class:`PolicyTree` of another depth. Clones are fitted in every fold on the same rewards as the tree, net of
@@ -155,6 +158,8 @@ def cross_val_policy_value(
     direction = checked_direction(estimator)
     seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata)
     data = Data(seen, X, W, propensity, sample_treatment_costs, direction, budget_costs)
+    if control is not None and control not in seen.treatments.tolist():
+        raise InputError(f"control is {quoted(control)}; the treatments are {', '.join(map(str, seen.treatments))}.")
     drawn = draw_validation(validation, cv, n_repeats, seen, random_state)
     overlap: list[str] = []
     run = partial(refit, rivals=_checked_rivals(rivals, seen.treatments), data=data)
@@ -163,7 +168,7 @@ def cross_val_policy_value(
     if overlap:
         more = "" if len(overlap) == 1 else f" ({len(overlap) - 1} more such warnings in the folds)"
         warnings.warn(f"In cross-validation: {overlap[0]}{more}", OverlapWarning, stacklevel=2)
-    return _table(estimator, data, drawn, repetitions, level)
+    return _table(estimator, data, drawn, repetitions, level, control)
 
 
 class _Teller:
@@ -261,7 +266,9 @@ def _estimates(
     return estimates, differences
 
 
-def _table(estimator, data: Data, validation: Validation, repetitions: list[Repetition], level) -> PolicyValueTable:
+def _table(
+    estimator, data: Data, validation: Validation, repetitions: list[Repetition], level, control
+) -> PolicyValueTable:
     """Estimates, the comparison with the best treatment, and the verdict."""
     estimates, differences = _estimates(repetitions, data.seen, validation, level)
     if estimates[POLICY].n_clusters < 2:
@@ -273,12 +280,37 @@ def _table(estimator, data: Data, validation: Validation, repetitions: list[Repe
 
     arms = tuple(f"always {label}" for label in data.seen.treatments)
     best = compare_with_best_arm(arms, differences, difference, data.direction)
-    verdict = decide(best, (POLICY, STATUS_QUO, PLUG_IN), difference, data.direction)
+    rules = Rules(POLICY, STATUS_QUO, arms, None if control is None else f"always {control}", PLUG_IN)
+    verdict = decide(best, rules, difference, data.direction, _gross(data, validation, repetitions, level))
     return PolicyValueTable(
         verdict, estimates, differences, best, data.direction, tuple(repetitions), validation.judged(), validation,
         data.seen, _agreement(estimator, data, validation, repetitions),
-        _optimism(repetitions, data.seen, validation, level),
+        optimism=_optimism(repetitions, data.seen, validation, level),
     )  # fmt: skip
+
+
+def _gross(data: Data, validation: Validation, repetitions: list[Repetition], level) -> Difference | None:
+    """Differences before costs, of the rules that a verdict speaks of; None if treatments cost nothing."""
+    costs = data.costs(validation.judged())
+    if costs is None:
+        return None
+    sign, seen = 1.0 if data.direction == "maximize" else -1.0, data.seen
+    every, labels = np.arange(len(costs)), pd.Index(seen.treatments)
+
+    def spent(rule: str, repetition: Repetition) -> np.ndarray:
+        if rule == STATUS_QUO:
+            codes = seen.arm[validation.judged()]
+        elif rule == POLICY:
+            codes = labels.get_indexer(pd.Index(repetition.policy))
+        else:
+            codes = np.full(len(costs), [f"always {label}" for label in seen.treatments].index(rule))
+        return costs[every, codes]
+
+    def difference(a: str, b: str) -> Estimate:
+        scores = [r.scores[a] - r.scores[b] + sign * (spent(a, r) - spent(b, r)) for r in repetitions]
+        return validation.estimate(scores, seen, level)
+
+    return difference
 
 
 def _optimism(repetitions: list[Repetition], seen: Observed, validation: Validation, level) -> dict[str, Optimism]:

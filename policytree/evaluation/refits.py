@@ -73,9 +73,15 @@ class Data:
             propensity = pd.DataFrame(propensity) if isinstance(propensity, Mapping) else propensity
             self._propensity = sliceable(propensity, "propensity", seen.n)
 
+    def costs(self, rows: np.ndarray) -> np.ndarray | None:
+        """What the treatments cost these rows, shape (len(rows), K); None if they cost nothing."""
+        return None if self._costs is None else self._costs.to_numpy()[rows]
+
     def net(self, rewards: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Rewards, shape (len(rows), K), after what the treatments cost these rows."""
-        costs = 0.0 if self._costs is None else self._costs.to_numpy()[rows]
+        costs = self.costs(rows)
+        if costs is None:
+            return rewards
         return rewards - costs if self.direction == "maximize" else rewards + costs
 
     def net_outcome(self) -> np.ndarray:

@@ -14,7 +14,7 @@ from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.numbers import decimals, interval_text, size_text
 from policytree.evaluation.optimism import Judgement, Optimism
 from policytree.evaluation.validation import SPLIT, Validation
-from policytree.evaluation.verdict import Verdict
+from policytree.evaluation.verdict import SecondOpinion, Verdict
 from policytree.exceptions import InputError
 from policytree.folds import FoldPlan
 from policytree.weighting.observed import Observed
@@ -89,6 +89,8 @@ class PolicyValueTable:
     agreement : float or None
         If the estimator was fitted on these rows beforehand: the share (of weight) of judged rows to which that rule,
         the one you would show, gives the same treatment as the rules that are judged here. None otherwise.
+    second_opinion : SecondOpinion or None
+        The verdict by other models of treatment, where somebody asked for it.
     optimism : mapping of str to Optimism
         For every rule that is learnt (the tree, the plug-in rule, rivals): its value on the rows that chose it less its
         held-out value. Empty if the estimator has no ``rewards_``.
@@ -104,6 +106,7 @@ class PolicyValueTable:
     validation: Validation = field(repr=False)
     observed: Observed = field(repr=False)
     agreement: float | None = None
+    second_opinion: SecondOpinion | None = None
     optimism: Mapping[str, Optimism] = field(default_factory=dict, repr=False)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from policytree.feature_encoder import as_pandas
 from policytree.report.content import Content, Section
 from policytree.report.material import About, Material, Study, checked_results
 from policytree.report.sections.answer import verdict_section, warnings_section
+from policytree.report.sections.credibility import doubted, means_section, rewards_check
 from policytree.report.sections.effects import heterogeneity_section, ranking_section
 from policytree.report.sections.proof import certificate_section, methods_section, reproduce_section
 from policytree.report.sections.question import check_section, question_section
@@ -100,7 +102,7 @@ class StudyReport:
         self._say(
             make_study(
                 Y, T, X=X, W=W, groups=groups, strata=strata, sample_weight=sample_weight, about=about,
-                direction=getattr(model, "direction", "maximize"),
+                direction=getattr(model, "direction", "maximize"), known_propensity=_known(model),
             ),
             model,
             results,
@@ -120,7 +122,9 @@ class StudyReport:
         check_is_fitted(model, "tree_")
         encoded = model.encoder_.encode(study.X)
         self.tree = with_short_thresholds(model.tree_, encoded)
-        self.content = make_content(Material(study, model, self.tree, encoded, checked_results(results)))
+        material = Material(study, model, self.tree, encoded, checked_results(results))
+        check = rewards_check(study, material.rewards, material.learning)
+        self.content = make_content(replace(material, results=doubted(study, check, material.results)))
 
     def to_dict(self) -> dict[str, Any]:
         """The content as plain values that JSON can hold, with unrounded numbers beside texts."""
@@ -166,8 +170,20 @@ class StudyReport:
         return f"<StudyReport: {titles}>"
 
 
-def make_study(Y, T, *, X, W, groups, strata, sample_weight, about: About | None, direction: str) -> Study:
-    """The data with their check.
+def make_study(
+    Y,
+    T,
+    *,
+    X,
+    W,
+    groups,
+    strata,
+    sample_weight,
+    about: About | None,
+    direction: str,
+    **checked: Any,
+) -> Study:
+    """The data with their check; ``checked``: further arguments of :func:`policytree.check_study`.
 
     Raises
     ------
@@ -175,9 +191,15 @@ def make_study(Y, T, *, X, W, groups, strata, sample_weight, about: About | None
         If they cannot be used.
     """
     seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata)
-    check = check_study(X, T, Y, W=W, groups=groups, sample_weight=sample_weight)
+    check = check_study(X, T, Y, W=W, groups=groups, sample_weight=sample_weight, strata=strata, **checked)
     named = (about or About()).named_after(Y, T)
     return Study(named, seen, _frame(X), None if W is None else _frame(W), direction, check)
+
+
+def _known(model: Any) -> bool:
+    """Whether a model was given the probabilities of treatment, or rewards from elsewhere."""
+    rewards = getattr(model, "reward_estimator_", None)
+    return rewards is None or rewards.models_propensity_ is None
 
 
 def _frame(table: Any) -> pd.DataFrame:
@@ -199,6 +221,7 @@ def make_content(material: Material) -> Content:
         tree_section(material),
         rule_section(material),
         *values_sections(material),
+        means_section(material),
         support_section(material),
         heterogeneity_section(material),
         ranking_section(material),

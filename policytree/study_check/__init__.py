@@ -20,6 +20,8 @@ from policytree.study_check.findings import (
     DETERMINES_TREATMENT,
     ID,
     KNOWS_EVENT,
+    LOOKS_RANDOMISED,
+    NEVER_TREATED,
     RARE_CATEGORIES,
     REPEATED_IDS,
     Finding,
@@ -28,10 +30,31 @@ from policytree.study_check.findings import (
 )
 from policytree.study_check.leaks import leak_findings, missing_by_treatment, repeated_columns
 from policytree.study_check.names import later_than_baseline
-from policytree.study_check.rows import moved_means, repeated_ids, repeated_rows
+from policytree.study_check.randomised import randomisation_test
+from policytree.study_check.rows import (
+    ArmMean,
+    arm_means,
+    moved_means,
+    outside_range,
+    repeated_ids,
+    repeated_rows,
+    thin_support,
+)
 from policytree.weighting.observed import observe
 
-__all__ = ["Finding", "StudyCheck", "check_rewards", "check_study"]
+__all__ = [
+    "KNOWN",
+    "LOOKS_RANDOMISED",
+    "NEVER_TREATED",
+    "ArmMean",
+    "Finding",
+    "StudyCheck",
+    "arm_means",
+    "check_rewards",
+    "check_study",
+]
+
+KNOWN = "the probabilities of treatment are known"  # as check_rewards says how treatment was given by chance
 
 
 def check_study(
@@ -42,6 +65,8 @@ def check_study(
     W: Table | None = None,
     groups: Column | None = None,
     sample_weight: Column | None = None,
+    strata: Column | Table | None = None,
+    known_propensity: bool = False,
 ) -> StudyCheck:
     """Look for what makes results wrong without any error: before anything is fitted, in seconds.
 
@@ -62,6 +87,10 @@ def check_study(
         Further confounders.
     groups, sample_weight : columns of shape (n,), optional
         As in :meth:`policytree.DRPolicyTree.fit`.
+    strata : column of n labels, or table, optional
+        Blocks within which treatment was assigned.
+    known_propensity : bool
+        Whether the probabilities of treatment are known: nothing is then said of whether they look constant.
 
     Returns
     -------
@@ -89,7 +118,7 @@ def check_study(
     >>> [(f.severity, f.column) for f in check_study(X, rng.integers(2, size=500), y).findings]
     [('serious', 'score')]
     """
-    seen = observe(Y, T, groups=groups, sample_weight=sample_weight)
+    seen = observe(Y, T, groups=groups, sample_weight=sample_weight, strata=strata)
     tables = [_table(X, "X", seen.n)] + ([] if W is None else [_table(W, "W", seen.n)])
     table = pd.concat(tables, axis=1)
     table = table.loc[:, ~table.columns.duplicated()]
@@ -109,6 +138,8 @@ def check_study(
     ids = [] if seen.groups is not None else repeated_ids(table)
     findings += ids or repeated_rows(table, seen)
     findings += treatment_in_clusters(seen)
+    if not known_propensity and (tested := randomisation_test(table, seen)) is not None:
+        findings += tested.findings()
     return StudyCheck(by_severity(_once(findings)), seen.n, table.shape[1])
 
 
@@ -153,16 +184,34 @@ def _later_than_baseline(table: pd.DataFrame, outcome: str | None, found: list[F
 
 
 def check_rewards(
-    Y: Column, T: Column, rewards: Table, *, groups: Column | None = None, sample_weight: Column | None = None
+    Y: Column,
+    T: Column,
+    rewards: Table,
+    *,
+    groups: Column | None = None,
+    sample_weight: Column | None = None,
+    propensity: Table | None = None,
+    min_propensity: float = 0.01,
+    by_chance: str = "",
 ) -> StudyCheck:
-    """What can be seen once rewards are there: treatments whose raw mean is far from its estimated value.
+    """What can be seen once rewards are there; a serious finding is a reason not to say anything by them.
+
+    Looked for: a treatment whose mean reward is far from the mean of those who got it; a mean reward outside all
+    outcomes that were observed; estimated chances that reach the floor, or with which a few rows decide.
 
     Parameters
     ----------
     Y, T, groups, sample_weight
         As for :func:`check_study`.
     rewards : DataFrame of shape (n, K)
-        ``RewardEstimator.rewards_`` for these rows.
+        ``RewardEstimator.rewards_`` for these rows, before what treatments cost.
+    propensity : DataFrame of shape (n, K), optional
+        ``RewardEstimator.propensity_``.
+    min_propensity : float
+        The floor to which estimated probabilities were raised.
+    by_chance : str
+        How it is known that treatment was given by chance ("its probabilities are known"): a mean that moves is then
+        serious, and known probabilities are not looked at. "" if it is not known.
 
     Returns
     -------
@@ -177,7 +226,15 @@ def check_rewards(
     frame = as_pandas(rewards)
     if frame is None or len(frame) != seen.n or not set(seen.treatments) <= set(frame.columns):
         raise InputError("rewards must be a frame with a row per row of Y and a column per treatment of T.")
-    return StudyCheck(tuple(moved_means(seen, frame)), seen.n, 0)
+    chances = None if propensity is None else as_pandas(propensity)
+    if propensity is not None and (chances is None or chances.shape != (seen.n, seen.n_arms)):
+        raise InputError("propensity must be a frame with a row per row of Y and a column per treatment of T.")
+    matrix = None if chances is None else chances[seen.treatments].to_numpy(dtype=np.float64)
+    means = arm_means(seen, frame, matrix if by_chance == KNOWN else None)
+    findings = outside_range(seen, means) + moved_means(seen, means, by_chance)
+    if matrix is not None and by_chance != KNOWN:
+        findings += thin_support(seen, matrix, min_propensity)
+    return StudyCheck(by_severity(findings), seen.n, 0)
 
 
 def _table(X, argument: str, n: int) -> pd.DataFrame:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from policytree.evaluation import mean_estimate
+from policytree.evaluation import Estimate, mean_estimate
 from policytree.study_check.columns import is_text
 from policytree.study_check.findings import REPEATED_IDS, Finding
 from policytree.study_check.names import is_person
@@ -19,6 +22,8 @@ SOME_REPEATS, MANY_REPEATS = 0.001, 0.01  # of the rows
 FEWEST_IDS, MOST_ROWS_AN_ID = 20, 20  # fewer ids, or more rows of each on average, are sites
 CERTAIN = 4.0  # standard errors
 WORTH_A_WORD = 0.1  # standard deviations of the outcome
+MUCH = 0.01  # of the rows, by weight: more than a few that hardly move any mean
+FEW_EFFECTIVE = 0.1  # of an arm's rows
 
 
 def repeated_ids(table: pd.DataFrame) -> list[Finding]:
@@ -86,26 +91,134 @@ def _repeats(codes: list[np.ndarray]) -> int:
     return len(key) - (int(key.max(initial=-1)) + 1)
 
 
-def moved_means(seen: Observed, rewards: pd.DataFrame) -> list[Finding]:
-    """Arms whose raw mean is far from the mean that everybody would have under them, by the rewards."""
-    findings, spread = [], float(seen.y.std())
-    w = np.ones(seen.n) if seen.sample_weight is None else seen.sample_weight
-    options: dict[str, Any] = {"groups": seen.groups, "sample_weight": seen.sample_weight}
+@dataclass(frozen=True, slots=True)
+class ArmMean:
+    """The mean outcome of one treatment, as observed and by the rewards.
+
+    Attributes
+    ----------
+    label : object
+    n : int
+        Rows that got it.
+    observed : float
+        Their mean outcome; weighted by one over the probability of treatment where that is known row by row.
+    estimated : float
+        Mean reward: what everybody's mean outcome would be.
+    difference : Estimate
+        The second less the first, whose standard error allows for both being of the same rows.
+    """
+
+    label: Any
+    n: int
+    observed: float
+    estimated: float
+    difference: Estimate
+
+    @property
+    def z(self) -> float:
+        """The difference in standard errors; NaN if there are none."""
+        error = self.difference.standard_error
+        return self.difference.value / error if error > 0 else float("nan")
+
+
+def arm_means(seen: Observed, rewards: pd.DataFrame, propensity: np.ndarray | None = None) -> tuple[ArmMean, ...]:
+    """Means by treatment, as observed and by the rewards.
+
+    Parameters
+    ----------
+    seen : Observed
+    rewards : DataFrame of shape (n, K)
+    propensity : ndarray of shape (n, K), optional
+        Known probabilities of treatment.
+    """
+    found, mean = [], partial(mean_estimate, groups=seen.groups, sample_weight=seen.sample_weight)
     for k, label in enumerate(seen.treatments):
-        own = seen.arm == k
-        raw = float(np.average(seen.y[own], weights=w[own]))
-        share = np.average(own, weights=w)
+        own = (seen.arm == k).astype(np.float64)
+        if propensity is not None:
+            own = own / propensity[:, k]
+        observed = float(np.average(seen.y, weights=own * seen.weight))
+        share = np.average(own, weights=seen.weight)
         scores = rewards[label].to_numpy()
-        moved = mean_estimate(scores - raw - own * (seen.y - raw) / share, **options)
-        if abs(moved.value) > max(CERTAIN * moved.standard_error, WORTH_A_WORD * spread):
-            what = (
-                f"has a mean outcome of {raw:,.4g} among those who got it, but an estimated {raw + moved.value:,.4g} "
-                f"if everybody did (difference {moved.value:+,.3g}, 95% interval [{moved.lower:,.3g}, "
-                f"{moved.upper:,.3g}])"
-            )
+        moved = mean(scores - observed - own * (seen.y - observed) / share)
+        found.append(ArmMean(label, int((seen.arm == k).sum()), observed, observed + moved.value, moved))
+    return tuple(found)
+
+
+def moved_means(seen: Observed, means: Iterable[ArmMean], by_chance: str) -> list[Finding]:
+    """Arms whose mean as observed is far from the mean that everybody would have under them, by the rewards.
+
+    ``by_chance`` says how it is known that treatment was given by chance, so that no mean may move; "" if it is not.
+    """
+    findings, spread = [], float(seen.y.std())
+    for mean in means:
+        moved = mean.difference
+        if abs(moved.value) <= max(CERTAIN * moved.standard_error, 0.0 if by_chance else WORTH_A_WORD * spread):
+            continue
+        what = (
+            f"has a mean outcome of {mean.observed:,.4g} among those who got it, but an estimated "
+            f"{mean.estimated:,.4g} if everybody did (difference {moved.value:+,.3g}, 95% interval "
+            f"[{moved.lower:,.3g}, {moved.upper:,.3g}], z = {mean.z:.1f})"
+        )
+        if by_chance:
+            what += f", though {by_chance}"
+            remedy = "Look for covariates that were measured after treatment, and for wrong probabilities."
+        else:
             remedy = (
                 "In a randomised trial that should not be: look for covariates measured after treatment, and for wrong "
                 "probabilities. Otherwise people differ between treatments, and all depends on having adjusted for it."
             )
-            findings.append(Finding("warning", "moved mean", f"Treatment {label!s}", what, remedy))
+        severity = "serious" if by_chance else "warning"
+        findings.append(Finding(severity, "moved mean", f"Treatment {mean.label!s}", what, remedy))
+    return findings
+
+
+def outside_range(seen: Observed, means: Iterable[ArmMean]) -> list[Finding]:
+    """Arms whose estimated mean lies outside all outcomes that were observed."""
+    low, high = float(seen.y.min()), float(seen.y.max())
+    margin = 1e-9 * (high - low)
+    return [
+        Finding(
+            "serious", "outside range", f"Treatment {mean.label!s}",
+            f"has an estimated mean of {mean.estimated:,.4g} if everybody got it, outside the outcomes, which lie "
+            f"between {low:,.4g} and {high:,.4g}",
+            "Too few rows, or some that could hardly get it, decide it: leave these rows or that treatment out.",
+        )
+        for mean in means
+        if not low - margin <= mean.estimated <= high + margin
+    ]  # fmt: skip
+
+
+def thin_support(seen: Observed, propensity: np.ndarray, floor: float) -> list[Finding]:
+    """Arms whose estimated chances reach the floor, or whose mean rests on a few rows with large weights.
+
+    Parameters
+    ----------
+    seen : Observed
+    propensity : ndarray of shape (n, K)
+        Estimated probabilities of treatment, raised to ``floor``.
+    """
+    findings = []
+    for k, label in enumerate(seen.treatments):
+        name = f"Treatment {label!s}"
+        at_floor = propensity[:, k] <= floor * (1 + 1e-9)
+        share = float(np.average(at_floor, weights=seen.weight))
+        if at_floor.any():
+            what = (
+                f"is estimated to have been given to people like {at_floor.sum():,} of {seen.n:,} rows ({share:.1%}) "
+                f"with a probability of less than {floor:g}"
+            )
+            remedy = "What it would do for them rests on the outcome model alone: leave these rows out, or treatment."
+            findings.append(Finding("serious" if share >= MUCH else "note", "no overlap", name, what, remedy))
+        own = seen.arm == k
+        weight = (seen.weight / propensity[:, k])[own]
+        if weight.sum() <= 0:
+            continue
+        effective, count = float(weight.sum() ** 2 / (weight**2).sum()), int(own.sum())
+        if effective < FEW_EFFECTIVE * count:
+            what = f"has {count:,} rows, but its estimates rest on the equivalent of {effective:,.0f} of them"
+            remedy = (
+                "Few people who got it are like the others: leave out rows whose probabilities are extreme, or weigh "
+                "the population towards those who could get either (estimand='overlap')."
+            )
+            findings.append(Finding("serious", "few effective rows", name, what, remedy))
     return findings

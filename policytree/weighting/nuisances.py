@@ -18,7 +18,7 @@ from policytree.folds import FoldPlan
 from policytree.weighting.learners import OutcomeClassifier, OutcomeRegressor, imputed, propensity_learner
 from policytree.weighting.observed import Observed
 from policytree.weighting.scheme import Nuisances
-from policytree.weighting.stacking import OutcomeStack, PropensityStack, StackedOutcomes
+from policytree.weighting.stacking import PROPENSITY_LEARNERS, OutcomeStack, PropensityStack, StackedOutcomes
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +128,12 @@ def resolve_propensity(learner: Any, has_covariates: bool):
 
 
 def resolve_arms(learner: Any, has_covariates: bool):
-    """As :func:`resolve_propensity`, but the default is a stack."""
-    return PropensityStack() if _is_auto(learner) and has_covariates else resolve_propensity(learner, has_covariates)
+    """As :func:`resolve_propensity`, but the default is a stack, or one learner of it by its name."""
+    if has_covariates and isinstance(learner, str) and learner in ("auto", *PROPENSITY_LEARNERS):
+        return PropensityStack() if learner == "auto" else PropensityStack((learner,))
+    if isinstance(learner, str) and learner in PROPENSITY_LEARNERS:
+        learner = "auto"  # without covariates all are the same
+    return resolve_propensity(learner, has_covariates)
 
 
 def learners_by_treatment(learner, treatments: np.ndarray) -> list:

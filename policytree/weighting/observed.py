@@ -87,6 +87,12 @@ class Observed:
             whose=whose,
         )
 
+    def rows(self, rows: np.ndarray) -> Observed:
+        """Some of the rows, by their positions; treatments stay all."""
+        parts = (None if part is None else part[rows] for part in (self.sample_weight, self.groups, self.strata))
+        weight, groups, strata = parts
+        return Observed(self.y[rows], self.arm[rows], self.treatments, weight, groups, self.index[rows], strata)
+
     def frame(self, values: np.ndarray) -> pd.DataFrame:
         """(n, K) values with the user's rows and one column per treatment."""
         return pd.DataFrame(values, index=self.index, columns=self.treatments)

@@ -543,6 +543,13 @@ def _fit_arms(kind: str, n_arms: int, Z, arm, sample_weight=None, groups=None):
         return _MultinomialLogits(prepare, logits(prepared, arm, sample_weight), n_arms)
 
 
+PROPENSITY_LEARNERS = {
+    "shares": "the arms' shares, whatever the covariates",
+    "logit": "a penalised logit",
+    "boosted": "boosted trees",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class StackedPropensity:
     """The mixture of one fold's propensity models.
@@ -553,16 +560,27 @@ class StackedPropensity:
     stages : tuple of L ints
     weights : ndarray of shape (L,)
         At least 0; they sum to one.
+    learners : tuple of L str
+        Their kinds.
+    errors : ndarray of shape (L,)
+        Brier scores out of fold, over all folds.
     """
 
     models: tuple[Any, ...]
     stages: tuple[int, ...]
     weights: np.ndarray
+    learners: tuple[str, ...]
+    errors: np.ndarray
 
     @property
     def model(self) -> StackedPropensity:
         """The mixture itself, which is what was fitted."""
         return self
+
+    @property
+    def second_best(self) -> str | None:
+        """The learner of second least error; None if there is one only."""
+        return None if len(self.learners) < 2 else self.learners[int(np.argsort(self.errors, kind="stable")[1])]
 
     def predict(self, Z: np.ndarray) -> np.ndarray:
         """Probabilities of the arms, (n, K)."""
@@ -571,35 +589,43 @@ class StackedPropensity:
             return sum(w * model.at(Z, stage) for model, stage, w in parts if w > 0.0)
 
 
-PROPENSITY_LEARNERS = ("shares", "logit", "boosted")
-
-
 @dataclass(frozen=True, slots=True)
 class PropensityStack:
-    """The default propensity models (``model_propensity="auto"``) before they are fitted."""
+    """The default propensity models (``model_propensity="auto"``) before they are fitted, or one of them.
+
+    Attributes
+    ----------
+    learners : tuple of str
+        Some of ``PROPENSITY_LEARNERS``.
+    """
+
+    learners: tuple[str, ...] = tuple(PROPENSITY_LEARNERS)
 
     def fits(self, Z: np.ndarray, observed: Observed, plan: FoldPlan) -> list[FoldFits]:
         """What there is to fit: every learner in every fold."""
         return [
             FoldFits(partial(_fit_arms, kind, observed.n_arms), Z, observed.arm, plan, None, observed.sample_weight)
-            for kind in PROPENSITY_LEARNERS
+            for kind in self.learners
         ]
 
     def mixed(self, fits: list[CrossFit], observed: Observed) -> CrossFit:
         """The mixture of least Brier score out of fold; its boosted part then gets more rounds (module docstring)."""
         w, n_arms = observed.weight, observed.n_arms
         got = (observed.arm[:, None] == np.arange(n_arms)).astype(np.float64)
-        stages = [int((w @ ((fit.predictions - got[:, :, None]) ** 2).sum(axis=1)).argmin()) for fit in fits]
+        scores = [w @ ((fit.predictions - got[:, :, None]) ** 2).sum(axis=1) for fit in fits]
+        stages = [int(score.argmin()) for score in scores]
+        errors = np.array([score.min() for score in scores]) / w.sum()
         best = np.column_stack([fit.predictions[:, :, s].ravel() for fit, s in zip(fits, stages, strict=True)])
         weights = convex_weights(best, got.ravel(), np.repeat(w, n_arms))
-        rounds = np.array(PROPENSITY_ROUNDS)
-        boosted = PROPENSITY_LEARNERS.index("boosted")
-        stages[boosted] = int(np.abs(np.log(rounds / (UNDERSMOOTHING * rounds[stages[boosted]]))).argmin())
+        if "boosted" in self.learners:
+            rounds, boosted = np.array(PROPENSITY_ROUNDS), self.learners.index("boosted")
+            stages[boosted] = int(np.abs(np.log(rounds / (UNDERSMOOTHING * rounds[stages[boosted]]))).argmin())
         predictions = sum(
             weight * fit.predictions[:, :, stage] for weight, fit, stage in zip(weights, fits, stages, strict=True)
         )
         plan = fits[0].folds
         models = tuple(
-            StackedPropensity(tuple(fit.models[f] for fit in fits), tuple(stages), weights) for f in range(plan.n_folds)
+            StackedPropensity(tuple(fit.models[f] for fit in fits), tuple(stages), weights, self.learners, errors)
+            for f in range(plan.n_folds)
         )
         return CrossFit(np.asarray(predictions), models, plan)

@@ -48,10 +48,10 @@ def study_with(labels):
     ],
 )
 def test_the_one_that_is_named_like_a_control_or_the_first(labels, control):
-    found, said = chosen_control(None, study_with(labels))
+    found, said, is_named = chosen_control(None, study_with(labels))
     assert found == control and said.startswith(control) and "--control names another one" in said
     by_name = "by its name" in said
-    assert by_name != ("the first in sorted order" in said)
+    assert by_name == is_named != ("the first in sorted order" in said)
 
 
 def test_two_that_are_named_like_a_control_are_said():
@@ -60,7 +60,7 @@ def test_two_that_are_named_like_a_control_are_said():
 
 
 def test_the_users_own_comes_first():
-    assert chosen_control("drug", study_with(["drug", "placebo"])) == ("drug", "drug")
+    assert chosen_control("drug", study_with(["drug", "placebo"])) == ("drug", "drug", True)
 
 
 def test_a_run_says_what_it_compares_with(tmp_path):

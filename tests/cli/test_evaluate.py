@@ -54,7 +54,13 @@ def test_it_says_on_which_rows_and_keeps_standard_output_clean(designed, new):
     assert code == 0, err
     said = " ".join(out.split())
     assert "Use the policy tree" in said and f"By 300 rows in {pd.read_csv(new)['clinic'].nunique()} clusters" in said
-    assert "2-fold cross-fitted" in said and "In the design they were known (0.5 for drug)" in said
+    assert "2-fold cross-fitted" in said and "propensities known: 0.5 for drug. The tree was not learnt" in said
+    assert "They are those of the design; if these rows had others, give --propensity" in said
+    same = evaluated(folder / "out" / "tree.json", new, "--propensity", "0.5")
+    assert evaluated(folder / "out" / "tree.json", new)["values"] == same["values"]
+    other = evaluated(folder / "out" / "tree.json", new, "--propensity", "estimated")
+    assert other["values"] != same["values"] and "In the design they were known (0.5 for drug)" in other["about"]
+    assert same["second_opinion"] is None and other["second_opinion"]["model"]
     assert all(line == line.rstrip() for line in out.splitlines())
 
 

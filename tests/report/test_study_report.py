@@ -27,8 +27,8 @@ from policytree.visible import visible
 from tests.report.studies import ARABIC, ARMS, CONTROL, EVIL, LONG, hostile_frame, learner
 
 ORDER = [
-    "verdict", "question", "check", "tree", "rule", "values", "optimism", "support", "heterogeneity", "sensitivity",
-    "certificate", "methods", "reproduce", "warnings",
+    "verdict", "question", "check", "tree", "rule", "values", "optimism", "means", "support", "heterogeneity",
+    "sensitivity", "certificate", "methods", "reproduce", "warnings",
 ]  # fmt: skip
 
 

@@ -27,6 +27,9 @@ def verdict_section(material: Material) -> Section:
         facts.append(("judged by", f"{honest.value.n:,} rows that did not choose the tree"))
     if test is not None:
         facts.append(("do effects differ?", str(test)))
+    if values is not None and values.second_opinion is not None:
+        said = values.second_opinion.compared_with(values.verdict)
+        facts.append(("other models of treatment", said))
     check = material.study.check
     heard = len(material.study.about.warnings) + len(check.of("serious")) + len(check.of("warning"))
     if heard:

@@ -9,7 +9,6 @@ from policytree.evaluation.heterogeneity import HeterogeneityTest
 from policytree.evaluation.numbers import decimals, interval_text, p_text, rows_text
 from policytree.report.content import Block, Picture, Section, Table, Words
 from policytree.report.material import Material
-from policytree.report.sections.question import moved_means
 
 MOST_POINTS = 100  # of a curve
 _MORE = "how much more those put first gain than the average person, averaged over all shares that might be treated"
@@ -25,7 +24,7 @@ def heterogeneity_section(material: Material) -> Section:
     test = material.only(HeterogeneityTest)
     if test is None:
         words = "Not tested here: pass the result of heterogeneity_test among the results."
-        return Section("heterogeneity", HETEROGENEITY, (Words(words), *moved_means(material)))
+        return Section("heterogeneity", HETEROGENEITY, (Words(words),))
     digits = decimals(test.table["standard_error"])
     rows = list(zip(test.table.index, test.table.to_dict("records"), strict=True))
     cells = tuple(
@@ -47,7 +46,7 @@ def heterogeneity_section(material: Material) -> Section:
         f"{test.p_linear:.2g}). Slope: how observed effects go with predicted ones, 1 if these are right in size and 0 "
         "if they say nothing."
     )
-    blocks: tuple[Block, ...] = (Words(str(test), "lead"), table, Words(words), *moved_means(material))
+    blocks: tuple[Block, ...] = (Words(str(test), "lead"), table, Words(words))
     return Section("heterogeneity", HETEROGENEITY, blocks)
 
 

@@ -7,8 +7,7 @@ import numpy as np
 from policytree.evaluation import mean_estimate
 from policytree.evaluation.numbers import decimals
 from policytree.report.content import Block, Facts, Section, Table, Words
-from policytree.report.material import Material, Study
-from policytree.study_check import check_rewards
+from policytree.report.material import Study
 
 TONES = {"serious": "warning", "warning": "warning", "note": "plain"}
 
@@ -78,14 +77,3 @@ def _notes(study: Study) -> list[Block]:
     raw = "Means as observed compare people as they came: unless treatment was randomised they are no effects."
     known = study.about.propensity.startswith("known")
     return [Words(note, "note") for note in (*([] if known else [raw]), *study.about.notes)]
-
-
-def moved_means(material: Material) -> tuple[Block, ...]:
-    """Treatments whose mean moves much by adjustment; nothing where rewards are of other rows."""
-    seen, rewards = material.study.seen, material.model.rewards_ if material.rewards is not None else None
-    if rewards is None or len(rewards) != seen.n:
-        return ()
-    check = check_rewards(
-        seen.y, seen.treatments[seen.arm], rewards, groups=seen.groups, sample_weight=seen.sample_weight
-    )
-    return tuple(Words(f"{f.severity.capitalize()}: {f}", TONES[f.severity]) for f in check.findings)

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import numpy as np
 import pandas as pd
 
-from policytree.evaluation import HonestLeaves, leaf_summary
+from policytree.evaluation import HonestLeaves, PolicyValueTable, leaf_summary
 from policytree.evaluation.leaves import HELD_OUT, TRAINING_ROWS, LeafValue, leaf_values
 from policytree.evaluation.numbers import bounds_text, decimals
 from policytree.export import counted
@@ -50,7 +50,10 @@ def tree_section(material: Material) -> Section:
         least, largest = outcome_range(material)
         values = {leaf: value.within((least, largest)) for leaf, value in leaf_values(tree, summary).items()}
     lines = leaf_lines(values, decimals(summary["gain", "standard_error"])) if summary is not None and values else {}
-    blocks: list[Block] = [tree_picture(material, values), outline(tree, material.encoded, lines)]
+    shown = outline(tree, material.encoded, lines)
+    blocks: list[Block] = [tree_picture(material, values), shown]
+    if (said := not_recommended(material)) is not None:
+        blocks = [said, tree_picture(material, values), Fold("The tree all the same, to try", (shown,))]
     used = [tree.features[j] for j in tree.used_features]
     if used:
         blocks.append(Words(_missing_words(used), "note"))
@@ -63,7 +66,20 @@ def tree_section(material: Material) -> Section:
         x, y = fields["names"]
         alt = f"The plane of {x} and {y} in rectangles, one per leaf: {_rules_in_words(material)}"
         blocks.append(Picture("partition", fields, alt, "The same rule as a map of its two covariates."))
-    return Section("tree", "Policy tree", tuple(blocks))
+    return Section("tree", _title("Policy tree", material), tuple(blocks))
+
+
+def not_recommended(material: Material) -> Words | None:
+    """That the tree is not the rule to use, where a verdict says so."""
+    values = material.only(PolicyValueTable)
+    if values is None or values.verdict.use_tree:
+        return None
+    words = "Not recommended: this is the best tree on the rows that chose it, not a rule to use; see the verdict."
+    return Words(words, "warning")
+
+
+def _title(title: str, material: Material) -> str:
+    return title if not_recommended(material) is None else f"{title} (not recommended)"
 
 
 def _missing_words(used) -> str:
@@ -168,11 +184,14 @@ def rule_section(material: Material) -> Section:
     root, tree = outline(material.tree, material.encoded, {}).root, material.tree
     found = rules(root)
     if len(found) == 1:
-        return Section("rule", "The rule in words", (Words(f"Everybody gets {found[0][1]}."),))
+        return Section("rule", _title("The rule in words", material), (Words(f"Everybody gets {found[0][1]}."),))
     cells = tuple((rule, treatment) for rule, treatment in found)
     table = Table(("if", "then give"), cells, "The rule in words")
     asked = ", ".join(tree.features[j].name for j in tree.used_features)
     know = Words(
         f"To apply it one must know {asked}; nothing else. {counted(len(checklist(root)), 'questions')} in all."
     )
-    return Section("rule", "The rule in words", (table, know, Steps(checklist(root))))
+    blocks: tuple[Block, ...] = (table, know, Steps(checklist(root)))
+    if not_recommended(material) is not None:
+        blocks = (Fold("Rules and steps", blocks),)
+    return Section("rule", _title("The rule in words", material), blocks)

@@ -1,0 +1,125 @@
+"""Whether these rows can say anything: means by treatment beside the rewards', and what casts doubt on the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from policytree.evaluation import PolicyValueTable
+from policytree.evaluation.numbers import decimals
+from policytree.report.content import Section, Table, Words
+from policytree.report.material import Material, Study
+from policytree.report.sections.question import TONES
+from policytree.study_check import (
+    KNOWN,
+    LOOKS_RANDOMISED,
+    NEVER_TREATED,
+    Finding,
+    StudyCheck,
+    arm_means,
+    check_rewards,
+)
+
+ESTIMATED = (
+    "The probabilities of treatment were estimated: the intervals count what chance does to them, but not by how much "
+    "the models of outcomes and of treatment are wrong."
+)
+MUCH = 0.01  # of the rows, for which nobody knows what a treatment would do
+
+
+def by_chance(study: Study, rewards: Any) -> str:
+    """How it is known that treatment was given by chance; "" if it is not."""
+    if rewards.propensity_ is not None and rewards.models_propensity_ is None:
+        return KNOWN
+    looks = any(finding.kind == LOOKS_RANDOMISED for finding in study.check.findings)
+    return "treatment looks randomised" if looks else ""
+
+
+def rewards_check(study: Study, rewards: Any, rows: np.ndarray | None = None) -> StudyCheck | None:
+    """What is suspicious about rewards.
+
+    Parameters
+    ----------
+    study : Study
+    rewards : fitted RewardEstimator, or None
+    rows : ndarray, optional
+        Positions of the rows that it was fitted to; all by default.
+
+    Returns
+    -------
+    StudyCheck or None
+        None where there are no rewards of these rows.
+    """
+    seen = study.seen
+    rows = np.arange(seen.n) if rows is None else rows
+    if rewards is None or len(rewards.rewards_) != len(rows):
+        return None
+    return check_rewards(
+        seen.y[rows], seen.treatments[seen.arm[rows]], rewards.rewards_,
+        groups=None if seen.groups is None else seen.groups[rows],
+        sample_weight=None if seen.sample_weight is None else seen.sample_weight[rows],
+        propensity=rewards.propensity_, min_propensity=rewards.min_propensity, by_chance=by_chance(study, rewards),
+    )  # fmt: skip
+
+
+def doubts(study: Study, check: StudyCheck | None) -> tuple[str, ...]:
+    """Why nothing can be said from these rows, a reason each; none if nothing speaks against it."""
+    never = [f for f in study.check.of("serious") if f.kind == NEVER_TREATED and f.rows >= MUCH * study.seen.n]
+    return tuple(_reason(finding) for finding in [*never, *(() if check is None else check.of("serious"))])
+
+
+def _reason(finding: Finding) -> str:
+    return f"{finding.column + ' ' if finding.column else ''}{finding.found}".strip()
+
+
+def doubted(study: Study, check: StudyCheck | None, results: Sequence[Any]) -> tuple[Any, ...]:
+    """Results, the verdict of held-out values being that these rows cannot say where there are doubts."""
+    reasons = doubts(study, check)
+    return tuple(
+        replace(result, verdict=result.verdict.doubted(reasons))
+        if isinstance(result, PolicyValueTable) and not result.verdict.doubts
+        else result
+        for result in results
+    )
+
+
+def means_section(material: Material) -> Section | None:
+    """Means by treatment, and what is suspicious about them; None where rewards are of other rows."""
+    check = rewards_check(material.study, material.rewards, material.learning)
+    if check is None:
+        return None
+    return make_means_section(material.study, check, material.rewards, material.learning)
+
+
+def make_means_section(study: Study, check: StudyCheck, rewards: Any, rows: np.ndarray | None = None) -> Section:
+    """The same from its parts: see :func:`rewards_check`."""
+    said = tuple(Words(f"{f.severity.capitalize()}: {f}", TONES[f.severity]) for f in check.findings)
+    estimated = (Words(ESTIMATED, "note"),) if rewards.models_propensity_ is not None else ()
+    return Section("means", "Means by treatment", (means_table(study, rewards, rows), *said, *estimated))
+
+
+def means_table(study: Study, rewards: Any, rows: np.ndarray | None = None) -> Table:
+    """Mean outcome of every treatment as observed, and for everybody by the rewards."""
+    seen = study.seen if rows is None else study.seen.rows(rows)
+    known = by_chance(study, rewards) == KNOWN
+    means = arm_means(seen, rewards.rewards_, rewards.propensity_.to_numpy() if known else None)
+    digits = decimals(mean.difference.standard_error for mean in means)
+    cells = tuple(
+        (
+            str(mean.label), f"{mean.n:,}", f"{mean.observed:,.{digits}f}", f"{mean.estimated:,.{digits}f}",
+            f"{mean.difference.value:+,.{digits}f}", "-" if np.isnan(mean.z) else f"{mean.z:+.1f}",
+        )
+        for mean in means
+    )  # fmt: skip
+    weighed = ", weighted by one over the known probabilities" if known else ""
+    numbers = tuple(
+        {"rows": m.n, "observed": m.observed, "estimated": m.estimated, "difference": m.difference.value, "z": m.z}
+        for m in means
+    )
+    return Table(
+        ("treatment", "rows", "mean of those who got it", "mean for everybody", "difference", "z"), cells,
+        f"Mean {study.about.outcome} as observed{weighed}, and for everybody by the rewards", numbers=numbers,
+    )  # fmt: skip
