@@ -307,7 +307,7 @@ def test_no_false_alarm_on_the_built_in_studies(name):
     }
     assert kinds(check) == expected.get(name, set())
     if name == "rand-hie":
-        assert check.findings[0].severity == "note" and "1,449 clusters" in str(check)
+        assert check.findings[0].severity == "note" and "the 1,449 clusters" in str(check)
 
 
 @pytest.mark.slow
@@ -397,6 +397,20 @@ def test_an_event_beside_its_time_is_one_too(rng):
         assert about_events(found) == [("serious", CENSORED, "died"), ("serious", KNOWS_EVENT, name)]
 
 
+def test_a_time_and_its_event_are_no_covariates_of_another_outcome(rng):
+    """Days and the event in ACTG 175, beside CD4 cells: each is said once, and days alone may be anything."""
+    X, T, time_seen, died = survival(rng)
+    for name in ("cd420", None):
+        Y = pd.Series(rng.normal(size=300), name=name)
+        found = about_events(check_study(X.assign(days=time_seen, cens=died, futime=time_seen + 3), T, Y).findings)
+        assert sorted(found) == [("warning", AFTER_TREATMENT, column) for column in ("cens", "days", "futime")]
+        assert about_events(check_study(X.assign(days=time_seen), T, Y).findings) == []
+    found = about_events(
+        check_study(X.assign(days=time_seen, cens=died), T, pd.Series(time_seen, name="time")).findings
+    )
+    assert found[2:] == [("warning", AFTER_TREATMENT, "days")]
+
+
 def test_several_events_are_named_once(rng):
     X, T, time_seen, died = survival(rng)
     check = check_study(X.assign(recur=died, death=1 - died), T, pd.Series(time_seen, name="dtime"))
@@ -445,7 +459,7 @@ def test_ids_that_repeat(rng, name):
     X, arm = X.assign(**{name: IDS[name](people)}), T[people]
     check = check_study(X, arm, Y)
     assert kinds(check, name) == {REPEATED_IDS}
-    assert "holds 300 ids in 600 rows" in str(check) and "--cluster, groups= in Python" in str(check)
+    assert "holds 300 ids in 600 rows" in str(check) and f"--cluster {name}, in Python groups=" in str(check)
     assert REPEATED_IDS not in kinds(check_study(X, arm, Y, groups=people))
     some = rng.choice(600, size=200, replace=False)
     found = [f for f in check_study(X.iloc[some], arm[some], Y.iloc[some]).findings if f.kind == REPEATED_IDS]
@@ -525,7 +539,7 @@ def test_treatment_within_clusters(rng):
     whole = T[families]
     given = check_study(X, whole, Y, groups=families)
     assert [(f.severity, f.kind) for f in given.findings] == [("note", BY_CLUSTER)]
-    assert "each of the 200 clusters" in str(given) and "that of 200 clusters" in str(given)
+    assert "each of the 200 clusters" in str(given) and "count are the 200 clusters" in str(given)
     wrong = whole.copy()
     wrong[0] = "drug" if wrong[0] == "placebo" else "placebo"
     assert [(f.severity, f.kind) for f in check_study(X, wrong, Y, groups=families).findings] == [
@@ -553,12 +567,11 @@ def test_outcomes_of_two_values_without_a_direction(name, severity):
 
 def test_columns_that_no_model_sees_are_looked_at_too(rng):
     X, _, time_seen, died = survival(rng)
-    Y = pd.Series(time_seen, name="time")
     beside = pd.DataFrame({"status": died, "id": np.repeat(np.arange(150), 2), "note": rng.choice(["x", "y"], 300)})
-    found = findings_beside(beside, Y, clustered=False)
+    found = findings_beside(beside, time_seen, "time", clustered=False)
     assert [(f.kind, f.column) for f in found] == [(CENSORED, "time"), (REPEATED_IDS, "id")]
-    assert [f.kind for f in findings_beside(beside, Y, clustered=True)] == [CENSORED]
-    assert findings_beside(beside.iloc[:, :0], Y, clustered=False) == ()
-    assert [f.severity for f in findings_beside(beside.assign(days=time_seen), Y.rename("x"), clustered=True)] == []
-    reverse = findings_beside(X.assign(days=time_seen), pd.Series(died, name="died"), clustered=True)
+    assert [f.kind for f in findings_beside(beside, time_seen, "time", clustered=True)] == [CENSORED]
+    assert findings_beside(beside.iloc[:, :0], time_seen, "time", clustered=False) == ()
+    assert findings_beside(beside.assign(days=time_seen), time_seen, "x", clustered=True) == ()
+    reverse = findings_beside(X.assign(days=time_seen), 1.0 * died, "died", clustered=True)
     assert [(f.severity, f.kind, f.column) for f in reverse] == [("warning", CENSORED, "died")]

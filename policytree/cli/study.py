@@ -135,11 +135,9 @@ class Study:
         """What the check cannot see in covariates: the columns left out, and that nobody named a direction."""
         taken = {self.treatment, self.outcome, self.cluster, self.weights, *self.covariates, *self.confounders}
         others = [name for name in self.frame.columns if name not in taken and not holds_tables(self.frame[name])]
-        outcome = self.frame[self.outcome]
-        found = list(findings_beside(self.frame[others], outcome, clustered=self.cluster is not None))
-        if not self.direction_given:
-            found += direction_findings(self.observed.y, self.outcome)
-        return found
+        y, clustered = self.observed.y, self.cluster is not None
+        asked = [] if self.direction_given else direction_findings(y, self.outcome)
+        return [*findings_beside(self.frame[others], y, self.outcome, clustered=clustered), *asked]
 
     def fit_arguments(self) -> dict:
         """Arguments that nuisance models take: ``Y, T, *, X, W, propensity, sample_weight, groups, strata``."""

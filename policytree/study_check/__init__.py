@@ -108,6 +108,10 @@ def check_study(
     copy. From .95 on a finding is serious, from .75 on a warning: a baseline measurement of the outcome may honestly
     explain that much.
 
+    A value of a column lacks a treatment if at least eight rows with it should have got that, by its share of all rows,
+    and nobody did, which must be less likely than one in ten thousand over everything that was looked at. Where whole
+    clusters were treated, clusters are counted.
+
     Examples
     --------
     >>> import numpy as np, pandas as pd
@@ -126,7 +130,7 @@ def check_study(
     findings: list[Finding] = []
     for _, column in table.items():
         findings += column_findings(column, name)
-    findings += _later_than_baseline(table, name, findings)
+    findings += _later_than_baseline(table, name)
     findings += event_findings(table, seen.y, name)
     findings += _unused_treatments(T)
     findings += _alike_treatments(seen.treatments)
@@ -143,20 +147,22 @@ def check_study(
     return StudyCheck(by_severity(_once(findings)), seen.n, table.shape[1])
 
 
-def findings_beside(others: pd.DataFrame, Y: pd.Series, *, clustered: bool) -> tuple[Finding, ...]:
+def findings_beside(others: pd.DataFrame, y: np.ndarray, name: str | None, *, clustered: bool) -> tuple[Finding, ...]:
     """What columns that no model sees say about rows and outcome: persons with several rows, events of a time.
 
     Parameters
     ----------
     others : DataFrame of shape (n, q)
         Columns that are neither covariates nor confounders and have no other role.
-    Y : Series of shape (n,)
-        Outcome, named and checked.
+    y : ndarray of shape (n,)
+        Outcome.
+    name : str or None
+        Its name.
     clustered : bool
         Whether rows are known to be dependent.
     """
-    table = _table(others, "others", len(Y))
-    found = event_findings(table, Y.to_numpy(dtype=np.float64), _name(Y), covariates=False)
+    table = _table(others, "others", len(y))
+    found = event_findings(table, y, name, covariates=False)
     return (*found, *([] if clustered else repeated_ids(table)))
 
 
@@ -168,18 +174,25 @@ _INSTEAD = {
 
 
 def _once(findings: list[Finding]) -> list[Finding]:
+    """Without what another finding says better, and with one reason why a column comes after treatment."""
     said = {(f.column, kind) for f in findings for kind in _INSTEAD.get(f.kind, ())}
-    return [f for f in findings if (f.column, f.kind) not in said]
+    kept = []
+    for finding in findings:
+        about = (finding.column, finding.kind)
+        if about not in said:
+            kept.append(finding)
+        if finding.kind == AFTER_TREATMENT:
+            said.add(about)
+    return kept
 
 
-def _later_than_baseline(table: pd.DataFrame, outcome: str | None, found: list[Finding]) -> list[Finding]:
-    """Later measurements by the numbers in their names, where nothing was said about them yet."""
-    said = {f.column for f in found if f.kind == AFTER_TREATMENT}
+def _later_than_baseline(table: pd.DataFrame, outcome: str | None) -> list[Finding]:
+    """Later measurements, by the numbers in their names."""
     names = [*table.columns, *([] if outcome is None else [outcome])]
     return [
         after_treatment(name, f"has a name that counts on from that of {baseline}")
         for name, baseline in later_than_baseline(names).items()
-        if name in table.columns and name not in said
+        if name in table.columns
     ]
 
 

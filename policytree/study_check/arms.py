@@ -88,7 +88,7 @@ def treatment_in_clusters(seen: Observed) -> list[Finding]:
     if not varies:
         found = f"is the same for all rows of each of the {several_text}: it was given to whole clusters"
         n_clusters = len(np.unique(seen.groups))
-        how = f"Folds and intervals keep clusters whole: the sample size is that of {n_clusters:,} clusters."
+        how = f"Folds and intervals keep clusters whole; the units that count are the {n_clusters:,} clusters."
         return [Finding("note", BY_CLUSTER, "Treatment", found, how)]
     found = f"varies within {varies:,} of the {several_text}"
     if varies < MUCH_LESS * expected and n_several - varies >= EXPECTED:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from policytree.study_check.columns import is_text, value_text
+from policytree.study_check.columns import after_treatment, is_text, value_text
 from policytree.study_check.findings import CENSORED, DIRECTION, KNOWS_EVENT, Finding
 from policytree.study_check.names import is_event, is_time, sounds_bad
 
@@ -19,7 +19,7 @@ _HOW = (
 
 
 def event_findings(table: pd.DataFrame, y: np.ndarray, name: str | None, *, covariates: bool = True) -> list[Finding]:
-    """A time beside the record of its event: the outcome is censored, and the covariate of the two knows it.
+    """A time beside the record of its event: a censored outcome and what knows it, or two covariates from later.
 
     Parameters
     ----------
@@ -31,16 +31,21 @@ def event_findings(table: pd.DataFrame, y: np.ndarray, name: str | None, *, cova
     covariates : bool
         Whether models see these columns; otherwise only what they say about the outcome is said.
     """
-    if name is None:
-        return []
+    events = [column for _, column in table.items() if _records_an_event(column)]
+    times = [str(column.name) for _, column in table.items() if _is_a_time(column)]
     states = np.unique(y)
-    if len(states) > MANY_TIMES and states[0] >= 0 and is_time(name, follow_up=True):
-        events = [column for _, column in table.items() if _records_an_event(column)]
-        return _of_a_time(name, events, covariates)
-    if 2 <= len(states) <= MOST_STATES and is_event(name):
-        times = [column for _, column in table.items() if _is_a_time(column)]
-        return _of_an_event(name, [str(column.name) for column in times], covariates)
-    return []
+    if name is not None and 2 <= len(states) <= MOST_STATES and is_event(name):
+        return _of_an_event(name, times, covariates)
+    later = _times_of_events(times, events) if covariates else []
+    if name is not None and len(states) > MANY_TIMES and states[0] >= 0 and is_time(name, follow_up=True):
+        return _of_a_time(name, events, covariates) + later
+    return later
+
+
+def _times_of_events(times: list[str], events: list[pd.Series]) -> list[Finding]:
+    """Times beside the record of an event, both covariates of another outcome."""
+    recorded = " or ".join(str(column.name) for column in events)
+    return [after_treatment(time, f"looks like the time until the event in {recorded}") for time in times if events]
 
 
 def _of_a_time(name: str, events: list[pd.Series], covariates: bool) -> list[Finding]:

@@ -37,7 +37,7 @@ def repeated_ids(table: pd.DataFrame) -> list[Finding]:
         if n_ids < FEWEST_IDS or n > MOST_ROWS_AN_ID * n_ids or n == n_ids:
             continue
         found = f"holds {n_ids:,} ids in {n:,} rows: rows of one id are dependent, and nothing says that they are"
-        how = "Name it as the cluster (--cluster, groups= in Python): otherwise intervals are too short."
+        how = f"Name it as the cluster (--cluster {name}, in Python groups=): otherwise intervals are too short."
         severity = "warning" if n - n_ids > MANY_REPEATS * n else "note"
         findings.append(Finding(severity, REPEATED_IDS, str(name), found, how, rows=int(counts[counts > 1].sum())))
     return findings
