@@ -269,6 +269,34 @@ def test_every_kind_of_column_can_be_checked(rng):
         check_study(pd.DataFrame({"x": [[1], [2]] * 50}), rng.integers(2, size=n), rng.normal(size=n))
 
 
+@pytest.mark.parametrize("name", ["id", "time", "days", "status", "survtime", "site"])
+def test_no_kind_of_column_breaks_what_names_lead_to(rng, name):
+    """Ids, times and events by name, of every kind that a column may have, with gaps, and without any value."""
+    n = 120
+    gaps = rng.random(n) < 0.1
+    columns = [
+        pd.Series(rng.random(n) < 0.5, dtype=object).mask(gaps, None),
+        pd.Series(pd.array(rng.integers(0, 40, size=n), dtype="Int64")).mask(gaps),
+        pd.Series(pd.Categorical(rng.integers(0, 40, size=n))),
+        pd.Series(np.where(gaps, np.inf, rng.normal(size=n))),
+        pd.Series([1, "a", 2.5, None] * 30, dtype=object),
+        pd.Series(pd.to_timedelta(rng.integers(0, 99, size=n), unit="D")),
+        pd.Series(pd.to_datetime(rng.integers(0, 3, size=n), unit="D", utc=True)),
+        pd.Series([None] * n, dtype=object),
+        pd.Series(np.full(n, np.nan)),
+    ]
+    T, seen, died = rng.integers(2, size=n), rng.exponential(size=n), rng.integers(2, size=n)
+    for column in columns:
+        table = pd.DataFrame({name: column, "x": rng.normal(size=n), "dead": died})
+        for Y in (pd.Series(seen, name="time to event"), pd.Series(died, name="died"), pd.Series(seen)):
+            for groups in (None, np.repeat(np.arange(n // 2), 2)):
+                check = check_study(table, T, Y, groups=groups)
+                assert all(
+                    f.found and f.remedy and f.severity in ("serious", "warning", "note") for f in check.findings
+                )
+                assert len({(f.kind, f.column, f.treatment) for f in check.findings}) == len(check.findings)
+
+
 def test_findings_are_sorted_and_a_table(rng):
     X, T, Y = trial(rng)
     X = X.assign(unit="mg", week4=rng.normal(size=600), copy=Y)
