@@ -9,9 +9,13 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from policytree import InputError, OptimalTreeClassifier, PolicyTree
+from policytree.estimators import search
+from policytree.estimators.leaf_sizes import default_leaf_sizes
 from policytree.exceptions import SearchWarning
+from policytree.types import Status
 
 X = pd.DataFrame({"age": np.arange(30.0)})
 REWARDS = pd.DataFrame({"x": np.zeros(30), "y": np.where(np.arange(30) < 10, 1.0, -1.0)})
@@ -75,3 +79,61 @@ def test_it_warns_where_no_split_of_any_column_fits(data):
         tree.fit(table, np.column_stack([np.ones(n), np.zeros(n)]), T=arms)
     said = any("No split leaves" in str(w.message) for w in heard)
     assert said == (not possible and not trivial)
+
+
+# --- leaves of any size first ---
+
+
+@pytest.mark.parametrize("arms", [False, True])
+@pytest.mark.parametrize("least", [2, 5, 12])
+def test_the_search_without_limits_first_finds_what_the_limited_one_finds(rng, monkeypatch, arms, least):
+    """Also where the tree without limits has a leaf that is too small."""
+    n, again = 150, 0
+    X = np.column_stack([rng.integers(0, 30, n), rng.integers(0, 8, n), rng.normal(size=n)]).astype(float)
+    T = rng.integers(0, 2, n)
+    for seed in range(12):
+        rewards = np.random.default_rng(seed).normal(size=(n, 2))
+        model = PolicyTree(max_depth=2, min_samples_leaf=least, min_samples_per_treatment=least // 2 if arms else 0)
+        monkeypatch.setattr(search, "RELAXED_FROM", 10**9)
+        plain = clone(model).fit(X, rewards, T)
+        monkeypatch.setattr(search, "RELAXED_FROM", 0)
+        monkeypatch.setattr(search, "RELAXED_SHARE", 1.0)
+        relaxed = clone(model).fit(X, rewards, T)
+        assert relaxed.status_ is plain.status_ is Status.OPTIMAL
+        assert relaxed.objective_value_ == plain.objective_value_ and relaxed.objective_bound_ == plain.objective_bound_
+        sizes = relaxed.tree_.n_node_samples[relaxed.tree_.is_leaf]
+        assert sizes.min() >= least
+        leaves = relaxed.apply(X)
+        assert all(
+            np.bincount(T[leaves == leaf], minlength=2).min() >= (least // 2 if arms else 0) for leaf in set(leaves)
+        )
+        free = PolicyTree(max_depth=2).fit(X, rewards)
+        again += free.tree_.n_node_samples[free.tree_.is_leaf].min() < least
+    assert again > 0 or least == 2
+
+
+def test_a_stopped_search_keeps_the_bound_of_the_one_without_limits(rng, monkeypatch):
+    X, rewards = rng.normal(size=(400, 8)), rng.normal(size=(400, 3))
+    optimum = PolicyTree(max_depth=3, min_samples_leaf=20).fit(X, rewards).objective_value_
+    monkeypatch.setattr(search, "RELAXED_FROM", 0)
+    monkeypatch.setattr(search, "RELAXED_SHARE", 1.0)
+    for limit in (0.0, 0.01, 0.1):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SearchWarning)
+            model = PolicyTree(max_depth=3, min_samples_leaf=20, time_limit=limit).fit(X, rewards)
+        assert model.tree_.n_node_samples[model.tree_.is_leaf].min() >= 20
+        assert model.objective_value_ <= optimum + 1e-12 <= model.objective_bound_ + 2e-12
+
+
+# --- sizes by default ---
+
+
+def test_default_sizes(rng):
+    arm = np.repeat([0, 1, 2], [500, 300, 200])
+    assert default_leaf_sizes(rng.normal(size=1000), arm, 3) == (24, 8)
+    assert default_leaf_sizes((np.arange(1000) % 2).astype(float), arm, 3) == (24, 8)
+    assert default_leaf_sizes((np.arange(1000) % 20 == 0).astype(float), arm, 3) == (120, 40)  # a rare event
+    assert default_leaf_sizes((np.arange(1000) % 500 == 0).astype(float), arm, 3) == (150, 50)  # a quarter of an arm
+    assert default_leaf_sizes(rng.normal(size=12), np.repeat([0, 1, 2], 4), 3) == (3, 1)
+    assert default_leaf_sizes(np.ones(100), np.repeat([0, 1], 50), 2) == (16, 8)
+    assert default_leaf_sizes(rng.normal(size=100_000), np.arange(100_000) % 2, 2) == (1000, 8)

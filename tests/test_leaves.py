@@ -1,5 +1,7 @@
 """Leaves: on whose rows, with intervals that hold together, and by rows that had no say."""
 
+from dataclasses import asdict
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,6 +17,7 @@ from policytree import (
     policy_difference,
     policy_value,
 )
+from policytree.evaluation.leaves import LeafValue
 from policytree.evaluation.simultaneous import critical_values, smallest
 from tests.simulations import benchmark_script
 from tests.test_cross_validation import Fake
@@ -184,3 +187,31 @@ def test_intervals_of_honest_leaves_cover_all_at_once():
     assert (records[["values", "gains", "best"]].mean() >= 0.904).all()
     assert 0.4 < records["best too high"].mean() < 0.6
     assert records["naive beyond"].mean() > 0.5, "on the rows that chose the tree most leaves look significant"
+
+
+def test_an_arm_that_nobody_in_a_leaf_got_is_not_estimable_there(rng):
+    """By held-out rows: the outcome model alone would say something."""
+    leaves = np.repeat([1, 2], 60)
+    T = np.where((leaves == 2) & (np.arange(120) % 3 == 0), "b", np.where(np.arange(120) % 3 == 1, "c", "a"))
+    T = np.where((leaves == 1) & (T == "b"), "a", T)
+    rewards = pd.DataFrame(rng.normal(size=(120, 3)) + [0.0, 5.0, 1.0], columns=["a", "b", "c"])
+    policy = np.where(leaves == 1, "b", "c")
+    summary = leaf_summary(leaves, policy, rewards, T=T, held_out=True)
+    first, second = summary.loc[1], summary.loc[2]
+    assert np.isnan(
+        [first["value", "b"], first["lower", "b"], first["gain_over_best", "value"], first["gain_over", "a"]]
+    ).all()
+    assert first["second_best", ""] == "c" and "nobody got b: not estimable" in first["warning", ""]
+    assert np.isfinite([first["value", "a"], first["lower", "a"], first["value", "c"]]).all()
+    assert np.isfinite([second["value", "b"], second["gain_over", "b"], second["gain_over_best", "lower"]]).all()
+    summary = leaf_summary(leaves, np.where(leaves == 1, "c", "c"), rewards, T=T, held_out=True)
+    assert np.isnan(summary.loc[1]["gain_over", "b"]) and summary.loc[1]["second_best", ""] == "a"
+    assert np.isfinite(summary.loc[1]["gain_over_best", "upper"])
+    training = leaf_summary(leaves, policy, rewards, T=T)
+    assert np.isfinite(training.loc[1]["value", "b"]) and "only 0 of b" in training.loc[1]["warning", ""]
+
+
+def test_what_is_not_estimable_is_said_in_pictures_and_files():
+    value = LeafValue(None, held_out=True, second_best="a")
+    assert value.lines("value", 2) == ["value: not estimable"] and value.within((0.0, 1.0)) is value
+    assert LeafValue.from_dict(asdict(value)) == value

@@ -111,10 +111,25 @@ def design(
     regularization: Annotated[
         float, _option("Price of a leaf, in the outcome's unit per row.", _TREE, min=0.0, show=True, metavar="X")
     ] = 0.0,
-    min_samples_leaf: Annotated[int, _option("Fewest rows in a leaf.", _TREE, min=1, show=True, metavar="N")] = 1,
+    min_samples_leaf: Annotated[
+        int | None,
+        _option(
+            "Fewest rows in a leaf. Default: as many as --min-samples-per-treatment asks for, and a hundredth of all; "
+            "1: any.",
+            _TREE,
+            min=1,
+            metavar="N",
+        ),
+    ] = None,
     min_samples_per_treatment: Annotated[
-        int, _option("Fewest rows of every treatment in a leaf.", _TREE, min=0, show=True, metavar="N")
-    ] = 0,
+        int | None,
+        _option(
+            "Fewest rows of every treatment in a leaf. Default: 8, more where most outcomes are the same; 0: none.",
+            _TREE,
+            min=0,
+            metavar="N",
+        ),
+    ] = None,
     max_leaf_nodes: Annotated[int | None, _option("Most leaves.", _TREE, min=1, metavar="N")] = None,
     feature_cost: Annotated[
         list[str] | None,

@@ -21,7 +21,7 @@ from policytree.cli.printing import PRINTED, files_section, print_json, print_se
 from policytree.cli.questions import Fitted, Steps, answers
 from policytree.cli.records import Job, Result
 from policytree.cli.study import Study, study_from_dataset, study_from_file
-from policytree.cli.tree_options import tree_options
+from policytree.cli.tree_options import leaf_size_notes, tree_options
 from policytree.estimators import DRPolicyTree
 from policytree.evaluation import (
     PolicyValueTable,
@@ -58,7 +58,9 @@ def run(job: Job) -> None:
         raise InputError("--data-dir goes with --dataset; leave it out.")
     folder = check_folder(job.output)
     study = _study(job)
-    job = replace(job, tree=tree_options(job.tree, study))
+    tree = tree_options(job.tree, study, job.honest or 0.0)
+    study = replace(study, notes=(*study.notes, *leaf_size_notes(tree, job.tree)))
+    job = replace(job, tree=tree)
     control, chosen, named = chosen_control(job.control, study)
     job = replace(job, control=control, control_is_named=named)
     _refuse_small_arms(job, study)

@@ -6,11 +6,14 @@ import numpy as np
 
 from policytree.cli.study import Study
 from policytree.cli.tables import by_treatment, column_names, number_in, require_column
+from policytree.estimators.leaf_sizes import default_leaf_sizes
 from policytree.exceptions import InputError
 
 
-def tree_options(options: dict, study: Study) -> dict:
+def tree_options(options: dict, study: Study, judging: float = 0.0) -> dict:
     """The tree's options as its estimator takes them: what names covariates and treatments is read and checked.
+
+    ``judging``: share of the rows that only judge.
 
     Raises
     ------
@@ -45,4 +48,30 @@ def tree_options(options: dict, study: Study) -> dict:
         "split_features": splits or None,
         "budget_costs": spending,
     }
-    return {**options, **named, **limits, "feature_groups": groups, "repeated_features": repeated}
+    sizes = leaf_sizes(options, study, judging)
+    return {**options, **named, **limits, **sizes, "feature_groups": groups, "repeated_features": repeated}
+
+
+def leaf_sizes(options: dict, study: Study, judging: float) -> dict[str, int]:
+    """The smallest leaves: as asked, by default such as the rows that choose the tree can fill."""
+    seen = study.observed
+    rows = np.random.default_rng(0).permutation(seen.n)[: round((1.0 - judging) * seen.n)]
+    leaf, per_arm = default_leaf_sizes(seen.y[rows], seen.arm[rows], seen.n_arms)
+    if options["min_samples_per_treatment"] == 0:
+        leaf = 1  # who wants no treatment in a leaf wants any leaf, unless they say how many rows
+    asked = {name: options[name] for name in ("min_samples_leaf", "min_samples_per_treatment")}
+    return {
+        name: default if asked[name] is None else asked[name]
+        for name, default in zip(asked, (leaf, per_arm), strict=True)
+    }
+
+
+def leaf_size_notes(options: dict, asked: dict) -> list[str]:
+    """What was decided about the smallest leaves without being asked; nothing if all was said."""
+    if None not in (asked["min_samples_leaf"], asked["min_samples_per_treatment"]):
+        return []
+    leaf, per_arm = options["min_samples_leaf"], options["min_samples_per_treatment"]
+    return [
+        f"Every leaf holds at least {leaf:,} rows, and {per_arm:,} of every treatment (--min-samples-leaf and "
+        "--min-samples-per-treatment; 0 of every treatment: any leaf): with fewer a leaf shows nothing."
+    ]

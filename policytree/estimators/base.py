@@ -31,7 +31,14 @@ from policytree.estimators.inputs import (
     question_costs,
 )
 from policytree.estimators.leaf_sizes import infeasible, rarest_treatment, warn_of_no_split
-from policytree.estimators.search import Job, check_search_arguments, chosen_solver, make_guesses, search
+from policytree.estimators.search import (
+    Job,
+    check_search_arguments,
+    chosen_solver,
+    make_guesses,
+    search,
+    search_with_smallest_leaves,
+)
 from policytree.estimators.views import TableViews
 from policytree.exceptions import InputError, SearchWarning
 from policytree.solvers import draws, time_estimate
@@ -124,6 +131,8 @@ class TreeEstimator(TableViews, SearchArguments):
         for name in FITTED & {*vars(self)}:
             delattr(self, name)  # of an earlier fit
         if not job.constraints:
+            if self._is_plain() and job.objective is None:
+                return search_with_smallest_leaves(job, solve, limits)
             return search(job.problem, solve, self.guesses_, report, limits)
         found = search_within(self, job, limits, solve)
         if found.sums:

@@ -9,6 +9,37 @@ import numpy as np
 from policytree.exceptions import InputError, SearchWarning
 from policytree.types import Problem
 
+FEWEST_OF_ARM = 8  # the error of a difference between two means of so many rows each is half a standard deviation
+FEWEST_SECOND = 2.0  # rows of an arm whose outcome is not the most frequent one
+SMALLEST_SHARE = 0.01  # of all rows, that a leaf must hold
+LARGEST_SHARE = 0.25  # of all rows, or of the rarest arm's: more is not asked for
+
+
+def default_leaf_sizes(y: np.ndarray, arm: np.ndarray, n_arms: int) -> tuple[int, int]:
+    """Fewest rows in a leaf, and of every treatment in it, so that a leaf rests on more than a few rows.
+
+    Of every treatment, at least 8 rows: the standard error of a difference between two means is then half a standard
+    deviation of the outcome; and so many that 2 are expected not to have the most frequent outcome, which makes more of
+    a rare event. In a leaf, at least that of every treatment, and a hundredth of the rows. Neither asks for more than a
+    quarter of what there is.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+    arm : ndarray of shape (n,), int
+    n_arms : int
+
+    Returns
+    -------
+    min_samples_leaf, min_samples_per_treatment : int
+    """
+    counts = np.bincount(arm, minlength=n_arms)
+    others = 1.0 - np.unique(y, return_counts=True)[1].max() / len(y)
+    needed = FEWEST_OF_ARM if others <= 0.0 else max(FEWEST_OF_ARM, int(np.ceil(FEWEST_SECOND / others)))
+    per_arm = int(min(needed, LARGEST_SHARE * counts.min()))
+    leaf = int(min(max(n_arms * per_arm, np.ceil(SMALLEST_SHARE * len(y))), LARGEST_SHARE * len(y)))
+    return max(leaf, 1), per_arm
+
 
 def infeasible(problem: Problem, asked: int, per_arm: int, actions: tuple) -> InputError:
     """The error where not even a single leaf of all rows is large enough.

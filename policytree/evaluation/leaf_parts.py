@@ -49,23 +49,31 @@ class LeafParts:
     sign: float
     received: np.ndarray | None = None
 
+    def estimable(self, held_out: bool) -> np.ndarray:
+        """Whether anything is known of an arm in a leaf, (L, K): held-out rows of which nobody got it know nothing."""
+        if not held_out or self.received is None:
+            return np.ones(self.value.shape, dtype=bool)
+        return self.received > 0
+
     def frame(self, held_out: bool, level: float) -> pd.DataFrame:
         """The summary; see :func:`policytree.leaf_summary`."""
         columns = self.columns(held_out, level)
         if self.received is not None:
-            columns |= self.counts(self.received)
+            columns |= self.counts(self.received, held_out)
         frame = pd.DataFrame(columns, index=pd.Index(self.ids, name="leaf"))
         frame.columns = pd.MultiIndex.from_tuples(frame.columns)
         return frame
 
     def columns(self, held_out: bool, level: float) -> dict:
         """The summary's columns, by their two names."""
-        leaf = np.arange(len(self.ids))
-        error = self._errors(np.diag(self.covariance))
-        others = self.sign * self.value
+        leaf, known = np.arange(len(self.ids)), self.estimable(held_out)
+        error = np.where(known, self._errors(np.diag(self.covariance)), np.nan)
+        others = np.where(known, self.sign * self.value, -np.finfo(float).max)
         others[leaf, self.chosen] = -np.inf
         second = others.argmax(axis=1)
         gain, gain_error = self._gains()
+        value, both = np.where(known, self.value, np.nan), known & known[leaf, self.chosen][:, None]
+        gain, gain_error = np.where(both, gain, np.nan), np.where(both, gain_error, np.nan)
         out: dict = {
             ("n", ""): self.n,
             ("share", ""): self.share,
@@ -73,11 +81,11 @@ class LeafParts:
             ("arm", ""): [self.labels[j] for j in self.chosen],
             ("second_best", ""): [self.labels[j] for j in second],
         }
-        out |= {("value", label): self.value[:, j] for j, label in enumerate(self.labels)}
+        out |= {("value", label): value[:, j] for j, label in enumerate(self.labels)}
         out |= {("standard_error", label): error[:, j] for j, label in enumerate(self.labels)}
         out |= {("gain", "value"): gain[leaf, second], ("gain", "standard_error"): gain_error[leaf, second]}
         if held_out:
-            out |= self._intervals(error, gain, gain_error, level)
+            out |= self._intervals(value, error, gain, gain_error, level)
         return out
 
     def _gains(self) -> tuple[np.ndarray, np.ndarray]:
@@ -100,27 +108,27 @@ class LeafParts:
         contrast[np.arange(len(own)), own] += 1.0
         return contrast
 
-    def _intervals(self, error, gain, gain_error, level: float) -> dict:
-        """Simultaneous intervals of values and gains, and the gain over the best other arm."""
-        k = len(self.labels)
+    def _intervals(self, value, error, gain, gain_error, level: float) -> dict:
+        """Simultaneous intervals of values and gains, and the gain over the best other arm; NaN is not estimable."""
+        k, known = len(self.labels), np.isfinite(gain)
         contrast = self._contrasts()
         gains = contrast @ self.covariance @ contrast.T
-        width = self._half_widths(self.covariance, np.ones(self.value.shape, bool), level) * error
-        other = np.arange(k) != self.chosen[:, None]
+        width = self._half_widths(self.covariance, np.isfinite(value), level) * error
+        other = known & (np.arange(k) != self.chosen[:, None])
         gain_width = np.where(other, self._half_widths(gains, other, level) * gain_error, np.nan)
         shown = np.where(other, gain, np.nan)
         out: dict = {}
         for name, values in (
-            ("lower", self.value - width), ("upper", self.value + width), ("gain_over", shown),
+            ("lower", value - width), ("upper", value + width), ("gain_over", shown),
             ("gain_lower", shown - gain_width), ("gain_upper", shown + gain_width),
         ):  # fmt: skip
             out |= {(name, label): values[:, j] for j, label in enumerate(self.labels)}
         # The gain over the best other arm is the smallest gain if larger is better, else the largest.
         pick, never = (np.min, np.inf) if self.sign > 0 else (np.max, -np.inf)
-        known = self.n_clusters >= 2
+        some = (self.n_clusters >= 2) & other.any(axis=1)
         out[("gain_over_best", "value")] = [self._over_best(j, gain, gains, other) for j in range(len(self.ids))]
         for name, ends in (("lower", shown - gain_width), ("upper", shown + gain_width)):
-            out[("gain_over_best", name)] = np.where(known, pick(np.where(other, ends, never), axis=1), np.nan)
+            out[("gain_over_best", name)] = np.where(some, pick(np.where(other, ends, never), axis=1), np.nan)
         return out
 
     def _half_widths(self, covariance: np.ndarray, wanted: np.ndarray, level: float) -> np.ndarray:
@@ -134,17 +142,21 @@ class LeafParts:
         return out
 
     def _over_best(self, leaf: int, gain: np.ndarray, covariance: np.ndarray, other: np.ndarray) -> float:
-        if self.n_clusters[leaf] < 2:
+        if self.n_clusters[leaf] < 2 or not other[leaf].any():
             return float("nan")
         at = leaf * len(self.labels) + np.flatnonzero(other[leaf])
         values = self.sign * gain[leaf, other[leaf]]
         return self.sign * smallest(values, covariance[np.ix_(at, at)], int(self.n[leaf]))
 
-    def counts(self, count: np.ndarray) -> dict:
+    def counts(self, count: np.ndarray, held_out: bool) -> dict:
         """Rows of every arm in each leaf, and a warning where there are few."""
+
+        def said(n: int, label) -> str:
+            return f"nobody got {label}: not estimable" if n == 0 and held_out else f"only {n} of {label}"
+
         out: dict = {("rows_of", label): count[:, j] for j, label in enumerate(self.labels)}
         out[("warning", "")] = [
-            ", ".join(f"only {c} of {label}" for c, label in zip(row, self.labels, strict=True) if c < FEW_ROWS)
+            ", ".join(said(c, label) for c, label in zip(row, self.labels, strict=True) if c < FEW_ROWS)
             for row in count
         ]
         return out

@@ -31,7 +31,8 @@ class LeafValue:
 
     Attributes
     ----------
-    value : float
+    value : float or None
+        None: not estimable, since none of the held-out rows in the leaf got its treatment.
     lower, upper : float or None
         Ends of an interval; None for training rows, on which no interval would cover.
     held_out : bool
@@ -42,7 +43,7 @@ class LeafValue:
         Held out: the value less that of the truly best other treatment, and its interval.
     """
 
-    value: float
+    value: float | None
     lower: float | None = None
     upper: float | None = None
     held_out: bool = False
@@ -71,7 +72,9 @@ class LeafValue:
         range, with effects and without, hold as often as they did uncut (98.8 to 100 % at nominal 95, all leaves at
         once; ``benchmarks/leaf_range.py``).
         """
-        if limits is None or self.lower is None or self.upper is None or not limits[0] <= self.value <= limits[1]:
+        if limits is None or self.value is None or self.lower is None or self.upper is None:
+            return self
+        if not limits[0] <= self.value <= limits[1]:
             return self
         cut = replace(self, lower=max(self.lower, limits[0]), upper=min(self.upper, limits[1]))
         if self.gain_lower is None or self.gain_upper is None:
@@ -85,6 +88,8 @@ class LeafValue:
 
     def parts(self, name: str, digits: int) -> list[list[str]]:
         """The same, each number with its interval."""
+        if self.value is None:
+            return [[f"{name}: not estimable"]]
         value = [f"{name} {self.value:,.{digits}f}"]
         if not self.held_out:
             return [[*value, f"({TRAINING_ROWS})"]]
@@ -108,7 +113,7 @@ def leaf_values(tree: Tree, summary: pd.DataFrame | None) -> dict[int, LeafValue
         if leaf not in summary.index:
             continue
         row, arm = summary.loc[leaf], tree.actions[tree.action[leaf]]
-        value = float(row[("value", arm)])
+        value = _known(row[("value", arm)])
         if row.get(("rows", "")) != HELD_OUT:
             out[int(leaf)] = LeafValue(value)
             continue
@@ -174,7 +179,7 @@ def leaf_summary(
         arm)`` and ``("gain_upper", arm)``, against every other arm (NaN for the chosen one); ``("gain_over_best",
         "value")``, ``"lower"``, ``"upper"``: against the truly best other arm, the value free (in the median) of the
         bias of picking it. Standard errors are cluster-robust within the leaf, and NaN where a leaf holds fewer than
-        two clusters.
+        two clusters. With ``T``, an arm that nobody in a leaf got is not estimable there: all its numbers are NaN.
 
     Raises
     ------

@@ -171,7 +171,11 @@ class PolicyTreeDisplay:
         values = list(self.leaf_values.values())
         widths = [v.upper - v.lower for v in values if v.lower is not None and v.upper is not None]
         widths = [w for w in widths if np.isfinite(w) and w > 0]
-        scale = np.median(widths) / 20 if widths else max(abs(v.value) for v in values) / 100
+        scale = (
+            np.median(widths) / 20
+            if widths
+            else max((abs(v.value) for v in values if v.value is not None), default=0.0) / 100
+        )
         return int(np.clip(-np.floor(np.log10(scale)), 0, 6)) if scale > 0 else 2
 
     def _layout(self, boxes: list[_Box]):

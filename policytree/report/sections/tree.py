@@ -145,7 +145,8 @@ def _held_out_table(summary: pd.DataFrame, values: Mapping[int, LeafValue], leve
         value = values[int(leaf)]
         gain = "-" if value.gain is None else f"{value.gain:+,.{digits}f}"
         cells.append((
-            str(leaf), str(row["arm", ""]), f"{row['n', '']:,}", f"{value.value:,.{digits}f}",
+            str(leaf), str(row["arm", ""]), f"{row['n', '']:,}",
+            "not estimable" if value.value is None else f"{value.value:,.{digits}f}",
             _interval(value.lower, value.upper, digits), str(value.second_best), gain,
             _interval(value.gain_lower, value.gain_upper, digits),
         ))  # fmt: skip
