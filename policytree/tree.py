@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 TREE_LEAF = -1
 TREE_UNDEFINED = -2
+IS_KNOWN, IS_MISSING = "is known", "is missing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +78,10 @@ class Tree:
     def node_depths(self) -> np.ndarray:
         """Depth of every node, the root at 0; shape (node_count,), int64."""
         depths, level, depth = np.zeros(self.node_count, dtype=np.int64), np.zeros(1, dtype=np.int64), 0
+        leaf = self.is_leaf
         while len(level):
             depths[level] = depth
-            inner = level[~self.is_leaf[level]]
+            inner = level[~leaf[level]]
             level = np.concatenate([self.children_left[inner], self.children_right[inner]])
             depth += 1
         return depths
@@ -88,6 +90,15 @@ class Tree:
     def max_depth(self) -> int:
         """Largest number of splits on a path."""
         return int(self.node_depths().max())
+
+    def asks_for_missing(self, node: int) -> str | None:
+        """``IS_KNOWN`` or ``IS_MISSING`` if an inner node asks just that of its feature, else None."""
+        threshold = self.threshold[node]
+        if self.features[self.feature[node]].kind == CATEGORICAL:
+            return IS_MISSING if threshold < 0 else None
+        if np.isneginf(threshold) and self.missing_go_to_left[node]:
+            return IS_MISSING
+        return IS_KNOWN if np.isposinf(threshold) else None
 
     def goes_left(self, node: int, x: np.ndarray) -> np.ndarray:
         """Which rows go left at an inner node, by the encoded values of its feature; shape (n,), bool."""

@@ -1,6 +1,7 @@
 """Text, DOT, rules and JSON of trees."""
 
 import datetime as dt
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -12,8 +13,10 @@ import pytest
 
 import policytree
 from policytree import InputError, PolicyTree
-from policytree.export import export_graphviz, export_text, format_threshold, to_rules
-from policytree.serialization import from_json, save_text, to_json
+from policytree.export import export_graphviz, export_text, format_threshold, split_label, to_rules
+from policytree.features import Feature
+from policytree.serialization import check_tree, from_dict, from_json, save_text, to_dict, to_json
+from policytree.tree import Tree
 
 
 @pytest.fixture
@@ -38,10 +41,10 @@ def test_json_follows_its_published_schema(fitted):
     for model in (fitted[1], PolicyTree(max_depth=1).fit([[0.0], [1.0]], days)):
         saved = json.loads(to_json(model.tree_))
         assert not list(judge.iter_errors(saved))
-        assert {*schema["required"]} == {*saved}
+        assert {*schema["required"], "checksum"} == {*saved}
         for name in saved:
             lacking = {key: value for key, value in saved.items() if key != name}
-            assert not judge.is_valid(lacking)
+            assert judge.is_valid(lacking) == (name == "checksum")  # which files of earlier versions have not
             assert not judge.is_valid({**saved, name: {}})
 
 
@@ -85,6 +88,87 @@ def test_json_round_trip_predicts_the_same(fitted):
 def test_broken_json_is_refused_in_one_sentence(broken):
     with pytest.raises(InputError):
         from_json(broken)
+
+
+def test_a_changed_text_is_told_from_a_saved_one(fitted):
+    tree = fitted[1].tree_
+    text = to_json(tree)
+    saved = json.loads(text)
+    key = text.index('"checksum"')
+    rng = np.random.default_rng(5)
+    for place in rng.choice(len(text), 300, replace=False).tolist():
+        damaged = text[:place] + chr(ord(text[place]) ^ (1 << int(rng.integers(0, 7)))) + text[place + 1 :]
+        try:
+            same = json.loads(damaged) == saved  # a space that became another, or a letter's other escape
+        except ValueError:
+            same = False
+        if same or key < place < key + len('"checksum"') - 1:  # without a checksum it is a file as earlier ones were
+            continue
+        with pytest.raises(InputError):
+            from_json(damaged)
+
+
+def test_the_checksum_is_of_all_fields_but_itself(fitted):
+    tree = fitted[1].tree_
+    saved = json.loads(to_json(tree))
+    old = {name: value for name, value in saved.items() if name != "checksum"}
+    assert old == to_dict(tree)
+    held = json.dumps(old, sort_keys=True, separators=(",", ":"))
+    assert saved["checksum"] == hashlib.sha256(held.encode("ascii")).hexdigest()
+    for same in (old, {**old, "note": "mine"}, dict(reversed(saved.items()))):
+        assert to_dict(from_json(json.dumps(same, indent=2))) == old
+    swapped = {**saved, "actions": saved["actions"][::-1]}  # a tree, but not the one that was saved
+    for changed in (swapped, {**saved, "note": "mine"}, {**saved, "checksum": None}, {**saved, "note": float("inf")}):
+        with pytest.raises(InputError, match="saved tree was changed or damaged after it was saved"):
+            from_dict(changed)
+    assert from_dict({**old, "actions": swapped["actions"]}).actions == tree.actions[::-1]
+    assert to_json(from_json(to_json(tree, indent=1)), indent=1) == to_json(tree, indent=1)
+
+
+def test_fields_that_stand_twice_are_named():
+    with pytest.raises(InputError, match=r"the field 'a\\u0301' stands twice"):
+        from_json('{"a\u0301": 1, "a\u0301": 1}')
+
+
+def chain(levels, **arrays):
+    """A tree of splits of one feature, each with a leaf on its left."""
+    inner = np.arange(2 * levels + 1) % 2 == 0
+    inner[-1] = False
+    node, n = np.arange(len(inner)), len(inner)
+    fields = {
+        "children_left": np.where(inner, node + 1, -1).astype(np.int32),
+        "children_right": np.where(inner, node + 2, -1).astype(np.int32),
+        "feature": np.where(inner, 0, -2).astype(np.int32),
+        "threshold": np.where(inner, node, np.nan),
+        "missing_go_to_left": np.zeros(n, dtype=bool),
+        "action": np.resize([0, 1], n).astype(np.int32),
+        "n_node_samples": np.zeros(n, dtype=np.int64),
+        "value": np.zeros((n, 2)),
+    }
+    return Tree(**{**fields, "features": (Feature("x"),), "actions": ("a", "b"), **arrays})
+
+
+def test_chains_of_200_000_levels_take_no_time_per_level():
+    tree = chain(200_000)
+    assert tree.max_depth == 200_000
+    with pytest.raises(InputError, match="more than 500 levels"):
+        check_tree(tree)
+    assert from_json(to_json(chain(500))).max_depth == 500
+
+
+@pytest.mark.parametrize("categories", [None, ("u", "v")])
+@pytest.mark.parametrize("left", [False, True])
+def test_questions_whether_a_value_is_missing_must_send_it_there(categories, left):
+    known = categories is None
+    feature = Feature("x") if known else Feature("x", "categorical", categories)
+    threshold = np.array([np.inf if known else -1.0, np.nan, np.nan])
+    tree = chain(1, features=(feature,), threshold=threshold, missing_go_to_left=np.array([left, False, False]))
+    if left != known:
+        check_tree(tree)
+        assert split_label(tree, 0) == f"x is {'known' if known else 'missing'}"
+        return
+    with pytest.raises(InputError, match=f"asks whether feature 'x' is .*, .* must be {'false' if known else 'true'}"):
+        to_dict(tree)
 
 
 @pytest.mark.parametrize("change", [{"children_left": [0]}, {"threshold": ["x"]}, {"feature": []}])

@@ -24,6 +24,8 @@ from policytree.plotting import PolicyTreeDisplay
 from policytree.report.content import Content, Words
 from policytree.report.study_report import StudyReport
 from policytree.serialization import from_dict, settle, to_dict, write_together
+from policytree.serialization.checksums import refuse_changed, text_with_checksum, with_checksum
+from policytree.serialization.parsing import parse_json
 from policytree.serialization.together import refuse_other_kinds
 from policytree.tree import Tree
 
@@ -87,7 +89,7 @@ def result_files(job: Job, result: Result, report: StudyReport) -> dict[str, byt
         "leaves.csv": for_spreadsheets(leaf_file(result.leaves)),
         "report.html": report.to_html().encode(),
         "report.txt": report.to_text().encode(),
-        "report.json": (json.dumps(report.to_dict(), allow_nan=False, indent=1) + "\n").encode(),
+        "report.json": (text_with_checksum(report.to_dict(), indent=1) + "\n").encode(),
     }
     if result.values is not None:
         optimism = result.values.optimism_frame().drop(columns="held_out_value")
@@ -171,7 +173,7 @@ def _json(job: Job, result: Result, tree: Tree) -> bytes:
         data["held_out_leaf_values"] = {
             str(leaf): asdict(value) for leaf, value in leaf_values(tree, result.leaves).items()
         }
-    fields = (f" {json.dumps(name)}: {json.dumps(value, allow_nan=False)}" for name, value in data.items())
+    fields = (f" {json.dumps(name)}: {json.dumps(value)}" for name, value in with_checksum(data).items())
     return ("{\n" + ",\n".join(fields) + "\n}\n").encode()  # one line a field, for people and for diff
 
 
@@ -272,6 +274,8 @@ def read_report(path: str | os.PathLike) -> Content:
     """
     data = _read_json(path, "report", "`policytree design` writes report.json")
     try:
+        if isinstance(data, dict):
+            refuse_changed(data, "saved report")
         return Content.from_dict(data)
     except InputError as error:
         raise InputError(f"'{path}': {error}") from error
@@ -285,10 +289,10 @@ def _read_json(path: str | os.PathLike, what: str, remedy: str) -> Any:
             if not settle(Path(path).parent, PURPOSES):
                 raise
             content = Path(path).read_bytes()
-        return json.loads(content)
+        return parse_json(content)
     except FileNotFoundError as error:
         raise InputError(f"There is no file '{path}'; {remedy}.") from error
     except OSError as error:
         raise InputError(f"'{path}' cannot be read ({error.strerror}).") from error
     except (ValueError, RecursionError) as error:
-        raise InputError(f"'{path}' is not a saved {what}: it is not JSON ({error}).") from error
+        raise InputError(f"'{path}' is not a saved {what}: it is not valid JSON ({error}).") from error

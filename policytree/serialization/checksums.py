@@ -9,6 +9,8 @@ import hashlib
 import json
 from typing import Any
 
+from policytree.exceptions import InputError
+
 CHECKSUM = "checksum"
 
 
@@ -19,14 +21,35 @@ def checksum(data: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-def text_with_checksum(data: dict[str, Any]) -> str:
-    """An object as JSON, with its checksum."""
-    return json.dumps({CHECKSUM: checksum(data), **data}, allow_nan=False)
+def text_with_checksum(data: dict[str, Any], *, indent: int | None = None) -> str:
+    """An object as JSON, with its checksum; ``indent`` as in :func:`json.dumps`."""
+    return json.dumps(with_checksum(data), indent=indent, allow_nan=False)
+
+
+def with_checksum(data: dict[str, Any]) -> dict[str, Any]:
+    """An object as its JSON will be read, its checksum first; names of fields that are no text become text there."""
+    held = json.loads(json.dumps(data, allow_nan=False))
+    return {CHECKSUM: checksum(held), **held}
 
 
 def has_checksum(data: Any) -> bool:
     """Whether what was read from JSON is an object with the checksum of what it holds."""
     try:
         return isinstance(data, dict) and data.get(CHECKSUM) == checksum(data)
-    except ValueError:  # NaN or infinity, which are never written
+    except (ValueError, TypeError, RecursionError):  # NaN, infinity, what is no JSON: they are never written
         return False
+
+
+def refuse_changed(data: dict[str, Any], what: str) -> None:
+    """Refuse an object whose checksum is not that of what it holds; files of earlier versions have none, and pass.
+
+    Raises
+    ------
+    InputError
+        That calls the object ``what``, such as "saved tree".
+    """
+    if CHECKSUM in data and not has_checksum(data):
+        raise InputError(
+            f"The {what} was changed or damaged after it was saved: its field {CHECKSUM!r} does not match the rest. "
+            "Save it again, or delete that field if you meant the change."
+        )

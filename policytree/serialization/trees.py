@@ -5,7 +5,6 @@ Reading never executes anything: every field is checked for its type, length and
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -13,9 +12,12 @@ from typing import Any
 import numpy as np
 
 from policytree.exceptions import InputError
+from policytree.feature_encoder import is_missing
 from policytree.features import CATEGORICAL, NUMERIC, Feature
+from policytree.serialization.checksums import refuse_changed, text_with_checksum
 from policytree.serialization.labels import check_text, float_from_json, float_to_json, label_from_json, label_to_json
-from policytree.tree import TREE_LEAF, TREE_UNDEFINED, Tree
+from policytree.serialization.parsing import parse_json
+from policytree.tree import IS_MISSING, TREE_LEAF, TREE_UNDEFINED, Tree
 
 FORMAT = "policytree.tree"
 VERSION = 1
@@ -43,7 +45,8 @@ def to_dict(tree: Tree) -> dict[str, Any]:
     dict
         ``format``, ``version``, and one entry per attribute of :class:`~policytree.tree.Tree`. Floats that JSON lacks
         are the strings ``"NaN"``, ``"Infinity"`` and ``"-Infinity"``; labels other than text, numbers, booleans and
-        None are ``{"type": ..., "value": ...}``.
+        None are ``{"type": ..., "value": ...}``. Programs may add fields of their own. There is no checksum: that is
+        of a text, and :func:`to_json` adds it.
 
     Raises
     ------
@@ -74,14 +77,17 @@ def to_dict(tree: Tree) -> dict[str, Any]:
 def from_dict(data: dict[str, Any]) -> Tree:
     """The tree that :func:`to_dict` described: equal arrays, and labels of the same Python types.
 
-    Fields that are not part of the format are ignored, so that programs may add their own.
+    Fields that are not part of the format are ignored, so that programs may add their own; the field ``"checksum"``, if
+    there is one, is that of all others.
 
     Raises
     ------
     InputError
-        If a field is missing or malformed, names stand twice, or the nodes do not form one binary tree in preorder.
+        If a field is missing or malformed, names stand twice, the nodes do not form one binary tree in preorder, or the
+        checksum says that something was changed.
     """
     _check_header(data)
+    refuse_changed(data, "saved tree")
     features = tuple(_feature_from_json(f, j) for j, f in enumerate(_list(data["features"], "features")))
     _refuse_repeated([feature.name for feature in features], "features of the name")
     actions = tuple(label_from_json(a) for a in _list(data["actions"], "actions"))
@@ -106,23 +112,45 @@ def from_dict(data: dict[str, Any]) -> Tree:
 
 
 def to_json(tree: Tree, *, indent: int | None = None) -> str:
-    """A tree as strict JSON (RFC 8259, ASCII only); ``indent`` as in :func:`json.dumps`. See :func:`to_dict`."""
-    return json.dumps(to_dict(tree), indent=indent, allow_nan=False)
+    """A tree as strict JSON (RFC 8259, ASCII only), with a checksum.
+
+    Parameters
+    ----------
+    tree : Tree
+    indent : int or None
+        As in :func:`json.dumps`.
+
+    Returns
+    -------
+    str
+        The fields of :func:`to_dict`, and ``checksum``, the SHA-256 of the others. By it :func:`from_json` tells a text
+        that was changed or damaged from one as saved. It is no signature: whoever changes the text can also write the
+        checksum of the changed one.
+
+    Raises
+    ------
+    InputError
+        As :func:`to_dict`.
+    """
+    return text_with_checksum(to_dict(tree), indent=indent)
 
 
 def from_json(text: str | bytes) -> Tree:
     """The tree in a JSON text made by :func:`to_json`; nothing in the text is ever executed.
 
+    Texts without a checksum, as earlier versions wrote them, are read too.
+
     Raises
     ------
     InputError
-        If the text is not strict JSON or does not describe a tree; see :func:`from_dict`.
+        If the text is not strict JSON, was changed after it was saved, or does not describe a tree; see
+        :func:`from_dict`.
     """
     if not isinstance(text, str | bytes):
         raise InputError(f"from_json takes text; got {type(text).__name__} (from_dict takes dictionaries).")
     try:
-        data = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique_keys)
-    except (ValueError, RecursionError) as error:  # UnicodeDecodeError and JSONDecodeError are ValueErrors
+        data = parse_json(text)
+    except (ValueError, RecursionError) as error:
         raise InputError(f"The saved tree is not valid JSON ({error}); save it again with to_json.") from error
     return from_dict(data)
 
@@ -156,26 +184,27 @@ def check_tree(tree: Tree) -> None:
 
 def _check_preorder(tree: Tree) -> None:
     # Walking from the root must meet 0, 1, 2, ...: this refuses cycles, shared children and nodes nobody reaches.
-    waiting = [0]
+    waiting = [(0, 0)]  # nodes and their depths
     for node in range(tree.node_count):
-        if not waiting or waiting.pop() != node:
+        expected, depth = waiting.pop() if waiting else (-1, 0)
+        if expected != node:
             raise InputError(f"The children of the tree do not form one binary tree in preorder (at node {node}).")
+        if depth > MAX_DEPTH:
+            raise InputError(f"The tree has more than {MAX_DEPTH} levels; such trees are neither saved nor read.")
         left, right = int(tree.children_left[node]), int(tree.children_right[node])
         if (left == TREE_LEAF) != (right == TREE_LEAF):
             raise InputError(f"Node {node} of the tree must have two children or none.")
         if left != TREE_LEAF:
-            waiting += [right, left]
-    if tree.max_depth > MAX_DEPTH:
-        raise InputError(f"The tree has {tree.max_depth:,} levels; trees of more than {MAX_DEPTH} are not saved.")
+            waiting += [(right, depth + 1), (left, depth + 1)]
     if waiting:
-        raise InputError(f"The tree names child {waiting[-1]}, but has only {tree.node_count} nodes.")
+        raise InputError(f"The tree names child {waiting[-1][0]}, but has only {tree.node_count} nodes.")
 
 
 def _check_splits(tree: Tree) -> None:
     leaf = tree.is_leaf
     if (tree.feature[leaf] != TREE_UNDEFINED).any() or not np.isnan(tree.threshold[leaf]).all():
         raise InputError(f"Leaves of the tree must have feature {TREE_UNDEFINED} and threshold NaN.")
-    for node in np.flatnonzero(~leaf):
+    for node in np.flatnonzero(~leaf).tolist():
         j, threshold = int(tree.feature[node]), float(tree.threshold[node])
         if not 0 <= j < len(tree.features) or math.isnan(threshold):
             raise InputError(f"Node {node} of the tree must split on one of its features, at a number.")
@@ -183,6 +212,12 @@ def _check_splits(tree: Tree) -> None:
         is_category = threshold.is_integer() and -1 <= threshold < len(tree.features[j].categories)
         if tree.features[j].kind == CATEGORICAL and not is_category:
             raise InputError(f"Node {node} of the tree must split on a category of feature {tree.features[j].name!r}.")
+        asked = tree.asks_for_missing(node)
+        if asked is not None and bool(tree.missing_go_to_left[node]) != (asked == IS_MISSING):
+            raise InputError(
+                f"Node {node} of the tree asks whether feature {tree.features[j].name!r} {asked}, so that its "
+                f"'missing_go_to_left' must be {str(asked == IS_MISSING).lower()}."
+            )
 
 
 def _check_header(data: Any) -> None:
@@ -225,6 +260,8 @@ def _feature_from_json(data: Any, j: int) -> Feature:
         raise InputError(f"Feature {data['name']!r} of the saved tree must be numeric, or categorical with categories.")
     gaps = data.get("has_missing")  # files of earlier versions do not say
     name = check_text(data["name"])
+    if any(map(is_missing, categories)):
+        raise InputError(f"Feature {name!r} of the saved tree has a missing value as a category; delete it there.")
     _refuse_repeated(categories, f"categories of feature {name!r} of the label")
     if not (gaps is None or isinstance(gaps, bool)):
         raise InputError(f"Field 'has_missing' of feature {name!r} of the saved tree must be true, false or null.")
@@ -237,14 +274,3 @@ def _refuse_repeated(labels: Sequence[Any], what: str) -> None:
         if label in seen:
             raise InputError(f"The saved tree has two {what} {label!r}; every one needs its own.")
         seen.add(label)
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a JSON number")
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    data = dict(pairs)
-    if len(data) < len(pairs):
-        raise ValueError("a field stands twice")
-    return data

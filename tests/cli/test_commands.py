@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -72,8 +73,29 @@ def test_a_saved_report_is_shown_again(designed, tmp_path):
     refused(run("report", saved, "--section", "value"), "no section 'value'", "verdict, question")
     refused(run("report", saved, "-o", tmp_path / "report.pdf"), "must end in .html or .txt")
     refused(run("report", folder / "out" / "tree.json"), "is no saved report")
-    refused(run("report", folder / "trial.csv"), "not a saved report: it is not JSON")
+    refused(run("report", folder / "trial.csv"), "not a saved report: it is not valid JSON")
     refused(run("report", tmp_path / "none.json"), "There is no file", "design")
+
+
+def test_files_that_were_changed_after_a_design_are_refused(designed, tmp_path):
+    out = designed[0] / "out"
+    changes = [  # of the tree itself, and of what stands beside it
+        ("tree.json", "show", lambda data: data["threshold"].__setitem__(0, data["threshold"][0] + 1)),
+        ("tree.json", "show", lambda data: data["certificate"].update(gap=0.5)),
+        ("tree.json", "show", lambda data: data["design"]["options"].update(seed=7)),
+        ("report.json", "report", lambda data: data.update(title="Another")),
+        ("report.json", "report", lambda data: data["sections"].pop()),
+    ]
+    for name, command, change in changes:
+        data = json.loads((out / name).read_text())
+        change(data)
+        (tmp_path / name).write_text(json.dumps(data))
+        what = {"tree.json": "saved tree", "report.json": "saved report"}[name]
+        refused(run(command, tmp_path / name), name, f"The {what} was changed or damaged after it was saved")
+        data = json.loads((out / name).read_text())
+        del data["checksum"]  # as earlier versions wrote it
+        (tmp_path / name).write_text(json.dumps(data))
+        assert run(command, tmp_path / name) == run(command, out / name)
 
 
 # Exit codes, help, and errors that should not happen

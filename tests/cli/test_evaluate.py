@@ -94,6 +94,7 @@ def test_what_it_refuses(designed, new, tmp_path):
     refused(run("evaluate", tree, tmp_path / "arm.csv"), "--treatment is missing")
     refused(run("evaluate", tree, new, "--level", "95"), "level")
     broken = json.loads(tree.read_text()) | {"design": {"covariates": [3], "treatment": ["x"], "arm_costs": []}}
+    del broken["checksum"]
     (tmp_path / "broken.json").write_text(json.dumps(broken))
     refused(run("evaluate", tmp_path / "broken.json", new), "--treatment and --outcome are missing")
 

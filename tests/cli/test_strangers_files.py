@@ -60,7 +60,22 @@ def moment(zone: str) -> dict:
         ({"actions": ["no", "\ud800"]}, ["half a letter"]),
         ({"features": [{"name": "\udfff", "kind": "numeric", "categories": []}] * 2}, ["half a letter"]),
         ({"n_node_samples": [10**400] * 3}, ["whole numbers"]),
-        (chain(3_000), ["3,000 levels"]),
+        (chain(501), ["more than 500 levels"]),
+        (chain(200_000), ["more than 500 levels"]),
+        (
+            {"threshold": ["Infinity", "NaN", "NaN"], "missing_go_to_left": [True, False, False]},
+            ["asks whether feature 'age' is known", "must be false"],
+        ),
+        (
+            {"feature": [1, -2, -2], "threshold": [-1.0, "NaN", "NaN"], "missing_go_to_left": [False] * 3},
+            ["asks whether feature 'site' is missing", "must be true"],
+        ),
+        (
+            {"features": [NUMBER, {"name": "site", "kind": "categorical", "categories": ["x", None]}]},
+            ["'site'", "a missing value as a category"],
+        ),
+        ({"checksum": "0" * 64}, ["changed or damaged after it was saved"]),
+        ({"checksum": None}, ["changed or damaged after it was saved"]),
         ({"actions": ["no", "no"]}, ["two treatments of the label 'no'"]),
         ({"features": [NUMBER, NUMBER]}, ["two features of the name 'age'"]),
         (
@@ -140,3 +155,12 @@ def test_blank_lines_are_rows_where_there_is_one_column(saved, tmp_path):
     (tmp_path / "one.csv").write_text("age\n1\n\n12\n")
     code, out, _ = run("predict", saved(), tmp_path / "one.csv")
     assert (code, out.splitlines()) == (0, ["age,policy", "1,yes", ",no", "12,no"])
+
+
+@pytest.mark.parametrize("command", ["show", "plot", "predict", "evaluate", "report"])
+def test_fields_that_stand_twice(saved, tmp_path, command):
+    path, data = saved(), tmp_path / "data.csv"
+    X.to_csv(data, index=False)
+    path.write_text(path.read_text().replace('{"format"', '{"actions": ["yes", "no"], "format"', 1))
+    more = {"predict": [data], "evaluate": [data], "plot": ["--output", tmp_path / "tree.png"]}.get(command, [])
+    refused(run(command, path, *more), "not valid JSON", "the field 'actions' stands twice")
