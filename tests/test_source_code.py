@@ -1,6 +1,9 @@
 """Trees as SQL, as Python and as scikit-learn's trees give every row what the tree gives it."""
 
 import datetime
+import decimal
+import enum
+import math
 import pickle
 import sqlite3
 
@@ -11,7 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policytree import BornAgainTree, InputError, OptimalTreeClassifier, PolicyTree
+from policytree.features import Feature
+from policytree.serialization import check_tree
 from policytree.source_code import export_python, export_sql
+from policytree.tree import Tree
 
 HOSTILE = ["plain", 'it\'s "odd"', "; DROP TABLE people --", "a\nb", "\\", "é", "%s", "{x}", "# no"]
 
@@ -61,6 +67,235 @@ def test_code_gives_every_row_what_the_tree_gives(seed):
         new.to_sql("people", database, index=False)
         found = database.execute(f"SELECT {model.export_sql()} FROM people").fetchall()
     assert [row[0] for row in found] == expected
+
+
+CATEGORIES = (("x", "it's", "a\\", "NaN", "1", ""), (1, 2, 10), (1.5, 0.1, -2.0), ("1", 2, "b", 2.5))
+ACTIONS = (("no", 'y"es', "\\'"), (0, 1, 2), (0.1, 2, None), ("a", 1, 2.5, None), (True, False, True), (True, "a", 7))
+NUMBERS = [0.0, -0.0, 1.0, -1.5, 2.0**53, 1e-300, 5e-324, 1.7976931348623157e308, -1.7976931348623157e308, 0.1, 47.5]
+
+
+def any_tree(rng, levels=4):
+    """A tree with every kind of question, which need not serve anybody, over hostile names."""
+    names = rng.permutation(HOSTILE)[:4].tolist()
+    features = tuple(
+        Feature(name, "categorical", CATEGORIES[rng.integers(len(CATEGORIES))]) if rng.random() < 0.5 else Feature(name)
+        for name in names
+    )
+    nodes: list[list] = []
+
+    def grow(level):
+        node = len(nodes)
+        nodes.append([-1, -1, -2, np.nan, False])
+        if level < levels and rng.random() < 0.85:
+            j = int(rng.integers(4))
+            kinds = len(features[j].categories)
+            threshold = float(rng.integers(-1, kinds)) if kinds else float(rng.choice([*NUMBERS, np.inf, -np.inf]))
+            asked = kinds and threshold < 0, not kinds and threshold == np.inf
+            missing_left = True if asked[0] else False if asked[1] else bool(rng.random() < 0.5)
+            nodes[node] = [grow(level + 1), grow(level + 1), j, threshold, missing_left]
+        return node
+
+    grow(0)
+    actions = tuple(dict.fromkeys(ACTIONS[rng.integers(len(ACTIONS))]))
+    left, right, feature, threshold, missing = zip(*nodes, strict=True)
+    n = len(nodes)
+    tree = Tree(
+        children_left=np.array(left, dtype=np.int32),
+        children_right=np.array(right, dtype=np.int32),
+        feature=np.array(feature, dtype=np.int32),
+        threshold=np.array(threshold),
+        missing_go_to_left=np.array(missing),
+        action=rng.integers(0, len(actions), n).astype(np.int32),
+        n_node_samples=np.zeros(n, dtype=np.int64),
+        value=np.zeros((n, len(actions))),
+        features=features,
+        actions=actions,
+    )
+    check_tree(tree)
+    return tree
+
+
+def nasty_rows(tree, rng, n=40):
+    """Rows with numbers around the thresholds, infinite ones, gaps of every kind and categories that no row had."""
+    gaps = [None, np.nan, np.float64("nan"), pd.NA, pd.NaT]
+    columns = {}
+    for feature in tree.features:
+        numbers = [*NUMBERS, *(math.nextafter(number, end) for number in NUMBERS for end in (-np.inf, np.inf))]
+        other = ["unheard of", "X", "2.0"] if any(isinstance(c, str) for c in feature.categories) else [3, 99]
+        values = [*feature.categories, *other] if feature.categories else numbers
+        picks = rng.integers(0, len(values) + 3, n)
+        columns[feature.name] = [values[k] if k < len(values) else gaps[rng.integers(len(gaps))] for k in picks]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def encoded(tree, rows):
+    """The numbers of rows as the tree takes them."""
+    X = np.full((len(rows), len(tree.features)), np.nan)
+    for i, row in enumerate(rows):
+        for j, feature in enumerate(tree.features):
+            value = row[feature.name]
+            if value is None or value is pd.NA or value is pd.NaT or value != value:
+                continue
+            position = dict(zip(feature.categories, range(99), strict=False)).get(value, np.nan)
+            X[i, j] = position if feature.categories else value
+    return X
+
+
+def answers(tree, rows):
+    return [tree.actions[k] for k in tree.action[tree.apply(encoded(tree, rows))]]
+
+
+def stored(tree, rows):
+    """Rows as a database has them: types of columns, and values; NaN stays, texts are those of Python."""
+    types, columns = [], []
+    for feature in tree.features:
+        kinds = {type(category) for category in feature.categories}
+        kind = float if not kinds else str if len(kinds) > 1 else kinds.pop()
+        types.append({float: "DOUBLE", int: "BIGINT", str: "VARCHAR"}[kind])
+        values = [row[feature.name] for row in rows]
+        gap = [v is None or v is pd.NA or v is pd.NaT or (kind is not float and v != v) for v in values]
+        columns.append([None if g else kind(v) for v, g in zip(values, gap, strict=True)])
+    return types, list(zip(*columns, strict=True))
+
+
+def same_labels(tree, found, expected):
+    """Whether a database's answers are the labels: as they are, or all of them texts where some are."""
+    given = {tree.actions[k] for k in tree.action[tree.is_leaf].tolist()} - {None}
+    mixed = len({str if isinstance(a, str) else bool if isinstance(a, bool) else float for a in given}) > 1
+    return found == [None if label is None else str(label) if mixed else label for label in expected]
+
+
+@settings(max_examples=150, deadline=None)
+@given(seed=seeds)
+def test_every_question_has_its_python(seed):
+    rng = np.random.default_rng(seed)
+    tree = any_tree(rng)
+    rows = nasty_rows(tree, rng)
+    rows += [{**rows[0], f.name: v} for f in tree.features if not f.categories for v in (np.inf, -np.inf)]
+    space: dict = {}
+    exec(compile(export_python(tree), "rule", "exec"), space)
+    assert [space["policy"](row) for row in rows] == answers(tree, rows)
+    assert [space["policy"](pd.Series(row, dtype=object)) for row in rows] == answers(tree, rows)
+
+
+@settings(max_examples=100, deadline=None)
+@given(seed=seeds)
+def test_every_question_has_its_sql(seed):
+    rng = np.random.default_rng(seed)
+    tree = any_tree(rng)
+    rows = nasty_rows(tree, rng)
+    rows += [{**rows[0], f.name: v} for f in tree.features if not f.categories for v in (np.inf, -np.inf)]
+    types, values = stored(tree, rows)
+    names = ['"' + f.name.replace('"', '""') + '"' for f in tree.features]
+    with sqlite3.connect(":memory:") as database:
+        columns = ", ".join(f"{name} {kind}" for name, kind in zip(names, types, strict=True))
+        database.execute(f"CREATE TABLE rows ({columns})")
+        database.executemany("INSERT INTO rows VALUES (?, ?, ?, ?)", values)
+        found = database.execute(f"SELECT {export_sql(tree)} FROM rows ORDER BY rowid").fetchall()
+    assert same_labels(tree, [row[0] for row in found], answers(tree, rows))
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=seeds)
+def test_every_question_has_its_sql_where_nan_is_not_null(seed):
+    duckdb = pytest.importorskip("duckdb")
+    rng = np.random.default_rng(seed)
+    tree = any_tree(rng)
+    rows = nasty_rows(tree, rng)
+    rows += [{**rows[0], f.name: v} for f in tree.features if not f.categories for v in (np.inf, -np.inf, np.nan)]
+    types, values = stored(tree, rows)
+    with duckdb.connect(":memory:") as database:
+        database.execute(f"CREATE TABLE rows (i INTEGER, {', '.join(f'x{j} {kind}' for j, kind in enumerate(types))})")
+        database.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?)", [(i, *row) for i, row in enumerate(values)])
+        named = ", ".join(f'x{j} AS "{f.name.replace(chr(34), chr(34) * 2)}"' for j, f in enumerate(tree.features))
+        found = database.execute(
+            f"SELECT {export_sql(tree)} FROM (SELECT i, {named} FROM rows) t ORDER BY i"
+        ).fetchall()
+    assert same_labels(tree, [row[0] for row in found], answers(tree, rows))
+
+
+def test_32_bit_columns_are_compared_as_64_bit_floats():
+    duckdb = pytest.importorskip("duckdb")
+    low = np.float32(1.0)
+    X = pd.DataFrame({"x": np.repeat([low, np.nextafter(low, np.float32(2.0))], 10)})
+    model = PolicyTree(max_depth=1).fit(X, np.repeat(np.eye(2), 10, axis=0))
+    with duckdb.connect(":memory:") as database:
+        database.execute("CREATE TABLE people (x REAL)")
+        database.executemany("INSERT INTO people VALUES (?)", [(float(x),) for x in X["x"]])
+        found = database.execute(f"SELECT {model.export_sql()} FROM people").fetchall()
+    assert [row[0] for row in found] == model.predict(X).tolist()
+
+
+def test_how_names_and_texts_are_written_in_other_databases():
+    table = {"na`me": ["back\\slash", "it's\nme"] * 4}
+    model = PolicyTree(max_depth=1).fit(pd.DataFrame(table), pd.DataFrame({"n'o": [0, 1.0] * 4, "\\": [1.0, 0] * 4}))
+    assert model.export_sql(column=None, dialect="standard").splitlines() == [
+        "CASE WHEN \"na`me\" = 'back\\slash' THEN", "  '\\'", "ELSE", "  'n''o'", "END",
+    ]  # fmt: skip
+    assert model.export_sql(column="a`b", dialect="mysql").splitlines() == [
+        "CASE WHEN `na``me` = 'back\\\\slash' THEN", "  '\\\\'", "ELSE", "  'n''o'", "END AS `a``b`",
+    ]  # fmt: skip
+    assert model.export_sql(column=None, dialect="bigquery").splitlines() == [
+        "CASE WHEN `na\\`me` = 'back\\\\slash' THEN", "  '\\\\'", "ELSE", "  'n\\'o'", "END",
+    ]  # fmt: skip
+    gaps = Tree(
+        **{name: getattr(model.tree_, name) for name in Tree.__slots__} | {"missing_go_to_left": np.ones(3, bool)}
+    )
+    assert r"'it\'s\nme'" in export_sql(gaps, dialect="bigquery") and "\n" in export_sql(gaps, dialect="mysql")
+    with pytest.raises(InputError, match="dialect must be one of 'standard', 'mysql', 'bigquery'; got 'oracle'"):
+        model.export_sql(dialect="oracle")
+
+
+@pytest.mark.parametrize(
+    ("categories", "words"),
+    [
+        ((1, "1"), "two are the same text in SQL"),
+        ((True, "a"), "truth values and others"),
+        (("a\0b", "c"), "null character"),
+        (("\ud800", "c"), "half a letter"),
+    ],
+)
+def test_categories_that_sql_cannot_tell_apart_are_refused(categories, words):
+    X = pd.DataFrame({"site": pd.Series([*categories] * 4, dtype=object)})
+    model = PolicyTree(max_depth=1).fit(X, np.resize(np.eye(2), (8, 2)))
+    with pytest.raises(InputError, match=words):
+        model.export_sql()
+    space: dict = {}
+    exec(model.export_python(), space)
+    assert [space["policy"](row) for row in X.to_dict("records")] == model.predict(X).tolist()
+
+
+def test_labels_of_subclasses_are_written_as_the_plain_ones():
+    class Arm(enum.StrEnum):
+        CONTROL = "control"
+        DRUG = "it's"
+
+    class Dose(enum.IntEnum):
+        LOW = 1
+        HIGH = 2
+
+    for labels, shown in ((Arm, "'it''s'"), (Dose, "2")):
+        rewards = pd.DataFrame(np.eye(2), columns=pd.Index(list(labels), dtype=object))
+        model = PolicyTree(max_depth=1).fit([[0.0], [1.0]], rewards)
+        assert f"  {shown}\n" in model.export_sql()
+        space: dict = {}
+        exec(model.export_python(), space)
+        assert [space["policy"]({"x0": x}) for x in (0.0, 1.0)] == list(labels)
+
+
+def test_functions_take_every_kind_of_number_and_no_text():
+    model = PolicyTree(max_depth=1).fit(pd.DataFrame({"x": [0.1, 0.2, 0.3, 0.4]}), np.eye(2)[[0, 1, 1, 1]])
+    just_above = decimal.Decimal(float(model.tree_.threshold[0])) + decimal.Decimal(
+        "1e-30"
+    )  # as a float, the threshold
+    numbers = [True, np.bool_(False), 0, np.int8(1), np.float32(0.1), decimal.Decimal("0.1"), just_above]
+    for name in ("policy", "float", "type", "missing", "number", "row"):
+        space: dict = {}
+        exec(model.export_python(name=name), space)
+        found = [space[name]({"x": value}) for value in numbers]
+        assert found == model.predict(pd.DataFrame({"x": pd.Series(numbers, dtype=object)})).tolist()
+        with pytest.raises(AttributeError):
+            space[name]({"x": "0.1"})
 
 
 @pytest.mark.filterwarnings("ignore::policytree.exceptions.UnseenValueWarning")
