@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from policytree.features import CATEGORICAL, shown
+from policytree.features import CATEGORICAL, named_apart, shown
 from policytree.tree import Tree
 
 SINGULAR = {"people": "person", "men": "man", "women": "woman", "children": "child"}  # others lose their s
@@ -46,16 +46,20 @@ def split_label(tree: Tree, node: int, *, missing: bool = True) -> str:
     """
     feature = tree.features[tree.feature[node]]
     name, threshold = shown(feature.name), float(tree.threshold[node])
-    if feature.kind == CATEGORICAL and threshold < 0:
-        return f"{name} is missing"
-    if np.isposinf(threshold):
-        return f"{name} is known"
+    asked = tree.asks_for_missing(node)
+    if asked is not None:
+        return f"{name} {asked}"
     if feature.kind == CATEGORICAL:
-        text = f"{name} = {shown(feature.categories[int(threshold)])}"
+        text = f"{name} = {shown(named_apart(feature.categories[int(threshold)], feature.categories))}"
     else:
         text = f"{name} ≤ {format_threshold(threshold)}"
     side = missing_label(tree, node) if missing else ""
     return f"{text} ({side})" if side else text
+
+
+def action_label(tree: Tree, node: int) -> str:
+    """The label that a leaf gives, as text that differs from that of every other label."""
+    return shown(named_apart(tree.actions[tree.action[node]], tree.actions))
 
 
 def question(tree: Tree, node: int, *, missing: bool = True) -> str:
@@ -66,9 +70,7 @@ def question(tree: Tree, node: int, *, missing: bool = True) -> str:
 
 def missing_label(tree: Tree, node: int) -> str:
     """Which answer rows without a value take at an inner node, "missing → yes"; "" where no training row was such."""
-    feature, threshold = tree.features[tree.feature[node]], float(tree.threshold[node])
-    asks_for_value = threshold < 0 if feature.kind == CATEGORICAL else np.isposinf(threshold)
-    if asks_for_value or not feature.has_missing:
+    if tree.asks_for_missing(node) is not None or not tree.features[tree.feature[node]].has_missing:
         return ""
     return f"missing → {'yes' if tree.missing_go_to_left[node] else 'no'}"
 
@@ -103,7 +105,7 @@ def export_text(tree: Tree, *, missing: bool = True) -> str:
     for node in range(tree.node_count):  # preorder: as they stand in the text
         first, rest = before.pop(node)
         if tree.is_leaf[node]:
-            lines.append(f"{first}{shown(tree.actions[tree.action[node]])}{_rows_of_leaf(tree, node, '  (', ')')}")
+            lines.append(f"{first}{action_label(tree, node)}{_rows_of_leaf(tree, node, '  (', ')')}")
             continue
         lines.append(f"{first}{question(tree, node, missing=missing)}")
         before[int(tree.children_left[node])] = f"{rest}├─ yes: ", f"{rest}│       "
@@ -131,7 +133,7 @@ def export_graphviz(tree: Tree, *, missing: bool = True) -> str:
     out = ["digraph policytree {", "  node [shape=box, fontname=Helvetica];", "  edge [fontname=Helvetica];"]
     for node in range(tree.node_count):
         if tree.is_leaf[node]:
-            label = shown(tree.actions[tree.action[node]]) + _rows_of_leaf(tree, node, "\n")
+            label = action_label(tree, node) + _rows_of_leaf(tree, node, "\n")
             out.append(f"  {node} [label={_dot_string(label)}, style=rounded];")
             continue
         out.append(f"  {node} [label={_dot_string(question(tree, node, missing=missing))}];")

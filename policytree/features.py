@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +26,14 @@ def shown(label: Any, longest: int | None = LONGEST_SHOWN) -> str:
     if text.isprintable():
         return text
     return "".join(c.encode("unicode_escape").decode() if unicodedata.category(c) in _UNPRINTABLE else c for c in text)
+
+
+def named_apart(label: Any, labels: Iterable[Any]) -> str:
+    """A label as text: where another of the labels has the same text, such as 1 and "1", as Python writes the value."""
+    text = str(label)
+    if sum(str(other) == text for other in labels) < 2:
+        return text
+    return repr(label.item() if hasattr(label, "item") else label)
 
 
 @dataclass(frozen=True, slots=True)

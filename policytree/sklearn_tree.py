@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +13,8 @@ from sklearn.tree._tree import NODE_DTYPE
 from sklearn.tree._tree import Tree as SklearnTree
 
 from policytree.exceptions import InputError
-from policytree.features import CATEGORICAL
-from policytree.tree import Tree
+from policytree.features import CATEGORICAL, named_apart
+from policytree.tree import IS_MISSING, Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,8 @@ class SklearnColumns:
     """The numeric columns on which scikit-learn's tree asks the questions of ours.
 
     Numeric features are columns as they are; each question about a category is a 0/1 column, "site = Paris", and a
-    question whether a text is missing is "site is missing".
+    question whether a text is missing is "site is missing". A name that another column has gets a number behind it.
+    Where there would be no column, which scikit-learn refuses, there is one that no node asks about.
 
     Attributes
     ----------
@@ -52,9 +55,13 @@ class SklearnColumns:
             if (j, threshold) not in asked:
                 asked[j, threshold] = len(names)
                 questions.append((j, threshold))
-                what = "is missing" if threshold < 0 else f"= {feature.categories[int(threshold)]}"
-                names.append(f"{feature.name} {what}")
+                missing = threshold < 0
+                category = None if missing else named_apart(feature.categories[int(threshold)], feature.categories)
+                names.append(_unused(f"{feature.name} {IS_MISSING if missing else f'= {category}'}", names))
             of_node[node] = asked[j, threshold]
+        if not names:
+            questions.append((0, -1.0))
+            names.append(f"{tree.features[0].name} {IS_MISSING}")
         return cls(tuple(names), of_node, tuple(questions))
 
     def table(self, X: np.ndarray, index=None) -> pd.DataFrame:
@@ -70,6 +77,12 @@ class SklearnColumns:
                 columns.append(np.where(np.isnan(x), np.nan, (x == category).astype(np.float64)))
         values = np.stack(columns, axis=1) if columns else np.empty((len(X), 0))
         return pd.DataFrame(values, columns=list(self.names), index=index)
+
+
+def _unused(name: str, names: Sequence[str]) -> str:
+    """The name, with a number behind it if others have it."""
+    tried = itertools.chain([name], (f"{name} ({k})" for k in itertools.count(2)))
+    return next(candidate for candidate in tried if candidate not in names)
 
 
 def to_sklearn(tree: Tree, X: np.ndarray, classes: np.ndarray, shares: np.ndarray | None) -> DecisionTreeClassifier:
@@ -149,8 +162,9 @@ def _threshold(tree: Tree, node: int, X: np.ndarray) -> float:
         return threshold
     x = X[:, j]
     left = x <= threshold
-    low = np.float64(np.float32(x[left].max(initial=-np.inf)))
-    high = np.float64(np.float32(x[~left & ~np.isnan(x)].min(initial=np.inf)))
+    with np.errstate(over="ignore"):  # beyond the range of 32-bit floats: infinite, which scikit-learn refuses
+        low = np.float64(np.float32(x[left].max(initial=-np.inf)))
+        high = np.float64(np.float32(x[~left & ~np.isnan(x)].min(initial=np.inf)))
     if low <= threshold < high:
         return threshold
     if low >= high:

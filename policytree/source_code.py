@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -30,7 +30,7 @@ class Dialect:
     ----------
     quote : str
         What stands around names of columns.
-    in_names, in_texts : dict of str to str
+    in_names, in_texts : mapping of str to str
         What characters become inside names, and inside texts in single quotes.
     text_type : str
         The type that values are cast to, to be compared as texts.
@@ -39,14 +39,14 @@ class Dialect:
     """
 
     quote: str
-    in_names: dict[str, str]
-    in_texts: dict[str, str]
+    in_names: Mapping[str, str]
+    in_texts: Mapping[str, str]
     text_type: str
     nan: bool
 
     def name(self, name: str) -> str:
         """The name of a column."""
-        return self.quote + _sql_text(name).translate(str.maketrans(self.in_names)) + self.quote
+        return self.quote + _escaped(name, self.in_names) + self.quote
 
     def literal(self, label: Label) -> str:
         """A value."""
@@ -55,7 +55,7 @@ class Dialect:
         if isinstance(label, bool):
             return "TRUE" if label else "FALSE"
         if isinstance(label, str):
-            return "'" + _sql_text(label).translate(str.maketrans(self.in_texts)) + "'"
+            return "'" + _escaped(label, self.in_texts) + "'"
         return _sql_float(label) if isinstance(label, float) else repr(label)
 
 
@@ -168,15 +168,15 @@ def _sql_float(value: float) -> str:
     return text if "e" in text else text + "e0"
 
 
-def _sql_text(text: str) -> str:
-    """A text or name that an SQL statement can hold."""
+def _escaped(text: str, characters: Mapping[str, str]) -> str:
+    """A text or name as it stands within an SQL statement."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
         raise InputError(f"{text!a} holds half a letter (a lone surrogate), which SQL cannot; rename it.") from error
     if "\0" in text:
         raise InputError(f"{text!a} holds a null character, which SQL cannot; rename it.")
-    return text
+    return "".join(characters.get(character, character) for character in text)
 
 
 def _of_one_type(labels: Sequence[Any], what: str, *, column: bool = False) -> tuple[list[Label], bool]:

@@ -14,8 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policytree import BornAgainTree, InputError, OptimalTreeClassifier, PolicyTree
+from policytree.export import export_graphviz, export_text, to_rules
 from policytree.features import Feature
 from policytree.serialization import check_tree
+from policytree.sklearn_tree import SklearnColumns, to_sklearn
 from policytree.source_code import export_python, export_sql
 from policytree.tree import Tree
 
@@ -327,8 +329,9 @@ def test_probabilities_are_the_classifiers():
     assert equal.tree_.n_node_samples[0] == 80
 
 
-def test_values_that_32_bit_floats_merge_are_refused():
-    X = pd.DataFrame({"year": 2**30 + np.arange(20.0)})
+@pytest.mark.parametrize("years", [2**30 + np.arange(20.0), 1e39 * np.arange(1.0, 21.0)])
+def test_values_that_32_bit_floats_merge_are_refused(years):
+    X = pd.DataFrame({"year": years})
     model = PolicyTree(max_depth=1).fit(X, np.eye(2)[(np.arange(20) > 7).astype(int)])
     with pytest.raises(InputError, match=r"'year' has values around .* 32-bit floats"):
         model.to_sklearn(X)
@@ -371,3 +374,68 @@ def test_trees_made_without_rows_have_exports_too():
     exec(model.export_python(), space)
     rows = [dict(zip([f.name for f in model.tree_.features], row, strict=True)) for row in X.tolist()]
     assert [space["policy"](row) for row in rows] == forest.predict(X).tolist()
+
+
+@pytest.mark.filterwarnings("ignore::policytree.exceptions.UnseenValueWarning")
+def test_labels_and_categories_that_are_text_and_numbers_stay_apart():
+    rng = np.random.default_rng(0)
+    n = 200
+    site, x = rng.choice(np.array([1, "1", "a"], dtype=object), n), rng.normal(size=n)
+    gain = {"1": np.where([s == 1 for s in site], 1.0, -1.0), 1: np.where([s == "1" for s in site], 2.0, -1.0)}
+    X = pd.DataFrame({"site": site, "site = 1": np.where(rng.random(n) < 0.2, np.nan, x), "'1'": x})
+    X.loc[::7, "site"] = pd.NA
+    rewards = np.c_[gain["1"], gain[1], np.where(X["site = 1"].isna(), 0.7, -0.5)]
+    model = PolicyTree(max_depth=3).fit(X, pd.DataFrame(rewards, columns=pd.Index(["z", 1, 1.5], dtype=object)))
+    expected = model.predict(X).tolist()
+    assert {"z", 1, 1.5} == {*expected}
+    text = model.export_text()
+    assert "site = 1?" in text or "site = '1'?" in text
+    assert len({*model.sklearn_table(X).columns}) == len(model.sklearn_table(X).columns)
+    assert model.to_sklearn(X).predict(model.sklearn_table(X)).tolist() == expected
+    space: dict = {}
+    exec(model.export_python(), space)
+    assert [space["policy"](row) for row in X.to_dict("records")] == expected
+    with pytest.raises(InputError, match="categories of feature 'site' have several types, and two are the same text"):
+        model.export_sql()
+
+
+def test_texts_name_labels_apart():
+    features = (Feature("site", "categorical", ("1", 1, "a")),)
+    tree = Tree(
+        children_left=np.array([1, -1, -1], dtype=np.int32),
+        children_right=np.array([2, -1, -1], dtype=np.int32),
+        feature=np.array([0, -2, -2], dtype=np.int32),
+        threshold=np.array([0.0, np.nan, np.nan]),
+        missing_go_to_left=np.zeros(3, dtype=bool),
+        action=np.array([0, 0, 1], dtype=np.int32),
+        n_node_samples=np.zeros(3, dtype=np.int64),
+        value=np.zeros((3, 3)),
+        features=features,
+        actions=(np.int64(2), "2", "a"),
+    )
+    assert export_text(tree).splitlines() == ["site = '1'?", "├─ yes: 2", "└─ no:  '2'"]
+    assert "label=\"'2'\"" in export_graphviz(tree)
+    assert to_rules(tree)["rule"].tolist() == ["site = '1'", "not (site = '1')"]
+
+
+def test_trees_of_one_leaf_over_texts_have_a_scikit_learn_tree():
+    X = pd.DataFrame({"site": ["x", "y"] * 10})
+    model = PolicyTree(max_depth=1).fit(X, np.c_[np.zeros(20), np.ones(20)])
+    assert model.get_n_leaves() == 1
+    assert model.to_sklearn(X).predict(model.sklearn_table(X)).tolist() == model.predict(X).tolist()
+    assert "return 1" in model.export_python() and model.export_sql(column=None) == "1"
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=seeds)
+def test_every_question_is_one_of_scikit_learns(seed):
+    rng = np.random.default_rng(seed)
+    tree = any_tree(rng)
+    X = encoded(tree, nasty_rows(tree, rng))
+    X[np.abs(X) > 1e38] = np.nan  # beyond the range of 32-bit floats
+    try:
+        model = to_sklearn(tree, X, np.arange(len(tree.actions)), None)
+    except InputError as error:
+        assert "32-bit floats" in str(error)
+        return
+    assert model.predict(SklearnColumns.of(tree).table(X)).tolist() == tree.action[tree.apply(X)].tolist()

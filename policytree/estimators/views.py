@@ -105,7 +105,7 @@ class TreeViews(NotebookView):
         return to_dict(self.tree_)
 
     def to_json(self) -> str:
-        """Return the tree as JSON; :func:`policytree.serialization.from_json` reads it."""
+        """Return the tree as JSON with a checksum; :func:`policytree.serialization.from_json` reads it."""
         from policytree.serialization import to_json
 
         check_is_fitted(self)

@@ -23,6 +23,12 @@ print(tree.export_text())
 print(tree.export_sql())
 
 # %%
+# NULL is a missing value, and so is NaN where a database has both. MySQL and BigQuery write names in backticks, and a
+# backslash in a text twice:
+
+print(tree.export_sql(dialect="mysql"))
+
+# %%
 # A Python function that needs no package:
 
 source = tree.export_python()
@@ -45,4 +51,14 @@ table = tree.sklearn_table(X)
 print(type(equal).__name__, "agrees on all rows:", bool((equal.predict(table) == tree.predict(X)).all()))
 
 # %%
-# Nothing is executed when a saved tree is loaded: trees are JSON with a published schema, no pickle.
+# Nothing is executed when a saved tree is loaded: trees are JSON with a published schema, no pickle. The field
+# ``checksum`` tells a text that was changed or damaged from one as saved. It does not tell a forged one: whoever changes
+# a text on purpose can give it a new checksum.
+
+from policytree import InputError
+from policytree.serialization import from_json
+
+try:
+    from_json(tree.to_json().replace('"north"', '"North"'))
+except InputError as error:
+    print(error)
