@@ -52,8 +52,8 @@ print(type(equal).__name__, "agrees on all rows:", bool((equal.predict(table) ==
 
 # %%
 # Nothing is executed when a saved tree is loaded: trees are JSON with a published schema, no pickle. The field
-# ``checksum`` tells a text that was changed or damaged from one as saved. It does not tell a forged one: whoever changes
-# a text on purpose can give it a new checksum.
+# ``checksum`` tells a text that was changed or damaged from one as saved. It does not tell a forged one: whoever
+# changes a text on purpose can give it a new checksum.
 
 from policytree import InputError
 from policytree.serialization import from_json
