@@ -194,7 +194,7 @@ def test_an_arm_that_nobody_in_a_leaf_got_is_not_estimable_there(rng):
     leaves = np.repeat([1, 2], 60)
     T = np.where((leaves == 2) & (np.arange(120) % 3 == 0), "b", np.where(np.arange(120) % 3 == 1, "c", "a"))
     T = np.where((leaves == 1) & (T == "b"), "a", T)
-    rewards = pd.DataFrame(rng.normal(size=(120, 3)) + [0.0, 5.0, 1.0], columns=["a", "b", "c"])
+    rewards = pd.DataFrame(np.add(rng.normal(size=(120, 3)), [0.0, 5.0, 1.0]), columns=["a", "b", "c"])
     policy = np.where(leaves == 1, "b", "c")
     summary = leaf_summary(leaves, policy, rewards, T=T, held_out=True)
     first, second = summary.loc[1], summary.loc[2]
