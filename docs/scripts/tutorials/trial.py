@@ -141,7 +141,7 @@ print(report.to_text()[:900])
 # %%
 # The same from the command line
 # ------------------------------
-# ``policytree design --dataset rand-hie`` does all of this in one go, with all rows and sites. For your own file see
+# ``policytree design --dataset rand-hie`` does all of this in one go, with all years of the people. For your own file see
 # :doc:`/start`.
 #
 # What to try next: :doc:`/how_to/people_can_use` holds the rule to what can be asked at a desk,
