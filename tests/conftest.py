@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import time
+from types import SimpleNamespace
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # before anybody imports matplotlib: no test may need a display
 
@@ -11,7 +14,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from policytree.solvers import clock
 from policytree.solvers.binning import bin_matrix
+from policytree.solvers.kernels import compiling
 from policytree.types import Problem
 
 # A first call compiles numba kernels, so a deadline would fail at random; derandomised, so that a red run
@@ -29,6 +34,32 @@ def no_figures_left():
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def limits_count_what_is_computed():
+    """Time limits are in seconds of this process's CPU: what a search finds within them depends on no other process."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (clock, compiling):
+            patch.setattr(module, "time", SimpleNamespace(perf_counter=time.process_time))
+        yield
+
+
+@pytest.fixture
+def moved_clock(monkeypatch) -> list[float]:
+    """The seconds that limits look at, the list's only item, which the test moves."""
+    seconds = [0.0]
+    for module in (clock, compiling):
+        monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: seconds[0]))
+    return seconds
+
+
+@pytest.fixture
+def ctrl_c():
+    """Ctrl-C raises KeyboardInterrupt here and in processes that are started, also where a shell has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

@@ -28,7 +28,8 @@ def test_searches_run_in_a_thread_that_handles_no_signals():
     assert found == [False] and clock.status == Status.OPTIMAL and not clock.stopped
 
 
-def test_a_limit_ends_a_search():
+def test_a_limit_ends_a_search(monkeypatch):
+    monkeypatch.setattr(clock_module, "time", time)  # of the wall, as users have it
     clock = Clock(0.01)
 
     def search():
@@ -68,6 +69,7 @@ def test_what_a_search_returns_is_returned():
     assert Clock(None).watch(lambda: 3) == 3
 
 
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("part", ["prepare", "expand"])
 def test_ctrl_c_before_and_after_the_search_itself_leaves_a_tree(part, rng, monkeypatch):
     """All kernels run in the search's thread, so that a signal finds none of them in the main one."""
@@ -334,3 +336,22 @@ def test_ctrl_c_while_a_kernels_result_is_made_crashes_nothing():
     """Making it runs Python code of numba's, and goes on with what it failed to make."""
     done = subprocess.run([sys.executable, "-c", CALL], capture_output=True, text=True, timeout=300, cwd=ROOT)
     assert (done.stdout, done.stderr, done.returncode) == ("alive\n", "", 0)
+
+
+IGNORED = """
+import signal
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell's background job begins
+import numpy as np
+from policytree import PolicyTree
+rng = np.random.default_rng(0)
+X, rewards = rng.normal(size=(120, 3)), rng.normal(size=(120, 2))
+expected = PolicyTree(max_depth=2).fit(X, rewards).objective_value_
+signal.raise_signal(signal.SIGINT)
+print(PolicyTree(max_depth=2).fit(X, rewards).objective_value_ == expected)
+print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)
+"""
+
+
+def test_where_ctrl_c_is_ignored_searches_end_and_leave_it_so():
+    done = subprocess.run([sys.executable, "-c", IGNORED], capture_output=True, text=True, timeout=300, cwd=ROOT)
+    assert (done.stdout, done.stderr, done.returncode) == ("True\nTrue\n", "", 0)

@@ -225,9 +225,9 @@ def test_polishing_keeps_to_its_time(rng):
     case = strategies.planted_case(rng, 3_000, 8, 3, 3_000, max_depth=3)
     problem = case.problem()
     start = solve_direct(problem, SearchLimits(time_limit=0.2)).tree
-    begun = time.perf_counter()
+    begun = time.process_time()
     tree, objective = polish(problem, start, time_limit=0.0)
-    assert time.perf_counter() - begun < 2.0
+    assert time.process_time() - begun < 2.0
     assert (tree.n_leaves, objective) == (start.n_leaves, rescore(problem, start)[1])
     reference = reference_losses(problem.losses, problem.losses.argmin(axis=1))
     solution = solve_with_guesses(problem, Guesses(reference_losses=reference), SearchLimits(time_limit=1.0))

@@ -313,6 +313,7 @@ def test_rows_that_are_all_alike():
 # --- limits and refusals ---
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_an_interrupt_keeps_what_was_found(rng):
     X = rng.integers(0, 40, (2_000, 6)).astype(float)
     problem = Problem(bin_matrix(X), rng.normal(size=(2_000, 2)), 0.0, 3)

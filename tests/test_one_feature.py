@@ -306,7 +306,7 @@ def test_many_values_take_no_time():
     x = rng.permutation(n).astype(float)
     problem = Problem(bin_matrix(x[:, None]), rng.normal(size=(n, 2)), 2.0, None)
     solve_direct(problem)
-    start = time.perf_counter()
+    start = time.process_time()
     solution = solve_direct(problem)
-    assert time.perf_counter() - start < 1.0  # some hundredths of a second where nothing else runs
+    assert time.process_time() - start < 1.0  # some hundredths
     assert solution.status is Status.OPTIMAL and solution.tree.n_leaves > 100

@@ -278,6 +278,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.slow
 def test_ctrl_c_in_a_terminal(tmp_path):
     """The signal goes to all processes of the group, as from a keyboard."""

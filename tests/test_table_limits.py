@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import tracemalloc
 
 import numpy as np
@@ -65,7 +64,7 @@ def test_long_tables_are_taken_in_slices(rows, tmp_path, monkeypatch):
     assert foreseen < 0.6 * at_once and 0.3 * foreseen < used < foreseen + 3e6
 
 
-def test_a_limit_ends_the_search_between_tables(rows, tmp_path, monkeypatch):
+def test_a_limit_ends_the_search_between_tables(rows, tmp_path, monkeypatch, moved_clock):
     """Also before the first triple is read: a path may ask about one feature thrice."""
     data = encode(rows, ["x0", "x1", "x2"], y="y", max_bins=10, directory=tmp_path)
     best = OptimalTreeClassifier(max_depth=3).fit(data)
@@ -74,7 +73,7 @@ def test_a_limit_ends_the_search_between_tables(rows, tmp_path, monkeypatch):
 
     def add(*arguments):
         added.append(arguments)
-        time.sleep(0.3)
+        moved_clock[0] += 0.3
 
     monkeypatch.setattr(_FirstCuts, "add", add)
     with pytest.warns(SearchWarning, match="time limit"):
@@ -85,11 +84,11 @@ def test_a_limit_ends_the_search_between_tables(rows, tmp_path, monkeypatch):
     assert tree.objective_bound_ <= best.objective_value_
 
 
-def test_compiling_kernels_is_no_search(rows, tmp_path, monkeypatch):
+def test_compiling_kernels_is_no_search(rows, tmp_path, monkeypatch, moved_clock):
     data = encode(rows.assign(a=rows.x0.fillna(0), b=0.0), ["x1"], rewards=["a", "b"], directory=tmp_path)
 
     def compiling(needed):
-        time.sleep(0.5)
+        moved_clock[0] += 0.5
         return 0.5
 
     monkeypatch.setattr(solve, "load_kernels", compiling)

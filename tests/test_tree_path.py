@@ -1,7 +1,6 @@
 """The regularization path against brute force at many prices of a leaf."""
 
 import _thread
-import threading
 import time
 from dataclasses import replace
 from fractions import Fraction
@@ -21,7 +20,7 @@ from policytree import (
     Status,
     tree_path,
 )
-from policytree.solvers.direct import solve_direct
+from policytree.solvers import direct, solve_direct
 from policytree.solvers.path import solution_path
 from policytree.solvers.sampling import solve_sampling
 from policytree.types import SearchLimits
@@ -171,28 +170,33 @@ def test_path_within_guesses(data):
 def test_path_obeys_the_time_limit():
     rng = np.random.default_rng(76)
     X, y = rng.normal(size=(2_000, 12)), rng.integers(0, 3, 2_000)
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.warns(SearchWarning, match="without a proof"):
         path = tree_path(OptimalTreeClassifier(max_depth=4, time_limit=1.0), X, y)
-    assert time.perf_counter() - start < 3.0
+    assert time.process_time() - start < 3.0
     assert not path.proved
     assert path.estimators[0].get_n_leaves() == 1
     assert all(tree.optimality_gap_ >= 0 for tree in path.estimators)
 
 
-def test_an_interrupt_ends_the_whole_path():
+@pytest.mark.usefixtures("ctrl_c")
+def test_an_interrupt_ends_the_whole_path(monkeypatch):
     rng = np.random.default_rng(78)
     X, y = rng.normal(size=(3_000, 12)), rng.integers(0, 3, 3_000)
-    OptimalTreeClassifier(max_depth=3).fit(X[:50], y[:50])  # compile first
-    timer = threading.Timer(0.7, _thread.interrupt_main)
-    timer.start()
-    start = time.perf_counter()
-    try:
-        with pytest.warns(SearchWarning, match="without a proof"):
-            path = tree_path(OptimalTreeClassifier(max_depth=4, time_limit=30.0), X, y)
-    finally:
-        timer.cancel()
-    assert time.perf_counter() - start < 6.0
+    OptimalTreeClassifier(max_depth=4).fit(X[:50], y[:50])  # compile first
+    pressed, look_ahead = [], direct.look_ahead
+
+    def press(*given):
+        if not pressed:
+            pressed.append(True)
+            _thread.interrupt_main()
+        return look_ahead(*given)
+
+    monkeypatch.setattr(direct, "look_ahead", press)  # in the midst of the first search
+    start = time.process_time()
+    with pytest.warns(SearchWarning, match="without a proof"):
+        path = tree_path(OptimalTreeClassifier(max_depth=4, time_limit=30.0), X, y)
+    assert pressed and time.process_time() - start < 6.0
     assert not path.proved and len(path) >= 1
 
 

@@ -232,12 +232,15 @@ class _Interrupts:
 
 @contextmanager
 def _interrupts() -> Iterator[_Interrupts]:
-    interrupts = _Interrupts()
+    interrupts, before = _Interrupts(), signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread():  # only the main thread may set handlers
         yield interrupts
         return
-    before = signal.signal(signal.SIGINT, interrupts.handle)
+    if before is signal.SIG_IGN or before is None:  # a shell's background job; a handler that is not Python's
+        yield interrupts
+        return
     try:
+        signal.signal(signal.SIGINT, interrupts.handle)
         yield interrupts
     finally:
         signal.signal(signal.SIGINT, before)

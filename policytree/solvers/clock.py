@@ -15,21 +15,20 @@ from typing import Any, TypeVar
 import numpy as np
 
 from policytree.solvers.kernels.compiling import seconds_compiling
-from policytree.solvers.own_thread import Task, run_in_own_thread
+from policytree.solvers.own_thread import LOOK_EVERY, Task, run_in_own_thread
 from policytree.types import Status
 
 Result = TypeVar("Result")
-LOOK_EVERY = 0.1  # seconds between looks at the clock and for Ctrl-C
-_ASKED: ContextVar[threading.Event | None] = ContextVar("policytree_stop", default=None)
+_ASKED: ContextVar[tuple[threading.Event, ...]] = ContextVar("policytree_stop", default=())
 
 
 @contextmanager
 def stopped_by(event: threading.Event) -> Iterator[None]:
-    """Searches started inside, in this thread, stop as by Ctrl-C once the event is set.
+    """Searches started inside, in this thread, stop as by Ctrl-C once the event is set, or one set around it.
 
     Ctrl-C reaches the main thread alone: whoever runs searches in other threads passes it on this way.
     """
-    token = _ASKED.set(event)
+    token = _ASKED.set((*_ASKED.get(), event))
     try:
         yield
     finally:
@@ -101,7 +100,7 @@ class Clock:
             if not self.fits_memory(0):
                 self.stop(Status.MEMORY_LIMIT)
                 break
-            if self._asked is not None and self._asked.is_set():
+            if any(event.is_set() for event in self._asked):
                 self.stop(Status.INTERRUPTED)
                 break
             if look is not None:

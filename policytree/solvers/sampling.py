@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 import threading
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 
 from policytree.checks import is_real, is_whole
 from policytree.exceptions import InputError, quoted
-from policytree.solvers.clock import LOOK_EVERY, now, stopped_by
+from policytree.solvers.clock import now, stopped_by
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.labelled import LabelledRows
+from policytree.solvers.own_thread import run_in_own_thread
 from policytree.solvers.rescore import equivalent_points_bound, rescore
 from policytree.types import Problem, SearchLimits, Solution, Status
 
@@ -177,20 +178,19 @@ class _Samples:
     def _side_by_side(self, workers: int) -> list[Solution]:
         """Draws in threads of their own, which do not see Ctrl-C: the event passes it on to their searches."""
         limits = replace(self.limits, n_jobs=max(1, self.limits.n_jobs // workers))
-        with ThreadPoolExecutor(workers) as pool:
-            futures = [pool.submit(self._one, k, limits, workers) for k in range(len(self.seeds))]
-            try:
-                while wait(futures, timeout=LOOK_EVERY).not_done:  # short waits let Ctrl-C through
-                    pass
-            except KeyboardInterrupt:
-                self.stop.set()
-                pool.shutdown(wait=True, cancel_futures=True)
-        done = [future.result() for future in futures if not future.cancelled()]
+
+        def draw_all() -> list[Solution | None]:
+            with ThreadPoolExecutor(workers) as pool:
+                return list(pool.map(lambda k: self._one(k, limits, workers), range(len(self.seeds))))
+
+        done = run_in_own_thread(draw_all, stop=self.stop.set)
         found = [solution for solution in done if solution is not None]
         return [replace(s, status=Status.INTERRUPTED) for s in found] if self.stop.is_set() else found
 
     def _one(self, k: int, limits: SearchLimits, workers: int = 1) -> Solution | None:
         """Solve draw k in its share of the time left; None if no time is left and an earlier draw has an answer."""
+        if self.stop.is_set():
+            return None
         seconds = None
         if limits.time_limit is not None:
             left = limits.time_limit - (now() - self.start)

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -139,6 +138,7 @@ def test_unexpected_error_is_one_sentence_and_a_traceback_with_debug(csv, tmp_pa
     assert "Traceback" in err
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_interrupt_that_a_search_swallowed_still_ends_the_run(csv, tmp_path, monkeypatch):
     def interrupted_search(self, *_args, **_kwargs):
         try:
@@ -169,11 +169,13 @@ def test_help_is_quick_and_imports_nothing_heavy():
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert out.stdout.strip() == "[]"
-    start = time.perf_counter()
+    before = os.times()
     running = process("--help")
-    running.communicate(timeout=30)
+    running.communicate(timeout=60)
     assert running.returncode == 0
-    assert time.perf_counter() - start < 1.0
+    after = os.times()
+    spent = after.children_user + after.children_system - before.children_user - before.children_system
+    assert spent < 1.0, "seconds of CPU"
 
 
 def test_real_processes_exit_with_their_codes(tmp_path):
@@ -197,6 +199,7 @@ def test_terminals_without_our_letters_and_readers_that_leave(designed):
     assert gone.wait(timeout=60) == 141
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_interrupt_of_a_real_process_leaves_nothing_behind(tmp_path):
     trial(4_000).to_csv(tmp_path / "trial.csv", index=False)
     running = process("design", "trial.csv", "--treatment", "arm", "--outcome", "y", cwd=tmp_path)
@@ -209,6 +212,7 @@ def test_interrupt_of_a_real_process_leaves_nothing_behind(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["trial.csv"]
 
 
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.slow
 def test_interrupt_of_refits_in_processes_leaves_nothing_behind(tmp_path):
     trial(600).to_csv(tmp_path / "trial.csv", index=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _thread
-import threading
 import time
 from dataclasses import replace
 from fractions import Fraction
@@ -226,36 +225,40 @@ def test_impossible_losses_are_refused(solver, bad):
         solver(case.but(penalty=-1.0).problem())
 
 
+def pressing():
+    """A callback that presses Ctrl-C when a search has begun to say how far it is."""
+    pressed = []
+
+    def press(_):
+        if not pressed:
+            pressed.append(True)
+            _thread.interrupt_main()
+
+    return press
+
+
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_interrupt_returns_the_best_tree(n_jobs):
     rng = np.random.default_rng(64)
     case = strategies.planted_case(rng, 3_000, 10, 3, 3_000, max_depth=4)
     problem = case.problem()
     solve_sampling(problem, Limits(time_limit=0.1))  # compile first
-    timer = threading.Timer(0.7, _thread.interrupt_main)
-    timer.start()
-    try:
-        start = time.perf_counter()
-        solution = solve_sampling(problem, Limits(time_limit=40.0, n_jobs=n_jobs), n_draws=4)
-        seconds = time.perf_counter() - start
-    finally:
-        timer.cancel()
+    start = time.process_time()
+    solution = solve_sampling(problem, Limits(time_limit=40.0, n_jobs=n_jobs, progress=pressing()), n_draws=4)
+    seconds = time.process_time() - start
     checker.check_solution(problem, case.X, solution)
     assert solution.status is Status.INTERRUPTED
     assert solution.tree.n_leaves > 1  # what was found by then is kept
     assert seconds < 6  # each of four draws has ten seconds or more
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_an_interrupt_ends_both_halves_of_auto():
     case = strategies.planted_case(np.random.default_rng(64), 3_000, 10, 3, 3_000, max_depth=4)
     problem = case.problem()
-    solve_sampling(problem, Limits(time_limit=0.1))  # compile first
-    timer = threading.Timer(0.7, _thread.interrupt_main)
-    timer.start()
-    try:
-        solution = solve_auto(problem, Limits(time_limit=40.0))  # samples until second 10, the direct solver afterwards
-    finally:
-        timer.cancel()
+    # Samples until second 10, the direct solver afterwards.
+    solution = solve_auto(problem, Limits(time_limit=40.0, progress=pressing()))
     checker.check_solution(problem, case.X, solution)
     assert solution.status is Status.INTERRUPTED
     assert solution.seconds < 5

@@ -284,8 +284,8 @@ class _Compilations(event.Listener):
 def _no_garbage_collection() -> Iterator[None]:
     """The compiler makes millions of objects; looking through them again and again takes a fifth of its time."""
     enabled = gc.isenabled()
-    gc.disable()
     try:
+        gc.disable()
         yield
     finally:
         if enabled:
