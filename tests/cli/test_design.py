@@ -14,6 +14,14 @@ from policytree.cli.study import Roles, study_from_dataset, study_from_file
 from policytree.serialization import from_json
 from tests.cli.running import FILES, ROOT, design, process, refused, run, trial
 
+ANY_LEAF = ("--min-samples-per-treatment", "0")
+
+
+def flat(text: str) -> str:
+    """Without breaks of lines."""
+    return " ".join(text.split())
+
+
 # What a whole run prints and writes
 
 
@@ -32,7 +40,7 @@ def test_design_prints_data_certificate_and_progress(designed):
     assert "known: 0.5 for drug" in out
     for arm in ("None", "drug"):
         assert f"{data.loc[data['arm'] == arm, 'y'].mean():.3f}" in out.split("Policy tree")[0]
-    assert "optimal: no tree of depth 1 or less is better" in out
+    assert "optimal: no tree of depth 1 or less and 16 rows or more in every leaf and 8 of every treatment" in flat(out)
     assert "10 of 10" in err  # two folds, five times
 
 
@@ -213,7 +221,18 @@ def test_options_come_before_what_a_built_in_study_says():
 
 def test_time_limit_keeps_a_tree_and_says_so(csv, tmp_path):
     code, out, err = design(
-        csv, tmp_path / "out", "--time-limit", "0", "--max-depth", "4", "--no-value", "--cv", "2", "--propensity", "0.5"
+        csv,
+        tmp_path / "out",
+        "--time-limit",
+        "0",
+        "--max-depth",
+        "4",
+        "--no-value",
+        "--cv",
+        "2",
+        "--propensity",
+        "0.5",
+        *ANY_LEAF,
     )
     assert code == 0, err
     assert "time limit: a better tree of depth 4 or less may exist" in out
@@ -233,7 +252,7 @@ def test_the_readme_shows_what_its_command_prints(tmp_path):
     assert running.returncode == 0, err
     assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
     assert "16,154 in 1,449 clusters (household)" in out
-    assert "optimal: no tree of depth 3 or less is better" in out
+    assert "optimal: no tree of depth 3 or less and 162 rows or more in every leaf" in flat(out)
     values = pd.read_csv(tmp_path / "out" / "values.csv", index_col="rule")
     arms = {f"always {arm}" for arm in ("25%", "50%", "95%", "deductible", "free")}
     assert set(values.index) == {"policy tree", "status quo", "plug-in rule"} | arms
@@ -252,7 +271,7 @@ def test_leaves_costs_of_questions_and_the_first_one(csv, tmp_path):
     code, out, err = design(
         csv, tmp_path / "out", "--no-value", "--cv", "2", "--propensity", "0.5", "--regularization", "0.01",
         "--max-leaf-nodes", "3", "--feature-cost", "age=0.25", "--feature-cost", "income = 0.5",
-        "--root-feature", "income, region",
+        "--root-feature", "income, region", *ANY_LEAF,
     )  # fmt: skip
     assert code == 0, err
     words = " ".join(out.split())
@@ -270,7 +289,7 @@ def test_leaves_costs_of_questions_and_the_first_one(csv, tmp_path):
 def test_a_budget_and_shares(csv, tmp_path):
     code, out, err = design(
         csv, tmp_path / "out", "--no-value", "--cv", "2", "--propensity", "0.5", "--budget", "1.5", "--budget-cost",
-        "drug=10", "--max-share", "drug=0.4",
+        "drug=10", "--max-share", "drug=0.4", *ANY_LEAF,
     )  # fmt: skip
     assert code == 0, err
     words = " ".join(out.split())
@@ -297,7 +316,7 @@ def test_a_limit_of_what_questions_cost(csv, tmp_path):
         "income=8",
     ]
     code, out, err = design(
-        csv, tmp_path / "out", *options, "--feature-group", "age, income", "--max-expected-cost", "6.5"
+        csv, tmp_path / "out", *options, "--feature-group", "age, income", "--max-expected-cost", "6.5", *ANY_LEAF
     )
     assert code == 0, err
     words = " ".join(out.split())
