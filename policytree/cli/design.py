@@ -248,6 +248,14 @@ def design(
     output: Annotated[
         str, _option("Folder for the files.", _RUN, "--output", "-o", show=True, metavar="DIR")
     ] = "policytree-output",
+    title: Annotated[str | None, _option("Title of the report.", _RUN, metavar="TEXT")] = None,
+    outcome_label: Annotated[
+        str | None, _option("What the report calls the outcome. Default: its column.", _RUN, metavar="TEXT")
+    ] = None,
+    unit: Annotated[str | None, _option("What the outcome is measured in.", _RUN, metavar="TEXT")] = None,
+    treatment_label: Annotated[
+        str | None, _option("What the report calls the treatment. Default: its column.", _RUN, metavar="TEXT")
+    ] = None,
     as_json: Annotated[
         bool, _option("Print the result as JSON on standard output, in place of text.", _RUN, "--json")
     ] = False,
@@ -288,10 +296,12 @@ def design(
         "time_limit": time_limit,
         "n_jobs": jobs,
     }
+    labels = {"title": title, "outcome": outcome_label, "unit": unit, "treatment": treatment_label}
     run(
         Job(
             data, dataset, data_dir, roles, tree, cv=cv, level=level, seed=seed, value=not no_value, output=output,
             validation=validation, repeats=repeats, honest=honest, command=command_line(ctx),
             control=control, stability=stability, json=as_json,
+            names={name: text for name, text in labels.items() if text is not None},
         )
     )  # fmt: skip

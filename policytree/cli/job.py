@@ -65,6 +65,7 @@ def run(job: Job) -> None:
     job = replace(job, control=control, control_is_named=named)
     _refuse_small_arms(job, study)
     console, described = Console(highlight=False), study.described(job.command, chosen)
+    described = replace(described, about=replace(described.about, **job.names))
     if not job.json:
         print_sections(console, question_section(described), check_section(described))
     written: list[tuple[Path, str]] = []

@@ -46,6 +46,7 @@ class PolicyValueDisplay:
         title: str | None = None,
         xlabel: str | None = None,
         limits: tuple[float, float] | None = None,
+        marked: str = "policy tree",
     ) -> PolicyValueDisplay:
         """Draw one line per rule.
 
@@ -58,6 +59,8 @@ class PolicyValueDisplay:
             Long ones are broken into lines; the label also says which way is better.
         limits : (least, largest), optional
             The outcome's range: intervals of values are cut to it, since no mean lies outside.
+        marked : str
+            The rule that stands out, such as the one that a verdict recommends.
 
         Returns
         -------
@@ -70,12 +73,12 @@ class PolicyValueDisplay:
         if ax is None:
             ax = new_axes(None, 6.4 + room_for_names(names), 1.1 + 0.32 * len(rows))
         low, high = self._ends(rows, ends, None if differences else limits)
-        colors = [PALETTE[4] if rule == "policy tree" else "#666666" for rule in rows.index]
+        colors = [PALETTE[4] if rule == marked else "#666666" for rule in rows.index]
         position = np.arange(len(rows))
         ax.hlines(position, low, high, colors=colors, linewidth=2)
         ax.scatter(rows[prefix], position, c=colors, s=28, zorder=3)
         ax.set_yticks(position, [short_name(name) for name in names], parse_math=False)
-        reference = 0.0 if differences else self.frame["value"].iloc[0]
+        reference = 0.0 if differences else self.frame["value"].get(marked, self.frame["value"].iloc[0])
         ax.axvline(reference, color="#AAAAAA", linewidth=0.8, linestyle="--", zorder=0)
         ax.margins(x=0.06, y=0.6 / max(len(rows), 1))  # no point on the frame
         label = self._label(xlabel or f"{'difference in ' * differences}held-out value", ax.figure.get_figwidth())

@@ -64,7 +64,7 @@ def _values(data: dict[str, Any]):
     frame = pd.DataFrame.from_dict(data["rows"], orient="index", columns=["value", "lower", "upper"])
     ax = new_axes(None, NARROW + room_for_names(list(frame.index)), 1.1 + 0.32 * len(frame))
     display = PolicyValueDisplay(frame, data["direction"])
-    return display.plot(ax=ax, limits=data["limits"], xlabel=data["xlabel"]).figure_
+    return display.plot(ax=ax, limits=data["limits"], xlabel=data["xlabel"], marked=data["strong"]).figure_
 
 
 def _overlap(data: dict[str, Any]):

@@ -31,8 +31,9 @@ def to_fragment(content: Content) -> str:
 def _parts(content: Content) -> dict[str, Any]:
     style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
     script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
-    pictures = {id(p): Markup(draw(p, f"picture{k}")) for k, p in enumerate(_pictures(content), 1)}
-    trees = [block for section in content.sections for block in section.blocks if isinstance(block, Outline)]
+    drawn = (block for block in _blocks(content) if isinstance(block, Picture))
+    pictures = {id(p): Markup(draw(p, f"picture{k}")) for k, p in enumerate(drawn, 1)}
+    trees = [block for block in _blocks(content) if isinstance(block, Outline)]
     return {
         "content": content,
         "style": Markup(style),
@@ -65,12 +66,12 @@ def program(block: Outline) -> Markup:
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
-def _pictures(content: Content) -> Iterator[Picture]:
+def _blocks(content: Content) -> Iterator[Any]:
+    """All blocks, those in folds too."""
     for section in content.sections:
         todo = list(section.blocks)
         while todo:
             block = todo.pop(0)
-            if isinstance(block, Picture):
-                yield block
+            yield block
             if isinstance(block, Fold):
                 todo += block.blocks

@@ -60,6 +60,8 @@ class About:
         What treatments cost in the outcome's unit; values are net of it.
     control : str
         What treatments are compared with, and how it was chosen.
+    title : str
+        Of the report.
     further : mapping of str to str
         By the key of a section, what to do for more than it says.
     """
@@ -77,6 +79,7 @@ class About:
     command: str = ""
     costs: str = ""
     control: str = ""
+    title: str = ""
     further: Mapping[str, str] = field(default_factory=dict)
 
     def named_after(self, Y: Any, T: Any) -> About:

@@ -23,7 +23,7 @@ from policytree.report.sections.proof import certificate_section, methods_sectio
 from policytree.report.sections.question import check_section, question_section
 from policytree.report.sections.robustness import sensitivity_section, stability_section
 from policytree.report.sections.support import support_section
-from policytree.report.sections.tree import rule_section, tree_section
+from policytree.report.sections.tree import not_recommended, rule_section, tree_section
 from policytree.report.sections.values import values_sections
 from policytree.serialization import save_text
 from policytree.short_thresholds import with_short_thresholds
@@ -213,15 +213,16 @@ def _frame(table: Any) -> pd.DataFrame:
 
 def make_content(material: Material) -> Content:
     """All sections there is something to say in, in their order."""
-    study = material.study
+    study, rule = material.study, (tree_section(material), rule_section(material))
+    recommended = not_recommended(material) is None  # or nobody knows
     sections: list[Section | None] = [
         verdict_section(material),
+        *(rule if recommended else ()),
         question_section(study),
         check_section(study),
-        tree_section(material),
-        rule_section(material),
         *values_sections(material),
         means_section(material),
+        *(() if recommended else rule),
         support_section(material),
         heterogeneity_section(material),
         ranking_section(material),
@@ -232,7 +233,7 @@ def make_content(material: Material) -> Content:
         reproduce_section(material),
         warnings_section(material),
     ]
-    title = f"Which {study.about.treatment}, for whom?"
+    title = study.about.title or f"Which {study.about.treatment}, for whom?"
     goal = "largest" if study.direction == "maximize" else "smallest"
     source = f" ({study.about.source})" if study.about.source else ""
     subtitle = f"A rule for the {goal} mean {study.about.outcome}{source}"

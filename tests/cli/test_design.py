@@ -413,3 +413,49 @@ def test_other_ways_to_hold_rows_out(csv, tmp_path, options, said):
 def test_ways_to_hold_rows_out_that_do_not_fit_are_refused(csv, tmp_path, options, words):
     refused(design(csv, tmp_path / "out", *options), *words)
     assert not (tmp_path / "out").exists()
+
+
+def test_people_name_what_the_report_shows(csv, tmp_path):
+    code, out, err = design(
+        csv, tmp_path / "out", "--no-value", "--cv", "2", "--max-depth", "1", "--title", "Drugs, for whom?", "--unit",
+        "points", "--outcome-label", "well-being", "--treatment-label", "medicine",
+    )  # fmt: skip
+    assert code == 0, err
+    assert "outcome     well-being, points; higher is better" in out and "treatment   medicine, 2 treatments" in out
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert report["title"] == "Drugs, for whom?" and "well-being" in report["subtitle"]
+    saved = json.loads((tmp_path / "out" / "tree.json").read_text())["design"]
+    assert (saved["outcome"], saved["treatment"]) == ("y", "arm")  # columns keep their names
+
+
+def test_the_smallest_leaves_are_said_and_can_be_any(csv, tmp_path):
+    quick = ("--no-value", "--cv", "2", "--propensity", "0.5")
+    code, out, err = design(csv, tmp_path / "out", *quick)
+    assert code == 0, err
+    assert "Every leaf holds at least 16 rows, and 8 of every treatment" in flat(out)
+    saved = json.loads((tmp_path / "out" / "tree.json").read_text())
+    assert min(n for n, f in zip(saved["n_node_samples"], saved["feature"], strict=True) if f < 0) >= 16
+    code, out, err = design(csv, tmp_path / "any", *quick, *ANY_LEAF)
+    assert code == 0, err
+    options = json.loads((tmp_path / "any" / "tree.json").read_text())["design"]["options"]
+    assert (options["min_samples_leaf"], options["min_samples_per_treatment"]) == (1, 0)
+
+
+def test_a_tree_that_is_not_recommended_says_so_everywhere(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.integers(20, 80, 160), "arm": np.resize(["drug", "placebo"], 160)})
+    frame["y"] = rng.normal(size=160)
+    frame.to_csv(tmp_path / "trial.csv", index=False)
+    code, out, err = run(
+        "design", tmp_path / "trial.csv", "--treatment", "arm", "--outcome", "y", "--cv", "2", "--max-depth", "1",
+        "--repeats", "1", "--stability", "0", "-o", tmp_path / "out",
+    )  # fmt: skip
+    assert code == 0, err
+    assert "No treatment and no tree is shown better than the control, always placebo" in flat(out)
+    assert "Policy tree (not recommended)" in out and "treatment looks randomised" in flat(out).lower()
+    saved = json.loads((tmp_path / "out" / "tree.json").read_text())
+    assert saved["verdict"]["rule"] == "always placebo" and saved["verdict"]["reference"] == "always placebo"
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "The tree all the same, to try" in page and page.index("Means by treatment</h2>") < page.index(
+        "(not recommended)</h2>"
+    )

@@ -27,7 +27,7 @@ from policytree.visible import visible
 from tests.report.studies import ARABIC, ARMS, CONTROL, EVIL, LONG, hostile_frame, learner
 
 ORDER = [
-    "verdict", "question", "check", "tree", "rule", "values", "optimism", "means", "support", "heterogeneity",
+    "verdict", "tree", "rule", "question", "check", "values", "optimism", "means", "support", "heterogeneity",
     "sensitivity", "certificate", "methods", "reproduce", "warnings",
 ]  # fmt: skip
 

@@ -6,6 +6,7 @@ from policytree.evaluation import HonestLeaves, PolicyValueTable
 from policytree.evaluation.heterogeneity import HeterogeneityTest
 from policytree.report.content import Block, Facts, Section, Words
 from policytree.report.material import Material
+from policytree.report.sections.values import values_picture
 
 NO_VALUE = "None: without held-out values nobody knows whether this tree is worth using."
 
@@ -20,6 +21,8 @@ def verdict_section(material: Material) -> Section:
     """The verdict, and in a line each what it rests on."""
     blocks: list[Block] = [Words(verdict_text(material), "lead")]
     values, test = material.only(PolicyValueTable), material.only(HeterogeneityTest)
+    if values is not None:
+        blocks.append(values_picture(material, values))
     facts = []
     if values is not None:
         facts.append(("judged by", f"{values.size()}; {values.validation.describe(values.n_repeats)}"))

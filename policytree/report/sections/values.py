@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policytree.evaluation import POLICY, PolicyValueTable, RuleValues
+from policytree.evaluation import POLICY, PolicyValueTable, Reason, RuleValues
 from policytree.evaluation.best_arm import WHY_WIDER
 from policytree.evaluation.numbers import decimals, interval_text, size_text
 from policytree.evaluation.tables import OPTIMISM
@@ -18,7 +18,7 @@ def values_sections(material: Material) -> list[Section]:
     values = material.only(PolicyValueTable)
     if values is None:
         return [Section("values", "Value, held out", (Words(NOT_COMPUTED),))]
-    blocks: tuple[Block, ...] = (_picture(material, values), rules_table(values), Words(_explanation(material, values)))
+    blocks: tuple[Block, ...] = (rules_table(values), Words(_explanation(material, values)))
     sections = [Section("values", "Value, held out", blocks)]
     if values.optimism:
         sections.append(Section("optimism", "Optimism", _optimism(values)))
@@ -47,17 +47,22 @@ def rules_table(values: PolicyValueTable | RuleValues) -> Table:
     )  # fmt: skip
 
 
-def _picture(material: Material, values: PolicyValueTable) -> Picture:
+def values_picture(material: Material, values: PolicyValueTable) -> Picture:
+    """What every option is worth, the one that the verdict names marked."""
     rows = {
         rule: [e.value, e.lower, e.upper] for rule, e in values.estimates.items() if e.lower == e.lower
     }  # those with an interval
     better, study = material.study.better, material.study
     shown = "; ".join(f"{rule} {e.value:.3g} ({e.lower:.3g} to {e.upper:.3g})" for rule, e in values.estimates.items())
     data = {
-        "rows": rows, "strong": POLICY, "direction": study.direction, "limits": outcome_range(material),
+        "rows": rows, "strong": values.verdict.rule, "direction": study.direction, "limits": outcome_range(material),
         "xlabel": f"held-out mean {study.about.outcome}{f', {study.about.unit}' if study.about.unit else ''}",
     }  # fmt: skip
-    return Picture("values", data, f"Held-out value of every rule with its interval, {better} is better: {shown}.")
+    marked = "" if values.verdict.reason is Reason.UNCLEAR else f" Blue: {values.verdict.rule}, see above."
+    caption = f"What every option is worth to people who had no part in the rules, with intervals.{marked}"
+    return Picture(
+        "values", data, f"Held-out value of every rule with its interval, {better} is better: {shown}.", caption
+    )
 
 
 def _explanation(material: Material, values: PolicyValueTable) -> str:
