@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LinearRegression
 
+from policytree import DRPolicyTree, cross_val_policy_value
 from policytree.evaluation import Reason, compare_rules, mean_estimate
 from policytree.evaluation.best_arm import compare_with_best_arm
 from policytree.evaluation.verdict import Rules, decide
@@ -127,3 +129,15 @@ def test_settled_rules_are_compared_with_the_control(rng):
         "drug", rewards - 0.3, rng.normal(size=n), control="none", before_costs=(rewards, rng.normal(size=n))
     ).verdict
     assert before.treatment.gross.value == pytest.approx(found.treatment.value)
+
+
+def test_the_control_is_named_as_python_compares(rng):
+    """A column of 0 and 1 with gaps is of floats."""
+    n = 200
+    X, T = pd.DataFrame({"x": rng.normal(size=n)}), rng.integers(0, 2, n).astype(float)
+    data = {"Y": rng.normal(size=n), "T": T, "X": X, "propensity": 0.5}
+    model = DRPolicyTree(LinearRegression(), max_depth=1, cv=2, random_state=0)
+    found = cross_val_policy_value(model, **data, cv=2, n_repeats=1, control=0, random_state=0).verdict
+    assert found.reference == "always 0.0"
+    with pytest.raises(ValueError, match=r"control is 2; the treatments are 0.0, 1.0"):
+        cross_val_policy_value(model, **data, cv=2, n_repeats=1, control=2, random_state=0)

@@ -12,12 +12,12 @@ import pandas as pd
 from policytree.annotations import Column, Table
 from policytree.evaluation.best_arm import BestComparison, compare_with_best_arm
 from policytree.evaluation.estimates import Estimate
-from policytree.evaluation.inputs import check_direction, policy_scores, reward_frame
+from policytree.evaluation.inputs import check_direction, known_label, policy_scores, reward_frame
 from policytree.evaluation.numbers import decimals
 from policytree.evaluation.tables import POLICY, STATUS_QUO, rule_frame
 from policytree.evaluation.values import checked_estimate
 from policytree.evaluation.verdict import Rules, Verdict, decide
-from policytree.exceptions import InputError, quoted
+from policytree.exceptions import InputError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,8 +104,7 @@ def compare_rules(
         raise InputError(f"others holds {min(taken)!r}, which is the name of another rule of the table.")
     rules = {POLICY: policy, **arms, **(others or {})}
     scores = _scores(rules, table, status_quo)
-    if control is not None and f"always {control}" not in arms:
-        raise InputError(f"control is {quoted(control)}; the treatments are {', '.join(map(str, table.columns))}.")
+    control = None if control is None else known_label(control, table.columns.tolist(), "control")
 
     def estimate(values: np.ndarray) -> Estimate:
         return checked_estimate(values, groups, sample_weight, level)

@@ -14,6 +14,7 @@ from policytree.annotations import Column, PerTreatment, Seed, Table
 from policytree.checks import check_level
 from policytree.evaluation.best_arm import compare_with_best_arm
 from policytree.evaluation.estimates import Estimate
+from policytree.evaluation.inputs import known_label
 from policytree.evaluation.optimism import Judgement, Optimism, optimism
 from policytree.evaluation.refits import Data, Judged, Refitter, checked_direction, refit, shown_policy
 from policytree.evaluation.tables import PLUG_IN, POLICY, STATUS_QUO, PolicyValueTable, Repetition
@@ -158,8 +159,7 @@ def cross_val_policy_value(
     direction = checked_direction(estimator)
     seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata)
     data = Data(seen, X, W, propensity, sample_treatment_costs, direction, budget_costs)
-    if control is not None and control not in seen.treatments.tolist():
-        raise InputError(f"control is {quoted(control)}; the treatments are {', '.join(map(str, seen.treatments))}.")
+    control = None if control is None else known_label(control, seen.treatments.tolist(), "control")
     drawn = draw_validation(validation, cv, n_repeats, seen, random_state)
     overlap: list[str] = []
     run = partial(refit, rivals=_checked_rivals(rivals, seen.treatments), data=data)

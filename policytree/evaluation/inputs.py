@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.utils import check_random_state
 from policytree.checks import as_series, check_choice, group_codes, weights
 from policytree.estimators.inputs import check_seed
 from policytree.evaluation.estimates import DIRECTIONS
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 
 SUM_TOLERANCE = 1e-6
 FEWEST_UNITS = 10  # rows, or clusters, of a bootstrap or of half-samples: fewer say nothing about errors
@@ -86,6 +87,14 @@ def labelled_table(table) -> pd.DataFrame | None:
         return table  # as it is: narwhals wants text for column names
     native = nw.from_native(table, eager_only=True, pass_through=True)
     return pd.DataFrame(native.to_numpy(), columns=native.columns) if isinstance(native, nw.DataFrame) else None
+
+
+def known_label(label: Any, labels: list, argument: str) -> Any:
+    """The label as the data have it (0 is 0.0); refuses one that is none of them."""
+    for known in labels:
+        if np.ndim(label) == 0 and known == label:
+            return known
+    raise InputError(f"{argument} is {quoted(label)}; the treatments are {', '.join(map(str, labels))}.")
 
 
 def policy_scores(policy, rewards: pd.DataFrame, argument: str) -> np.ndarray:
