@@ -355,3 +355,48 @@ print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)
 def test_where_ctrl_c_is_ignored_searches_end_and_leave_it_so():
     done = subprocess.run([sys.executable, "-c", IGNORED], capture_output=True, text=True, timeout=300, cwd=ROOT)
     assert (done.stdout, done.stderr, done.returncode) == ("True\nTrue\n", "", 0)
+
+
+INTERRUPTED = """
+import signal, sys, threading, time, warnings
+import numpy as np
+from sklearn.base import clone
+from policytree import OptimalTreeClassifier
+from policytree.types import Status
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+X, y = rng.integers(0, 12, (160, 4)).astype(float), rng.integers(0, 2, 160)
+model = OptimalTreeClassifier(0.004, 3, objective=sys.argv[1], time_limit=None).fit(X, y)
+start = time.perf_counter()
+optimum, least = model.fit(X, y).objective_value_, time.perf_counter() - start
+main, seen = threading.main_thread().ident, 0
+for moment in rng.uniform(0.0, least, 20):
+    found, timer = clone(model), threading.Timer(moment, signal.pthread_kill, (main, signal.SIGINT))
+    try:
+        timer.start()
+        found.fit(X, y)
+        timer.join()
+        time.sleep(0.001)  # what was sent is handled here at the latest
+    except KeyboardInterrupt:  # before the search began, or after it ended
+        timer.join()
+        continue
+    seen += 1
+    lost = 1.0 - found.score(X, y) + 0.004 * found.get_n_leaves()
+    if found.status_ not in (Status.INTERRUPTED, Status.OPTIMAL):
+        print(found.status_)
+    if not found.objective_bound_ <= optimum + 1e-12 <= found.objective_value_ + 2e-12:
+        print(found.objective_bound_, optimum, found.objective_value_)
+    if abs(found.objective_value_ - lost) > 1e-9:
+        print(found.objective_value_, lost)
+print("some" if seen else "none")
+"""
+
+
+@pytest.mark.parametrize("objective", ["accuracy", "balanced_accuracy", "auc"])
+def test_bounds_hold_at_whatever_moment_ctrl_c_comes(objective):
+    """Of 20 searches that are interrupted after a random part of their time: the bound, the tree, and its value."""
+    command = [sys.executable, "-c", INTERRUPTED, objective]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT)
+    assert (done.stdout, done.stderr, done.returncode) == ("some\n", "", 0)
