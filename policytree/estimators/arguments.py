@@ -70,9 +70,11 @@ class SearchArguments(BaseEstimator):
         :class:`policytree.ReferenceGuesses`; or the guesses themselves, :class:`policytree.Guesses`
         (its ``reference_losses`` weighted, rows of weight 0 left out). ``status_`` is then OPTIMAL_GIVEN_GUESSES.
     time_limit : float or None
-        Seconds of wall time; the best tree found and its gap are returned, with a :class:`SearchWarning`.
+        Seconds of wall time; the best tree found and its gap are returned, with a :class:`SearchWarning`. Compiling the
+        search, once on a machine and for some tens of seconds, does not count.
     memory_limit : float or None
-        Bytes the search may use.
+        Bytes the search may use, its own rows and columns among them. What ``fit`` prepares before it is not counted:
+        three to four times the bytes of the table and the rewards as numbers of 64 bits.
     max_bins : int or None
         Most distinct values a covariate keeps, 2 to 65,536: longer ones keep the thresholds nearest to their quantiles,
         and ``status_`` is then OPTIMAL_GIVEN_GUESSES. None keeps every threshold, up to 65,535 a column. If one numeric
