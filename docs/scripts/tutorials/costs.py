@@ -26,8 +26,8 @@ print(model.export_text())
 print(cross_val_policy_value(model, **data, **price, random_state=0).verdict)
 
 # %%
-# Few people, noisy earnings: no rule is shown to be better than the best single treatment, and the difference has a
-# wide interval. Keep that in mind for all of what follows, which is about *how* to ask.
+# Few people, noisy earnings: no rule is shown to be better than what people got, and the differences have wide
+# intervals. Keep that in mind for all of what follows, which is about *how* to ask.
 #
 # A budget
 # --------

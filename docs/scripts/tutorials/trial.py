@@ -141,8 +141,8 @@ print(report.to_text()[:900])
 # %%
 # The same from the command line
 # ------------------------------
-# ``policytree design --dataset rand-hie`` does all of this in one go, with all years of the people. For your own file see
-# :doc:`/start`.
+# ``policytree design --dataset rand-hie`` does all of this in one go, with all years of the people. For your own file
+# see :doc:`/start`.
 #
 # What to try next: :doc:`/how_to/people_can_use` holds the rule to what can be asked at a desk,
 # :doc:`/how_to/near_ties` counts the other trees that do as well, :doc:`/how_to/whom_first` asks who should come
