@@ -220,7 +220,7 @@ def test_a_forest_says_which_way_is_better_and_keeps_off_its_frame():
 def test_a_long_label_is_not_cut_off_under_a_reports_forest():
     unit = "held-out mean visits, face-to-face physician visits a year, by the calendar"
     rows = {"policy tree": [1.0, 0.5, 1.5], "always deductible": [2.0, 1.5, 2.5]}
-    figure = DRAWN["values"]({"rows": rows, "direction": "minimize", "limits": None, "xlabel": unit})
+    figure = DRAWN["values"]({"rows": rows, "direction": "minimize", "limits": None, "xlabel": unit, "strong": None})
     figure.canvas.draw()
     box = figure.axes[0].xaxis.label.get_window_extent(figure.canvas.get_renderer())
     assert figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1
