@@ -43,7 +43,7 @@ def fit(X, y, price, time_limit, depth=None):
 
 def fit_without(X, y, price, time_limit):
     """The same without prices of rows."""
-    applies, direct.row_prices_apply = direct.row_prices_apply, lambda problem: False
+    applies, direct.row_prices_apply = direct.row_prices_apply, lambda problem, gates: False
     try:
         return fit(X, y, price, time_limit)
     finally:

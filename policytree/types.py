@@ -142,6 +142,7 @@ class Problem:
         n, K = self.losses.shape
         if n == 0 or K == 0:
             raise InputError("losses must have at least one row and one action.")
+        self._take_plain_numbers()
         if self.max_depth is not None and self.max_depth < 0:
             raise InputError(f"max_depth must be >= 0 or None; got {self.max_depth}.")
         if self.min_leaf_per_arm > 0:
@@ -151,6 +152,13 @@ class Problem:
         if self.max_leaf_nodes is not None and self.max_leaf_nodes < 1:
             raise InputError(f"max_leaf_nodes must be >= 1 or None; got {self.max_leaf_nodes}.")
         self._check_costs(n)
+
+    def _take_plain_numbers(self) -> None:
+        """Turn numpy's numbers into Python's: comparisons of numpy's are not of type bool."""
+        object.__setattr__(self, "leaf_penalty", float(self.leaf_penalty))
+        for name in ("max_depth", "min_leaf", "min_leaf_per_arm", "max_leaf_nodes"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, None if value is None else int(value))
 
     @property
     def most_leaves(self) -> int:
@@ -225,6 +233,155 @@ class Guesses:
 
 
 @dataclass(frozen=True, slots=True)
+class SizeGates:
+    """Sizes that decide which way a search takes, where several ways lead to the same optimum.
+
+    Ways differ in time and memory. The defaults are where one way was measured to become faster than another; tests set
+    them to their extremes, so that tiny problems take every way. A name that begins with ``least`` is what a search has
+    to have at least for the way to be taken, one that begins with ``most`` what it may have at most; both may be
+    infinite.
+
+    Attributes
+    ----------
+    least_generation_rows, most_generation_errors, most_generation_columns, most_generation_rows : float
+        Constraint generation over rows (solvers/row_generation.py) proves a depth if a problem has that many merged
+        rows, the incumbent loses at most that share of what the worst actions lose, and the columns' ends are at most
+        that share of the rows. It is given up once it needs that share of the rows.
+    generation_first_rows, generation_added_rows : int
+        Rows that it begins with, and the most that it adds for one tree, at least 1.
+    most_priced_columns, least_priced_codes, least_pricing_seconds, pricing_share : float
+        Prices of rows (solvers/row_prices.py) bound trees if columns are that few, if one has that many codes, and if
+        ``pricing_share`` of what the next depth may take is at least so many seconds.
+    most_unpriced_depth, most_setless_depth : float
+        Limits of depth up to which there are no prices of rows, and up to which row sets (solvers/row_sets.py) are not
+        searched; where they are infinite, neither are without a limit.
+    least_coarse_rows, most_coarse_share : float
+        Prices of rows are fitted to tables of fewer codes first if there are that many merged rows, and if a table has
+        at most that share of the rows of the next one.
+    coarse_codes : tuple of int
+        Codes of a feature in these tables, ascending powers of two.
+    most_found_boxes, most_known_boxes, box_slice : int
+        Boxes of rows that a pricing returns, and that are kept; rows and cells that it reads before it looks whether to
+        stop. All at least 1.
+    least_quick_pricing : float
+        Rows and cells after which a pricing ends once it has found as many boxes as it returns.
+    most_table_cells, most_table_additions : float
+        Size and cost of the table of two features that pricing reads; larger ones are refused.
+    most_counted_leaves : int
+        Numbers of leaves that have a bound of their own (solvers/leaf_counts.py), at least 1.
+    most_pair_cuts, most_pair_distances, pair_share : float
+        The bound by pairs of rows (solvers/row_pairs.py) is tried if cuts, and pairs of rows, are that few, and if it
+        takes at most that share of the search beside it.
+    most_block_depth, most_block_bytes, most_block_products, most_shared_bytes : float
+        Blocks of pair sums (solvers/binary.py) solve two-valued columns up to this depth and these sizes. Searches
+        below all first splits share their values up to the last one.
+    least_set_slice, most_set_slice : int
+        Work of the first slice of the search over row sets, in pairs of a row and a split.
+    set_gain : float
+        Share of the gap that a slice has to close for another one to follow.
+    first_set_places, most_set_places, most_set_path : int
+        Places of the table of row sets at first and at last, powers of two from 2 on; bytes of its path.
+    row_cost, most_set_pairs : float
+        Row sets are bits if adding a row to a list, at this cost in words, takes longer; sums of so many pairs of
+        columns are kept of lists.
+    most_solved_sets, most_swept_sides, most_block_sides : int
+        Places for what is known of sets of rows, of sides of swept cuts, and of both in searches by blocks; powers of
+        two from 1 on. What has no place is computed again.
+    most_needed_prices : float
+        A search knows the least depth of better trees if the incumbent is at most that many prices of a leaf above the
+        least loss.
+    most_layer_bytes : float
+        What starts of leaves take (solvers/one_feature.py) before they are computed a second time.
+    most_ratio_entries, least_ratio_table, most_unwatched_seconds : float
+        Columns squared up to which the F-score is solved by blocks (solvers/ratio_pairs.py); entries of the table from
+        which a first split that looks best is tried alone; what a search may look like that is not watched for limits.
+    most_shallow_bag_depth : float
+        Areas and F-scores by omega (solvers/bags.py): depth up to which one reference is tried, without boxes.
+    quick_seconds : float
+        What one search for their incumbents may look like.
+    least_bag_rows, bag_pricing_seconds : float
+        Merged rows from which trees are bounded by prices of rows, and seconds of a usual machine for that.
+    most_bag_boxes, most_boxes_of_a_row, most_fitted_boxes : float
+        Boxes of strips of codes (solvers/bag_boxes.py): in all, for every merged row, and to fit a curve to.
+    least_strips : int
+        Strips that a column with more codes has at least, from 1 on; there are no boxes otherwise.
+    most_bag_sets : int
+        Places of the table of bounded sets of rows, a power of two from 4 on.
+    most_labellings : int
+        Choices of labels that are followed from leaf to leaf (solvers/labelling.py), at least 1.
+    coarse_cuts : tuple of int
+        Cuts of a feature in the searches under constraints that come before the last one (solvers/budgets.py).
+    first_tied_values : int
+        Values of near-ties that there is room for at first, at least 1.
+    most_guessed_cuts, most_polish_seconds : float
+        Guessed cuts that may become columns of their own; what solving a subtree anew may look like.
+    """
+
+    least_generation_rows: float = 2_000
+    most_generation_errors: float = 0.06
+    most_generation_columns: float = 0.25
+    most_generation_rows: float = 0.5
+    generation_first_rows: int = 160
+    generation_added_rows: int = 64
+    most_priced_columns: float = 16
+    least_priced_codes: float = 3
+    least_pricing_seconds: float = 0.004
+    pricing_share: float = 0.35
+    most_unpriced_depth: float = 3
+    most_setless_depth: float = 4
+    least_coarse_rows: float = 200
+    most_coarse_share: float = 0.8
+    coarse_codes: tuple[int, ...] = (8, 16, 32)
+    most_found_boxes: int = 300
+    most_known_boxes: int = 8_192
+    box_slice: int = 2_000_000
+    least_quick_pricing: float = 8_000_000
+    most_table_cells: float = 1 << 18
+    most_table_additions: float = 1 << 24
+    most_counted_leaves: int = 1 << 10
+    most_pair_cuts: float = 1_000
+    most_pair_distances: float = 1 << 23
+    pair_share: float = 0.5
+    most_block_depth: float = 6
+    most_block_bytes: float = 1 << 26
+    most_block_products: float = 1 << 26
+    most_shared_bytes: float = 1 << 26
+    least_set_slice: int = 1 << 23
+    most_set_slice: int = 1 << 28
+    set_gain: float = 0.05
+    first_set_places: int = 1 << 12
+    most_set_places: int = 1 << 23
+    most_set_path: int = 1 << 27
+    row_cost: float = 8
+    most_set_pairs: float = 1 << 18
+    most_solved_sets: int = 1 << 17
+    most_swept_sides: int = 1 << 20
+    most_block_sides: int = 1 << 17
+    most_needed_prices: float = 30
+    most_layer_bytes: float = 1 << 30
+    most_ratio_entries: float = 1 << 22
+    least_ratio_table: float = 100_000
+    most_unwatched_seconds: float = 0.02
+    most_shallow_bag_depth: float = 3
+    quick_seconds: float = 2.0
+    least_bag_rows: float = 200
+    bag_pricing_seconds: float = 4.0
+    most_bag_boxes: float = 1 << 20
+    most_boxes_of_a_row: float = 2_000
+    most_fitted_boxes: float = 1 << 20
+    least_strips: int = 8
+    most_bag_sets: int = 1 << 22
+    most_labellings: int = 2_000
+    coarse_cuts: tuple[int, ...] = (32, 256)
+    first_tied_values: int = 1 << 16
+    most_guessed_cuts: float = 1_000
+    most_polish_seconds: float = 0.5
+
+
+GATES = SizeGates()  # where they were measured
+
+
+@dataclass(frozen=True, slots=True)
 class SearchLimits:
     """What a search may use, and how it reports.
 
@@ -238,12 +395,15 @@ class SearchLimits:
         Number of threads, >= 1.
     progress : callable or None
         Called now and then with a :class:`Progress`.
+    gates : SizeGates
+        Which ways problems of which size take.
     """
 
     time_limit: float | None = None
     memory_limit: float | None = None
     n_jobs: int = 1
     progress: Any = None
+    gates: SizeGates = GATES
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from policytree.solvers.bag_search import costs_by
 from policytree.solvers.clock import Clock
 from policytree.solvers.compilation import BAGS, load_kernels
 from policytree.solvers.kernels.bag_costs import costs_of_rows
+from policytree.types import SizeGates
 from tests import bag_oracles
 
 
@@ -129,9 +130,8 @@ def least_costs(reference, X, positive, weight, depth):
 
 
 @pytest.mark.parametrize("most", [1 << 20, 12])
-def test_boxes_bound_what_is_in_them(rng, most, monkeypatch):
+def test_boxes_bound_what_is_in_them(rng, most):
     """Of single codes they are exact; of strips of several codes they are bounds."""
-    monkeypatch.setattr("policytree.solvers.bag_boxes.FEWEST_STRIPS", 2)
     put_together = False
     for _ in range(6):
         X, y, weight, bags, N, P = tiny(rng)
@@ -141,7 +141,7 @@ def test_boxes_bound_what_is_in_them(rng, most, monkeypatch):
         reference = Area(next(curves(rng, bags, N, P)), 0.02, float(rng.choice([0.4, 1.0])))
         least = least_costs(reference, X.astype(float), y, weight, 6)
         clock = Clock(None, np.zeros(1, np.int64), None)
-        boxes = coarse_boxes(X.T.astype(np.uint16), bins.astype(np.int64), clock, most)
+        boxes = coarse_boxes(X.T.astype(np.uint16), bins.astype(np.int64), clock, most, SizeGates(least_strips=2))
         shares = np.column_stack([weight * (y == 1) / P, weight * (y == 0) / N])
         boxes = fill(boxes, costs_by(reference), reference.price, X.T.astype(np.uint16), shares, clock.flag)
         put_together |= bool((boxes.strips < bins).any())

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from policytree.solvers import direct, solve_direct
+from policytree.solvers import solve_direct
 from policytree.solvers.binary import blocks_for
 from policytree.solvers.binning import bin_matrix
-from policytree.types import Problem, SearchLimits, Status
+from policytree.types import Problem, SearchLimits, SizeGates, Status
 from tests import checker, oracles
 from tests.contract.solving import assert_same_tree
 from tests.strategies import Case
@@ -44,7 +44,7 @@ def test_blocks_find_the_optimum_of_brute_force(kind, depth, penalty):
 
 @pytest.mark.parametrize("weights", [False, True], ids=["labels", "real weights"])
 @pytest.mark.parametrize(("depth", "p"), [(3, 30), (4, 20), (5, 12), (6, 7)])
-def test_blocks_agree_with_the_general_search(weights, depth, p, monkeypatch):
+def test_blocks_agree_with_the_general_search(weights, depth, p):
     rng = np.random.default_rng(depth)
     case = binary_case(rng, 150, p, depth, penalty=1.5)
     if weights:
@@ -52,8 +52,7 @@ def test_blocks_agree_with_the_general_search(weights, depth, p, monkeypatch):
     problem = case.problem()
     solutions = [solve_direct(problem)]
     solutions += [solve_direct(problem, **{name: False}) for name in solve_direct.switches if name != "look_ahead"]
-    monkeypatch.setattr(direct, "blocks_for", lambda problem: None)
-    expected = solve_direct(problem)
+    expected = solve_direct(problem, SearchLimits(gates=SizeGates(most_block_depth=0)))
     for solution in solutions:
         assert solution.objective == pytest.approx(expected.objective, rel=1e-12)
         assert solution.status is Status.OPTIMAL

@@ -300,10 +300,10 @@ def test_cuts_as_columns_of_their_own_change_nothing(seed, monkeypatch):
     thresholds = tuple(
         np.unique(np.concatenate([c.thresholds for c in problem.data.columns if c.feature == f]))[::2] for f in range(4)
     )
-    monkeypatch.setattr(guessed, "_two_valued", lambda problem: problem)
+    monkeypatch.setattr(guessed, "_two_valued", lambda problem, gates: problem)
     coded = solve_with_guesses(problem, Guesses(thresholds=thresholds))
     monkeypatch.setattr(
-        guessed, "_two_valued", lambda problem: replace(problem, data=guessed.single_cuts(problem.data))
+        guessed, "_two_valued", lambda problem, gates: replace(problem, data=guessed.single_cuts(problem.data))
     )
     single = solve_with_guesses(problem, Guesses(thresholds=thresholds))
     assert single.objective == pytest.approx(coded.objective, rel=1e-12)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,25 +14,24 @@ from policytree.solvers import direct, solve_direct, workers
 from policytree.solvers.binning import bin_matrix
 from policytree.solvers.kernels.cut_bounds import spread_deep, start_deep
 from policytree.solvers.kernels.layout import INF, Bounds, Deep, Rules
-from policytree.solvers.row_pairs import RowPairs
 from policytree.solvers.workers import least_depth
-from policytree.types import Problem, SearchLimits, Status
+from policytree.types import Problem, SearchLimits, SizeGates, Status
 from tests import oracles
 from tests.strategies import random_case
 
+#: Nothing but the search over depths.
+ALONE = SearchLimits(gates=SizeGates(most_setless_depth=math.inf, most_unpriced_depth=math.inf, most_pair_cuts=0))
+
 
 @pytest.fixture
-def depths_alone(monkeypatch):
-    """Nothing but the search over depths; lists the depths that trees needed."""
+def needed_depths(monkeypatch):
+    """The depths that trees needed."""
     needed = []
 
     def note(*given):
         needed.append(least_depth(*given))
         return needed[-1]
 
-    monkeypatch.setattr(direct, "row_sets_apply", lambda problem: False)
-    monkeypatch.setattr(direct, "row_prices_apply", lambda problem: False)
-    monkeypatch.setattr(RowPairs, "bound", lambda self, seconds: -INF)
     monkeypatch.setattr(direct, "least_depth", note)
     return needed
 
@@ -48,7 +49,7 @@ def deep_case(rng, n, p):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_optimum_of_deep_trees(seed, depths_alone):
+def test_the_optimum_of_deep_trees(seed, needed_depths):
     rng = np.random.default_rng([seed, 11])
     for _ in range(16):
         X, losses = deep_case(rng, int(rng.integers(8, 16)), 2 if rng.random() < 0.7 else 3)
@@ -59,15 +60,15 @@ def test_the_optimum_of_deep_trees(seed, depths_alone):
         problem = Problem(
             bin_matrix(X), losses.astype(float), float(penalty), depth, max_leaf_nodes=leaves, **rules
         )  # fmt: skip
-        found = solve_direct(problem, similar_support=rng.random() < 0.8, cache=rng.random() < 0.8)
+        found = solve_direct(problem, ALONE, similar_support=rng.random() < 0.8, cache=rng.random() < 0.8)
         expected = oracles.best_objective_fast(
             oracles.code_columns(X), losses, penalty, depth, max_leaf_nodes=leaves, **rules
         )  # fmt: skip
         assert found.objective == expected and found.gap == 0
-    assert max(depths_alone) > 3
+    assert max(needed_depths) > 3
 
 
-def test_swept_cuts_that_rounding_leaves_open_are_taken_up_once(depths_alone):
+def test_swept_cuts_that_rounding_leaves_open_are_taken_up_once(needed_depths):
     """Losses of more than 30 bits: a cut that only what deep sides cost had closed was taken up again, for ever."""
     rng = np.random.default_rng(9)
     for _ in range(40):
@@ -75,29 +76,29 @@ def test_swept_cuts_that_rounding_leaves_open_are_taken_up_once(depths_alone):
         losses = losses * int(rng.integers(2**28, 2**33)) + rng.integers(0, 2, losses.shape)
         penalty = int(rng.integers(1, 8)) * int(np.median(losses.max(axis=1)) // 4)
         found = solve_direct(
-            Problem(bin_matrix(X), losses.astype(float), float(penalty), None), SearchLimits(time_limit=5)
+            Problem(bin_matrix(X), losses.astype(float), float(penalty), None), replace(ALONE, time_limit=5)
         )
         assert found.status == Status.OPTIMAL
         assert found.objective == oracles.best_objective_fast(oracles.code_columns(X), losses, penalty, None)
-    assert max(depths_alone) > 3
+    assert max(needed_depths) > 3
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_cases_of_every_kind(seed, depths_alone):
+def test_cases_of_every_kind(seed, needed_depths):
     """Prices of questions, forbidden first splits, arms, missing values and categories."""
     rng = np.random.default_rng([seed, 12])
     for _ in range(60):
         case = random_case(rng, max_rows=12)
         case = case.but(max_depth=None if rng.random() < 0.6 else 5, penalty=float(rng.choice([0.125, 0.5, 1.0])))
-        optimum, solution = case.optimum(), solve_direct(case.problem())
+        optimum, solution = case.optimum(), solve_direct(case.problem(), ALONE)
         if optimum is not None:
             assert abs(solution.objective - float(optimum)) <= 1e-9 + 2 * solution.resolution, f"{case!r}"
             assert solution.gap <= 2 * solution.resolution
-    assert max(depths_alone) > 2
+    assert max(needed_depths) > 2
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_same_as_when_any_tree_is_of_interest(seed, depths_alone, monkeypatch):
+def test_the_same_as_when_any_tree_is_of_interest(seed, needed_depths, monkeypatch):
     """Larger tables, whose optimum takes four levels and more."""
     rng = np.random.default_rng([seed, 13])
     for _ in range(4):
@@ -107,16 +108,16 @@ def test_the_same_as_when_any_tree_is_of_interest(seed, depths_alone, monkeypatc
             X = np.column_stack([X, rng.integers(0, 3, n)])
         data, penalty = bin_matrix(X), float(rng.integers(8, 20)) / (8 if rng.random() < 0.5 else 1)
         problem = Problem(data, losses.astype(float), max(penalty, 6.0), 5, min_leaf=int(rng.choice([1, 1, 3])))
-        found = solve_direct(problem)
+        found = solve_direct(problem, ALONE)
         with monkeypatch.context() as patch:
             patch.setattr(direct, "least_depth", lambda *given: 0)
-            assert solve_direct(problem).objective == found.objective
+            assert solve_direct(problem, ALONE).objective == found.objective
         assert found.gap == 0
-    assert max(depths_alone) > 3
+    assert max(needed_depths) > 3
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_prices_of_questions_and_first_splits_on_deep_trees(seed, depths_alone, monkeypatch):
+def test_prices_of_questions_and_first_splits_on_deep_trees(seed, needed_depths, monkeypatch):
     """With a cap on the depth that is needed, which searches of so few levels do not reach, and without."""
     rng = np.random.default_rng([seed, 15])
     for _ in range(16):
@@ -132,14 +133,14 @@ def test_prices_of_questions_and_first_splits_on_deep_trees(seed, depths_alone, 
             oracles.code_columns(X), 4 * losses, 4 * penalty, None, column_costs=prices[features], root_columns=first
         )  # fmt: skip
         bounds: list[float] = []
-        limits = SearchLimits(progress=lambda state, bounds=bounds: bounds.append(state.lower_bound))
+        limits = replace(ALONE, progress=lambda state, bounds=bounds: bounds.append(state.lower_bound))
         with monkeypatch.context() as patch:
             if rng.random() < 0.5:
                 patch.setattr(workers, "NEED_BITS", 2)
             found = solve_direct(problem, limits)
         assert found.objective == optimum and found.gap == 0
         assert all(bound <= optimum + 1e-9 for bound in bounds)
-    assert max(depths_alone) > 3
+    assert max(needed_depths) > 3
 
 
 def trees_of_rows(x, losses, penalty):

@@ -26,7 +26,7 @@ from policytree.solvers import near_ties as solver
 from policytree.solvers.binning import bin_matrix
 from policytree.solvers.kernels.tied_trees import CARRIED, COUNTED, add
 from policytree.solvers.near_ties import find_near_ties
-from policytree.types import Problem, SearchLimits, Status
+from policytree.types import Problem, SearchLimits, SizeGates, Status
 from tests.near_tie_oracles import Trees
 from tests.strategies import cases, random_case
 
@@ -118,13 +118,13 @@ def test_counts_beyond_64_bits_are_carried():
     assert pairs.pairs(pairs, 0) == 1 << 80
 
 
-def test_all_values_of_a_side_are_counted_where_not_all_are_listed(rng, monkeypatch):
+def test_all_values_of_a_side_are_counted_where_not_all_are_listed(rng):
     """Depth three with few listed trees, little room at first, and as many trees as when all are listed."""
     X = rng.integers(0, 4, (60, 3)).astype(float)
     problem = Problem(bin_matrix(X), rng.integers(0, 9, (60, 3)).astype(float), 1.0, 3)
     every = find_near_ties(problem, lambda best, leaf: best / 10, 500_000)
-    monkeypatch.setattr(solver, "FIRST_ROOM", 4)
-    few = find_near_ties(problem, lambda best, leaf: best / 10, 7)
+    little_room = SearchLimits(gates=SizeGates(first_tied_values=4))
+    few = find_near_ties(problem, lambda best, leaf: best / 10, 7, little_room)
     assert every.n_trees == len(every.trees) == few.n_trees > 1_000
     assert few.objectives.tolist() == every.objectives[:7].tolist()
 

@@ -89,3 +89,21 @@ RARE = np.where(PAIRS % 4 == 0, "b", "a")
 def test_one_sentence_names_what_was_given_and_whose_it_is(call, words):
     with pytest.raises(InputError, match=words):
         call()
+
+
+@pytest.mark.parametrize(
+    "objective", ["accuracy", "balanced_accuracy", "auc", "partial_auc", "f_score", "omega_f_score"]
+)
+@pytest.mark.parametrize("values", [2, 3])
+@pytest.mark.parametrize("depth", [2, 3, 4])
+def test_numbers_of_numpy_are_numbers(objective, values, depth):
+    """As a grid of numpy's makes them: the same tree, whatever search that takes."""
+    rng = np.random.default_rng(depth)
+    features, labels = rng.integers(0, values, (40, 3)), rng.integers(0, 2, 40)
+    given = {"regularization": 0.02, "max_depth": depth, "min_samples_leaf": 1}
+    types = {"regularization": np.float64, "max_depth": np.int64, "min_samples_leaf": np.int32}
+    plain = OptimalTreeClassifier(objective=objective, **given).fit(features, labels)
+    numpys = {name: types[name](value) for name, value in given.items()}
+    same = OptimalTreeClassifier(objective=objective, **numpys).fit(features, labels)
+    assert same.export_text() == plain.export_text()
+    assert same.objective_bound_ == plain.objective_bound_

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -22,7 +24,7 @@ from policytree.solvers.one_feature import _Partition, one_feature_applies
 from policytree.solvers.row_prices import RowPrices
 from policytree.solvers.row_sets import RowSetSearch, row_set_search
 from policytree.solvers.scoring import scored_tree
-from policytree.types import Problem, SearchLimits, Status
+from policytree.types import Problem, SearchLimits, SizeGates, Status
 from tests import interval_oracles
 from tests.contract.solving import assert_same_tree
 from tests.strategies import Case, random_case
@@ -99,10 +101,10 @@ def test_it_agrees_with_plain_dynamic_programming(seed):
         assert 2 ** (solution.tree.max_depth - 1) < max(solution.tree.n_leaves, 1) + 1
 
 
-def partition(problem, limit=None):
+def partition(problem, limit=None, most_bytes=math.inf):
     load_kernels([(ONE_FEATURE, "")])
     fixed = to_fixed_point(problem.losses, problem.leaf_penalty, problem.data.n_rows)
-    return _Partition(problem, fixed, Clock(limit))
+    return _Partition(problem, fixed, Clock(limit), most_bytes)
 
 
 def partition_of(problem):
@@ -132,7 +134,7 @@ def test_limits_end_it_with_a_tree_and_a_bound():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_starts_that_memory_does_not_hold_are_computed_again(seed, monkeypatch):
+def test_starts_that_memory_does_not_hold_are_computed_again(seed):
     rng = np.random.default_rng([seed, 146])
     n, K = 400, int(rng.integers(2, 4))
     x, losses = rng.integers(0, 300, n).astype(float), rng.integers(-9, 10, (n, K)).astype(float)
@@ -141,24 +143,21 @@ def test_starts_that_memory_does_not_hold_are_computed_again(seed, monkeypatch):
         rules = {"min_leaf": int(rng.choice([1, 3])), "max_leaf_nodes": most}
         problem = Problem(bin_matrix(x[:, None]), losses, 0.0, None, **rules)
         whole = solve_direct(problem)
-        with monkeypatch.context() as patch:
-            patch.setattr(one_feature, "MOST_BYTES", 0)
-            search = partition(problem)
-            search._limited()
-            again = solve_direct(problem)
+        search = partition(problem, most_bytes=0)
+        search._limited()
+        again = solve_direct(problem, SearchLimits(gates=SizeGates(most_layer_bytes=0)))
         assert again.objective == whole.objective
         assert_same_tree(again.tree, whole.tree)
         assert search.best == search.bound and search.passes > search.most  # blocks were needed
         assert one_feature._Layers(search).bytes < 60 * len(search.ends) * most
 
 
-def test_a_stop_while_starts_are_computed_again_leaves_a_tree(monkeypatch):
+def test_a_stop_while_starts_are_computed_again_leaves_a_tree():
     rng = np.random.default_rng(147)
     x, losses = rng.normal(size=500), rng.normal(size=(500, 3))
     x[:50] = np.nan
     problem = Problem(bin_matrix(x[:, None]), losses, 0.0, None, max_leaf_nodes=40)
-    monkeypatch.setattr(one_feature, "MOST_BYTES", 0)
-    search = partition(problem)
+    search = partition(problem, most_bytes=0)
     search._take([(0, len(search.ends) - 1, True)])
     before, add = search.best, search.add
 
@@ -241,7 +240,7 @@ def test_intervals_within_a_search_are_the_best(seed):
 def test_searches_with_one_feature_left(seed, way, monkeypatch):
     """A long column beside a 0/1 column: after that one is split on, or alone in a part, one feature is left."""
     rng = np.random.default_rng([seed, 151])
-    rebuilt = []
+    rebuilt, gates = [], SizeGates()
     if way == "worth":  # prices come first and prove nothing themselves, but bound nodes and sets
 
         def with_worth(sets, node, original=RowSetSearch.with_worth):
@@ -253,12 +252,12 @@ def test_searches_with_one_feature_left(seed, way, monkeypatch):
 
         monkeypatch.setattr(RowSetSearch, "with_worth", with_worth)
         monkeypatch.setattr(direct._Search, "_work_on_sets", work_on_sets)
-        monkeypatch.setattr(direct, "seconds_worth", lambda node, last: 0.05)
+        monkeypatch.setattr(direct, "seconds_worth", lambda node, last, gates: 0.05)
         monkeypatch.setattr(RowPrices, "work", lambda *a, original=RowPrices.work: min(original(*a), -INF))
     if way == "depths":
-        monkeypatch.setattr(direct, "row_sets_apply", lambda problem: False)
+        gates = replace(gates, most_setless_depth=math.inf)
     if way in ("depths", "sets"):
-        monkeypatch.setattr(direct, "row_prices_apply", lambda problem: False)
+        gates = replace(gates, most_unpriced_depth=math.inf)
     for _ in range(6):
         n, K = 60, int(rng.integers(2, 4))
         x, b = rng.integers(0, 22, n), rng.integers(0, 2, n)
@@ -266,7 +265,7 @@ def test_searches_with_one_feature_left(seed, way, monkeypatch):
         least, penalty = int(rng.choice([1, 4])), int(rng.choice([20, 35]))
         data = bin_matrix(np.column_stack([x, b]).astype(float))
         rules = {"min_leaf": least, "max_leaf_nodes": None}
-        solution = solve_direct(Problem(data, losses.astype(float), penalty, None, **rules))
+        solution = solve_direct(Problem(data, losses.astype(float), penalty, None, **rules), SearchLimits(gates=gates))
         assert solution.status is Status.OPTIMAL
         assert solution.objective == interval_oracles.best_beside_binary(x, b, losses, penalty, least)
     assert any(rebuilt) == (way == "worth")
@@ -283,8 +282,10 @@ def test_sets_with_one_feature_left_give_their_trees(keep):
         load_kernels(direct.needed_kernels(problem, None))
         node = prepare(problem, to_fixed_point(problem.losses, problem.leaf_penalty, 50), merge=True)
         search = row_set_search(node, 50, Clock(None, new_control()), None, keep)
-        while search.bound < (value := search.run(INF, search.first_slice())):
+        value = search.run(INF, search.first_slice())
+        while search.bound < value:
             assert not search.ended
+            value = search.run(INF, search.first_slice())
         cost, tree = search.tree()
         assert cost == value == search.bound
         assert scored_tree(problem, tree)[1] == interval_oracles.best_beside_binary(x, b, losses, 7)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -17,7 +18,7 @@ from policytree.solvers.columns import preorder_splits
 from policytree.solvers.leaf_sums import bag_of, masses
 from policytree.solvers.monotone import solve_monotone
 from policytree.solvers.ratio import solve_ratio
-from policytree.types import Problem, SearchLimits, Status
+from policytree.types import GATES, Problem, SearchLimits, SizeGates, Status
 from tests import bag_oracles
 
 BETAS = (1.0, 0.5, 2.0, 2.5)
@@ -52,12 +53,12 @@ def rounds_only(monkeypatch):
 
 @pytest.mark.parametrize("beta", BETAS)
 @pytest.mark.parametrize("alone", [False, True])
-def test_rounds_find_the_best_of_all_trees(rng, beta, alone, monkeypatch, rounds_only):
-    monkeypatch.setattr(ratio_pairs, "LARGE", 1 if alone else 10**9)
+def test_rounds_find_the_best_of_all_trees(rng, beta, alone, rounds_only):
+    limits = SearchLimits(gates=SizeGates(least_ratio_table=0 if alone else math.inf))
     objective = FScore(beta)
     for _ in range(5):
         problem, X, y, weight = binary_problem(rng, int(rng.integers(4, 40)), int(rng.integers(2, 4)))
-        solution = solve_ratio(problem, objective=objective)
+        solution = solve_ratio(problem, limits, objective=objective)
         bags = bag_oracles.all_bags(X, y == 1, [Fraction(w) for w in weight], 3)
         best = 1 - max(bag_oracles.best_f_score(bag, beta) for bag in bags)
         assert exact_ratio(problem, solution, objective) == best
@@ -82,9 +83,7 @@ def test_rounds_agree_with_searches_that_know_nothing_of_them(rng, scale, monkey
             weight[n // 2] += 1  # no common divisor
         problem, *_ = binary_problem(rng, n, p, weight)
         solution = solve_ratio(problem, objective=FScore())
-        with monkeypatch.context() as m:
-            m.setattr(ratio, "pair_rounds_apply", lambda problem: False)
-            general = solve_ratio(problem, objective=FScore())
+        general = solve_ratio(problem, SearchLimits(gates=SizeGates(most_ratio_entries=0)), objective=FScore())
         assert exact_ratio(problem, solution, FScore()) == exact_ratio(problem, general, FScore())
         pareto = solve_monotone(problem, objective=MonotoneObjective(one_minus_f))
         assert solution.objective == pytest.approx(pareto.objective, rel=1e-9)
@@ -115,28 +114,28 @@ def test_weights_are_repeated_rows(data):
 
 
 @pytest.mark.parametrize("watched", [False, True])
-def test_stopped_rounds_have_a_valid_tree_and_bound(rng, watched, monkeypatch):
-    monkeypatch.setattr(ratio_pairs, "AT_ONCE", -1.0 if watched else 1e9)
+def test_stopped_rounds_have_a_valid_tree_and_bound(rng, watched):
+    gates = SizeGates(most_unwatched_seconds=0 if watched else math.inf)
     problem, *_ = binary_problem(rng, 3_000, 60)
     reports = []
-    best = solve_ratio(problem, SearchLimits(progress=reports.append), objective=FScore())
+    best = solve_ratio(problem, SearchLimits(progress=reports.append, gates=gates), objective=FScore())
     assert best.status is Status.OPTIMAL
     assert len(reports) > 1
     for report in reports:
         assert report.lower_bound <= best.objective <= report.objective
     for limit in (0.0, 0.002, 0.01):
-        stopped = solve_ratio(problem, SearchLimits(time_limit=limit), objective=FScore())
+        stopped = solve_ratio(problem, SearchLimits(time_limit=limit, gates=gates), objective=FScore())
         assert stopped.lower_bound <= best.objective <= stopped.objective
         assert stopped.status in (Status.TIME_LIMIT, Status.OPTIMAL)
 
 
 def test_where_rounds_do_not_apply(rng):
     problem, *_ = binary_problem(rng, 40, 5)
-    assert ratio_pairs.pair_rounds_apply(problem)
+    assert ratio_pairs.pair_rounds_apply(problem, GATES)
     ternary = replace(problem, data=bin_matrix(rng.integers(0, 3, (40, 3)).astype(float)))
     others = {"max_depth": 4}, {"max_depth": None}, {"leaf_penalty": 0.1}, {"min_leaf": 2}, {"max_leaf_nodes": 5}
     for other in (ternary, *(replace(problem, **changes) for changes in (*others, {"root_features": (1,)}))):
-        assert not ratio_pairs.pair_rounds_apply(other)
+        assert not ratio_pairs.pair_rounds_apply(other, GATES)
 
 
 def test_losses_at_a_ratio_have_no_common_divisor():

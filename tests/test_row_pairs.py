@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.optimize
@@ -13,7 +16,7 @@ from policytree.solvers.direct import solve_direct
 from policytree.solvers.fixed_point import to_fixed_point
 from policytree.solvers.node import new_control, prepare
 from policytree.solvers.row_pairs import RowPairs, pair_bound
-from policytree.types import Problem, SearchLimits, Status
+from policytree.types import Problem, SearchLimits, SizeGates, Status
 from tests.strategies import random_case
 from tests.test_row_prices import noisy_case
 
@@ -98,10 +101,8 @@ def test_searches_that_it_bounds_find_the_same(monkeypatch):
     monkeypatch.setattr(row_pairs, "pair_bound", counted)
     for seed in range(3):
         problem = many_columns([312, seed], rows=50, columns=17, rate=0.08)
-        monkeypatch.setattr(RowPairs, "pays", lambda self, seconds: False)
-        without = solve_direct(problem, limits)
-        monkeypatch.setattr(RowPairs, "pays", lambda self, seconds: True)
-        solution = solve_direct(problem, limits)
+        without = solve_direct(problem, replace(limits, gates=SizeGates(most_pair_cuts=0)))
+        solution = solve_direct(problem, replace(limits, gates=SizeGates(pair_share=math.inf)))
         assert len(bounds) == seed + 1  # once a search
         assert solution.status is without.status is Status.OPTIMAL
         assert solution.objective == without.objective and solution.lower_bound == without.lower_bound

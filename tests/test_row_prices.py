@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from policytree.solvers import box_numbers, direct, row_prices
+from policytree.solvers import box_numbers, direct
 from policytree.solvers.binning import bin_matrix
 from policytree.solvers.box_numbers import BoxNumbers
 from policytree.solvers.clock import Clock
@@ -22,7 +23,7 @@ from policytree.solvers.leaf_counts import LeafCounts
 from policytree.solvers.node import new_control, prepare
 from policytree.solvers.row_prices import RowPrices, row_prices_apply
 from policytree.solvers.row_sets import row_set_search
-from policytree.types import Problem, SearchLimits, Status
+from policytree.types import GATES, Problem, SearchLimits, SizeGates, Status
 from tests import oracles
 from tests.box_oracles import all_boxes, largest_excess, least_losses
 from tests.strategies import Case, random_case
@@ -44,21 +45,25 @@ def noisy_case(rng, rows=(6, 15)) -> Case:
 
 
 @pytest.fixture(params=["whole", "coarse first"])
-def tables(request, monkeypatch):
+def gates(request):
     """Whether tables of two and four codes come first, however small the whole one."""
-    if request.param == "coarse first":
-        monkeypatch.setattr(row_prices, "COARSE", (2, 4))
-        monkeypatch.setattr(row_prices, "FEWEST_ROWS", 1)
-        monkeypatch.setattr(row_prices, "SMALLER", 0.95)
+    if request.param == "whole":
+        return GATES
+    return replace(GATES, coarse_codes=(2, 4), least_coarse_rows=1, most_coarse_share=0.95)
 
 
-def started(problem: Problem, merge: bool = True):
+def priced(gates: SizeGates) -> SizeGates:
+    """Prices of rows wherever they are possible, and no row sets beside them."""
+    return replace(gates, most_priced_columns=math.inf, least_priced_codes=0, most_setless_depth=math.inf)
+
+
+def started(problem: Problem, merge: bool = True, gates: SizeGates = GATES):
     """The prices of a problem's rows, and its fixed point."""
     load_kernels([(ROW_PRICES, "")])
     fixed = to_fixed_point(
         problem.losses, problem.leaf_penalty, problem.data.n_rows, problem.feature_costs, problem.weights
     )
-    return RowPrices(prepare(problem, fixed, merge), Clock(None, new_control())), fixed
+    return RowPrices(prepare(problem, fixed, merge), Clock(None, new_control()), gates), fixed
 
 
 def best_down_to(case: Case, depth: int, fixed) -> tuple[int, int]:
@@ -106,17 +111,16 @@ def test_pricing_finds_the_largest_boxes(seed):
             assert prices.numbers[inside].sum() == total > max(least, 0)
 
 
-@pytest.mark.usefixtures("tables")
 @pytest.mark.parametrize("by_leaves", [True, False])
 @pytest.mark.parametrize("seed", range(4))
-def test_certificates_hold_for_every_box(seed, by_leaves, monkeypatch):
+def test_certificates_hold_for_every_box(seed, by_leaves, gates, monkeypatch):
     """Proved again from the table as given: every box, every action, exact integers, no merging, no binning."""
     monkeypatch.setattr(RowPrices, "by_leaves", by_leaves)
     rng = np.random.default_rng([seed, 122])
     closed = 0
     for _ in range(40):
         case = noisy_case(rng, rows=(5, 11))
-        prices, fixed = started(case.problem(), merge=False)
+        prices, fixed = started(case.problem(), merge=False, gates=gates)
         depth = int(rng.integers(1, 4))
         best, leaves = best_down_to(case, depth, fixed)
         bound = prices.work(best, [(-1, 0)] * leaves, depth, float(rng.choice([0.2, 0.2, 0.2, 0.003])))
@@ -136,9 +140,8 @@ def test_certificates_hold_for_every_box(seed, by_leaves, monkeypatch):
     assert closed >= 2  # of 40: few tables leave something to refute
 
 
-@pytest.mark.usefixtures("tables")
 @pytest.mark.parametrize("seed", range(4))
-def test_every_number_of_leaves_has_a_bound_that_holds(seed):
+def test_every_number_of_leaves_has_a_bound_that_holds(seed, gates):
     """Beside brute force: the least loss of a tree of exactly h leaves, for every h, and what they cost at least."""
     rng = np.random.default_rng([seed, 124])
     compared = 0
@@ -147,7 +150,7 @@ def test_every_number_of_leaves_has_a_bound_that_holds(seed):
         problem = case.problem()
         if not len(problem.data.n_bins):
             continue
-        prices, fixed = started(problem, merge=bool(rng.random() < 0.5))
+        prices, fixed = started(problem, merge=bool(rng.random() < 0.5), gates=gates)
         best, leaves = best_down_to(case, 1, fixed)
         prices.work(best, [(-1, 0)] * leaves, 0, 0.1)
         node, counts = prices.node, prices.counts
@@ -179,9 +182,8 @@ def test_bounds_of_few_and_of_many_leaves():
     assert h.tolist() == [4] and most.tolist() == [12]
 
 
-@pytest.mark.usefixtures("tables")
 @pytest.mark.parametrize("seed", range(6))
-def test_proofs_agree_with_brute_force(seed, monkeypatch):
+def test_proofs_agree_with_brute_force(seed, gates, monkeypatch):
     """Whole searches in which prices close what they can, with every constraint: the same optimum as without."""
     rng = np.random.default_rng([seed, 123])
     closed = []
@@ -191,17 +193,16 @@ def test_proofs_agree_with_brute_force(seed, monkeypatch):
         closed.append(bound >= best)
         return bound
 
-    monkeypatch.setattr(direct, "row_sets_apply", lambda problem: False)
-    monkeypatch.setattr(direct, "seconds_worth", lambda node, last: 0.05)
-    monkeypatch.setattr(direct, "worth_pricing", lambda node: node.penalty > 0 and len(node.bins) > 0)
+    monkeypatch.setattr(direct, "seconds_worth", lambda node, last, gates: 0.05)
+    limits = SearchLimits(gates=priced(gates))
     for number in range(40):
         case = random_case(rng, max_rows=12) if rng.random() < 0.5 else noisy_case(rng)
         case = case.but(max_depth=None if rng.random() < 0.7 else 5, penalty=case.penalty or 0.25)
-        without = solve_direct(case.problem())
+        without = solve_direct(case.problem(), limits)
         with monkeypatch.context() as patch:
             patch.setattr(RowPrices, "work", work)
             patch.setattr(RowPrices, "by_leaves", number % 2 == 0)
-            solution = solve_direct(case.problem())
+            solution = solve_direct(case.problem(), limits)
         optimum = case.optimum()
         assert solution.status == without.status
         if optimum is not None:
@@ -211,9 +212,8 @@ def test_proofs_agree_with_brute_force(seed, monkeypatch):
     assert len(closed) > 3
 
 
-@pytest.mark.usefixtures("tables")
 @pytest.mark.parametrize("seed", range(6))
-def test_searches_bounded_by_the_worth_of_rows_find_the_optimum(seed, monkeypatch):
+def test_searches_bounded_by_the_worth_of_rows_find_the_optimum(seed, gates, monkeypatch):
     """Prices that close nothing themselves: what rows are worth then bounds every node of the depths that follow."""
     rng = np.random.default_rng([seed, 128])
     bounded = []
@@ -223,9 +223,8 @@ def test_searches_bounded_by_the_worth_of_rows_find_the_optimum(seed, monkeypatc
         bounded.append(self.bounded() is not self.node)
         return -INF
 
-    monkeypatch.setattr(direct, "row_sets_apply", lambda problem: False)
-    monkeypatch.setattr(direct, "seconds_worth", lambda node, last: 0.05)
-    monkeypatch.setattr(direct, "worth_pricing", lambda node: node.penalty > 0 and len(node.bins) > 0)
+    monkeypatch.setattr(direct, "seconds_worth", lambda node, last, gates: 0.05)
+    limits = SearchLimits(gates=priced(gates))
     monkeypatch.setattr(RowPrices, "work", work)
     for _ in range(40):
         case = random_case(rng, max_rows=12) if rng.random() < 0.4 else noisy_case(rng)
@@ -234,7 +233,7 @@ def test_searches_bounded_by_the_worth_of_rows_find_the_optimum(seed, monkeypatc
             case = case.but(max_leaf_nodes=int(rng.integers(3, 8)))
         if rng.random() < 0.3:
             case = case.but(feature_costs=0.02 * rng.integers(0, 6, case.X.shape[1]))
-        optimum, solution = case.optimum(), solve_direct(case.problem())
+        optimum, solution = case.optimum(), solve_direct(case.problem(), limits)
         if optimum is not None:
             assert abs(solution.objective - float(optimum)) <= 1e-9 + 2 * solution.resolution, f"{case!r}"
             assert abs(solution.lower_bound - float(optimum)) <= 1e-9 + 2 * solution.resolution, f"{case!r}"
@@ -312,7 +311,7 @@ def noise_problem(seed, rate=0.01, rows=1500):
     return Problem(bin_matrix(X), (y[:, None] != np.arange(2)).astype(float), rate * rows, None)
 
 
-def test_noisy_rows_are_proved(monkeypatch):
+def test_noisy_rows_are_proved():
     """What neither depths nor row sets prove in that time."""
     problem = noise_problem(124)
     solution = solve_direct(problem, SearchLimits(time_limit=30.0))
@@ -320,8 +319,7 @@ def test_noisy_rows_are_proved(monkeypatch):
     again = solve_direct(problem, SearchLimits(time_limit=30.0, n_jobs=2))
     assert again.objective == solution.objective
     assert again.tree.threshold.tobytes() == solution.tree.threshold.tobytes()
-    monkeypatch.setattr(direct, "row_prices_apply", lambda problem: False)
-    without = solve_direct(problem, SearchLimits(time_limit=2.0))
+    without = solve_direct(problem, SearchLimits(time_limit=2.0, gates=SizeGates(most_unpriced_depth=math.inf)))
     assert without.lower_bound <= solution.lower_bound <= solution.objective <= without.objective
 
 
@@ -410,9 +408,8 @@ def test_idle_boxes_make_room(monkeypatch):
         return n - forgotten[-1]
 
     monkeypatch.setattr(box_numbers, "forget_idle", forget)
-    monkeypatch.setattr(row_prices, "COARSE", ())
     problem = noise_problem(130, rows=600)
-    prices, fixed = started(problem)
+    prices, fixed = started(problem, gates=SizeGates(coarse_codes=()))
     boxes = prices.boxes
     boxes.known = boxes.known._replace(index=boxes.known.index[: boxes.n_rows + 1])
     best = prices.node.leaf()[0] + prices.node.penalty
@@ -424,7 +421,7 @@ def test_idle_boxes_make_room(monkeypatch):
 
 def test_what_it_does_not_take():
     problem = noise_problem(131, rows=50)
-    assert row_prices_apply(problem)
+    assert row_prices_apply(problem, GATES)
     for rules in ({"max_depth": 3}, {"leaf_penalty": 0.0}, {"losses": problem.losses[:, :1]}):
         fields = {"data": problem.data, "losses": problem.losses, "leaf_penalty": 1.0, "max_depth": None} | rules
-        assert not row_prices_apply(Problem(**fields))
+        assert not row_prices_apply(Problem(**fields), GATES)

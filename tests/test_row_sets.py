@@ -19,7 +19,7 @@ from policytree.solvers.kernels.row_set_table import place_of
 from policytree.solvers.node import Node, new_control, prepare
 from policytree.solvers.row_sets import row_set_search, row_sets_apply
 from policytree.solvers.sets_of_rows import BitMaker, ListMaker, make_sets
-from policytree.types import Problem, SearchLimits, Status
+from policytree.types import GATES, Problem, SearchLimits, Status
 from tests.strategies import Case
 
 NO_BUDGET = 1 << 59
@@ -284,9 +284,9 @@ def test_what_it_does_not_take():
     data, losses = bin_matrix(np.arange(6.0)[:, None]), np.eye(2)[[0, 1, 0, 1, 1, 0]]
     rules = {"data": data, "losses": losses, "leaf_penalty": 0.5, "max_depth": None}
     for more in ({}, {"max_depth": 9}, {"min_leaf": 2}, {"max_leaf_nodes": 3}, {"root_features": (0,)}):
-        assert row_sets_apply(Problem(**(rules | more)))
+        assert row_sets_apply(Problem(**(rules | more)), GATES)
     for more in ({"max_depth": 4}, {"leaf_penalty": 0.0}):
-        assert not row_sets_apply(Problem(**(rules | more)))
+        assert not row_sets_apply(Problem(**(rules | more)), GATES)
 
 
 @pytest.mark.parametrize("limit", [{"max_depth": 5}, {"max_leaf_nodes": 3}])

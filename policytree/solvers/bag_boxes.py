@@ -11,9 +11,8 @@ from policytree.solvers.kernels.bag_boxes import fill_boxes
 from policytree.solvers.kernels.bag_costs import costs_of_rows
 from policytree.solvers.kernels.bag_layout import CoarseBoxes, LeafCosts
 from policytree.solvers.node import Splits
+from policytree.types import GATES, SizeGates
 
-MOST_BOXES, BOXES_OF_A_ROW = 1 << 20, 2000  # in all; for every merged row
-FEWEST_STRIPS = 8  # of a column with more codes: of fewer, those that are dropped are too much
 BYTES = 24  # of a box: its least cost, its shares
 
 
@@ -23,7 +22,9 @@ def no_boxes(columns: int) -> CoarseBoxes:
     return CoarseBoxes(np.zeros(0), none, none, none, *np.zeros((2, columns, 1), np.int32))
 
 
-def coarse_boxes(codes: np.ndarray, bins: np.ndarray, clock: Clock, most: int = MOST_BOXES) -> CoarseBoxes:
+def coarse_boxes(
+    codes: np.ndarray, bins: np.ndarray, clock: Clock, most: float, gates: SizeGates = GATES
+) -> CoarseBoxes:
     """Lay out the boxes of strips of merged rows, each strip with about as many of them.
 
     Parameters
@@ -31,11 +32,12 @@ def coarse_boxes(codes: np.ndarray, bins: np.ndarray, clock: Clock, most: int = 
     codes : ndarray of shape (columns, n), uint16
     bins : ndarray of shape (columns,), int64
     clock : Clock
-    most : int
+    most : float
         Boxes at most.
+    gates : SizeGates, optional
     """
     columns, n = codes.shape
-    strips = _strips(bins, min(most, BOXES_OF_A_ROW * n))
+    strips = _strips(bins, min(most, gates.most_boxes_of_a_row * n), gates.least_strips)
     if strips is None or not clock.fits_memory(BYTES * _boxes(strips)):
         return no_boxes(columns)
     up, down = np.zeros((2, columns, int(bins.max()) + 1), np.int32)
@@ -124,9 +126,12 @@ def _boxes(strips: np.ndarray) -> int:
     return math.prod(int(g) * (int(g) + 1) // 2 for g in strips)
 
 
-def _strips(bins: np.ndarray, most: int) -> np.ndarray | None:
-    """The largest number of strips that columns may have, each at most one for every code; None if it is too small."""
-    if not len(bins) or float(np.prod(np.minimum(bins, FEWEST_STRIPS).astype(float))) > most:
+def _strips(bins: np.ndarray, most: float, fewest: int) -> np.ndarray | None:
+    """The largest number of strips that columns may have, each at most one for every code; None if it is too small.
+
+    With fewer than ``fewest`` strips of a column that has more codes, boxes without the strips that are cut say little.
+    """
+    if not len(bins) or float(np.prod(np.minimum(bins, fewest).astype(float))) > most:
         return None
     most_strips = int(bins.max())
     low, high = 0, most_strips
@@ -136,4 +141,4 @@ def _strips(bins: np.ndarray, most: int) -> np.ndarray | None:
             low = middle
         else:
             high = middle - 1
-    return np.minimum(bins, low) if low >= min(FEWEST_STRIPS, most_strips) else None
+    return np.minimum(bins, low) if low >= min(fewest, most_strips) else None

@@ -46,15 +46,14 @@ from policytree.solvers.leaf_sums import Masses
 from policytree.solvers.merge import merge_equal_rows
 from policytree.solvers.node import Splits, prepare
 from policytree.solvers.row_prices import RowPrices, row_prices_apply, worth_pricing
-from policytree.types import Problem, Status
+from policytree.types import Problem, SizeGates, Status
 
-TABLE, SMALLEST_TABLE = 1 << 22, 1 << 12  # sets that are kept; 40 bytes each
+SMALLEST_TABLE = 1 << 12  # sets that are kept under a memory limit; 40 bytes each
 SHARE_OF_MEMORY = 0.2  # of a memory limit, for a table; two references have one each
 SLACK, LEAST_SLACK = (
     0.05,
     1e-4,
 )  # of a leaf's price, and at least, that a side is worked on beyond what makes another cut better
-PRICING, MANY_ROWS = 4.0, 200  # seconds of a usual machine for numbers of rows; fewer rows do without
 SHARE_OF_TIME = 0.2  # of a time limit, for the same
 KINDS = {"area": AREA, "omega": OMEGA}
 
@@ -121,13 +120,14 @@ class BagSearch:
     clock : Clock
     boxes : CoarseBoxes
         Their least costs are worked out for the reference.
+    gates : SizeGates
     """
 
     def __init__(
         self, rows: MergedRows, reference: Reference, objective: BagObjective, leaf_price: float, problem: Problem,
-        depth: int, clock: Clock, boxes: CoarseBoxes,
+        depth: int, clock: Clock, boxes: CoarseBoxes, gates: SizeGates,
     ):  # fmt: skip
-        self.rows, self.reference, self.objective = rows, reference, objective
+        self.rows, self.reference, self.objective, self.gates = rows, reference, objective, gates
         self.leaf_price, self.problem, self.depth, self.clock = leaf_price, problem, depth, clock
         self.shares = np.column_stack([rows.positive / rows.positive.sum(), rows.negative / rows.negative.sum()])
         self.costs, self.boxes = costs_by(reference), boxes
@@ -142,10 +142,11 @@ class BagSearch:
 
     def worth_pricing(self) -> bool:
         """Whether numbers of rows are looked for: as for the direct solver, where depth is no limit."""
-        large = self.rows.n >= MANY_ROWS and self.depth > 2
+        large = self.rows.n >= self.gates.least_bag_rows and self.depth > 2
         if len(self.boxes.least):  # they bound what costs leaves together have, and numbers of rows do not
             return False
-        return large and row_prices_apply(self.problem) and bool((self.problem.data.n_bins > 2).any())
+        applies = row_prices_apply(self.problem, self.gates)
+        return large and applies and bool((self.problem.data.n_bins >= self.gates.least_priced_codes).any())
 
     def price_rows(self, proxy: Problem, most: float, leaves: int) -> None:
         """Find numbers of rows that no leaf's cost exceeds by more than the price of a leaf.
@@ -161,20 +162,25 @@ class BagSearch:
         """
         fixed = to_fixed_point(proxy.losses, proxy.leaf_penalty, self.rows.n)
         node = prepare(proxy, fixed, True)
-        if not worth_pricing(node):
+        if not worth_pricing(node, self.gates):
             return
-        prices = _BestPrices(node, self.clock)
+        prices = _BestPrices(node, self.clock, self.gates)
         if prices.hopeless:
             return
         base = float(proxy.losses[:, 0].sum())
         target = int(np.ldexp(most - base, fixed.exponent))
         limit = self.clock.time_limit
-        seconds = PRICING if limit is None else min(PRICING, SHARE_OF_TIME * limit)
+        seconds = self.gates.bag_pricing_seconds
+        if limit is not None:
+            seconds = min(seconds, SHARE_OF_TIME * limit)
         prices.work(target, [(LEAF, 0)] * max(leaves, 2), 0, seconds)
         if prices.kept is None:
             return
         numbers, charge = prices.kept
-        dual = self.least + np.ldexp(numbers.astype(np.float64), -fixed.exponent)
+        # What was proved is about the loss matrix, of which a leaf costs the least column at least. Rows may cost more:
+        # the rest of a cost is curved, and a leaf's may be less than the sum of its rows' where their slopes differ.
+        least = (self.shares[:, ::-1] @ self.reference.losses()).min(axis=1)
+        dual = least + np.ldexp(numbers.astype(np.float64), -fixed.exponent)
         room = self.reference.price - fixed.to_float(charge)
         if dual.sum() + 2 * room > self.least.sum() + 2 * self.reference.price and room >= -fixed.resolution:
             self.dual, self.room = dual, max(room, 0.0)
@@ -204,7 +210,7 @@ class BagSearch:
         return self.data
 
     def _table_size(self) -> int:
-        size, limit = TABLE, self.clock.memory_limit
+        size, limit = self.gates.most_bag_sets, self.clock.memory_limit
         while limit is not None and size > SMALLEST_TABLE and size * KNOWN.itemsize > SHARE_OF_MEMORY * limit:
             size //= 2
         return size
@@ -298,6 +304,7 @@ class BagSearch:
     def _split(self, t: int) -> tuple[int, int]:
         if t == LEAF:
             return (-1, 0)
+        assert self.data is not None, "boxes were priced"
         offset = self.data.offset
         column = int(np.searchsorted(offset, t, side="right")) - 1
         return column, t - int(offset[column])

@@ -23,14 +23,13 @@ from policytree.solvers.leaf_sums import FINE_BITS, bag_of, exact_price, masses,
 from policytree.solvers.node import Splits
 from policytree.solvers.row_prices import row_prices_apply
 from policytree.solvers.scoring import scored_tree
-from policytree.types import Problem, Progress, SearchLimits, Solution, Status
+from policytree.types import Problem, Progress, SearchLimits, SizeGates, Solution, Status
 
-ROUNDS, DEPTHS, QUICK = 10, (4, 3, 2), 2.0  # searches for incumbents; their depths; seconds that one may look like
+ROUNDS, DEPTHS = 10, (4, 3, 2)  # searches for incumbents; their depths
 MOST_ACTIONS, MOST_PAIRS = 9, 24  # of a reference as a loss matrix; otherwise
 ROUNDS_OF_CURVES, WORTHWHILE = 3, 0.1  # references that are tried; the share of the gap that one has to close
 LEAST_STEP = 0.25  # of the mixture towards a new tree
-ROUNDS_OF_STRIPS, STEP_OF_STRIPS, FEW_BOXES = 12, 0.08, 1 << 20  # to fit a curve to trees between strips
-SHALLOW = 3  # depth up to which a search is so quick that boxes and further references cost more than they save
+ROUNDS_OF_STRIPS, STEP_OF_STRIPS = 12, 0.08  # to fit a curve to trees between strips
 MOST_PLACES = 5_000_000  # rows and codes on all levels of the search, some hundred bytes each
 ROUNDING = 1e-10  # what is proved is up to this
 
@@ -80,10 +79,10 @@ class _Bags:
     """The incumbent, the bound, and the steps that move them."""
 
     def __init__(self, problem: Problem, objective: BagObjective, limits: SearchLimits):
-        self.problem, self.objective, self.limits = problem, objective, limits
+        self.problem, self.objective, self.limits, self.gates = problem, objective, limits, limits.gates
         self.sums = masses(problem, FINE_BITS)
         self.price = exact_price(problem)
-        self.compiled = load_kernels([(BAGS, "")] + [(ROW_PRICES, "")] * row_prices_apply(problem))
+        self.compiled = load_kernels([(BAGS, "")] + [(ROW_PRICES, "")] * row_prices_apply(problem, self.gates))
         self.control = np.zeros(4, dtype=np.int64)
         self.clock = Clock(limits.time_limit, self.control, limits.memory_limit)
         self.status = problem.proved_status
@@ -192,7 +191,7 @@ class _Bags:
             if losses is None:
                 losses = self._reference(curve, MOST_ACTIONS).losses()
             problem = self._proxy(losses, float(self.price), None)
-            problem = replace(problem, max_depth=_quick_depth(problem, self.problem.max_depth))
+            problem = replace(problem, max_depth=_quick_depth(problem, self.problem.max_depth, self.gates))
             left = None if self.clock.time_limit is None else self.clock.time_limit - self.clock.seconds()
             if left is not None and left <= 0:
                 self.clock.stop(Status.TIME_LIMIT)
@@ -227,9 +226,10 @@ class _Bags:
         # Trees and their mixture have curves of many corners; with few, the single leaf's is a line without an area.
         curve = self.curve if len(self.curve) > 1 else self._curve()
         boxes = no_boxes(len(self.rows.codes))
-        shallow = self._depth() <= SHALLOW
+        # Shallow searches are so quick that boxes and further references cost more than they save.
+        shallow = self._depth() <= self.gates.most_shallow_bag_depth
         if self.price > 0 and not shallow:
-            boxes = coarse_boxes(self.rows.codes, np.asarray(self.problem.data.n_bins, dtype=np.int64), self.clock)
+            boxes = self._boxes(self.gates.most_bag_boxes)
         if len(boxes.least):
             curve = self._fitted(curve)
         best: BagSearch | None = None
@@ -256,10 +256,14 @@ class _Bags:
         self.search = best
         return best
 
+    def _boxes(self, most: float) -> CoarseBoxes:
+        """Boxes of strips of the merged rows."""
+        bins = np.asarray(self.problem.data.n_bins, dtype=np.int64)
+        return coarse_boxes(self.rows.codes, bins, self.clock, most, self.gates)
+
     def _fitted(self, curve: np.ndarray) -> np.ndarray:
         """A curve that bounds the trees well whose cuts lie between strips; they are found in next to no time."""
-        codes, bins = self.rows.codes, np.asarray(self.problem.data.n_bins, dtype=np.int64)
-        boxes = cuts_between_strips(coarse_boxes(codes, bins, self.clock, FEW_BOXES))
+        codes, boxes = self.rows.codes, cuts_between_strips(self._boxes(self.gates.most_fitted_boxes))
         shares = np.column_stack([self.rows.positive / self.sums.P, self.rows.negative / self.sums.N])
         best, proven = curve, -np.inf
         for k in range(ROUNDS_OF_STRIPS if len(boxes.least) else 0):
@@ -294,8 +298,9 @@ class _Bags:
     def _new_search(self, curve: np.ndarray, boxes: CoarseBoxes) -> BagSearch:
         reference = self._reference(curve, MOST_PAIRS)
         search = BagSearch(
-            self.rows, reference, self.objective, float(self.price), self.problem, self._depth(), self.clock, boxes
-        )
+            self.rows, reference, self.objective, float(self.price), self.problem, self._depth(), self.clock, boxes,
+            self.gates,
+        )  # fmt: skip
         if search.worth_pricing():
             search.price_rows(self._proxy(reference.losses(), reference.price, None), self._budget(reference)[0],
                               len(self._incumbent.bag))  # fmt: skip
@@ -360,9 +365,10 @@ class _Bags:
         )  # fmt: skip
 
 
-def _quick_depth(problem: Problem, limit: int | None) -> int:
+def _quick_depth(problem: Problem, limit: int | None, gates: SizeGates) -> int:
     """The largest depth at which a search looks quick."""
     for depth in DEPTHS:
-        if (limit is None or depth <= limit) and estimated_seconds(replace(problem, max_depth=depth)) <= QUICK:
+        seconds = estimated_seconds(replace(problem, max_depth=depth), gates)
+        if (limit is None or depth <= limit) and seconds <= gates.quick_seconds:
             return depth
     return DEPTHS[-1] if limit is None else min(limit, DEPTHS[-1])

@@ -12,38 +12,38 @@ from policytree.solvers.kernels.block_search import bound_across, solve_four
 from policytree.solvers.kernels.block_sums import fill_products, open_three, open_two, refill_products
 from policytree.solvers.kernels.layout import CACHE, COUNTERS, HITS, INF, NODES, OPEN, SIMILAR, STOP
 from policytree.solvers.node import Node
-from policytree.types import Problem
+from policytree.types import GATES, Problem, SizeGates
 
 Tree = list[tuple[int, int]]
 
 OPEN_FOUR = OPEN - 4  # in trees: a subtree of depth two, to be solved
-MOST_DEPTH = 6  # beyond, nodes are many and small: the other search has less to do for each
-CACHE_ROWS, SIDE_ROWS = 2**17, 2**17
-MOST_BYTES = 1 << 26  # of the blocks of one worker
-MOST_SHARED = 1 << 26
-MOST_PRODUCTS = 1 << 26
 
 
-def blocks_for(problem: Problem) -> np.dtype | None:
+def blocks_for(problem: Problem, gates: SizeGates = GATES) -> np.dtype | None:
     """Type of the blocks' sums: the smallest that holds every sum exactly; None if blocks do not apply.
 
-    They apply to depths from three to six, two actions, and columns that all have two values, unless leaves are limited
-    in number or have a minimum, splits cost something or the first is restricted, or the blocks would be large.
+    They apply to depths from three to six (beyond, nodes are many and small, and the other search has less to do for
+    each), two actions, and columns that all have two values, unless leaves are limited in number or have a minimum,
+    splits cost something or the first is restricted, or the blocks would be large.
     """
-    if not blocks_apply(problem):
+    if not blocks_apply(problem, gates):
         return None
     losses = to_fixed_point(problem.losses, 0.0, 1).planes[0]
     kind = kind_for(int(np.abs(losses).sum()) >> _common_zeros(losses))
-    return kind if 2 * len(problem.data.n_bins) ** 3 * kind.itemsize <= MOST_BYTES else None
+    return kind if 2 * len(problem.data.n_bins) ** 3 * kind.itemsize <= gates.most_block_bytes else None
 
 
-def blocks_apply(problem: Problem) -> bool:
+def blocks_apply(problem: Problem, gates: SizeGates) -> bool:
     """Whether a problem is one for blocks, whatever its losses are and however large they would be."""
     bins, n_rows, depth = problem.data.n_bins, problem.data.n_rows, problem.max_depth
     n = len(bins)
-    if depth is None or not 3 <= depth <= MOST_DEPTH or problem.losses.shape[1] != 2 or n < 2 or (bins != 2).any():
+    if depth is None or not 3 <= depth <= gates.most_block_depth:
         return False
-    if problem.min_leaf > 1 or problem.min_leaf_per_arm > 0 or n * min(n_rows, 2 ** min(n, 60)) > MOST_PRODUCTS:
+    if problem.losses.shape[1] != 2 or n < 2 or (bins != 2).any():
+        return False
+    if problem.min_leaf > 1 or problem.min_leaf_per_arm > 0:
+        return False
+    if n * min(n_rows, 2 ** min(n, 60)) > gates.most_block_products:
         return False
     return problem.max_leaf_nodes is problem.feature_costs is problem.root_features is None
 
@@ -72,15 +72,17 @@ class BinaryRoot:
     """What all searches of one problem share: products of rows and columns, and the root's blocks.
 
     ``losses`` (m,) are int64, without their last ``shift`` bits. ``flat``: nothing deeper than three will be searched,
-    which takes one block at a time.
+    which takes one block at a time. ``most_shared``: bytes of values that all searches below share.
     """
 
     first: np.ndarray  # the value of depth two with each column as the first split
     three: int  # the value of depth three
 
-    def __init__(self, codes, losses: np.ndarray, keys, kind: np.dtype, *, shift=0, penalty=0, flat: bool):
+    def __init__(
+        self, codes, losses: np.ndarray, keys, kind: np.dtype, *, shift=0, penalty=0, flat: bool, most_shared: float = 0
+    ):
         n, m = codes.shape
-        self.kind, self.flat = kind, flat
+        self.kind, self.flat, self.most_shared = kind, flat, most_shared
         lanes = BYTES // kind.itemsize
         width = -(-n // lanes) * lanes
         self.size = Size(n, width, shift, penalty)
@@ -101,11 +103,14 @@ class BinaryRoot:
         self.work = self.new_work()
 
     @classmethod
-    def solved(cls, node: Node, kind: np.dtype, useful: int, flag: np.ndarray) -> BinaryRoot:
+    def solved(cls, node: Node, kind: np.dtype, useful: int, flag: np.ndarray, most_shared: float) -> BinaryRoot:
         """Of the rows of a search, with depth three solved."""
         losses = node.losses[0]
         shift = _common_zeros(losses) if kind != np.int64 else 0
-        root = cls(node.codes, losses >> shift, node.keys, kind, shift=shift, penalty=node.penalty, flat=useful <= 3)
+        root = cls(
+            node.codes, losses >> shift, node.keys, kind,
+            shift=shift, penalty=node.penalty, flat=useful <= 3, most_shared=most_shared,
+        )  # fmt: skip
         two = root.open_two()
         root.first = root.work.by_split.copy()
         root.three = min(two, root.open_three(root.columns, flag)[0])
@@ -135,10 +140,10 @@ class BinaryRoot:
         self.data = self.data._replace(losses=losses)
 
     @staticmethod
-    def bytes(node: Node, kind: np.dtype, useful: int) -> int:
+    def bytes(node: Node, kind: np.dtype, useful: int, most_shared: float) -> int:
         """Roughly what the root and two workers take."""
         n, m = node.codes.shape
-        shared = 8 * (2 * n) ** 3 if useful > 4 and 8 * (2 * n) ** 3 <= MOST_SHARED else 0
+        shared = 8 * (2 * n) ** 3 if useful > 4 and 8 * (2 * n) ** 3 <= most_shared else 0
         return 5 * kind.itemsize * n**3 + 3 * (2 * n) ** 2 * 8 + n * m * (2 * kind.itemsize + 9) + shared
 
     def new_node(self) -> Blocks:
@@ -155,7 +160,7 @@ class BinaryRoot:
     def share(self, useful: int) -> None:
         """For depth five and more: let the searches below all first splits share their values of depth two."""
         size = (2 * self.size.n) ** 3
-        if useful > 4 and self.cube is None and 8 * size <= MOST_SHARED:
+        if useful > 4 and self.cube is None and 8 * size <= self.most_shared:
             self.cube = np.full(size, UNKNOWN)
 
     def below(self, node: Blocks, literal: int) -> Blocks:
@@ -200,14 +205,15 @@ class _View:
 class BinaryStack:
     """A worker as :class:`policytree.solvers.workers.Stack`, for problems of two-valued columns.
 
-    Depth four is a kernel's work; what is above it is searched here.
+    Depth four is a kernel's work; what is above it is searched here. ``places``: for sets of rows that are kept, and
+    for sides, a power of two.
     """
 
-    def __init__(self, root: BinaryRoot, useful: int):
-        self.root, self.useful = root, useful
+    def __init__(self, root: BinaryRoot, useful: int, places: int):
+        self.root, self.useful, self.places = root, useful, places
         self.counters = np.zeros(len(COUNTERS), np.int64)
         self.work = root.new_work()
-        self.sides = np.zeros((SIDE_ROWS if useful > 4 else 1, N_SOLVED), np.int64)
+        self.sides = np.zeros((places if useful > 4 else 1, N_SOLVED), np.int64)
         self.solved: dict[tuple[int, int, int], tuple[int, Tree | None]] = {}
         if useful > 4:
             self.node, self.view = root.new_node(), _View(root.node, root.size)
@@ -294,7 +300,7 @@ class BinaryStack:
         value, tree = self._open(rows, depth, budget, best, tree, floor, literal)
         if self._stopped():  # nothing was proved
             return floor + penalty, None
-        if len(self.solved) >= CACHE_ROWS:
+        if len(self.solved) >= self.places:
             self.solved.clear()
         self.solved[key] = value, tree
         return value, tree

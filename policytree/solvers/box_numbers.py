@@ -23,15 +23,13 @@ from policytree.solvers.kernels.box_layout import (
 from policytree.solvers.kernels.box_pricing import price_boxes
 from policytree.solvers.kernels.layout import INF
 from policytree.solvers.kernels.price_fitting import KnownBoxes, forget_idle, project, rows_of_box
+from policytree.types import GATES, SizeGates
 
-MOST_FOUND, MOST_LEARNT = 300, 60  # boxes with the largest sums of an action; those that numbers are fitted to
-ENOUGH = 8_000_000  # rows and cells that pricing looks at; then boxes to learn from are enough, and nothing is proved
+MOST_LEARNT = 60  # boxes of an action, of those that a pricing found, that numbers are fitted to
 HIGHER = 0.3  # of what boxes exceeded the charge by last time: boxes that exceed it by less are not looked for
-MOST_KNOWN, MOST_INDEX = 8192, 1 << 26  # boxes, rows in them
+MOST_INDEX = 1 << 26  # rows in boxes
 SWEEPS, CLIMBS, SWEEPS_ALONE = 30, 200, 200  # of a fit: at first, steps of climbs after that; of a fit without these
 TOLERANCE, ROUGHLY = 0.0005, 0.2  # of a fit; in leaves, and of what boxes exceed the charge by
-AT_ONCE = 2_000_000  # rows and cells between looks at the clock
-MOST_CELLS, MOST_ADDED = 1 << 18, 1 << 24  # of the table, and numbers that a table costs to search
 MOST_STACK = 1 << 28  # bytes
 SAMPLE = 10_000  # rows that the table's features are chosen by
 
@@ -52,6 +50,7 @@ class BoxNumbers:
     penalty : int
         Price of a leaf, the unit of ``u`` and ``target``.
     clock : Clock
+    gates : SizeGates, optional
 
     Attributes
     ----------
@@ -73,8 +72,10 @@ class BoxNumbers:
 
     def __init__(
         self,
-        codes: np.ndarray, keys: np.ndarray, losses: np.ndarray, scale: np.ndarray, penalty: int, clock: Clock
+        codes: np.ndarray, keys: np.ndarray, losses: np.ndarray, scale: np.ndarray, penalty: int, clock: Clock,
+        gates: SizeGates = GATES,
     ):  # fmt: skip
+        self.gates = gates
         self.keys, self.losses, self.scale, self.penalty, self.clock = keys, losses, scale, penalty, clock
         self.n_rows = len(scale)
         self.u = np.zeros(self.n_rows)
@@ -98,23 +99,25 @@ class BoxNumbers:
         self.rows = BoxRows(self.codes[:F], row, column, P, A)
         levels = 16 + 8 * int(np.ceil(np.log2(sizes[:F])).sum())
         levels = max(min(levels, MOST_STACK // (4 * n + 32 * F + 8 * N_NUMBERS)), 1)
-        room = max(4 * n, 1 << 20)
-        need = levels * (4 * n + 32 * F) + 8 * P * A + 4 * room + 16 * MOST_FOUND * (F + 2) + 48 * MOST_KNOWN
-        self.hopeless = P * A > MOST_CELLS or P * P * A > MOST_ADDED or not self.clock.fits_memory(need)
+        room, found, kept = max(4 * n, 1 << 20), self.gates.most_found_boxes, self.gates.most_known_boxes
+        need = levels * (4 * n + 32 * F) + 8 * P * A + 4 * room + 16 * found * (F + 2) + 48 * kept
+        cells, additions = P * A, P * P * A
+        large = cells > self.gates.most_table_cells or additions > self.gates.most_table_additions
+        self.hopeless = large or not self.clock.fits_memory(need)
         if self.hopeless:
             return
         self.stack = BoxStack(
             np.empty((levels, n), np.int32), np.empty((levels, F, 4), np.int64), np.empty((levels, N_NUMBERS), np.int64)
         )
-        self.best = BestBoxes(np.empty(MOST_FOUND, np.int64), np.empty((MOST_FOUND, F + 2, 2), np.int64))
+        self.best = BestBoxes(np.empty(found, np.int64), np.empty((found, F + 2, 2), np.int64))
         self.scratch = BoxScratch(
             np.empty((P, A), np.int64), np.empty(A, np.int64), np.empty(P, np.int64), np.empty(5, np.int64),
             np.empty(n + 1, np.int32), np.empty(int(sizes.max()), np.int64),
         )  # fmt: skip
-        bound, norm, dual = np.zeros((3, MOST_KNOWN))
+        bound, norm, dual = np.zeros((3, kept))
         self.known = KnownBoxes(
-            np.empty(room, np.int32), np.zeros(MOST_KNOWN + 1, np.int64), bound, norm, dual,
-            np.zeros((2, MOST_KNOWN), np.int64),
+            np.empty(room, np.int32), np.zeros(kept + 1, np.int64), bound, norm, dual,
+            np.zeros((2, kept), np.int64),
         )  # fmt: skip
         self.state = np.zeros(4, np.int64)
 
@@ -172,11 +175,12 @@ class BoxNumbers:
         while True:
             seen = int(self.state[SEEN])
             price_boxes(
-                self.rows, self.excess, self.stack, self.best, self.scratch, self.least, AT_ONCE, self.state,
-                self.clock.flag,
+                self.rows, self.excess, self.stack, self.best, self.scratch, self.least, self.gates.box_slice,
+                self.state, self.clock.flag,
             )  # fmt: skip
             self.effort += (int(self.state[SEEN]) - seen) * effort.A_CELL
-            quick = self.state[KEPT] == len(self.best.sums) and self.state[SEEN] > ENOUGH
+            # Boxes to learn from are enough, though nothing is proved then.
+            quick = self.state[KEPT] == len(self.best.sums) and self.state[SEEN] > self.gates.least_quick_pricing
             if self.state[TOP] < 0 or quick:
                 self.exact = self.exact and not quick
                 self.largest = max(self.largest, int(self.state[LARGEST_SUM]))
@@ -221,7 +225,7 @@ class BoxNumbers:
 
     def learn(self) -> None:
         """Add the boxes found to those that the numbers are fitted to."""
-        if 2 * self.n_known > MOST_KNOWN or 2 * self.known.start[self.n_known] > len(self.known.index):
+        if 2 * self.n_known > len(self.known.bound) or 2 * self.known.start[self.n_known] > len(self.known.index):
             self.n_known = forget_idle(self.known, self.n_known)
         for boxes in self.found:
             new = 0
@@ -257,7 +261,7 @@ class BoxNumbers:
     def _has_room(self) -> bool:
         """Whether another box can be kept, if more room has to be made."""
         index, end = self.known.index, self.known.start[self.n_known] + self.n_rows
-        if self.n_known == MOST_KNOWN:
+        if self.n_known == len(self.known.bound):
             return False
         if end > len(index):
             if end > MOST_INDEX or not self.clock.fits_memory(8 * len(index)):

@@ -36,8 +36,6 @@ from policytree.solvers.relaxation import Corner, Relaxation
 from policytree.solvers.scoring import scored_tree
 from policytree.types import BinnedData, Problem, Progress, SearchLimits, Solution, Status
 
-COARSE = (32, 256)  # cuts of a feature, in the searches before the last
-
 
 @dataclass(eq=False)
 class Infeasible(Exception):
@@ -151,7 +149,7 @@ class _Search:
 
     def offer(self, corner: Corner) -> None:
         """Take a tree if it is within the limits and better, or its splits with other labels."""
-        corners = [corner, best_labels(self.relaxation, corner.splits)]
+        corners = [corner, best_labels(self.relaxation, corner.splits, self.limits.gates.most_labellings)]
         for each in corners:
             if each is None or (self.best is not None and each.loss >= self.best.loss):
                 continue
@@ -167,10 +165,11 @@ class _Search:
         self.offer(self.relaxation.corner([(-1, 0)], [0]))
         problem, data = self.problem, self.problem.data
         cuts = [(j, np.arange(bins)) for j, bins in enumerate(data.n_bins)]
+        coarse = self.limits.gates.coarse_cuts
         if self._depth() > MOST_DEPTH:
             problem = replace(problem, max_depth=MOST_DEPTH - 1)
-        elif self._depth() == MOST_DEPTH and (data.n_bins > 2 * COARSE[0]).any():
-            data, cuts = coarser(data, COARSE[0])
+        elif self._depth() == MOST_DEPTH and coarse and (data.n_bins > 2 * coarse[0]).any():
+            data, cuts = coarser(data, coarse[0])
             problem = replace(problem, data=data)
         else:
             return
@@ -238,7 +237,7 @@ class _Search:
     def _search_all(self, clock: Clock, depth: int) -> None:
         """First among few cuts of long features: a better tree leaves fewer open among all cuts."""
         data = self.relaxation.data
-        for most in COARSE:
+        for most in self.limits.gates.coarse_cuts:
             if (data.n_bins > 2 * most).any():
                 self._search(clock, depth, *coarser(data, most))
         self._search(clock, depth, data, [(j, np.arange(bins)) for j, bins in enumerate(data.n_bins)])

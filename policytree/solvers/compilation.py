@@ -49,7 +49,7 @@ from policytree.solvers.kernels.two_valued import FEWEST
 from policytree.solvers.one_feature import one_feature_applies
 from policytree.solvers.row_prices import row_prices_apply
 from policytree.solvers.row_sets import row_sets_apply
-from policytree.types import Problem
+from policytree.types import GATES, Problem, SizeGates
 
 PLAIN, SPECIAL = "plain", "special"  # see kernels.layout.Special
 BLOCKS = ("int16", "int32", "int64")  # numbers of blocks of pair sums
@@ -132,7 +132,7 @@ def is_signed(problem: Problem) -> bool:
     return problem.losses.shape[1] == 2 and problem.min_leaf <= 1 and problem.min_leaf_per_arm == 0
 
 
-def needed_kernels(problem: Problem, block_kind: np.dtype | None) -> Needed:
+def needed_kernels(problem: Problem, block_kind: np.dtype | None, gates: SizeGates = GATES) -> Needed:
     """Kernels that the search may call.
 
     Parameters
@@ -140,6 +140,7 @@ def needed_kernels(problem: Problem, block_kind: np.dtype | None) -> Needed:
     problem : Problem
     block_kind : dtype or None
         Numbers of blocks of pair sums, if these solve the problem (see :func:`policytree.solvers.binary.blocks_for`).
+    gates : SizeGates, optional
     """
     if one_feature_applies(problem):
         return [(ONE_FEATURE, "")]
@@ -151,14 +152,14 @@ def needed_kernels(problem: Problem, block_kind: np.dtype | None) -> Needed:
     kind = SPECIAL if is_special(problem) else PLAIN
     needed += [(TWO_LEVELS, kind)]
     if block_kind is not None:
-        return [*needed, (PAIRS + PAIRS_DEEP * (depth > 3), block_kind.name)]
+        return [*needed, (PAIRS + PAIRS_DEEP * (depth is None or depth > 3), block_kind.name)]
     if is_long(bins, is_signed(problem)):
         needed += [(LONG, "")]
     if deep:
         needed += [(DEEPER, kind)]
-    if row_sets_apply(problem):
+    if row_sets_apply(problem, gates):
         needed += ROW_SET_KERNELS
-    if deep and row_prices_apply(problem):
+    if deep and row_prices_apply(problem, gates):
         needed += [(ROW_PRICES, "")]
     return needed
 

@@ -46,7 +46,7 @@ from policytree.types import Problem, Progress, SearchLimits, Solution, Status
 LANES, SWEEP_LANES = 2, 8
 # The search over row sets works in slices, each of twice as much work, as long as a slice closes that share of the gap.
 # Before depths that are not cheap it has some slices in any case.
-WORTHWHILE, CHEAP, PATIENCE = 0.05, 4, 4
+CHEAP, PATIENCE = 4, 4
 
 
 def solve_direct(
@@ -84,23 +84,23 @@ def solve_direct(
     """
     if pays_once(problem):
         return solve_paid_once(problem, limits)
-    kind = blocks_for(problem)
-    compile_seconds = load_kernels(needed_kernels(problem, kind))
     limits, control = limits or SearchLimits(), new_control(similar_support, cache, look_ahead, leaf_counts)
+    kind = blocks_for(problem, limits.gates)
+    compile_seconds = load_kernels(needed_kernels(problem, kind, limits.gates))
     clock = Clock(limits.time_limit, control, limits.memory_limit)
     solution = clock.watch(lambda: _solve(problem, limits, clock, merge, kind))
     return replace(solution, compile_seconds=compile_seconds) if compile_seconds else solution
 
 
-solve_direct.estimated_seconds = estimated_seconds  # a search that looks long is warned of
-solve_direct.switches = ("similar_support", "cache", "look_ahead", "leaf_counts", "merge")
+SWITCHES = ("similar_support", "cache", "look_ahead", "leaf_counts", "merge")
+vars(solve_direct).update(estimated_seconds=estimated_seconds, switches=SWITCHES)  # a long search is warned of
 
 
 def _solve(problem: Problem, limits: SearchLimits, clock: Clock, merge: bool, kind: np.dtype | None) -> Solution:
     costs = problem.feature_costs, problem.weights
     fixed = to_fixed_point(problem.losses, problem.leaf_penalty, problem.most_leaves, *costs)
     if one_feature_applies(problem):
-        return solve_one_feature(problem, fixed, clock)
+        return solve_one_feature(problem, fixed, clock, limits.gates)
     refuse_memory(problem, limits)
     node = prepare(problem, fixed, merge, special=is_special(problem))
     leaf, floor = node.leaf()
@@ -119,7 +119,7 @@ class _Search:
 
     def __init__(self, problem: Problem, node, leaf, floor, limits, clock: Clock, fixed: FixedPoint, kind):
         self.base = float(problem.losses[:, 0].sum())
-        self.node, self.limits, self.clock, self.fixed = node, limits, clock, fixed
+        self.node, self.limits, self.clock, self.fixed, self.gates = node, limits, clock, fixed, limits.gates
         self.best, self.floor = leaf + node.penalty, floor
         self.tree, self.final = [(-1, 0)], False
         self.bound = min(self.best, floor + 2 * node.penalty)
@@ -129,14 +129,15 @@ class _Search:
         self.leaf_limit = UNLIMITED if problem.max_leaf_nodes is None else problem.max_leaf_nodes
         self.most_leaves = min([node.n_rows, self.leaf_limit, *(node.counts.sum(axis=1) // node.rules.minima)])
         self.kind: np.dtype | None = kind  # of the blocks' sums, where blocks apply
-        self.by_blocks = math.inf if kind is None else estimated_seconds(problem)  # most that row sets may take
+        # Most that row sets may take.
+        self.by_blocks = math.inf if kind is None else estimated_seconds(problem, self.gates)
         self.blocks: BinaryRoot | None = None
-        self.by_sets = row_sets_apply(problem) and node.penalty > 0  # which may be rounded to nothing
+        self.by_sets = row_sets_apply(problem, self.gates) and node.penalty > 0  # which may be rounded to nothing
         self.sets: RowSetSearch | None = None  # beside the search over depths, where it applies
         self.slice = 0  # work of the next slice
-        self.by_prices = kind is None and row_prices_apply(problem) and worth_pricing(node)
+        self.by_prices = kind is None and row_prices_apply(problem, self.gates) and worth_pricing(node, self.gates)
         self.prices: RowPrices | None = None  # after a depth that was proved, where they apply
-        self.pairs = RowPairs(node, clock)  # where prices of rows do not apply
+        self.pairs = RowPairs(node, clock, self.gates)  # where prices of rows do not apply
         self.work = np.zeros(len(COUNTERS), dtype=np.int64)
         self.features: dict[int, RootFeature] = {}
         self.lock = threading.Lock()
@@ -210,11 +211,12 @@ class _Search:
         if target > 3:
             f, t = self.tree[0]  # of depth two
             self._grow([(-1, 0)] if f == -1 else [(-2 - f, t), (-1, 0), (-1, 0)], target)
-            if first == 3 and node.penalty == 0 and errors_are_few(node, self.best):
+            if first == 3 and node.penalty == 0 and errors_are_few(node, self.best, self.gates):
                 first = 4  # depth three bounds nothing beyond, and hardly makes a better incumbent
         if self.by_sets:
             roots = None if self._any_root() else self.roots
-            self.sets = row_set_search(node, -(-(self.best - self.floor) // node.penalty), self.clock, roots)
+            most = -(-(self.best - self.floor) // node.penalty)
+            self.sets = row_set_search(node, most, self.clock, roots, gates=self.gates)
             self.slice = 0 if self.sets is None else self.sets.first_slice()
         seconds = effort.DEPTH_TWO if self._any_root() else 0.0  # of the last depth that was proved; see effort.py
         for depth in range(first, target + 1):
@@ -222,13 +224,15 @@ class _Search:
                 self._grow(expand(node, self.tree), target)
             if self._useful_depth() < depth:  # an incumbent so good that deeper trees cannot pay
                 break
-            worth = seconds_worth(node, seconds) if self.by_prices else 0.0
-            slices, turn = 1 if depth <= CHEAP else PATIENCE, min(turns_of_sets(worth)[0], self.by_blocks)
+            worth = seconds_worth(node, seconds, self.gates) if self.by_prices else 0.0
+            slices, turn = 1 if depth <= CHEAP else PATIENCE, min(turns_of_sets(worth, self.gates)[0], self.by_blocks)
             if self._work_on_sets(slices, turn) or self._work_on_prices(depth - 1, worth):
                 return
             before, self.final = self.work.copy(), depth == target
             proved = self.clock.flag[LEAF_COUNTS] != 0 and (depth > first or self._any_root())
-            self.depth, self.need = depth, least_depth(depth, proved, self.best - self.floor, node.penalty)
+            self.depth = depth
+            above, most = self.best - self.floor, self.gates.most_needed_prices
+            self.need = least_depth(depth, proved, above, node.penalty, most)
             self._all_rounds(order, cuts)
             if self.clock.stopped:
                 return
@@ -254,7 +258,7 @@ class _Search:
             self.report()
             if self.best == self.bound:
                 return True
-            pays = self.best - self.bound <= (1 - WORTHWHILE) * gap
+            pays = self.best - self.bound <= (1 - self.gates.set_gain) * gap
             if not (pays or slices > 0) or effort.of_sets(self.sets.counters) > until:
                 break
         return self.clock.stopped
@@ -262,11 +266,11 @@ class _Search:
     def _work_on_prices(self, depth: int, worth: float) -> bool:
         """Bound all trees beyond the depth that was proved, in as many seconds; returns whether that is all."""
         if worth > 0:
-            self.prices = self.prices or RowPrices(self.node, self.clock)
+            self.prices = self.prices or RowPrices(self.node, self.clock, self.gates)
             self._raise_bound(self.prices.work(self.best, expand(self.node, self.tree), depth, worth))
             self.report()
             if self.prices.slow:
-                return self.bound == self.best or self._work_on_sets(1, turns_of_sets(worth)[1])
+                return self.bound == self.best or self._work_on_sets(1, turns_of_sets(worth, self.gates)[1])
         return self.clock.stopped or self.bound == self.best
 
     def _grow(self, splits: Splits, depth: int) -> None:
@@ -283,10 +287,12 @@ class _Search:
     def _make_blocks(self) -> tuple[int, int, int, np.ndarray, np.ndarray]:
         """Depth two by blocks of two-valued columns, which the search beyond goes on with."""
         cuts = np.zeros(len(self.node.bins), np.int64)
-        if not self.clock.fits_memory(BinaryRoot.bytes(self.node, self.kind, self._useful_depth())):
+        useful, shared = self._useful_depth(), self.gates.most_shared_bytes
+        assert self.kind is not None, "there are blocks"
+        if not self.clock.fits_memory(BinaryRoot.bytes(self.node, self.kind, useful, shared)):
             self.clock.stop(Status.MEMORY_LIMIT)
             return self.best, -1, 0, cuts, cuts
-        self.blocks = BinaryRoot.solved(self.node, self.kind, self._useful_depth(), self.clock.flag)
+        self.blocks = BinaryRoot.solved(self.node, self.kind, useful, self.clock.flag, shared)
         self.work += self.blocks.counters
         roots = self.blocks.first
         f = int(np.argmin(roots))
@@ -308,14 +314,14 @@ class _Search:
         lanes = SWEEP_LANES if self.useful <= 3 else LANES
         self.lanes = [Lane(k, names[k::lanes]) for k in range(min(lanes, len(names)))]
         self.last_needed = len(self.lanes)  # a lane that finds what is surely best makes those after it idle
-        self.free: list[Stack] = []
+        self.free: list[Stack | BinaryStack] = []
         if self.blocks is not None:
             self.blocks.share(self.useful)
         else:
             self._make_tables(len(names))
         if self.clock.stopped:
             return
-        if self.blocks is None and row_generation_applies(self.bounded, self.useful, self.best):
+        if self.blocks is None and row_generation_applies(self.bounded, self.useful, self.best, self.gates):
             RowGeneration(self).run()
         for first in (True, False):
             if self.best > self.bound and not all(state.solved for state in self.features.values()):
@@ -325,7 +331,7 @@ class _Search:
         """Allocate what stacks share, unless memory is short."""
         node = self.node
         lanes_at_once = min(self.limits.n_jobs, SWEEP_LANES) if self.useful <= 3 else LANES
-        if not self.clock.fits_memory(Stack.bytes(node, self.useful) * min(lanes_at_once, n_roots)):
+        if not self.clock.fits_memory(Stack.bytes(node, self.useful, self.gates) * min(lanes_at_once, n_roots)):
             self.clock.stop(Status.MEMORY_LIMIT)
             return
         part = node if self.useful == 3 else rows_of(node, np.arange(1))
@@ -361,13 +367,13 @@ class _Search:
             self.free.append(worker)
         return budget, tree
 
-    def _free_worker(self) -> Stack:
+    def _free_worker(self) -> Stack | BinaryStack:
         try:
             return self.free.pop()  # atomic: two threads never get the same
         except IndexError:
             if self.blocks is not None:
-                return BinaryStack(self.blocks, self.useful)
-            return Stack(self.bounded, self.useful, self.leaf_limit, self.tables, self.need)
+                return BinaryStack(self.blocks, self.useful, self.gates.most_block_sides)
+            return Stack(self.bounded, self.useful, self.leaf_limit, self.tables, self.need, self.gates)
 
     def _update_bound(self) -> None:
         if self.final:
@@ -376,7 +382,7 @@ class _Search:
     def _raise_bound(self, bound: int) -> None:
         self.bound = min(self.best, max(self.bound, bound))
 
-    def _advance(self, worker: Stack, lane: Lane, f: int, budget: int, first: bool):
+    def _advance(self, worker: Stack | BinaryStack, lane: Lane, f: int, budget: int, first: bool):
         """Search one root feature; returns its best value below the budget and the tree, or (budget, None)."""
         state = self.features[f]
         value, tree = worker.advance(f, self.depth, budget, state, first, self.clock.flag)
@@ -396,5 +402,6 @@ class _Search:
         self._update_bound()
         solved = sum(state.solved for state in self.features.values()) / max(len(self.features), 1)
         closed = solved if self.final else 0.0  # shallower passes close nothing of the problem asked
-        values = (self.base + self.fixed.to_float(v) for v in (min(self.shown, self.best), self.bound))
-        self.limits.progress(Progress(self.clock.seconds(), *values, closed, int(self.work[NODES] + self.work[CUTS])))
+        shown, bound = (self.base + self.fixed.to_float(v) for v in (min(self.shown, self.best), self.bound))
+        work = int(self.work[NODES] + self.work[CUTS])
+        self.limits.progress(Progress(self.clock.seconds(), shown, bound, closed, work))

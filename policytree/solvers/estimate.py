@@ -8,7 +8,7 @@ import numpy as np
 
 from policytree.solvers.binary import blocks_for
 from policytree.solvers.one_feature import one_feature_applies
-from policytree.types import Problem
+from policytree.types import GATES, Problem, SizeGates
 
 LONG = 600.0  # seconds: a search beyond is worth a warning, or another solver
 PER_ROW = 1.5e-9  # seconds to add a row to a table, measured
@@ -23,7 +23,7 @@ MULTIPLIERS = 40  # prices that are tried where one feature may have so many lea
 SOLVED_BELOW = 0.25  # the same on deeper levels, whose nodes have fewer rows
 
 
-def estimated_seconds(problem: Problem) -> float:
+def estimated_seconds(problem: Problem, gates: SizeGates = GATES) -> float:
     """Rough time of the direct solver on one core, in seconds: right within a factor of about ten.
 
     Depth two fills a table of every pair of columns and reads its cells, or those of a few chosen cuts where that is
@@ -46,7 +46,7 @@ def estimated_seconds(problem: Problem) -> float:
         depth = min(depth, max(0.0, spread / problem.leaf_penalty - 1))
     if depth < 2 or p == 0:
         return PER_ROW * p * n * n_actions
-    if blocks_for(problem) is not None:
+    if blocks_for(problem, gates) is not None:
         return seconds_of_blocks(problem)
     # A long feature is solved at some 200 chosen cuts instead of all; two-valued ones share one block of products.
     larger = np.concatenate([np.cumsum(bins[::-1])[::-1][1:], [0.0]])

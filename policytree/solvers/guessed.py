@@ -18,10 +18,9 @@ from policytree.solvers.guessed_depth import theorem_a_1
 from policytree.solvers.polish import polish
 from policytree.solvers.reference_tree import theorem_4_1
 from policytree.solvers.rescore import equivalent_points_bound
-from policytree.types import Guesses, Problem, SearchLimits, Solution, Status
+from policytree.types import GATES, Guesses, Problem, SearchLimits, SizeGates, Solution, Status
 
 OVERRUN = 0.02  # share of a time limit
-MOST_CUTS = 1_000  # that may become columns of their own; blocks end far below
 
 
 def solve_with_guesses(
@@ -65,7 +64,8 @@ def solve_with_guesses(
     Guessed thresholds become columns of two values where that makes the search shorter, by an estimate: the trees are
     the same.
     """
-    guessed, inside = _restrict(problem, guesses)
+    gates = GATES if limits is None else limits.gates
+    guessed, inside = _restrict(problem, guesses, gates)
     # The theorems are about sums of losses over rows; other objectives have solvers that are told which.
     sums = "objective" not in getattr(solve, "keywords", {})
     stated = theorem_4_1(inside, guesses) if sums else {}
@@ -79,7 +79,7 @@ def solve_with_guesses(
     if found.status is Status.INFEASIBLE:  # found at once, whatever the losses: the answer is to speak of the problem's
         return solve(inside, limits)
     start = now()
-    tree, objective = polish(inside, found.tree, time_limit=_time_to_polish(found, limits))
+    tree, objective = polish(inside, found.tree, time_limit=_time_to_polish(found, limits), gates=gates)
     found = replace(found, seconds=found.seconds + now() - start)
     bound = max(found.lower_bound - slack, equivalent_points_bound(inside))
     resolution = found.resolution + 1e-14 * float(np.abs(problem.losses).max(axis=1).sum())
@@ -102,7 +102,7 @@ def _time_to_polish(found: Solution, limits: SearchLimits | None) -> float | Non
     return max(limits.time_limit - found.seconds, OVERRUN * limits.time_limit)
 
 
-def _restrict(problem: Problem, guesses: Guesses) -> tuple[list[str], Problem]:
+def _restrict(problem: Problem, guesses: Guesses, gates: SizeGates) -> tuple[list[str], Problem]:
     """The problem within guessed thresholds and depth, and what that took away."""
     guessed: list[str] = []
     inside = problem
@@ -117,16 +117,17 @@ def _restrict(problem: Problem, guesses: Guesses) -> tuple[list[str], Problem]:
     if depth is not None and (problem.max_depth is None or depth < problem.max_depth):
         guessed.append("depth")
         inside = replace(inside, max_depth=depth)
-    return guessed, _two_valued(inside) if "thresholds" in guessed else inside
+    return guessed, _two_valued(inside, gates) if "thresholds" in guessed else inside
 
 
-def _two_valued(problem: Problem) -> Problem:
+def _two_valued(problem: Problem, gates: SizeGates) -> Problem:
     """The problem with a column of two values for every cut, where these are searched faster."""
-    if (problem.data.n_bins - 1).sum() > MOST_CUTS:
+    if (problem.data.n_bins - 1).sum() > gates.most_guessed_cuts:  # blocks end far below
         return problem
     split = replace(problem, data=single_cuts(problem.data))
-    faster = blocks_for(split) is not None and estimated_seconds(split) < estimated_seconds(problem)
-    return split if faster else problem
+    if blocks_for(split, gates) is None:
+        return problem
+    return split if estimated_seconds(split, gates) < estimated_seconds(problem, gates) else problem
 
 
 def _named(solution: Solution, guessed: list[str], stated: dict[str, float | str]) -> Solution:

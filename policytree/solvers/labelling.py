@@ -8,14 +8,14 @@ from policytree.solvers.kernels.pareto_layout import Points
 from policytree.solvers.kernels.pareto_lists import thin
 from policytree.solvers.node import Splits
 from policytree.solvers.relaxation import Corner, Relaxation
+from policytree.types import GATES
 
-MOST_KEPT = 2_000  # choices of labels that are followed from leaf to leaf
 
-
-def best_labels(relaxation: Relaxation, splits: Splits) -> Corner | None:
+def best_labels(relaxation: Relaxation, splits: Splits, most: int = GATES.most_labellings) -> Corner | None:
     """The labels with the least loss within the limits; None if there are none, or too many choices to follow.
 
-    Leaf by leaf, choices that another is as good as in loss and in every sum are left out.
+    Leaf by leaf, choices that another is as good as in loss and in every sum are left out; at most ``most`` are
+    followed.
     """
     leaves, paid = relaxation.leaves(splits)
     K = relaxation.losses.shape[1]
@@ -30,7 +30,7 @@ def best_labels(relaxation: Relaxation, splits: Splits) -> Corner | None:
         rest = later[k + 1, 1:] if k + 1 < len(each) else 0
         useful = (values[:, 1:] + rest <= limits).all(axis=1)
         values, labels = _thinned(values[useful], labels[useful])
-        if not len(values) or len(values) > MOST_KEPT:
+        if not len(values) or len(values) > most:
             return None
     best = int(np.argmin(values[:, 0]))
     return relaxation.corner(splits, labels[best].tolist())

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-MOST_LEAVES = 1 << 10  # that have a bound of their own
+from policytree.types import GATES
+
 LARGEST = 1 << 60
 
 
@@ -23,11 +24,13 @@ class LeafCounts:
         What trees lose is a multiple of it.
     most : int
         Leaves that a tree can have.
+    counted : int
+        The largest number of leaves that has a bound of its own.
     """
 
-    def __init__(self, penalty: int, unit: int, most: int):
+    def __init__(self, penalty: int, unit: int, most: int, counted: int = GATES.most_counted_leaves):
         self.penalty, self.unit = penalty, unit
-        self.h = np.arange(1, max(min(most, MOST_LEAVES, LARGEST // (2 * max(penalty, 1))), 1) + 1, dtype=np.int64)
+        self.h = np.arange(1, max(min(most, counted, LARGEST // (2 * max(penalty, 1))), 1) + 1, dtype=np.int64)
         self.losses = np.zeros(len(self.h), np.int64)
         self.beyond = int(self.h[-1]) * penalty  # cost of trees of so many leaves and more
 

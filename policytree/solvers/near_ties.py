@@ -30,7 +30,6 @@ DEEPEST = 3
 SLOTS = 2 ** (DEEPEST + 1) - 1  # nodes of a full tree
 LEFT, RIGHT = [1, 3, 4, 7, 8, 9, 10], [2, 5, 6, 11, 12, 13, 14]  # where the sides of a first split stand
 MOST_VALUES = 50_000_000  # of one side's trees that are kept to be counted
-FIRST_ROOM = 1 << 16
 
 Allowed = Callable[[Fraction, Fraction], Fraction]  # (best objective, objective of one leaf) -> slack
 
@@ -145,7 +144,8 @@ def find_near_ties(
     """
     refuse_paid_once(problem, "near_ties")
     limits = limits or SearchLimits()
-    load_kernels(needed_kernels(problem, blocks_for(problem)) + needed_for_near_ties(problem))
+    gates = limits.gates
+    load_kernels(needed_kernels(problem, blocks_for(problem, gates), gates) + needed_for_near_ties(problem))
     clock = Clock(limits.time_limit, new_control(), limits.memory_limit)
     best = solve_direct(problem, limits)
     if best.status is Status.INFEASIBLE:
@@ -155,7 +155,8 @@ def find_near_ties(
             raise KeyboardInterrupt
         raise InputError(f"The search for the best tree ended by {best.status.value}, unproved; raise that limit.")
     refuse_memory(problem, limits)
-    search = _Search(affordable(problem, best.objective, allowed), allowed, most, clock, progress)
+    affording = affordable(problem, best.objective, allowed)
+    search = _Search(affording, allowed, most, clock, progress, gates.first_tied_values)
     search.start(preorder_splits(best.tree, problem.data))
     clock.watch(search.run)
     values, _, _ = search.kept()
@@ -168,8 +169,9 @@ def find_near_ties(
 class _Search:
     """Counts and keeps; one limit at a time."""
 
-    def __init__(self, problem: Problem, allowed: Allowed, most: int, clock: Clock, progress):
+    def __init__(self, problem: Problem, allowed: Allowed, most: int, clock: Clock, progress, first_room: int):
         self.problem, self.allowed, self.most, self.clock, self.progress = problem, allowed, most, clock, progress
+        self.first_room = first_room
         self.leaves = min(2**DEEPEST, problem.max_leaf_nodes or 2**DEEPEST)
         self.fixed: FixedPoint = to_fixed_point(
             problem.losses, problem.leaf_penalty, 2**DEEPEST, problem.feature_costs, problem.weights, all_trees=True
@@ -296,7 +298,7 @@ class _Search:
         """Values of all trees of depth two within the limit; None if they are too many to be kept."""
         found: list[Values] = []
         for f in range(len(node.bins)):
-            room = FIRST_ROOM
+            room = self.first_room
             while True:
                 ties = _room(room, 0, limit)
                 goal = Goal(limit, 2, leaves, 0, f, f + 1)

@@ -13,9 +13,8 @@ from policytree.solvers.kernels.layout import FEASIBLE, INF
 from policytree.solvers.merge import sums_of_first_codes
 from policytree.solvers.node import counted_rows
 from policytree.solvers.scoring import finish, leaf_only
-from policytree.types import Problem, Solution, Status
+from policytree.types import Problem, SizeGates, Solution, Status
 
-MOST_BYTES = 2**30  # of starts of leaves, beyond which they are computed a second time
 Leaf = tuple[int, int, bool]  # first value, value after the last, whether the rows without a value are in it
 
 
@@ -32,7 +31,7 @@ def one_feature_applies(problem: Problem) -> bool:
     return same and np.isposinf(right[-1]) and np.array_equal(right[:-1], left)
 
 
-def solve_one_feature(problem: Problem, fixed: FixedPoint, clock: Clock) -> Solution:
+def solve_one_feature(problem: Problem, fixed: FixedPoint, clock: Clock, gates: SizeGates) -> Solution:
     """Find the best tree of a problem that :func:`one_feature_applies` takes.
 
     A tree of depth d has up to 2^d leaves, and any 2^d intervals are a balanced tree of that depth: limits of depth are
@@ -40,7 +39,7 @@ def solve_one_feature(problem: Problem, fixed: FixedPoint, clock: Clock) -> Solu
     limit is first turned into a further price per leaf (a Lagrange multiplier); where no such price gives just the
     number of leaves that is allowed, leaves are added one after the other, in O(n K) each.
     """
-    search = _Partition(problem, fixed, clock)
+    search = _Partition(problem, fixed, clock, gates.most_layer_bytes)
     search.run()
     if search.best >= FEASIBLE:
         return leaf_only(problem, fixed, Status.INFEASIBLE, clock.seconds())
@@ -59,8 +58,8 @@ def solve_one_feature(problem: Problem, fixed: FixedPoint, clock: Clock) -> Solu
 class _Partition:
     """The best intervals, and a bound, of one problem."""
 
-    def __init__(self, problem: Problem, fixed: FixedPoint, clock: Clock):
-        self.clock, self.penalty = clock, fixed.leaf_penalty
+    def __init__(self, problem: Problem, fixed: FixedPoint, clock: Clock, most_bytes: float):
+        self.clock, self.penalty, self.most_bytes = clock, fixed.leaf_penalty, most_bytes
         self.intervals, self.ends = _sums(problem, fixed)
         values = len(self.intervals.sums) - 1 + self.intervals.any_missing
         self.most = min(values, problem.most_leaves)
@@ -169,7 +168,7 @@ class _Layers:
         self.empty = search.empty()
         n, most = self.empty.shape[2], search.most
         starts, costs = 2 * n * np.dtype(np.int32).itemsize, self.empty.nbytes
-        at_once = starts * most <= MOST_BYTES and search.clock.fits_memory(starts * most)
+        at_once = starts * most <= search.most_bytes and search.clock.fits_memory(starts * most)
         self.block = most if at_once else math.isqrt(most * costs // starts) + 1
         self.bytes = starts * self.block + costs * -(-most // self.block)
         self.costs: list[np.ndarray] = []  # before each block

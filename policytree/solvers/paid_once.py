@@ -142,6 +142,7 @@ class _Search:
         self.node, self.clock, self.progress = node, clock, progress
         self.to_float, self.base = fixed.to_float, float(problem.losses[:, 0].sum())
         columns = problem.data.columns
+        assert problem.feature_groups is not None and problem.max_depth is not None, "pays_once says so"
         self.owner = np.array([problem.feature_groups[c.feature] for c in columns], dtype=np.int64)
         self.depth = int(problem.max_depth)
         self.roots = problem.root_columns

@@ -263,9 +263,9 @@ class ParetoSearch:
         caps = wanted.caps
         codes, B = c.codes[f], int(c.bins[f])
         ends = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=B))]).astype(np.int64)
-        sides = Sides(
-            *np.zeros((2, B + 1), np.int64), *extremes(c, f, 2), ends, np.full(B + 1, -INF, np.int64), self._later(c, f)
-        )
+        least, most = extremes(c, f, 2)
+        left, right = np.zeros((2, B + 1), np.int64)
+        sides = Sides(left, right, least, most, ends, np.full(B + 1, -INF, np.int64), self._later(c, f))
         sides.left[[0, B]] = c.leaf[0], whole
         sides.right[[0, B]] = whole, c.leaf[0]
         paid = price_of_split(self.criteria, f)

@@ -12,12 +12,12 @@ from policytree.solvers.direct import solve_direct
 from policytree.solvers.estimate import estimated_seconds
 from policytree.solvers.scoring import scored_tree, split_cost
 from policytree.tree import Tree
-from policytree.types import Problem, SearchLimits, Status
-
-LONG_SUBTREE = 0.5  # seconds, by an estimate that does not depend on the machine's load: trees must not, either
+from policytree.types import GATES, Problem, SearchLimits, SizeGates, Status
 
 
-def polish(problem: Problem, tree: Tree, depth: int = 4, time_limit: float | None = None) -> tuple[Tree, float]:
+def polish(
+    problem: Problem, tree: Tree, depth: int = 4, time_limit: float | None = None, gates: SizeGates = GATES
+) -> tuple[Tree, float]:
     """Replace subtrees, from the leaves up, by the best ones of some depth where these cost less.
 
     Parameters
@@ -27,9 +27,10 @@ def polish(problem: Problem, tree: Tree, depth: int = 4, time_limit: float | Non
         Its thresholds must be cuts of ``problem.data``; it must keep the problem's leaf sizes and depth.
     depth : int
         Depth of the subtrees that are solved anew, where the depth limit leaves room for it; less, down to two, where
-        that looks long.
+        that looks long, by an estimate that does not depend on the machine's load: trees must not, either.
     time_limit : float or None
         Seconds for all of them; subtrees that are not reached by then stay as they are.
+    gates : SizeGates, optional
 
     Returns
     -------
@@ -66,10 +67,10 @@ def polish(problem: Problem, tree: Tree, depth: int = 4, time_limit: float | Non
             max_leaf_nodes=None if problem.max_leaf_nodes is None else leaves,
             root_features=None if level > 0 else problem.root_features,
         )
-        while room > 2 and estimated_seconds(part) > LONG_SUBTREE:
+        while room > 2 and estimated_seconds(part, gates) > gates.most_polish_seconds:
             room -= 1
             part = replace(part, max_depth=room)
-        found = solve_direct(part, SearchLimits(seconds))
+        found = solve_direct(part, SearchLimits(seconds, gates=gates))
         if found.status is not Status.INFEASIBLE and found.objective < cost:
             cost, splits = found.objective, preorder_splits(found.tree, problem.data)
         return cost, splits

@@ -96,7 +96,7 @@ class _RatioSearch:
         self._take([(-1, 0)])
         if self.status is Status.INFEASIBLE:
             return
-        if pair_rounds_apply(self.merged):
+        if pair_rounds_apply(self.merged, self.limits.gates):
             self._work_on_pairs()
         elif self.problem.max_depth is None or self.problem.max_depth > SHALLOW:
             self._improve(SHALLOW)  # in next to no time; then few searches of all depths are needed
@@ -120,7 +120,7 @@ class _RatioSearch:
             clocks.append(Clock(self._time_left(), memory_limit=self.limits.memory_limit))
             return clocks[-1]
 
-        rounds = PairRounds(self.merged, self.sums, self.b)
+        rounds = PairRounds(self.merged, self.sums, self.b, self.limits.gates)
         if not clock().fits_memory(rounds.bytes()):
             return
         self.proved = rounds.run(lambda: self._incumbent.value, self._take, self._bound_all, clock)

@@ -15,21 +15,20 @@ from policytree.solvers.compilation import PAIR_ROUNDS, PAIRS, load_kernels
 from policytree.solvers.estimate import seconds_of_blocks
 from policytree.solvers.kernels.block_sums import best_column
 from policytree.solvers.leaf_sums import Masses
-from policytree.types import Problem
+from policytree.types import Problem, SizeGates
 
 NewClock = Callable[[], Clock]
 
 DEPTH = 3
-MOST_ENTRIES = 2**22  # of a block
-LARGE = 100_000  # entries of the table from which a first split that looks best is tried alone: it lowers the ratio
 LARGEST = 2**62  # sums stay below it
-AT_ONCE = 0.02  # seconds of a search that needs no watch for limits and Ctrl-C
 
 
-def pair_rounds_apply(problem: Problem) -> bool:
+def pair_rounds_apply(problem: Problem, gates: SizeGates) -> bool:
     """Whether blocks solve a problem at every ratio, with nothing deeper than three, and leaves are free."""
     n = len(problem.data.n_bins)
-    return problem.max_depth == DEPTH and problem.leaf_penalty == 0 and blocks_apply(problem) and n**2 <= MOST_ENTRIES
+    if problem.max_depth != DEPTH or problem.leaf_penalty > 0 or n**2 > gates.most_ratio_entries:
+        return False
+    return blocks_apply(problem, gates)
 
 
 def whole_losses(c: Fraction, b: Fraction) -> tuple[int, int]:
@@ -56,10 +55,11 @@ class PairRounds:
     sums : Masses
     squared : Fraction
         Beta squared.
+    gates : SizeGates
     """
 
-    def __init__(self, problem: Problem, sums: Masses, squared: Fraction):
-        self.problem, self.sums, self.squared = problem, sums, squared
+    def __init__(self, problem: Problem, sums: Masses, squared: Fraction, gates: SizeGates):
+        self.problem, self.sums, self.squared, self.gates = problem, sums, squared, gates
         self.codes = short_codes(problem.data)
         self.rounds = 0
         self.root: BinaryRoot | None = None
@@ -98,7 +98,7 @@ class PairRounds:
             found.append(self._rounds(kind, ratio, take, seen, clock))
 
         hasty = clock.time_limit is not None and clock.time_limit <= 1
-        if hasty or seconds_of_blocks(self.problem) > AT_ONCE:
+        if hasty or seconds_of_blocks(self.problem) > self.gates.most_unwatched_seconds:
             clock.watch(search)
         else:
             search()
@@ -110,7 +110,7 @@ class PairRounds:
         return 8 * (6 * n * n + 3 * n * m)
 
     def _rounds(self, kind: np.dtype, ratio, take, seen, clock: Clock) -> bool | None:
-        alone = self.codes.size >= LARGE
+        alone = self.codes.size >= self.gates.least_ratio_table  # the best first split alone lowers the ratio
         while self.pending is None or len(self.pending):
             c = ratio()
             if c <= 0:  # nothing loses less than nothing

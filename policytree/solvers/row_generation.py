@@ -23,28 +23,24 @@ from policytree.solvers.kernels.sweep_tables import make_tables
 from policytree.solvers.look_ahead import MOST_GROWN, look_ahead
 from policytree.solvers.node import Node, Splits, expand, occurring, rows_of
 from policytree.solvers.workers import RootFeature, Stack
-
-FEWEST_ROWS = 2000  # below, all rows are as quick
-MOST_WRONG = 0.06  # share that the incumbent may lose of what lies between best and worst actions
-MOST_COLUMNS = 0.25  # share of the rows that both ends of all columns may be
-FIRST_ROWS = 160  # to begin with, beside the incumbent's errors and the ends of every column
-MOST_ADDED = 64  # for one tree
-MOST_ROWS = 0.5  # share of the rows, from which all are taken
+from policytree.types import SizeGates
 
 
-def row_generation_applies(node: Node, depth: int, value: int) -> bool:
+def row_generation_applies(node: Node, depth: int, value: int, gates: SizeGates) -> bool:
     """Whether depth four and more is to be proved from some of the rows, given the incumbent's value."""
     if depth < 4 or node.rules.beyond >= 0 or len(node.rules.minima):  # a tree may be allowed on all rows only
         return False
-    if node.n_rows < FEWEST_ROWS or 2 * len(node.bins) > MOST_COLUMNS * node.n_rows:
+    n, p = node.n_rows, len(node.bins)
+    if n < gates.least_generation_rows or 2 * p > gates.most_generation_columns * n:  # all rows are as quick
         return False
-    return errors_are_few(node, value)
+    return errors_are_few(node, value, gates)
 
 
-def errors_are_few(node: Node, value: int) -> bool:
+def errors_are_few(node: Node, value: int, gates: SizeGates) -> bool:
     """Whether a tree of this value loses little, beside what the worst actions would."""
     least = node.least_losses
-    return value - int(least.sum()) <= MOST_WRONG * float((node.losses.max(axis=0, initial=0) - least).sum())
+    wrong = float((node.losses.max(axis=0, initial=0) - least).sum())
+    return value - int(least.sum()) <= gates.most_generation_errors * wrong
 
 
 def least_by_code(node: Node) -> list[np.ndarray]:
@@ -92,6 +88,7 @@ class Search(Protocol):
     best: int
     tree: Splits
     clock: Clock
+    gates: SizeGates
     work: np.ndarray
 
     def report(self) -> None:
@@ -105,7 +102,7 @@ class RowGeneration:
     """
 
     def __init__(self, search: Search):
-        self.search, self.node = search, search.node
+        self.search, self.node, self.gates = search, search.node, search.gates
         self.losses, self.low = self.node.all_losses, self.node.least_losses
         self.floor, self.least = int(self.low.sum()), least_by_code(self.node)
         # What both sides of every cut cost beyond the best actions, on some of the rows: that only grows with them.
@@ -127,7 +124,8 @@ class RowGeneration:
                         break
 
     def _may_go_on(self) -> bool:
-        return not self.search.clock.stopped and self.inside.sum() <= MOST_ROWS * self.node.n_rows
+        most = self.gates.most_generation_rows * self.node.n_rows
+        return not self.search.clock.stopped and self.inside.sum() <= most
 
     def _first_rows(self) -> np.ndarray:
         """Rows of each best action in equal numbers, those that the incumbent gets wrong, and both ends of columns."""
@@ -137,7 +135,7 @@ class RowGeneration:
         kinds, counts = np.unique(actions, return_counts=True)
         for kind in kinds[np.argsort(counts, kind="stable")]:
             rows = np.flatnonzero(actions == kind)
-            inside[self._some(rows, FIRST_ROWS // len(kinds))] = True
+            inside[self._some(rows, self.gates.generation_first_rows // len(kinds))] = True
         for f in range(len(node.bins)):  # every cut leaves rows on both sides
             inside[[node.codes[f].argmin(), node.codes[f].argmax()]] = True
         return inside
@@ -176,7 +174,7 @@ class RowGeneration:
         if value < self.search.best:
             self.search.best, self.search.tree = value, tree
         wrong = np.flatnonzero((beyond > 0) & ~self.inside)
-        self.inside[self._some(wrong, MOST_ADDED)] = True
+        self.inside[self._some(wrong, self.gates.generation_added_rows)] = True
         return len(wrong) > 0
 
     def _look_ahead(self) -> None:
@@ -200,7 +198,7 @@ class RowGeneration:
             self.part = _Part.of(self.node, self.inside)
             one = rows_of(self.part.node, np.arange(1))
             tables = make_tables(one.rows, one.rules, one.special)
-            self.stack = Stack(self.part.node, self.search.useful, self.search.leaf_limit, tables)
+            self.stack = Stack(self.part.node, self.search.useful, self.search.leaf_limit, tables, gates=self.gates)
         return self.part, self.stack
 
     def _advance(self, f: int, first: bool) -> bool:

@@ -10,14 +10,14 @@ from policytree.solvers.clock import Clock
 from policytree.solvers.kernels.layout import INF
 from policytree.solvers.node import Node
 from policytree.solvers.row_prices import worth_pricing
+from policytree.types import GATES, SizeGates
 
 if TYPE_CHECKING:
     from scipy import sparse
 
 NEIGHBOURS = 4  # of every row, among those that want another action
-MOST_CUTS, MOST_DISTANCES = 1000, 1 << 23  # in all; pairs of rows that are compared
 A_CUT, A_ROW = 1e-10, 1.2e-4  # seconds of a pair of rows and a cut; of a row in the linear programme
-SHARE_OF_TIME, SHARE_OF_LIMIT = 0.5, 0.1  # that it may take, of what the search beside it may; of a time limit
+SHARE_OF_LIMIT = 0.1  # of a time limit, that it may take
 BYTES = 40  # of a pair of rows that is compared
 SPARE = 1 + 1e-9  # by which numbers are scaled down too far
 
@@ -30,10 +30,11 @@ class RowPairs:
     node : Node
         All rows.
     clock : Clock
+    gates : SizeGates, optional
     """
 
-    def __init__(self, node: Node, clock: Clock):
-        self.node, self.clock = node, clock
+    def __init__(self, node: Node, clock: Clock, gates: SizeGates = GATES):
+        self.node, self.clock, self.gates = node, clock, gates
         self.found: int | None = None
 
     def bound(self, seconds: float) -> int:
@@ -44,13 +45,14 @@ class RowPairs:
 
     def pays(self, seconds: float) -> bool:
         """Whether the bound is tried: rows and cuts are few, and prices of rows, which do better, do not apply."""
-        node = self.node
+        node, gates = self.node, self.gates
         cuts, n = int((node.bins - 1).sum()), node.n_rows
-        few = 0 < cuts <= MOST_CUTS and n * n <= MOST_DISTANCES
+        few = 0 < cuts <= gates.most_pair_cuts and n * n <= gates.most_pair_distances
+        share = gates.pair_share * seconds
         if self.clock.time_limit is not None:  # better trees come first
-            seconds = min(seconds, SHARE_OF_LIMIT / SHARE_OF_TIME * self.clock.time_limit)
-        cheap = A_CUT * n * n * cuts + A_ROW * n < SHARE_OF_TIME * seconds
-        several = len(node.losses) > 0 and not worth_pricing(node)
+            share = min(share, SHARE_OF_LIMIT * self.clock.time_limit)
+        cheap = A_CUT * n * n * cuts + A_ROW * n < share
+        several = len(node.losses) > 0 and not worth_pricing(node, gates)
         return node.penalty > 0 and few and cheap and several and self.clock.fits_memory(BYTES * n * n)
 
 

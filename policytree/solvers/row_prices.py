@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from policytree.solvers.box_numbers import BoxNumbers, merge_codes
 from policytree.solvers.clock import Clock
 from policytree.solvers.leaf_counts import LeafCounts
 from policytree.solvers.node import Node, Splits
-from policytree.types import Problem
+from policytree.types import GATES, Problem, SizeGates
 
 SHARE = 0.86  # of a leaf's price that boxes may exceed their loss by: the rest is the proof's room
 SPARE = 0.1  # what the numbers sum up to below the best tree's cost at that share, in leaves
@@ -21,38 +22,38 @@ CLOSE, TIGHTER = 0.01, 3.0  # of a leaf's price: boxes exceed so little more tha
 MARGIN, LEAST_MARGIN = 0.2, 0.01  # of the unit of losses, by which numbers of leaves that are open are to be refuted
 TILT = 0.02  # of a leaf's price, that the aim's slope differs from it by
 PATIENCE = 8  # rounds without a better bound, after which less is aimed at
-COARSE, FEWEST_ROWS = (8, 16, 32), 200  # codes of a feature in tables that come before the whole one; of rows for that
-SMALLER = 0.8  # of the rows that the next table has: a coarse table has no more
 CLOSE_OF_COARSE = 0.06  # of a leaf's price: boxes of a coarse table exceed so little more that it has done its part
 STALLED, BETTER = 5, 0.9  # rounds in which that does not become as much less: the target is out of reach
 FRACTION = 10  # bits of the factor by which numbers that exceed too much are scaled down
-SHARE_OF_TIME = 0.35  # that a proof may take, of what the next depth may
-TURN = 0.1  # the same time's share that the search over row sets has first
-MOST_COLUMNS = 16  # more are hopeless: there are too many boxes
-LEAST_SECONDS = 0.004  # less is not begun with
+TURN = 0.1  # of a proof's time, that the search over row sets has first
 ROUNDS = 4  # that a proof takes at least: one that takes a larger share of the time is hopeless
 
 
-def row_prices_apply(problem: Problem) -> bool:
+def row_prices_apply(problem: Problem, gates: SizeGates) -> bool:
     """Whether trees may be refuted by prices of rows: there is a price per leaf, and depth beyond what is cheap."""
-    deep = problem.max_depth is None or problem.max_depth > 3
+    deep = (math.inf if problem.max_depth is None else problem.max_depth) > gates.most_unpriced_depth
     return deep and problem.leaf_penalty > 0 and problem.losses.shape[1] > 1
 
 
-def worth_pricing(node: Node) -> bool:
-    """Whether prices of rows are tried: columns are few, and not all two-valued, for which row sets do better."""
-    return node.penalty > 0 and 0 < len(node.bins) <= MOST_COLUMNS and bool((node.bins > 2).any())
+def worth_pricing(node: Node, gates: SizeGates) -> bool:
+    """Whether prices of rows are tried: columns are few, and not all two-valued, for which row sets do better.
+
+    With many columns there are too many boxes.
+    """
+    if node.penalty <= 0 or not 0 < len(node.bins) <= gates.most_priced_columns:
+        return False
+    return bool((node.bins >= gates.least_priced_codes).any())
 
 
-def seconds_worth(node: Node, last: float) -> float:
+def seconds_worth(node: Node, last: float, gates: SizeGates) -> float:
     """Time that a proof is worth: a share of what the next depth may take, given the seconds of the last one."""
-    worth = SHARE_OF_TIME * effort.of_next_depth(node, last)
-    return worth if worth >= LEAST_SECONDS else 0.0
+    worth = gates.pricing_share * effort.of_next_depth(node, last)
+    return worth if worth >= gates.least_pricing_seconds else 0.0
 
 
-def turns_of_sets(worth: float) -> tuple[float, float]:
+def turns_of_sets(worth: float, gates: SizeGates) -> tuple[float, float]:
     """Seconds that the search over row sets may take before prices have their turn, and after they turned out slow."""
-    return (TURN * worth, worth / SHARE_OF_TIME) if worth > 0 else (np.inf, np.inf)
+    return (TURN * worth, worth / gates.pricing_share) if worth > 0 else (np.inf, np.inf)
 
 
 class RowPrices:
@@ -71,6 +72,7 @@ class RowPrices:
     node : Node
         All rows of a problem with at least two actions and a price per leaf.
     clock : Clock
+    gates : SizeGates, optional
 
     Attributes
     ----------
@@ -83,18 +85,18 @@ class RowPrices:
 
     by_leaves = True  # whether what is aimed at is refined by the numbers of leaves that are open
 
-    def __init__(self, node: Node, clock: Clock):
-        self.node, self.clock = node, clock
+    def __init__(self, node: Node, clock: Clock, gates: SizeGates = GATES):
+        self.node, self.clock, self.gates = node, clock, gates
         self.floor = int(node.least_losses.sum())
         self.losses = node.all_losses - node.least_losses
         self.unit = max(int(np.gcd.reduce(self.losses, axis=None)), 1)  # of what trees lose: one error in counted rows
         spread = self.losses.max(axis=0) / node.penalty
         scale = spread + EVEN * spread.mean()
-        whole = BoxNumbers(node.codes, node.keys, self.losses, scale, node.penalty, clock)
+        whole = BoxNumbers(node.codes, node.keys, self.losses, scale, node.penalty, clock, gates)
         self.certificates: list[tuple[np.ndarray, int]] = [(np.zeros(node.n_rows, np.int64), 0)]
         self.strongest = self.certificates[0]  # for any number of leaves
         self._bounded = self.strongest, node  # the node with the worth that these numbers say
-        self.counts = LeafCounts(node.penalty, self.unit, node.n_rows)
+        self.counts = LeafCounts(node.penalty, self.unit, node.n_rows, gates.most_counted_leaves)
         self.aim, self.spare, self.share = (0, 0, 0), SPARE, SHARE
         self.margin = 0.0  # 0 until the numbers of leaves that are open decide what is aimed at
         self.slow = self.by_sweeps = False
@@ -107,19 +109,19 @@ class RowPrices:
 
     def _coarse_tables(self, whole: BoxNumbers) -> list[tuple[BoxNumbers, np.ndarray]]:
         """Tables of fewer codes, the coarsest first, and the cell of every row."""
-        tables = []
+        tables, gates = [], self.gates
         n = whole.n_rows
-        for most in reversed(COARSE if n >= FEWEST_ROWS else ()):
+        for most in reversed(gates.coarse_codes if n >= gates.least_coarse_rows else ()):
             codes, cell = merge_codes(self.node.codes, whole.scale, most)
             cells = codes.shape[1]
-            if cells > SMALLER * n:
+            if cells > gates.most_coarse_share * n:
                 continue
             n = cells
             keys, losses = np.zeros((2, n), np.int64), np.zeros((len(self.losses), n), np.int64)
             for to, what in zip([*keys, *losses], [*self.node.keys, *self.losses], strict=True):
                 np.add.at(to, cell, what)
             scale = np.bincount(cell, whole.scale, n)
-            tables.append((BoxNumbers(codes, keys, losses, scale, whole.penalty, self.clock), cell))
+            tables.append((BoxNumbers(codes, keys, losses, scale, whole.penalty, self.clock, gates), cell))
         return tables[::-1]
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -17,6 +18,7 @@ from policytree.solvers.kernels.row_set_layout import (
     N_SCALARS,
     SET_KEY1,
     SET_KEY2,
+    STUCK,
     SUMMED,
     UNSPLIT,
     Path,
@@ -31,24 +33,21 @@ from policytree.solvers.merge import sums_of_first_codes
 from policytree.solvers.node import Node, Splits, rows_of
 from policytree.solvers.one_feature import balanced_splits
 from policytree.solvers.sets_of_rows import BitMaker, ListMaker, make_sets
-from policytree.types import Problem
+from policytree.types import GATES, Problem, SizeGates
 
-FIRST_PLACES, MOST_PLACES = 2**12, 2**23  # of the table
-MOST_PATH = 1 << 27  # bytes
 FEWEST_LEVELS, BYTES_OF_A_COLUMN = 3, 108  # of the path
-FIRST_SETS, LEAST_SLICE, MOST_SLICE = 256, 1 << 23, 1 << 28
+FIRST_SETS = 256  # as large as the root, that the first slice enters
 SLACK = 2  # prices that a set may be worked on beyond the second best split's bound
-SHALLOW = 4  # depth up to which the search over depths is left alone
 
 
-def row_sets_apply(problem: Problem) -> bool:
+def row_sets_apply(problem: Problem, gates: SizeGates) -> bool:
     """Whether the search is of use: a price per leaf, and no limit of depth that is low."""
-    deep = problem.max_depth is None or problem.max_depth > SHALLOW
+    deep = (math.inf if problem.max_depth is None else problem.max_depth) > gates.most_setless_depth
     return deep and problem.leaf_penalty > 0 and problem.losses.shape[1] > 1
 
 
 def row_set_search(
-    node: Node, most_leaves: int, clock: Clock, roots=None, keep: str | None = None
+    node: Node, most_leaves: int, clock: Clock, roots=None, keep: str | None = None, gates: SizeGates = GATES
 ) -> RowSetSearch | None:
     """Start a search, or return None if the memory limit leaves no room for it.
 
@@ -62,13 +61,14 @@ def row_set_search(
         See :class:`RowSetSearch`.
     keep : {"lists", "bits"}, optional
         How sets are kept (see :func:`make_sets`).
+    gates : SizeGates, optional
     """
-    make = make_sets(node, keep, every_row=roots is not None and len(roots) < len(node.bins))
+    make = make_sets(node, keep, roots is not None and len(roots) < len(node.bins), gates)
     a_level = BYTES_OF_A_COLUMN * make.width + make.bytes_a_level
-    levels = max(min(most_leaves + 2, node.n_rows + 1, MOST_PATH // a_level), FEWEST_LEVELS)
+    levels = max(min(most_leaves + 2, node.n_rows + 1, gates.most_set_path // a_level), FEWEST_LEVELS)
     if not clock.fits_memory(make.bytes + levels * a_level):
         return None
-    return RowSetSearch(make, levels, clock, roots)
+    return RowSetSearch(make, levels, clock, roots, gates)
 
 
 class RowSetSearch:
@@ -87,17 +87,18 @@ class RowSetSearch:
         Its flag ends a slice, its memory limit the growth of the table.
     roots : sequence of int, optional
         Columns of codes that all rows may be split on; all of them if not given.
+    gates : SizeGates, optional
 
     Attributes
     ----------
     bound : int
         No tree costs less.
     ended : bool
-        Whether more work cannot raise the bound: it needs more memory than there is.
+        Whether more work cannot raise the bound: it is the cost of a tree, or more needs more memory than there is.
     """
 
-    def __init__(self, make: ListMaker | BitMaker, levels: int, clock: Clock, roots=None):
-        self.node, self.make, self.clock, self.roots = make.node, make, clock, roots
+    def __init__(self, make: ListMaker | BitMaker, levels: int, clock: Clock, roots=None, gates: SizeGates = GATES):
+        self.node, self.make, self.clock, self.roots, self.gates = make.node, make, clock, roots, gates
         width, size, Q = make.width, len(make.columns[0]), make.n_sums
         self.sets = make(levels)
         rules = _rules(make, roots)
@@ -106,14 +107,19 @@ class RowSetSearch:
             np.zeros((levels, size), np.int32), np.zeros((levels, N_SCALARS), np.int64),
             np.zeros((levels, width), np.int64), *arrays,
         )  # fmt: skip
+        (live, opened), (low, up) = np.zeros((2, width // LANES), np.uint8), np.zeros((2, 2, width), np.int64)
         scratch = SetScratch(
             np.zeros(Q, np.int64), np.zeros((Q, width), np.int64), np.zeros((2, width), np.int64),
-            np.zeros((Q, width), np.int64), *np.zeros((2, width // LANES), np.uint8),
-            np.zeros(width, np.int64), np.zeros((Q, LANES), np.int64),
-            *np.zeros((2, 2, width), np.int64),
+            np.zeros((Q, width), np.int64), live, opened,
+            np.zeros(width, np.int64), np.zeros((Q, LANES), np.int64), low, up,
         )  # fmt: skip
-        self.state = SearchState(rules, path, np.zeros(FIRST_PLACES, KNOWN), scratch)
-        self.counters = np.zeros(3, np.int64)
+        # Whatever is open when the table counts as full (at seven tenths) is still kept, one set a level: it must fit
+        # into the rest, or looks for a place would never end. Splits on a path are on different columns.
+        places, deepest = gates.first_set_places, min(levels, size + 1)
+        while 3 * places <= 10 * deepest:
+            places *= 2
+        self.state = SearchState(rules, path, np.zeros(places, KNOWN), scratch)
+        self.counters = np.zeros(4, np.int64)
         self.bound = -INF
         self.ended = False
 
@@ -124,7 +130,7 @@ class RowSetSearch:
 
     def first_slice(self) -> int:
         """Work to begin with: some hundred sets as large as the root, from ten milliseconds to half a second."""
-        return min(max(FIRST_SETS * self.make.work, LEAST_SLICE), MOST_SLICE)
+        return min(max(FIRST_SETS * self.make.work, self.gates.least_set_slice), self.gates.most_set_slice)
 
     def run(self, budget: int, work: int) -> int:
         """Work until about so many more pairs of a row and a split were seen.
@@ -135,7 +141,7 @@ class RowSetSearch:
         most = int(self.counters[SUMMED]) + work
         up = INF
         while self.counters[SUMMED] < most and self.bound < min(budget, up) and not (self.clock.stopped or self.ended):
-            before = self.bound, int(self.counters[KEPT])
+            self.counters[STUCK] = 0
             self._enter_root()
             bound, up = search_row_sets(
                 *self.sets, self.state, budget, SLACK * self.node.penalty, most, self.counters,
@@ -144,8 +150,8 @@ class RowSetSearch:
             self.bound = max(self.bound, int(bound))
             if 10 * self.counters[KEPT] > 7 * len(self.table):
                 self._grow_table()
-            elif before == (self.bound, int(self.counters[KEPT])) and self.counters[SUMMED] < most:
-                self.ended = True  # the path is too short
+            elif self.counters[STUCK] != 0 or self.bound >= up:
+                self.ended = True
         return int(up)
 
     def with_worth(self, node: Node) -> RowSetSearch:
@@ -155,7 +161,7 @@ class RowSetSearch:
         """
         if node is self.node or node.rules.beyond < 0 or not isinstance(self.make, ListMaker):
             return self
-        other = row_set_search(node, len(self.state.path.scalars) - 2, self.clock, self.roots, "lists")
+        other = row_set_search(node, len(self.state.path.scalars) - 2, self.clock, self.roots, "lists", self.gates)
         if other is None:
             return self
         other.state = other.state._replace(table=self.table)
@@ -172,7 +178,7 @@ class RowSetSearch:
 
     def _grow_table(self) -> None:
         size = 4 * len(self.table)
-        if size > MOST_PLACES or not self.clock.fits_memory(size * KNOWN.itemsize):
+        if size > self.gates.most_set_places or not self.clock.fits_memory(size * KNOWN.itemsize):
             self.ended = True
             return
         larger = np.zeros(size, KNOWN)

@@ -8,11 +8,10 @@ from policytree.solvers.kernels.bit_sets import N_NAMES
 from policytree.solvers.kernels.layout import LANES
 from policytree.solvers.kernels.row_set_layout import N_ROWS, BitSets, RowLists
 from policytree.solvers.node import Node
+from policytree.types import GATES, SizeGates
 
 WORD = 64
 MOST_PARTS = 64
-MOST_PAIRS = 1 << 18  # sums of pairs of columns, of lists: what a fast cache holds
-ROW_COST = 8  # of adding a row's numbers to one column, in words that are looked at
 
 
 def numbers_of(node: Node) -> np.ndarray:
@@ -26,7 +25,9 @@ def numbers_of(node: Node) -> np.ndarray:
     return np.vstack([*numbers, *node.rows.planes[len(node.losses) : -2], np.ones(node.n_rows, np.int64)])
 
 
-def make_sets(node: Node, keep: str | None = None, every_row: bool = False) -> ListMaker | BitMaker:
+def make_sets(
+    node: Node, keep: str | None = None, every_row: bool = False, gates: SizeGates = GATES
+) -> ListMaker | BitMaker:
     """Choose how sets are kept: what costs less, or "lists" or "bits" if ``keep`` says so.
 
     Rows that no action gains or loses by have no bit, unless ``every_row`` has to count: where only some features may
@@ -34,7 +35,7 @@ def make_sets(node: Node, keep: str | None = None, every_row: bool = False) -> L
     """
     numbers = numbers_of(node)
     parts = _parts(numbers[:-1], every_row)
-    lists = ListMaker(node, numbers)
+    lists = ListMaker(node, numbers, gates)
     if parts is None or keep == "lists":
         return lists
     bits = BitMaker(node, *parts)
@@ -106,7 +107,7 @@ def _distinct(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 class ListMaker:
     """Makes sets as lists of rows."""
 
-    def __init__(self, node: Node, numbers: np.ndarray):
+    def __init__(self, node: Node, numbers: np.ndarray, gates: SizeGates):
         self.node, self.numbers, self.n_sums = node, numbers, len(numbers)
         n = node.n_rows
         self.columns = _columns(node.bins - 1)
@@ -115,11 +116,11 @@ class ListMaker:
         self.padded = _padded(self.n_sums + 2)
         self.bytes_a_level, self.work = 4 * n, n * len(self.columns[0])
         pairs = len(self.columns[0]) * self.n_sums * self.width
-        self.has_pairs = pairs <= MOST_PAIRS
+        self.has_pairs = pairs <= gates.most_set_pairs  # what a fast cache holds
         self.bytes = 9 * n * self.padded + 8 * int(node.rows.offset[-1]) * self.padded
         self.bytes += (8 * pairs + 5 * n * self.width) * self.has_pairs
         added = n + int(np.count_nonzero(node.codes != self.common[:, None]))
-        self.cost = added * (self.padded // LANES) * ROW_COST
+        self.cost = added * (self.padded // LANES) * gates.row_cost
 
     def __call__(self, levels: int) -> tuple[RowLists, None]:
         """Make room for so many levels; returns what the kernels take: lists, and no bits."""

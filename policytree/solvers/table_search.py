@@ -345,7 +345,8 @@ class _FirstCuts:
             to = [np.ascontiguousarray(values) for values in places]
             if g == h:
                 to[1] = to[0]
-            _scan(*parts, rules=self.rules, to=(to[0], to[1]))
+            first, second, of_both, whole = parts
+            _scan(first, second, of_both, whole, self.rules, (to[0], to[1]))
             for place, values in zip(places, to, strict=True):
                 place[...] = values
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +14,10 @@ from policytree.solvers.kernels.search import advance
 from policytree.solvers.kernels.subset_cache import Memory
 from policytree.solvers.kernels.sweep_tables import SweepTables
 from policytree.solvers.node import Node
+from policytree.types import GATES, SizeGates
 
 PROBES = 2  # root cuts solved, or sweeps made, in every feature before any feature is searched to the end
-CACHE_ROWS, SIDE_ROWS = 2**17, 2**20  # at most
 NO_LIMIT = np.iinfo(np.int64).max
-FEW_PRICES = 30  # prices of a leaf above the floor: of more, a few leaves bound too little
 
 
 @dataclass
@@ -52,19 +52,21 @@ class Stack:
     see :func:`least_depth`; of these very rows, so 0 for a search on some of a problem's rows.
     """
 
-    def __init__(self, node: Node, useful: int, leaf_limit: int, tables: SweepTables, need: int = 0):
+    def __init__(
+        self, node: Node, useful: int, leaf_limit: int, tables: SweepTables, need: int = 0, gates: SizeGates = GATES
+    ):
         self.node, self.leaf_limit, self.tables, self.need = node, leaf_limit, tables, need
         self.levels = _empty_levels(node, useful)
         self.counters = np.zeros(len(COUNTERS), np.int64)
-        cached, sides = self._rows_kept(node, useful)
+        cached, sides = self._rows_kept(node, useful, gates)
         pool = np.empty((4 * cached if useful > 3 else 0, 2), np.int64)
         self.memory = Memory(_blank(cached, SOLVED), pool, np.zeros(1, np.int64), _blank(sides, SIDE))
 
     @staticmethod
-    def bytes(node: Node, useful: int) -> int:
+    def bytes(node: Node, useful: int, gates: SizeGates) -> int:
         """Roughly what a stack takes."""
         p, n = node.codes.shape
-        cached, sides = Stack._rows_kept(node, useful)
+        cached, sides = Stack._rows_kept(node, useful, gates)
         deep = cached * (SOLVED.itemsize + 64) + sides * SIDE.itemsize
         inner = 32 * max(useful - 1, 2) * int(node.rows.offset[-1]) if useful > 3 else 0
         rows = max(useful - 1, 2) * n * (2 * p + 8 * len(node.rows.planes) + 4)
@@ -74,7 +76,7 @@ class Stack:
         return rows + deep + inner + 4 * CUTS_AT_ONCE * in_lanes
 
     @staticmethod
-    def _rows_kept(node: Node, useful: int) -> tuple[int, int]:
+    def _rows_kept(node: Node, useful: int, gates: SizeGates) -> tuple[int, int]:
         """Places for solved sets of rows and for bounds of swept sides: powers of two, as many as a search can use.
 
         With four places for each, few drive out one another.
@@ -83,7 +85,7 @@ class Stack:
             return 2, 1
         sides = 2 * int((node.bins - 1).sum())  # of one split; every level multiplies
         made = [4 * sides ** min(useful - level, 8) for level in (3, 2)]
-        most = (CACHE_ROWS, SIDE_ROWS)
+        most = (gates.most_solved_sets, gates.most_swept_sides)
         return tuple(2 ** (min(max(k, 256), limit) - 1).bit_length() for k, limit in zip(made, most, strict=True))
 
     def advance(self, f: int, depth: int, budget: int, state: RootFeature, first: bool, flag: np.ndarray):
@@ -117,13 +119,16 @@ class Stack:
         return done
 
 
-def least_depth(depth: int, proved: bool, above_floor: int, penalty: int) -> int:
+def least_depth(
+    depth: int, proved: bool, above_floor: int, penalty: int, most_prices: float = GATES.most_needed_prices
+) -> int:
     """The least depth of trees of interest in a search of depth ``depth``: 0 for any.
 
     It is that depth if all shallower trees are ``proved`` to be no better than the best one, and leaves have a price
-    that bounds deep trees.
+    that bounds deep trees: the best one is at most ``most_prices`` of them above the floor.
     """
-    return min(depth, (1 << NEED_BITS) - 1) if proved and penalty > 0 and above_floor <= FEW_PRICES * penalty else 0
+    bounds = proved and penalty > 0 and above_floor <= most_prices * penalty
+    return min(depth, (1 << NEED_BITS) - 1) if bounds else 0
 
 
 @dataclass
@@ -132,7 +137,7 @@ class Lane:
 
     place: int
     features: list[int]
-    worker: Stack | None = None
+    worker: Any = None
 
 
 def _blank(places: int, kind: np.dtype) -> np.ndarray:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,17 +12,21 @@ from hypothesis import strategies as st
 
 from policytree.solvers import row_generation, solve_direct
 from policytree.solvers.binning import bin_matrix
-from policytree.types import Problem, SearchLimits, Status
+from policytree.types import Problem, SearchLimits, SizeGates, Status
 from tests import oracles
 from tests.contract.test_depth_four import planted
 
+#: Row generation wherever it is possible, from few rows on, one at a time.
+SOME_ROWS = SizeGates(
+    least_generation_rows=0, most_generation_errors=1.0, most_generation_columns=math.inf, most_generation_rows=1.0,
+    generation_first_rows=2, generation_added_rows=1,
+)  # fmt: skip
+ALL_ROWS = SizeGates(least_generation_rows=math.inf)
+
 
 @pytest.fixture
-def some_rows(monkeypatch):
-    """Row generation wherever it is possible, from few rows on, one or two more at a time; and how often it ran."""
-    everywhere = {"FEWEST_ROWS": 0, "MOST_WRONG": 1.0, "MOST_COLUMNS": 9.0, "MOST_ROWS": 1.0}
-    for name, value in {**everywhere, "FIRST_ROWS": 2, "MOST_ADDED": 1}.items():
-        monkeypatch.setattr(row_generation, name, value)
+def runs(monkeypatch):
+    """The searches on some rows that there were."""
     runs, run = [], row_generation.RowGeneration.run
 
     def counted(self):
@@ -52,28 +59,28 @@ def noisy_problem(rng):
     return X, losses, 8 if "column_costs" in theirs else 1, ours, theirs
 
 
-def test_equals_brute_force(some_rows):
+def test_equals_brute_force(runs):
     """Weights, prices, minimum counts, limits of leaves, costs of questions and missing values, together."""
 
     @given(seed=st.integers(0, 2**32 - 1))
     @settings(max_examples=60)
     def check(seed):
         X, losses, scale, ours, theirs = noisy_problem(np.random.default_rng(seed))
-        row_generation.MOST_ROWS = 1.0 if seed % 3 else 0.6  # given up on the way
+        gates = replace(SOME_ROWS, most_generation_rows=1.0 if seed % 3 else 0.6)  # given up on the way
         optimum = oracles.best_objective_fast(oracles.code_columns(X), losses, **theirs)
         problem = Problem(bin_matrix(X), losses / scale, **ours)
         for jobs in (1, 2):
-            solution = solve_direct(problem, SearchLimits(n_jobs=jobs))
+            solution = solve_direct(problem, SearchLimits(n_jobs=jobs, gates=gates))
             assert solution.objective * scale == optimum
             assert solution.lower_bound == solution.objective
 
     check()
-    assert sum(each.inside.sum() < each.node.n_rows for each in some_rows) > 10
+    assert sum(each.inside.sum() < each.node.n_rows for each in runs) > 10
 
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("kind", ["labels", "weights", "three actions", "prices", "few leaves"])
-def test_same_as_from_all_rows(seed, kind, some_rows, monkeypatch):
+def test_same_as_from_all_rows(seed, kind, runs):
     """The same objective with and without, the same tree for any number of threads, from a small part of the rows."""
     rng = np.random.default_rng(seed)
     n, K = {"three actions": (200, 3), "few leaves": (50, 2)}.get(kind, (400, 2))
@@ -86,28 +93,25 @@ def test_same_as_from_all_rows(seed, kind, some_rows, monkeypatch):
     if kind == "prices":
         rules |= {"leaf_penalty": 0.5, "feature_costs": np.array([0.0, 0.001, 0.0005])}
     problem = Problem(bin_matrix(X), weights[:, None] * (y[:, None] != np.arange(K)), **rules)
-    monkeypatch.setattr(row_generation, "FIRST_ROWS", 40)
-    monkeypatch.setattr(row_generation, "MOST_ADDED", 64)
-    one, two = (solve_direct(problem, SearchLimits(n_jobs=jobs)) for jobs in (1, 2))
-    assert some_rows
-    monkeypatch.setattr(row_generation, "MOST_WRONG", -1.0)
-    all_rows = solve_direct(problem)
+    gates = replace(SOME_ROWS, generation_first_rows=40, generation_added_rows=64)
+    one, two = (solve_direct(problem, SearchLimits(n_jobs=jobs, gates=gates)) for jobs in (1, 2))
+    assert runs
+    all_rows = solve_direct(problem, SearchLimits(gates=ALL_ROWS))
     assert one.objective == pytest.approx(all_rows.objective, rel=1e-12, abs=1e-12)
     assert one.lower_bound == one.objective and one.status is Status.OPTIMAL
     np.testing.assert_array_equal(one.tree.feature, two.tree.feature)
     np.testing.assert_array_equal(one.tree.threshold, two.tree.threshold)
 
 
-def test_first_questions_are_obeyed(some_rows):
+def test_first_questions_are_obeyed(runs):
     """Only the first split is held to some features, on all rows and on some."""
     rng = np.random.default_rng(5)
     X, y = planted(rng, 150, 3, 2, 15)
     problem = Problem(bin_matrix(X), 1.0 * (y[:, None] != np.arange(2)), max_depth=4, root_features=(2,))
-    solution = solve_direct(problem)
-    assert some_rows
-    row_generation.MOST_WRONG = -1.0
+    solution = solve_direct(problem, SearchLimits(gates=SOME_ROWS))
+    assert runs
     assert solution.tree.feature[0] == 2
-    assert solution.objective == solve_direct(problem).objective
+    assert solution.objective == solve_direct(problem, SearchLimits(gates=ALL_ROWS)).objective
 
 
 def test_few_rows_are_enough(monkeypatch):
@@ -125,13 +129,13 @@ def test_few_rows_are_enough(monkeypatch):
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.02, 0.1])
-def test_what_is_left_when_time_is_up_is_true(some_rows, seconds):
+def test_what_is_left_when_time_is_up_is_true(seconds):
     """The bound holds, and the tree has the objective that is told."""
     rng = np.random.default_rng(2)
     X, y = planted(rng, 600, 3, 2, 10)
     losses = 1.0 * (y[:, None] != np.arange(2))
     problem = Problem(bin_matrix(X), losses, max_depth=4)
-    cut_short = solve_direct(problem, SearchLimits(time_limit=seconds))
-    whole = solve_direct(problem)
+    cut_short = solve_direct(problem, SearchLimits(time_limit=seconds, gates=SOME_ROWS))
+    whole = solve_direct(problem, SearchLimits(gates=SOME_ROWS))
     assert cut_short.lower_bound <= whole.objective <= cut_short.objective
     assert whole.lower_bound == whole.objective

@@ -105,8 +105,8 @@ def _core_layout(shape: tuple[int, ...]) -> _CoreLayout:
     by_target = np.argsort(splits[0], kind="stable")
     first = np.searchsorted(splits[0][by_target], np.arange(len(size) + 1))
     cells = grid[tuple(slice(n) for n in shape)].ravel()  # ranges of one cell come first
-    splits = (*(part.astype(np.int32) for part in splits), by_target.astype(np.int32), first.astype(np.int64))
-    return _CoreLayout(steps.ravel()[by_steps], cells, size, splits)
+    fields = [part.astype(np.int32) for part in (*splits, by_target)] + [first.astype(np.int64)]
+    return _CoreLayout(steps.ravel()[by_steps], cells, size, tuple(fields))
 
 
 def _core_splits(grid: np.ndarray, ranges: list[np.ndarray], size: np.ndarray) -> list[np.ndarray]:

@@ -101,16 +101,18 @@ class GridSearch:
             depths = found if self.objective == DEPTH else depths
             del found
         if self.objective in (LEAVES, BOTH):
-            leaves = self._fill(least_leaves, job, np.uint16)
-            if leaves is None:
+            counted = self._fill(least_leaves, job, np.uint16)
+            if counted is None:
                 return None
+            leaves = counted
             self.leaves = max(self.leaves, int(leaves[0]))
             if leaves[0] >= NO_LEAVES:  # more than are counted
                 return None
         if self.objective == BOTH:
-            layers = self._layers(job, leaves)
-            if layers is None:
+            found_layers = self._layers(job, leaves)
+            if found_layers is None:
                 return None
+            layers = found_layers
         return Values(self.objective, depths, leaves, layers)
 
     def _fits(self, size: float) -> bool:

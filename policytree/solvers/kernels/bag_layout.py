@@ -15,7 +15,7 @@ leaf costs at least what its parts cost as leaves, and costs do not fall as p or
 Symbols: n rows; S places, one for every code of every column; level: a set of rows on the way down; a cut is a place.
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import from_dtype, types
@@ -41,9 +41,15 @@ AREA, OMEGA = range(2)
 
 #: What is known of a set and a depth: low <= least cost of a tree <= up, which begins with the cut ``split``.
 KNOWN = np.dtype([("key1", np.int64), ("key2", np.int64), ("low", np.float64), ("up", np.float64), ("split", np.int64)])
-known_sets = types.Array(from_dtype(KNOWN), 1, "C")
+if TYPE_CHECKING:  # what Python hands over for them
+    known_sets = np.ndarray
+else:
+    known_sets = types.Array(from_dtype(KNOWN), 1, "C")
 
-real_3d = types.float64[:, :, ::1]
+if TYPE_CHECKING:  # what Python hands over for them
+    real_3d = np.ndarray
+else:
+    real_3d = types.float64[:, :, ::1]
 
 
 class LeafCosts(NamedTuple):

@@ -19,8 +19,9 @@ numbered column, and n + column where it is on.
 Symbols: m rows, n columns, G sums of losses, F the same of losses below zero (what these rows cost at least).
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 from numba import types
 
 from policytree.solvers.kernels.compiling import OneOf
@@ -32,9 +33,14 @@ UNKNOWN = -(1 << 61)
 KEY1, KEY2, VALUE, ROOT, EXACT = 0, 1, 2, 3, 4
 N_SOLVED = 5
 
-sums_1d = OneOf({kind: getattr(types, kind)[::1] for kind in ("int16", "int32", "int64")})
-sums_2d = OneOf({kind: getattr(types, kind)[:, ::1] for kind in ("int16", "int32", "int64")})
-byte_2d = types.uint8[:, ::1]
+if TYPE_CHECKING:  # what Python hands over for them
+    sums_1d = np.ndarray
+    sums_2d = np.ndarray
+    byte_2d = np.ndarray
+else:
+    sums_1d = OneOf({kind: getattr(types, kind)[::1] for kind in ("int16", "int32", "int64")})
+    sums_2d = OneOf({kind: getattr(types, kind)[:, ::1] for kind in ("int16", "int32", "int64")})
+    byte_2d = types.uint8[:, ::1]
 
 
 class Size(NamedTuple):

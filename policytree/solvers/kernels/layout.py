@@ -21,7 +21,7 @@ Symbols in the bodies of kernels: n rows, p features, B codes of a feature, S = 
 (losses and counts), J different prices (1 if splits are free).
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import from_dtype, types
@@ -48,13 +48,27 @@ i4 = np.int32  # numba computes in int64 without it
 
 # Types of arguments: i8 and f8 are numbers, the others are arrays in C order.
 i8, f8 = types.int64, types.float64
-codes_2d = types.uint16[:, ::1]
-codes_3d = types.uint16[:, :, ::1]
-int_1d, int_2d, int_3d = types.int32[::1], types.int32[:, ::1], types.int32[:, :, ::1]
-long_1d, long_2d, long_3d = types.int64[::1], types.int64[:, ::1], types.int64[:, :, ::1]
-long_4d = types.int64[:, :, :, ::1]
-real_1d, real_2d = types.float64[::1], types.float64[:, ::1]
-flags_1d = types.boolean[::1]
+if TYPE_CHECKING:  # what Python hands over for them
+    codes_2d = np.ndarray
+    codes_3d = np.ndarray
+    int_1d = np.ndarray
+    int_2d = np.ndarray
+    int_3d = np.ndarray
+    long_1d = np.ndarray
+    long_2d = np.ndarray
+    long_3d = np.ndarray
+    long_4d = np.ndarray
+    real_1d = np.ndarray
+    real_2d = np.ndarray
+    flags_1d = np.ndarray
+else:
+    codes_2d = types.uint16[:, ::1]
+    codes_3d = types.uint16[:, :, ::1]
+    int_1d, int_2d, int_3d = types.int32[::1], types.int32[:, ::1], types.int32[:, :, ::1]
+    long_1d, long_2d, long_3d = types.int64[::1], types.int64[:, ::1], types.int64[:, :, ::1]
+    long_4d = types.int64[:, :, :, ::1]
+    real_1d, real_2d = types.float64[::1], types.float64[:, ::1]
+    flags_1d = types.boolean[::1]
 #: None, or 1 where nodes may have features with a way of their own: two-valued ones, and ones too long for tables. The
 #: kernels are compiled for each apart, without these ways where nothing needs them.
 Special = OneOf({"plain": types.none, "special": types.int64})
@@ -178,6 +192,11 @@ SOLVED = np.dtype(
 #: A bound of depth two for one side of a swept cut.
 SIDE = np.dtype([("key1", np.int64), ("key2", np.int64), ("value", np.int64)])
 
-nodes_1d = types.Array(from_dtype(NODE), 1, "C")
-solved_1d = types.Array(from_dtype(SOLVED), 1, "C")
-sides_1d = types.Array(from_dtype(SIDE), 1, "C")
+if TYPE_CHECKING:  # what Python hands over for them
+    nodes_1d = np.ndarray
+    solved_1d = np.ndarray
+    sides_1d = np.ndarray
+else:
+    nodes_1d = types.Array(from_dtype(NODE), 1, "C")
+    solved_1d = types.Array(from_dtype(SOLVED), 1, "C")
+    sides_1d = types.Array(from_dtype(SIDE), 1, "C")

@@ -21,7 +21,7 @@ Symbols: a *split* is a column j, a feature and a cut; S columns; Q sums; side 0
 others.
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import from_dtype, types
@@ -31,16 +31,23 @@ from policytree.solvers.kernels.layout import codes_2d, i8, int_1d, int_2d, long
 
 UNSPLIT = -1  # best split of a set: it is a leaf
 INTERVALS = -2  # INTERVALS - f: the best intervals of feature f, which is the last one that parts it
-# Counters: sets entered, rows summed up, sets in the table.
-ENTERED, SUMMED, KEPT = 0, 1, 2
+# Counters: sets entered, rows summed up, sets in the table; and whether the path was too short to go on.
+ENTERED, SUMMED, KEPT, STUCK = 0, 1, 2, 3
 
 #: What is known of a set: ``low`` <= V <= ``up``, and how a tree that costs ``up`` at most
 #: begins: its first split, UNSPLIT, or INTERVALS less a feature.
 KNOWN = np.dtype([("key1", np.int64), ("key2", np.int64), ("low", np.int64), ("up", np.int64), ("split", np.int64)])
 
-known_1d = types.Array(from_dtype(KNOWN), 1, "C")
-words_1d, words_2d = types.uint64[::1], types.uint64[:, ::1]
-bytes_1d, bytes_2d = types.uint8[::1], types.uint8[:, ::1]
+if TYPE_CHECKING:  # what Python hands over for them
+    known_1d = np.ndarray
+    words_1d = np.ndarray
+    words_2d = np.ndarray
+    bytes_1d = np.ndarray
+    bytes_2d = np.ndarray
+else:
+    known_1d = types.Array(from_dtype(KNOWN), 1, "C")
+    words_1d, words_2d = types.uint64[::1], types.uint64[:, ::1]
+    bytes_1d, bytes_2d = types.uint8[::1], types.uint8[:, ::1]
 
 
 class SetRules(NamedTuple):

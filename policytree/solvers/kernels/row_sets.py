@@ -40,6 +40,7 @@ from policytree.solvers.kernels.row_set_layout import (
     SET_KEY2,
     SIDE,
     SPLIT,
+    STUCK,
     SUMMED,
     TOTAL_WORST,
     UNSPLIT,
@@ -309,17 +310,21 @@ def keep_set(path, d, table, low, counters):
 
 @kernel(borrows=True)
 def take_result(path, d, low, siblings):
-    """Use what was proved of the side of level d that was worked on, for itself and for its siblings."""
+    """Use what was proved of the side of level d that was worked on, for itself and for its siblings.
+
+    Returns whether that is more than what was known of it.
+    """
     s, child = path.scalars[d], path.scalars[d + 1]
     lows, ups, cost = path.low[d], path.up[d], path.cost[d]
     t, v = s[PLACE], s[SIDE]
+    more = child[BEST] < ups[v, t] or low > lows[v, t]
     ups[v, t] = min(ups[v, t], child[BEST])
     lows[v, t] = min(ups[v, t], max(lows[v, t], low))
     if ups[0, t] + ups[1, t] + cost[t] < s[BEST]:
         s[BEST] = ups[0, t] + ups[1, t] + cost[t]
         s[SPLIT] = t
     if not siblings:
-        return
+        return more
     spare = lows[v, t] - child[TOTAL_WORST]
     for j in range(s[N_PLACES]):
         u = path.places[d, j]
@@ -328,6 +333,7 @@ def take_result(path, d, low, siblings):
             bound = spare + shared + path.floor[d, side, u]
             if bound > lows[side, u]:
                 lows[side, u] = min(bound, ups[side, u])
+    return more
 
 
 @kernel(takes=(Lists, Bits, SearchState, i8, i8, i8, long_1d, long_1d), borrows=True)
@@ -377,4 +383,8 @@ def search_row_sets(lists, bits, state, budget, slack, most, counters, control):
         if d == 0:
             return bound, s[BEST]
         d -= 1
-        take_result(path, d, bound, siblings)
+        if not take_result(path, d, bound, siblings) and goes_on:
+            # A side that is worked on until work or table end gets a better bound, unless the path ends below it. The
+            # same side would be chosen again and again: more work proves nothing more.
+            counters[STUCK] = 1
+            goes_on = False

@@ -15,16 +15,31 @@ the same classes. So few different blocks are left of the many boxes of the fram
 Symbols in the bodies of kernels: q features of the frame, W words of 64 cuts, M boxes of the core.
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 from numba import types
 
 i8 = types.int64
-bytes_1d, bytes_2d = types.uint8[::1], types.uint8[:, ::1]
-short_1d, short_2d = types.uint16[::1], types.uint16[:, ::1]
-int_1d, int_2d = types.int32[::1], types.int32[:, ::1]
-long_1d, long_2d, long_3d = types.int64[::1], types.int64[:, ::1], types.int64[:, :, ::1]
-real_1d, real_2d, real_3d = types.float64[::1], types.float64[:, ::1], types.float64[:, :, ::1]
+if TYPE_CHECKING:  # what Python hands over for them
+    bytes_1d = np.ndarray
+    bytes_2d = np.ndarray
+    short_1d = np.ndarray
+    short_2d = np.ndarray
+    int_1d = np.ndarray
+    int_2d = np.ndarray
+    long_1d = np.ndarray
+    long_2d = np.ndarray
+    long_3d = np.ndarray
+    real_1d = np.ndarray
+    real_2d = np.ndarray
+    real_3d = np.ndarray
+else:
+    bytes_1d, bytes_2d = types.uint8[::1], types.uint8[:, ::1]
+    short_1d, short_2d = types.uint16[::1], types.uint16[:, ::1]
+    int_1d, int_2d = types.int32[::1], types.int32[:, ::1]
+    long_1d, long_2d, long_3d = types.int64[::1], types.int64[:, ::1], types.int64[:, :, ::1]
+    real_1d, real_2d, real_3d = types.float64[::1], types.float64[:, ::1], types.float64[:, :, ::1]
 
 MIXED = 255  # in tables of classes: more than one
 NO_DEPTH = 250  # depth of a box that is not solved yet
