@@ -211,10 +211,10 @@ def treatment_codes(
 
 def group_codes(groups, n: int) -> np.ndarray | None:
     """Clusters as codes 0, 1, ... in order of appearance; shape (n,), int64, or None."""
-    import pandas as pd
-
     if groups is None:
         return None
+    import pandas as pd
+
     series = as_series(groups, "groups")
     _check_length(series, n)
     _refuse_missing(series, "give every row a cluster.")

@@ -199,11 +199,13 @@ class _Stage:
             return ""
         if self.seconds is not None:
             return f"{self.done} of {self.total}"
-        left = ""
-        if self.done:
-            remaining = self.elapsed() / self.done * (self.total - self.done)
-            left = f", ~{clock_text(remaining)} left"
-        return f"{min(self.done + 1, self.total)} of {self.total}{left}"
+        return f"{min(self.done + 1, self.total)} of {self.total}{self.left()}"
+
+    def left(self) -> str:
+        """The time that the parts left should take, if they go on at the average speed."""
+        if not self.done or self.total is None or self.done >= self.total:
+            return ""
+        return f", ~{clock_text(self.elapsed() / self.done * (self.total - self.done))} left"
 
 
 class StageDisplay:
@@ -251,7 +253,7 @@ class StageDisplay:
 
         def advance(done: int, total: int) -> None:
             stage.done, stage.total = done, total
-            self._line(f"  {done} of {total} after {clock_text(stage.elapsed())}")
+            self._line(f"  {done} of {total} after {clock_text(stage.elapsed())}{stage.left()}")
 
         try:
             yield advance

@@ -107,10 +107,25 @@ def design(
         str | None,
         _option("maximize or minimize the outcome. Default: maximize, or the study's.", _TREE, metavar="WAY"),
     ] = None,
-    max_depth: Annotated[int, _option("Most questions on a path.", _TREE, min=0, show=True, metavar="N")] = 2,
+    max_depth: Annotated[
+        str,
+        _option(
+            "Most questions on a path; auto: 0 to 3, chosen by the value of trees on rows that they were not learnt "
+            "from, anew in every refit.",
+            _TREE,
+            show=True,
+            metavar="N",
+        ),
+    ] = "auto",
     regularization: Annotated[
-        float, _option("Price of a leaf, in the outcome's unit per row.", _TREE, min=0.0, show=True, metavar="X")
-    ] = 0.0,
+        float | None,
+        _option(
+            "Price of a leaf, in the outcome's unit per row. Default: chosen together with the depth, or 0.",
+            _TREE,
+            min=0.0,
+            metavar="X",
+        ),
+    ] = None,
     min_samples_leaf: Annotated[
         int | None,
         _option(

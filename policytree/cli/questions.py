@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -123,13 +123,8 @@ def _questions(job: Job, fitted: Fitted, further: dict[str, str]) -> list[tuple[
          lambda _: [_heterogeneity(job, fitted)])
     ]  # fmt: skip
     if valued:
-        title = "Whom first, and what would a budget buy?"
+        title = "Whom first, and what would a budget buy?" if job.tree["budget_costs"] else "Whom first?"
         asked.append((title, "half of the rows learn", "in the ranking", lambda _: _ranking(job, fitted)))
-        if not job.tree["budget_costs"]:
-            further["ranking"] = (
-                f"What treatments cost was not said (--budget-cost): each but {job.control} counts as 1, so that a "
-                "budget is the share of people who get another one."
-            )
     if fitted.values is not None and study.propensity is None:
         hidden = partial(sensitivity, fitted.values, fitted.estimator, study, level=job.level, seed=job.seed)
         asked.append(("What could a hidden confounder do?", "", "in the bounds for it", lambda _: list(hidden())))
@@ -147,7 +142,7 @@ def _questions(job: Job, fitted: Fitted, further: dict[str, str]) -> list[tuple[
             f"Whether other people would have given another tree was not asked: --stability {USUAL_RESAMPLES} learns "
             f"everything again on so many resamples, some {needed} by what the refits behind the values took."
         )
-    if valued and job.tree["max_depth"] <= DEEPEST_NEAR_TIES and not _limited(job):
+    if valued and fitted.estimator.max_depth_ <= DEEPEST_NEAR_TIES and not _limited(job):
         asked.append(("Which other trees do as well?", "", "in the count", lambda _: [_near_ties(job, fitted)]))
     return asked
 
@@ -195,10 +190,10 @@ def _ranking(job: Job, fitted: Fitted) -> list[Any]:
     )
     if len(others) > 1:
         ranking = replace(ranking, treatment="Each person's best treatment as predicted")
-    costs: Mapping[Any, Any] = {label: 1.0 for label in others}
-    if job.tree["budget_costs"]:
-        named = study.costs({label: job.tree["budget_costs"].get(str(label), 0.0) for label in labels.tolist()})
-        costs = {k: cost.iloc[held.rows] if hasattr(cost, "iloc") else cost for k, cost in named.items()}
+    if not job.tree["budget_costs"]:
+        return [ranking]
+    named = study.costs({label: job.tree["budget_costs"].get(str(label), 0.0) for label in labels.tolist()})
+    costs = {k: cost.iloc[held.rows] if hasattr(cost, "iloc") else cost for k, cost in named.items()}
     curve = qini_curve(held.outcomes, held, costs, baseline=control, level=job.level, random_state=job.seed)
     return [ranking, curve]
 
@@ -216,6 +211,7 @@ def _path(job: Job, fitted: Fitted) -> Any:
     """The best trees of all budgets, on the rows that chose the tree."""
     tree = {name: value for name, value in job.tree.items() if name not in ("budget", "budget_costs", "time_limit")}
     limit = job.tree["time_limit"] if job.tree["time_limit"] is not None else PATH_SECONDS
+    tree |= {"max_depth": fitted.estimator.max_depth_, "regularization": fitted.estimator.regularization_}
     estimator = PolicyTree(direction=fitted.study.direction, time_limit=limit, **tree)
     return budget_path(estimator, fitted.study.X.iloc[fitted.learning], fitted.estimator.rewards_, **_rows(job, fitted))
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from policytree.cli.study import Study
 from policytree.cli.tables import by_treatment, column_names, number_in, require_column
+from policytree.estimators.depth_choice import AUTO
 from policytree.estimators.leaf_sizes import default_leaf_sizes
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
+
+MOST_DIGITS = 9  # of a depth
 
 
 def tree_options(options: dict, study: Study, judging: float = 0.0) -> dict:
@@ -48,8 +53,19 @@ def tree_options(options: dict, study: Study, judging: float = 0.0) -> dict:
         "split_features": splits or None,
         "budget_costs": spending,
     }
+    named |= tree_size(options)
     sizes = leaf_sizes(options, study, judging)
     return {**options, **named, **limits, **sizes, "feature_groups": groups, "repeated_features": repeated}
+
+
+def tree_size(options: dict) -> dict[str, Any]:
+    """Depth and price of a leaf: as asked; what was not said is chosen by the data, or 0 beside a given depth."""
+    depth, price = options["max_depth"], options["regularization"]
+    if depth != AUTO:
+        if not depth.isdecimal() or len(depth) > MOST_DIGITS:
+            raise InputError(f"--max-depth must be a whole number >= 0, or {AUTO}; got {quoted(depth)}.")
+        depth = int(depth)
+    return {"max_depth": depth, "regularization": (AUTO if depth == AUTO else 0.0) if price is None else price}
 
 
 def leaf_sizes(options: dict, study: Study, judging: float) -> dict[str, int]:

@@ -54,8 +54,7 @@ class TreeEstimator(TableViews, SearchArguments):
     """What all estimators of one tree share that search for the best one."""
 
     def _check_arguments(self) -> None:
-        check_number("max_depth", self.max_depth, 0, integer=True, none=True)
-        check_number("regularization", self.regularization, 0)
+        self._check_tree_size()
         check_number("min_samples_leaf", self.min_samples_leaf, 1, integer=True)
         check_number("max_leaf_nodes", self.max_leaf_nodes, 1, integer=True, none=True)
         check_number("time_limit", self.time_limit, 0, none=True)
@@ -69,6 +68,14 @@ class TreeEstimator(TableViews, SearchArguments):
         check_limited(self)
         n_threads(self.n_jobs)
         check_seed(self.random_state)
+
+    def _check_tree_size(self) -> None:
+        check_number("max_depth", self.max_depth, 0, integer=True, none=True)
+        check_number("regularization", self.regularization, 0)
+
+    def _tree_size(self) -> tuple[int | None, float]:
+        """The largest depth, and the price of a leaf, with which trees are searched."""
+        return self.max_depth, self.regularization
 
     def _column_arguments(self, features) -> tuple:
         """Test costs and their groups (p,), columns to split on and to begin with, by position; None: free or all."""
@@ -94,11 +101,12 @@ class TreeEstimator(TableViews, SearchArguments):
         features = self.encoder_.features
         costs, groups, splits, roots = self._column_arguments(features)
         limited = self.max_expected_cost is not None
+        depth, price = self._tree_size()
         problem = Problem(
             bin_matrix(X, features, max_bins=self.max_bins, split_on=splits, wide=self._is_plain()),
             losses * weight[:, None],
-            leaf_penalty(self.regularization, total),
-            self.max_depth,
+            leaf_penalty(price, total),
+            depth,
             min(self.min_samples_leaf, len(X) + 1),
             arms,
             min(getattr(self, "min_samples_per_treatment", 0), len(X) + 1),

@@ -52,7 +52,8 @@ def certificate(estimator: Any, objective: str) -> dict[str, str]:
     from policytree.export import format_number  # that module loads pandas, which a tree does without
 
     direction = getattr(estimator, "direction", "minimize")
-    prices = [f"{estimator.regularization:g} per leaf"] * bool(estimator.regularization)
+    per_leaf = getattr(estimator, "regularization_", estimator.regularization)
+    prices = [f"{per_leaf:.4g} per leaf"] * bool(per_leaf)
     most = estimator.max_expected_cost
     prices += ["what its questions cost"] * (estimator.feature_costs is not None and most is None)
     price = (", plus " if direction == "minimize" else ", less ") + " and ".join(prices) if prices else ""
@@ -72,6 +73,8 @@ def certificate(estimator: Any, objective: str) -> dict[str, str]:
         facts["spend"] = f"{spend} a row, within {budget} (these rows; others may differ)"
     if getattr(estimator, "max_share", None) or getattr(estimator, "min_share", None):
         facts["shares"] = ", ".join(f"{arm} {share:.1%}" for arm, share in estimator.shares_.items())
+    if getattr(estimator, "depth_choice_", None) is not None:
+        facts["depth"] = str(estimator.depth_choice_)
     facts["search"] = f"{format_number(estimator.solution_.seconds, 2)} s"
     if estimator.solution_.compile_seconds:
         seconds = format_number(estimator.solution_.compile_seconds, 2)
@@ -101,9 +104,9 @@ def _status(estimator: Any) -> str:
 
 def _allowed(estimator: Any) -> str:
     """The trees that were searched, in words after "tree"; nothing where all are allowed."""
-    limits = []
-    if estimator.max_depth is not None:
-        limits.append(f"of depth {estimator.max_depth} or less")
+    limits, depth = [], getattr(estimator, "max_depth_", estimator.max_depth)
+    if depth is not None:
+        limits.append(f"of depth {depth} or less" if depth else "of depth 0")
     if estimator.max_leaf_nodes is not None:
         limits.append(f"at most {estimator.max_leaf_nodes} leaves")
     if estimator.min_samples_leaf >= SEVERAL:
@@ -112,7 +115,7 @@ def _allowed(estimator: Any) -> str:
     if per_treatment:
         limits.append(f"{per_treatment} of every treatment in it")
     words = " and ".join(limits)
-    if estimator.max_depth is None and limits:
+    if depth is None and limits:
         words = f"with {words}"
     amounts = (estimator.max_expected_cost, getattr(estimator, "budget", None))
     shares = any(getattr(estimator, name, None) for name in ("max_share", "min_share"))

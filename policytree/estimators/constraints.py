@@ -184,7 +184,8 @@ def _exactly_within(job: Job, limits: SearchLimits, solve) -> Budgeted:
 
 
 def _refusal(tree: Any, refused: Infeasible) -> str:
-    kind = "No tree" if tree.max_depth is None else f"No tree of depth {tree.max_depth}"
+    depth = tree._tree_size()[0]
+    kind = "No tree" if depth is None else f"No tree of depth {depth}"
     if refused.status is Status.HEURISTIC:
         return f"{kind} that meets budget and shares was found by prices alone; loosen one, or lower max_depth."
     if refused.status is Status.INTERRUPTED:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self, TypedDict, Unpack, overload
+from typing import Any, ClassVar, Literal, Self, TypedDict, Unpack, overload
 
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -70,6 +70,8 @@ class DRPolicyTree(NotebookView, SearchArguments):
         Its fitted attributes are attributes of this estimator too, those below among them.
     treatments_, objective_value_, node_values_, spend_, shares_, multipliers_
         As for :class:`PolicyTree`.
+    max_depth_, regularization_, depth_choice_
+        As for :class:`PolicyTree`.
 
     Notes
     -----
@@ -88,8 +90,8 @@ class DRPolicyTree(NotebookView, SearchArguments):
     _: KW_ONLY
     min_propensity: float = 0.01
     cv: Any = 5
-    max_depth: int | None = 2
-    regularization: float = 0.0
+    max_depth: int | Literal["auto"] | None = 2
+    regularization: float | Literal["auto"] = 0.0
     min_samples_leaf: int = 1
     min_samples_per_treatment: int = 0
     direction: str = "maximize"
@@ -174,7 +176,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
             Y, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups, strata=strata
         )
         self.reward_estimator_ = rewards
-        self.policy_tree_ = tree.fit(X, self.rewards_, T, sample_weight, sample_treatment_costs, budget_costs)
+        self.policy_tree_ = tree.fit(X, self.rewards_, T, sample_weight, sample_treatment_costs, budget_costs, groups)
         return self
 
     def __getattr__(self, name):

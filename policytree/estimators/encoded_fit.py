@@ -39,6 +39,7 @@ AT_ENCODE = {
     "T": "min_samples_per_treatment, which it is for, is not available for encoded rows",
     "budget_costs": "budgets are not available for encoded rows",
     "sample_treatment_costs": "subtract costs from the rewards before encoding",
+    "groups": "max_depth='auto', which they are for, is not available for encoded rows",
 }
 
 
@@ -79,6 +80,9 @@ def question_of(tree: Any, data: EncodedData, given: dict[str, Any]) -> tuple[Qu
         value = getattr(value, "name", value)  # of objectives
         if value is not default and not (isinstance(value, str | int) and value == default):
             raise InputError(f"{name} is not available for encoded rows; {remedy}.")
+    for name in ("max_depth", "regularization"):
+        if getattr(tree, name) == "auto":
+            raise InputError(f"{name}='auto' is not available for encoded rows; give a number.")
     of_labels = hasattr(tree, "objective")
     if of_labels != data.of_labels:
         other = "labels, for OptimalTreeClassifier" if data.of_labels else "rewards, for PolicyTree"
@@ -116,7 +120,8 @@ def keep_answer(tree: Any, data: EncodedData, answer: Answer):
         tree.classes_ = data.labels
         tree.objective_ = resolve_objective(tree.objective)
     else:
-        tree.treatments_ = data.labels
+        tree.treatments_, tree.depth_choice_ = data.labels, None
+        tree.max_depth_, tree.regularization_ = tree._tree_size()
     tree.node_costs_, tree.expected_cost_ = np.zeros(tree.tree_.node_count), 0.0
     for name in {"spend_", "shares_", "multipliers_"} & {*vars(tree)}:
         delattr(tree, name)  # of an earlier fit

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from policytree.annotations import Column, Table
 from policytree.calls import check_fit_arguments
 from policytree.estimators.base import TreeEstimator
+from policytree.estimators.depth_choice import of_chosen_size
 from policytree.estimators.inputs import check_number, leaf_penalty, n_threads
 from policytree.estimators.leaf_sizes import infeasible
 from policytree.estimators.search import chosen_solver, make_guesses, search
@@ -107,7 +108,7 @@ def tree_path(
             f"{type(estimator).__name__}, pass a PolicyTree and its rewards."
         )
     check_number("min_regularization", min_regularization, 0)
-    first = clone(estimator)
+    first = of_chosen_size(estimator)
     check_fit_arguments(first, fit_params)
     job = first._prepare(X, y, **fit_params)
     if job.constraints:

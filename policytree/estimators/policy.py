@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils.metadata_routing import UNUSED
 
 from policytree.annotations import Column, PerTreatment, Table
-from policytree.checks import check_choice, treatment_codes, weights
+from policytree.checks import check_choice, group_codes, treatment_codes, weights
 from policytree.encoded.store import EncodedData
 from policytree.estimators.arguments import inherits_documentation
 from policytree.estimators.base import TreeEstimator
@@ -20,11 +20,13 @@ from policytree.estimators.constraints import (
     spend_and_shares,
     worth_of_limits,
 )
+from policytree.estimators.depth_choice import AUTO, RewardRows, check_number_or_auto, choose_depth
 from policytree.estimators.encoded_fit import fit_encoded
 from policytree.estimators.inputs import check_number, reward_matrix, weigh
 from policytree.estimators.search import Job
 from policytree.exceptions import InputError
 from policytree.solvers.budgets import Budgeted
+from policytree.types import Solution
 from policytree.weighting.costs import treatment_costs
 
 
@@ -35,11 +37,14 @@ class PolicyTree(TreeEstimator):
 
     Parameters
     ----------
-    max_depth : int or None, default 2
+    max_depth : int, "auto" or None, default 2
         Largest number of splits on a path; None means no limit (then set ``regularization``, or
-        ``max_leaf_nodes``).
-    regularization : float, default 0
+        ``max_leaf_nodes``). "auto": from 0 to 3, chosen by the cross-validated value of trees on the rows of ``fit``
+        (:func:`policytree.estimators.depth_choice.choose_depth`).
+    regularization : float or "auto", default 0
         The price of a leaf, in mean reward per person: the tree minimises ``mean loss + regularization * leaves``.
+        "auto": a quarter of the standard error of a mean difference between two arms' rewards, so that splits which
+        gain no more than by chance are left out.
     min_samples_leaf : int, default 1
         Smallest number of rows in a leaf.
     min_samples_per_treatment : int, default 0
@@ -62,6 +67,12 @@ class PolicyTree(TreeEstimator):
         ``expected_cost_`` (this not where ``max_expected_cost`` limits it).
     node_values_ : ndarray of shape (node_count, K)
         Mean training reward of every arm in every node.
+    max_depth_ : int or None
+        The depth up to which trees were searched.
+    regularization_ : float
+        The price of a leaf with which they were.
+    depth_choice_ : DepthChoice or None
+        How the depth was chosen, with the value of every depth; None if it was given.
     spend_ : float or None
         What the tree spends a person on the rows of ``fit``; None without a budget. With limits only, as:
     shares_ : dict
@@ -90,8 +101,8 @@ class PolicyTree(TreeEstimator):
     array([0, 1])
     """
 
-    max_depth: int | None = 2
-    regularization: float = 0.0
+    max_depth: int | Literal["auto"] | None = 2
+    regularization: float | Literal["auto"] = 0.0
     min_samples_leaf: int = 1
     min_samples_per_treatment: int = 0
     direction: str = "maximize"
@@ -111,6 +122,7 @@ class PolicyTree(TreeEstimator):
         sample_weight: Column | None = None,
         sample_treatment_costs: PerTreatment | None = None,
         budget_costs: PerTreatment | None = None,
+        groups: Column | None = None,
     ) -> Self:
         """Find the tree.
 
@@ -132,6 +144,8 @@ class PolicyTree(TreeEstimator):
         budget_costs : mapping, array-like of shape (K,) or (n, K), optional
             Costs that count against ``budget``, in any unit; nothing else. Treatments that a mapping leaves out cost
             nothing; a negative cost is a saving. Numbers of up to nine decimals count as they are written.
+        groups : array-like of shape (n,), optional
+            Clusters; used by ``max_depth="auto"``, whose folds never split one.
 
         Returns
         -------
@@ -146,11 +160,14 @@ class PolicyTree(TreeEstimator):
         """
         if isinstance(X, EncodedData):
             given = {"rewards": rewards, "T": T, "sample_weight": sample_weight, "budget_costs": budget_costs}
-            return fit_encoded(self, X, given | {"sample_treatment_costs": sample_treatment_costs})
-        return self._fit_job(self._prepare(X, rewards, T, sample_weight, sample_treatment_costs, budget_costs))
+            return fit_encoded(self, X, given | {"sample_treatment_costs": sample_treatment_costs, "groups": groups})
+        job = self._prepare(X, rewards, T, sample_weight, sample_treatment_costs, budget_costs, groups)
+        return self._fit_job(job)
 
-    def _prepare(self, X, rewards, T=None, sample_weight=None, sample_treatment_costs=None, budget_costs=None) -> Job:
-        """Check the data and learn names and treatments."""
+    def _prepare(
+        self, X, rewards, T=None, sample_weight=None, sample_treatment_costs=None, budget_costs=None, groups=None
+    ) -> Job:
+        """Check the data, learn names and treatments, and choose what is to be chosen."""
         self._check_arguments()
         X = self._table(X, reset=True)
         rewards, self.treatments_ = reward_matrix(rewards, len(X))
@@ -160,13 +177,36 @@ class PolicyTree(TreeEstimator):
         arms = self._arms(T, len(X))
         spending = check_constraints(self, self.treatments_, len(X), budget_costs)
         given = weights(sample_weight, len(X), "X")
+        clusters = group_codes(groups, len(X))
         kept = slice(None) if given is None else given > 0
         X, losses, arms, weight = weigh(X, losses, arms, sample_weight)
-        values = losses if self.direction == "minimize" else -losses
-        job = self._job(X, losses, values, weight, self.treatments_, arms)
-        spending = None if spending is None else spending[kept]
-        asked = make_constraints(self, self.treatments_, spending, weight)
+        rows = RewardRows(
+            X, losses, weight, arms, *(None if each is None else each[kept] for each in (spending, clusters))
+        )
+        if self.regularization == AUTO:
+            self.regularization_ = rows.price()
+        self.depth_choice_ = None
+        if self.max_depth == AUTO:
+            self.depth_choice_ = choose_depth(self, rows)
+            self.max_depth_ = self.depth_choice_.max_depth
+        return self._job_of(rows)
+
+    def _job_of(self, rows: RewardRows) -> Job:
+        """The search for the best tree on these rows."""
+        values = rows.losses if self.direction == "minimize" else -rows.losses
+        job = self._job(rows.X, rows.losses, values, rows.weight, self.treatments_, rows.arms)
+        asked = make_constraints(self, self.treatments_, rows.spending, rows.weight)
         return replace(job, constraints=(*asked, *job.constraints))
+
+    def _tree_size(self) -> tuple[int | None, float]:
+        depth, price = self.max_depth, self.regularization
+        return self.max_depth_ if isinstance(depth, str) else depth, (
+            self.regularization_ if isinstance(price, str) else price
+        )
+
+    def _keep(self, job: Job, solution: Solution, *, warn: bool = True):
+        self.max_depth_, self.regularization_ = self._tree_size()
+        return super()._keep(job, solution, warn=warn)
 
     def _is_plain(self) -> bool:
         return super()._is_plain() and self.budget is self.max_share is self.min_share is None
@@ -184,6 +224,10 @@ class PolicyTree(TreeEstimator):
         super()._check_arguments()
         check_number("min_samples_per_treatment", self.min_samples_per_treatment, 0, integer=True)
         check_choice(self.direction, "direction", ("maximize", "minimize"))
+
+    def _check_tree_size(self) -> None:
+        check_number_or_auto("max_depth", self.max_depth, integer=True, none=True)
+        check_number_or_auto("regularization", self.regularization)
 
     def _arms(self, T, n: int) -> np.ndarray | None:
         if self.min_samples_per_treatment == 0:

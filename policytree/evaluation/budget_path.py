@@ -13,6 +13,7 @@ from sklearn.base import clone
 from policytree.annotations import Column, PerTreatment, Table
 from policytree.calls import check_fit_arguments
 from policytree.checks import is_real
+from policytree.estimators.depth_choice import of_chosen_size
 from policytree.estimators.inputs import n_threads
 from policytree.estimators.leaf_sizes import infeasible
 from policytree.estimators.policy import PolicyTree
@@ -207,7 +208,7 @@ def budget_path(
         raise InputError("budget_path takes no shares: leave max_share and min_share out, or fit one budget at a time.")
     if estimator.max_expected_cost is not None:
         raise InputError("budget_path takes no max_expected_cost: leave it out, or fit one budget at a time.")
-    first = clone(estimator).set_params(budget=0.0)
+    first = of_chosen_size(estimator).set_params(budget=0.0)
     check_fit_arguments(first, fit_params)
     job = first._prepare(X, rewards, budget_costs=budget_costs, **fit_params)
     first.guesses_ = None

@@ -10,6 +10,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from policytree.checks import check_level
+from policytree.weighting.cluster_robust import mean_and_influence, n_units, variance_of_mean
 
 DIRECTIONS = ("maximize", "minimize")
 
@@ -107,13 +108,10 @@ def mean_estimate(scores, *, groups=None, sample_weight=None, level: float = 0.9
     317-372, section II.B.
     """
     check_level(level)
-    n_rows = len(scores)
-    weight = np.ones(n_rows) if sample_weight is None else sample_weight
-    total = weight.sum()
-    value = float(weight @ scores / total)
-    influence = n_rows * weight * (scores - value) / total
+    weight = np.ones(len(scores)) if sample_weight is None else sample_weight
+    value, influence = mean_and_influence(scores, weight)
     n, n_clusters = _counts(weight, groups)
-    standard_error = float(np.sqrt(_variance(influence, groups, n_clusters)))
+    standard_error = float(np.sqrt(variance_of_mean(influence, groups, n_clusters)))
     return _estimate(value, standard_error, level, n, n_clusters, influence, n_clusters - 1)
 
 
@@ -142,16 +140,7 @@ def estimate_with_error(
 
 def _counts(weight: np.ndarray, groups) -> tuple[int, int]:
     """Rows and clusters of positive weight."""
-    n = int((weight > 0).sum())
-    return n, n if groups is None else len(np.unique(groups[weight > 0]))
-
-
-def _variance(influence: np.ndarray, groups, n_clusters: int) -> float:
-    """Variance of a mean from its influences, summed within clusters; NaN for fewer than two clusters."""
-    if n_clusters < 2:
-        return np.nan
-    sums = influence if groups is None else np.bincount(groups, weights=influence)
-    return n_clusters / (n_clusters - 1) * float(sums @ sums) / len(influence) ** 2
+    return n_units(weight, None), n_units(weight, groups)
 
 
 def blocked_estimate(scores, blocks, *, groups=None, sample_weight=None, level: float = 0.95) -> Estimate:
@@ -205,7 +194,7 @@ def influence_estimate(value: float, influence, *, groups=None, sample_weight=No
     """
     check_level(level)
     n, n_clusters = _counts(np.ones(len(influence)) if sample_weight is None else sample_weight, groups)
-    standard_error = float(np.sqrt(_variance(influence, groups, n_clusters)))
+    standard_error = float(np.sqrt(variance_of_mean(influence, groups, n_clusters)))
     return _estimate(float(value), standard_error, level, n, n_clusters, influence, n_clusters - 1)
 
 

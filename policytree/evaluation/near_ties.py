@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,6 +16,7 @@ from policytree.annotations import Column, Table
 from policytree.calls import check_fit_arguments
 from policytree.checks import check_count, is_real
 from policytree.estimators.base import TreeEstimator
+from policytree.estimators.depth_choice import of_chosen_size
 from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.estimators.inputs import check_number, column_numbers
 from policytree.estimators.policy import PolicyTree
@@ -187,7 +187,7 @@ def _prepared(estimator, X, y, max_depth, fit_params) -> tuple[Job, TreeEstimato
         )
     if y is None:
         raise InputError("y is lacking: pass what the estimator is fitted with, labels, costs or rewards.")
-    first = clone(estimator)
+    first = of_chosen_size(estimator)
     if first.max_bins is None:
         first.set_params(max_bins=MAX_BINS)  # more, which one column alone may have, are for other searches
     if max_depth is not None:

@@ -130,11 +130,15 @@ KINDS: dict[str, type] = {
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A titled part; ``key`` is its short name, the same in every report."""
+    """A titled part; ``key`` is its short name, the same in every report.
+
+    ``folded``: whether a page shows its title only, until it is opened.
+    """
 
     key: str
     title: str
     blocks: tuple[Block, ...]
+    folded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +170,11 @@ class Content:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that JSON can hold."""
-        return {"format": FORMAT, "title": self.title, "subtitle": self.subtitle,
-                "sections": [{"key": s.key, "title": s.title, "blocks": [_plain(b) for b in s.blocks]}
-                             for s in self.sections]}  # fmt: skip
+        sections = [
+            {"key": s.key, "title": s.title, "folded": s.folded, "blocks": [_plain(b) for b in s.blocks]}
+            for s in self.sections
+        ]
+        return {"format": FORMAT, "title": self.title, "subtitle": self.subtitle, "sections": sections}
 
     @classmethod
     def from_dict(cls, data: Any) -> Content:
@@ -183,7 +189,8 @@ class Content:
             raise InputError(f"This is no saved report: its field 'format' must be {FORMAT!r}.")
         try:
             sections = tuple(
-                Section(_text(s["key"]), _text(s["title"]), tuple(map(_block, s["blocks"]))) for s in data["sections"]
+                Section(_text(s["key"]), _text(s["title"]), tuple(map(_block, s["blocks"])), bool(s.get("folded")))
+                for s in data["sections"]
             )
             return cls(_text(data["title"]), _text(data["subtitle"]), sections)
         except (KeyError, TypeError, ValueError, RecursionError) as error:

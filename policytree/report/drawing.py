@@ -12,7 +12,7 @@ from policytree.diagnostic_displays import draw_balance, draw_overlap
 from policytree.evaluation.leaves import LeafValue
 from policytree.exceptions import InputError
 from policytree.plotting import LINE_COLORS, PartitionDisplay, PolicyTreeDisplay, PolicyValueDisplay, new_axes, to_svg
-from policytree.plotting.common import room_for_names
+from policytree.plotting.common import PALETTE, room_for_names
 from policytree.plotting.svg import SETTINGS
 from policytree.report.content import Picture
 from policytree.serialization import from_dict
@@ -91,7 +91,18 @@ def _curves(data: dict[str, Any]):
     return ax.figure
 
 
+def _depths(data: dict[str, Any]):
+    ax = new_axes(None, NARROW, 3.0)
+    colors = [PALETTE[4] if k == data["chosen"] else "#666666" for k in range(len(data["x"]))]
+    for x, y, error, color in zip(data["x"], data["y"], data["error"], colors, strict=True):
+        ax.errorbar(x, y, yerr=error, fmt="o", color=color, capsize=3, markersize=7)
+    ax.axhline(0.0, color="#AAAAAA", linewidth=0.8, linestyle="--", zorder=0)
+    ax.set(xlabel=data["xlabel"], ylabel=data["ylabel"], xticks=data["x"])
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax.figure
+
+
 DRAWN: dict[str, Callable[[dict[str, Any]], Any]] = {
     "tree": _tree, "partition": _partition, "values": _values, "overlap": _overlap, "balance": _balance,
-    "curves": _curves,
+    "curves": _curves, "depths": _depths,
 }  # fmt: skip

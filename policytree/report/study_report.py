@@ -14,10 +14,11 @@ from policytree.annotations import Column, Table
 from policytree.estimators import DRPolicyTree, PolicyTree
 from policytree.exceptions import InputError
 from policytree.feature_encoder import as_pandas
-from policytree.report.content import Content, Section
+from policytree.report.content import Content
 from policytree.report.material import About, Material, Study, checked_results
 from policytree.report.sections.answer import verdict_section, warnings_section
 from policytree.report.sections.credibility import doubted, means_section, rewards_check
+from policytree.report.sections.depth import depth_section
 from policytree.report.sections.effects import heterogeneity_section, ranking_section
 from policytree.report.sections.proof import certificate_section, methods_section, reproduce_section
 from policytree.report.sections.question import check_section, question_section
@@ -215,24 +216,19 @@ def make_content(material: Material) -> Content:
     """All sections there is something to say in, in their order."""
     study, rule = material.study, (tree_section(material), rule_section(material))
     recommended = not_recommended(material) is None  # or nobody knows
-    sections: list[Section | None] = [
-        verdict_section(material),
-        *(rule if recommended else ()),
-        question_section(study),
-        check_section(study),
-        *values_sections(material),
-        means_section(material),
-        *(() if recommended else rule),
-        support_section(material),
-        heterogeneity_section(material),
-        ranking_section(material),
-        sensitivity_section(material),
-        stability_section(material),
-        certificate_section(material),
-        methods_section(material),
+    check, suspicious = check_section(study), bool(study.check.of("serious") or study.check.of("warning"))
+    first = [
+        verdict_section(material), *(rule if recommended else ()), check if suspicious else None,
+        warnings_section(material), question_section(study),
+    ]  # fmt: skip
+    behind = [
+        None if suspicious else check, *values_sections(material), means_section(material),
+        *(() if recommended else rule), depth_section(material), support_section(material),
+        heterogeneity_section(material), ranking_section(material), sensitivity_section(material),
+        stability_section(material), certificate_section(material), methods_section(material),
         reproduce_section(material),
-        warnings_section(material),
-    ]
+    ]  # fmt: skip
+    sections = [*first, *(None if section is None else replace(section, folded=True) for section in behind)]
     title = study.about.title or f"Which {study.about.treatment}, for whom?"
     goal = "largest" if study.direction == "maximize" else "smallest"
     source = f" ({study.about.source})" if study.about.source else ""

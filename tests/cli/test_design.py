@@ -80,7 +80,7 @@ def test_report_and_picture_and_leaves(designed):
     report = (folder / "out" / "report.txt").read_text()
     assert "age ≤" in report
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
-    assert page.count("<svg") == 5 and "Use the policy tree: on held-out people" in page
+    assert page.count("<svg") == 4 and "Use the policy tree: on held-out people" in page
     command = "policytree design trial.csv --treatment arm --outcome y --propensity 0.5 --cluster clinic --max-depth 1"
     assert command in " ".join(report.split()).replace(f"{folder}/", "")
     assert {line for line in out.splitlines() if line != line.rstrip()} == set()
@@ -289,7 +289,7 @@ def test_leaves_costs_of_questions_and_the_first_one(csv, tmp_path):
 def test_a_budget_and_shares(csv, tmp_path):
     code, out, err = design(
         csv, tmp_path / "out", "--no-value", "--cv", "2", "--propensity", "0.5", "--budget", "1.5", "--budget-cost",
-        "drug=10", "--max-share", "drug=0.4", *ANY_LEAF,
+        "drug=10", "--max-share", "drug=0.4", "--max-depth", "2", *ANY_LEAF,
     )  # fmt: skip
     assert code == 0, err
     words = " ".join(out.split())
@@ -305,16 +305,9 @@ def test_a_budget_and_shares(csv, tmp_path):
 def test_a_limit_of_what_questions_cost(csv, tmp_path):
     """Prices are in any unit: they are limited, not charged; a group is paid for once."""
     options = [
-        "--no-value",
-        "--cv",
-        "2",
-        "--propensity",
-        "0.5",
-        "--feature-cost",
-        "age=6",
-        "--feature-cost",
-        "income=8",
-    ]
+        "--no-value", "--cv", "2", "--propensity", "0.5", "--max-depth", "2", "--feature-cost", "age=6",
+        "--feature-cost", "income=8",
+    ]  # fmt: skip
     code, out, err = design(
         csv, tmp_path / "out", *options, "--feature-group", "age, income", "--max-expected-cost", "6.5", *ANY_LEAF
     )
@@ -459,3 +452,26 @@ def test_a_tree_that_is_not_recommended_says_so_everywhere(tmp_path):
     assert "The tree all the same, to try" in page and page.index("Means by treatment</h2>") < page.index(
         "(not recommended)</h2>"
     )
+
+
+def test_the_depth_is_chosen_by_the_data_unless_it_is_given(csv, tmp_path):
+    options = ("--propensity", "0.5", "--cv", "2", "--repeats", "1", "--stability", "0")
+    code, out, err = design(csv, tmp_path / "out", *options)
+    assert code == 0, err
+    words = " ".join(out.split())
+    assert "depth depth 1 of 0 to 3, chosen by 5-fold cross-validated value, 2 times" in words
+    assert "no tree of depth 1 or less" in words and "per leaf: flattered" in words
+    saved = json.loads((tmp_path / "out" / "tree.json").read_text())
+    assert saved["design"]["options"]["max_depth"] == "auto"
+    section = json.loads((tmp_path / "out" / "report.json").read_text())["sections"]
+    depth = next(part for part in section if part["key"] == "depth")
+    assert depth["folded"] and [block["block"] for block in depth["blocks"]] == ["words", "picture", "table"]
+    for wrong in ("two", "-1", "1.5", "9" * 30):
+        code, _, err = design(csv, tmp_path / "no", "--max-depth", wrong)
+        assert code == 2 and "--max-depth must be a whole number >= 0, or auto" in err
+
+
+def test_no_budget_is_drawn_where_nothing_was_said_to_cost(designed):
+    folder, _, _ = designed
+    report = (folder / "out" / "report.txt").read_text()
+    assert "Whom first?" in report and "budget" not in report.split("Whom first?")[1].split("Hidden")[0]

@@ -26,9 +26,10 @@ from policytree.report.text import to_text
 from policytree.visible import visible
 from tests.report.studies import ARABIC, ARMS, CONTROL, EVIL, LONG, hostile_frame, learner
 
+FIRST = ["verdict", "tree", "rule", "warnings", "question"]  # for who decides
 ORDER = [
-    "verdict", "tree", "rule", "question", "check", "values", "optimism", "means", "support", "heterogeneity",
-    "sensitivity", "certificate", "methods", "reproduce", "warnings",
+    *FIRST, "check", "values", "optimism", "means", "support", "heterogeneity", "sensitivity", "certificate", "methods",
+    "reproduce",
 ]  # fmt: skip
 
 
@@ -60,6 +61,8 @@ def test_sections_stand_in_their_order_and_say_what_the_results_say(hostile):
     report, (honest, values, test) = hostile
     content = report.content
     assert [section.key for section in content.sections] == ORDER
+    assert [section.key for section in content.sections if not section.folded] == FIRST
+    assert [s.folded for s in Content.from_dict(content.to_dict()).sections] == [s.folded for s in content.sections]
     assert content.section("verdict").blocks[0] == Words(str(values.verdict), "lead")
     frame, shown = values.to_frame(), table_of(content, "values")
     assert [row[0] for row in shown.rows] == [row["rule"] for row in shown.numbers] == list(frame.index)

@@ -74,7 +74,9 @@ def ranking_section(material: Material) -> Section | None:
         blocks += _path(path)
     if blocks and (further := material.study.about.further.get("ranking")):
         blocks.append(Words(further, "note"))
-    return Section("ranking", "Whom first, and what a budget buys", tuple(blocks)) if blocks else None
+    budgets = bool(material.of(QiniCurve)) or bool(material.of(BudgetPath))
+    title = "Whom first, and what a budget buys" if budgets else "Whom first?"
+    return Section("ranking", title, tuple(blocks)) if blocks else None
 
 
 def _ranking(ranking: Ranking, material: Material) -> list[Block]:

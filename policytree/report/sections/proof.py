@@ -80,7 +80,8 @@ def _methods(material: Material) -> tuple[list[str], list[str]]:
             f"Rewards of every treatment were estimated by {folds}cross-fitted augmented inverse propensity weighting "
             f"{cite(ROBINS, CROSS_FITTING)}, with propensities {known}."
         )
-    depth = "without a limit on its depth" if model.max_depth is None else f"of depth at most {model.max_depth}"
+    size = getattr(model, "max_depth_", model.max_depth)
+    depth = "without a limit on its depth" if size is None else f"of depth at most {size}"
     proved = "proved" if model.status_.proved else "not proved"
     sentences.append(
         f"Among all trees {depth} on {model.search_grid_}, policytree {__version__} searched for the one with the best "

@@ -57,7 +57,7 @@ def _marginal(result: MarginalSensitivity) -> list[Block]:
     )
     frame = result.to_frame().reset_index()
     table = Table(tuple(columns), tuple(cells), "Marginal sensitivity model", numbers=tuple(frame.to_dict("records")))
-    return [*(Words(text, "lead") for text in result.statements()), table, Words(meaning)]
+    return [*map(Words, result.statements()), table, Words(meaning)]
 
 
 def _omitted(result: OmittedVariableBounds) -> list[Block]:

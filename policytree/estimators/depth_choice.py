@@ -1,0 +1,298 @@
+"""How deep a policy tree may be, and what a leaf costs: chosen by the cross-validated value of trees."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from policytree.estimators.inputs import check_number
+from policytree.exceptions import InputError, quoted
+from policytree.types import Status
+from policytree.weighting.cluster_robust import mean_and_influence, n_units, variance_of_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from policytree.folds import FoldPlan
+
+AUTO = "auto"
+DEEPEST = 3
+PRICE = 0.25  # of a leaf, in standard errors of the mean difference between two arms' rewards
+N_FOLDS, REPEATS = 5, 2
+COARSE_BINS = 32  # values of a covariate in the trees that are compared: they are many, and are not shown
+LEAST_GAIN = 1.0  # of a tree over the best treatment for all, in its standard errors
+CLOSE = 0.5  # standard errors of the difference, within which the smaller tree is preferred
+
+
+def check_number_or_auto(name: str, value: Any, *, integer: bool = False, none: bool = False) -> None:
+    """Refuse what is neither "auto" nor a number from 0 on, in one sentence."""
+    if isinstance(value, str):
+        if value != AUTO:
+            what = "an integer" if integer else "a finite number"
+            raise InputError(f"{name} must be {what} >= 0, {AUTO!r}{' or None' if none else ''}; got {quoted(value)}.")
+        return
+    check_number(name, value, 0, integer=integer, none=none)
+
+
+def of_chosen_size(estimator: Any) -> Any:
+    """A clone with numbers in place of "auto": those that the estimator chose when it was fitted.
+
+    Raises
+    ------
+    InputError
+        If it was not fitted.
+    """
+    first = clone(estimator)
+    for name in ("max_depth", "regularization"):
+        if getattr(first, name) == AUTO:
+            if not hasattr(estimator, f"{name}_"):
+                raise InputError(f"{name}='auto' is chosen by fit: fit the estimator first, or give a number.")
+            first.set_params(**{name: getattr(estimator, f"{name}_")})
+    return first
+
+
+@dataclass(frozen=True, slots=True)
+class RewardRows:
+    """Rows that a policy tree is learnt from, those of weight 0 left out.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, p)
+        Encoded.
+    losses : ndarray of shape (n, K)
+        What every arm loses, net of treatment costs: rewards, turned so that less is better.
+    weight : ndarray of shape (n,)
+    arms : ndarray of shape (n,), int, or None
+        The arm each row received, where leaves must hold rows of every arm.
+    spending : ndarray of shape (n, K) or None
+        What every arm counts against the budget.
+    groups : ndarray of shape (n,), int, or None
+        Clusters.
+    """
+
+    X: np.ndarray
+    losses: np.ndarray
+    weight: np.ndarray
+    arms: np.ndarray | None = None
+    spending: np.ndarray | None = None
+    groups: np.ndarray | None = None
+
+    def part(self, rows: np.ndarray) -> RewardRows:
+        """Some of the rows."""
+        others = {
+            name: None if (values := getattr(self, name)) is None else values[rows]
+            for name in ("arms", "spending", "groups")
+        }
+        return replace(self, X=self.X[rows], losses=self.losses[rows], weight=self.weight[rows], **others)
+
+    def price(self) -> float:
+        """A price of a leaf that hinders splits which gain no more than by chance.
+
+        A quarter of the standard error of a mean difference between two arms' losses: the root of twice the variance
+        within rows over the effective number of rows.
+        """
+        n_arms = self.losses.shape[1]
+        if n_arms < 2:
+            return 0.0
+        within = ((self.losses - self.losses.mean(axis=1, keepdims=True)) ** 2).sum(axis=1) / (n_arms - 1)
+        effective = self.weight.sum() ** 2 / (self.weight**2).sum()
+        return PRICE * float(np.sqrt(2.0 * np.average(within, weights=self.weight) / effective))
+
+
+@dataclass(frozen=True, eq=False)
+class DepthChoice:
+    """How the depth of a policy tree was chosen.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row a depth: ``max_depth``, ``n_leaves`` (mean over the folds), ``value`` (mean reward, net of costs, of
+        rows that had no part in the trees), ``gain`` (the value less that of the best treatment for all, or its
+        negative where less is better) with ``standard_error``, and ``chosen``. Depth 0 is the best treatment for all
+        on all rows.
+    n_folds, n_repeats : int
+        Of the cross-validation.
+    regularization : float
+        The price of a leaf, of these trees and the one that is searched.
+    """
+
+    table: pd.DataFrame
+    n_folds: int
+    n_repeats: int
+    regularization: float
+
+    @property
+    def max_depth(self) -> int | None:
+        """The depth that was chosen."""
+        return self.table.loc[self.table["chosen"], "max_depth"].item()
+
+    def __str__(self) -> str:
+        depths = self.table["max_depth"].tolist()
+        return (
+            f"depth {self.max_depth} of {depths[0]} to {depths[-1]}, chosen by {self.n_folds}-fold cross-validated "
+            f"value, {self.n_repeats} times"
+        )
+
+
+def choose_depth(estimator: Any, rows: RewardRows) -> DepthChoice:
+    """Choose the depth by the value that trees have on rows they were not learnt from.
+
+    Trees of depth one to three are learnt on all folds but one and judged on that one, by the rewards given, in two
+    repetitions of five folds; their covariates keep at most 32 values, and their smallest leaves shrink with the rows.
+    The best treatment for all is chosen, and judged, on all rows, which flatters it: a tree has to gain more than a
+    standard error over it. Among trees, the smallest is taken that is within half a standard error of the best.
+
+    Parameters
+    ----------
+    estimator : PolicyTree
+        Not fitted but for its encoder and treatments; its ``max_depth`` is "auto". Its ``random_state`` draws the
+        folds.
+    rows : RewardRows
+
+    Returns
+    -------
+    DepthChoice
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two rows or clusters, or no tree keeps to budget and shares.
+    KeyboardInterrupt
+        On Ctrl-C: there is no tree yet.
+    """
+    import pandas as pd
+
+    price = estimator.regularization_ if estimator.regularization == AUTO else estimator.regularization
+    rng = check_random_state(estimator.random_state)
+    plans = [_folds(rows, rng) for _ in range(REPEATS)]
+    depths = [*range(1, DEEPEST + 1)]
+    scores, n_leaves = held_out_scores(estimator, rows, depths, price, plans)
+    constant = _best_for_all(estimator, rows)
+    if constant is not None:
+        depths, n_leaves, scores = [0, *depths], np.array([1.0, *n_leaves]), np.vstack([constant, scores])
+    possible = np.flatnonzero(np.isfinite(n_leaves))
+    values = [mean_and_influence(scores[i], rows.weight)[0] for i in possible]
+    gains = [_mean(scores[i] - scores[possible[0]], rows) for i in possible]
+    trees = [k for k, i in enumerate(possible) if depths[i] > 0]
+    chosen = 0
+    if trees:
+        best = max(trees, key=lambda k: values[k])
+        if depths[possible[0]] > 0 or gains[best][0] > LEAST_GAIN * gains[best][1]:
+            behind = (_mean(scores[possible[best]] - scores[possible[k]], rows) for k in trees)
+            chosen = next(k for k, (lead, error) in zip(trees, behind, strict=True) if lead <= CLOSE * error)
+    sign = 1.0 if estimator.direction == "maximize" else -1.0
+    table = {
+        "max_depth": [depths[i] for i in possible], "n_leaves": n_leaves[possible], "value": sign * np.array(values),
+        "gain": [gain for gain, _ in gains], "standard_error": [error for _, error in gains],
+        "chosen": np.arange(len(possible)) == chosen,
+    }  # fmt: skip
+    return DepthChoice(pd.DataFrame(table), plans[0].n_folds, REPEATS, float(price))
+
+
+def _mean(scores: np.ndarray, rows: RewardRows) -> tuple[float, float]:
+    """Weighted mean of scores and its cluster-robust standard error."""
+    mean, influence = mean_and_influence(scores, rows.weight)
+    return mean, float(np.sqrt(variance_of_mean(influence, rows.groups, n_units(rows.weight, rows.groups))))
+
+
+def _best_for_all(estimator: Any, rows: RewardRows) -> np.ndarray | None:
+    """What the best treatment for all gains for every row, shape (n,); None where none keeps to budget and shares."""
+    tree = _candidate(estimator, 0, 0.0, 1.0, 1)
+    try:
+        return -_lost(tree._fit_job(tree._job_of(rows)), rows)
+    except InputError:
+        return None
+
+
+def held_out_scores(
+    estimator: Any, rows: RewardRows, depths: Sequence[int], price: float, plans: Sequence[FoldPlan]
+) -> tuple[np.ndarray, np.ndarray]:
+    """What trees gain for rows that they were not learnt from.
+
+    Parameters
+    ----------
+    estimator : PolicyTree
+    rows : RewardRows
+    depths : sequence of int
+    price : float
+        Of a leaf.
+    plans : sequence of FoldPlan
+
+    Returns
+    -------
+    scores : ndarray of shape (m, n)
+        For every depth, the mean over the plans; larger is better, net of what treatments and questions cost.
+    n_leaves : ndarray of shape (m,)
+        Mean over the trees; NaN where one cannot keep to budget and shares.
+    """
+    scores, n_leaves = np.zeros((len(depths), len(rows.X))), np.zeros(len(depths))
+    searches = len(depths) * sum(plan.n_folds for plan in plans)
+    refused = None
+    for plan in plans:
+        for train, test in plan.splits():
+            part, held_out = rows.part(train), rows.part(test)
+            for i, depth in enumerate(depths):
+                tree = _candidate(estimator, depth, price, len(train) / len(rows.X), searches)
+                try:
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")  # of gaps, leaves and long searches: none of these is shown
+                        tree._fit_job(tree._job_of(part))
+                except InputError as error:  # these rows do not allow what all rows may
+                    n_leaves[i], refused = np.nan, error
+                    continue
+                if tree.status_ is Status.INTERRUPTED:
+                    raise KeyboardInterrupt
+                scores[i, test] -= _lost(tree, held_out) / len(plans)
+                n_leaves[i] += tree.tree_.n_leaves / (len(plans) * plan.n_folds)
+    if refused is not None and not np.isfinite(n_leaves).any():
+        raise InputError(f"Choosing the depth by parts of the rows: {refused}") from refused
+    return scores, n_leaves
+
+
+def _lost(tree: Any, rows: RewardRows) -> np.ndarray:
+    """What every row loses by what a tree gives it, with the price of the questions where they are charged."""
+    leaves = tree.tree_.apply(rows.X)
+    lost = rows.losses[np.arange(len(leaves)), tree.tree_.action[leaves]]
+    if tree.max_expected_cost is not None or not tree.node_costs_.any():
+        return lost
+    lost, reached = lost.copy(), tree.tree_.rows_of_nodes(rows.X)
+    for node in np.flatnonzero(tree.node_costs_):
+        lost[reached[node]] += tree.node_costs_[node]
+    return lost
+
+
+def _candidate(estimator: Any, depth: int | None, price: float, share: float, searches: int) -> Any:
+    """An estimator of one tree on a share of the rows."""
+    tree = clone(estimator)
+    limit, bins = estimator.time_limit, estimator.max_bins
+    tree.set_params(
+        max_depth=depth,
+        regularization=price,
+        max_bins=COARSE_BINS if bins is None else min(bins, COARSE_BINS),
+        min_samples_leaf=max(1, int(share * estimator.min_samples_leaf)),
+        min_samples_per_treatment=int(share * estimator.min_samples_per_treatment),
+        time_limit=None if limit is None else limit / searches,
+        verbose=0,
+    )
+    tree.encoder_, tree.treatments_ = estimator.encoder_, estimator.treatments_
+    return tree
+
+
+def _folds(rows: RewardRows, seed: Any) -> FoldPlan:
+    """Folds of rows, or of whole clusters."""
+    from policytree.folds import make_folds  # that module loads what a search does without
+
+    n, groups = len(rows.X), rows.groups
+    units = n if groups is None else len(np.unique(groups))
+    if units < 2:
+        raise InputError(
+            f"max_depth='auto' judges trees by {'rows' if groups is None else 'clusters'} that they were not learnt "
+            f"from, and there is {units}; set a number."
+        )
+    return make_folds(n, min(N_FOLDS, units), groups=groups, random_state=seed)

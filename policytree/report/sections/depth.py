@@ -1,0 +1,49 @@
+"""How the depth of the tree was chosen: what trees of every depth are worth on rows that they were not learnt from."""
+
+from __future__ import annotations
+
+from policytree.evaluation.numbers import decimals
+from policytree.report.content import Picture, Section, Table, Words
+from policytree.report.material import Material
+
+
+def depth_section(material: Material) -> Section | None:
+    """The curve of value against depth; None where the depth was given."""
+    choice = getattr(material.model, "depth_choice_", None)
+    if choice is None:
+        return None
+    table, study = choice.table, material.study
+    digits = decimals(table["standard_error"])
+    cells = tuple(
+        (
+            "0 (one treatment for all)" if row.max_depth == 0 else str(row.max_depth), f"{row.n_leaves:.1f}",
+            f"{row.value:,.{digits}f}", f"{row.gain:+,.{digits}f}", f"{row.standard_error:,.{digits}f}",
+        )
+        for row in table.itertuples(index=False)
+    )  # fmt: skip
+    columns = ("depth", "leaves, mean", f"mean {study.about.outcome}", "gain", "std. error")
+    chosen = int(table["chosen"].to_numpy().argmax())
+    about = Table(
+        columns, cells, "Trees by their depth", strong=(chosen,),
+        numbers=tuple(table.to_dict("records")),
+    )  # fmt: skip
+    data = {
+        "x": [int(depth) for depth in table["max_depth"]], "y": table["gain"].tolist(),
+        "error": table["standard_error"].tolist(), "chosen": chosen, "xlabel": "questions on a path, at most",
+        "ylabel": f"gain over one treatment for all, {study.about.unit or study.about.outcome}",
+    }  # fmt: skip
+    shown = "; ".join(f"depth {x}: {y:+.{digits}f}" for x, y in zip(data["x"], data["y"], strict=True))
+    picture = Picture(
+        "depths",
+        data,
+        f"Gain of trees over one treatment for all, by depth: {shown}.",
+        "What deeper trees gain on rows that they were not learnt from, with standard errors. Blue: chosen.",
+    )
+    words = (
+        f"Depth {choice.max_depth} was chosen, by {choice.n_folds}-fold cross-validation of the rewards, "
+        f"{choice.n_repeats} times; every refit behind the held-out values chose anew. A tree must gain more than one "
+        "standard error over the best treatment for all, which was chosen and judged on all rows; of trees within half "
+        "a standard error of the best the smallest is taken. These gains chose the depth, so that the largest one "
+        "flatters itself: what the rule is worth stands under Value, held out."
+    )
+    return Section("depth", "How deep?", (Words(words), picture, about))
