@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 from rich.console import Console
-from sklearn.base import clone
 
 from policytree.checks import check_level
 from policytree.cli.controls import chosen_control
@@ -25,7 +24,6 @@ from policytree.cli.tree_options import leaf_size_notes, tree_options
 from policytree.estimators import DRPolicyTree
 from policytree.evaluation import (
     PolicyValueTable,
-    SecondOpinion,
     cross_val_policy_value,
     honest_leaf_summary,
     leaf_summary,
@@ -37,7 +35,6 @@ from policytree.report.material import Study as Described
 from policytree.report.sections.credibility import doubted, rewards_check
 from policytree.report.sections.question import check_section, question_section
 from policytree.report.study_report import StudyReport
-from policytree.weighting.stacking import PROPENSITY_LEARNERS
 
 
 def run(job: Job) -> None:
@@ -162,7 +159,6 @@ def _compute(job: Job, study: Study, described: Described, interrupts: _Interrup
         seconds = 0.0 if values is None else (time.perf_counter() - start) / len(values.trees)
         shown = estimator if honest is None else honest.estimator
         if values is not None:
-            values = _second_opinion(job, study, shown, honest, data, values, steps)
             learning = None if honest is None else np.setdiff1d(np.arange(study.observed.n), honest.rows)
             check = rewards_check(described, shown.reward_estimator_, learning)
             (values,) = doubted(described, check, [values])
@@ -172,38 +168,30 @@ def _compute(job: Job, study: Study, described: Described, interrupts: _Interrup
     return Result(study, shown, leaves, honest, values, found, further, tuple(steps.warnings.values()))
 
 
-def _values(job: Job, study: Study, estimator, honest, data: dict, steps: Steps, title: str = "", **other):
+def _values(job: Job, study: Study, estimator, honest, data: dict, steps: Steps) -> PolicyValueTable:
     """Held-out values: of refits, or of the very tree shown if some rows were kept to judge it."""
     options: dict = {"validation": job.validation, "n_repeats": job.repeats}
     options["cv"] = None if job.validation == SPLIT else job.cv
-    usual = "Held-out value: everything again, refit by refit"
+    title = "Held-out value: everything again, refit by refit"
     if honest is not None:
         fold = np.ones(len(data["Y"]), dtype=int)
         fold[honest.rows] = 0
-        options, usual = {"validation": SPLIT, "cv": fold}, "Held-out value: of the rows that judge"
+        options, title = {"validation": SPLIT, "cv": fold}, "Held-out value: of the rows that judge"
     control = None
     if job.control_is_named:
         control = next(label for label in study.observed.treatments.tolist() if str(label) == job.control)
-    with steps.step(title or usual, where="in the refits") as progress:
+    second = _second_best(study, estimator if honest is None else honest.estimator)
+    with steps.step(title, where="in the refits") as progress:
         return cross_val_policy_value(
             estimator, level=job.level, random_state=job.seed, n_jobs=job.tree["n_jobs"], progress=progress,
-            control=control, **{**options, **other}, **data,
+            control=control, second_opinion=second, **options, **data,
         )  # fmt: skip
 
 
-def _second_opinion(
-    job: Job, study: Study, shown: DRPolicyTree, honest, data: dict, values: PolicyValueTable, steps: Steps
-) -> PolicyValueTable:
-    """The table with the verdict by the models of treatment of second least error, where these were estimated."""
+def _second_best(study: Study, shown: DRPolicyTree) -> str | None:
+    """The models of treatment of second least error; None where nothing was estimated."""
     models = shown.reward_estimator_.models_propensity_
-    second = getattr(models[0], "second_best", None) if models else None
-    if study.propensity is not None or second is None:
-        return values
-    other = clone(shown).set_params(model_propensity=second, verbose=0)
-    title = f"The verdict by {PROPENSITY_LEARNERS[second]} as models of treatment"
-    repeats = {"n_repeats": 1} if honest is None and job.validation == REPEATED else {}
-    found = _values(job, study, other, honest, data, steps, title, **repeats)
-    return replace(values, second_opinion=SecondOpinion(PROPENSITY_LEARNERS[second], found.verdict))
+    return None if study.propensity is not None or not models else getattr(models[0], "second_best", None)
 
 
 class _Interrupts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,17 +12,18 @@ import numpy as np
 import pandas as pd
 
 from policytree.annotations import Column, PerTreatment, Seed, Table
-from policytree.checks import check_level
-from policytree.evaluation.best_arm import compare_with_best_arm
+from policytree.checks import check_choice, check_level
+from policytree.evaluation.best_arm import BestComparison, compare_with_best_arm
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.inputs import known_label
 from policytree.evaluation.optimism import Judgement, Optimism, optimism
 from policytree.evaluation.refits import Data, Judged, Refitter, checked_direction, refit, shown_policy
 from policytree.evaluation.tables import PLUG_IN, POLICY, STATUS_QUO, PolicyValueTable, Repetition
 from policytree.evaluation.validation import FEWEST_REPEATS, REPEATED, SMALL_SHARE, Validation, draw_validation
-from policytree.evaluation.verdict import Difference, Rules, decide
+from policytree.evaluation.verdict import Difference, Rules, SecondOpinion, Verdict, decide
 from policytree.exceptions import InputError, OverlapWarning, quoted
 from policytree.weighting.observed import Observed, observe
+from policytree.weighting.stacking import PROPENSITY_LEARNERS
 
 
 def cross_val_policy_value(
@@ -39,6 +41,7 @@ def cross_val_policy_value(
     budget_costs: PerTreatment | None = None,
     control: Any = None,
     rivals: Mapping[str, Any] | None = None,
+    second_opinion: str | None = None,
     validation: str = REPEATED,
     cv: int | Column | Any = None,
     n_repeats: int | str | None = None,
@@ -106,6 +109,9 @@ def cross_val_policy_value(
         Further learners to compare, each with ``fit(X, rewards)`` and ``predict(X)`` (labels), such as a
         :class:`PolicyTree` of another depth. Clones are fitted in every fold on the same rewards as the tree, net of
         costs; those whose ``fit`` takes ``T`` or ``sample_weight`` are given them.
+    second_opinion : {"shares", "logit", "boosted"}, optional
+        A learner of the default models of treatment, by whose propensities alone the same rules are judged as well: the
+        table has the verdict of that. Intervals do not count how wrong models are; another model shows some of it.
     validation : {"repeated", "sequential", "split"}
         See above.
     cv : int, scikit-learn splitter, or array of shape (n,), optional
@@ -162,13 +168,19 @@ def cross_val_policy_value(
     control = None if control is None else known_label(control, seen.treatments.tolist(), "control")
     drawn = draw_validation(validation, cv, n_repeats, seen, random_state)
     overlap: list[str] = []
-    run = partial(refit, rivals=_checked_rivals(rivals, seen.treatments), data=data)
+    if second_opinion is not None:
+        check_choice(second_opinion, "second_opinion", PROPENSITY_LEARNERS)
+    run = partial(refit, rivals=_checked_rivals(rivals, seen.treatments), data=data, other=second_opinion)
     refitter = Refitter(estimator, run, n_jobs, _Teller(drawn, progress, overlap), executor)
-    repetitions = _repetitions(refitter, data, drawn, level)
+    repetitions, by_other = _repetitions(refitter, data, drawn, level)
     if overlap:
         more = "" if len(overlap) == 1 else f" ({len(overlap) - 1} more such warnings in the folds)"
         warnings.warn(f"In cross-validation: {overlap[0]}{more}", OverlapWarning, stacklevel=2)
-    return _table(estimator, data, drawn, repetitions, level, control)
+    table = _table(estimator, data, drawn, repetitions, level, control)
+    if second_opinion is None:
+        return table
+    verdict = _verdict(data, drawn, by_other, level, control)[0]
+    return replace(table, second_opinion=SecondOpinion(PROPENSITY_LEARNERS[second_opinion], verdict))
 
 
 class _Teller:
@@ -189,19 +201,26 @@ class _Teller:
             self._progress(self._done, self._total)
 
 
-def _repetitions(refitter: Refitter, data: Data, validation: Validation, level) -> list[Repetition]:
-    """All refits: at once, or repetition by repetition where they may end early."""
+def _repetitions(
+    refitter: Refitter, data: Data, validation: Validation, level
+) -> tuple[list[Repetition], list[Repetition]]:
+    """All refits, at once, or repetition by repetition where they may end early; and as others judge them."""
     count = len(validation.plans)
     batches: list[Sequence[int]] = [range(count)]
     if validation.adaptive:
         batches = [range(FEWEST_REPEATS), *(range(r, r + 1) for r in range(FEWEST_REPEATS, count))]
     repetitions: list[Repetition] = []
+    by_other: list[Repetition] = []
     for batch in batches:
         judged = refitter.run([fit for repetition in batch for fit in validation.fits(repetition)])
-        repetitions += [_assembled([j for j in judged if j.fit.repetition == r], data, validation, r) for r in batch]
+        parts = [[j for j in judged if j.fit.repetition == r] for r in batch]
+        repetitions += [_assembled(part, data, validation) for part in parts]
+        if judged[0].other_rewards is not None:
+            others = [[replace(j, rewards=j.other_rewards, training=None) for j in part] for part in parts]
+            by_other += [_assembled(part, data, validation) for part in others]
         if validation.adaptive and settled(repetitions, data.seen, validation, level):
             break
-    return repetitions
+    return repetitions, by_other
 
 
 def settled(repetitions: Sequence[Repetition], seen: Observed, validation: Validation, level: float) -> bool:
@@ -211,7 +230,7 @@ def settled(repetitions: Sequence[Repetition], seen: Observed, validation: Valid
     return all(e.between_variance <= SMALL_SHARE * e.standard_error**2 for e in everything)
 
 
-def _assembled(judged: list[Judged], data: Data, validation: Validation, repetition: int) -> Repetition:
+def _assembled(judged: list[Judged], data: Data, validation: Validation) -> Repetition:
     """Put the parts of one repetition together, in the order of the judged rows."""
     rows = validation.judged()
     order = np.argsort(np.concatenate([j.fit.test for j in judged]))
@@ -228,7 +247,7 @@ def _assembled(judged: list[Judged], data: Data, validation: Validation, repetit
     scores |= {STATUS_QUO: data.net_outcome()[rows], PLUG_IN: rewards[every, plug_in]}
     scores |= {name: rewards[every, codes] for name, codes in rivals.items()}
     return Repetition(
-        validation.plans[repetition], seen.treatments[policy], seen.treatments[plug_in],
+        validation.plans[judged[0].fit.repetition], seen.treatments[policy], seen.treatments[plug_in],
         {name: seen.treatments[codes] for name, codes in rivals.items()},
         pd.DataFrame(rewards, index=seen.index[rows], columns=seen.treatments), scores, tuple(j.tree for j in judged),
         _judgements(judged),
@@ -273,6 +292,19 @@ def _table(
     estimates, differences = _estimates(repetitions, data.seen, validation, level)
     if estimates[POLICY].n_clusters < 2:
         raise InputError("A standard error needs at least two held-out rows or clusters; pass more data.")
+    verdict, best = _verdict(data, validation, repetitions, level, control)
+    return PolicyValueTable(
+        verdict, estimates, differences, best, data.direction, tuple(repetitions), validation.judged(), validation,
+        data.seen, _agreement(estimator, data, validation, repetitions),
+        optimism=_optimism(repetitions, data.seen, validation, level),
+    )  # fmt: skip
+
+
+def _verdict(
+    data: Data, validation: Validation, repetitions: list[Repetition], level, control
+) -> tuple[Verdict, BestComparison]:
+    """Which rule to use, and the comparison with the best treatment that it rests on."""
+    differences = _estimates(repetitions, data.seen, validation, level)[1]
 
     def difference(a: str, b: str) -> Estimate:
         scores = [r.scores[a] - r.scores[b] for r in repetitions]
@@ -281,12 +313,7 @@ def _table(
     arms = tuple(f"always {label}" for label in data.seen.treatments)
     best = compare_with_best_arm(arms, differences, difference, data.direction)
     rules = Rules(POLICY, STATUS_QUO, arms, None if control is None else f"always {control}", PLUG_IN)
-    verdict = decide(best, rules, difference, data.direction, _gross(data, validation, repetitions, level))
-    return PolicyValueTable(
-        verdict, estimates, differences, best, data.direction, tuple(repetitions), validation.judged(), validation,
-        data.seen, _agreement(estimator, data, validation, repetitions),
-        optimism=_optimism(repetitions, data.seen, validation, level),
-    )  # fmt: skip
+    return decide(best, rules, difference, data.direction, _gross(data, validation, repetitions, level)), best
 
 
 def _gross(data: Data, validation: Validation, repetitions: list[Repetition], level) -> Difference | None:

@@ -132,6 +132,8 @@ class Judged:
     fit : Fit
     rewards : ndarray of shape (n_test, K)
         Net of treatment costs.
+    other_rewards : ndarray of shape (n_test, K), or None
+        The same by another model of treatment, where that was asked for.
     policy, plug_in : ndarray of shape (n_test,), int
         Positions of treatments.
     rivals : mapping of str to ndarray of shape (n_test,), int
@@ -146,6 +148,7 @@ class Judged:
 
     fit: Fit
     rewards: np.ndarray
+    other_rewards: np.ndarray | None
     policy: np.ndarray
     plug_in: np.ndarray
     rivals: Mapping[str, np.ndarray]
@@ -154,19 +157,22 @@ class Judged:
     warnings: tuple[warnings.WarningMessage, ...]
 
 
-def refit(estimator, fit: Fit, *, rivals: Mapping[str, Any], data: Data) -> Judged:
-    """Learn from the training rows, judge the test rows."""
+def refit(estimator, fit: Fit, *, rivals: Mapping[str, Any], data: Data, other: str | None = None) -> Judged:
+    """Learn from the training rows, judge the test rows; ``other``: a learner of propensities that judges as well."""
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", UnseenValueWarning)  # rare categories of a fold: nothing to be done about
         fitted = fit_finished(estimator, data, fit.train)
         treatments, rows = pd.Index(data.seen.treatments), fit.test
         covariates = data.covariates(rows)
-        rewards = data.held_out_rewards(fitted, rows).to_numpy()
+        rewards, other_rewards = data.held_out_rewards(fitted, rows).to_numpy(), None
+        if other is not None:
+            other_rewards = data.held_out_rewards(_judging_by(other, fitted), rows).to_numpy()
         learnt = _learn_rivals(rivals, fitted, data, fit)
         return Judged(
             fit,
             rewards,
+            other_rewards,
             policy_codes(fitted, covariates["X"], treatments),
             _plug_in(fitted, data, rows),
             {name: policy_codes(rival, covariates["X"], treatments) for name, rival in learnt.items()},
@@ -174,6 +180,16 @@ def refit(estimator, fit: Fit, *, rivals: Mapping[str, Any], data: Data) -> Judg
             getattr(fitted, "policy_tree_", fitted),
             tuple(heard),
         )
+
+
+def _judging_by(learner: str, fitted) -> Any:
+    """The nuisance models of an estimator, with those of treatment that are named."""
+    if not hasattr(fitted.reward_estimator_, "by_propensity_learner"):
+        raise InputError(
+            f"second_opinion takes an estimator whose reward_estimator_ is a RewardEstimator; leave it out for a "
+            f"{type(fitted).__name__}."
+        )
+    return fitted.reward_estimator_.by_propensity_learner(learner)
 
 
 def _plug_in(fitted, data: Data, rows: np.ndarray) -> np.ndarray:

@@ -226,7 +226,10 @@ def cross_fit(
         outcomes, arms = _outcome_fits(regression, Z, observed, plan), _arm_fits(propensity, Z, observed, plan)
         counts.append((len(outcomes), len(arms)))
         fits += outcomes + arms
-    done = iter(_run(fits, executor))
+    finished = _run(fits, executor)
+    if isinstance(propensity, PropensityStack):
+        _fit_again(propensity, counts, finished, Z, observed, executor)
+    done = iter(finished)
     out = []
     for plan, (n_outcomes, n_arms) in zip(plans, counts, strict=True):
         outcomes_done, arms_done = ([next(done) for _ in range(count)] for count in (n_outcomes, n_arms))
@@ -262,6 +265,19 @@ def _arm_fits(propensity, Z, observed: Observed, plan: FoldPlan) -> list[FoldFit
         return propensity.fits(Z, observed, plan)
     fit = partial(fit_probabilities, propensity, n_classes=observed.n_arms)
     return [FoldFits(fit, Z, observed.arm, plan, None, observed.sample_weight, observed.groups)]
+
+
+def _fit_again(stack: PropensityStack, counts, finished: list[CrossFit], Z, observed: Observed, executor) -> None:
+    """Replace what turns out to need more rounds; ``counts``: of outcome and of arm learners, for every plan."""
+    again: dict[int, FoldFits] = {}
+    start = 0
+    for n_outcomes, n_arms in counts:
+        start += n_outcomes
+        own = stack.fits_again(finished[start : start + n_arms], Z, observed)
+        again |= {start + k: fits for k, fits in own.items()}
+        start += n_arms
+    for position, fit in zip(again, _run(list(again.values()), executor), strict=True):
+        finished[position] = fit
 
 
 def _joined_arms(propensity, done: list[CrossFit], observed: Observed) -> CrossFit | None:

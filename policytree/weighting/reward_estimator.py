@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self, TypedDict, Unpack, overload
 
 import numpy as np
@@ -19,7 +19,7 @@ from policytree.crossfit import by_default_settings
 from policytree.exceptions import InputError
 from policytree.executors import check_executor
 from policytree.weighting.covariates import Covariates
-from policytree.weighting.nuisances import cross_fit, median_of_repeats, resolve_arms, resolve_outcomes
+from policytree.weighting.nuisances import CrossFitted, cross_fit, median_of_repeats, resolve_arms, resolve_outcomes
 from policytree.weighting.observed import Observed, observe
 from policytree.weighting.overlap import DoublyRobustOverlap
 from policytree.weighting.propensities import clip, is_constant
@@ -355,6 +355,34 @@ class RewardEstimator(BaseEstimator):
         table = X if X is not None else W
         index = table.index if isinstance(table, pd.DataFrame) else None
         return pd.DataFrame(values, index=index, columns=self.treatments_)
+
+    def by_propensity_learner(self, learner: str) -> Self:
+        """A copy that judges new rows by the propensities of one learner of the default mixture.
+
+        Parameters
+        ----------
+        learner : {"shares", "logit", "boosted"}
+
+        Raises
+        ------
+        InputError
+            If propensities were not estimated by a mixture with that learner.
+        """
+        check_is_fitted(self, "rewards_")
+        models = self.models_propensity_ or ()
+        if not models or not all(learner in getattr(model, "learners", ()) for model in models):
+            raise InputError(f"No {learner!r} was fitted as a model of treatment: model_propensity is not 'auto'.")
+        other = copy.copy(self)
+
+        def alone(repeat: CrossFitted) -> CrossFitted:
+            assert repeat.propensity is not None, "there are models of treatment"
+            stacks: tuple[Any, ...] = repeat.propensity.models
+            chosen = tuple(stack.alone(learner) for stack in stacks)
+            return replace(repeat, propensity=replace(repeat.propensity, models=chosen))
+
+        other.repeats_ = tuple(map(alone, self.repeats_))
+        other.models_propensity_ = other._all_models("propensity")
+        return other
 
     def _given_again(self, propensity, regression, observed: Observed, scheme: Scheme) -> Nuisances:
         """As :func:`given_nuisances` for new rows: what was given row by row at fit must be given for them, too."""

@@ -17,7 +17,7 @@ of the mixture, so that no inner cross-validation is needed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -37,6 +37,7 @@ from policytree.weighting.observed import Observed
 ROUNDS = (1, 3, 6, 10, 15, 22, 30, 45, 65, 100)  # of boosted outcomes, to choose from
 PROPENSITY_ROUNDS, PROPENSITY_RATE = (1, 2, 3, 5, 7, 10, 15, 21, 30, 45, 63, 90, 126), 0.2
 UNDERSMOOTHING = 4.0  # rounds of boosted propensities, by those of least error
+FIRST_ROUNDS = 9  # stages of boosted propensities that are fitted at first: in a trial the error is least after one
 LOGIT_PENALTIES = (0.03, 1.0)  # C of scikit-learn: one over the penalty
 LOGIT_TOLERANCE = 1e-3  # of the gradient: probabilities are off by less than a thousandth
 TARGETING_PENALTY = 3.0  # rows, one standard deviation off, that speak for leaving the predictions as they are
@@ -494,13 +495,14 @@ class _MultinomialLogits:
 
 @dataclass(frozen=True, slots=True)
 class _BoostedArms:
-    """Boosted probabilities of the arms after several numbers of rounds."""
+    """Boosted probabilities of the arms after several numbers of rounds: the first ``n_stages`` of those there are."""
 
     model: Boosted
+    n_stages: int
 
     def predict(self, Z: np.ndarray) -> np.ndarray:
         """(n, K, S) probabilities."""
-        return np.moveaxis(self._arms(self.model.stages(Z, PROPENSITY_ROUNDS)), 0, 2)
+        return np.moveaxis(self._arms(self.model.stages(Z, PROPENSITY_ROUNDS[: self.n_stages])), 0, 2)
 
     def at(self, Z: np.ndarray, stage: int) -> np.ndarray:
         return self._arms(self.model.stages(Z, PROPENSITY_ROUNDS[stage : stage + 1]))[0]
@@ -527,7 +529,7 @@ class _Shares:
         return np.tile(self.shares, (len(Z), 1))
 
 
-def _fit_arms(kind: str, n_arms: int, Z, arm, sample_weight=None, groups=None):
+def _fit_arms(kind: str, n_arms: int, n_stages: int, Z, arm, sample_weight=None, groups=None):
     if sample_weight is not None:
         kept = sample_weight > 0.0
         Z, arm, sample_weight = Z[kept], arm[kept], sample_weight[kept] / sample_weight[kept].mean()
@@ -537,7 +539,8 @@ def _fit_arms(kind: str, n_arms: int, Z, arm, sample_weight=None, groups=None):
     with one_thread():
         if kind == "boosted":
             objective = "binary" if n_arms == 2 else "multiclass"
-            return _BoostedArms(boost(Z, arm, sample_weight, objective, PROPENSITY_ROUNDS[-1], PROPENSITY_RATE))
+            rounds = PROPENSITY_ROUNDS[n_stages - 1]
+            return _BoostedArms(boost(Z, arm, sample_weight, objective, rounds, PROPENSITY_RATE), n_stages)
         prepare = _prepared()
         prepared = prepare.fit_transform(Z)
         return _MultinomialLogits(prepare, logits(prepared, arm, sample_weight), n_arms)
@@ -582,11 +585,22 @@ class StackedPropensity:
         """The learner of second least error; None if there is one only."""
         return None if len(self.learners) < 2 else self.learners[int(np.argsort(self.errors, kind="stable")[1])]
 
+    def alone(self, learner: str) -> StackedPropensity:
+        """One of the learners in place of the mixture."""
+        chosen = np.array([name == learner for name in self.learners], dtype=np.float64)
+        return replace(self, weights=chosen)
+
     def predict(self, Z: np.ndarray) -> np.ndarray:
         """Probabilities of the arms, (n, K)."""
         with one_thread():
             parts = zip(self.models, self.stages, self.weights, strict=True)
             return sum(w * model.at(Z, stage) for model, stage, w in parts if w > 0.0)
+
+
+def _errors(fit: CrossFit, observed: Observed) -> np.ndarray:
+    """Summed Brier scores of every stage, (S,)."""
+    got = _indicators(observed.arm, observed.n_arms)
+    return observed.weight @ ((fit.predictions - got[:, :, None]) ** 2).sum(axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -603,22 +617,41 @@ class PropensityStack:
 
     def fits(self, Z: np.ndarray, observed: Observed, plan: FoldPlan) -> list[FoldFits]:
         """What there is to fit: every learner in every fold."""
-        return [
-            FoldFits(partial(_fit_arms, kind, observed.n_arms), Z, observed.arm, plan, None, observed.sample_weight)
-            for kind in self.learners
-        ]
+        return [self._fits_of(kind, FIRST_ROUNDS, Z, observed, plan) for kind in self.learners]
+
+    def fits_again(self, fits: list[CrossFit], Z: np.ndarray, observed: Observed) -> dict[int, FoldFits]:
+        """What has to be fitted anew, by its position: boosted trees of which more rounds than there are may be used.
+
+        Parameters
+        ----------
+        fits : list of CrossFit
+            Of :meth:`fits`.
+        Z : ndarray of shape (n, q)
+        observed : Observed
+        """
+        if "boosted" not in self.learners:
+            return {}
+        k = self.learners.index("boosted")
+        best = int(_errors(fits[k], observed).argmin())
+        if UNDERSMOOTHING * PROPENSITY_ROUNDS[best] <= PROPENSITY_ROUNDS[FIRST_ROUNDS - 1]:
+            return {}
+        return {k: self._fits_of("boosted", len(PROPENSITY_ROUNDS), Z, observed, fits[k].folds)}
+
+    def _fits_of(self, kind: str, n_stages: int, Z: np.ndarray, observed: Observed, plan: FoldPlan) -> FoldFits:
+        fit = partial(_fit_arms, kind, observed.n_arms, n_stages)
+        return FoldFits(fit, Z, observed.arm, plan, None, observed.sample_weight)
 
     def mixed(self, fits: list[CrossFit], observed: Observed) -> CrossFit:
         """The mixture of least Brier score out of fold; its boosted part then gets more rounds (module docstring)."""
-        w, n_arms = observed.weight, observed.n_arms
-        got = (observed.arm[:, None] == np.arange(n_arms)).astype(np.float64)
-        scores = [w @ ((fit.predictions - got[:, :, None]) ** 2).sum(axis=1) for fit in fits]
+        w, n_arms, got = observed.weight, observed.n_arms, _indicators(observed.arm, observed.n_arms)
+        scores = [_errors(fit, observed) for fit in fits]
         stages = [int(score.argmin()) for score in scores]
         errors = np.array([score.min() for score in scores]) / w.sum()
         best = np.column_stack([fit.predictions[:, :, s].ravel() for fit, s in zip(fits, stages, strict=True)])
         weights = convex_weights(best, got.ravel(), np.repeat(w, n_arms))
         if "boosted" in self.learners:
-            rounds, boosted = np.array(PROPENSITY_ROUNDS), self.learners.index("boosted")
+            boosted = self.learners.index("boosted")
+            rounds = np.array(PROPENSITY_ROUNDS[: len(scores[boosted])])
             stages[boosted] = int(np.abs(np.log(rounds / (UNDERSMOOTHING * rounds[stages[boosted]]))).argmin())
         predictions = sum(
             weight * fit.predictions[:, :, stage] for weight, fit, stage in zip(weights, fits, stages, strict=True)

@@ -1,0 +1,55 @@
+"""The same rules, judged by other models of treatment."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.dummy import DummyRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from policytree import DRPolicyTree, InputError, RewardEstimator, cross_val_policy_value
+
+
+def study(n: int = 300, strength: float = 1.0):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(n, 3))
+    T = (rng.uniform(size=n) < 1 / (1 + np.exp(-strength * X[:, 0]))).astype(int)
+    return {"Y": X[:, 0] + T + rng.normal(size=n), "T": T, "X": X}
+
+
+@pytest.mark.parametrize("learner", ["shares", "logit", "boosted"])
+def test_one_learner_judges_as_if_it_had_been_fitted_alone(learner):
+    """By its own stage; outcome models are those of the mixture, which here are not touched by propensities."""
+    data, new = study(), study(80, 0.0)
+    rewards = RewardEstimator(LinearRegression(), cv=3, random_state=0).fit(**data)
+    alone = RewardEstimator(LinearRegression(), learner, cv=3, random_state=0).fit(**data)
+    judged = rewards.by_propensity_learner(learner).predict_rewards(**new)
+    np.testing.assert_allclose(judged, alone.predict_rewards(**new))
+    mixture = rewards.predict_rewards(**new)
+    assert not np.allclose(judged, mixture)
+
+
+def test_rules_are_judged_twice_and_learnt_once():
+    data = study()
+    learner = DRPolicyTree(DummyRegressor(), max_depth=1, cv=3, random_state=0)  # adjusts for nothing
+    options = {"cv": 3, "n_repeats": 2, "random_state": 0, "control": 0}
+    plain = cross_val_policy_value(learner, **data, **options)
+    both = cross_val_policy_value(learner, **data, **options, second_opinion="shares")
+    assert plain.second_opinion is None and both.second_opinion.model == "the arms' shares, whatever the covariates"
+    assert both.estimates["policy tree"].value == plain.estimates["policy tree"].value
+    # Whoever got the treatment had the better outcomes anyway: by shares alone that looks like an effect.
+    first, second = (v.treatment.value for v in (both.verdict, both.second_opinion.verdict))
+    assert second > first + 0.3
+
+
+def test_what_cannot_judge_is_refused():
+    data = study(120)
+    known = DRPolicyTree(LinearRegression(), LogisticRegression(), max_depth=1, cv=2, random_state=0)
+    with pytest.raises(InputError, match="No 'logit' was fitted as a model of treatment"):
+        cross_val_policy_value(known, **data, cv=2, n_repeats=1, second_opinion="logit")
+    with pytest.raises(InputError, match="second_opinion must be 'shares', 'logit' or 'boosted'"):
+        cross_val_policy_value(known, **data, second_opinion="probit")
+    with pytest.raises(InputError, match="No 'logit' was fitted"):
+        cross_val_policy_value(
+            DRPolicyTree(max_depth=1, cv=2), **data, cv=2, n_repeats=1, second_opinion="logit", propensity=0.5
+        )
