@@ -51,6 +51,8 @@ def split_label(tree: Tree, node: int, *, missing: bool = True) -> str:
         return f"{name} {asked}"
     if feature.kind == CATEGORICAL:
         text = f"{name} = {shown(named_apart(feature.categories[int(threshold)], feature.categories))}"
+    elif (names := feature.names_at(threshold)) is not None:
+        text = f"{name} = {shown(names[0])}"
     else:
         text = f"{name} ≤ {format_threshold(threshold)}"
     side = missing_label(tree, node) if missing else ""

@@ -50,9 +50,17 @@ class Feature:
         The user's category values; the encoded value of a category is its position here. Empty for numeric features.
     has_missing : bool or None
         Whether values were missing in the training table; None if that is not known. Features are equal without it.
+    value_names : tuple of two str, or None
+        What 0 and 1 are called, in a numeric column that has no other values: questions then say "sex = female" in
+        place of "sex ≤ 0". Features are equal without it.
     """
 
     name: str
     kind: str = NUMERIC
     categories: tuple[Any, ...] = ()
     has_missing: bool | None = field(default=None, compare=False)
+    value_names: tuple[str, str] | None = field(default=None, compare=False)
+
+    def names_at(self, threshold: float) -> tuple[str, str] | None:
+        """What values up to a threshold are called, and the others; None where they have no names."""
+        return self.value_names if self.kind == NUMERIC and 0.0 <= threshold < 1.0 else None

@@ -271,6 +271,14 @@ def design(
     treatment_label: Annotated[
         str | None, _option("What the report calls the treatment. Default: its column.", _RUN, metavar="TEXT")
     ] = None,
+    value_names: Annotated[
+        list[str] | None,
+        _option(
+            "What 0 and 1 mean in a covariate of zeros and ones, for the report: once for each such covariate.",
+            _RUN,
+            metavar="COLUMN=ZERO,ONE",
+        ),
+    ] = None,
     as_json: Annotated[
         bool, _option("Print the result as JSON on standard output, in place of text.", _RUN, "--json")
     ] = False,
@@ -318,5 +326,6 @@ def design(
             validation=validation, repeats=repeats, honest=honest, command=command_line(ctx),
             control=control, stability=stability, json=as_json,
             names={name: text for name, text in labels.items() if text is not None},
+            value_names=tuple(value_names or ()),
         )
     )  # fmt: skip

@@ -20,7 +20,7 @@ from policytree.cli.printing import PRINTED, files_section, print_json, print_se
 from policytree.cli.questions import Fitted, Steps, answers
 from policytree.cli.records import Job, Result
 from policytree.cli.study import Study, study_from_dataset, study_from_file
-from policytree.cli.tree_options import leaf_size_notes, tree_options
+from policytree.cli.tree_options import leaf_size_notes, tree_options, value_names
 from policytree.estimators import DRPolicyTree
 from policytree.evaluation import (
     PolicyValueTable,
@@ -62,7 +62,8 @@ def run(job: Job) -> None:
     job = replace(job, control=control, control_is_named=named)
     _refuse_small_arms(job, study)
     console, described = Console(highlight=False), study.described(job.command, chosen)
-    described = replace(described, about=replace(described.about, **job.names))
+    named_values = value_names(job.value_names, study.X)
+    described = replace(described, about=replace(described.about, value_names=named_values, **job.names))
     if not job.json:
         print_sections(console, question_section(described), check_section(described))
     written: list[tuple[Path, str]] = []

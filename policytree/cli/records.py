@@ -36,6 +36,7 @@ class Job:
     stability: int | None = None
     json: bool = False
     names: Mapping[str, Any] = field(default_factory=dict)
+    value_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

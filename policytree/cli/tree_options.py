@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from policytree.cli.study import Study
 from policytree.cli.tables import by_treatment, column_names, number_in, require_column
@@ -56,6 +58,30 @@ def tree_options(options: dict, study: Study, judging: float = 0.0) -> dict:
     named |= tree_size(options)
     sizes = leaf_sizes(options, study, judging)
     return {**options, **named, **limits, **sizes, "feature_groups": groups, "repeated_features": repeated}
+
+
+def value_names(texts: Sequence[str], X: pd.DataFrame) -> dict[str, tuple[str, str]]:
+    """What ``--value-names COLUMN=ZERO,ONE`` say.
+
+    Raises
+    ------
+    InputError
+        If a column is none of zeros and ones, or one is named twice, or there are not two names.
+    """
+    out: dict[str, tuple[str, str]] = {}
+    for text in texts:
+        column, _, rest = (piece.strip() for piece in text.partition("="))
+        names = [name.strip() for name in rest.split(",")]
+        if len(names) != 2 or not all(names) or names[0] == names[1] or column in out:
+            raise InputError(
+                f"--value-names {quoted(text)} must be COLUMN=ZERO,ONE, once for a column, as in sex=male,female."
+            )
+        require_column(column, "--value-names", X)
+        values = X[column].dropna().unique().tolist()
+        if not set(values) <= {0, 1}:
+            raise InputError(f"--value-names names the values of {column!r}, which has other ones than 0 and 1.")
+        out[column] = (names[0], names[1])
+    return out
 
 
 def tree_size(options: dict) -> dict[str, Any]:

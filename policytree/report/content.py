@@ -250,6 +250,7 @@ def _node(value: Any) -> dict[str, Any]:
         raise ValueError(f"{value['kind']!r} is no kind of question")
     readers: dict[str, Callable[[Any], Any]] = {"numeric": float, "category": _text}
     compared = readers[node["kind"]](value["value"]) if node["kind"] in readers else None
+    node["otherwise"] = _text(value.get("otherwise", ""))
     return node | {"value": compared, "yes": _node(value["yes"]), "no": _node(value["no"])}
 
 

@@ -64,6 +64,8 @@ class About:
         Of the report.
     further : mapping of str to str
         By the key of a section, what to do for more than it says.
+    value_names : mapping of str to tuple of two str
+        By the name of a covariate of zeros and ones, what these mean: ``{"sex": ("male", "female")}``.
     """
 
     source: str = ""
@@ -81,6 +83,7 @@ class About:
     control: str = ""
     title: str = ""
     further: Mapping[str, str] = field(default_factory=dict)
+    value_names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def named_after(self, Y: Any, T: Any) -> About:
         """With the columns' names where nothing else is said."""

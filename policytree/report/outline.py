@@ -46,6 +46,7 @@ def _node(tree: Tree, node: int, lines: Mapping[int, tuple[str, ...]], unit: str
         "question": split_label(tree, node, missing=False),
         "feature": feature.name,
         **_test(tree, node),
+        "otherwise": (feature.names_at(float(tree.threshold[node])) or ("", ""))[1],
         "missing": unknown if missing_label(tree, node) else "",
         "unknown": unknown,
         "rows": rows,
@@ -61,6 +62,8 @@ def _test(tree: Tree, node: int) -> dict[str, Any]:
         if threshold < 0:
             return {"kind": "missing", "value": None}
         return {"kind": "category", "value": str(feature.categories[int(threshold)])}
+    if (names := feature.names_at(threshold)) is not None:
+        return {"kind": "category", "value": names[0]}
     return {"kind": "known", "value": None} if np.isposinf(threshold) else {"kind": "numeric", "value": threshold}
 
 
@@ -101,7 +104,10 @@ def _answer(node: Mapping[str, Any], yes: bool) -> str:
     """The answer to a question that is not about a number, as a statement."""
     name = shown(node["feature"])
     if node["kind"] == "category":
-        return f"{name} {'=' if yes else '≠'} {shown(node['value'])}"
+        other = node["otherwise"]
+        return (
+            f"{name} = {shown(other)}" if other and not yes else f"{name} {'=' if yes else '≠'} {shown(node['value'])}"
+        )
     return f"{name} is {'missing' if (node['kind'] == 'missing') == yes else 'known'}"
 
 

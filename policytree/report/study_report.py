@@ -27,7 +27,7 @@ from policytree.report.sections.support import support_section
 from policytree.report.sections.tree import not_recommended, rule_section, tree_section
 from policytree.report.sections.values import values_sections
 from policytree.serialization import save_text
-from policytree.short_thresholds import with_short_thresholds
+from policytree.short_thresholds import with_short_thresholds, with_value_names
 from policytree.study_check import check_study
 from policytree.weighting.observed import observe
 
@@ -122,7 +122,7 @@ class StudyReport:
             raise InputError(f"model must be a DRPolicyTree or a PolicyTree; got {type(model).__name__}.")
         check_is_fitted(model, "tree_")
         encoded = model.encoder_.encode(study.X)
-        self.tree = with_short_thresholds(model.tree_, encoded)
+        self.tree = with_value_names(with_short_thresholds(model.tree_, encoded), encoded, study.about.value_names)
         material = Material(study, model, self.tree, encoded, checked_results(results))
         check = rewards_check(study, material.rewards, material.learning)
         self.content = make_content(replace(material, results=doubted(study, check, material.results)))

@@ -63,6 +63,7 @@ def to_dict(tree: Tree) -> dict[str, Any]:
                 "kind": f.kind,
                 "categories": [label_to_json(c) for c in f.categories],
                 "has_missing": f.has_missing,
+                **({} if f.value_names is None else {"value_names": [check_text(name) for name in f.value_names]}),
             }
             for f in tree.features
         ],
@@ -265,7 +266,16 @@ def _feature_from_json(data: Any, j: int) -> Feature:
     _refuse_repeated(categories, f"categories of feature {name!r} of the label")
     if not (gaps is None or isinstance(gaps, bool)):
         raise InputError(f"Field 'has_missing' of feature {name!r} of the saved tree must be true, false or null.")
-    return Feature(name, kind, categories, gaps)
+    names = data.get("value_names")
+    if names is not None and not (
+        kind == NUMERIC and isinstance(names, list) and len(names) == 2 and all(isinstance(n, str) for n in names)
+    ):
+        raise InputError(
+            f"Field 'value_names' of feature {name!r} of the saved tree must be two texts, and the feature numeric."
+        )
+    return Feature(
+        name, kind, categories, gaps, None if names is None else (check_text(names[0]), check_text(names[1]))
+    )
 
 
 def _refuse_repeated(labels: Sequence[Any], what: str) -> None:
