@@ -5,7 +5,8 @@
 
 Every draw is learnt from by trees of depth 0 to 3, with and without the price that ``regularization="auto"`` sets, and
 every rule chooses among them by the same cross-validated scores (two repetitions of five folds). Regret: what the best
-arm of every new row brings more than the tree. Results: `benchmarks/results/depth_choice.md`.
+arm of every new row brings more than the tree. Results: `benchmarks/results/depth_choice.md`, of all designs that were
+run with their own number of draws.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from policytree.estimators import depth_choice
 from policytree.estimators.leaf_sizes import default_leaf_sizes
 
 RESULTS = Path(__file__).parent / "results"
+PARTS = RESULTS / "depth_choice"  # a file a design, so that they can be run apart
 DEPTHS = (0, 1, 2, 3)
 WHAT = """\
 `python benchmarks/depth_choice.py`: regret of trees of fixed depth (leaves as the command line asks for), and of depths
@@ -64,10 +66,10 @@ ALL = {study.name: study for study in STUDIES} | {
     )
 }  # fmt: skip
 CHOSEN = {
-    "three arms": ((1_000,), 24), "no effect": ((1_000,), 40), "exclusive or": ((500,), 40),
+    "three arms": ((1_000,), 16), "no effect": ((1_000,), 16), "exclusive or": ((500,), 40),
     "exclusive or with a decoy": ((500,), 40), "parity of three": ((500,), 24), "one arm better": ((300,), 60),
     "no effect, trial": ((300, 1_000), 100), "steps, trial": ((200, 300), 60), "linear, trial": ((300,), 60),
-    "nonlinear confounding": ((1_000,), 24),
+    "nonlinear confounding": ((1_000,), 16),
 }  # fmt: skip
 
 
@@ -167,16 +169,16 @@ def main() -> None:
     parser.add_argument("--design", choices=list(CHOSEN))
     parser.add_argument("--draws", type=int, help="in place of each design's own number")
     asked = parser.parse_args()
-    found: list[dict] = []
+    PARTS.mkdir(exist_ok=True)
     for name, (sizes, draws) in CHOSEN.items():
         if asked.design in (None, name):
-            own = [row for n in sizes for k in range(asked.draws or draws) for row in run(ALL[name], n, k)]
-            found += own
-            print(table(pd.DataFrame(own)).T.to_string(header=False), flush=True)
-    if asked.design is None:
-        lines = table(pd.DataFrame(found)).astype(str)
-        text = markdown_head("Which depth", machine()) + WHAT + markdown_table(list(lines), lines.values.tolist())
-        (RESULTS / "depth_choice.md").write_text(text, encoding="utf-8")
+            found = pd.DataFrame([r for n in sizes for k in range(asked.draws or draws) for r in run(ALL[name], n, k)])
+            print(table(found).T.to_string(header=False), flush=True)
+            if asked.draws is None:
+                found.to_csv(PARTS / f"{name.replace(' ', '_').replace(',', '')}.csv", index=False)
+    lines = table(pd.concat([pd.read_csv(part) for part in sorted(PARTS.glob("*.csv"))])).astype(str)
+    text = markdown_head("Which depth", machine()) + WHAT + markdown_table(list(lines), lines.values.tolist())
+    (RESULTS / "depth_choice.md").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ class Cell:
     confounded: bool = False
     cluster_size: int = 1
     weighted: bool = False
-    depth: int = 2
+    depth: int | str = 2
     learner: str = "linear"
     wavy: bool = False
     skewed: bool = False
@@ -77,7 +77,7 @@ class Cell:
         if size > 1:  # half of the first two covariates' variance, and some of the outcome's, is of the cluster
             shared = np.repeat(rng.standard_normal((n // size, 2)), size, axis=0)
             X[:, :2] = (X[:, :2] + shared) / np.sqrt(2)
-        if self.depth > 2:
+        if self.depth == 3:
             X = np.round(X, 1)  # fewer thresholds: depth three a thousand times over
         T, propensity = self._treat(X, rng)
         noise = rng.standard_exponential(n) - 1 if self.skewed else rng.standard_normal(n)
@@ -126,6 +126,8 @@ def cells() -> list[Cell]:
         Cell("other: wrong linear model, 4 arms, n=600", 600, 4, wavy_effects, wavy=True, skewed=True),
         Cell("other: no effect, confounded, n=1000", 1_000, 2, no_effect, confounded=True),
         Cell("other: no effect, 60 clusters of 25", 1_500, 2, no_effect, cluster_size=25),
+        Cell("other: no effect, n=300, depth chosen", 300, 2, no_effect, depth="auto"),
+        Cell("other: effects, n=300, depth chosen", 300, depth="auto"),
     ]  # fmt: skip
     return out
 
@@ -219,7 +221,7 @@ class LinearLearner(BaseEstimator):
         for f in (0, 1):
             rows = fold == f
             rewards[rows] = self.reward_estimator_.scores(Y[rows], T[rows], X[rows], propensity, f)
-        tree = PolicyTree(max_depth=self.max_depth, min_samples_leaf=self.min_samples_leaf)
+        tree = PolicyTree(max_depth=self.max_depth, min_samples_leaf=self.min_samples_leaf, random_state=0)
         self.policy_tree_ = tree.fit(X, rewards, sample_weight=sample_weight)
         self.rewards_ = rewards
         return self
