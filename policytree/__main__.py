@@ -8,20 +8,15 @@ def main() -> int:
     import os
     import signal
 
-    def leave(*_):
-        """Nothing is open yet: end at once, wherever an import stands."""
+    usual = signal.getsignal(signal.SIGINT)
+    try:
+        from policytree.lazy import ended_by_ctrl_c
+
+        with ended_by_ctrl_c():
+            from policytree.cli import main as command_line
+    except KeyboardInterrupt:
         os.write(2, b"Interrupted: no file was written.\n")
         os._exit(130)
-
-    try:
-        usual = signal.getsignal(signal.SIGINT)
-        if usual is signal.default_int_handler:  # not where a shell said to ignore it
-            signal.signal(signal.SIGINT, leave)
-        from policytree.cli import main as command_line
-
-        signal.signal(signal.SIGINT, usual)
-    except KeyboardInterrupt:
-        leave()
     code = 130
     try:
         code = command_line()

@@ -7,9 +7,36 @@ The names stand once, in the package's ``__init__.pyi``: type checkers and edito
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+
+
+@contextmanager
+def ended_by_ctrl_c() -> Iterator[None]:
+    """Let Ctrl-C end the process at once, for imports of the command line: nothing is open yet.
+
+    Some packages swallow what is raised while they are imported, and the job would go on for minutes. Nothing changes
+    where Ctrl-C is ignored or handled otherwise, or outside the main thread.
+    """
+    usual = signal.getsignal(signal.SIGINT)
+    if usual is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def leave(*_: object) -> None:
+        os.write(2, b"Interrupted: no file was written.\n")
+        os._exit(130)
+
+    signal.signal(signal.SIGINT, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
 
 
 def homes_in(stub: Path) -> dict[str, str]:

@@ -135,7 +135,7 @@ def test_what_scikit_learn_may_pass_on():
     expected = {
         DRPolicyTree: {"fit": {"T", *of_rows, *fitted}, "score": {"T", *of_rows, "sample_treatment_costs"}},
         PolicyTree: {
-            "fit": {"T", "sample_weight", "sample_treatment_costs", "budget_costs"},
+            "fit": {"T", "sample_weight", "sample_treatment_costs", "budget_costs", "groups"},
             "score": {"sample_weight", "sample_treatment_costs"},
         },
         RewardEstimator: {"fit": {"T", *of_rows, "strata", "regression"}},
@@ -355,6 +355,8 @@ def test_policy_trees_take_rewards_as_the_target(trial, routing):
         assert score == pytest.approx(tree.score(trial["X"].iloc[test], net.iloc[test]), rel=1e-9)
     found = cross_validate(arms, trial["X"], rewards, cv=GroupKFold(3), params=params | {"groups": trial["groups"]})
     assert (found["test_score"] > 0).all()
+    chosen = clone(arms).set_params(max_depth="auto", random_state=0).set_fit_request(groups=True)
+    cross_validate(chosen, trial["X"], rewards, cv=GroupKFold(3), params=params | {"groups": trial["groups"]})
     pipe = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), arms)
     pipe.fit(trial["X"], rewards, **params)
     search = GridSearchCV(arms, {"max_depth": [0, 1]}, cv=3).fit(trial["X"], rewards, **params)

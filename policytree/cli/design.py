@@ -8,6 +8,7 @@ import typer
 
 from policytree.cli.frame import BAD_INPUT, EXAMPLE, DebugOption
 from policytree.datasets import DATASET_NAMES
+from policytree.lazy import ended_by_ctrl_c
 
 _COLUMNS, _TREE, _RUN = "What the columns are", "The tree", "The run"
 _NOTHING_TO_DO = f"""\
@@ -291,10 +292,11 @@ def design(
     if data is None and dataset is None:
         typer.echo(_NOTHING_TO_DO, err=True)
         raise typer.Exit(BAD_INPUT)
-    from policytree.cli.frame import command_line
-    from policytree.cli.job import run
-    from policytree.cli.records import Job
-    from policytree.cli.study import Roles
+    with ended_by_ctrl_c():
+        from policytree.cli.frame import command_line
+        from policytree.cli.job import run
+        from policytree.cli.records import Job
+        from policytree.cli.study import Roles
 
     roles = Roles(
         treatment, outcome, covariates, confounders, propensity, cluster, weights, direction, strata, exclude, event,

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from policytree.cli.frame import DebugOption
+from policytree.lazy import ended_by_ctrl_c
 
 
 def evaluate(
@@ -71,8 +72,9 @@ def evaluate(
 
     What the columns are is taken from the design where the tree's file says it.
     """
-    from policytree.cli.judging import judge
-    from policytree.cli.study import Roles
+    with ended_by_ctrl_c():
+        from policytree.cli.judging import judge
+        from policytree.cli.study import Roles
 
     roles = Roles(
         treatment, outcome, covariates, confounders, propensity, cluster, weights, direction, event=event,

@@ -47,28 +47,13 @@ def run(job: Job) -> None:
     KeyboardInterrupt
         On Ctrl-C at any time, also where a search would have kept its best tree; nothing is written then.
     """
-    check_level(job.level)
-    if job.data is not None and job.dataset is not None:
-        raise InputError("Give either a data file or --dataset, not both.")
-    job = replace(job, repeats=_repeats(job))
-    if job.data_dir is not None and job.dataset is None:
-        raise InputError("--data-dir goes with --dataset; leave it out.")
-    folder = check_folder(job.output)
-    study = _study(job)
-    tree = tree_options(job.tree, study, job.honest or 0.0)
-    study = replace(study, notes=(*study.notes, *leaf_size_notes(tree, job.tree)))
-    job = replace(job, tree=tree)
-    control, chosen, named = chosen_control(job.control, study)
-    job = replace(job, control=control, control_is_named=named)
-    _refuse_small_arms(job, study)
-    console, described = Console(highlight=False), study.described(job.command, chosen)
-    named_values = value_names(job.value_names, study.X)
-    described = replace(described, about=replace(described.about, value_names=named_values, **job.names))
-    if not job.json:
-        print_sections(console, question_section(described), check_section(described))
-    written: list[tuple[Path, str]] = []
+    console, written = Console(highlight=False), list[tuple[Path, str]]()
     try:
         with _interrupts() as interrupts:
+            folder, job, study, described = _begun(job)
+            if not job.json:
+                print_sections(console, question_section(described), check_section(described))
+            interrupts.check()
             result = _compute(job, study, described, interrupts)
             about = replace(described.about, warnings=result.warnings, further=result.further)
             report = StudyReport.of_study(replace(described, about=about), result.estimator, result.found)
@@ -84,6 +69,27 @@ def run(job: Job) -> None:
         if written:
             raise KeyboardInterrupt(f"the files in '{job.output}' are complete.") from None
         raise
+
+
+def _begun(job: Job) -> tuple[Path, Job, Study, Described]:
+    """The folder for the files, the job with all options read, the study, and what a report says of it."""
+    check_level(job.level)
+    if job.data is not None and job.dataset is not None:
+        raise InputError("Give either a data file or --dataset, not both.")
+    job = replace(job, repeats=_repeats(job))
+    if job.data_dir is not None and job.dataset is None:
+        raise InputError("--data-dir goes with --dataset; leave it out.")
+    folder = check_folder(job.output)
+    study = _study(job)
+    tree = tree_options(job.tree, study, job.honest or 0.0)
+    study = replace(study, notes=(*study.notes, *leaf_size_notes(tree, job.tree)))
+    job = replace(job, tree=tree)
+    control, chosen, named = chosen_control(job.control, study)
+    job = replace(job, control=control, control_is_named=named)
+    _refuse_small_arms(job, study)
+    described = study.described(job.command, chosen)
+    named_values = value_names(job.value_names, study.X)
+    return folder, job, study, replace(described, about=replace(described.about, value_names=named_values, **job.names))
 
 
 def _print(console: Console, job: Job, result: Result, report: StudyReport, written: list[tuple[Path, str]]) -> None:

@@ -110,8 +110,9 @@ class PolicyTree(TreeEstimator):
     max_share: Mapping[Any, float] | None = None
     min_share: Mapping[Any, float] | None = None
 
-    # To scikit-learn's metadata routing the rewards are the target, whatever their name.
-    __metadata_request__fit: ClassVar = {"rewards": UNUSED}
+    # To scikit-learn's metadata routing the rewards are the target, whatever their name. Groups are those of a splitter
+    # unless somebody asks for them: few fits choose a depth.
+    __metadata_request__fit: ClassVar = {"rewards": UNUSED, "groups": False}
     __metadata_request__score: ClassVar = {"rewards": UNUSED}
 
     def fit(

@@ -43,6 +43,21 @@ def test_ctrl_c_during_imports(tmp_path, module):
     assert done.stderr == "Interrupted: no file was written.\n"
 
 
+def test_ctrl_c_that_an_import_swallows(tmp_path):
+    """Some packages catch everything while they are imported: the job must not go on."""
+    swallowing = PRESS.replace(
+        "            signal.raise_signal(signal.SIGINT)",
+        "            try: signal.raise_signal(signal.SIGINT)\n            except BaseException: pass",
+    )
+    pd.DataFrame({"a": ["x", "y"] * 20, "y": range(40), "z": range(40)}).to_csv(tmp_path / "yes.csv")
+    done = subprocess.run(
+        [sys.executable, "-c", swallowing, "policytree.cli.job", "design", "yes.csv", "--treatment", "a", "--outcome",
+         "y"],
+        capture_output=True, text=True, timeout=120, env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=tmp_path,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (130, "Interrupted: no file was written.\n")
+
+
 def test_what_an_import_made_of_ctrl_c_is_ctrl_c(capsys):
     try:
         try:
