@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -235,8 +237,17 @@ def _interrupts() -> Iterator[_Interrupts]:
     if before is signal.SIG_IGN or before is None:  # a shell's background job; a handler that is not Python's
         yield interrupts
         return
+    reported = sys.unraisablehook
+
+    def remembered(unraisable: Any) -> None:
+        """Where nothing can be raised, as in callbacks of a compiler, Python would print a traceback and go on."""
+        if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+            reported(unraisable)
+
     try:
+        sys.unraisablehook = remembered
         signal.signal(signal.SIGINT, interrupts.handle)
         yield interrupts
     finally:
         signal.signal(signal.SIGINT, before)
+        sys.unraisablehook = reported

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 import subprocess
 import sys
 
@@ -11,7 +13,7 @@ import pytest
 from typer.core import TyperGroup
 
 from policytree import PolicyTree
-from policytree.cli import predicting
+from policytree.cli import job, predicting
 from policytree.cli.frame import explain
 from tests.cli.running import ROOT, run
 
@@ -100,3 +102,16 @@ def test_predictions_that_end_early_leave_no_file(tmp_path, monkeypatch):
     assert len(calls) == 3
     assert (tmp_path / "out.csv").read_text() == "what was there"
     assert {path.name for path in tmp_path.iterdir()} == {"tree.json", "new.csv", "out.csv"}
+
+
+def test_ctrl_c_where_nothing_can_be_raised_is_remembered(ctrl_c, monkeypatch):
+    """In a callback from C, as compilers make them, what is raised is printed and forgotten by Python."""
+    printed: list[type] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: printed.append(unraisable.exc_type))
+    with pytest.raises(KeyboardInterrupt), job._interrupts() as interrupts:
+        ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGINT))()
+        interrupts.check()
+    assert printed == []
+    with job._interrupts():
+        ctypes.CFUNCTYPE(None)(lambda: 1 / 0)()
+    assert printed == [ZeroDivisionError]
