@@ -40,7 +40,7 @@ class PolicyTree(TreeEstimator):
     max_depth : int, "auto" or None, default 2
         Largest number of splits on a path; None means no limit (then set ``regularization``, or
         ``max_leaf_nodes``). "auto": from 0 to 3, chosen by the cross-validated value of trees on the rows of ``fit``
-        (:func:`policytree.estimators.depth_choice.choose_depth`).
+        (``policytree.estimators.depth_choice``).
     regularization : float or "auto", default 0
         The price of a leaf, in mean reward per person: the tree minimises ``mean loss + regularization * leaves``.
         "auto": a quarter of the standard error of a mean difference between two arms' rewards, so that splits which
