@@ -68,7 +68,7 @@ ALL = {study.name: study for study in STUDIES} | {
 CHOSEN = {
     "three arms": ((1_000,), 16), "no effect": ((1_000,), 16), "exclusive or": ((500,), 40),
     "exclusive or with a decoy": ((500,), 40), "parity of three": ((500,), 24), "one arm better": ((300,), 60),
-    "no effect, trial": ((300, 1_000), 100), "steps, trial": ((200, 300), 60), "linear, trial": ((300,), 60),
+    "no effect, trial": ((300,), 100), "steps, trial": ((200, 300), 60), "linear, trial": ((300,), 60),
     "nonlinear confounding": ((1_000,), 16),
 }  # fmt: skip
 
