@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree, InputError, RewardEstimator, cross_val_policy_value
+from tests.dask_cluster import local_client
 
 
 @pytest.fixture
@@ -128,11 +129,7 @@ def test_estimators_with_an_executor_are_copied_and_pickled(trial):
 
 @pytest.mark.slow
 def test_dask_workers_are_sent_the_data_once(trial):
-    distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with local_client() as client:
         found = table(trial, executor=client.get_executor())
         scores = rewards(trial, client.get_executor()).rewards_
     pd.testing.assert_frame_equal(scores, rewards(trial).rewards_)

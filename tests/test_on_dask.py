@@ -26,6 +26,7 @@ from policytree import (
     executors,
 )
 from policytree.encoded import solve
+from tests.dask_cluster import local_client
 from tests.encoded_problems import assert_same, damage_row_group, outcome, random_case
 
 dask = pytest.importorskip("dask")
@@ -198,7 +199,6 @@ def test_a_time_limit_keeps_the_best_tree_so_far(rows):
 @pytest.mark.slow
 def test_a_worker_that_dies_costs_time_only(rows, tmp_path):
     """A worker process kills itself in the midst of the tables; the others make its rows anew."""
-    distributed = pytest.importorskip("distributed")
     flag = tmp_path / "died"
 
     def die_once(part: pd.DataFrame) -> pd.DataFrame:
@@ -211,11 +211,7 @@ def test_a_worker_that_dies_costs_time_only(rows, tmp_path):
         return part
 
     expected = DaskPolicyTree(max_depth=3, max_bins=8).fit(spread(rows, 7)[["x0", "x1"]], spread(rows, 7)[["a", "b"]])
-    with (
-        dask.config.set(scheduler=None),
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with dask.config.set(scheduler=None), local_client() as client:
         frame = spread(rows, 7)
         X = frame[["x0", "x1"]].map_partitions(die_once, meta=frame[["x0", "x1"]]._meta)
         tree = DaskPolicyTree(max_depth=3, max_bins=8, client=client).fit(X, frame[["a", "b"]])
