@@ -121,7 +121,7 @@ def design(
     regularization: Annotated[
         float | None,
         _option(
-            "Price of a leaf, in the outcome's unit per row. Default: chosen together with the depth, or 0.",
+            "Price of a leaf, in the outcome's unit per row. Default: a small one with --max-depth auto, else 0.",
             _TREE,
             min=0.0,
             metavar="X",

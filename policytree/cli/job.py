@@ -189,18 +189,12 @@ def _values(job: Job, study: Study, estimator, honest, data: dict, steps: Steps)
     control = None
     if job.control_is_named:
         control = next(label for label in study.observed.treatments.tolist() if str(label) == job.control)
-    second = _second_best(study, estimator if honest is None else honest.estimator)
+    shown = estimator if honest is None else honest.estimator
     with steps.step(title, where="in the refits") as progress:
         return cross_val_policy_value(
             estimator, level=job.level, random_state=job.seed, n_jobs=job.tree["n_jobs"], progress=progress,
-            control=control, second_opinion=second, **options, **data,
+            control=control, second_opinion=shown.reward_estimator_.second_best_learner_, **options, **data,
         )  # fmt: skip
-
-
-def _second_best(study: Study, shown: DRPolicyTree) -> str | None:
-    """The models of treatment of second least error; None where nothing was estimated."""
-    models = shown.reward_estimator_.models_propensity_
-    return None if study.propensity is not None or not models else getattr(models[0], "second_best", None)
 
 
 class _Interrupts:

@@ -184,7 +184,7 @@ def _second_opinion(
     study: Study, rules: Mapping[str, np.ndarray], control: str | None, fitted: RewardEstimator, **how: Any
 ) -> SecondOpinion | None:
     """The verdict by the models of treatment of second least error; None where nothing was estimated."""
-    second = getattr(fitted.models_propensity_[0], "second_best", None) if fitted.models_propensity_ else None
+    second = fitted.second_best_learner_
     if second is None:
         return None
     return SecondOpinion(PROPENSITY_LEARNERS[second], _values(study, rules, control, second, **how)[0].verdict)

@@ -179,7 +179,8 @@ def cross_val_policy_value(
     table = _table(estimator, data, drawn, repetitions, level, control)
     if second_opinion is None:
         return table
-    verdict = _verdict(data, drawn, by_other, level, control)[0]
+    differences = _estimates(by_other, seen, drawn, level)[1]
+    verdict = _verdict(data, drawn, by_other, differences, level, control)[0]
     return replace(table, second_opinion=SecondOpinion(PROPENSITY_LEARNERS[second_opinion], verdict))
 
 
@@ -292,7 +293,7 @@ def _table(
     estimates, differences = _estimates(repetitions, data.seen, validation, level)
     if estimates[POLICY].n_clusters < 2:
         raise InputError("A standard error needs at least two held-out rows or clusters; pass more data.")
-    verdict, best = _verdict(data, validation, repetitions, level, control)
+    verdict, best = _verdict(data, validation, repetitions, differences, level, control)
     return PolicyValueTable(
         verdict, estimates, differences, best, data.direction, tuple(repetitions), validation.judged(), validation,
         data.seen, _agreement(estimator, data, validation, repetitions),
@@ -301,10 +302,9 @@ def _table(
 
 
 def _verdict(
-    data: Data, validation: Validation, repetitions: list[Repetition], level, control
+    data: Data, validation: Validation, repetitions: list[Repetition], differences: dict[str, Estimate], level, control
 ) -> tuple[Verdict, BestComparison]:
     """Which rule to use, and the comparison with the best treatment that it rests on."""
-    differences = _estimates(repetitions, data.seen, validation, level)[1]
 
     def difference(a: str, b: str) -> Estimate:
         scores = [r.scores[a] - r.scores[b] for r in repetitions]

@@ -104,10 +104,9 @@ def _answer(node: Mapping[str, Any], yes: bool) -> str:
     """The answer to a question that is not about a number, as a statement."""
     name = shown(node["feature"])
     if node["kind"] == "category":
-        other = node["otherwise"]
-        return (
-            f"{name} = {shown(other)}" if other and not yes else f"{name} {'=' if yes else '≠'} {shown(node['value'])}"
-        )
+        if node["otherwise"] and not yes:
+            return f"{name} = {shown(node['otherwise'])}"
+        return f"{name} {'=' if yes else '≠'} {shown(node['value'])}"
     return f"{name} is {'missing' if (node['kind'] == 'missing') == yes else 'known'}"
 
 

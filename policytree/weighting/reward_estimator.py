@@ -356,6 +356,12 @@ class RewardEstimator(BaseEstimator):
         index = table.index if isinstance(table, pd.DataFrame) else None
         return pd.DataFrame(values, index=index, columns=self.treatments_)
 
+    @property
+    def second_best_learner_(self) -> str | None:
+        """The learner of the default mixture whose propensities have the second least error; None without a mixture."""
+        models = self.models_propensity_
+        return getattr(models[0], "second_best", None) if models else None
+
     def by_propensity_learner(self, learner: str) -> Self:
         """A copy that judges new rows by the propensities of one learner of the default mixture.
 
