@@ -2,6 +2,7 @@
 
     python benchmarks/default_rewards.py                        # all designs, 100 draws each: half an hour on one core
     python benchmarks/default_rewards.py --design "three arms" --n 1000 --draws 20
+    python benchmarks/default_rewards.py --grf ../shared/data/reference/grf_regrets.csv   # on the draws of a file
 
 Every draw is learnt from twice: by the defaults, and by what the defaults were before (outcome models of each arm alone
 that tune themselves by inner cross-validation, a slightly penalised logit). `regret`: a tree of depth two, judged by
@@ -29,6 +30,7 @@ from policytree.weighting.learners import OutcomeClassifier, OutcomeRegressor, p
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "case_studies"))
 from simulations.designs import three_arms, three_arms_no_effect
+from simulations.learning import truth_of
 
 RESULTS = Path(__file__).parent / "results"
 NEW_ROWS, TRUTH_ROWS, DEPTH = 15_000, 400_000, 2
@@ -246,13 +248,34 @@ def table(found: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(out)
 
 
+def beside_grf(published: pd.DataFrame) -> pd.DataFrame:
+    """Regret of the defaults on draws of which a file has that of grf's scores (columns n, run, grf), and the pairs."""
+    design, rows = three_arms(), []
+    truth = truth_of(design, np.random.default_rng(99), n_new=NEW_ROWS)
+    for line in published.itertuples():
+        drawn = design.draw(line.n, np.random.default_rng([line.run, line.n]))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            rewards = RewardEstimator(random_state=line.run).fit_predict(drawn.Y, drawn.T, X=drawn.X)
+        tree = PolicyTree(max_depth=DEPTH).fit(drawn.X, rewards)
+        regret = truth.regret(np.asarray(tree.predict(truth.X)).astype(int))
+        rows.append({"n": line.n, "default": regret, "grf": line.grf, "default less grf": regret - line.grf})
+    groups = pd.DataFrame(rows).groupby("n")
+    means, errors = groups.mean().map("{:+.3f}".format), groups.sem().map(" ({:.3f})".format)
+    return (means + errors).assign(draws=groups.size()).reset_index()
+
+
 def main() -> None:
     """Run the designs asked for; results are printed after every design and saved if all were asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--design", choices=[study.name for study in STUDIES])
     parser.add_argument("--n", type=int)
     parser.add_argument("--draws", type=int, default=100)
+    parser.add_argument("--grf", type=Path, help="a table of grf's regrets: the same draws, nothing else")
     asked = parser.parse_args()
+    if asked.grf is not None:
+        print(beside_grf(pd.read_csv(asked.grf)).to_string(index=False))
+        return
     found: list[dict] = []
     for study in STUDIES:
         if asked.design not in (None, study.name):

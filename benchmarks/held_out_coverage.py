@@ -22,7 +22,7 @@ from reporting import machine, markdown_head, markdown_table
 from simulated import POPULATION, Cell, LinearLearner, boosting, cells, least_squares, unwatched
 from sklearn.base import clone
 
-from policytree import cross_val_policy_value
+from policytree import DRPolicyTree, cross_val_policy_value
 from policytree.evaluation import compare_with_best
 from policytree.evaluation.held_out import settled
 
@@ -76,12 +76,19 @@ def judge(table, repetitions, truths, target, best_value) -> dict:
     }  # fmt: skip
 
 
+def learner_of(cell: Cell):
+    """What learns the rules."""
+    if cell.learner == "default":
+        return DRPolicyTree(max_depth=cell.depth, random_state=0)
+    return LinearLearner(cell.depth, boosting if cell.learner == "boosting" else least_squares)
+
+
 def one_run(cell: Cell, seed: int, procedures) -> list[dict]:
     """One simulated study under every procedure, unless it is for a few runs only."""
     rng = np.random.default_rng([seed, sum(map(ord, cell.name))])
     study, (means, weight) = cell.draw(rng), cell.truth()
     truths = weight @ means
-    learner = LinearLearner(cell.depth, boosting if cell.learner == "boosting" else least_squares)
+    learner = learner_of(cell)
     Y, T = study.pop("Y"), study.pop("T")
     out = []
 

@@ -128,6 +128,8 @@ def cells() -> list[Cell]:
         Cell("other: no effect, 60 clusters of 25", 1_500, 2, no_effect, cluster_size=25),
         Cell("other: no effect, n=300, depth chosen", 300, 2, no_effect, depth="auto"),
         Cell("other: effects, n=300, depth chosen", 300, depth="auto"),
+        Cell("other: no effect, n=300, default rewards", 300, 2, no_effect, learner="default"),
+        Cell("other: effects, confounded, n=500, default rewards", 500, confounded=True, learner="default"),
     ]  # fmt: skip
     return out
 
