@@ -287,6 +287,9 @@ class SizeGates:
     most_solved_sets, most_swept_sides, most_block_sides : int
         Places for what is known of sets of rows, of sides of swept cuts, and of both in searches by blocks; powers of
         two from 1 on. What has no place is computed again.
+    loose_minimum : int
+        Times that the rows at hand meet the least number of rows of a leaf from which sides are bounded without it
+        first; 0: never.
     most_needed_prices : float
         A search knows the least depth of better trees if the incumbent is at most that many prices of a leaf above the
         least loss.
@@ -357,6 +360,7 @@ class SizeGates:
     most_solved_sets: int = 1 << 17
     most_swept_sides: int = 1 << 20
     most_block_sides: int = 1 << 17
+    loose_minimum: int = 50
     most_needed_prices: float = 30
     most_layer_bytes: float = 1 << 30
     most_ratio_entries: float = 1 << 22

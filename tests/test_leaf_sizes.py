@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
 
 from policytree import InputError, OptimalTreeClassifier, PolicyTree
-from policytree.estimators import search
 from policytree.estimators.leaf_sizes import default_leaf_sizes
 from policytree.exceptions import SearchWarning
-from policytree.types import Status
+from policytree.solvers import solve_direct
+from policytree.solvers.binning import bin_matrix
+from policytree.types import GATES, Problem, SearchLimits, Status
 
 X = pd.DataFrame({"age": np.arange(30.0)})
 REWARDS = pd.DataFrame({"x": np.zeros(30), "y": np.where(np.arange(30) < 10, 1.0, -1.0)})
@@ -81,48 +82,52 @@ def test_it_warns_where_no_split_of_any_column_fits(data):
     assert said == (not possible and not trivial)
 
 
-# --- leaves of any size first ---
+# --- where minima hardly bind, sides are bounded without them first ---
 
 
-@pytest.mark.parametrize("arms", [False, True])
-@pytest.mark.parametrize("least", [2, 5, 12])
-def test_the_search_without_limits_first_finds_what_the_limited_one_finds(rng, monkeypatch, arms, least):
-    """Also where the tree without limits has a leaf that is too small."""
-    n, again = 150, 0
-    X = np.column_stack([rng.integers(0, 30, n), rng.integers(0, 8, n), rng.normal(size=n)]).astype(float)
+def limited_problem(seed: int, n: int, depth: int, least: int, arms: bool) -> tuple[np.ndarray, Problem]:
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.integers(0, 30, n), rng.integers(0, 8, n), rng.normal(size=n).round(1)]).astype(float)
+    data = bin_matrix(X)
     T = rng.integers(0, 2, n)
-    for seed in range(12):
-        rewards = np.random.default_rng(seed).normal(size=(n, 2))
-        model = PolicyTree(max_depth=2, min_samples_leaf=least, min_samples_per_treatment=least // 2 if arms else 0)
-        monkeypatch.setattr(search, "RELAXED_FROM", 10**9)
-        plain = clone(model).fit(X, rewards, T)
-        monkeypatch.setattr(search, "RELAXED_FROM", 0)
-        monkeypatch.setattr(search, "RELAXED_SHARE", 1.0)
-        relaxed = clone(model).fit(X, rewards, T)
-        assert relaxed.status_ is plain.status_ is Status.OPTIMAL
-        assert relaxed.objective_value_ == plain.objective_value_ and relaxed.objective_bound_ == plain.objective_bound_
-        sizes = relaxed.tree_.n_node_samples[relaxed.tree_.is_leaf]
-        assert sizes.min() >= least
-        leaves = relaxed.apply(X)
-        assert all(
-            np.bincount(T[leaves == leaf], minlength=2).min() >= (least // 2 if arms else 0) for leaf in set(leaves)
+    losses = rng.normal(size=(n, 2)) if seed % 2 else rng.integers(-9, 10, (n, 2)).astype(float)
+    per_arm = dict(arms=T, min_leaf_per_arm=max(1, least // 3)) if arms else {}
+    return X, Problem(data, losses, max_depth=depth, min_leaf=least, **per_arm)
+
+
+def leaves_keep(problem: Problem, leaves: np.ndarray) -> bool:
+    counts = pd.crosstab(leaves, problem.arms if problem.arms is not None else np.zeros(len(leaves)))
+    least_of_arm = counts.to_numpy().min() if problem.min_leaf_per_arm else problem.min_leaf_per_arm
+    return counts.sum(axis=1).min() >= problem.min_leaf and least_of_arm >= problem.min_leaf_per_arm
+
+
+@pytest.mark.parametrize("depth", [2, 3, 4])
+@pytest.mark.parametrize("arms", [False, True])
+def test_the_same_optimum_whether_minima_are_relaxed_first_or_not(depth, arms):
+    """Also where the best tree without minima has a leaf that is too small."""
+    broken = 0
+    for seed in range(8):
+        X, problem = limited_problem(seed, 150, depth, (3, 12, 25)[seed % 3], arms)
+        plain, relaxed = (
+            solve_direct(problem, SearchLimits(gates=replace(GATES, loose_minimum=loose))) for loose in (0, 1)
         )
-        free = PolicyTree(max_depth=2).fit(X, rewards)
-        again += free.tree_.n_node_samples[free.tree_.is_leaf].min() < least
-    assert again > 0 or least == 2
+        assert relaxed.status is plain.status is Status.OPTIMAL
+        assert relaxed.objective == plain.objective == pytest.approx(relaxed.lower_bound)
+        assert leaves_keep(problem, relaxed.tree.apply(X))
+        free = solve_direct(replace(problem, min_leaf=1, min_leaf_per_arm=0))
+        broken += not leaves_keep(problem, free.tree.apply(X))
+    assert broken > 0
 
 
-def test_a_stopped_search_keeps_the_bound_of_the_one_without_limits(rng, monkeypatch):
-    X, rewards = rng.normal(size=(400, 8)), rng.normal(size=(400, 3))
-    optimum = PolicyTree(max_depth=3, min_samples_leaf=20).fit(X, rewards).objective_value_
-    monkeypatch.setattr(search, "RELAXED_FROM", 0)
-    monkeypatch.setattr(search, "RELAXED_SHARE", 1.0)
-    for limit in (0.0, 0.01, 0.1):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SearchWarning)
-            model = PolicyTree(max_depth=3, min_samples_leaf=20, time_limit=limit).fit(X, rewards)
-        assert model.tree_.n_node_samples[model.tree_.is_leaf].min() >= 20
-        assert model.objective_value_ <= optimum + 1e-12 <= model.objective_bound_ + 2e-12
+@pytest.mark.parametrize("depth", [2, 3])
+def test_a_stopped_search_keeps_the_minima(depth):
+    X, problem = limited_problem(1, 400, depth, 20, True)
+    limits = SearchLimits(gates=replace(GATES, loose_minimum=1))
+    optimum = solve_direct(problem, limits).objective
+    for seconds in (0.0, 0.01, 0.1):
+        found = solve_direct(problem, replace(limits, time_limit=seconds))
+        assert leaves_keep(problem, found.tree.apply(X))
+        assert found.lower_bound <= optimum + 1e-9 <= found.objective + 2e-9
 
 
 # --- sizes by default ---

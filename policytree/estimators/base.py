@@ -37,7 +37,6 @@ from policytree.estimators.search import (
     chosen_solver,
     make_guesses,
     search,
-    search_with_smallest_leaves,
 )
 from policytree.estimators.views import TableViews
 from policytree.exceptions import InputError, SearchWarning
@@ -139,8 +138,6 @@ class TreeEstimator(TableViews, SearchArguments):
         for name in FITTED & {*vars(self)}:
             delattr(self, name)  # of an earlier fit
         if not job.constraints:
-            if self._is_plain() and job.objective is None:
-                return search_with_smallest_leaves(job, solve, limits)
             return search(job.problem, solve, self.guesses_, report, limits)
         found = search_within(self, job, limits, solve)
         if found.sums:

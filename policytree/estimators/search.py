@@ -17,9 +17,7 @@ from policytree.solvers.by_objective import solver_for
 from policytree.solvers.constraints import Constraint
 from policytree.solvers.guessed import solve_with_guesses
 from policytree.solvers.kernels.compiling import seconds_compiling
-from policytree.types import Guesses, Problem, SearchLimits, Solution, Status
-
-RELAXED_FROM, RELAXED_SHARE = 5_000, 0.02  # rows, and the share of them up to which leaves are hardly limited
+from policytree.types import Guesses, Problem, SearchLimits, Solution
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,49 +124,3 @@ def search(problem: Problem, solve, guesses: Guesses | None, report: dict, limit
         solution = solve_with_guesses(problem, guesses, limits, solve=solve)
         solution = replace(solution, guarantees={**solution.guarantees, **report})
     return replace(solution, compile_seconds=seconds_compiling() - compiled)
-
-
-def search_with_smallest_leaves(job: Job, solve, limits: SearchLimits) -> Solution:
-    """Solve; first with leaves of any size where those of the best trees are likely to be large enough.
-
-    The search without limits of leaves is several times faster. Its bound holds with them too, and so does its proof if
-    its tree keeps to them.
-    """
-    problem = job.problem
-    if not hardly_limited(problem):
-        return search(problem, solve, None, {}, limits)
-    relaxed = search(replace(problem, min_leaf=1, min_leaf_per_arm=0), solve, None, {}, limits)
-    if relaxed.status.proved and _leaves_are_large_enough(job, relaxed):
-        return relaxed
-    interrupted, left = relaxed.status is Status.INTERRUPTED, limits.time_limit
-    if left is not None or interrupted:
-        left = 0.0 if interrupted or left is None else max(0.0, left - relaxed.seconds)
-    found = search(problem, solve, None, {}, replace(limits, time_limit=left))
-    if not found.status.proved:
-        bound = min(found.objective, max(found.lower_bound, relaxed.lower_bound - relaxed.resolution))
-        status = Status.INTERRUPTED if interrupted else found.status
-        found = replace(found, lower_bound=bound, status=status)
-    seconds, compiling = relaxed.seconds + found.seconds, relaxed.compile_seconds + found.compile_seconds
-    return replace(found, seconds=seconds, compile_seconds=compiling)
-
-
-def hardly_limited(problem: Problem) -> bool:
-    """Whether leaves of the best trees are likely to be large enough without being asked to."""
-    n, per_arm = problem.data.n_rows, problem.min_leaf_per_arm
-    if n < RELAXED_FROM or (problem.min_leaf <= 1 and per_arm == 0):
-        return False
-    rarest = n if problem.arms is None else int(np.bincount(problem.arms, minlength=problem.losses.shape[1]).min())
-    return problem.min_leaf <= RELAXED_SHARE * n and per_arm <= RELAXED_SHARE * rarest
-
-
-def _leaves_are_large_enough(job: Job, solution: Solution) -> bool:
-    """Whether every leaf of a tree has as many rows, and of every arm, as the job asks for."""
-    problem, tree = job.problem, solution.tree
-    leaves = tree.apply(job.X)
-    if np.bincount(leaves, minlength=len(tree.is_leaf))[tree.is_leaf].min() < problem.min_leaf:
-        return False
-    if problem.min_leaf_per_arm == 0 or problem.arms is None:
-        return True
-    counts = np.zeros((len(tree.is_leaf), problem.losses.shape[1]), dtype=np.int64)
-    np.add.at(counts, (leaves, problem.arms), 1)
-    return bool(counts[tree.is_leaf].min() >= problem.min_leaf_per_arm)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 
@@ -11,6 +12,18 @@ from policytree.exceptions import InputError
 from policytree.split_columns import MAX_BINS
 from policytree.tree import Tree
 from policytree.types import BinnedData
+
+
+class Coded(Protocol):
+    """Rows of codes, one line of codes for every column."""
+
+    @property
+    def codes(self) -> np.ndarray:
+        """Shape (p, n)."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
 
 
 def short_codes(data: BinnedData) -> np.ndarray:
@@ -96,7 +109,7 @@ def coarser(data: BinnedData, most: int) -> tuple[BinnedData, list[tuple[int, np
     return keep_cuts(data, cuts, exact=False), [(j, chosen) for j, chosen in enumerate(cuts) if len(chosen)]
 
 
-def rows_of_splits(data: BinnedData, splits: list[tuple[int, int]]) -> Iterator[np.ndarray]:
+def rows_of_splits(data: Coded, splits: list[tuple[int, int]]) -> Iterator[np.ndarray]:
     """Rows that reach every node of a tree given by ``(column, cut)`` in preorder, column -1 for a leaf."""
     stack = [np.arange(data.n_rows)]
     for column, cut in splits:

@@ -60,6 +60,7 @@ ALWAYS = (*MERGING, *EXACT_SUMS, sums.node_sums, sums.best_one_split)
 # A node of depth two; the same where a feature is long; the search below the root, at depth three and more.
 TWO_LEVELS = (depth_two.short_pairs,)
 LONG = (long_features.long_pairs,)
+RELAXED = (sweeps.relaxed_rules,)  # where leaves must have so many rows
 DEEPER = (rows_of_nodes.pack_rows, sweeps.make_tables, search.advance)
 PAIRS = (rows_of_nodes.pack_rows, block_sums.fill_products, block_sums.open_two, block_sums.open_three)
 PAIRS_DEEP = (block_search.solve_four, block_search.bound_across)
@@ -151,6 +152,8 @@ def needed_kernels(problem: Problem, block_kind: np.dtype | None, gates: SizeGat
         return needed
     kind = SPECIAL if is_special(problem) else PLAIN
     needed += [(TWO_LEVELS, kind)]
+    if problem.min_leaf > 1 or problem.min_leaf_per_arm > 0:
+        needed += [(RELAXED, "")]
     if block_kind is not None:
         return [*needed, (PAIRS + PAIRS_DEEP * (depth is None or depth > 3), block_kind.name)]
     if is_long(bins, is_signed(problem)):
@@ -177,7 +180,7 @@ def all_kernels() -> Needed:
     """Kernels of every kind of problem."""
     tables = [(TWO_LEVELS + DEEPER + PARETO_TABLES, kind) for kind in (PLAIN, SPECIAL)]
     blocks = [(PAIRS + PAIRS_DEEP + PAIR_ROUNDS, kind) for kind in BLOCKS]
-    rest = CODING + ROW_PRICES + ONE_FEATURE + NEAR_TIES + PARETO + PAID_ONCE + LOW_COST + BAGS + BORN_AGAIN
+    rest = CODING + RELAXED + ROW_PRICES + ONE_FEATURE + NEAR_TIES + PARETO + PAID_ONCE + LOW_COST + BAGS + BORN_AGAIN
     streamed = [pair for codes in CODES for pair in streamed_kernels(codes)]
     return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, *ROW_SET_KERNELS, (rest, ""), *streamed]
 

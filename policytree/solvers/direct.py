@@ -102,7 +102,7 @@ def _solve(problem: Problem, limits: SearchLimits, clock: Clock, merge: bool, ki
     if one_feature_applies(problem):
         return solve_one_feature(problem, fixed, clock, limits.gates)
     refuse_memory(problem, limits)
-    node = prepare(problem, fixed, merge, special=is_special(problem))
+    node = prepare(problem, fixed, merge, is_special(problem), limits.gates)
     leaf, floor = node.leaf()
     if leaf >= FEASIBLE:
         return leaf_only(problem, fixed, Status.INFEASIBLE, clock.seconds())

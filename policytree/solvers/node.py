@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from policytree.exceptions import InputError
-from policytree.solvers.columns import short_codes
+from policytree.solvers.columns import rows_of_splits, short_codes
 from policytree.solvers.fixed_point import FixedPoint
 from policytree.solvers.kernels.depth_two import FirstSplits, Found, short_pairs
 from policytree.solvers.kernels.layout import INF, OPEN, Rows, Rules
 from policytree.solvers.kernels.long_pairs import long_pairs
 from policytree.solvers.kernels.rows_of_nodes import Packed, pack_rows
 from policytree.solvers.kernels.sums import best_one_split, node_sums
+from policytree.solvers.kernels.sweep_tables import relaxed_rules
 from policytree.solvers.merge import merge_equal_rows
-from policytree.types import Problem, SearchLimits
+from policytree.types import GATES, Problem, SearchLimits, SizeGates
 
 Splits = list[tuple[int, int]]  # (column, cut) in preorder, (-1, 0) for a leaf
 
@@ -114,7 +115,7 @@ def counted_rows(problem: Problem) -> tuple[list[np.ndarray], list[int]]:
     return rows, minima
 
 
-def prepare(problem: Problem, fixed: FixedPoint, merge: bool, special: bool = True) -> Node:
+def prepare(problem: Problem, fixed: FixedPoint, merge: bool, special: bool = True, gates: SizeGates = GATES) -> Node:
     """Merge equal rows and lay out codes, planes and counted constraints."""
     data = problem.data
     codes = short_codes(data)
@@ -133,7 +134,14 @@ def prepare(problem: Problem, fixed: FixedPoint, merge: bool, special: bool = Tr
     offset = np.concatenate([[0], np.cumsum(bins)]).astype(np.int64)
     return Node(
         Rows(codes, np.ascontiguousarray(np.vstack([planes, keys])), bins, offset, groups, codes.shape[1]),
-        Rules(problem.losses.shape[1] - 1, np.array(minima, dtype=np.int64), prices, int(fixed.leaf_penalty), -1),
+        Rules(
+            n_losses=problem.losses.shape[1] - 1,
+            minima=np.array(minima, dtype=np.int64),
+            prices=prices,
+            penalty=int(fixed.leaf_penalty),
+            beyond=-1,
+            loose=gates.loose_minimum,
+        ),
         1 if special else None,
     )
 
@@ -147,13 +155,34 @@ def rows_of(node: Node, rows: np.ndarray) -> Node:
 def depth_two(node: Node, leaves: int, control: np.ndarray) -> tuple[Found, bool, FirstSplits]:
     """The best tree of depth two with at most 3, or any number of leaves.
 
-    Returns it, whether it is proved (else the search was stopped), and what every first split is worth.
+    Returns it, whether it is proved (else the search was stopped), and what every first split is worth at least.
     """
+    rules = relaxed_rules(node.rows, node.rules)
+    if len(rules.minima) < len(node.rules.minima):
+        relaxed = replace(node, rules=rules)
+        best, finished, first = depth_two(relaxed, leaves, control)
+        if _keeps_minima(node, expand(relaxed, [_first_split(best, leaves)])):
+            return best, finished, first
+        if not finished:
+            return Found(node.leaf()[0] + node.penalty, -1, 0), False, first
     first = FirstSplits(*np.empty((2, len(node.bins)), np.int64))
     best, finished, any_long, work = short_pairs(node.rows, node.rules, leaves, first, control, node.special)
     if finished and any_long:
         best, _, finished = long_pairs(node.rows, node.rules, leaves, first, work, best, INF, control)
     return best, finished, first
+
+
+def _first_split(found: Found, leaves: int) -> tuple[int, int]:
+    """A tree of depth two as kernels state it: its lower splits are left out."""
+    if found.feature < 0:
+        return -1, 0
+    return -2 - int(found.feature), -1 - int(found.cut) if leaves == 3 else int(found.cut)
+
+
+def _keeps_minima(node: Node, tree: Splits) -> bool:
+    """Whether every leaf has as many rows as the rules ask for."""
+    leaves = (rows for rows, (column, _) in zip(rows_of_splits(node, tree), tree, strict=True) if column < 0)
+    return all((node.counts[:, rows].sum(axis=1) >= node.rules.minima).all() for rows in leaves)
 
 
 def grow_fully(node: Node) -> tuple[int, Splits]:

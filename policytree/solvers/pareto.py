@@ -331,7 +331,7 @@ def bound_as_node(c: Criteria) -> Node:
     rows = Rows(c.codes, planes, c.bins, offset, c.groups, c.n)
     signed = A == 1 and not len(c.minima)
     special = 1 if are_special(c.bins, signed) else None
-    return Node(rows, Rules(A, c.minima, c.prices, int(c.leaf[0]), -1), special)
+    return Node(rows, Rules(A, c.minima, c.prices, int(c.leaf[0]), -1, 0), special)
 
 
 def price_of_split(c: Criteria, f: int) -> np.ndarray:

@@ -21,7 +21,17 @@ from policytree.objectives import (
     WeightedAccuracy,
 )
 from policytree.objectives.objective import Objective
-from policytree.solvers import bag_search, bags, binary, box_numbers, direct, ratio_pairs, row_generation, solve_direct
+from policytree.solvers import (
+    bag_search,
+    bags,
+    binary,
+    box_numbers,
+    direct,
+    node,
+    ratio_pairs,
+    row_generation,
+    solve_direct,
+)
 from policytree.solvers.auto import solve_auto
 from policytree.solvers.binning import bin_matrix
 from policytree.solvers.budgets import Infeasible, solve_within
@@ -84,6 +94,7 @@ EXTREMES = {
     "most_solved_sets": (1 << 17, 1),
     "most_swept_sides": (1 << 20, 1),
     "most_block_sides": (1 << 17, 1),
+    "loose_minimum": (0, 1),
     "most_needed_prices": (0, INF),
     "most_layer_bytes": (INF, 0),
     "most_ratio_entries": (0, INF),
@@ -145,7 +156,7 @@ def taken(monkeypatch) -> Counter:
     for owner, name in (
         (RowPrices, "work"), (RowPrices, "_refine"), (box_numbers, "forget_idle"), (RowSetSearch, "run"),
         (RowSetSearch, "with_worth"), (row_generation.RowGeneration, "_look_at"),
-        (direct, "BinaryStack"), (binary, "solve_four"), (direct, "solve_one_feature"),
+        (direct, "BinaryStack"), (binary, "solve_four"), (direct, "solve_one_feature"), (node, "_keeps_minima"),
         (ratio_pairs.PairRounds, "_rounds"), (bag_search.BagSearch, "price_rows"), (bags._Bags, "_fitted"),
     ):  # fmt: skip
         count(owner, name)
@@ -200,6 +211,18 @@ def one_column_case(rng: np.random.Generator) -> Case:
     return case.but(max_leaf_nodes=int(rng.integers(2, 7)), min_leaf=int(rng.choice([1, 1, 2])))
 
 
+def limited_case(rng: np.random.Generator) -> Case:
+    """Leaves of which each has so many rows, and of every arm, among rows that meet that several times."""
+    n, p, K = int(rng.integers(9, 16)), int(rng.integers(2, 4)), int(rng.integers(2, 4))
+    X = rng.integers(0, int(rng.choice([2, 4, 9])), (n, p)).astype(float)
+    X[rng.random(X.shape) < rng.choice([0.0, 0.15])] = np.nan
+    losses = rng.integers(-9, 10, (n, K)) * float(rng.choice([1.0, 0.1]))
+    case = Case(X, losses, float(rng.choice([0, 0, 1])), int(rng.integers(2, 5)), min_leaf=int(rng.integers(1, 4)))
+    if rng.random() < 0.6:
+        case = case.but(arms=rng.permutation(np.arange(n) % K).astype(np.intp), min_leaf_per_arm=1)
+    return case if rng.random() < 0.8 else case.but(max_leaf_nodes=int(rng.integers(3, 7)))
+
+
 def draw_until_taken(check: Callable[[], None], least: int, ways: tuple[str, ...], taken: Counter) -> None:
     """Check at least so many problems, and more until every way was taken; some ways are rare."""
     for draws in range(MOST_DRAWS):
@@ -216,6 +239,7 @@ DIRECT = {
     "two values": two_valued_case,
     "few errors": separable_case,
     "one column": one_column_case,
+    "limited": limited_case,
 }
 
 
@@ -238,6 +262,7 @@ def test_direct(kind, taken):
         "two values": ("direct.BinaryStack", "binary.solve_four", "RowPrices.work", "row_pairs.pair_bound"),
         "few errors": ("RowGeneration._look_at", "RowSetSearch.run"),
         "one column": ("direct.solve_one_feature",),
+        "limited": ("node._keeps_minima",),
     }[kind]
     draw_until_taken(lambda: check_direct(kind, rng), 200, ways, taken)
 

@@ -93,6 +93,7 @@ class Rules(NamedTuple):
     prices: i8  # how many different prices splits have; 0 if they are free
     penalty: i8  # of a leaf
     beyond: i8  # what any tree costs at least beyond the worth of its rows; -1 if it is not known
+    loose: i8  # where rows meet the minima so many times, these are relaxed first (see sweep_tables.py); 0: nowhere
 
 
 class Rounded(NamedTuple):
@@ -167,6 +168,7 @@ NODE = np.dtype(
         ("paid", np.int64),  # price of the split on this feature
         ("share", np.int64),  # leaves of the cut's left side; 0: no cut begun; see levels.BOTH
         ("deep", np.int64),  # the side of the cut that has to be deep: NO_SIDE, LEFT_SIDE, RIGHT_SIDE
+        ("relaxed", np.int64),  # whether the cut's sides are only bounded, without minima
         ("right_first", np.int64),  # whether the right side is solved first
         ("first_value", np.int64),  # of the side that was solved first
         ("first_length", np.int64),

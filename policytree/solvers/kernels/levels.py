@@ -216,7 +216,10 @@ def join_sides(levels, level, second_length):
 
 @kernel(separate=True)
 def take_side(levels, level, rules, control):
-    """Use the result of the side that was just solved; returns the side to solve next."""
+    """Use the result of the side that was just solved; returns the side to solve next.
+
+    ``rules``: those that the side was solved under.
+    """
     node, child = levels.nodes[level], levels.nodes[level + 1]
     bounds = bounds_at(levels, level)
     t = node.cut
@@ -245,7 +248,7 @@ def take_side(levels, level, rules, control):
     if first and own + bound_of_side(levels, level, RIGHT_SIDE if on_left else LEFT_SIDE) < budget:
         node.phase = RIGHT
         return LEFT_SIDE if node.right_first == 1 else RIGHT_SIDE
-    if not first and node.share != BOTH and length > 0 and node.first_value + value < budget:
+    if not first and node.relaxed == 0 and node.share != BOTH and length > 0 and node.first_value + value < budget:
         node.best = node.first_value + value + node.paid
         join_sides(levels, level, length)
     return NO_SIDE

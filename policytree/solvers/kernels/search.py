@@ -77,7 +77,7 @@ from policytree.solvers.kernels.sweep_tables import SweepTables, make_tables
 
 
 @kernel(separate=True)
-def sweep_next(levels, level, rules, tables, swept, keys, memory, control, special):
+def sweep_next(levels, level, tables, swept, keys, memory, control, special):
     """Sweep the cuts that promise most and bound all others; returns how many were swept, -1 if stopped.
 
     ``keys``: names of all cuts' sides, if sides are remembered.
@@ -95,7 +95,7 @@ def sweep_next(levels, level, rules, tables, swept, keys, memory, control, speci
         batch = include(swept.cuts, batch, hint)
     if batch == 0:
         return 0
-    if not sweep(rows, rules, tables, levels.index[level], levels.ends[level], swept, batch, control, special):
+    if not sweep(rows, tables, levels.index[level], levels.ends[level], swept, batch, control, special):
         return -1
     most = min(node.leaves - 1, 4) - 1
     for j in range(batch):
@@ -107,7 +107,7 @@ def sweep_next(levels, level, rules, tables, swept, keys, memory, control, speci
         if remembers_sides(memory, control):
             remember_side(memory, keys[0, t], keys[1, t], left[3])
             remember_side(memory, keys[2, t], keys[3, t], right[3])
-        spread_bounds(bounds, cuts, t, left[most], right[most], rules, control[SIMILAR] != 0)
+        spread_bounds(bounds, cuts, t, left[most], right[most], tables.rules, control[SIMILAR] != 0)
     return batch
 
 
@@ -167,6 +167,8 @@ def next_cut(levels, level, bounds, deep, cuts):
 def close_node(levels, level, memory):
     """Leave a node: a bound if nothing below the budget was found, and what the cache keeps."""
     node = levels.nodes[level]
+    if levels.nodes[level - 1].relaxed != 0:
+        node.tree_length = 0  # the tree may break rules, so that its value is a bound
     if node.to_try > 0 and node.best >= node.budget:
         node.best = min(node.best, node.split_bound, node.cut_off_bound)
         node.tree_length = 0
@@ -229,7 +231,8 @@ def advance(level, levels, rules, max_cuts, tables, memory, counters, control, s
         side = NO_SIDE
         if node.phase == ENTER:
             counters[NODES] += 1
-            node.phase = enter(levels, level, rules, memory, counters, control, special)
+            relaxed = level > 0 and levels.nodes[level - 1].relaxed != 0
+            node.phase = enter(levels, level, tables.rules if relaxed else rules, memory, counters, control, special)
             if node.phase == FEATURE and node.useful_depth == 3:
                 tables = make_tables(rows_at(levels, level), rules, special)
         elif node.phase == FEATURE:
@@ -261,13 +264,13 @@ def advance(level, levels, rules, max_cuts, tables, memory, counters, control, s
                 t = -1
                 if sweeps:
                     j = best_swept(bounds, deep, swept, batch, budget_of(node))
-                    if j >= 0 and tables.rounded.error == 0:
+                    if j >= 0 and tables.exact != 0:
                         take_swept(levels, level, swept, j)
                         continue
                     if j >= 0:
                         t = swept.cuts[j]
                     else:
-                        batch = sweep_next(levels, level, rules, tables, swept, keys, memory, control, special)
+                        batch = sweep_next(levels, level, tables, swept, keys, memory, control, special)
                         if batch < 0:
                             return level
                         if batch > 0:
@@ -286,14 +289,20 @@ def advance(level, levels, rules, max_cuts, tables, memory, counters, control, s
                     continue
                 counters[CUTS] += not sweeps
             side = start_cut(levels, level, t, sweeps)
+            relaxes = node.useful_depth == 3 and tables.relaxed != 0 and node.leaves == UNLIMITED
+            node.relaxed = 1 if relaxes and not sweeps else 0  # swept cuts are bounded already
         elif node.phase == DONE:
             if level == 0:
                 return 0
             close_node(levels, level, memory)
             level -= 1
         else:
-            side = take_side(levels, level, rules, control)
-            if side == NO_SIDE and next_share(levels, level, bounds):
+            relaxed = node.relaxed != 0
+            side = take_side(levels, level, tables.rules if relaxed else rules, control)
+            if side == NO_SIDE and relaxed and bound_of_cut(bounds, deep, node.cut) < budget_of(node):
+                node.relaxed = 0
+                side = start_cut(levels, level, node.cut, False)
+            elif side == NO_SIDE and next_share(levels, level, bounds):
                 # Swept cuts were counted when they were swept, unless they are solved share by share.
                 cuts_solved += level == 0 and (batch == 0 or node.leaves != UNLIMITED)
         if side != NO_SIDE:

@@ -64,9 +64,9 @@ def rows_in_order(rows, tables, index):
         for i in range(n):
             planes[k, i] = old.planes[k, index[i]]
     tables = SweepTables(
-        Rounded(planes, old.errors, old.shift, old.error), tables.where, tables.totals, tables.sums,
-        tables.charges, tables.block, tables.pays, tables.fill_cost, tables.cut_cost, tables.largest,
-        tables.pairs, tables.lane_bytes,
+        tables.rules, tables.relaxed, tables.exact, Rounded(planes, old.errors, old.shift, old.error), tables.where,
+        tables.totals, tables.sums, tables.charges, tables.block, tables.pays, tables.fill_cost, tables.cut_cost,
+        tables.largest, tables.pairs, tables.lane_bytes,
     )  # fmt: skip
     return Rows(codes, rows.planes, rows.bins, rows.offset, rows.groups, n), tables
 
@@ -218,12 +218,12 @@ def others_of_side(rows, tables, side, index, ends):
 
 
 @kernel(separate=True)
-def sweep(rows, rules, tables, index, row_ends, swept, n_cuts, control, special):
+def sweep(rows, tables, index, row_ends, swept, n_cuts, control, special):
     """Bounds of depth two on both sides of ``swept.cuts[:n_cuts]``; False if stopped.
 
     ``index``: the rows in the order of the root feature, of which those of code < t are the first row_ends[t].
     """
-    n = rows.n
+    n, rules = rows.n, tables.rules
     index = index[:n]
     n_block = len(tables.block.features)
     cuts = swept.cuts

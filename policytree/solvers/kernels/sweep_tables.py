@@ -3,6 +3,11 @@
 A sweep (sweep.py) builds the tables of the left side of a root cut; those of the right side are these totals less the
 left.
 
+Minima are costly to count: every arm of which leaves must have some rows is a plane more beside the losses. In many
+rows they hardly ever bind. Then the sides of a cut are bounded without them first (a relaxation: trees that ignore the
+minima cost no more than trees that obey), and only cuts that this does not refute are solved under all rules. Without
+minima bounds spread to smaller and to larger sides alike.
+
 Cost: up to n additions for every pair and sum, once.
 Symbols: see layout.py; the table of features f < g begins at where[f, g], and its rows belong to the feature with
 fewer codes, so that rows are long.
@@ -23,6 +28,9 @@ from policytree.solvers.kernels.two_valued import Block, block_size, make_block,
 class SweepTables(NamedTuple):
     """Totals over all rows, and what sweeping them costs."""
 
+    rules: Rules  # what sides obey when they are bounded first: all rules, or all but the minima
+    relaxed: i8  # whether these are not all rules
+    exact: i8  # whether a sweep says what the best trees cost, and not only a bound
     rounded: Rounded
     where: long_2d  # (p, p): where a pair's table begins; -1: both features are in the block
     totals: int_1d  # cumulated tables of all pairs, one after the other
@@ -35,6 +43,23 @@ class SweepTables(NamedTuple):
     largest: i8  # cells of the largest table
     pairs: i8  # how many pairs have a table
     lane_bytes: i8  # of the sums of root cuts that go side by side; 0: they go one by one
+
+
+@kernel(takes=(Rows, Rules), separate=True)
+def relaxed_rules(rows, rules):
+    """The rules without their minima where the rows meet each of them ``rules.loose`` times; else all of them.
+
+    Charges and worth stand behind the counts in the planes: nothing of them may be read by these rules.
+    """
+    if rules.loose == 0 or len(rules.minima) == 0 or rules.prices > 0:
+        return rules
+    for c in range(len(rules.minima)):
+        count = 0
+        for i in range(rows.n):
+            count += rows.planes[rules.n_losses + c, i]
+        if count < rules.loose * rules.minima[c]:
+            return rules
+    return Rules(rules.n_losses, np.empty(0, np.int64), 0, rules.penalty, -1, 0)
 
 
 @kernel(inline="always")
@@ -114,9 +139,10 @@ def bytes_of_lanes(planes, rules):
 
 
 @kernel(takes=(Rows, Rules, Special), separate=True)
-def make_tables(rows, rules, special):
+def make_tables(rows, all_rules, special):
     """Round the losses, add up the tables of all rows, and estimate what sweeps will cost."""
     p = len(rows.bins)
+    rules = relaxed_rules(rows, all_rules)
     K = rules.n_losses + len(rules.minima)
     n_block = 0 if special is None else block_size(rows, rules)
     rounded = round_planes(rows, rules)
@@ -135,7 +161,9 @@ def make_tables(rows, rules, special):
     block = no_block() if special is None else make_block(rows, rounded, rules, n_block)
     if pays:
         fill_totals(rows, rounded, sums, where, totals)
+    relaxed = len(rules.minima) < len(all_rules.minima)
+    exact = rounded.error == 0 and not relaxed
     return SweepTables(
-        rounded, where, totals, sums, charge_sums(rows, rules), block, 1 if pays else 0, fill_cost, cut_cost, largest,
-        pairs, lane_bytes,
+        rules, 1 if relaxed else 0, 1 if exact else 0, rounded, where, totals, sums, charge_sums(rows, rules), block,
+        1 if pays else 0, fill_cost, cut_cost, largest, pairs, lane_bytes,
     )  # fmt: skip
