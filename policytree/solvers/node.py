@@ -157,8 +157,9 @@ def depth_two(node: Node, leaves: int, control: np.ndarray) -> tuple[Found, bool
 
     Returns it, whether it is proved (else the search was stopped), and what every first split is worth at least.
     """
-    rules = relaxed_rules(node.rows, node.rules)
-    if len(rules.minima) < len(node.rules.minima):
+    minima = node.rules.minima
+    rules = relaxed_rules(node.rows, node.rules) if len(minima) else node.rules  # loaded only where there are minima
+    if len(rules.minima) < len(minima):
         relaxed = replace(node, rules=rules)
         best, finished, first = depth_two(relaxed, leaves, control)
         if _keeps_minima(node, expand(relaxed, [_first_split(best, leaves)])):
