@@ -15,7 +15,7 @@ from cases import MissingData, data_directory, policy, table
 
 from policytree.solvers.binning import bin_matrix
 from policytree.solvers.compilation import all_kernels, load_kernels
-from policytree.solvers.near_ties import find_near_ties
+from policytree.solvers.near_ties import enumerate_rashomon
 from policytree.types import Problem, SearchLimits
 
 LISTED = 1_000
@@ -61,7 +61,7 @@ def main() -> None:
             problem = Problem(bin_matrix(X), losses, price * len(X), depth)
             share = Fraction(epsilon)
             start = time.process_time()
-            found = find_near_ties(
+            found = enumerate_rashomon(
                 problem,
                 lambda best, leaf, share=share, of_gain=of_gain: share * (leaf - best if of_gain else best),
                 LISTED,

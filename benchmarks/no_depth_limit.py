@@ -30,7 +30,7 @@ from policytree.solvers.fixed_point import to_fixed_point
 from policytree.solvers.kernels.layout import FEASIBLE
 from policytree.solvers.kernels.row_set_layout import ENTERED
 from policytree.solvers.node import new_control, prepare
-from policytree.solvers.row_sets import row_set_search
+from policytree.solvers.row_sets import start_subset_search
 from policytree.types import Problem, SearchLimits, Status
 
 SPARSE = {  # table of 0/1 columns: (price, best known value)
@@ -114,13 +114,13 @@ def problem_of(X, y, price: float) -> Problem:
     return Problem(bin_matrix(X.to_numpy(float)), losses, price * len(y), None)
 
 
-def row_sets_alone(X, y, price: float, limit: float, siblings: bool, ahead: bool, keep: str) -> str:
+def subsets_alone(X, y, price: float, limit: float, siblings: bool, ahead: bool, keep: str) -> str:
     """Sets entered and seconds of the search over row sets; a star if it did not end."""
     problem = problem_of(X, y, price)
     node = prepare(problem, to_fixed_point(problem.losses, problem.leaf_penalty, len(y)), merge=True)
     clock = Clock(None, new_control(similar_support=siblings, look_ahead=ahead))
     start = time.process_time()
-    search = row_set_search(node, len(y), clock, None, keep)
+    search = start_subset_search(node, len(y), clock, None, keep)
     work, value = search.first_slice(), FEASIBLE
     while search.bound < value and not search.ended and time.process_time() < start + limit:
         value = search.run(FEASIBLE, work)
@@ -137,8 +137,8 @@ def bounds_part(data: Path, only: str, limit: float) -> None:
         if only in name and name not in LONG_FOR_THE_SKETCH:
             X, y = table(data / "sparse" / name)
             settings = [(True, True), (False, True), (True, False), (False, False)]
-            cells = [row_sets_alone(X, y, price, limit, *setting, "bits") for setting in settings]
-            cells.append(row_sets_alone(X, y, price, limit, True, True, "lists"))
+            cells = [subsets_alone(X, y, price, limit, *setting, "bits") for setting in settings]
+            cells.append(subsets_alone(X, y, price, limit, True, True, "lists"))
             print("|", " | ".join([name, *cells]), "|", flush=True)
 
 

@@ -43,11 +43,11 @@ def fit(X, y, price, time_limit, depth=None):
 
 def fit_without(X, y, price, time_limit):
     """The same without prices of rows."""
-    applies, direct.row_prices_apply = direct.row_prices_apply, lambda problem, gates: False
+    applies, direct.row_duals_apply = direct.row_duals_apply, lambda problem, gates: False
     try:
         return fit(X, y, price, time_limit)
     finally:
-        direct.row_prices_apply = applies
+        direct.row_duals_apply = applies
 
 
 def sketched(module, X, y, price, time_limit):

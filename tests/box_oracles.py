@@ -16,7 +16,7 @@ def all_boxes(codes) -> set[frozenset]:
     return boxes - {frozenset()}
 
 
-def largest_excess(codes, losses, numbers):
+def largest_violation(codes, losses, numbers):
     """The largest sum of ``numbers - losses[:, k]`` over all boxes and actions; all are Python integers."""
     return max(sum(numbers[i] - losses[i][k] for i in box) for box in all_boxes(codes) for k in range(len(losses[0])))
 

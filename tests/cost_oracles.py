@@ -83,7 +83,7 @@ def least_expected_cost(codes, multiway, labels, p, costs, theta):
     return solve(np.arange(len(labels)))
 
 
-def best_paid_once(problem):
+def best_shared_costs(problem):
     """Least objective where the first split of a group on a path is paid for; inf if no leaf is allowed."""
     data, (n, K) = problem.data, problem.losses.shape
     weights = np.ones(n) if problem.weights is None else problem.weights

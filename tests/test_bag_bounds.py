@@ -11,7 +11,7 @@ from policytree.objectives.references import Area, LabelledByOmega, by_slope
 from policytree.solvers.bag_boxes import coarse_boxes, fill
 from policytree.solvers.bag_search import costs_by
 from policytree.solvers.clock import Clock
-from policytree.solvers.compilation import BAGS, load_kernels
+from policytree.solvers.compilation import RANKING, load_kernels
 from policytree.solvers.kernels.bag_costs import costs_of_rows
 from policytree.types import SizeGates
 from tests import bag_oracles
@@ -19,17 +19,17 @@ from tests import bag_oracles
 
 @pytest.fixture(autouse=True)
 def kernels():
-    load_kernels([(BAGS, "")])
+    load_kernels([(RANKING, "")])
 
 
-def shares_of(bag, N, P):
+def shares_of(leaf_stats, N, P):
     """Shares of positives and negatives of every leaf, (leaves, 2)."""
-    return np.array([[float(p) / P, float(n) / N] for n, p in bag])
+    return np.array([[float(p) / P, float(n) / N] for n, p in leaf_stats])
 
 
-def curves(rng, bags, N, P):
+def curves(rng, all_stats, N, P):
     """Curves of single trees, and mixtures of two."""
-    listed = sorted(bags)
+    listed = sorted(all_stats)
     for _ in range(6):
         one, two = (shares_of(listed[int(rng.integers(len(listed)))], N, P) for _ in "ab")
         yield by_slope(np.vstack([0.5 * one, 0.5 * two]), int(rng.integers(2, 9)))
@@ -66,37 +66,43 @@ def tiny(rng):
     X, y = rng.integers(0, 3, size=(n, 2)).astype(float), rng.integers(0, 2, n)
     y[:2] = 0, 1
     weight = rng.integers(1, 4, n)
-    bags = bag_oracles.all_bags(X, y == 1, [Fraction(int(w)) for w in weight], 3)
-    N, P = (float(sum(leaf[k] for leaf in next(iter(bags)))) for k in (0, 1))
-    return X, y, weight, bags, N, P
+    all_stats = bag_oracles.all_leaf_stats(X, y == 1, [Fraction(int(w)) for w in weight], 3)
+    N, P = (float(sum(leaf[k] for leaf in next(iter(all_stats)))) for k in (0, 1))
+    return X, y, weight, all_stats, N, P
 
 
 def test_references_bound_every_tree(rng):
     for _ in range(12):
-        *_, bags, N, P = tiny(rng)
+        *_, all_stats, N, P = tiny(rng)
         price = float(rng.choice([0.0, 0.01, 0.1]))
-        for curve in curves(rng, bags, N, P):
+        for curve in curves(rng, all_stats, N, P):
             for limit in (1.0, 0.4):
-                lost = {bag: float(1 - bag_oracles.area(bag, Fraction(limit))) + price * len(bag) for bag in bags}
+                lost = {
+                    leaf_stats: float(1 - bag_oracles.area(leaf_stats, Fraction(limit))) + price * len(leaf_stats)
+                    for leaf_stats in all_stats
+                }
                 best = float(rng.choice(sorted(lost.values())))
                 check_reference(Area(curve, price, limit), lost, best, N, P)
         omega = OmegaFScore(omega=float(rng.uniform(0.5, 3)))
-        lost = {bag: float(1 - bag_oracles.omega_f_score(bag, 1, omega.omega)) + price * len(bag) for bag in bags}
+        lost = {
+            leaf_stats: float(1 - bag_oracles.omega_f_score(leaf_stats, 1, omega.omega)) + price * len(leaf_stats)
+            for leaf_stats in all_stats
+        }
         best = float(rng.choice(sorted(lost.values())))
         check_reference(LabelledByOmega(omega.squared, price, best, 2, P / N), lost, best, N, P)
 
 
 def check_reference(reference, lost, best, N, P):
     """Costs are what they are defined as, and within the budget of every better tree; the bound holds for these."""
-    for bag in lost:
-        leaves = shares_of(bag, N, P)
+    for leaf_stats in lost:
+        leaves = shares_of(leaf_stats, N, P)
         each, together = kernel_costs(reference, leaves), readable_cost(reference, leaves)
         np.testing.assert_allclose(each, [readable_cost(reference, leaf[None]) for leaf in leaves], atol=1e-12)
         assert each.sum() <= together + 1e-12
-        h = np.array([len(bag)])
-        if lost[bag] < best:
-            assert together <= reference.budget(best, h)[0] + 1e-9
-            assert reference.loss_at(np.array([together]), h)[0] <= lost[bag] + 1e-9
+        h = np.array([len(leaf_stats)])
+        if lost[leaf_stats] < best:
+            assert together <= reference.cutoff(best, h)[0] + 1e-9
+            assert reference.loss_at(np.array([together]), h)[0] <= lost[leaf_stats] + 1e-9
 
 
 def test_parts_cost_no_more_than_their_leaf(rng):
@@ -122,9 +128,10 @@ def least_costs(reference, X, positive, weight, depth):
                 inside &= (x >= v[a]) & (x <= v[b - 1])
             if inside.any():
                 rows = [Fraction(int(w)) for w in weight[inside]]
-                bags = bag_oracles.all_bags(X[inside], positive[inside] == 1, rows, depth)
+                all_stats = bag_oracles.all_leaf_stats(X[inside], positive[inside] == 1, rows, depth)
                 found[one, two] = min(
-                    kernel_costs(reference, shares_of(bag, N, P)).sum() + reference.price * len(bag) for bag in bags
+                    kernel_costs(reference, shares_of(leaf_stats, N, P)).sum() + reference.price * len(leaf_stats)
+                    for leaf_stats in all_stats
                 )
     return found
 
@@ -134,11 +141,11 @@ def test_boxes_bound_what_is_in_them(rng, most):
     """Of single codes they are exact; of strips of several codes they are bounds."""
     put_together = False
     for _ in range(6):
-        X, y, weight, bags, N, P = tiny(rng)
+        X, y, weight, all_stats, N, P = tiny(rng)
         X = np.column_stack([np.unique(x, return_inverse=True)[1] for x in X.T])
         X[:, 0] = rng.permutation(len(X)) // 2
         bins = X.max(axis=0) + 1
-        reference = Area(next(curves(rng, bags, N, P)), 0.02, float(rng.choice([0.4, 1.0])))
+        reference = Area(next(curves(rng, all_stats, N, P)), 0.02, float(rng.choice([0.4, 1.0])))
         least = least_costs(reference, X.astype(float), y, weight, 6)
         clock = Clock(None, np.zeros(1, np.int64), None)
         boxes = coarse_boxes(X.T.astype(np.uint16), bins.astype(np.int64), clock, most, SizeGates(least_strips=2))

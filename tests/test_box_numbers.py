@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from policytree.solvers.box_numbers import BoxNumbers, merge_codes
+from policytree.solvers.box_numbers import DualFitting, merge_codes
 from policytree.solvers.clock import Clock
-from policytree.solvers.compilation import ROW_PRICES, load_kernels
+from policytree.solvers.compilation import ROW_DUALS, load_kernels
 from policytree.solvers.kernels.price_fitting import KnownBoxes, project
 from policytree.solvers.node import new_control
 from tests.test_row_prices import noise_problem, started
@@ -25,7 +25,7 @@ def known_boxes(sets, bound, scale) -> KnownBoxes:
 @pytest.mark.parametrize("seed", range(3))
 def test_numbers_are_the_nearest_that_boxes_allow(seed, sweeps, climbs):
     """Optimality conditions, which only the nearest numbers fulfil: they are enough, as the problem is convex."""
-    load_kernels([(ROW_PRICES, "")])
+    load_kernels([(ROW_DUALS, "")])
     rng = np.random.default_rng([seed, 301])
     for _ in range(20):
         n, K = int(rng.integers(3, 40)), int(rng.integers(1, 30))
@@ -38,17 +38,17 @@ def test_numbers_are_the_nearest_that_boxes_allow(seed, sweeps, climbs):
         first, target = u.copy(), inside.sum()
         for _ in range(400):
             project(u, scale, known, K, target, 1e-10, sweeps, climbs, np.zeros(8, np.int64))
-        over = np.array([u[rows].sum() for rows in sets]) - bound
-        assert over.max() < 1e-6 and abs(u.sum() - target) < 1e-6
-        assert known.dual.min() >= 0 and np.abs(known.dual * over).max() < 1e-5
+        violation = np.array([u[rows].sum() for rows in sets]) - bound
+        assert violation.max() < 1e-6 and abs(u.sum() - target) < 1e-6
+        assert known.multiplier.min() >= 0 and np.abs(known.multiplier * violation).max() < 1e-5
         pushed = np.zeros(n)
-        for rows, dual in zip(sets, known.dual, strict=True):
-            pushed[rows] += dual
+        for rows, multiplier in zip(sets, known.multiplier, strict=True):
+            pushed[rows] += multiplier
         assert np.ptp((u - first) / scale + pushed) < 1e-6  # the same for every row: what the target moves them by
 
 
 def test_a_stopped_fit_ends(rng):
-    load_kernels([(ROW_PRICES, "")])
+    load_kernels([(ROW_DUALS, "")])
     control = np.ones(8, np.int64)
     known = known_boxes([np.arange(3), np.arange(1, 5)], np.array([-1.0, -1.0]), np.ones(5))
     assert project(np.zeros(5), np.ones(5), known, 2, 5.0, 1e-12, 30, 200, control) == 7  # one sweep
@@ -86,11 +86,11 @@ def test_what_was_fitted_to_a_coarse_table_holds_for_the_whole_one():
     coarse.move(int(0.9 * whole.penalty), 20.0)
     for _ in range(6):
         assert coarse.price(10.0)
-        coarse.learn()
+        coarse.add_found()
         coarse.fit()
     whole.take_over(coarse, cell)
-    assert whole.n_known == (coarse.known.dual[: coarse.n_known] > 0).sum() > 5
-    assert (whole.charge, whole.target) == (coarse.charge, coarse.target)
+    assert whole.n_known == (coarse.known.multiplier[: coarse.n_known] > 0).sum() > 5
+    assert (whole.allowance, whole.target) == (coarse.allowance, coarse.target)
     assert np.isclose(whole.u.sum(), coarse.u.sum())
     of_cells = np.bincount(cell, whole.u)
     assert np.allclose(of_cells, coarse.u)
@@ -99,7 +99,7 @@ def test_what_was_fitted_to_a_coarse_table_holds_for_the_whole_one():
         assert whole.known.names[:, k].tolist() == whole.keys[:, rows].sum(axis=1).tolist()
         assert np.isclose(whole.known.norm[k], whole.scale[rows].sum())
         loss = whole.losses[:, rows].sum(axis=1).min()
-        assert np.isclose(whole.known.bound[k], (loss + whole.charge) / whole.penalty)
+        assert np.isclose(whole.known.bound[k], (loss + whole.allowance) / whole.penalty)
         inside = whole.codes[:, rows]
         box = np.stack([inside.min(axis=1), inside.max(axis=1)], axis=1)
         assert ((whole.codes >= box[:, :1]) & (whole.codes <= box[:, 1:])).all(axis=0).sum() == len(rows)
@@ -125,4 +125,4 @@ def test_memory_that_is_short_is_said():
     clock = Clock(None, new_control())
     clock.fits_memory = lambda more: False
     codes = np.zeros((2, 5), np.uint16)
-    assert BoxNumbers(codes, np.zeros((2, 5), np.int64), np.zeros((2, 5), np.int64), np.ones(5), 10, clock).hopeless
+    assert DualFitting(codes, np.zeros((2, 5), np.int64), np.zeros((2, 5), np.int64), np.ones(5), 10, clock).too_large

@@ -139,7 +139,7 @@ from policytree.solvers.binning import bin_matrix
 from policytree.solvers import compilation
 from policytree.solvers.binary import blocks_for
 from policytree.solvers.direct import solve_direct
-from policytree.solvers.near_ties import find_near_ties
+from policytree.solvers.near_ties import enumerate_rashomon
 from policytree.types import Problem, SearchLimits
 
 def entries():
@@ -162,9 +162,9 @@ for shape, rules in CASES:
     late = [kernel.py_func.__name__ for kernel, known in entries().items() if known != before[kernel]]
     assert not late, (shape, rules, late)
     if each.max_depth in (1, 2, 3):
-        compilation.load_kernels(compilation.needed_for_near_ties(each))
+        compilation.load_kernels(compilation.needed_for_rashomon(each))
         before = entries()
-        find_near_ties(each, lambda best, leaf: Fraction(0), 5)
+        enumerate_rashomon(each, lambda best, leaf: Fraction(0), 5)
         late = [kernel.py_func.__name__ for kernel, known in entries().items() if known != before[kernel]]
         assert not late, ("near-ties", shape, rules, late)
 print("none")

@@ -5,7 +5,7 @@ import pytest
 
 from policytree.solvers import solve_direct
 from policytree.solvers.fixed_point import to_fixed_point
-from policytree.solvers.look_ahead import look_ahead
+from policytree.solvers.look_ahead import grow_incumbent
 from policytree.solvers.node import expand, new_control, prepare
 from policytree.solvers.scoring import scored_tree
 from policytree.types import SearchLimits
@@ -16,7 +16,7 @@ def grown(problem, splits, depth):
     """The tree, its objective from the losses, and the objective that is claimed for it."""
     fixed = to_fixed_point(problem.losses, problem.leaf_penalty, 64, problem.feature_costs, problem.weights)
     node = prepare(problem, fixed, merge=True)
-    value, tree = look_ahead(node, splits, depth, new_control())
+    value, tree = grow_incumbent(node, splits, depth, new_control())
     return *scored_tree(problem, expand(node, tree)), problem.losses[:, 0].sum() + fixed.to_float(value)
 
 

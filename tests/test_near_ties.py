@@ -25,7 +25,7 @@ from policytree.evaluation.near_tie_decisions import TreeList, decide
 from policytree.solvers import near_ties as solver
 from policytree.solvers.binning import bin_matrix
 from policytree.solvers.kernels.tied_trees import CARRIED, COUNTED, add
-from policytree.solvers.near_ties import find_near_ties
+from policytree.solvers.near_ties import enumerate_rashomon
 from policytree.types import Problem, SearchLimits, SizeGates, Status
 from tests.near_tie_oracles import Trees
 from tests.strategies import cases, random_case
@@ -35,7 +35,7 @@ SLACKS = [Fraction(0), Fraction(1, 8), Fraction(1), Fraction(5), Fraction(1000)]
 
 
 def tied(case, slack, most=50, **limits):
-    return find_near_ties(case.problem(), lambda best, leaf: slack, most, SearchLimits(**limits))
+    return enumerate_rashomon(case.problem(), lambda best, leaf: slack, most, SearchLimits(**limits))
 
 
 def check_against_counts(case, slack, most):
@@ -89,7 +89,7 @@ def test_listed_trees_are_all_there_are(seed):
     rng = np.random.default_rng(seed)
     case = random_case(rng, max_rows=6, max_features=2).but(max_depth=2, min_leaf=1, min_leaf_per_arm=0)
     trees, problem = Trees(case), case.problem()
-    found = find_near_ties(problem, lambda best, leaf: Fraction(2), 100_000)
+    found = enumerate_rashomon(problem, lambda best, leaf: Fraction(2), 100_000)
     limit = found.best + 2
     K = case.losses.shape[1]
     wanted = Counter()
@@ -122,9 +122,9 @@ def test_all_values_of_a_side_are_counted_where_not_all_are_listed(rng):
     """Depth three with few listed trees, little room at first, and as many trees as when all are listed."""
     X = rng.integers(0, 4, (60, 3)).astype(float)
     problem = Problem(bin_matrix(X), rng.integers(0, 9, (60, 3)).astype(float), 1.0, 3)
-    every = find_near_ties(problem, lambda best, leaf: best / 10, 500_000)
+    every = enumerate_rashomon(problem, lambda best, leaf: best / 10, 500_000)
     little_room = SearchLimits(gates=SizeGates(first_tied_values=4))
-    few = find_near_ties(problem, lambda best, leaf: best / 10, 7, little_room)
+    few = enumerate_rashomon(problem, lambda best, leaf: best / 10, 7, little_room)
     assert every.n_trees == len(every.trees) == few.n_trees > 1_000
     assert few.objectives.tolist() == every.objectives[:7].tolist()
 
@@ -324,7 +324,7 @@ def test_an_interrupt_keeps_what_was_found(rng):
             _thread.interrupt_main()
         reports.append((done, total))
 
-    found = find_near_ties(problem, lambda best, leaf: Fraction(20), 10, progress=progress)
+    found = enumerate_rashomon(problem, lambda best, leaf: Fraction(20), 10, progress=progress)
     assert found.status is Status.INTERRUPTED and not found.complete
     assert found.n_trees >= len(found.trees) == 10
     assert reports[-1][0] < reports[-1][1]

@@ -20,7 +20,7 @@ from policytree.objectives import (
     WeightedAccuracy,
     resolve_objective,
 )
-from policytree.solvers import bags, clock, monotone, ratio
+from policytree.solvers import all_stats, clock, monotone, ratio
 from policytree.solvers.by_objective import solver_for
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.monotone import _Monotone
@@ -239,8 +239,10 @@ def test_ties_of_labels_end(rng):
     weight = np.array([3.0, 1.0, 2.0, 3.0, 1.0, 1.0])
     objective = OmegaFScore(beta=2.0, omega=1.0)
     tree = OptimalTreeClassifier(0.1, objective=objective, time_limit=20).fit(X, y, weight)
-    bags = bag_oracles.all_bags(X, y == 1, [Fraction(w) for w in weight], 5)
-    best = min(1 - bag_oracles.omega_f_score(bag, 2, 1) + Fraction(0.1) * len(bag) for bag in bags)
+    all_stats = bag_oracles.all_leaf_stats(X, y == 1, [Fraction(w) for w in weight], 5)
+    best = min(
+        1 - bag_oracles.omega_f_score(leaf_stats, 2, 1) + Fraction(0.1) * len(leaf_stats) for leaf_stats in all_stats
+    )
     assert tree.status_.proved
     assert tree.objective_value_ == pytest.approx(float(best), abs=1e-9)
 
@@ -252,8 +254,11 @@ def test_labels_of_many_ties_are_exact(rng, omega):
         X, y = rng.integers(0, 3, size=(8, 2)).astype(float), np.r_[0, 1, rng.integers(0, 2, 6)]
         weight = rng.choice([0.1, 0.2, 0.3, 0.6] if k % 2 else [1.0, 2.0, 3.0, 6.0], 8)
         tree = OptimalTreeClassifier(0.01, 2, objective=OmegaFScore(omega=omega)).fit(X, y, weight)
-        bags = bag_oracles.all_bags(X, y == 1, [Fraction(w) for w in weight], 2)
-        best = min(1 - bag_oracles.omega_f_score(bag, 1, omega) + Fraction(0.01) * len(bag) for bag in bags)
+        all_stats = bag_oracles.all_leaf_stats(X, y == 1, [Fraction(w) for w in weight], 2)
+        best = min(
+            1 - bag_oracles.omega_f_score(leaf_stats, 1, omega) + Fraction(0.01) * len(leaf_stats)
+            for leaf_stats in all_stats
+        )
         assert tree.status_.proved
         assert tree.objective_value_ == pytest.approx(float(best), abs=1e-9)
 
@@ -326,14 +331,14 @@ def test_interrupted_f_scores_begin_no_further_search(labelled, monkeypatch, whe
         return done[-1] if len(done) < when else replace(done[-1], status=Status.INTERRUPTED)
 
     monkeypatch.setattr(ratio, "solve_direct", stopped)
-    solution = ratio.solve_ratio(problem, objective=FScore())
+    solution = ratio.solve_fractional(problem, objective=FScore())
     assert len(done) == when
     assert solution.status is Status.INTERRUPTED
     assert solution.lower_bound <= solution.objective
 
 
 @pytest.mark.parametrize(
-    ("objective", "module"), [(FScore(), ratio), (AUC(), bags), (MonotoneObjective(worse_rate), monotone)]
+    ("objective", "module"), [(FScore(), ratio), (AUC(), all_stats), (MonotoneObjective(worse_rate), monotone)]
 )
 def test_interrupts_between_searches_keep_the_best_tree(labelled, monkeypatch, objective, module):
     X, y, w = labelled
@@ -356,8 +361,10 @@ def test_bounds_that_say_nothing_prove_nothing():
     X = np.array([[0.0], [0.0], [1.0], [1.0], [1.0], [2.0]])
     y, weight = np.array([0, 0, 1, 0, 1, 0]), np.array([3.0, 2.0, 0.1, 0.15, 0.1, 1.0])
     tree = OptimalTreeClassifier(0.1, 2, objective=OmegaFScore(beta=0.5)).fit(X, y, weight)
-    bags = bag_oracles.all_bags(X, y == 1, [Fraction(w) for w in weight], 2)
-    best = min(1 - bag_oracles.omega_f_score(bag, 0.5, 1) + Fraction(0.1) * len(bag) for bag in bags)
+    all_stats = bag_oracles.all_leaf_stats(X, y == 1, [Fraction(w) for w in weight], 2)
+    best = min(
+        1 - bag_oracles.omega_f_score(leaf_stats, 0.5, 1) + Fraction(0.1) * len(leaf_stats) for leaf_stats in all_stats
+    )
     assert tree.status_.proved
     assert tree.objective_value_ == pytest.approx(float(best), abs=1e-9)
 
@@ -372,15 +379,17 @@ def test_trees_of_bounds_obey_the_limits(rng, objective):
         tree = OptimalTreeClassifier(0.001, 3, objective=objective, **limits).fit(X, y)
         assert tree.get_n_leaves() <= (leaves or 9)
         assert root is None or tree.tree_.feature[0] in (root, -2)
-        bags = bag_oracles.all_bags(
+        all_stats = bag_oracles.all_leaf_stats(
             X, y == 1, [Fraction(1)] * 40, 3, max_leaf_nodes=leaves, root_features=None if root is None else {root}
         )
         price = Fraction(0.001)
         if objective.name == "omega_f_score":
-            best = min(1 - bag_oracles.omega_f_score(bag, 1, 1) + price * len(bag) for bag in bags)
+            best = min(
+                1 - bag_oracles.omega_f_score(leaf_stats, 1, 1) + price * len(leaf_stats) for leaf_stats in all_stats
+            )
         else:
             limit = Fraction(getattr(objective, "max_fpr", None) or 1)
-            best = min(1 - bag_oracles.area(bag, limit) + price * len(bag) for bag in bags)
+            best = min(1 - bag_oracles.area(leaf_stats, limit) + price * len(leaf_stats) for leaf_stats in all_stats)
         assert tree.objective_value_ == pytest.approx(float(best), abs=1e-9)
 
 

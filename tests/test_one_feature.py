@@ -21,8 +21,8 @@ from policytree.solvers.kernels.intervals import best_intervals, useful_ends
 from policytree.solvers.kernels.layout import INF
 from policytree.solvers.node import new_control, prepare
 from policytree.solvers.one_feature import _Partition, one_feature_applies
-from policytree.solvers.row_prices import RowPrices
-from policytree.solvers.row_sets import RowSetSearch, row_set_search
+from policytree.solvers.row_prices import RowDuals
+from policytree.solvers.row_sets import SubsetSearch, start_subset_search
 from policytree.solvers.scoring import scored_tree
 from policytree.types import Problem, SearchLimits, SizeGates, Status
 from tests import interval_oracles
@@ -243,17 +243,17 @@ def test_searches_with_one_feature_left(seed, way, monkeypatch):
     rebuilt, gates = [], SizeGates()
     if way == "worth":  # prices come first and prove nothing themselves, but bound nodes and sets
 
-        def with_worth(sets, node, original=RowSetSearch.with_worth):
+        def with_duals(sets, node, original=SubsetSearch.with_duals):
             rebuilt.append(node.rules.beyond >= 0)
             return original(sets, node)
 
-        def work_on_sets(search, *turn, original=direct._Search._work_on_sets):
+        def work_on_sets(search, *turn, original=direct._Search._search_subsets):
             return search.clock.stopped if search.prices is None else original(search, *turn)
 
-        monkeypatch.setattr(RowSetSearch, "with_worth", with_worth)
-        monkeypatch.setattr(direct._Search, "_work_on_sets", work_on_sets)
-        monkeypatch.setattr(direct, "seconds_worth", lambda node, last, gates: 0.05)
-        monkeypatch.setattr(RowPrices, "work", lambda *a, original=RowPrices.work: min(original(*a), -INF))
+        monkeypatch.setattr(SubsetSearch, "with_duals", with_duals)
+        monkeypatch.setattr(direct._Search, "_search_subsets", work_on_sets)
+        monkeypatch.setattr(direct, "seconds_to_spend", lambda node, last, gates: 0.05)
+        monkeypatch.setattr(RowDuals, "work", lambda *a, original=RowDuals.work: min(original(*a), -INF))
     if way == "depths":
         gates = replace(gates, most_setless_depth=math.inf)
     if way in ("depths", "sets"):
@@ -281,7 +281,7 @@ def test_sets_with_one_feature_left_give_their_trees(keep):
         problem = Problem(bin_matrix(np.column_stack([x, b]).astype(float)), losses.astype(float), 7.0, None)
         load_kernels(direct.needed_kernels(problem, None))
         node = prepare(problem, to_fixed_point(problem.losses, problem.leaf_penalty, 50), merge=True)
-        search = row_set_search(node, 50, Clock(None, new_control()), None, keep)
+        search = start_subset_search(node, 50, Clock(None, new_control()), None, keep)
         value = search.run(INF, search.first_slice())
         while search.bound < value:
             assert not search.ended

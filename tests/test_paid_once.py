@@ -22,9 +22,9 @@ from policytree import (
 )
 from policytree.solvers import solve_direct
 from policytree.solvers.binning import bin_matrix
-from policytree.solvers.paid_once import pays_once, solve_paid_once
+from policytree.solvers.paid_once import shares_test_costs, solve_shared_costs
 from policytree.types import Problem, SearchLimits
-from tests.cost_oracles import best_paid_once
+from tests.cost_oracles import best_shared_costs
 
 
 def tiny_problem(seed, n_most=20):
@@ -72,10 +72,10 @@ def test_the_best_tree_of_tiny_problems(block):
     ask_twice = 0
     for seed in range(30 * block, 30 * (block + 1)):
         problem = tiny_problem(seed)
-        truth = best_paid_once(problem)
+        truth = best_shared_costs(problem)
         assert_optimal(solve_direct(problem), truth)
-        assert_optimal(solve_paid_once(problem), truth)  # also where the direct solver has another way
-        ask_twice += pays_once(problem)
+        assert_optimal(solve_shared_costs(problem), truth)  # also where the direct solver has another way
+        ask_twice += shares_test_costs(problem)
     assert ask_twice > 5
 
 
@@ -116,14 +116,14 @@ def test_copies_of_columns_in_groups_of_unequal_prices(block, depth):
     """A split that restricting a tree drops may have been the cheap one that paid for the group."""
     for seed in range(40 * block, 40 * (block + 1)):
         problem = problem_of_copies(seed, depth)
-        assert_optimal(solve_paid_once(problem), best_paid_once(problem))
+        assert_optimal(solve_shared_costs(problem), best_shared_costs(problem))
 
 
 @settings(max_examples=25)
 @given(st.integers(1_000, 10**9))
 def test_depth_four(seed):
     problem = replace(tiny_problem(seed, n_most=9), max_depth=4)
-    assert_optimal(solve_paid_once(problem), best_paid_once(problem))
+    assert_optimal(solve_shared_costs(problem), best_shared_costs(problem))
 
 
 def test_a_column_is_charged_once_and_not_again():

@@ -15,9 +15,9 @@ from policytree.objectives import FScore, MonotoneObjective
 from policytree.solvers import ratio, ratio_pairs
 from policytree.solvers.binning import bin_matrix
 from policytree.solvers.columns import preorder_splits
-from policytree.solvers.leaf_sums import bag_of, masses
+from policytree.solvers.leaf_sums import leaf_stats_of, masses
 from policytree.solvers.monotone import solve_monotone
-from policytree.solvers.ratio import solve_ratio
+from policytree.solvers.ratio import solve_fractional
 from policytree.types import GATES, Problem, SearchLimits, SizeGates, Status
 from tests import bag_oracles
 
@@ -35,10 +35,10 @@ def binary_problem(rng, n, p, weight=None, price=0.0) -> tuple[Problem, np.ndarr
     return Problem(bin_matrix(X), losses, price * weight.sum(), 3), X, y, weight
 
 
-def exact_ratio(problem, solution, objective) -> Fraction:
+def exact_fraction(problem, solution, objective) -> Fraction:
     """One minus F of the tree's leaves under the best labels, from integer weights."""
-    bag = bag_of(problem, masses(problem), preorder_splits(solution.tree, problem.data))
-    return objective.loss(bag)
+    leaf_stats = leaf_stats_of(problem, masses(problem), preorder_splits(solution.tree, problem.data))
+    return objective.loss(leaf_stats)
 
 
 @pytest.fixture
@@ -58,10 +58,10 @@ def test_rounds_find_the_best_of_all_trees(rng, beta, alone, rounds_only):
     objective = FScore(beta)
     for _ in range(5):
         problem, X, y, weight = binary_problem(rng, int(rng.integers(4, 40)), int(rng.integers(2, 4)))
-        solution = solve_ratio(problem, limits, objective=objective)
-        bags = bag_oracles.all_bags(X, y == 1, [Fraction(w) for w in weight], 3)
-        best = 1 - max(bag_oracles.best_f_score(bag, beta) for bag in bags)
-        assert exact_ratio(problem, solution, objective) == best
+        solution = solve_fractional(problem, limits, objective=objective)
+        bags = bag_oracles.all_leaf_stats(X, y == 1, [Fraction(w) for w in weight], 3)
+        best = 1 - max(bag_oracles.best_f_score(leaf_stats, beta) for leaf_stats in bags)
+        assert exact_fraction(problem, solution, objective) == best
         assert solution.status is Status.OPTIMAL
         assert solution.lower_bound == solution.objective == pytest.approx(float(best) * weight.sum(), rel=1e-12)
 
@@ -82,9 +82,9 @@ def test_rounds_agree_with_searches_that_know_nothing_of_them(rng, scale, monkey
         if scale > 1:
             weight[n // 2] += 1  # no common divisor
         problem, *_ = binary_problem(rng, n, p, weight)
-        solution = solve_ratio(problem, objective=FScore())
-        general = solve_ratio(problem, SearchLimits(gates=SizeGates(most_ratio_entries=0)), objective=FScore())
-        assert exact_ratio(problem, solution, FScore()) == exact_ratio(problem, general, FScore())
+        solution = solve_fractional(problem, objective=FScore())
+        general = solve_fractional(problem, SearchLimits(gates=SizeGates(most_ratio_entries=0)), objective=FScore())
+        assert exact_fraction(problem, solution, FScore()) == exact_fraction(problem, general, FScore())
         pareto = solve_monotone(problem, objective=MonotoneObjective(one_minus_f))
         assert solution.objective == pytest.approx(pareto.objective, rel=1e-9)
     assert kinds == {1: {"int16", "int32"}, 3_001: {"int32", "int64"}, 40_000_001: {"int64"}}[scale]
@@ -105,11 +105,14 @@ def test_weights_are_repeated_rows(data):
     whole = Problem(bin_matrix(X), losses * weight[:, None] * unit, price * unit * weight.sum(), depth)
     rows = np.repeat(np.arange(n), weight)
     repeated = Problem(bin_matrix(X[rows]), losses[rows], price * len(rows), depth)
-    one, two = (solve_ratio(problem, objective=objective) for problem in (whole, repeated))
+    one, two = (solve_fractional(problem, objective=objective) for problem in (whole, repeated))
     assert one.objective / (unit * weight.sum()) == pytest.approx(two.objective / len(rows), abs=1e-9)
     assert one.status is two.status is Status.OPTIMAL
-    bags = bag_oracles.all_bags(X.astype(float), y == 1, [Fraction(int(w)) for w in weight], depth)
-    best = min(1 - bag_oracles.best_f_score(bag, objective.beta) + Fraction(price) * len(bag) for bag in bags)
+    bags = bag_oracles.all_leaf_stats(X.astype(float), y == 1, [Fraction(int(w)) for w in weight], depth)
+    best = min(
+        1 - bag_oracles.best_f_score(leaf_stats, objective.beta) + Fraction(price) * len(leaf_stats)
+        for leaf_stats in bags
+    )
     assert two.objective == pytest.approx(float(best) * len(rows), abs=1e-9)
 
 
@@ -118,13 +121,13 @@ def test_stopped_rounds_have_a_valid_tree_and_bound(rng, watched):
     gates = SizeGates(most_unwatched_seconds=0 if watched else math.inf)
     problem, *_ = binary_problem(rng, 3_000, 60)
     reports = []
-    best = solve_ratio(problem, SearchLimits(progress=reports.append, gates=gates), objective=FScore())
+    best = solve_fractional(problem, SearchLimits(progress=reports.append, gates=gates), objective=FScore())
     assert best.status is Status.OPTIMAL
     assert len(reports) > 1
     for report in reports:
         assert report.lower_bound <= best.objective <= report.objective
     for limit in (0.0, 0.002, 0.01):
-        stopped = solve_ratio(problem, SearchLimits(time_limit=limit, gates=gates), objective=FScore())
+        stopped = solve_fractional(problem, SearchLimits(time_limit=limit, gates=gates), objective=FScore())
         assert stopped.lower_bound <= best.objective <= stopped.objective
         assert stopped.status in (Status.TIME_LIMIT, Status.OPTIMAL)
 

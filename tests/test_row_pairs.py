@@ -15,7 +15,7 @@ from policytree.solvers.clock import Clock
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.fixed_point import to_fixed_point
 from policytree.solvers.node import new_control, prepare
-from policytree.solvers.row_pairs import RowPairs, pair_bound
+from policytree.solvers.row_pairs import ConflictPairs, pair_bound
 from policytree.types import Problem, SearchLimits, SizeGates, Status
 from tests.strategies import random_case
 from tests.test_row_prices import noisy_case
@@ -116,12 +116,12 @@ def test_noisy_rows_of_many_columns_have_a_bound_far_above_the_floor():
 
 def test_where_it_pays():
     node, clock = node_of(many_columns(314))[0], Clock(None, new_control())
-    assert RowPairs(node, clock).pays(1e3)
-    assert not RowPairs(node, clock).pays(1e-3)  # the search is short
-    assert RowPairs(node, clock).bound(1e-3) < RowPairs(node, clock).bound(1e3) == pair_bound(node)
-    assert not RowPairs(node_of(many_columns(314, columns=5))[0], clock).pays(1e3)  # prices of rows do better
+    assert ConflictPairs(node, clock).pays(1e3)
+    assert not ConflictPairs(node, clock).pays(1e-3)  # the search is short
+    assert ConflictPairs(node, clock).bound(1e-3) < ConflictPairs(node, clock).bound(1e3) == pair_bound(node)
+    assert not ConflictPairs(node_of(many_columns(314, columns=5))[0], clock).pays(1e3)  # prices of rows do better
     clock.fits_memory = lambda more: False
-    assert not RowPairs(node, clock).pays(1e3)
+    assert not ConflictPairs(node, clock).pays(1e3)
 
 
 def test_rows_that_agree_have_no_pairs():

@@ -10,22 +10,22 @@ import pytest
 
 from policytree.solvers import box_numbers, direct
 from policytree.solvers.binning import bin_matrix
-from policytree.solvers.box_numbers import BoxNumbers
+from policytree.solvers.box_numbers import DualFitting
 from policytree.solvers.clock import Clock
-from policytree.solvers.compilation import ROW_PRICES, ROW_SET_KERNELS, load_kernels
+from policytree.solvers.compilation import ROW_DUALS, SUBSET_KERNELS, load_kernels
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.fixed_point import to_fixed_point
 from policytree.solvers.kernels.box_layout import KEPT, LARGEST_SUM, TOP
 from policytree.solvers.kernels.box_pricing import price_boxes
 from policytree.solvers.kernels.layout import INF
 from policytree.solvers.kernels.row_set_table import place_of
-from policytree.solvers.leaf_counts import LeafCounts
+from policytree.solvers.leaf_counts import LeafCountEnvelope
 from policytree.solvers.node import new_control, prepare
-from policytree.solvers.row_prices import RowPrices, row_prices_apply
-from policytree.solvers.row_sets import row_set_search
+from policytree.solvers.row_prices import RowDuals, row_duals_apply
+from policytree.solvers.row_sets import start_subset_search
 from policytree.types import GATES, Problem, SearchLimits, SizeGates, Status
 from tests import oracles
-from tests.box_oracles import all_boxes, largest_excess, least_losses
+from tests.box_oracles import all_boxes, largest_violation, least_losses
 from tests.strategies import Case, random_case
 from tests.test_row_sets import reachable, true_values
 
@@ -59,11 +59,11 @@ def priced(gates: SizeGates) -> SizeGates:
 
 def started(problem: Problem, merge: bool = True, gates: SizeGates = GATES):
     """The prices of a problem's rows, and its fixed point."""
-    load_kernels([(ROW_PRICES, "")])
+    load_kernels([(ROW_DUALS, "")])
     fixed = to_fixed_point(
         problem.losses, problem.leaf_penalty, problem.data.n_rows, problem.feature_costs, problem.weights
     )
-    return RowPrices(prepare(problem, fixed, merge), Clock(None, new_control()), gates), fixed
+    return RowDuals(prepare(problem, fixed, merge), Clock(None, new_control()), gates), fixed
 
 
 def best_down_to(case: Case, depth: int, fixed) -> tuple[int, int]:
@@ -87,7 +87,7 @@ def test_pricing_finds_the_largest_boxes(seed):
             continue
         n = node.n_rows
         no_losses = np.zeros((2, n), np.int64)
-        prices = BoxNumbers(node.codes, node.keys, no_losses, np.ones(n), node.penalty, Clock(None, new_control()))
+        prices = DualFitting(node.codes, node.keys, no_losses, np.ones(n), node.penalty, Clock(None, new_control()))
         prices.numbers = rng.integers(-9, 10, n)
         size = int(rng.integers(1, 40))
         prices.best = prices.best._replace(sums=np.zeros(size, np.int64), boxes=prices.best.boxes[:size])
@@ -97,7 +97,7 @@ def test_pricing_finds_the_largest_boxes(seed):
         calls = 0
         while prices.state[TOP] >= 0:
             price_boxes(
-                prices.rows, prices.excess, prices.stack, prices.best, prices.scratch, max(least, 0),
+                prices.rows, prices.reduced_costs, prices.stack, prices.best, prices.scratch, max(least, 0),
                 int(rng.integers(1, 200)), prices.state, prices.clock.flag,
             )  # fmt: skip
             calls += 1
@@ -115,7 +115,7 @@ def test_pricing_finds_the_largest_boxes(seed):
 @pytest.mark.parametrize("seed", range(4))
 def test_certificates_hold_for_every_box(seed, by_leaves, gates, monkeypatch):
     """Proved again from the table as given: every box, every action, exact integers, no merging, no binning."""
-    monkeypatch.setattr(RowPrices, "by_leaves", by_leaves)
+    monkeypatch.setattr(RowDuals, "by_leaves", by_leaves)
     rng = np.random.default_rng([seed, 122])
     closed = 0
     for _ in range(40):
@@ -131,7 +131,7 @@ def test_certificates_hold_for_every_box(seed, by_leaves, gates, monkeypatch):
         base = sum(int(v * 2**fixed.exponent) for v in case.losses[:, 0].tolist())
         proved = []
         for numbers, p in prices.certificates:
-            assert largest_excess(codes, losses, numbers.tolist()) <= p <= fixed.leaf_penalty, f"{case!r}"
+            assert largest_violation(codes, losses, numbers.tolist()) <= p <= fixed.leaf_penalty, f"{case!r}"
             proved.append(floor - base + sum(numbers.tolist()) + (depth + 2) * (fixed.leaf_penalty - p))
         assert proved[-1] <= bound
         optimum = int(case.optimum() * oracles.Fraction(2) ** fixed.exponent) - base
@@ -170,7 +170,7 @@ def test_every_number_of_leaves_has_a_bound_that_holds(seed, gates):
 
 def test_bounds_of_few_and_of_many_leaves():
     """A line of a steep slope counts for few leaves, a flat one for many; a multiple of the unit is rounded up to."""
-    counts = LeafCounts(penalty=10, unit=4, most=100)
+    counts = LeafCountEnvelope(penalty=10, unit=4, most=100)
     counts.add(60, 12)  # 48, 36, 24, 12, 0
     counts.add(21, 3)  # 18, 15, 12, 9, 6, 3, 0
     counts.add(1000, 20)  # as dear as two leaves: left out
@@ -188,20 +188,20 @@ def test_proofs_agree_with_brute_force(seed, gates, monkeypatch):
     rng = np.random.default_rng([seed, 123])
     closed = []
 
-    def work(self, best, tree, depth, seconds, original=RowPrices.work):
+    def work(self, best, tree, depth, seconds, original=RowDuals.work):
         bound = original(self, best, tree, depth, 0.05)
         closed.append(bound >= best)
         return bound
 
-    monkeypatch.setattr(direct, "seconds_worth", lambda node, last, gates: 0.05)
+    monkeypatch.setattr(direct, "seconds_to_spend", lambda node, last, gates: 0.05)
     limits = SearchLimits(gates=priced(gates))
     for number in range(40):
         case = random_case(rng, max_rows=12) if rng.random() < 0.5 else noisy_case(rng)
         case = case.but(max_depth=None if rng.random() < 0.7 else 5, penalty=case.penalty or 0.25)
         without = solve_direct(case.problem(), limits)
         with monkeypatch.context() as patch:
-            patch.setattr(RowPrices, "work", work)
-            patch.setattr(RowPrices, "by_leaves", number % 2 == 0)
+            patch.setattr(RowDuals, "work", work)
+            patch.setattr(RowDuals, "by_leaves", number % 2 == 0)
             solution = solve_direct(case.problem(), limits)
         optimum = case.optimum()
         assert solution.status == without.status
@@ -218,14 +218,14 @@ def test_searches_bounded_by_the_worth_of_rows_find_the_optimum(seed, gates, mon
     rng = np.random.default_rng([seed, 128])
     bounded = []
 
-    def work(self, best, tree, depth, seconds, original=RowPrices.work):
+    def work(self, best, tree, depth, seconds, original=RowDuals.work):
         original(self, best, tree, depth, 0.05)
         bounded.append(self.bounded() is not self.node)
         return -INF
 
-    monkeypatch.setattr(direct, "seconds_worth", lambda node, last, gates: 0.05)
+    monkeypatch.setattr(direct, "seconds_to_spend", lambda node, last, gates: 0.05)
     limits = SearchLimits(gates=priced(gates))
-    monkeypatch.setattr(RowPrices, "work", work)
+    monkeypatch.setattr(RowDuals, "work", work)
     for _ in range(40):
         case = random_case(rng, max_rows=12) if rng.random() < 0.4 else noisy_case(rng)
         case = case.but(max_depth=None if rng.random() < 0.5 else int(rng.integers(4, 6)), penalty=case.penalty or 0.25)
@@ -269,10 +269,10 @@ def test_row_sets_bounded_by_the_worth_of_rows_prove_what_is_true(rng):
         prices.work(best, [(-1, 0)] * leaves, 1, 0.1)
         if prices.bounded() is prices.node:
             continue
-        load_kernels(ROW_SET_KERNELS)
-        plain = row_set_search(prices.node, 12, Clock(None, new_control()), None, "lists")
+        load_kernels(SUBSET_KERNELS)
+        plain = start_subset_search(prices.node, 12, Clock(None, new_control()), None, "lists")
         plain.run(INF, 100)
-        search = plain.with_worth(prices.bounded())
+        search = plain.with_duals(prices.bounded())
         assert search is not plain and len(search.table) == len(plain.table)
         value, every = true_values(prices.node), tuple(range(prices.node.n_rows))
         for _ in range(100):
@@ -291,7 +291,7 @@ def test_row_sets_bounded_by_the_worth_of_rows_prove_what_is_true(rng):
 def test_the_worth_of_rows_saves_work_and_changes_nothing(monkeypatch):
     problem = replace(noise_problem(129, rate=0.002), max_depth=5)
     bounded = solve_direct(problem)
-    monkeypatch.setattr(RowPrices, "bounded", lambda self: self.node)
+    monkeypatch.setattr(RowDuals, "bounded", lambda self: self.node)
     without = solve_direct(problem)
     assert bounded.status is without.status is Status.OPTIMAL
     assert bounded.objective == without.objective
@@ -368,26 +368,26 @@ def test_numbers_that_ran_away_are_begun_anew(monkeypatch):
     problem = Problem(bin_matrix(np.column_stack([x, b])), np.column_stack([y, ~y]).astype(float), 10.0, None)
     prices, fixed = started(problem)
     node = prices.node
-    ran_away, begin_anew = [], BoxNumbers.begin_anew
-    monkeypatch.setattr(BoxNumbers, "begin_anew", lambda boxes: ran_away.append(boxes.ran_away) or begin_anew(boxes))
+    diverged, restart = [], DualFitting.restart
+    monkeypatch.setattr(DualFitting, "restart", lambda boxes: diverged.append(boxes.diverged) or restart(boxes))
     solution = solve_direct(problem)
     best = round(in_fixed_point(problem, fixed, solution.objective))
     for more, leaves, depth, seconds in ((1.0, 10, 2, 0.03), (1.0, 10, 3, 0.02), (0.5, 10, 3, 0.02)):
         bound = prices.work(best + int(more * node.penalty), [(-1, 0)] * leaves, depth, seconds)
         assert bound <= best
-    assert all(ran_away) and len(ran_away) > 0 and not prices.hopeless
+    assert all(diverged) and len(diverged) > 0 and not prices.too_large
     assert prices.work(best, [(-1, 0)] * solution.tree.n_leaves, 4, 5.0) == best
     assert solution.status is Status.OPTIMAL
 
 
 def test_memory_limits_hold():
     problem = noise_problem(128)
-    load_kernels([(ROW_PRICES, "")])
+    load_kernels([(ROW_DUALS, "")])
     node = prepare(problem, to_fixed_point(problem.losses, problem.leaf_penalty, 100), True)
     clock = Clock(None, new_control())
     clock.fits_memory = lambda more: False
-    prices = RowPrices(node, clock)
-    assert prices.hopeless
+    prices = RowDuals(node, clock)
+    assert prices.too_large
     assert prices.work(node.leaf()[0], [(-1, 0)], 3, 10.0) == prices.bound(5)
 
 
@@ -397,17 +397,17 @@ def test_a_full_stack_is_hopeless_and_harmless():
     prices.boxes.stack = stack._replace(numbers=stack.numbers[:4])
     best = prices.node.leaf()[0] + prices.node.penalty
     assert prices.work(best, [(-1, 0)], 3, 10.0) == prices.bound(5) == prices.floor + 5 * prices.node.penalty
-    assert prices.hopeless
+    assert prices.too_large
 
 
 def test_idle_boxes_make_room(monkeypatch):
     forgotten = []
 
-    def forget(known, n, original=box_numbers.forget_idle):
+    def forget(known, n, original=box_numbers.drop_idle):
         forgotten.append(n - original(known, n))
         return n - forgotten[-1]
 
-    monkeypatch.setattr(box_numbers, "forget_idle", forget)
+    monkeypatch.setattr(box_numbers, "drop_idle", forget)
     problem = noise_problem(130, rows=600)
     prices, fixed = started(problem, gates=SizeGates(coarse_codes=()))
     boxes = prices.boxes
@@ -421,7 +421,7 @@ def test_idle_boxes_make_room(monkeypatch):
 
 def test_what_it_does_not_take():
     problem = noise_problem(131, rows=50)
-    assert row_prices_apply(problem, GATES)
+    assert row_duals_apply(problem, GATES)
     for rules in ({"max_depth": 3}, {"leaf_penalty": 0.0}, {"losses": problem.losses[:, :1]}):
         fields = {"data": problem.data, "losses": problem.losses, "leaf_penalty": 1.0, "max_depth": None} | rules
-        assert not row_prices_apply(Problem(**fields), GATES)
+        assert not row_duals_apply(Problem(**fields), GATES)

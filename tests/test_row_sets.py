@@ -11,18 +11,18 @@ import pytest
 from policytree import OptimalTreeClassifier
 from policytree.solvers.binning import bin_matrix
 from policytree.solvers.clock import Clock
-from policytree.solvers.compilation import ROW_SET_KERNELS, load_kernels
+from policytree.solvers.compilation import SUBSET_KERNELS, load_kernels
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.fixed_point import to_fixed_point
 from policytree.solvers.kernels.row_set_layout import KEPT
 from policytree.solvers.kernels.row_set_table import place_of
 from policytree.solvers.node import Node, new_control, prepare
-from policytree.solvers.row_sets import row_set_search, row_sets_apply
+from policytree.solvers.row_sets import start_subset_search, subset_search_applies
 from policytree.solvers.sets_of_rows import BitMaker, ListMaker, make_sets
 from policytree.types import GATES, Problem, SearchLimits, Status
 from tests.strategies import Case
 
-NO_BUDGET = 1 << 59
+NO_CUTOFF = 1 << 59
 SWITCHES = [(True, True), (False, True), (True, False), (False, False)]  # siblings, look-ahead
 
 
@@ -49,7 +49,7 @@ def random_case(rng) -> Case:
 
 
 def started(case: Case, merge: bool = True, keep: str | None = None, switches=(True, True)):
-    load_kernels(ROW_SET_KERNELS)
+    load_kernels(SUBSET_KERNELS)
     problem = case.problem()
     fixed = to_fixed_point(
         problem.losses, problem.leaf_penalty, problem.data.n_rows, problem.feature_costs, problem.weights
@@ -58,7 +58,7 @@ def started(case: Case, merge: bool = True, keep: str | None = None, switches=(T
     columns = problem.data.columns
     roots = [j for j, c in enumerate(columns) if case.root_features is None or c.feature in case.root_features]
     control = new_control(similar_support=switches[0], look_ahead=switches[1])
-    search = row_set_search(node, problem.data.n_rows, Clock(None, control), roots, keep)
+    search = start_subset_search(node, problem.data.n_rows, Clock(None, control), roots, keep)
 
     def exact(value: int) -> Fraction:
         return Fraction(value, 1) / Fraction(2) ** fixed.exponent + Fraction(problem.losses[:, 0].sum())
@@ -81,9 +81,9 @@ def test_values_and_bounds_at_any_time(seed, keep):
     for _ in range(60):
         case, optimum = feasible_case(rng)
         search, exact = started(case, bool(rng.random() < 0.7), keep, SWITCHES[int(rng.integers(4))])
-        value = NO_BUDGET
+        value = NO_CUTOFF
         for _ in range(10_000):
-            value = min(value, search.run(NO_BUDGET, int(rng.integers(1, 400))))
+            value = min(value, search.run(NO_CUTOFF, int(rng.integers(1, 400))))
             assert exact(search.bound) <= optimum <= exact(value), f"{case!r}"
             if search.bound == value:
                 break
@@ -157,7 +157,7 @@ def test_everything_in_the_table_is_true(keep):
         search, _ = started(case.but(root_features=None), keep=keep, switches=SWITCHES[int(rng.integers(4))])
         value = true_values(search.node)
         for _ in range(3):
-            search.run(NO_BUDGET, int(rng.integers(1, 3000)))
+            search.run(NO_CUTOFF, int(rng.integers(1, 3000)))
             for rows in reachable(search.node):
                 known = search.table[place_of(search.table, *search.make.name(np.array(rows)))]
                 if known["key1"] != 0 or known["key2"] != 0:
@@ -188,9 +188,9 @@ def test_many_columns(switches, keep):
         case = wide_case(rng)
         search, _ = started(case, keep=keep, switches=switches)
         assert len(search.make.columns[0]) > 40
-        truth, value = true_values(search.node)(tuple(range(search.node.n_rows))), NO_BUDGET
+        truth, value = true_values(search.node)(tuple(range(search.node.n_rows))), NO_CUTOFF
         while search.bound < value:
-            value = min(value, search.run(NO_BUDGET, int(rng.integers(1, 2000))))
+            value = min(value, search.run(NO_CUTOFF, int(rng.integers(1, 2000))))
             assert search.bound <= truth <= value, f"{case!r}"
         assert search.bound == truth == value == search.tree()[0], f"{case!r}"
 
@@ -202,7 +202,7 @@ def test_a_leaf_of_indifferent_rows_may_be_the_price_of_the_first_split(keep):
     X = np.array([[1.0, 1.0], [0.0, 0.0], [0.0, 1.0]])
     case = Case(X, losses, penalty=0.125, max_depth=None, root_features=(0,))
     search, exact = started(case, keep=keep)
-    value = search.run(NO_BUDGET, 1 << 40)
+    value = search.run(NO_CUTOFF, 1 << 40)
     assert exact(value) == exact(search.bound) == case.optimum() == Fraction(43, 8)
     labels = OptimalTreeClassifier(0.05, root_feature=[0])
     labels.fit([[1, 1], [1, 1], [0, 0], [0, 0], [0, 1], [0, 1]], [0, 1, 0, 0, 1, 1])
@@ -217,7 +217,7 @@ def test_a_leaf_that_does_not_pay_may_spare_its_rows_a_question(keep):
     costs = {"feature_costs": np.array([0.0, 0.5]), "weights": np.array([3.0, 1.0, 4.0])}
     case = Case(X, losses, penalty=1.0, max_depth=None, **costs)
     search, exact = started(case, keep=keep)
-    value = search.run(NO_BUDGET, 1 << 40)
+    value = search.run(NO_CUTOFF, 1 << 40)
     assert exact(value) == exact(search.bound) == case.optimum() == Fraction(13, 2)
     assert solve_direct(case.problem()).objective == 6.5
 
@@ -229,7 +229,7 @@ def test_names_of_sets_are_the_same_in_both_languages():
     case = Case(X, (y[:, None] != np.arange(3)).astype(float), penalty=1.0, max_depth=None)
     for keep in ("lists", "bits"):
         search, _ = started(case, keep=keep)
-        search.run(NO_BUDGET, 1 << 40)
+        search.run(NO_CUTOFF, 1 << 40)
         path, node = search.state.path, search.node
         for column in path.places[0, :3]:
             f, cut = (int(c[column]) for c in search.make.columns)
@@ -248,7 +248,7 @@ def test_the_table_grows_and_nothing_is_lost():
     case = classification(300, 10, 0.75, 93)
     search, exact = started(case)
     small = len(search.table)
-    value = search.run(NO_BUDGET, 1 << 40)
+    value = search.run(NO_CUTOFF, 1 << 40)
     assert len(search.table) > small and search.counters[KEPT] == np.count_nonzero(search.table["key1"])
     assert search.bound == value
     assert float(exact(value)) == solve_direct(case.problem()).objective
@@ -258,16 +258,16 @@ def test_a_memory_limit_ends_it_with_a_valid_bound():
     case = classification(200, 14, 0.5, 94)
     search, exact = started(case)
     search.clock.fits_memory = lambda more: False
-    value = search.run(NO_BUDGET, 1 << 40)
+    value = search.run(NO_CUTOFF, 1 << 40)
     assert search.ended and exact(search.bound) < exact(value)
     other, _ = started(case)
-    assert search.bound <= other.run(NO_BUDGET, 1 << 40)
+    assert search.bound <= other.run(NO_CUTOFF, 1 << 40)
 
 
 def test_it_is_not_begun_where_memory_is_too_short():
     node = started(classification(200, 14, 0.5, 94))[0].node
-    assert row_set_search(node, 200, Clock(None, new_control(), memory_limit=1)) is None
-    assert row_set_search(node, 200, Clock(None, new_control(), memory_limit=10**9)) is not None
+    assert start_subset_search(node, 200, Clock(None, new_control(), memory_limit=1)) is None
+    assert start_subset_search(node, 200, Clock(None, new_control(), memory_limit=10**9)) is not None
 
 
 def test_rows_of_few_losses_are_kept_as_bits():
@@ -284,9 +284,9 @@ def test_what_it_does_not_take():
     data, losses = bin_matrix(np.arange(6.0)[:, None]), np.eye(2)[[0, 1, 0, 1, 1, 0]]
     rules = {"data": data, "losses": losses, "leaf_penalty": 0.5, "max_depth": None}
     for more in ({}, {"max_depth": 9}, {"min_leaf": 2}, {"max_leaf_nodes": 3}, {"root_features": (0,)}):
-        assert row_sets_apply(Problem(**(rules | more)), GATES)
+        assert subset_search_applies(Problem(**(rules | more)), GATES)
     for more in ({"max_depth": 4}, {"leaf_penalty": 0.0}):
-        assert not row_sets_apply(Problem(**(rules | more)), GATES)
+        assert not subset_search_applies(Problem(**(rules | more)), GATES)
 
 
 @pytest.mark.parametrize("limit", [{"max_depth": 5}, {"max_leaf_nodes": 3}])

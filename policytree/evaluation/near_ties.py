@@ -25,7 +25,7 @@ from policytree.evaluation.near_tie_decisions import TreeList, decide
 from policytree.evaluation.near_tie_results import Exclusion, NearTies
 from policytree.exceptions import InputError, SearchWarning, quoted
 from policytree.solvers.exact_sums import exact_sum
-from policytree.solvers.near_ties import DEEPEST, TiedTrees, find_near_ties
+from policytree.solvers.near_ties import DEEPEST, TiedTrees, enumerate_rashomon
 from policytree.split_columns import MAX_BINS
 from policytree.types import Problem, SearchLimits, Status
 
@@ -135,7 +135,7 @@ def near_ties(
     job, first, sign = _prepared(estimator, X, y, max_depth, fit_params)
     groups = _column_groups(without, first.encoder_.features)
     allowed = _slack(job, isinstance(first, PolicyTree), epsilon, slack)
-    found = find_near_ties(job.problem, allowed, most, limits, progress)
+    found = enumerate_rashomon(job.problem, allowed, most, limits, progress)
     if max_depth is None:
         _same_rows(estimator, sign * float(found.best) / job.total_weight, job)
     _warn_if_stopped(found)
@@ -266,7 +266,7 @@ def _without(job: Job, found: TiedTrees, columns: tuple[int, ...], limits: Searc
     """The best tree that does without some columns, and how many near-ties do."""
     problem = _drop(job.problem, columns)
     names = tuple(problem.data.features[j].name for j in columns)
-    rest = find_near_ties(problem, lambda best, leaf: found.limit - best, 1, limits)
+    rest = enumerate_rashomon(problem, lambda best, leaf: found.limit - best, 1, limits)
     tree = TreeList(problem, rest, job.actions)[0] if rest.n_trees else None
     return Exclusion(
         names, sign * float(rest.best) / job.total_weight, float(rest.best - found.best) / job.total_weight,
@@ -288,7 +288,7 @@ def _simplest(job: Job, found: TiedTrees, limits: SearchLimits):
     """The near-tie of fewest leaves where not all are listed: near-ties with one leaf, with two, ..."""
     for leaves in range(1, 2**DEEPEST + 1):
         problem = replace(job.problem, max_leaf_nodes=leaves)
-        small = find_near_ties(problem, lambda best, leaf: found.limit - best, MOST, limits)
+        small = enumerate_rashomon(problem, lambda best, leaf: found.limit - best, MOST, limits)
         if small.n_trees:
             trees = TreeList(job.problem, small, job.actions)
             return trees[trees.simplest()]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from policytree.exceptions import InputError, quoted
-from policytree.objectives.objective import Bag, Objective, check_parameter, majority
+from policytree.objectives.objective import LeafStatistics, Objective, check_parameter, majority
 
 
 @dataclass(frozen=True)
@@ -22,13 +22,13 @@ class Accuracy(Objective):
     two_classes: ClassVar[bool] = False
     additive: ClassVar[bool] = True
 
-    def loss(self, bag: Bag) -> Fraction:
+    def loss(self, leaf_stats: LeafStatistics) -> Fraction:
         """Share of the weight that is not of its leaf's class."""
-        return Fraction(sum(sum(leaf) - max(leaf) for leaf in bag), sum(sum(leaf) for leaf in bag))
+        return Fraction(sum(sum(leaf) - max(leaf) for leaf in leaf_stats), sum(sum(leaf) for leaf in leaf_stats))
 
-    def labels(self, bag: Bag) -> list[int]:
+    def labels(self, leaf_stats: LeafStatistics) -> list[int]:
         """The class of most weight."""
-        return majority(bag)
+        return majority(leaf_stats)
 
     def score(self, codes: np.ndarray, predicted: np.ndarray, scores: np.ndarray, weight: np.ndarray) -> float:
         """Weighted share of hits."""
@@ -44,18 +44,18 @@ class BalancedAccuracy(Objective):
     two_classes: ClassVar[bool] = False
     additive: ClassVar[bool] = True
 
-    def _shares(self, bag: Bag) -> list[list[Fraction]]:
-        sums = [sum(column) for column in zip(*bag, strict=True)]
-        return [[Fraction(v, total) for v, total in zip(leaf, sums, strict=True)] for leaf in bag]
+    def _shares(self, leaf_stats: LeafStatistics) -> list[list[Fraction]]:
+        sums = [sum(column) for column in zip(*leaf_stats, strict=True)]
+        return [[Fraction(v, total) for v, total in zip(leaf, sums, strict=True)] for leaf in leaf_stats]
 
-    def loss(self, bag: Bag) -> Fraction:
+    def loss(self, leaf_stats: LeafStatistics) -> Fraction:
         """Mean over classes of the share that is lost."""
-        shares = self._shares(bag)
+        shares = self._shares(leaf_stats)
         return 1 - sum((max(leaf) for leaf in shares), Fraction(0)) / len(shares[0])
 
-    def labels(self, bag: Bag) -> list[int]:
+    def labels(self, leaf_stats: LeafStatistics) -> list[int]:
         """The class of which the leaf has the largest share."""
-        return [max(range(len(leaf)), key=lambda k: (leaf[k], -k)) for leaf in self._shares(bag)]
+        return [max(range(len(leaf)), key=lambda k: (leaf[k], -k)) for leaf in self._shares(leaf_stats)]
 
     def row_weights(self, codes: np.ndarray, classes: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Weights divided by their class's total, with the same sum as before; shape (n,)."""
@@ -124,18 +124,18 @@ class WeightedAccuracy(Objective):
             return [1.0, float(self.omega)] if len(classes) == 2 else [1.0] * len(classes)
         return [float(self.class_weights.get(label, 1.0)) for label in classes.tolist()]
 
-    def _weighted(self, bag: Bag) -> list[list[Fraction]]:
-        each = [Fraction(1), Fraction(self.omega)] if len(bag[0]) == 2 else [Fraction(1)] * len(bag[0])
-        return [[v * w for v, w in zip(leaf, each, strict=True)] for leaf in bag]
+    def _weighted(self, leaf_stats: LeafStatistics) -> list[list[Fraction]]:
+        each = [Fraction(1), Fraction(self.omega)] if len(leaf_stats[0]) == 2 else [Fraction(1)] * len(leaf_stats[0])
+        return [[v * w for v, w in zip(leaf, each, strict=True)] for leaf in leaf_stats]
 
-    def loss(self, bag: Bag) -> Fraction:
+    def loss(self, leaf_stats: LeafStatistics) -> Fraction:
         """Share of the counted weight that is not of its leaf's class; for ``omega``, whose classes have an order."""
-        leaves = self._weighted(bag)
+        leaves = self._weighted(leaf_stats)
         return Fraction(sum(sum(leaf) - max(leaf) for leaf in leaves), sum(sum(leaf) for leaf in leaves))
 
-    def labels(self, bag: Bag) -> list[int]:
+    def labels(self, leaf_stats: LeafStatistics) -> list[int]:
         """The class of most counted weight."""
-        return [max(range(len(leaf)), key=lambda k: (leaf[k], -k)) for leaf in self._weighted(bag)]
+        return [max(range(len(leaf)), key=lambda k: (leaf[k], -k)) for leaf in self._weighted(leaf_stats)]
 
     def row_weights(self, codes: np.ndarray, classes: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Weights times what the row's class counts; shape (n,)."""

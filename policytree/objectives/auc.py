@@ -9,12 +9,12 @@ from typing import ClassVar
 import numpy as np
 
 from policytree.exceptions import InputError
-from policytree.objectives.objective import Bag, BagObjective, from_best, majority, totals
+from policytree.objectives.objective import LeafStatistics, RankingObjective, from_best, majority, totals
 from policytree.objectives.references import Area, Reference
 
 
 @dataclass(frozen=True)
-class AUC(BagObjective):
+class AUC(RankingObjective):
     """The area under the ROC curve; ranked by their shares of positives, leaves give its convex hull.
 
     Lin et al. (ICML 2020), section 2.1. Predictions are the majority of the leaf; ``decision_function`` and
@@ -23,27 +23,27 @@ class AUC(BagObjective):
 
     name: ClassVar[str] = "auc"
     score_name: ClassVar[str] = "area under the ROC curve"
-    search: ClassVar[str] = "bags"
+    search: ClassVar[str] = "ranking"
 
-    def loss(self, bag: Bag) -> Fraction:
+    def loss(self, leaf_stats: LeafStatistics) -> Fraction:
         """Share of the pairs of a positive and a negative that are ranked wrongly; ties count half."""
-        N, P = totals(bag)
+        N, P = totals(leaf_stats)
         lost, below = 0, P
-        for i in from_best(bag):
-            n, p = bag[i]
+        for i in from_best(leaf_stats):
+            n, p = leaf_stats[i]
             below -= p
             lost += n * (2 * below + p)
         return Fraction(lost, 2 * P * N)
 
-    def labels(self, bag: Bag) -> list[int]:
+    def labels(self, leaf_stats: LeafStatistics) -> list[int]:
         """The majority of the leaf."""
-        return majority(bag)
+        return majority(leaf_stats)
 
     def reference(self, curve: np.ndarray, leaf_price: float, best: float, leaves: int, ratio: float) -> Reference:
         """That of the whole area."""
         return Area(curve, leaf_price, 1.0)
 
-    def bag_numbers(self, positives: int, negatives: int) -> tuple[str, list[float]]:
+    def leaf_numbers(self, positives: int, negatives: int) -> tuple[str, list[float]]:
         """The area up to the rate 1."""
         return "area", [1.0]
 
@@ -62,11 +62,11 @@ def two_kinds(codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
     return positive
 
 
-def roc_corners(bag: Bag) -> list[tuple[Fraction, Fraction]]:
+def roc_corners(leaf_stats: LeafStatistics) -> list[tuple[Fraction, Fraction]]:
     """Corners (false positive rate, true positive rate) of the ROC curve of ranked leaves, from (0, 0) to (1, 1)."""
-    N, P = totals(bag)
+    N, P = totals(leaf_stats)
     corners, x, y = [(Fraction(0), Fraction(0))], 0, 0
-    for i in from_best(bag):
-        x, y = x + bag[i][0], y + bag[i][1]
+    for i in from_best(leaf_stats):
+        x, y = x + leaf_stats[i][0], y + leaf_stats[i][1]
         corners.append((Fraction(x, N), Fraction(y, P)))
     return corners

@@ -11,9 +11,9 @@ from typing import ClassVar
 import numpy as np
 
 from policytree.objectives.objective import (
-    Bag,
-    BagObjective,
+    LeafStatistics,
     Objective,
+    RankingObjective,
     check_parameter,
     errors,
     from_best,
@@ -49,7 +49,7 @@ class FScore(Objective):
 
     name: ClassVar[str] = "f_score"
     score_name: ClassVar[str] = "F-score"
-    search: ClassVar[str] = "ratio"
+    search: ClassVar[str] = "fractional"
 
     def __post_init__(self) -> None:
         check_parameter("beta", self.beta, 0, LARGEST)
@@ -66,29 +66,29 @@ class FScore(Objective):
         whole = (b + q) * positives + q * (false_positives - false_negatives)
         return Fraction(q * false_positives + b * false_negatives, whole)
 
-    def loss_of(self, bag: Bag, labels: Sequence[int]) -> Fraction:
+    def loss_of(self, leaf_stats: LeafStatistics, labels: Sequence[int]) -> Fraction:
         """``1 - F`` of labelled leaves."""
-        return self.ratio(*errors(bag, labels), totals(bag)[1])
+        return self.ratio(*errors(leaf_stats, labels), totals(leaf_stats)[1])
 
-    def labels(self, bag: Bag) -> list[int]:
+    def labels(self, leaf_stats: LeafStatistics) -> list[int]:
         """The best labels; of equal ones, those with fewest positive leaves."""
-        order, P = from_best(bag), totals(bag)[1]
+        order, P = from_best(leaf_stats), totals(leaf_stats)[1]
         false_positives, false_negatives = 0, P
         best, most = self.ratio(0, P, P), 0
         for k, i in enumerate(order, 1):
-            false_positives += bag[i][0]
-            false_negatives -= bag[i][1]
+            false_positives += leaf_stats[i][0]
+            false_negatives -= leaf_stats[i][1]
             loss = self.ratio(false_positives, false_negatives, P)
             if loss < best:
                 best, most = loss, k
-        labels = [0] * len(bag)
+        labels = [0] * len(leaf_stats)
         for i in order[:most]:
             labels[i] = 1
         return labels
 
-    def loss(self, bag: Bag) -> Fraction:
+    def loss(self, leaf_stats: LeafStatistics) -> Fraction:
         """``1 - F`` under the best labels."""
-        return self.loss_of(bag, self.labels(bag))
+        return self.loss_of(leaf_stats, self.labels(leaf_stats))
 
     def threshold(self, score: float) -> float | None:
         """``F / (1 + beta^2)``: of a tree with the best labels, where calling one more row positive changes nothing."""
@@ -104,7 +104,7 @@ class FScore(Objective):
 
 
 @dataclass(frozen=True)
-class OmegaFScore(FScore, BagObjective):
+class OmegaFScore(FScore, RankingObjective):
     """F_beta where a leaf is positive if ``omega`` times its positives outweigh its negatives.
 
     The restricted labelling that Lin et al. (ICML 2020, appendix D) optimise in place of the F-score itself. The best
@@ -120,17 +120,17 @@ class OmegaFScore(FScore, BagObjective):
 
     name: ClassVar[str] = "omega_f_score"
     score_name: ClassVar[str] = "F-score (leaves labelled by omega)"
-    search: ClassVar[str] = "bags"
+    search: ClassVar[str] = "ranking"
     labels_matter: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_parameter("omega", self.omega, 0)
 
-    def labels(self, bag: Bag) -> list[int]:
+    def labels(self, leaf_stats: LeafStatistics) -> list[int]:
         """Positive where ``omega`` times the positives outweigh the negatives."""
         omega = Fraction(self.omega)
-        return [int(omega * p > n) for n, p in bag]
+        return [int(omega * p > n) for n, p in leaf_stats]
 
     def threshold(self, score: float) -> float | None:
         """Where ``omega`` times the positives equal the negatives."""
@@ -148,7 +148,7 @@ class OmegaFScore(FScore, BagObjective):
         """Errors at the ratio of the best tree, whatever the curve."""
         return LabelledByOmega(self.squared, leaf_price, best, leaves, ratio)
 
-    def bag_numbers(self, positives: int, negatives: int) -> tuple[str, list[float]]:
+    def leaf_numbers(self, positives: int, negatives: int) -> tuple[str, list[float]]:
         """omega, beta squared, both totals, and how close to a tie sums of floats are in doubt."""
         exact = Fraction(self.omega).numerator.bit_length() + positives.bit_length() <= EXACT_BITS
         whole = max(positives, negatives) < WHOLE

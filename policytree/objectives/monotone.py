@@ -11,7 +11,7 @@ import numpy as np
 
 from policytree.checks import is_real
 from policytree.exceptions import InputError, quoted
-from policytree.objectives.objective import Bag, Objective, errors, from_best, totals, weighted_rates
+from policytree.objectives.objective import LeafStatistics, Objective, errors, from_best, totals, weighted_rates
 
 
 @dataclass(frozen=True)
@@ -52,21 +52,21 @@ class MonotoneObjective(Objective):
             )
         return float(value)
 
-    def labels(self, bag: Bag) -> list[int]:
+    def labels(self, leaf_stats: LeafStatistics) -> list[int]:
         """The best labels: positive leaves are those of the highest shares of positives, as many as is best."""
-        order, (N, P) = from_best(bag), totals(bag)
-        labels, best, chosen = [0] * len(bag), self.of_errors(0, P, P, N), [0] * len(bag)
+        order, (N, P) = from_best(leaf_stats), totals(leaf_stats)
+        labels, best, chosen = [0] * len(leaf_stats), self.of_errors(0, P, P, N), [0] * len(leaf_stats)
         for i in order:
             labels[i] = 1
-            loss = self.of_errors(*errors(bag, labels), P, N)
+            loss = self.of_errors(*errors(leaf_stats, labels), P, N)
             if loss < best:
                 best, chosen = loss, list(labels)
         return chosen
 
-    def loss(self, bag: Bag) -> Fraction:
+    def loss(self, leaf_stats: LeafStatistics) -> Fraction:
         """What the function says of the best labels."""
-        N, P = totals(bag)
-        return Fraction(self.of_errors(*errors(bag, self.labels(bag)), P, N))
+        N, P = totals(leaf_stats)
+        return Fraction(self.of_errors(*errors(leaf_stats, self.labels(leaf_stats)), P, N))
 
     def threshold(self, score: float) -> float | None:
         """Not known of a function; any share between positive and negative leaves is one."""

@@ -14,7 +14,7 @@ from policytree.exceptions import InputError, quoted
 from policytree.objectives.references import Reference
 
 Leaf = tuple[int, ...]  # the weight of every class in a leaf, as integers; of two classes: negatives, positives
-Bag = Sequence[Leaf]
+LeafStatistics = Sequence[Leaf]
 
 
 class Objective(ABC):
@@ -31,7 +31,7 @@ class Objective(ABC):
     additive : bool
         Whether the loss is a sum over rows: then :meth:`row_weights` turn it into an error rate.
     search : str
-        Which search optimises an objective that is not additive: "bags", "ratio" or "monotone".
+        Which search optimises an objective that is not additive: "ranking", "fractional" or "monotone".
     max_fpr : float or None
         The false positive rate up to which the ROC curve counts; None if all of it does, or none.
     """
@@ -44,11 +44,11 @@ class Objective(ABC):
     max_fpr: float | None = None
 
     @abstractmethod
-    def loss(self, bag: Bag) -> Fraction:
+    def loss(self, leaf_stats: LeafStatistics) -> Fraction:
         """One minus the score of a tree with these leaves, labelled by :meth:`labels`; exact for integer sums."""
 
     @abstractmethod
-    def labels(self, bag: Bag) -> list[int]:
+    def labels(self, leaf_stats: LeafStatistics) -> list[int]:
         """The class of every leaf."""
 
     @abstractmethod
@@ -87,7 +87,7 @@ class Objective(ABC):
             )
 
 
-class BagObjective(Objective):
+class RankingObjective(Objective):
     """An objective of the whole bag of leaves, which a reference (references.py) bounds by sums over leaves.
 
     Attributes
@@ -115,7 +115,7 @@ class BagObjective(Objective):
         """
 
     @abstractmethod
-    def bag_numbers(self, positives: int, negatives: int) -> tuple[str, list[float]]:
+    def leaf_numbers(self, positives: int, negatives: int) -> tuple[str, list[float]]:
         """How kernels score a bag: the kind of score, and its numbers."""
 
     def freely_labelled(self) -> Objective:
@@ -134,27 +134,27 @@ def check_parameter(name: str, value: Any, low: float, high: float = float("inf"
         raise InputError(f"{name} must be a finite number > {low:g}{upper}; got {quoted(value)}.")
 
 
-def errors(bag: Bag, labels: Sequence[int]) -> tuple[int, int]:
+def errors(leaf_stats: LeafStatistics, labels: Sequence[int]) -> tuple[int, int]:
     """False positives and false negatives of labelled leaves."""
-    false_positives = sum(leaf[0] for leaf, label in zip(bag, labels, strict=True) if label == 1)
-    false_negatives = sum(leaf[1] for leaf, label in zip(bag, labels, strict=True) if label == 0)
+    false_positives = sum(leaf[0] for leaf, label in zip(leaf_stats, labels, strict=True) if label == 1)
+    false_negatives = sum(leaf[1] for leaf, label in zip(leaf_stats, labels, strict=True) if label == 0)
     return false_positives, false_negatives
 
 
-def totals(bag: Bag) -> tuple[int, int]:
+def totals(leaf_stats: LeafStatistics) -> tuple[int, int]:
     """Negatives and positives of all leaves."""
-    return sum(leaf[0] for leaf in bag), sum(leaf[1] for leaf in bag)
+    return sum(leaf[0] for leaf in leaf_stats), sum(leaf[1] for leaf in leaf_stats)
 
 
-def majority(bag: Bag) -> list[int]:
+def majority(leaf_stats: LeafStatistics) -> list[int]:
     """The class of most weight in every leaf, the first of equal ones."""
-    return [max(range(len(leaf)), key=lambda k: (leaf[k], -k)) for leaf in bag]
+    return [max(range(len(leaf)), key=lambda k: (leaf[k], -k)) for leaf in leaf_stats]
 
 
-def from_best(bag: Bag) -> list[int]:
+def from_best(leaf_stats: LeafStatistics) -> list[int]:
     """Positions of two-class leaves by their share of positives, highest first; empty leaves last."""
-    share = [Fraction(p, n + p) if n + p else Fraction(-1) for n, p in bag]
-    return sorted(range(len(bag)), key=lambda i: (-share[i], i))
+    share = [Fraction(p, n + p) if n + p else Fraction(-1) for n, p in leaf_stats]
+    return sorted(range(len(leaf_stats)), key=lambda i: (-share[i], i))
 
 
 def weighted_rates(codes: np.ndarray, predicted: np.ndarray, weight: np.ndarray) -> tuple[float, float, float, float]:

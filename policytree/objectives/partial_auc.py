@@ -10,12 +10,12 @@ from typing import ClassVar
 import numpy as np
 
 from policytree.objectives.auc import roc_corners, two_kinds
-from policytree.objectives.objective import Bag, BagObjective, check_parameter, majority
+from policytree.objectives.objective import LeafStatistics, RankingObjective, check_parameter, majority
 from policytree.objectives.references import Area, Reference
 
 
 @dataclass(frozen=True)
-class PartialAUC(BagObjective):
+class PartialAUC(RankingObjective):
     """The area under the ROC curve up to a false positive rate, divided by that rate: a mean true positive rate.
 
     :meth:`standardized` turns it into scikit-learn's ``roc_auc_score(max_fpr=...)``, which rises with it.
@@ -30,14 +30,14 @@ class PartialAUC(BagObjective):
 
     name: ClassVar[str] = "partial_auc"
     score_name: ClassVar[str] = "partial area under the ROC curve"
-    search: ClassVar[str] = "bags"
+    search: ClassVar[str] = "ranking"
 
     def __post_init__(self) -> None:
         check_parameter("max_fpr", self.max_fpr, 0, 1)
 
-    def loss(self, bag: Bag) -> Fraction:
+    def loss(self, leaf_stats: LeafStatistics) -> Fraction:
         """One minus the area up to ``max_fpr``, divided by ``max_fpr``."""
-        limit, corners, area = Fraction(self.max_fpr), roc_corners(bag), Fraction(0)
+        limit, corners, area = Fraction(self.max_fpr), roc_corners(leaf_stats), Fraction(0)
         for (x0, y0), (x1, y1) in pairwise(corners):
             end = min(x1, limit)
             if end <= x0:
@@ -46,15 +46,15 @@ class PartialAUC(BagObjective):
             area += (end - x0) * (y0 + (y1 - y0) * (end - x0) / (x1 - x0) / 2)
         return 1 - area / limit
 
-    def labels(self, bag: Bag) -> list[int]:
+    def labels(self, leaf_stats: LeafStatistics) -> list[int]:
         """The majority of the leaf."""
-        return majority(bag)
+        return majority(leaf_stats)
 
     def reference(self, curve: np.ndarray, leaf_price: float, best: float, leaves: int, ratio: float) -> Reference:
         """That of the area up to ``max_fpr``."""
         return Area(curve, leaf_price, self.max_fpr)
 
-    def bag_numbers(self, positives: int, negatives: int) -> tuple[str, list[float]]:
+    def leaf_numbers(self, positives: int, negatives: int) -> tuple[str, list[float]]:
         """The area up to ``max_fpr``."""
         return "area", [self.max_fpr]
 

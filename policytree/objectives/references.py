@@ -60,7 +60,7 @@ class Reference(ABC):
         """What trees lose at least whose costs sum up to q, the price of their leaves included."""
 
     @abstractmethod
-    def budget(self, best: float, leaves: np.ndarray) -> np.ndarray:
+    def cutoff(self, best: float, leaves: np.ndarray) -> np.ndarray:
         """By number of leaves, what the costs of a tree that loses less than ``best`` sum up to at most."""
 
     def losses(self) -> np.ndarray:
@@ -89,7 +89,7 @@ class Area(Reference):
         """The area lost, divided by the rate, and the price."""
         return (q - self.constant) / self.limit + self.leaf_price * leaves
 
-    def budget(self, best: float, leaves: np.ndarray) -> np.ndarray:
+    def cutoff(self, best: float, leaves: np.ndarray) -> np.ndarray:
         """The other way round."""
         return (best - self.leaf_price * leaves) * self.limit + self.constant
 
@@ -115,7 +115,7 @@ class LabelledByOmega(Reference):
         over = q - self.threshold
         return self.c + np.where(over < 0, over / self.least, over / self.largest) + self.leaf_price * leaves
 
-    def budget(self, best: float, leaves: np.ndarray) -> np.ndarray:
+    def cutoff(self, best: float, leaves: np.ndarray) -> np.ndarray:
         """The other way round."""
         gain = best - self.leaf_price * leaves - self.c
         return self.threshold + np.where(gain < 0, gain * self.least, gain * self.largest)

@@ -7,21 +7,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from policytree.objectives.objective import BagObjective
+from policytree.objectives.objective import RankingObjective
 from policytree.objectives.references import Reference, steps_of
 from policytree.solvers.bag_boxes import fill
-from policytree.solvers.box_numbers import BoxNumbers
+from policytree.solvers.box_numbers import DualFitting
 from policytree.solvers.clock import Clock
 from policytree.solvers.columns import short_codes
 from policytree.solvers.fixed_point import to_fixed_point
-from policytree.solvers.kernels.bag_bounds import best_known, bound_bag
+from policytree.solvers.kernels.bag_bounds import best_known, bound_ranking
 from policytree.solvers.kernels.bag_costs import costs_of_rows
 from policytree.solvers.kernels.bag_layout import (
     AREA,
     BEST,
     BETTER,
     BOUND,
-    BUDGET,
+    CUTOFF,
     CUTS,
     DEPTH,
     DONE,
@@ -34,18 +34,18 @@ from policytree.solvers.kernels.bag_layout import (
     SIZE,
     STATES,
     TREES,
-    BagPath,
-    BagRows,
     CoarseBoxes,
     Judge,
     LeafCosts,
     OpenTrees,
+    RankingPath,
+    RankingRows,
 )
-from policytree.solvers.kernels.bag_search import search_bags
+from policytree.solvers.kernels.bag_search import search_ranking
 from policytree.solvers.leaf_sums import Masses
 from policytree.solvers.merge import merge_equal_rows
 from policytree.solvers.node import Splits, prepare
-from policytree.solvers.row_prices import RowPrices, row_prices_apply, worth_pricing
+from policytree.solvers.row_prices import RowDuals, boxes_are_few, row_duals_apply
 from policytree.types import Problem, SizeGates, Status
 
 SMALLEST_TABLE = 1 << 12  # sets that are kept under a memory limit; 40 bytes each
@@ -87,24 +87,24 @@ def merge_rows(problem: Problem, sums: Masses) -> MergedRows:
     return MergedRows(np.ascontiguousarray(codes), *planes)
 
 
-class _BestPrices(RowPrices):
+class _BestDuals(RowDuals):
     """Keeps the numbers that prove most of trees with some number of leaves."""
 
     by_leaves = False  # the reference's price is what a leaf may exceed its loss by at most
     proves: int | None = None
     kept: tuple[np.ndarray, int] | None = None
 
-    def _certify(self, boxes: BoxNumbers) -> None:
+    def _certify(self, boxes: DualFitting) -> None:
         super()._certify(boxes)
         if not self.certificates:  # numbers too large to be scaled down prove nothing
             return
-        numbers, charge = self.certificates[-1]
-        value = int(numbers.sum()) + self.aim[1] * (self.node.penalty - charge)
+        numbers, allowance = self.certificates[-1]
+        value = int(numbers.sum()) + self.goal[1] * (self.node.penalty - allowance)
         if self.proves is None or value > self.proves:
-            self.proves, self.kept = value, (numbers, charge)
+            self.proves, self.kept = value, (numbers, allowance)
 
 
-class BagSearch:
+class RankingSearch:
     """Bounds by a reference, and the trees within a budget.
 
     Parameters
@@ -124,7 +124,7 @@ class BagSearch:
     """
 
     def __init__(
-        self, rows: MergedRows, reference: Reference, objective: BagObjective, leaf_price: float, problem: Problem,
+        self, rows: MergedRows, reference: Reference, objective: RankingObjective, leaf_price: float, problem: Problem,
         depth: int, clock: Clock, boxes: CoarseBoxes, gates: SizeGates,
     ):  # fmt: skip
         self.rows, self.reference, self.objective, self.gates = rows, reference, objective, gates
@@ -137,18 +137,18 @@ class BagSearch:
         self.dual, self.room = self.least, 0.0
         self.slack = max(SLACK * reference.price, LEAST_SLACK)
         self.counters = np.zeros(4, np.int64)
-        self.data: BagRows | None = None
+        self.data: RankingRows | None = None
         self.phase = 0  # odd while level 0 is the root
 
-    def worth_pricing(self) -> bool:
+    def boxes_are_few(self) -> bool:
         """Whether numbers of rows are looked for: as for the direct solver, where depth is no limit."""
         large = self.rows.n >= self.gates.least_bag_rows and self.depth > 2
         if len(self.boxes.least):  # they bound what costs leaves together have, and numbers of rows do not
             return False
-        applies = row_prices_apply(self.problem, self.gates)
+        applies = row_duals_apply(self.problem, self.gates)
         return large and applies and bool((self.problem.data.n_bins >= self.gates.least_priced_codes).any())
 
-    def price_rows(self, proxy: Problem, most: float, leaves: int) -> None:
+    def fit_row_duals(self, proxy: Problem, most: float, leaves: int) -> None:
         """Find numbers of rows that no leaf's cost exceeds by more than the price of a leaf.
 
         Parameters
@@ -162,10 +162,10 @@ class BagSearch:
         """
         fixed = to_fixed_point(proxy.losses, proxy.leaf_penalty, self.rows.n)
         node = prepare(proxy, fixed, True)
-        if not worth_pricing(node, self.gates):
+        if not boxes_are_few(node, self.gates):
             return
-        prices = _BestPrices(node, self.clock, self.gates)
-        if prices.hopeless:
+        prices = _BestDuals(node, self.clock, self.gates)
+        if prices.too_large:
             return
         base = float(proxy.losses[:, 0].sum())
         target = int(np.ldexp(most - base, fixed.exponent))
@@ -176,16 +176,16 @@ class BagSearch:
         prices.work(target, [(LEAF, 0)] * max(leaves, 2), 0, seconds)
         if prices.kept is None:
             return
-        numbers, charge = prices.kept
+        numbers, allowance = prices.kept
         # What was proved is about the loss matrix, of which a leaf costs the least column at least. Rows may cost more:
         # the rest of a cost is curved, and a leaf's may be less than the sum of its rows' where their slopes differ.
         least = (self.shares[:, ::-1] @ self.reference.losses()).min(axis=1)
         dual = least + np.ldexp(numbers.astype(np.float64), -fixed.exponent)
-        room = self.reference.price - fixed.to_float(charge)
+        room = self.reference.price - fixed.to_float(allowance)
         if dual.sum() + 2 * room > self.least.sum() + 2 * self.reference.price and room >= -fixed.resolution:
             self.dual, self.room = dual, max(room, 0.0)
 
-    def _begin(self) -> BagRows:
+    def _begin(self) -> RankingRows:
         """Lay out rows, levels and the table."""
         if self.data is not None:
             return self.data
@@ -195,12 +195,12 @@ class BagSearch:
         S, levels = int(offset[-1]), self.depth + 2
         sums = np.column_stack([self.shares, self.least, self.dual, self.worst])
         keys = np.random.default_rng(0).integers(-(2**62), 2**62, size=(n, 2))
-        self.data = BagRows(
+        self.data = RankingRows(
             rows.codes, offset, np.ascontiguousarray(sums), np.column_stack([keys, rows.count]), self.costs, self.boxes,
             float(self.reference.price), float(self.room), max(self.problem.min_leaf, 1),
             self.problem.root_columns.astype(np.int64),
         )  # fmt: skip
-        self.path = BagPath(
+        self.path = RankingPath(
             np.zeros((levels, n), np.int32), np.zeros((levels, 2, S)), np.zeros((levels, 2, S)),
             np.zeros((levels, S, 5)), np.zeros((levels, S, 3), np.int64), np.zeros((levels, 5)),
             np.zeros((levels, 3), np.int64), np.zeros((levels, 2), np.int64), np.zeros((levels, S), np.int32),
@@ -236,10 +236,10 @@ class BagSearch:
         data = self._begin()
         self._root()
         self.path.numbers[0] = 0.0
-        self.path.numbers[0, BUDGET] = most
+        self.path.numbers[0, CUTOFF] = most
         self.path.whole[0, CUTS] = 0
         self.phase += 1
-        bound, _ = bound_bag(data, self.path, self.table, 0, self.slack, self.counters, self.clock.flag)
+        bound, _ = bound_ranking(data, self.path, self.table, 0, self.slack, self.counters, self.clock.flag)
         self.phase += 1
         return float(bound)
 
@@ -255,14 +255,14 @@ class BagSearch:
         return bound if self.phase == phase else 0.0  # else level 0 may have become another set meanwhile
 
     def better_tree(
-        self, best: float, most: float, budget: np.ndarray, is_better: Callable[[Splits], bool]
+        self, best: float, most: float, cutoff: np.ndarray, is_better: Callable[[Splits], bool]
     ) -> Splits | None:
         """A tree that loses less than ``best``; None if there is none, or the search was stopped.
 
         ``is_better`` has the last word on trees whose labels sums of floats cannot tell.
         """
         data, n = self._begin(), self.rows.n
-        largest = len(budget) - 1
+        largest = len(cutoff) - 1
         if self.problem.max_leaf_nodes is not None:
             largest = min(largest, self.problem.max_leaf_nodes)
         states, S = 2 * largest + 6, int(data.offset[-1])
@@ -281,9 +281,9 @@ class BagSearch:
         whole = np.empty(1)
         costs_of_rows(self.costs, np.ones((1, 2)), whole)
         trees.cost[0, 0] = float(whole[0]) + self.reference.price
-        ended, state, judge = BETTER, 0, self._judge(most, budget, largest)
+        ended, state, judge = BETTER, 0, self._judge(most, cutoff, largest)
         while ended == BETTER:
-            ended, state = search_bags(
+            ended, state = search_ranking(
                 data, self.path, self.table, trees, judge, best,
                 self.slack, state, self.counters, self.clock.flag,
             )  # fmt: skip
@@ -294,11 +294,11 @@ class BagSearch:
             self.clock.stop(Status.MEMORY_LIMIT)
         return None
 
-    def _judge(self, most: float, budget: np.ndarray, largest: int) -> Judge:
-        kind, numbers = self.objective.bag_numbers(int(self.rows.positive.sum()), int(self.rows.negative.sum()))
+    def _judge(self, most: float, cutoff: np.ndarray, largest: int) -> Judge:
+        kind, numbers = self.objective.leaf_numbers(int(self.rows.positive.sum()), int(self.rows.negative.sum()))
         return Judge(
             KINDS[kind], np.array(numbers, dtype=np.float64), self.leaf_price,
-            np.ascontiguousarray(budget, dtype=np.float64), most, largest,
+            np.ascontiguousarray(cutoff, dtype=np.float64), most, largest,
         )  # fmt: skip
 
     def _split(self, t: int) -> tuple[int, int]:

@@ -8,20 +8,20 @@ from fractions import Fraction
 import numpy as np
 
 from policytree.exceptions import InputError
-from policytree.objectives.objective import BagObjective
+from policytree.objectives.objective import RankingObjective
 from policytree.objectives.references import Reference, by_slope
 from policytree.solvers.bag_boxes import coarse_boxes, cuts_between_strips, fill, least_tree, no_boxes
-from policytree.solvers.bag_search import BagSearch, MergedRows, costs_by, merge_rows
+from policytree.solvers.bag_search import MergedRows, RankingSearch, costs_by, merge_rows
 from policytree.solvers.clock import Clock
 from policytree.solvers.columns import preorder_splits, rows_of_splits
-from policytree.solvers.compilation import BAGS, ROW_PRICES, load_kernels
+from policytree.solvers.compilation import RANKING, ROW_DUALS, load_kernels
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.estimate import estimated_seconds
 from policytree.solvers.interruptible import solve
 from policytree.solvers.kernels.bag_layout import CoarseBoxes
-from policytree.solvers.leaf_sums import FINE_BITS, bag_of, exact_price, masses, siblings, with_leaf
+from policytree.solvers.leaf_sums import FINE_BITS, exact_price, leaf_stats_of, masses, siblings, with_leaf
 from policytree.solvers.node import Splits
-from policytree.solvers.row_prices import row_prices_apply
+from policytree.solvers.row_prices import row_duals_apply
 from policytree.solvers.scoring import scored_tree
 from policytree.types import Problem, Progress, SearchLimits, SizeGates, Solution, Status
 
@@ -34,7 +34,7 @@ MOST_PLACES = 5_000_000  # rows and codes on all levels of the search, some hund
 ROUNDING = 1e-10  # what is proved is up to this
 
 
-def solve_bags(problem: Problem, limits: SearchLimits | None = None, *, objective: BagObjective) -> Solution:
+def solve_ranking(problem: Problem, limits: SearchLimits | None = None, *, objective: RankingObjective) -> Solution:
     """Find the tree whose bag of leaves loses least, price of the leaves included, with a proof.
 
     Parameters
@@ -65,39 +65,39 @@ def solve_bags(problem: Problem, limits: SearchLimits | None = None, *, objectiv
     (row_prices.py) make it quick. (3) Trees within the best reference's budget are written down and scored as what
     they are, until none is left.
     """
-    return solve(_Bags(problem, objective, limits or SearchLimits()))
+    return solve(_RankingRun(problem, objective, limits or SearchLimits()))
 
 
 @dataclass(frozen=True, slots=True)
 class _Best:
     value: Fraction
     splits: Splits
-    bag: list[tuple[int, int]]
+    leaf_stats: list[tuple[int, int]]
 
 
-class _Bags:
+class _RankingRun:
     """The incumbent, the bound, and the steps that move them."""
 
-    def __init__(self, problem: Problem, objective: BagObjective, limits: SearchLimits):
+    def __init__(self, problem: Problem, objective: RankingObjective, limits: SearchLimits):
         self.problem, self.objective, self.limits, self.gates = problem, objective, limits, limits.gates
         self.sums = masses(problem, FINE_BITS)
         self.price = exact_price(problem)
-        self.compiled = load_kernels([(BAGS, "")] + [(ROW_PRICES, "")] * row_prices_apply(problem, self.gates))
+        self.compiled = load_kernels([(RANKING, "")] + [(ROW_DUALS, "")] * row_duals_apply(problem, self.gates))
         self.control = np.zeros(4, dtype=np.int64)
         self.clock = Clock(limits.time_limit, self.control, limits.memory_limit)
         self.status = problem.proved_status
         self.rows: MergedRows = merge_rows(problem, self.sums)
         self.best: _Best | None = None
         self.bound, self.proved = 0.0, False
-        self.search: BagSearch | None = None
+        self.search: RankingSearch | None = None
         self.sets = 0  # that the searches for incumbents entered
         self.counters: dict[str, int | float] = {"merged_rows": self.rows.n}
         self.floor = self._floor()
 
     def _floor(self) -> float:
         """The loss of a tree whose leaves are the rows that no split tells apart, labelled as is best."""
-        bag = [(int(n), int(p)) for n, p in zip(self.rows.negative, self.rows.positive, strict=True)]
-        return max(float(self.objective.freely_labelled().loss(bag)) - ROUNDING, 0.0)
+        leaf_stats = [(int(n), int(p)) for n, p in zip(self.rows.negative, self.rows.positive, strict=True)]
+        return max(float(self.objective.freely_labelled().loss(leaf_stats)) - ROUNDING, 0.0)
 
     def run(self) -> None:
         """Search until the bound meets the incumbent, or a limit strikes."""
@@ -146,34 +146,34 @@ class _Bags:
 
     def _take(self, splits: Splits) -> bool:
         """Keep a tree if it is better than the best one; whether it is."""
-        splits, bag = self._pruned(splits, bag_of(self.problem, self.sums, splits))
-        value = self.objective.loss(bag) + self.price * len(bag)
+        splits, leaf_stats = self._pruned(splits, leaf_stats_of(self.problem, self.sums, splits))
+        value = self.objective.loss(leaf_stats) + self.price * len(leaf_stats)
         if self.best is not None and value >= self.best.value:
             return False
-        self.best = _Best(value, splits, bag)
+        self.best = _Best(value, splits, leaf_stats)
         self._report()
         return True
 
-    def _pruned(self, splits: Splits, bag: list) -> tuple[Splits, list]:
+    def _pruned(self, splits: Splits, leaf_stats: list) -> tuple[Splits, list]:
         """Without splits that are not worth their leaf."""
-        best, before = self.objective.loss(bag) + self.price * len(bag), None
+        best, before = self.objective.loss(leaf_stats) + self.price * len(leaf_stats), None
         while before is not splits:
             before = splits
             for k, leaf in siblings(splits):
-                joined = (bag[leaf][0] + bag[leaf + 1][0], bag[leaf][1] + bag[leaf + 1][1])
-                fewer = [*bag[:leaf], joined, *bag[leaf + 2 :]]
+                joined = (leaf_stats[leaf][0] + leaf_stats[leaf + 1][0], leaf_stats[leaf][1] + leaf_stats[leaf + 1][1])
+                fewer = [*leaf_stats[:leaf], joined, *leaf_stats[leaf + 2 :]]
                 value = self.objective.loss(fewer) + self.price * len(fewer)
                 if value <= best:
-                    splits, bag, best = with_leaf(splits, k), fewer, value
+                    splits, leaf_stats, best = with_leaf(splits, k), fewer, value
                     break
-        return splits, bag
+        return splits, leaf_stats
 
     def _curve(self) -> np.ndarray:
         """The incumbent's leaves as shares."""
-        return np.array([[p / self.sums.P, n / self.sums.N] for n, p in self._incumbent.bag])
+        return np.array([[p / self.sums.P, n / self.sums.N] for n, p in self._incumbent.leaf_stats])
 
     def _reference(self, curve: np.ndarray, most: int) -> Reference:
-        best, leaves = float(self._incumbent.value), len(self._incumbent.bag)
+        best, leaves = float(self._incumbent.value), len(self._incumbent.leaf_stats)
         return self.objective.reference(
             by_slope(curve, most), float(self.price), best, leaves, self.sums.P / self.sums.N
         )
@@ -214,14 +214,14 @@ class _Bags:
             return
         search = self._best_search()
         while search is not None and not self.clock.stopped:
-            most, budget = self._budget(search.reference)
-            splits = search.better_tree(float(self._incumbent.value) - ROUNDING / 10, most, budget, self._take)
+            most, cutoff = self._cutoff(search.reference)
+            splits = search.better_tree(float(self._incumbent.value) - ROUNDING / 10, most, cutoff, self._take)
             self.counters.update(search.work())
             if splits is None:
                 self.proved = not self.clock.stopped
                 return
 
-    def _best_search(self) -> BagSearch | None:
+    def _best_search(self) -> RankingSearch | None:
         """The search of the best reference: each one's least tree is mixed into the next. None: all is proved."""
         # Trees and their mixture have curves of many corners; with few, the single leaf's is a line without an area.
         curve = self.curve if len(self.curve) > 1 else self._curve()
@@ -232,11 +232,11 @@ class _Bags:
             boxes = self._boxes(self.gates.most_bag_boxes)
         if len(boxes.least):
             curve = self._fitted(curve)
-        best: BagSearch | None = None
+        best: RankingSearch | None = None
         proven = -np.inf
         for k in range(1 if shallow else ROUNDS_OF_CURVES):
             self.search = search = self._new_search(curve, boxes)
-            least = search.least_cost(self._budget(search.reference)[0])
+            least = search.least_cost(self._cutoff(search.reference)[0])
             bound = self._raise_bound(search.reference, least)
             self._report()
             if self.clock.stopped:  # what was proved until then is a bound all the same
@@ -295,27 +295,27 @@ class _Bags:
         most = len(leaves) if problem.max_leaf_nodes is None else problem.max_leaf_nodes
         return depth <= self._depth() and len(leaves) <= most and min(leaves) >= problem.min_leaf
 
-    def _new_search(self, curve: np.ndarray, boxes: CoarseBoxes) -> BagSearch:
+    def _new_search(self, curve: np.ndarray, boxes: CoarseBoxes) -> RankingSearch:
         reference = self._reference(curve, MOST_PAIRS)
-        search = BagSearch(
+        search = RankingSearch(
             self.rows, reference, self.objective, float(self.price), self.problem, self._depth(), self.clock, boxes,
             self.gates,
         )  # fmt: skip
-        if search.worth_pricing():
-            search.price_rows(self._proxy(reference.losses(), reference.price, None), self._budget(reference)[0],
-                              len(self._incumbent.bag))  # fmt: skip
+        if search.boxes_are_few():
+            search.fit_row_duals(self._proxy(reference.losses(), reference.price, None), self._cutoff(reference)[0],
+                              len(self._incumbent.leaf_stats))  # fmt: skip
         return search
 
     def _mixed(self, curve: np.ndarray, splits: Splits, step: float) -> np.ndarray:
         """A mixture of a curve and that of a tree."""
-        found = [[p / self.sums.P, n / self.sums.N] for n, p in bag_of(self.problem, self.sums, splits)]
+        found = [[p / self.sums.P, n / self.sums.N] for n, p in leaf_stats_of(self.problem, self.sums, splits)]
         return by_slope(np.vstack([(1.0 - step) * curve, step * np.array(found)]), MOST_PAIRS)
 
-    def _budget(self, reference: Reference) -> tuple[float, np.ndarray]:
+    def _cutoff(self, reference: Reference) -> tuple[float, np.ndarray]:
         """What a better tree's costs and prices sum up to at most; and by number of leaves, its costs alone."""
         h = np.arange(self._most_leaves() + 1)
-        budget = reference.budget(float(self._incumbent.value), h) + ROUNDING
-        return float((budget + reference.price * h)[1:].max()), budget
+        cutoff = reference.cutoff(float(self._incumbent.value), h) + ROUNDING
+        return float((cutoff + reference.price * h)[1:].max()), cutoff
 
     def _raise_bound(self, reference: Reference, least: float) -> float:
         """What the least cost of all trees, prices included, says of what they lose."""
@@ -354,14 +354,14 @@ class _Bags:
     def solution(self) -> Solution:
         """The best tree and what was proved of it."""
         best, total = self._incumbent, float(self.problem.losses.sum())
-        labels = self.objective.labels(best.bag)
+        labels = self.objective.labels(best.leaf_stats)
         tree, _ = scored_tree(self.problem, best.splits, labels, merge=self.objective.labels_matter)
         value = float(best.value)
         bound = value if self.proved else min(self.bound, value)
         return Solution(
             tree, total * value, total * bound, self.status, self.clock.seconds(),
             total * (ROUNDING + 2 * self.sums.rounding), self.counters,
-            {"score": float(1 - best.value + self.price * len(best.bag))}, self.compiled,
+            {"score": float(1 - best.value + self.price * len(best.leaf_stats))}, self.compiled,
         )  # fmt: skip
 
 

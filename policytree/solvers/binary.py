@@ -218,25 +218,25 @@ class BinaryStack:
         if useful > 4:
             self.node, self.view = root.new_node(), _View(root.node, root.size)
 
-    def advance(self, f: int, depth: int, budget: int, state, first: bool, flag: np.ndarray):
+    def advance(self, f: int, depth: int, cutoff: int, state, first: bool, flag: np.ndarray):
         """Search root column f, to the end even if ``first``: returns value and tree, or the budget and None."""
         self.flag = flag
         root, n = self.root, self.root.size.n
         V2, V3, root3 = root.node.two, root.node.three, root.node.three_splits
         if self.useful <= 3:
             off, on = int(V2[f]), int(V2[n + f])
-            tree = self._splits(f) if on + off < budget else None
+            tree = self._splits(f) if on + off < cutoff else None
             value = on + off
         elif self.useful == 4:
-            value, found, _ = self._four(np.array([f]), root.three, budget, root.node)
+            value, found, _ = self._four(np.array([f]), root.three, cutoff, root.node)
             off, on = int(V3[f]), int(V3[n + f])
             tree = self._splits(f, root3) if found >= 0 else None
         else:
-            value, tree = self._column(f, self.view, root.rows, depth, budget)
+            value, tree = self._column(f, self.view, root.rows, depth, cutoff)
             off, on = int(self.view.V[f]), int(self.view.V[n + f])
         left, right = (off, on) if root.rare[f] else (on, off)
         state.left[0], state.right[0] = max(state.left[0], left), max(state.right[0], right)
-        return (int(value), tree) if tree is not None else (budget, None)
+        return (int(value), tree) if tree is not None else (cutoff, None)
 
     def take_counters(self) -> np.ndarray:
         """Work since the last call."""
@@ -247,10 +247,10 @@ class BinaryStack:
     def _stopped(self) -> bool:
         return self.flag[STOP] != 0
 
-    def _four(self, columns: np.ndarray, three: int, budget: int, node: Blocks):
+    def _four(self, columns: np.ndarray, three: int, cutoff: int, node: Blocks):
         root = self.root
         return solve_four(
-            columns, three, budget, root.data, node, self.work, root.size, self.sides, self.counters, self.flag
+            columns, three, cutoff, root.data, node, self.work, root.size, self.sides, self.counters, self.flag
         )
 
     def _splits(self, k: int, second: np.ndarray | None = None) -> Tree:
@@ -260,7 +260,7 @@ class BinaryStack:
             k, *([(OPEN_FOUR, 0)] if j < 0 else [(j, 0), (OPEN_FOUR, 0), (OPEN_FOUR, 0)] for j in roots)
         )
 
-    def _column(self, k: int, view: _View, rows: np.ndarray, depth: int, budget: int):
+    def _column(self, k: int, view: _View, rows: np.ndarray, depth: int, cutoff: int):
         """Solve both sides of a split: its value and tree if they are below the budget, else a bound and None."""
         n, V = self.root.size.n, view.V
         trees: list = [None, None]
@@ -269,17 +269,17 @@ class BinaryStack:
         parts = self.root.sides(k, rows)
         for s in (1, 0):  # the smaller side first
             rest = int(V[(1 - s) * n + k])
-            if int(V[s * n + k]) + rest >= budget or self._stopped():
+            if int(V[s * n + k]) + rest >= cutoff or self._stopped():
                 break
             literal = s * n + k if view is self.view else -1
-            value, trees[s] = self._solve(parts[s], depth - 1, budget - rest, literal)
+            value, trees[s] = self._solve(parts[s], depth - 1, cutoff - rest, literal)
             V[s * n + k] = max(value, int(V[s * n + k]))
         value = int(V[k] + V[n + k])
-        if value < budget and trees[0] is not None and trees[1] is not None:
+        if value < cutoff and trees[0] is not None and trees[1] is not None:
             return value, self.root.join(k, *trees)
         return value, None
 
-    def _solve(self, rows: np.ndarray, depth: int, budget: int, literal: int) -> tuple[int, Tree | None]:
+    def _solve(self, rows: np.ndarray, depth: int, cutoff: int, literal: int) -> tuple[int, Tree | None]:
         """Solve a node: an exact value below the budget and its tree, or a lower bound and None.
 
         ``literal``: the one whose rows these are, -1 after more than one split.
@@ -294,10 +294,10 @@ class BinaryStack:
         key = (int(keys[0, rows].sum()), int(keys[1, rows].sum()), depth)
         if self.flag[CACHE] != 0 and key in self.solved:
             value, known = self.solved[key]
-            if known is not None or value >= budget:
+            if known is not None or value >= cutoff:
                 self.counters[HITS] += 1
                 return value, known
-        value, tree = self._open(rows, depth, budget, best, tree, floor, literal)
+        value, tree = self._open(rows, depth, cutoff, best, tree, floor, literal)
         if self._stopped():  # nothing was proved
             return floor + penalty, None
         if len(self.solved) >= self.places:
@@ -305,7 +305,7 @@ class BinaryStack:
         self.solved[key] = value, tree
         return value, tree
 
-    def _open(self, rows, depth, budget, best, tree, floor, literal):
+    def _open(self, rows, depth, cutoff, best, tree, floor, literal):
         """Solve a node that is no leaf and was not met before, by depth two, three and so on."""
         root, penalty = self.root, self.root.size.penalty
         node = root.below(self.node, literal)
@@ -313,25 +313,25 @@ class BinaryStack:
         value = int(open_two(rows, len(rows), *shared))
         if value < best:
             best, tree = value, [(OPEN_FOUR, 0)]
-        useful, rest = _capped(min(budget, best), floor, depth, penalty)
+        useful, rest = _capped(min(cutoff, best), floor, depth, penalty)
         if useful >= 3:
             three, k = open_three(rows, len(rows), *shared, self.flag, root.columns)
             if not self._stopped() and three < best:
                 best, tree = int(three), self._splits(int(k))
             three = best
-            useful, rest = _capped(min(budget, best), floor, depth, penalty)
+            useful, rest = _capped(min(cutoff, best), floor, depth, penalty)
         if not self._stopped() and useful > 3:
             view = _View(node, root.size)
             if useful == 4:
-                value, k, bound = self._four(view.order, three, min(budget, best), node)
+                value, k, bound = self._four(view.order, three, min(cutoff, best), node)
                 if not self._stopped() and k >= 0:
                     best, tree = int(value), self._splits(int(k), node.three_splits)
                 rest = min(rest, int(bound))
             else:
                 for k in map(int, view.order):
-                    value, found = self._column(k, view, rows, depth, min(budget, best))
+                    value, found = self._column(k, view, rows, depth, min(cutoff, best))
                     best, tree, rest = (value, found, rest) if found is not None else (best, tree, min(rest, value))
-        return (best, tree) if best < budget else (min(best, rest), None)
+        return (best, tree) if best < cutoff else (min(best, rest), None)
 
 
 def _capped(top: int, floor: int, depth: int, penalty: int) -> tuple[int, int]:

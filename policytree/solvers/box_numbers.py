@@ -22,19 +22,23 @@ from policytree.solvers.kernels.box_layout import (
 )
 from policytree.solvers.kernels.box_pricing import price_boxes
 from policytree.solvers.kernels.layout import INF
-from policytree.solvers.kernels.price_fitting import KnownBoxes, forget_idle, project, rows_of_box
+from policytree.solvers.kernels.price_fitting import KnownBoxes, drop_idle, project, rows_of_box
 from policytree.types import GATES, SizeGates
 
-MOST_LEARNT = 60  # boxes of an action, of those that a pricing found, that numbers are fitted to
+MOST_ADDED = 60  # boxes of an action, of those that a pricing found, that numbers are fitted to
 HIGHER = 0.3  # of what boxes exceeded the charge by last time: boxes that exceed it by less are not looked for
 MOST_INDEX = 1 << 26  # rows in boxes
-SWEEPS, CLIMBS, SWEEPS_ALONE = 30, 200, 200  # of a fit: at first, steps of climbs after that; of a fit without these
+PASSES, GRADIENT_STEPS, PASSES_ALONE = (
+    30,
+    200,
+    200,
+)  # of a fit: at first, steps of climbs after that; of a fit without these
 TOLERANCE, ROUGHLY = 0.0005, 0.2  # of a fit; in leaves, and of what boxes exceed the charge by
 MOST_STACK = 1 << 28  # bytes
 SAMPLE = 10_000  # rows that the table's features are chosen by
 
 
-class BoxNumbers:
+class DualFitting:
     """Numbers that sum up to a target, while boxes exceed their loss by little more than the charge.
 
     Parameters
@@ -64,7 +68,7 @@ class BoxNumbers:
         The same less the charge.
     hopeless : bool
         Whether memory is short.
-    ran_away : bool
+    diverged : bool
         Whether a fit to demands that cannot be met has made numbers too large to go on with.
     effort : float
         Seconds of a usual machine that were spent.
@@ -79,9 +83,9 @@ class BoxNumbers:
         self.keys, self.losses, self.scale, self.penalty, self.clock = keys, losses, scale, penalty, clock
         self.n_rows = len(scale)
         self.u = np.zeros(self.n_rows)
-        self.charge, self.target = 0, 0.0
-        self.n_known, self.largest, self.over = 0, 0, 0
-        self.exact = self.ran_away = False
+        self.allowance, self.target = 0, 0.0
+        self.n_known, self.largest, self.violation = 0, 0, 0
+        self.exact = self.diverged = False
         self.effort = 0.0
         self.action = -1  # that is being priced
         self._allocate(codes)
@@ -103,8 +107,8 @@ class BoxNumbers:
         need = levels * (4 * n + 32 * F) + 8 * P * A + 4 * room + 16 * found * (F + 2) + 48 * kept
         cells, additions = P * A, P * P * A
         large = cells > self.gates.most_table_cells or additions > self.gates.most_table_additions
-        self.hopeless = large or not self.clock.fits_memory(need)
-        if self.hopeless:
+        self.too_large = large or not self.clock.fits_memory(need)
+        if self.too_large:
             return
         self.stack = BoxStack(
             np.empty((levels, n), np.int32), np.empty((levels, F, 4), np.int64), np.empty((levels, N_NUMBERS), np.int64)
@@ -114,29 +118,29 @@ class BoxNumbers:
             np.empty((P, A), np.int64), np.empty(A, np.int64), np.empty(P, np.int64), np.empty(5, np.int64),
             np.empty(n + 1, np.int32), np.empty(int(sizes.max()), np.int64),
         )  # fmt: skip
-        bound, norm, dual = np.zeros((3, kept))
+        bound, norm, multiplier = np.zeros((3, kept))
         self.known = KnownBoxes(
-            np.empty(room, np.int32), np.zeros(kept + 1, np.int64), bound, norm, dual,
+            np.empty(room, np.int32), np.zeros(kept + 1, np.int64), bound, norm, multiplier,
             np.zeros((2, kept), np.int64),
         )  # fmt: skip
         self.state = np.zeros(4, np.int64)
 
-    def move(self, charge: int, target: float) -> None:
+    def move(self, allowance: int, target: float) -> None:
         """Let boxes exceed their loss by the charge, and the numbers sum up to the target."""
-        if charge != self.charge:
+        if allowance != self.allowance:
             self.abandon()  # pricing looked for boxes above the old one
-        self.known.bound[: self.n_known] += (charge - self.charge) / self.penalty
-        self.charge, self.target = charge, target
+        self.known.bound[: self.n_known] += (allowance - self.allowance) / self.penalty
+        self.allowance, self.target = allowance, target
         self.u += (self.target - self.u.sum()) * self.scale / self.scale.sum()
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         """Forget numbers that ran away, but not the boxes."""
         self.u = self.target * self.scale / self.scale.sum()
-        self.known.dual[: self.n_known] = 0.0
-        self.over, self.ran_away = 0, False
+        self.known.multiplier[: self.n_known] = 0.0
+        self.violation, self.diverged = 0, False
         self.abandon()
 
-    def take_over(self, coarser: BoxNumbers, cell: np.ndarray) -> None:
+    def take_over(self, coarser: DualFitting, cell: np.ndarray) -> None:
         """Begin with what was fitted to a table of which every row has some of these: ``cell`` says which.
 
         Boxes of the coarser table are boxes of this one, with the same sums. So numbers that are spread by the rows'
@@ -144,7 +148,7 @@ class BoxNumbers:
         """
         self.spread(coarser, cell)
         old = coarser.known
-        for k in np.flatnonzero(old.dual[: coarser.n_known] > 0).tolist():
+        for k in np.flatnonzero(old.multiplier[: coarser.n_known] > 0).tolist():
             if not self._has_room():
                 break
             member = np.zeros(coarser.n_rows, bool)
@@ -158,9 +162,9 @@ class BoxNumbers:
             new.names[:, j] = old.names[:, k]
             self.n_known += 1
 
-    def spread(self, coarser: BoxNumbers, cell: np.ndarray) -> None:
+    def spread(self, coarser: DualFitting, cell: np.ndarray) -> None:
         """Have the coarser table's numbers, each spread over its rows."""
-        self.charge, self.target, self.over = coarser.charge, coarser.target, 0
+        self.allowance, self.target, self.violation = coarser.allowance, coarser.target, 0
         self.u = coarser.u[cell] * self.scale / coarser.scale[cell]
 
     def abandon(self) -> None:
@@ -175,7 +179,7 @@ class BoxNumbers:
         while True:
             seen = int(self.state[SEEN])
             price_boxes(
-                self.rows, self.excess, self.stack, self.best, self.scratch, self.least, self.gates.box_slice,
+                self.rows, self.reduced_costs, self.stack, self.best, self.scratch, self.least, self.gates.box_slice,
                 self.state, self.clock.flag,
             )  # fmt: skip
             self.effort += (int(self.state[SEEN]) - seen) * effort.A_CELL
@@ -188,11 +192,11 @@ class BoxNumbers:
                 self.found.append(self.best.boxes[kept])
                 if self.action == len(self.losses) - 1:
                     self.action = -1
-                    self.over = self.largest - self.charge
+                    self.violation = self.largest - self.allowance
                     return True
                 self.begin(self.action + 1)
             elif self.state[TOP] + 3 >= len(self.stack.numbers):
-                self.hopeless = True
+                self.too_large = True
                 return False
             if self.clock.stopped or self.effort > until:
                 return False
@@ -200,10 +204,10 @@ class BoxNumbers:
     def _round_down(self) -> bool:
         """Begin to price the numbers as they are; returns whether they are small enough."""
         numbers = np.floor(self.u * self.penalty)
-        self.ran_away = not np.abs(numbers).sum() < INF / 8
-        if self.ran_away:
+        self.diverged = not np.abs(numbers).sum() < INF / 8
+        if self.diverged:
             return False
-        self.least = self.charge + int(HIGHER * max(self.over, 0))
+        self.least = self.allowance + int(HIGHER * max(self.violation, 0))
         self.numbers, self.largest = numbers.astype(np.int64), self.least
         self.found: list[np.ndarray] = []
         self.exact = True
@@ -213,7 +217,7 @@ class BoxNumbers:
     def begin(self, action: int) -> None:
         """Begin to price an action with the pair of all rows and no row."""
         self.action = action
-        self.excess = self.numbers - self.losses[action]
+        self.reduced_costs = self.numbers - self.losses[action]
         stack, n = self.stack, self.n_rows
         stack.index[0] = np.arange(n)
         stack.ends[0] = np.transpose([np.zeros(len(self.sizes) - 2), self.sizes[:-2] - 1, *[self.sizes[:-2]] * 2])
@@ -223,38 +227,38 @@ class BoxNumbers:
             stack.numbers[0, N_INSIDE] = stack.numbers[0, N_ALL]
         self.state[[TOP, KEPT, LARGEST_SUM, SEEN]] = 0
 
-    def learn(self) -> None:
+    def add_found(self) -> None:
         """Add the boxes found to those that the numbers are fitted to."""
         if 2 * self.n_known > len(self.known.bound) or 2 * self.known.start[self.n_known] > len(self.known.index):
-            self.n_known = forget_idle(self.known, self.n_known)
+            self.n_known = drop_idle(self.known, self.n_known)
         for boxes in self.found:
             new = 0
             for box in boxes:
-                if new == MOST_LEARNT or not self._has_room():
+                if new == MOST_ADDED or not self._has_room():
                     break
-                new += self._learn_box(box)
+                new += self._add_box(box)
 
-    def fit(self, by_sweeps: bool = False) -> None:
+    def fit(self, by_passes: bool = False) -> None:
         """Move the numbers onto what known boxes and the target demand, as nearly as they allow.
 
         By sweeps alone, or (much faster where all demands can be met) with climbs; see kernels/price_fitting.py.
         """
-        tolerance = max(TOLERANCE, 0.0 if by_sweeps else ROUGHLY * self.over / self.penalty)
+        tolerance = max(TOLERANCE, 0.0 if by_passes else ROUGHLY * self.violation / self.penalty)
         steps = project(
             self.u, self.scale, self.known, self.n_known, self.target, tolerance,
-            *((SWEEPS_ALONE, 0) if by_sweeps else (SWEEPS, CLIMBS)), self.clock.flag,
+            *((PASSES_ALONE, 0) if by_passes else (PASSES, GRADIENT_STEPS)), self.clock.flag,
         )  # fmt: skip
         self.effort += steps * effort.A_STEP + effort.A_ROUND
 
-    def _learn_box(self, box: np.ndarray) -> bool:
+    def _add_box(self, box: np.ndarray) -> bool:
         known, k = self.known, self.n_known
         size = rows_of_box(self.codes, box, self.keys, known, k)
         if size == 0:
             return False
         rows = known.index[known.start[k] : known.start[k] + size]
         loss = int(self.losses[:, rows].sum(axis=1).min())
-        known.bound[k] = (loss + self.charge) / self.penalty
-        known.norm[k], known.dual[k] = self.scale[rows].sum(), 0.0
+        known.bound[k] = (loss + self.allowance) / self.penalty
+        known.norm[k], known.multiplier[k] = self.scale[rows].sum(), 0.0
         self.n_known += 1
         return True
 

@@ -22,16 +22,16 @@ import numpy as np
 
 from policytree.solvers.clock import Clock, now
 from policytree.solvers.columns import coarser
-from policytree.solvers.compilation import PAID_ONCE, load_kernels, pareto_kernels
+from policytree.solvers.compilation import SHARED_COSTS, load_kernels, pareto_kernels
 from policytree.solvers.constraints import Constraint
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.dual import Dual, Stopped
 from policytree.solvers.fixed_point import useful_costs
 from policytree.solvers.labelling import best_labels
 from policytree.solvers.node import Splits, counted_rows
-from policytree.solvers.paid_once import check_size, pays_once
+from policytree.solvers.paid_once import check_size, shares_test_costs
 from policytree.solvers.pareto import MOST_DEPTH, ParetoSearch, criteria_of, read_tree
-from policytree.solvers.pareto_paid_once import PaidOnceSearch
+from policytree.solvers.pareto_paid_once import SharedCostSearch
 from policytree.solvers.relaxation import Corner, Relaxation
 from policytree.solvers.scoring import scored_tree
 from policytree.types import BinnedData, Problem, Progress, SearchLimits, Solution, Status
@@ -126,11 +126,11 @@ class _Search:
 
     def run(self) -> Budgeted:
         """Do all steps."""
-        if pays_once(self.problem, self.relaxation.is_priced):
+        if shares_test_costs(self.problem, self.relaxation.is_priced):
             check_size(self.problem)
         load_kernels(pareto_kernels(self.problem.data.n_bins, self._signed(), self._depth()))
-        if self._paid_once():
-            load_kernels([(PAID_ONCE, "")])
+        if self._shared_costs():
+            load_kernels([(SHARED_COSTS, "")])
         try:
             self._first_trees()
             self._prices()
@@ -257,17 +257,17 @@ class _Search:
             self.cuts = before + search.cuts
             self._report()
 
-    def _paid_once(self) -> bool:
+    def _shared_costs(self) -> bool:
         """Whether only the first question of a group of features on a path is paid for."""
         return self.problem.feature_groups is not None and self.relaxation.n_prices > 0
 
     def _pareto_search(self, data: BinnedData, clock: Clock, roots: list[int]) -> ParetoSearch:
-        if not self._paid_once():
+        if not self._shared_costs():
             return ParetoSearch(self._criteria(data), clock.flag, roots)
         groups = self.problem.feature_groups
         assert groups is not None
         owner = np.array([groups[c.feature] for c in data.columns], dtype=np.int64)
-        return PaidOnceSearch(self._criteria(data), owner, clock.flag, roots)
+        return SharedCostSearch(self._criteria(data), owner, clock.flag, roots)
 
     def _criteria(self, data: BinnedData):
         """Loss, sums and, where leaves are limited, their number; bound by the priced loss.

@@ -9,18 +9,22 @@ import numpy as np
 
 from policytree.exceptions import InputError, quoted
 from policytree.objectives.objective import Objective
-from policytree.solvers.bags import solve_bags
+from policytree.solvers.bags import solve_ranking
 from policytree.solvers.monotone import solve_monotone
-from policytree.solvers.ratio import solve_ratio
+from policytree.solvers.ratio import solve_fractional
 from policytree.types import Problem, SearchLimits, Solution
 
-SOLVERS: dict[str, Callable[..., Solution]] = {"bags": solve_bags, "ratio": solve_ratio, "monotone": solve_monotone}
+SOLVERS: dict[str, Callable[..., Solution]] = {
+    "ranking": solve_ranking,
+    "fractional": solve_fractional,
+    "monotone": solve_monotone,
+}
 
 
 #: How much heavier one class may be than another, in all. Losses of all classes become whole numbers of one unit, whose
 #: rounding is 2^-50 of the heaviest class or less; these objectives divide by the weight of a class, and so magnify it.
 #: A function of Python may magnify it more.
-MOST_UNEQUAL = {"bags": 1e7, "ratio": 1e7, "monotone": 1e5}
+MOST_UNEQUAL = {"ranking": 1e7, "fractional": 1e7, "monotone": 1e5}
 
 
 def solver_for(objective: Objective) -> Callable[..., Solution]:

@@ -47,8 +47,8 @@ from policytree.solvers.kernels.compiling import Kernel, compile_kernels
 from policytree.solvers.kernels.pair_tables import ROOM, ROOM_OF_PLANES
 from policytree.solvers.kernels.two_valued import FEWEST
 from policytree.solvers.one_feature import one_feature_applies
-from policytree.solvers.row_prices import row_prices_apply
-from policytree.solvers.row_sets import row_sets_apply
+from policytree.solvers.row_prices import row_duals_apply
+from policytree.solvers.row_sets import subset_search_applies
 from policytree.types import GATES, Problem, SizeGates
 
 PLAIN, SPECIAL = "plain", "special"  # see kernels.layout.Special
@@ -67,31 +67,31 @@ PAIRS_DEEP = (block_search.solve_four, block_search.bound_across)
 
 PAIR_ROUNDS = (block_sums.refill_products, block_sums.best_column)  # beside PAIRS, where losses change
 
-ROW_SETS = (row_sets.search_row_sets, intervals.best_intervals)
+SUBSETS = (row_sets.search_subsets, intervals.best_intervals)
 SET_TABLE = (row_set_table.copy_table, row_set_table.place_of)
-ROW_SET_KERNELS = [(SET_TABLE, ""), (ROW_SETS, "lists"), (ROW_SETS, "bits")]
+SUBSET_KERNELS = [(SET_TABLE, ""), (SUBSETS, "lists"), (SUBSETS, "bits")]
 
-ROW_PRICES = (
-    box_pricing.price_boxes, price_fitting.rows_of_box, price_fitting.forget_idle, price_fitting.project,
+ROW_DUALS = (
+    box_pricing.price_boxes, price_fitting.rows_of_box, price_fitting.drop_idle, price_fitting.project,
 )  # fmt: skip
 BORN_AGAIN = (
     born_again_cells.classify_cells, born_again_cells.cut_matters, born_again_blocks.find_blocks,
     born_again_blocks.rehash, values.least_depths, values.least_leaves, layers.fill_layers,
     born_again_trees.read_tree,
 )  # fmt: skip
-BAGS = (
+RANKING = (
     *MERGING, *EXACT_SUMS, bag_costs.costs_of_rows, bag_boxes.fill_boxes,
-    bag_bounds.bound_bag, bag_bounds.best_known, bag_search.search_bags,
+    bag_bounds.bound_ranking, bag_bounds.best_known, bag_search.search_ranking,
 )  # fmt: skip
 ONE_FEATURE = (*EXACT_SUMS, merging.add_columns, intervals.useful_ends, intervals.add_leaf)
 CODING = (whole_steps.code_steps,)  # of every table of numbers
 # Where columns are paid for once on a path; and greedy trees that are cheap to apply.
-PAID_ONCE = (
+SHARED_COSTS = (
     *MERGING, *EXACT_SUMS, sums.node_sums, rows_of_nodes.pack_rows,
     paid_pairs.solve_two,
 )  # fmt: skip
 LOW_COST = (*MERGING, cost_scores.class_totals, cost_scores.best_test, cost_scores.divide)
-NEAR_TIES = (tied_trees.tied_trees,)
+RASHOMON = (tied_trees.tied_trees,)
 # Trees judged by several sums: see pareto.py.
 PARETO = (
     pareto_lists.thin, pareto_lists.join, pareto_stumps.least_bound, pareto_stumps.list_stumps, pareto_cuts.extremes,
@@ -160,29 +160,31 @@ def needed_kernels(problem: Problem, block_kind: np.dtype | None, gates: SizeGat
         needed += [(LONG, "")]
     if deep:
         needed += [(DEEPER, kind)]
-    if row_sets_apply(problem, gates):
-        needed += ROW_SET_KERNELS
-    if deep and row_prices_apply(problem, gates):
-        needed += [(ROW_PRICES, "")]
+    if subset_search_applies(problem, gates):
+        needed += SUBSET_KERNELS
+    if deep and row_duals_apply(problem, gates):
+        needed += [(ROW_DUALS, "")]
     return needed
 
 
-def needed_for_near_ties(problem: Problem) -> Needed:
+def needed_for_rashomon(problem: Problem) -> Needed:
     """Kernels that list trees near the best one, beside those of the search for it."""
     kind = SPECIAL if is_special(problem) else PLAIN
     pairs: Needed = [(TWO_LEVELS, kind)]
     if is_long(problem.data.n_bins, is_signed(problem)):
         pairs += [(LONG, "")]
-    return [(ALWAYS, ""), *pairs, ((*NEAR_TIES, rows_of_nodes.pack_rows), "")]
+    return [(ALWAYS, ""), *pairs, ((*RASHOMON, rows_of_nodes.pack_rows), "")]
 
 
 def all_kernels() -> Needed:
     """Kernels of every kind of problem."""
     tables = [(TWO_LEVELS + DEEPER + PARETO_TABLES, kind) for kind in (PLAIN, SPECIAL)]
     blocks = [(PAIRS + PAIRS_DEEP + PAIR_ROUNDS, kind) for kind in BLOCKS]
-    rest = CODING + RELAXED + ROW_PRICES + ONE_FEATURE + NEAR_TIES + PARETO + PAID_ONCE + LOW_COST + BAGS + BORN_AGAIN
+    rest = (
+        CODING + RELAXED + ROW_DUALS + ONE_FEATURE + RASHOMON + PARETO + SHARED_COSTS + LOW_COST + RANKING + BORN_AGAIN
+    )
     streamed = [pair for codes in CODES for pair in streamed_kernels(codes)]
-    return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, *ROW_SET_KERNELS, (rest, ""), *streamed]
+    return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, *SUBSET_KERNELS, (rest, ""), *streamed]
 
 
 def streamed_kernels(codes: str) -> Needed:

@@ -20,7 +20,7 @@ from policytree.solvers.kernels.layout import COUNTERS, CUTS, FEASIBLE, INF, LEA
 from policytree.solvers.kernels.row_set_layout import ENTERED
 from policytree.solvers.kernels.sums import best_one_split
 from policytree.solvers.kernels.sweep_tables import SweepTables, make_tables
-from policytree.solvers.look_ahead import MOST_GROWN, look_ahead
+from policytree.solvers.look_ahead import MOST_GROWN, grow_incumbent
 from policytree.solvers.node import (
     Splits,
     depth_two,
@@ -33,17 +33,17 @@ from policytree.solvers.node import (
     size_of,
 )
 from policytree.solvers.one_feature import one_feature_applies, solve_one_feature
-from policytree.solvers.paid_once import pays_once, solve_paid_once
-from policytree.solvers.row_generation import RowGeneration, errors_are_few, row_generation_applies
-from policytree.solvers.row_pairs import RowPairs
-from policytree.solvers.row_prices import RowPrices, row_prices_apply, seconds_worth, turns_of_sets, worth_pricing
-from policytree.solvers.row_sets import RowSetSearch, row_set_search, row_sets_apply
+from policytree.solvers.paid_once import shares_test_costs, solve_shared_costs
+from policytree.solvers.row_generation import ConstraintGeneration, constraint_generation_applies, errors_are_few
+from policytree.solvers.row_pairs import ConflictPairs
+from policytree.solvers.row_prices import RowDuals, boxes_are_few, row_duals_apply, seconds_to_spend, turns_of_subsets
+from policytree.solvers.row_sets import SubsetSearch, start_subset_search, subset_search_applies
 from policytree.solvers.scoring import finish, leaf_only
-from policytree.solvers.workers import Lane, RootFeature, Stack, least_depth
+from policytree.solvers.workers import Partition, RootFeature, Stack, least_depth
 from policytree.types import Problem, Progress, SearchLimits, Solution, Status
 
 # Independent searches, whatever the number of threads, so that it cannot change the tree; deep ones have a cache each.
-LANES, SWEEP_LANES = 2, 8
+PARTITIONS, SWEEP_PARTITIONS = 2, 8
 # The search over row sets works in slices, each of twice as much work, as long as a slice closes that share of the gap.
 # Before depths that are not cheap it has some slices in any case.
 CHEAP, PATIENCE = 4, 4
@@ -82,8 +82,8 @@ def solve_direct(
     root cuts are refuted by similar-support bounds (Angelino et al., CORELS, JMLR 2018; Brita et al., ConTree, AAAI
     2025), and a branch ends when the leaf penalty of its next split exceeds what is left to gain.
     """
-    if pays_once(problem):
-        return solve_paid_once(problem, limits)
+    if shares_test_costs(problem):
+        return solve_shared_costs(problem, limits)
     limits, control = limits or SearchLimits(), new_control(similar_support, cache, look_ahead, leaf_counts)
     kind = blocks_for(problem, limits.gates)
     compile_seconds = load_kernels(needed_kernels(problem, kind, limits.gates))
@@ -132,12 +132,14 @@ class _Search:
         # Most that row sets may take.
         self.by_blocks = math.inf if kind is None else estimated_seconds(problem, self.gates)
         self.blocks: BinaryRoot | None = None
-        self.by_sets = row_sets_apply(problem, self.gates) and node.penalty > 0  # which may be rounded to nothing
-        self.sets: RowSetSearch | None = None  # beside the search over depths, where it applies
+        self.by_subsets = (
+            subset_search_applies(problem, self.gates) and node.penalty > 0
+        )  # which may be rounded to nothing
+        self.sets: SubsetSearch | None = None  # beside the search over depths, where it applies
         self.slice = 0  # work of the next slice
-        self.by_prices = kind is None and row_prices_apply(problem, self.gates) and worth_pricing(node, self.gates)
-        self.prices: RowPrices | None = None  # after a depth that was proved, where they apply
-        self.pairs = RowPairs(node, clock, self.gates)  # where prices of rows do not apply
+        self.by_duals = kind is None and row_duals_apply(problem, self.gates) and boxes_are_few(node, self.gates)
+        self.prices: RowDuals | None = None  # after a depth that was proved, where they apply
+        self.pairs = ConflictPairs(node, clock, self.gates)  # where prices of rows do not apply
         self.work = np.zeros(len(COUNTERS), dtype=np.int64)
         self.features: dict[int, RootFeature] = {}
         self.lock = threading.Lock()
@@ -213,10 +215,10 @@ class _Search:
             self._grow([(-1, 0)] if f == -1 else [(-2 - f, t), (-1, 0), (-1, 0)], target)
             if first == 3 and node.penalty == 0 and errors_are_few(node, self.best, self.gates):
                 first = 4  # depth three bounds nothing beyond, and hardly makes a better incumbent
-        if self.by_sets:
+        if self.by_subsets:
             roots = None if self._any_root() else self.roots
             most = -(-(self.best - self.floor) // node.penalty)
-            self.sets = row_set_search(node, most, self.clock, roots, gates=self.gates)
+            self.sets = start_subset_search(node, most, self.clock, roots, gates=self.gates)
             self.slice = 0 if self.sets is None else self.sets.first_slice()
         seconds = effort.DEPTH_TWO if self._any_root() else 0.0  # of the last depth that was proved; see effort.py
         for depth in range(first, target + 1):
@@ -224,9 +226,12 @@ class _Search:
                 self._grow(expand(node, self.tree), target)
             if self._useful_depth() < depth:  # an incumbent so good that deeper trees cannot pay
                 break
-            worth = seconds_worth(node, seconds, self.gates) if self.by_prices else 0.0
-            slices, turn = 1 if depth <= CHEAP else PATIENCE, min(turns_of_sets(worth, self.gates)[0], self.by_blocks)
-            if self._work_on_sets(slices, turn) or self._work_on_prices(depth - 1, worth):
+            worth = seconds_to_spend(node, seconds, self.gates) if self.by_duals else 0.0
+            slices, turn = (
+                1 if depth <= CHEAP else PATIENCE,
+                min(turns_of_subsets(worth, self.gates)[0], self.by_blocks),
+            )
+            if self._search_subsets(slices, turn) or self._improve_dual_bound(depth - 1, worth):
                 return
             before, self.final = self.work.copy(), depth == target
             proved = self.clock.flag[LEAF_COUNTS] != 0 and (depth > first or self._any_root())
@@ -241,7 +246,7 @@ class _Search:
         if self._useful_depth() <= depth:
             self.bound = self.best
 
-    def _work_on_sets(self, slices: int, seconds: float) -> bool:
+    def _search_subsets(self, slices: int, seconds: float) -> bool:
         """Search over row sets, some slices and on while that pays, where it applies; whether nothing is left to do."""
         until = seconds + (0.0 if self.sets is None else effort.of_sets(self.sets.counters))
         while self.sets is not None and not (self.sets.ended or self.clock.stopped):
@@ -263,14 +268,14 @@ class _Search:
                 break
         return self.clock.stopped
 
-    def _work_on_prices(self, depth: int, worth: float) -> bool:
+    def _improve_dual_bound(self, depth: int, worth: float) -> bool:
         """Bound all trees beyond the depth that was proved, in as many seconds; returns whether that is all."""
         if worth > 0:
-            self.prices = self.prices or RowPrices(self.node, self.clock, self.gates)
+            self.prices = self.prices or RowDuals(self.node, self.clock, self.gates)
             self._raise_bound(self.prices.work(self.best, expand(self.node, self.tree), depth, worth))
             self.report()
             if self.prices.slow:
-                return self.bound == self.best or self._work_on_sets(1, turns_of_sets(worth, self.gates)[1])
+                return self.bound == self.best or self._search_subsets(1, turns_of_subsets(worth, self.gates)[1])
         return self.clock.stopped or self.bound == self.best
 
     def _grow(self, splits: Splits, depth: int) -> None:
@@ -278,7 +283,7 @@ class _Search:
         if self.blocks is not None and depth <= 5:
             return  # blocks find what is better in the same time
         if self._any_root() and self.leaf_limit == UNLIMITED:
-            value, tree = look_ahead(self.node, splits, min(depth, MOST_GROWN), self.clock.flag)
+            value, tree = grow_incumbent(self.node, splits, min(depth, MOST_GROWN), self.clock.flag)
             if value < self.best:
                 self.best, self.tree = value, tree
                 if self.features:
@@ -309,11 +314,11 @@ class _Search:
         names = list(self.features)
         self.useful = min(self.depth, self._useful_depth())
         self.bounded = node if self.prices is None else self.prices.bounded()
-        self.sets = self.sets and self.sets.with_worth(self.bounded)
+        self.sets = self.sets and self.sets.with_duals(self.bounded)
         # Sweeps keep nothing from one root feature to the next: any free worker serves any lane.
-        lanes = SWEEP_LANES if self.useful <= 3 else LANES
-        self.lanes = [Lane(k, names[k::lanes]) for k in range(min(lanes, len(names)))]
-        self.last_needed = len(self.lanes)  # a lane that finds what is surely best makes those after it idle
+        partitions = SWEEP_PARTITIONS if self.useful <= 3 else PARTITIONS
+        self.partitions = [Partition(k, names[k::partitions]) for k in range(min(partitions, len(names)))]
+        self.last_needed = len(self.partitions)  # a lane that finds what is surely best makes those after it idle
         self.free: list[Stack | BinaryStack] = []
         if self.blocks is not None:
             self.blocks.share(self.useful)
@@ -321,8 +326,8 @@ class _Search:
             self._make_tables(len(names))
         if self.clock.stopped:
             return
-        if self.blocks is None and row_generation_applies(self.bounded, self.useful, self.best, self.gates):
-            RowGeneration(self).run()
+        if self.blocks is None and constraint_generation_applies(self.bounded, self.useful, self.best, self.gates):
+            ConstraintGeneration(self).run()
         for first in (True, False):
             if self.best > self.bound and not all(state.solved for state in self.features.values()):
                 self._round(first)
@@ -330,8 +335,8 @@ class _Search:
     def _make_tables(self, n_roots: int) -> None:
         """Allocate what stacks share, unless memory is short."""
         node = self.node
-        lanes_at_once = min(self.limits.n_jobs, SWEEP_LANES) if self.useful <= 3 else LANES
-        if not self.clock.fits_memory(Stack.bytes(node, self.useful, self.gates) * min(lanes_at_once, n_roots)):
+        partitions_at_once = min(self.limits.n_jobs, SWEEP_PARTITIONS) if self.useful <= 3 else PARTITIONS
+        if not self.clock.fits_memory(Stack.bytes(node, self.useful, self.gates) * min(partitions_at_once, n_roots)):
             self.clock.stop(Status.MEMORY_LIMIT)
             return
         part = node if self.useful == 3 else rows_of(node, np.arange(1))
@@ -341,31 +346,31 @@ class _Search:
 
     def _round(self, first: bool) -> None:
         """Let every lane advance its open features, all from the incumbent that the round starts with."""
-        run = functools.partial(self._run_lane, budget=self.best, first=first)
+        run = functools.partial(self._run_partition, cutoff=self.best, first=first)
         if self.limits.n_jobs == 1:  # a pool costs small searches half of their time
-            results = [run(lane) for lane in self.lanes]
+            results = [run(partition) for partition in self.partitions]
         else:
             with ThreadPoolExecutor(self.limits.n_jobs) as pool:
-                results = list(pool.map(run, self.lanes))
+                results = list(pool.map(run, self.partitions))
         for value, tree in results:  # in the order of lanes: ties go to the first
             if tree is not None and value < self.best:
                 self.best, self.tree = value, tree
         self._update_bound()
 
-    def _run_lane(self, lane: Lane, budget: int, first: bool):
+    def _run_partition(self, partition: Partition, cutoff: int, first: bool):
         """Advance a lane's features one after the other; returns its best value below the budget and the tree."""
         tree = None
-        worker = lane.worker or self._free_worker()
-        for f in lane.features:
-            if not self.features[f].solved and not self.clock.stopped and lane.place <= self.last_needed:
-                value, found = self._advance(worker, lane, f, budget, first)
+        worker = partition.worker or self._free_worker()
+        for f in partition.features:
+            if not self.features[f].solved and not self.clock.stopped and partition.place <= self.last_needed:
+                value, found = self._advance(worker, partition, f, cutoff, first)
                 if found is not None:
-                    budget, tree = value, found
+                    cutoff, tree = value, found
         if self.useful > 3:
-            lane.worker = worker
+            partition.worker = worker
         else:
             self.free.append(worker)
-        return budget, tree
+        return cutoff, tree
 
     def _free_worker(self) -> Stack | BinaryStack:
         try:
@@ -382,16 +387,16 @@ class _Search:
     def _raise_bound(self, bound: int) -> None:
         self.bound = min(self.best, max(self.bound, bound))
 
-    def _advance(self, worker: Stack | BinaryStack, lane: Lane, f: int, budget: int, first: bool):
+    def _advance(self, worker: Stack | BinaryStack, partition: Partition, f: int, cutoff: int, first: bool):
         """Search one root feature; returns its best value below the budget and the tree, or (budget, None)."""
         state = self.features[f]
-        value, tree = worker.advance(f, self.depth, budget, state, first, self.clock.flag)
+        value, tree = worker.advance(f, self.depth, cutoff, state, first, self.clock.flag)
         with self.lock:
             self.work += worker.take_counters()
-            state.solved = state.lower_bound() >= min(budget, value)
+            state.solved = state.lower_bound() >= min(cutoff, value)
             self.shown = min(self.shown, value)
             if value <= self.bound:
-                self.last_needed = min(self.last_needed, lane.place)
+                self.last_needed = min(self.last_needed, partition.place)
             self.report()
         return value, tree
 

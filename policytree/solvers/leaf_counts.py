@@ -9,7 +9,7 @@ from policytree.types import GATES
 LARGEST = 1 << 60
 
 
-class LeafCounts:
+class LeafCountEnvelope:
     """Bounds of the form: a tree of h leaves loses at least ``total - h p``, for every h.
 
     Where p is more than the price of a leaf, that says something of few leaves only; where p is less, it says most of

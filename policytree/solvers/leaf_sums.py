@@ -72,7 +72,7 @@ def merged_rows(problem: Problem) -> tuple[Problem, Masses]:
     return merged, replace(sums, negative=negative, positive=positive)
 
 
-def bag_of(problem: Problem, sums: Masses, splits: Splits) -> list[tuple[int, int]]:
+def leaf_stats_of(problem: Problem, sums: Masses, splits: Splits) -> list[tuple[int, int]]:
     """Weights of negatives and positives in every leaf."""
     reached = zip(splits, rows_of_splits(problem.data, splits), strict=True)
     leaves = (rows for (column, _), rows in reached if column < 0)

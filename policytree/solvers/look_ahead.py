@@ -13,7 +13,7 @@ MOST_GROWN = 12  # levels of a tree that is made for an incumbent
 Found = tuple[int, Splits]  # a value, and the splits that have it, as the kernels write them
 
 
-def look_ahead(node: Node, splits: Splits, depth: int, flag: np.ndarray) -> Found:
+def grow_incumbent(node: Node, splits: Splits, depth: int, flag: np.ndarray) -> Found:
     """Grow a tree downwards to some depth.
 
     The tree's own splits stay down to the last two levels. Below, and wherever the tree ends, the next split is the

@@ -17,7 +17,7 @@ from policytree.solvers.compilation import load_kernels, pareto_kernels
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.interruptible import solve
 from policytree.solvers.kernels.pareto_layout import Points
-from policytree.solvers.leaf_sums import bag_of, exact_price, masses
+from policytree.solvers.leaf_sums import exact_price, leaf_stats_of, masses
 from policytree.solvers.node import Splits, counted_rows
 from policytree.solvers.pareto import ANY, MOST_DEPTH, ParetoSearch, criteria_of, read_tree
 from policytree.solvers.scoring import scored_tree
@@ -157,7 +157,9 @@ class _Monotone:
         """Keep the tree of an additive search if it is better."""
         splits = preorder_splits(solution.tree, self.problem.data)
         labels = solution.tree.action[solution.tree.is_leaf].tolist()
-        self._take((*errors(bag_of(self.problem, self.sums, splits), labels), len(labels)), lambda: (splits, labels))
+        self._take(
+            (*errors(leaf_stats_of(self.problem, self.sums, splits), labels), len(labels)), lambda: (splits, labels)
+        )
 
     def _refuse_falls(self) -> None:
         """Refuse a function that fell, on the errors that it was asked about, where both of them rose or stayed."""
@@ -221,11 +223,11 @@ class _Monotone:
 
     def solution(self) -> Solution:
         """The best tree and what was proved of it."""
-        bag = bag_of(self.problem, self.sums, self.splits)
+        leaf_stats = leaf_stats_of(self.problem, self.sums, self.splits)
         tree, _ = scored_tree(self.problem, self.splits, self.labels)
         total = float(self.problem.losses.sum())
         bound = self.value if self.status.proved else min(self.value, self.least + float(self.price))
-        score = 1 - self.value + self.price * Fraction(len(bag))
+        score = 1 - self.value + self.price * Fraction(len(leaf_stats))
         return Solution(
             tree, total * self.value, total * bound, self.status, self.clock.seconds(), total * self.sums.rounding,
             {"points": self.points, "functions": len(self.known)}, {"score": float(score)}, self.compiled,

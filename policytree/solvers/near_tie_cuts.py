@@ -79,7 +79,7 @@ def affordable(problem: Problem, best: float, allowed: Callable[[Fraction, Fract
     """The problem with prices of questions that no near-tie can pay cut down to just that.
 
     Prices that are meant to forbid a question would leave no digits to the losses. ``best`` is the least objective;
-    ``allowed`` as in :func:`policytree.solvers.near_ties.find_near_ties`.
+    ``allowed`` as in :func:`policytree.solvers.near_ties.enumerate_rashomon`.
     """
     losses, costs = problem.losses, problem.feature_costs
     if costs is None or len(losses) < 2:

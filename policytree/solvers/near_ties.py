@@ -13,17 +13,17 @@ from policytree.exceptions import InputError
 from policytree.solvers.binary import blocks_for
 from policytree.solvers.clock import Clock
 from policytree.solvers.columns import preorder_splits
-from policytree.solvers.compilation import is_special, load_kernels, needed_for_near_ties, needed_kernels
+from policytree.solvers.compilation import is_special, load_kernels, needed_for_rashomon, needed_kernels
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.exact_sums import exact_sum
 from policytree.solvers.fixed_point import FixedPoint, to_fixed_point
 from policytree.solvers.kernels.layout import FEASIBLE
 from policytree.solvers.kernels.tied_sides import IDLE
-from policytree.solvers.kernels.tied_trees import BUDGET, CARRIED, COUNTED, KEPT, NOTHING, Goal, Ties, tied_trees
+from policytree.solvers.kernels.tied_trees import CARRIED, COUNTED, CUTOFF, KEPT, NOTHING, Goal, Ties, tied_trees
 from policytree.solvers.near_tie_cuts import FirstCut, SideBounds, affordable, middle_first, questions_of
 from policytree.solvers.near_tie_lists import TreesByValue, Values, equal_leaves, shares_of_leaves
 from policytree.solvers.node import Node, Splits, new_control, prepare, refuse_memory, rows_of, two_splits
-from policytree.solvers.paid_once import refuse_paid_once
+from policytree.solvers.paid_once import refuse_shared_costs
 from policytree.types import Problem, SearchLimits, Status
 
 DEEPEST = 3
@@ -98,7 +98,7 @@ class TiedTrees:
         return out
 
 
-def find_near_ties(
+def enumerate_rashomon(
     problem: Problem,
     allowed: Allowed,
     most: int,
@@ -142,10 +142,10 @@ def find_near_ties(
     the two exceed the limit, the split is done with. Otherwise each side's trees are listed within what the other
     side's best one leaves, and pairs are counted by their sorted values.
     """
-    refuse_paid_once(problem, "near_ties")
+    refuse_shared_costs(problem, "near_ties")
     limits = limits or SearchLimits()
     gates = limits.gates
-    load_kernels(needed_kernels(problem, blocks_for(problem, gates), gates) + needed_for_near_ties(problem))
+    load_kernels(needed_kernels(problem, blocks_for(problem, gates), gates) + needed_for_rashomon(problem))
     clock = Clock(limits.time_limit, new_control(), limits.memory_limit)
     best = solve_direct(problem, limits)
     if best.status is Status.INFEASIBLE:
@@ -211,7 +211,7 @@ class _Search:
         slack = self.allowed(self.exact(best), self.exact(leaf))
         self.largest = self.exact(best) + slack
         self.best, self.limit = best, min(best + math.floor(slack / self.unit), FEASIBLE - 1)
-        self.n_trees, self.budget = 0, self.limit
+        self.n_trees, self.cutoff = 0, self.limit
         self.found: list[TreesByValue] = []
 
     def exact(self, value: int) -> Fraction:
@@ -234,7 +234,7 @@ class _Search:
         every = TreesByValue(*(part[order] for part in every))
         self.found = [every]
         if len(order) == self.most:
-            self.budget = min(self.budget, int(every.values[-1]) - 1)
+            self.cutoff = min(self.cutoff, int(every.values[-1]) - 1)
         return every
 
     def result(self) -> TiedTrees:
@@ -261,7 +261,7 @@ class _Search:
             return
         first = self.problem.root_columns
         shallow = min(self.depth, 2) if self.depth < DEEPEST else 0  # deeper trees: leaves alone
-        count, trees = self._list(self.node, shallow, self.leaves, self.limit, self.budget, first)
+        count, trees = self._list(self.node, shallow, self.leaves, self.limit, self.cutoff, first)
         self.n_trees += count
         wide = np.full((len(trees.values), SLOTS), NOTHING, np.int32)
         wide[:, :7] = trees.trees
@@ -285,10 +285,10 @@ class _Search:
                 if self.progress is not None:
                     self.progress(done, total)
 
-    def _list(self, node: Node, depth: int, leaves: int, limit: int, budget: int, first=None):
+    def _list(self, node: Node, depth: int, leaves: int, limit: int, cutoff: int, first=None):
         """Count a node's trees within the limit, and list the best of them within the budget, ascending."""
         questions = self.questions if first is None else self.questions._replace(first=first)
-        ties = _room(2 * self.most, 2 * self.most, min(budget, limit))
+        ties = _room(2 * self.most, 2 * self.most, min(cutoff, limit))
         goal = Goal(limit, depth, min(leaves, 4), self.most, 0, len(node.bins))
         tied_trees(node.rows, node.rules, questions, goal, ties, self.clock.flag)
         order = np.argsort(ties.values[: ties.state[KEPT]], kind="stable")[: self.most]
@@ -349,7 +349,7 @@ class _Search:
         goes_left = node.codes[cut.column] <= cut.at
         left, right = (rows_of(node, np.flatnonzero(rows)) for rows in (goes_left, ~goes_left))
         rest = self.limit - node.paid(cut.column)
-        spare = self.limit - self.budget
+        spare = self.limit - self.cutoff
         n_trees, new = 0, []
         for exactly, others in shares_of_leaves(self.leaves):
             one, other = rest - cut.right, rest - cut.left  # what each side may cost
@@ -369,8 +369,8 @@ class _Search:
 
     def _pairs(self, a: TreesByValue, b: TreesByValue, cut: FirstCut, rest: int) -> TreesByValue:
         """Trees of one first cut within the budget, from the ascending lists of its sides' trees."""
-        budget = rest - (self.limit - self.budget)
-        reach = np.searchsorted(b.values, budget - a.values, side="right")
+        cutoff = rest - (self.limit - self.cutoff)
+        reach = np.searchsorted(b.values, cutoff - a.values, side="right")
         # Pair (i, j) is no better than (i + 1) (j + 1) - 1 others, but pairs of leaves with one action are no trees.
         most = self.most + len(self.node.losses) + 1
         reach = np.minimum(reach, most // np.arange(1, len(reach) + 1))
@@ -387,10 +387,10 @@ class _Search:
         return TreesByValue(values[order], a.sizes[i] + b.sizes[j], trees)
 
 
-def _room(values: int, trees: int, budget: int) -> Ties:
+def _room(values: int, trees: int, cutoff: int) -> Ties:
     """Room for values, and for as many trees or none."""
     state = np.zeros(4, np.int64)
-    state[BUDGET] = budget
+    state[CUTOFF] = cutoff
     return Ties(np.empty(values, np.int64), np.empty(values, np.int32), np.empty((trees, 7), np.int32), state)
 
 

@@ -27,7 +27,7 @@ import numpy as np
 
 from policytree.exceptions import InputError
 from policytree.solvers.clock import Clock
-from policytree.solvers.compilation import PAID_ONCE, load_kernels
+from policytree.solvers.compilation import SHARED_COSTS, load_kernels
 from policytree.solvers.fixed_point import to_fixed_point
 from policytree.solvers.kernels.layout import COUNTERS, FEASIBLE, INF, NODES, TWO
 from policytree.solvers.kernels.paid_pairs import solve_two
@@ -39,7 +39,7 @@ MOST_DEPTH = 4
 LEAF: Splits = [(-1, 0)]
 
 
-def pays_once(problem: Problem, costs: np.ndarray | None = None) -> bool:
+def shares_test_costs(problem: Problem, costs: np.ndarray | None = None) -> bool:
     """Whether being paid for once makes a difference: some path could ask a priced group a second time.
 
     ``costs`` (n_features,) stand in for those of the problem.
@@ -55,9 +55,9 @@ def pays_once(problem: Problem, costs: np.ndarray | None = None) -> bool:
     return bool((priced & (cuts > 1)).any())
 
 
-def refuse_paid_once(problem: Problem, what: str) -> None:
+def refuse_shared_costs(problem: Problem, what: str) -> None:
     """One sentence where trees are asked for in a way that charges every split."""
-    if pays_once(problem):
+    if shares_test_costs(problem):
         raise InputError(f"{what} charge every split; set repeated_features='charged'.")
 
 
@@ -97,7 +97,7 @@ def charge_spreads(prices: np.ndarray, price_of: np.ndarray, owner: np.ndarray) 
     return {g: np.ptp(prices[of_group], axis=0) for g, of_group in used.items() if len(of_group) > 1}
 
 
-def solve_paid_once(problem: Problem, limits: SearchLimits | None = None) -> Solution:
+def solve_shared_costs(problem: Problem, limits: SearchLimits | None = None) -> Solution:
     """Find the best tree, with a proof, where groups of features are charged once on a path.
 
     Parameters
@@ -114,7 +114,7 @@ def solve_paid_once(problem: Problem, limits: SearchLimits | None = None) -> Sol
     """
     limits = limits or SearchLimits()
     check_size(problem)
-    compile_seconds = load_kernels([(PAID_ONCE, "")])
+    compile_seconds = load_kernels([(SHARED_COSTS, "")])
     refuse_memory(problem, limits)
     clock = Clock(limits.time_limit, new_control(), limits.memory_limit)
     costs = problem.feature_costs, problem.weights
@@ -142,7 +142,7 @@ class _Search:
         self.node, self.clock, self.progress = node, clock, progress
         self.to_float, self.base = fixed.to_float, float(problem.losses[:, 0].sum())
         columns = problem.data.columns
-        assert problem.feature_groups is not None and problem.max_depth is not None, "pays_once says so"
+        assert problem.feature_groups is not None and problem.max_depth is not None, "shares_test_costs says so"
         self.owner = np.array([problem.feature_groups[c.feature] for c in columns], dtype=np.int64)
         self.depth = int(problem.max_depth)
         self.roots = problem.root_columns
@@ -177,7 +177,7 @@ class _Search:
             low, best = (self.base + self.to_float(v) for v in (self.bound, self.best))
             self.progress(Progress(self.clock.seconds(), best, low, depth / (self.depth + 1), int(self.work[NODES])))
 
-    def _solve(self, rows, depth: int, paid: frozenset, budget: int, root: bool = False) -> tuple[int, Splits | None]:
+    def _solve(self, rows, depth: int, paid: frozenset, cutoff: int, root: bool = False) -> tuple[int, Splits | None]:
         """The best value and its tree; or, without a tree, a lower bound that is at least the budget.
 
         When the search was stopped, the best tree so far.
@@ -185,21 +185,21 @@ class _Search:
         keys = self.node.keys[:, rows].sum(axis=1)
         name = (int(keys[0]), int(keys[1]), depth, paid)
         known = None if root else self.solved.get(name)
-        if known is not None and (known[1] is not None or known[0] >= budget):
+        if known is not None and (known[1] is not None or known[0] >= cutoff):
             return known
         self.work[NODES] += 1
-        found = self._search(rows, depth, paid, budget, root)
+        found = self._search(rows, depth, paid, cutoff, root)
         if not root and not self.clock.stopped:
             self.solved[name] = found
         return found
 
-    def _search(self, rows, depth: int, paid: frozenset, budget: int, root: bool) -> tuple[int, Splits | None]:
+    def _search(self, rows, depth: int, paid: frozenset, cutoff: int, root: bool) -> tuple[int, Splits | None]:
         part = rows_of(self.node, rows)
         leaf, floor = part.leaf()
         best, tree = (leaf + self.penalty, LEAF) if leaf < FEASIBLE else (INF, None)
         if depth == 0 or best <= floor + 2 * self.penalty:
             return best, tree
-        if floor + self.penalty >= budget:
+        if floor + self.penalty >= cutoff:
             return floor + self.penalty, None
         packed, columns, codes = occurring(part)
         if not len(columns):
@@ -213,7 +213,7 @@ class _Search:
             if depth <= 2:
                 return best, tree
             order = columns[np.argsort(firsts, kind="stable")]
-        return _Cuts(self, part, rows, depth, paid, min(best, budget), best, tree).run(order, root)
+        return _Cuts(self, part, rows, depth, paid, min(best, cutoff), best, tree).run(order, root)
 
     def _two_levels(self, packed: Node, columns, codes, depth: int, paid: frozenset):
         """The best tree of depth one or two in the problem's columns and cuts, and the value of every first split."""
@@ -313,10 +313,10 @@ class _Cuts:
         """Solve both sides of a cut; returns what they cost at least beyond their floors."""
         search, depth = self.search, self.depth - 1
         left = code <= cut
-        budget = self.limit - self.price - high - floors[1]
-        a, first = search._solve(self.rows[left], depth, self.below, budget)
+        cutoff = self.limit - self.price - high - floors[1]
+        a, first = search._solve(self.rows[left], depth, self.below, cutoff)
         at_least = max(low, a - floors[0])
-        if first is None or a >= budget:
+        if first is None or a >= cutoff:
             return at_least, high
         b, second = search._solve(self.rows[~left], depth, self.below, self.limit - self.price - a)
         value = self.price + a + b

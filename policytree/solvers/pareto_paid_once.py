@@ -21,7 +21,7 @@ from policytree.solvers.paid_once import charge_spreads
 from policytree.solvers.pareto import ParetoSearch, bound_as_node, price_of_split, room_for
 
 
-class PaidOnceSearch(ParetoSearch):
+class SharedCostSearch(ParetoSearch):
     """Search all trees of one set of rows, of which paths pay for a group of columns once.
 
     Parameters

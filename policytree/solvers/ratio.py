@@ -13,7 +13,7 @@ from policytree.solvers.clock import Clock, now
 from policytree.solvers.columns import equal_rows, preorder_splits
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.interruptible import solve
-from policytree.solvers.leaf_sums import bag_of, exact_price, join_siblings, merged_rows
+from policytree.solvers.leaf_sums import exact_price, join_siblings, leaf_stats_of, merged_rows
 from policytree.solvers.node import Splits
 from policytree.solvers.ratio_pairs import PairRounds, pair_rounds_apply, whole_losses
 from policytree.solvers.scoring import scored_tree
@@ -24,7 +24,7 @@ ROUNDING = 1e-14  # of all losses: what float64 sums may be off
 SHALLOW = 2  # a depth that takes next to no time
 
 
-def solve_ratio(problem: Problem, limits: SearchLimits | None = None, *, objective: FScore) -> Solution:
+def solve_fractional(problem: Problem, limits: SearchLimits | None = None, *, objective: FScore) -> Solution:
     """Find the tree of largest F-score less the price of its leaves, leaf labels included, with a proof.
 
     Parameters
@@ -59,7 +59,7 @@ def solve_ratio(problem: Problem, limits: SearchLimits | None = None, *, objecti
     it open.
     Ratios are compared as fractions of integers.
     """
-    return solve(_RatioSearch(problem, objective, limits or SearchLimits()))
+    return solve(_FractionalSearch(problem, objective, limits or SearchLimits()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class _Found:
     labels: list[int]
 
 
-class _RatioSearch:
+class _FractionalSearch:
     """The incumbent, the bound, and the searches that move them."""
 
     def __init__(self, problem: Problem, objective: FScore, limits: SearchLimits):
@@ -168,16 +168,16 @@ class _RatioSearch:
 
     def _take(self, splits: Splits) -> bool:
         """Label a tree as is best, and keep it if it is better than the best one; whether it is."""
-        bag = bag_of(self.merged, self.sums, splits)
-        joined, labels = join_siblings(splits, self.objective.labels(bag))
+        leaf_stats = leaf_stats_of(self.merged, self.sums, splits)
+        joined, labels = join_siblings(splits, self.objective.labels(leaf_stats))
         if len(joined) < len(splits):
-            splits, bag = joined, bag_of(self.merged, self.sums, joined)
-        false_positives, false_negatives = errors(bag, labels)
-        value = self.objective.loss_of(bag, labels) + self.price * len(bag)
+            splits, leaf_stats = joined, leaf_stats_of(self.merged, self.sums, joined)
+        false_positives, false_negatives = errors(leaf_stats, labels)
+        value = self.objective.loss_of(leaf_stats, labels) + self.price * len(leaf_stats)
         if self.best is not None and value >= self.best.value:
             return False
-        D = (1 + self.b) * totals(bag)[1] + false_positives - false_negatives
-        self.best = _Found(value, len(bag), D, splits, labels)
+        D = (1 + self.b) * totals(leaf_stats)[1] + false_positives - false_negatives
+        self.best = _Found(value, len(leaf_stats), D, splits, labels)
         self._report()
         return True
 

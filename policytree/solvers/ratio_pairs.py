@@ -44,9 +44,9 @@ class PairRounds:
     """Rounds of a search for the least ratio among trees of depth three.
 
     A round at ratio c gives every column the least value that a tree has which splits on it first. Where that is not
-    below the threshold (see :func:`policytree.solvers.ratio.solve_ratio`), no tree with this first split has a ratio
-    below c, nor one below any smaller ratio. The best tree of the other columns sets the ratio of the next round, in
-    which only they take part. So the proof and the search are one pass over the columns, and a little more.
+    below the threshold (see :func:`policytree.solvers.ratio.solve_fractional`), no tree with this first split has a
+    ratio below c, nor one below any smaller ratio. The best tree of the other columns sets the ratio of the next round,
+    in which only they take part. So the proof and the search are one pass over the columns, and a little more.
 
     Parameters
     ----------
@@ -121,11 +121,11 @@ class PairRounds:
             root = self._root_at(wrong, missed, kind)
             # A tree's loss is that of calling nothing positive, missed * P, and the sums that are below zero.
             scale = missed / (self.squared + c)
-            budget = ceil(scale * self.sums.P * self.squared * (c - 1))  # of whole numbers
+            cutoff = ceil(scale * self.sums.P * self.squared * (c - 1))  # of whole numbers
             two = root.open_two()
             if self.pending is None:
                 self.pending = np.argsort(root.work.by_split, kind="stable")
-                if two < budget:
+                if two < cutoff:
                     take(self._split(root, int(self.pending[0]), root.rows))
                     continue
             columns = self.pending[:1] if alone else self.pending
@@ -133,10 +133,10 @@ class PairRounds:
             if clock.stopped:
                 return False
             values = root.node.two[columns] + root.node.two[root.size.n + columns]
-            below = columns[values < budget]
+            below = columns[values < cutoff]
             if len(below):
                 if not alone:
-                    seen(max(budget - int(values.min()), 0) / scale)
+                    seen(max(cutoff - int(values.min()), 0) / scale)
                 take(self._tree(root, int(columns[np.argmin(values)])))
             self.pending = np.concatenate([below, self.pending[1:]]) if alone else below
             alone = alone and len(below) > 0

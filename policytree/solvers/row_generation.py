@@ -20,13 +20,13 @@ import numpy as np
 from policytree.solvers.clock import Clock
 from policytree.solvers.kernels.layout import UNLIMITED
 from policytree.solvers.kernels.sweep_tables import make_tables
-from policytree.solvers.look_ahead import MOST_GROWN, look_ahead
+from policytree.solvers.look_ahead import MOST_GROWN, grow_incumbent
 from policytree.solvers.node import Node, Splits, expand, occurring, rows_of
 from policytree.solvers.workers import RootFeature, Stack
 from policytree.types import SizeGates
 
 
-def row_generation_applies(node: Node, depth: int, value: int, gates: SizeGates) -> bool:
+def constraint_generation_applies(node: Node, depth: int, value: int, gates: SizeGates) -> bool:
     """Whether depth four and more is to be proved from some of the rows, given the incumbent's value."""
     if depth < 4 or node.rules.beyond >= 0 or len(node.rules.minima):  # a tree may be allowed on all rows only
         return False
@@ -95,7 +95,7 @@ class Search(Protocol):
         """Tell how far the search is."""
 
 
-class RowGeneration:
+class ConstraintGeneration:
     """The search on some rows, beginning with the incumbent and the bounds of a search over all.
 
     It leaves a better incumbent there, and bounds that hold for all rows.
@@ -115,7 +115,7 @@ class RowGeneration:
 
     def run(self) -> None:
         """Search until every root cut is refuted, too many rows are needed, or a limit strikes."""
-        self._look_ahead()
+        self._grow_incumbent()
         features = self.search.features
         for first in (True, False):
             for f in features:
@@ -177,18 +177,18 @@ class RowGeneration:
         self.inside[self._some(wrong, self.gates.generation_added_rows)] = True
         return len(wrong) > 0
 
-    def _look_ahead(self) -> None:
+    def _grow_incumbent(self) -> None:
         """Add rows as long as quick trees are better on those inside than the incumbent is on all."""
         search = self.search
         if search.leaf_limit != UNLIMITED or len(search.features) < len(self.node.bins):
             return
         while self._may_go_on():
             part = _Part.of(self.node, self.inside)
-            value, tree = look_ahead(part.node, [(-1, 0)], min(search.depth, MOST_GROWN), search.clock.flag)
-            if value >= self._budget(part) or not self._look_at(part.among_all(tree)):
+            value, tree = grow_incumbent(part.node, [(-1, 0)], min(search.depth, MOST_GROWN), search.clock.flag)
+            if value >= self._cutoff(part) or not self._look_at(part.among_all(tree)):
                 return
 
-    def _budget(self, part: _Part) -> int:
+    def _cutoff(self, part: _Part) -> int:
         """What a tree has to cost less than on some rows, to be possibly better than the incumbent on all."""
         return self.search.best - self.floor + int(part.node.least_losses.sum())
 
@@ -214,7 +214,7 @@ class RowGeneration:
             part.node.paid(own),
         )
         state.hint = -1
-        _, tree = stack.advance(own, search.depth, self._budget(part), some, first, search.clock.flag)
+        _, tree = stack.advance(own, search.depth, self._cutoff(part), some, first, search.clock.flag)
         # With a limit of leaves, bounds of both sides hold together only, and only below the last tree found.
         if tree is None or search.leaf_limit == UNLIMITED:
             sizes = np.diff(np.append(classes, self.node.bins[f] - 1))

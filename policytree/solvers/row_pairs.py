@@ -9,7 +9,7 @@ import numpy as np
 from policytree.solvers.clock import Clock
 from policytree.solvers.kernels.layout import INF
 from policytree.solvers.node import Node
-from policytree.solvers.row_prices import worth_pricing
+from policytree.solvers.row_prices import boxes_are_few
 from policytree.types import GATES, SizeGates
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ BYTES = 40  # of a pair of rows that is compared
 SPARE = 1 + 1e-9  # by which numbers are scaled down too far
 
 
-class RowPairs:
+class ConflictPairs:
     """The bound of a node, found once it costs little beside a search that looks long.
 
     Parameters
@@ -52,7 +52,7 @@ class RowPairs:
         if self.clock.time_limit is not None:  # better trees come first
             share = min(share, SHARE_OF_LIMIT * self.clock.time_limit)
         cheap = A_CUT * n * n * cuts + A_ROW * n < share
-        several = len(node.losses) > 0 and not worth_pricing(node, gates)
+        several = len(node.losses) > 0 and not boxes_are_few(node, gates)
         return node.penalty > 0 and few and cheap and several and self.clock.fits_memory(BYTES * n * n)
 
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from policytree.solvers import effort
-from policytree.solvers.box_numbers import BoxNumbers, merge_codes
+from policytree.solvers.box_numbers import DualFitting, merge_codes
 from policytree.solvers.clock import Clock
-from policytree.solvers.leaf_counts import LeafCounts
+from policytree.solvers.leaf_counts import LeafCountEnvelope
 from policytree.solvers.node import Node, Splits
 from policytree.types import GATES, Problem, SizeGates
 
@@ -29,13 +29,13 @@ TURN = 0.1  # of a proof's time, that the search over row sets has first
 ROUNDS = 4  # that a proof takes at least: one that takes a larger share of the time is hopeless
 
 
-def row_prices_apply(problem: Problem, gates: SizeGates) -> bool:
+def row_duals_apply(problem: Problem, gates: SizeGates) -> bool:
     """Whether trees may be refuted by prices of rows: there is a price per leaf, and depth beyond what is cheap."""
     deep = (math.inf if problem.max_depth is None else problem.max_depth) > gates.most_unpriced_depth
     return deep and problem.leaf_penalty > 0 and problem.losses.shape[1] > 1
 
 
-def worth_pricing(node: Node, gates: SizeGates) -> bool:
+def boxes_are_few(node: Node, gates: SizeGates) -> bool:
     """Whether prices of rows are tried: columns are few, and not all two-valued, for which row sets do better.
 
     With many columns there are too many boxes.
@@ -45,18 +45,18 @@ def worth_pricing(node: Node, gates: SizeGates) -> bool:
     return bool((node.bins >= gates.least_priced_codes).any())
 
 
-def seconds_worth(node: Node, last: float, gates: SizeGates) -> float:
+def seconds_to_spend(node: Node, last: float, gates: SizeGates) -> float:
     """Time that a proof is worth: a share of what the next depth may take, given the seconds of the last one."""
     worth = gates.pricing_share * effort.of_next_depth(node, last)
     return worth if worth >= gates.least_pricing_seconds else 0.0
 
 
-def turns_of_sets(worth: float, gates: SizeGates) -> tuple[float, float]:
+def turns_of_subsets(worth: float, gates: SizeGates) -> tuple[float, float]:
     """Seconds that the search over row sets may take before prices have their turn, and after they turned out slow."""
     return (TURN * worth, worth / gates.pricing_share) if worth > 0 else (np.inf, np.inf)
 
 
-class RowPrices:
+class RowDuals:
     """A lower bound for all trees with many leaves.
 
     Every merged row i gets an integer u(i). If no box of rows has a sum u(L) - loss_k(L) of more than p, whatever
@@ -92,22 +92,22 @@ class RowPrices:
         self.unit = max(int(np.gcd.reduce(self.losses, axis=None)), 1)  # of what trees lose: one error in counted rows
         spread = self.losses.max(axis=0) / node.penalty
         scale = spread + EVEN * spread.mean()
-        whole = BoxNumbers(node.codes, node.keys, self.losses, scale, node.penalty, clock, gates)
+        whole = DualFitting(node.codes, node.keys, self.losses, scale, node.penalty, clock, gates)
         self.certificates: list[tuple[np.ndarray, int]] = [(np.zeros(node.n_rows, np.int64), 0)]
         self.strongest = self.certificates[0]  # for any number of leaves
         self._bounded = self.strongest, node  # the node with the worth that these numbers say
-        self.counts = LeafCounts(node.penalty, self.unit, node.n_rows, gates.most_counted_leaves)
-        self.aim, self.spare, self.share = (0, 0, 0), SPARE, SHARE
+        self.counts = LeafCountEnvelope(node.penalty, self.unit, node.n_rows, gates.most_counted_leaves)
+        self.goal, self.spare, self.share = (0, 0, 0), SPARE, SHARE
         self.margin = 0.0  # 0 until the numbers of leaves that are open decide what is aimed at
-        self.slow = self.by_sweeps = False
+        self.slow = self.by_passes = False
         self.idle = 0  # rounds without a better bound
         self.least_over, self.stalled = np.inf, 0  # of a coarse table; rounds since it became much less
         self.spent = 0.0  # on tables that were left behind
-        tables = [] if whole.hopeless else self._coarse_tables(whole)
+        tables = [] if whole.too_large else self._coarse_tables(whole)
         self.tables = [*tables, (whole, np.arange(node.n_rows))]  # still to come, and the cell of every row
         self.boxes, self.cell = self.tables.pop(0)
 
-    def _coarse_tables(self, whole: BoxNumbers) -> list[tuple[BoxNumbers, np.ndarray]]:
+    def _coarse_tables(self, whole: DualFitting) -> list[tuple[DualFitting, np.ndarray]]:
         """Tables of fewer codes, the coarsest first, and the cell of every row."""
         tables, gates = [], self.gates
         n = whole.n_rows
@@ -121,13 +121,13 @@ class RowPrices:
             for to, what in zip([*keys, *losses], [*self.node.keys, *self.losses], strict=True):
                 np.add.at(to, cell, what)
             scale = np.bincount(cell, whole.scale, n)
-            tables.append((BoxNumbers(codes, keys, losses, scale, whole.penalty, self.clock, gates), cell))
+            tables.append((DualFitting(codes, keys, losses, scale, whole.penalty, self.clock, gates), cell))
         return tables[::-1]
 
     @property
-    def hopeless(self) -> bool:
+    def too_large(self) -> bool:
         """Whether memory is short."""
-        return self.boxes.hopeless
+        return self.boxes.too_large
 
     @property
     def effort(self) -> float:
@@ -161,22 +161,22 @@ class RowPrices:
             Of a usual machine (see effort.py). Work that looks as if it took far more ends early.
         """
         fewest = depth + 2  # a tree of fewer leaves is not deeper
-        self.slow = self.hopeless
-        if self.hopeless or self.bound(fewest) >= best:
+        self.slow = self.too_large
+        if self.too_large or self.bound(fewest) >= best:
             return self.bound(fewest)
-        self._aim(best, sum(f < 0 for f, _ in tree), fewest)
+        self._choose_target(best, sum(f < 0 for f, _ in tree), fewest)
         start, first = self.effort, True
-        while not (self.hopeless or self.clock.stopped) and self.bound(fewest) < best:
+        while not (self.too_large or self.clock.stopped) and self.bound(fewest) < best:
             before = self.bound(fewest)
             left = start + seconds - self.effort
             if left < 0:
                 break
             if not self.boxes.price(min(left, seconds / ROUNDS) if first else left):
-                if self.boxes.ran_away:
-                    self._aim_lower()
-                    self.boxes.begin_anew()
+                if self.boxes.diverged:
+                    self._lower_target()
+                    self.boxes.restart()
                     continue
-                self.slow = first or self.hopeless
+                self.slow = first or self.too_large
                 break
             first = False
             if self.tables:
@@ -184,15 +184,15 @@ class RowPrices:
                     self._refine()
                     first = True
                     continue
-                self.boxes.learn()
+                self.boxes.add_found()
             else:
                 if self.boxes.exact:
                     self._certify(self.boxes)
                 if self.bound(fewest) >= best:
                     break
-                self.boxes.learn()
-                self._aim_anew(self.bound(fewest) > before)
-            self.boxes.fit(self.by_sweeps)
+                self.boxes.add_found()
+                self._adapt_target(self.bound(fewest) > before)
+            self.boxes.fit(self.by_passes)
         if self.tables and not (self.slow or self.clock.stopped):
             self._certify_spread(seconds / ROUNDS)
         return self.bound(fewest)
@@ -200,10 +200,10 @@ class RowPrices:
     def _is_done(self) -> bool:
         """Whether the coarse table has done its part, or no longer does."""
         boxes = self.boxes
-        if boxes.over < BETTER * self.least_over:
-            self.least_over, self.stalled = boxes.over, 0
+        if boxes.violation < BETTER * self.least_over:
+            self.least_over, self.stalled = boxes.violation, 0
         self.stalled += 1
-        return self.stalled > STALLED or (boxes.exact and boxes.over < CLOSE_OF_COARSE * self.node.penalty)
+        return self.stalled > STALLED or (boxes.exact and boxes.violation < CLOSE_OF_COARSE * self.node.penalty)
 
     def _certify_spread(self, seconds: float) -> None:
         """Note what the numbers of a coarse table prove, spread over all rows, if that is known in some seconds."""
@@ -225,15 +225,15 @@ class RowPrices:
         self.boxes.take_over(coarse, cell)
         self.least_over, self.stalled = np.inf, 0
 
-    def _aim(self, best: int, leaves: int, fewest: int) -> None:
+    def _choose_target(self, best: int, leaves: int, fewest: int) -> None:
         """Choose what boxes may exceed their loss by, and what the numbers are to sum up to."""
-        if (best, leaves, fewest) == self.aim:
+        if (best, leaves, fewest) == self.goal:
             return
-        self.aim, self.spare, self.margin = (best, leaves, fewest), SPARE, 0.0
+        self.goal, self.spare, self.margin = (best, leaves, fewest), SPARE, 0.0
         self._set_target(SHARE if leaves < fewest else SHARE_OF_LARGE)
 
     def _set_target(self, share: float) -> None:
-        best, leaves, _ = self.aim
+        best, leaves, _ = self.goal
         target = (best - self.floor) / self.node.penalty - leaves * (1.0 - share) - self.spare * share
         self._move(share, target)
 
@@ -242,28 +242,28 @@ class RowPrices:
         self.share = share
         self.boxes.move(int(share * self.node.penalty), target)
 
-    def _aim_anew(self, better: bool) -> None:
+    def _adapt_target(self, better: bool) -> None:
         """Aim at more where the target was reached and proves too little, at less where it seems out of reach."""
         self.idle = 0 if better else self.idle + 1
         if self.margin > 0:
-            self._aim_at_open()
+            self._target_open_counts()
         elif self.boxes.exact and self.boxes.largest < (self.share + CLOSE) * self.node.penalty:
             if self.by_leaves and self.share >= SHARE_OF_LARGE:
                 self.margin = MARGIN
-                self._aim_at_open()
+                self._target_open_counts()
                 return
             self.spare /= TIGHTER
             self._set_target(1.0 - (1.0 - self.share) / TIGHTER if self.share >= SHARE_OF_LARGE else self.share)
         elif self.idle == PATIENCE:
-            self._aim_lower()
+            self._lower_target()
 
-    def _aim_lower(self) -> None:
+    def _lower_target(self) -> None:
         """Aim half-way between the target, which is out of reach, and what was reached."""
         self.idle = 0
         reached = self.strongest[0].sum() / self.node.penalty
         self._move(self.share, (self.boxes.target + reached) / 2)
 
-    def _aim_at_open(self) -> None:
+    def _target_open_counts(self) -> None:
         """Aim at the numbers of leaves that are open, by a line that refutes all of them and little more.
 
         Its slope is near the price of a leaf: above it if all have fewer leaves than the best tree, below it if all
@@ -271,10 +271,10 @@ class RowPrices:
         """
         if self.idle == PATIENCE:
             self.idle = 0
-            if self.by_sweeps:
+            if self.by_passes:
                 self.margin = self.margin / 2 if self.margin > LEAST_MARGIN else MARGIN
-            self.by_sweeps = not self.by_sweeps  # climbs do not settle where the aim is out of reach, or hardly within
-        best, leaves, fewest = self.aim
+            self.by_passes = not self.by_passes  # climbs do not settle where the aim is out of reach, or hardly within
+        best, leaves, fewest = self.goal
         h, most = self.counts.still_open(fewest, best - self.floor)
         if len(h) == 0:
             return
@@ -282,7 +282,7 @@ class RowPrices:
         penalty = self.node.penalty
         self._move(share, float((most / penalty + h * share).max()) + self.margin * self.unit / penalty)
 
-    def _certify(self, boxes: BoxNumbers) -> None:
+    def _certify(self, boxes: DualFitting) -> None:
         """Note what the numbers prove, scaled down if boxes exceed their loss by more than the price of a leaf."""
         numbers, p, penalty = boxes.numbers, boxes.largest, self.node.penalty
         self.counts.add(int(numbers.sum()), p)

@@ -27,7 +27,7 @@ from policytree.solvers.kernels.row_set_layout import (
     SetScratch,
 )
 from policytree.solvers.kernels.row_set_table import copy_table, place_of
-from policytree.solvers.kernels.row_sets import search_row_sets
+from policytree.solvers.kernels.row_sets import search_subsets
 from policytree.solvers.kernels.sums import best_one_split
 from policytree.solvers.merge import sums_of_first_codes
 from policytree.solvers.node import Node, Splits, rows_of
@@ -40,25 +40,25 @@ FIRST_SETS = 256  # as large as the root, that the first slice enters
 SLACK = 2  # prices that a set may be worked on beyond the second best split's bound
 
 
-def row_sets_apply(problem: Problem, gates: SizeGates) -> bool:
+def subset_search_applies(problem: Problem, gates: SizeGates) -> bool:
     """Whether the search is of use: a price per leaf, and no limit of depth that is low."""
     deep = (math.inf if problem.max_depth is None else problem.max_depth) > gates.most_setless_depth
     return deep and problem.leaf_penalty > 0 and problem.losses.shape[1] > 1
 
 
-def row_set_search(
+def start_subset_search(
     node: Node, most_leaves: int, clock: Clock, roots=None, keep: str | None = None, gates: SizeGates = GATES
-) -> RowSetSearch | None:
+) -> SubsetSearch | None:
     """Start a search, or return None if the memory limit leaves no room for it.
 
     Parameters
     ----------
     node : Node
-        The rows of a problem that :func:`row_sets_apply` takes.
+        The rows of a problem that :func:`subset_search_applies` takes.
     most_leaves : int
         More leaves than a tree that is of use can have.
     clock, roots
-        See :class:`RowSetSearch`.
+        See :class:`SubsetSearch`.
     keep : {"lists", "bits"}, optional
         How sets are kept (see :func:`make_sets`).
     gates : SizeGates, optional
@@ -68,10 +68,10 @@ def row_set_search(
     levels = max(min(most_leaves + 2, node.n_rows + 1, gates.most_set_path // a_level), FEWEST_LEVELS)
     if not clock.fits_memory(make.bytes + levels * a_level):
         return None
-    return RowSetSearch(make, levels, clock, roots, gates)
+    return SubsetSearch(make, levels, clock, roots, gates)
 
 
-class RowSetSearch:
+class SubsetSearch:
     """Bounds and trees of one problem; work can be done in slices.
 
     Limits of depth and of leaves are not obeyed: bounds hold for all trees, so also for those within limits, and the
@@ -132,19 +132,19 @@ class RowSetSearch:
         """Work to begin with: some hundred sets as large as the root, from ten milliseconds to half a second."""
         return min(max(FIRST_SETS * self.make.work, self.gates.least_set_slice), self.gates.most_set_slice)
 
-    def run(self, budget: int, work: int) -> int:
+    def run(self, cutoff: int, work: int) -> int:
         """Work until about so many more pairs of a row and a split were seen.
 
-        Returns the cost of the best tree it knows (INF: none). Once the bound is at least ``budget``, no tree costs
+        Returns the cost of the best tree it knows (INF: none). Once the bound is at least ``cutoff``, no tree costs
         less than that.
         """
         most = int(self.counters[SUMMED]) + work
         up = INF
-        while self.counters[SUMMED] < most and self.bound < min(budget, up) and not (self.clock.stopped or self.ended):
+        while self.counters[SUMMED] < most and self.bound < min(cutoff, up) and not (self.clock.stopped or self.ended):
             self.counters[STUCK] = 0
             self._enter_root()
-            bound, up = search_row_sets(
-                *self.sets, self.state, budget, SLACK * self.node.penalty, most, self.counters,
+            bound, up = search_subsets(
+                *self.sets, self.state, cutoff, SLACK * self.node.penalty, most, self.counters,
                 self.clock.flag,
             )  # fmt: skip
             self.bound = max(self.bound, int(bound))
@@ -154,14 +154,14 @@ class RowSetSearch:
                 self.ended = True
         return int(up)
 
-    def with_worth(self, node: Node) -> RowSetSearch:
+    def with_duals(self, node: Node) -> SubsetSearch:
         """The same search, where prices say what rows are worth, from what was proved before.
 
         Only of sets as lists: their sums have room for what differs from row to row, and their names stay.
         """
         if node is self.node or node.rules.beyond < 0 or not isinstance(self.make, ListMaker):
             return self
-        other = row_set_search(node, len(self.state.path.scalars) - 2, self.clock, self.roots, "lists", self.gates)
+        other = start_subset_search(node, len(self.state.path.scalars) - 2, self.clock, self.roots, "lists", self.gates)
         if other is None:
             return self
         other.state = other.state._replace(table=self.table)

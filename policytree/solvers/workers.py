@@ -88,7 +88,7 @@ class Stack:
         most = (gates.most_solved_sets, gates.most_swept_sides)
         return tuple(2 ** (min(max(k, 256), limit) - 1).bit_length() for k, limit in zip(made, most, strict=True))
 
-    def advance(self, f: int, depth: int, budget: int, state: RootFeature, first: bool, flag: np.ndarray):
+    def advance(self, f: int, depth: int, cutoff: int, state: RootFeature, first: bool, flag: np.ndarray):
         """Try root feature f (``first``: a few cuts only); returns its best value and tree, or the budget and None."""
         node, levels, cuts = self.node, self.levels, self.node.bins[f] - 1
         p, n = node.codes.shape
@@ -101,7 +101,7 @@ class Stack:
         root["depth"] = root["useful_depth"] = depth
         root["leaves"] = self.leaf_limit if self.leaf_limit < 2 ** min(depth, 40) else UNLIMITED
         root["need"] = self.need if root["leaves"] == UNLIMITED else 0
-        root["budget"] = root["enough"] = root["best"] = budget
+        root["cutoff"] = root["enough"] = root["best"] = cutoff
         root["to_try"], root["split_bound"] = 1, INF
         most = PROBES if first else NO_LIMIT
         advance(0, levels, node.rules, most, self.tables, self.memory, self.counters, flag, node.special)
@@ -132,7 +132,7 @@ def least_depth(
 
 
 @dataclass
-class Lane:
+class Partition:
     """Root features searched one after the other; a lane of a deep search keeps its worker, and so its cache."""
 
     place: int

@@ -26,15 +26,15 @@ def worse_rate(false_positives, missed, positives, negatives):
 
 #: Objectives, and what a bag of leaves loses by definition.
 OBJECTIVES = {
-    "auc": (AUC(), lambda bag: 1 - bag_oracles.area(bag)),
-    "partial_auc": (PartialAUC(0.25), lambda bag: 1 - bag_oracles.area(bag, Fraction(1, 4))),
-    "steep": (PartialAUC(0.6), lambda bag: 1 - bag_oracles.area(bag, Fraction(0.6))),
-    "f_score": (FScore(), lambda bag: 1 - bag_oracles.best_f_score(bag, 1)),
-    "recall": (FScore(2.5), lambda bag: 1 - bag_oracles.best_f_score(bag, 2.5)),
-    "precision": (FScore(0.5), lambda bag: 1 - bag_oracles.best_f_score(bag, 0.5)),
-    "omega": (OmegaFScore(1.0, 1.5), lambda bag: 1 - bag_oracles.omega_f_score(bag, 1, 1.5)),
-    "weighted": (WeightedAccuracy(3.0), lambda bag: bag_oracles.weighted_error(bag, 3)),
-    "monotone": (MonotoneObjective(worse_rate), lambda bag: bag_oracles.errors_of(bag, worse_rate)),
+    "auc": (AUC(), lambda leaf_stats: 1 - bag_oracles.area(leaf_stats)),
+    "partial_auc": (PartialAUC(0.25), lambda leaf_stats: 1 - bag_oracles.area(leaf_stats, Fraction(1, 4))),
+    "steep": (PartialAUC(0.6), lambda leaf_stats: 1 - bag_oracles.area(leaf_stats, Fraction(0.6))),
+    "f_score": (FScore(), lambda leaf_stats: 1 - bag_oracles.best_f_score(leaf_stats, 1)),
+    "recall": (FScore(2.5), lambda leaf_stats: 1 - bag_oracles.best_f_score(leaf_stats, 2.5)),
+    "precision": (FScore(0.5), lambda leaf_stats: 1 - bag_oracles.best_f_score(leaf_stats, 0.5)),
+    "omega": (OmegaFScore(1.0, 1.5), lambda leaf_stats: 1 - bag_oracles.omega_f_score(leaf_stats, 1, 1.5)),
+    "weighted": (WeightedAccuracy(3.0), lambda leaf_stats: bag_oracles.weighted_error(leaf_stats, 3)),
+    "monotone": (MonotoneObjective(worse_rate), lambda leaf_stats: bag_oracles.errors_of(leaf_stats, worse_rate)),
     "balanced": (BalancedAccuracy(), bag_oracles.balanced_error),
 }
 PRICES = (0.0, 0.01, 0.1)
@@ -58,9 +58,9 @@ def random_problem(rng):
     return X, y, weight, limits
 
 
-def bags_of(X, y, weight, limits):
+def stats_of_trees(X, y, weight, limits):
     exact = [Fraction(float(w)) for w in weight]
-    return bag_oracles.all_bags(
+    return bag_oracles.all_leaf_stats(
         X, y == 1, exact, limits["max_depth"], limits.get("min_samples_leaf", 1), limits.get("max_leaf_nodes"),
         limits.get("root_feature"),
     )  # fmt: skip
@@ -71,9 +71,9 @@ def test_the_tree_is_the_best_of_all(name, rng):
     objective, lost = OBJECTIVES[name]
     for _ in range(25):
         X, y, weight, limits = random_problem(rng)
-        bags = bags_of(X, y, weight, limits)
+        all_stats = stats_of_trees(X, y, weight, limits)
         price = float(rng.choice(PRICES))
-        best = min(float(lost(bag)) + price * len(bag) for bag in bags)
+        best = min(float(lost(leaf_stats)) + price * len(leaf_stats) for leaf_stats in all_stats)
         tree = OptimalTreeClassifier(price, objective=objective, **limits).fit(X, y, weight)
         assert tree.objective_value_ == pytest.approx(best, abs=1e-9)
         assert tree.status_ is Status.OPTIMAL
@@ -95,9 +95,9 @@ def check_consistency(tree, X, y, weight, price):
 def test_area_is_concordance(rng):
     """The oracle's two ways to the same number."""
     for _ in range(50):
-        bag = [(Fraction(int(a)), Fraction(int(b))) for a, b in rng.integers(0, 5, size=(4, 2)) if a + b]
-        if sum(n for n, _ in bag) and sum(p for _, p in bag):
-            assert bag_oracles.area(bag) == bag_oracles.concordance(bag) == 1 - AUC().loss(bag)
+        leaf_stats = [(Fraction(int(a)), Fraction(int(b))) for a, b in rng.integers(0, 5, size=(4, 2)) if a + b]
+        if sum(n for n, _ in leaf_stats) and sum(p for _, p in leaf_stats):
+            assert bag_oracles.area(leaf_stats) == bag_oracles.concordance(leaf_stats) == 1 - AUC().loss(leaf_stats)
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)

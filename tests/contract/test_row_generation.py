@@ -27,13 +27,13 @@ ALL_ROWS = SizeGates(least_generation_rows=math.inf)
 @pytest.fixture
 def runs(monkeypatch):
     """The searches on some rows that there were."""
-    runs, run = [], row_generation.RowGeneration.run
+    runs, run = [], row_generation.ConstraintGeneration.run
 
     def counted(self):
         run(self)
         runs.append(self)
 
-    monkeypatch.setattr(row_generation.RowGeneration, "run", counted)
+    monkeypatch.setattr(row_generation.ConstraintGeneration, "run", counted)
     return runs
 
 
@@ -119,9 +119,11 @@ def test_few_rows_are_enough(monkeypatch):
     rng = np.random.default_rng(1)
     X, y = planted(rng, 4000, 4, 2, 6)
     losses = 1.0 * (y[:, None] != np.arange(2))
-    seen, step = [], row_generation.RowGeneration._may_go_on
+    seen, step = [], row_generation.ConstraintGeneration._may_go_on
     monkeypatch.setattr(
-        row_generation.RowGeneration, "_may_go_on", lambda self: seen.append(int(self.inside.sum())) or step(self)
+        row_generation.ConstraintGeneration,
+        "_may_go_on",
+        lambda self: seen.append(int(self.inside.sum())) or step(self),
     )
     solution = solve_direct(Problem(bin_matrix(X), losses, max_depth=4))
     assert solution.status is Status.OPTIMAL and solution.lower_bound == solution.objective <= 6

@@ -37,14 +37,14 @@ from policytree.solvers.binning import bin_matrix
 from policytree.solvers.budgets import Infeasible, solve_within
 from policytree.solvers.by_objective import solver_for
 from policytree.solvers.guessed import solve_with_guesses
-from policytree.solvers.near_ties import find_near_ties
-from policytree.solvers.row_pairs import RowPairs
-from policytree.solvers.row_prices import RowPrices
-from policytree.solvers.row_sets import RowSetSearch
+from policytree.solvers.near_ties import enumerate_rashomon
+from policytree.solvers.row_pairs import ConflictPairs
+from policytree.solvers.row_prices import RowDuals
+from policytree.solvers.row_sets import SubsetSearch
 from policytree.types import GATES, Guesses, Problem, SearchLimits, SizeGates, Status
 from tests import bag_oracles, checker
-from tests.contract.test_objectives import bags_of, worse_rate
 from tests.contract.test_objectives import random_problem as random_labels
+from tests.contract.test_objectives import stats_of_trees, worse_rate
 from tests.near_tie_oracles import Trees
 from tests.strategies import Case, penalised_case, random_case
 from tests.test_budgets import Draw
@@ -154,10 +154,10 @@ def taken(monkeypatch) -> Counter:
         monkeypatch.setattr(owner, name, counted)
 
     for owner, name in (
-        (RowPrices, "work"), (RowPrices, "_refine"), (box_numbers, "forget_idle"), (RowSetSearch, "run"),
-        (RowSetSearch, "with_worth"), (row_generation.RowGeneration, "_look_at"),
+        (RowDuals, "work"), (RowDuals, "_refine"), (box_numbers, "drop_idle"), (SubsetSearch, "run"),
+        (SubsetSearch, "with_duals"), (row_generation.ConstraintGeneration, "_look_at"),
         (direct, "BinaryStack"), (binary, "solve_four"), (direct, "solve_one_feature"), (node, "_keeps_minima"),
-        (ratio_pairs.PairRounds, "_rounds"), (bag_search.BagSearch, "price_rows"), (bags._Bags, "_fitted"),
+        (ratio_pairs.PairRounds, "_rounds"), (bag_search.RankingSearch, "fit_row_duals"), (bags._RankingRun, "_fitted"),
     ):  # fmt: skip
         count(owner, name)
     import policytree.solvers.row_pairs as pairs
@@ -256,11 +256,11 @@ def check_direct(kind: str, rng: np.random.Generator) -> None:
 def test_direct(kind, taken):
     rng = np.random.default_rng([len(kind), 401])
     ways = {
-        "any": ("RowPrices.work", "RowSetSearch.run", "row_pairs.pair_bound", "direct.solve_one_feature"),
-        "noisy": ("RowPrices.work", "RowPrices._refine", "box_numbers.forget_idle", "RowSetSearch.with_worth"),
-        "penalised": ("RowPrices.work", "RowSetSearch.with_worth"),
-        "two values": ("direct.BinaryStack", "binary.solve_four", "RowPrices.work", "row_pairs.pair_bound"),
-        "few errors": ("RowGeneration._look_at", "RowSetSearch.run"),
+        "any": ("RowDuals.work", "SubsetSearch.run", "row_pairs.pair_bound", "direct.solve_one_feature"),
+        "noisy": ("RowDuals.work", "RowDuals._refine", "box_numbers.drop_idle", "SubsetSearch.with_duals"),
+        "penalised": ("RowDuals.work", "SubsetSearch.with_duals"),
+        "two values": ("direct.BinaryStack", "binary.solve_four", "RowDuals.work", "row_pairs.pair_bound"),
+        "few errors": ("ConstraintGeneration._look_at", "SubsetSearch.run"),
         "one column": ("direct.solve_one_feature",),
         "limited": ("node._keeps_minima",),
     }[kind]
@@ -269,13 +269,13 @@ def test_direct(kind, taken):
 
 #: Objectives, and what a bag of leaves loses by definition.
 OBJECTIVES = {
-    "area": (AUC(), lambda bag: 1 - bag_oracles.area(bag)),
-    "partial area": (PartialAUC(0.4), lambda bag: 1 - bag_oracles.area(bag, Fraction(0.4))),
-    "F-score": (FScore(), lambda bag: 1 - bag_oracles.best_f_score(bag, 1)),
-    "F-score by omega": (OmegaFScore(1.0, 1.5), lambda bag: 1 - bag_oracles.omega_f_score(bag, 1, 1.5)),
+    "area": (AUC(), lambda leaf_stats: 1 - bag_oracles.area(leaf_stats)),
+    "partial area": (PartialAUC(0.4), lambda leaf_stats: 1 - bag_oracles.area(leaf_stats, Fraction(0.4))),
+    "F-score": (FScore(), lambda leaf_stats: 1 - bag_oracles.best_f_score(leaf_stats, 1)),
+    "F-score by omega": (OmegaFScore(1.0, 1.5), lambda leaf_stats: 1 - bag_oracles.omega_f_score(leaf_stats, 1, 1.5)),
     "balanced accuracy": (BalancedAccuracy(), bag_oracles.balanced_error),
-    "weighted accuracy": (WeightedAccuracy(3.0), lambda bag: bag_oracles.weighted_error(bag, 3)),
-    "monotone": (MonotoneObjective(worse_rate), lambda bag: bag_oracles.errors_of(bag, worse_rate)),
+    "weighted accuracy": (WeightedAccuracy(3.0), lambda leaf_stats: bag_oracles.weighted_error(leaf_stats, 3)),
+    "monotone": (MonotoneObjective(worse_rate), lambda leaf_stats: bag_oracles.errors_of(leaf_stats, worse_rate)),
 }
 
 
@@ -312,7 +312,7 @@ def check_objective(name: str, rng: np.random.Generator) -> None:
         bin_matrix(X), losses, price * weight.sum(), rules["max_depth"], rules.get("min_samples_leaf", 1),
         max_leaf_nodes=rules.get("max_leaf_nodes"), root_features=tuple(rules.get("root_feature", ())) or None,
     )  # fmt: skip
-    best = min(float(lost(bag)) + price * len(bag) for bag in bags_of(X, y, weight, rules))
+    best = min(float(lost(leaf_stats)) + price * len(leaf_stats) for leaf_stats in stats_of_trees(X, y, weight, rules))
     solution, unit = solve_for(objective, problem, y, weight, limits)
     told = f"{problem!r}\n{limits.gates!r}"
     assert solution.status is Status.OPTIMAL, told
@@ -324,10 +324,10 @@ def check_objective(name: str, rng: np.random.Generator) -> None:
 def test_objectives(name, taken):
     rng = np.random.default_rng([len(name), 402])
     ways = {
-        "area": ("BagSearch.price_rows", "_Bags._fitted"),
-        "partial area": ("BagSearch.price_rows", "_Bags._fitted"),
+        "area": ("RankingSearch.fit_row_duals", "_RankingRun._fitted"),
+        "partial area": ("RankingSearch.fit_row_duals", "_RankingRun._fitted"),
         "F-score": ("PairRounds._rounds",),
-        "F-score by omega": ("BagSearch.price_rows", "_Bags._fitted"),
+        "F-score by omega": ("RankingSearch.fit_row_duals", "_RankingRun._fitted"),
     }.get(name, ())
     draw_until_taken(lambda: check_objective(name, rng), 100, ways, taken)
 
@@ -367,7 +367,7 @@ def check_near_ties(rng: np.random.Generator) -> None:
         return
     slack, most = Fraction(int(rng.integers(0, 3))), int(rng.choice([1, 3, 50]))
     limit = min(every) + trees.value(slack)
-    found = find_near_ties(case.problem(), lambda best, leaf: slack, most, limits)
+    found = enumerate_rashomon(case.problem(), lambda best, leaf: slack, most, limits)
     assert found.n_trees == sum(count for value, count in every.items() if value <= limit), f"{case!r}\n{limits.gates}"
     values = [value for value in sorted(every) if value <= limit for _ in range(min(every[value], most))][:most]
     assert found.objectives.tolist() == pytest.approx([value / trees.denominator for value in values], rel=1e-12)
@@ -417,5 +417,5 @@ def test_pairs_of_rows_are_never_bounded_where_that_is_shut():
         gates = replace(SizeGates(most_priced_columns=0, pair_share=INF), **{name: limit})
         node = direct.prepare(case.problem(), direct.to_fixed_point(case.losses, case.penalty, 4), True)
         clock = direct.Clock(None)
-        assert RowPairs(node, clock, replace(GATES, most_priced_columns=0, pair_share=INF)).pays(1.0)
-        assert not RowPairs(node, clock, gates).pays(1.0)
+        assert ConflictPairs(node, clock, replace(GATES, most_priced_columns=0, pair_share=INF)).pays(1.0)
+        assert not ConflictPairs(node, clock, gates).pays(1.0)

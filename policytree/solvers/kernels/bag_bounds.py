@@ -13,9 +13,9 @@ from policytree.solvers.kernels.bag_costs import cost_of
 from policytree.solvers.kernels.bag_layout import (
     BEST,
     BOUND,
-    BUDGET,
     CLOSE,
     COUNT,
+    CUTOFF,
     CUTS,
     DEPTH,
     DUAL,
@@ -34,8 +34,8 @@ from policytree.solvers.kernels.bag_layout import (
     SIZE,
     SPLIT,
     WORST,
-    BagPath,
-    BagRows,
+    RankingPath,
+    RankingRows,
     known_sets,
 )
 from policytree.solvers.kernels.compiling import kernel
@@ -153,7 +153,7 @@ def find_cuts(data, path, d, table, always):
             if others >= 0:
                 within0 = least_within(boxes, others, j, box[j, 0], end, data.price)
                 within1 = least_within(boxes, others, j, end, box[j, 1], data.price)
-            most = numbers[BUDGET] if always else min(numbers[BUDGET], numbers[BEST])
+            most = numbers[CUTOFF] if always else min(numbers[CUTOFF], numbers[BEST])
             if within0 + within1 >= most:
                 numbers[LEFT_OUT] = min(numbers[LEFT_OUT], within0 + within1)
                 continue
@@ -194,7 +194,7 @@ def hand_on(data, path, d):
 
 
 @kernel(separate=True)
-def enter_bag(data, path, d, table, always):
+def enter_ranking(data, path, d, table, always):
     """Bounds of the set of level d, and of the sides of its cuts if they matter (or always)."""
     whole, numbers = path.whole[d], path.numbers[d]
     add_up_level(data, path, d)
@@ -214,7 +214,7 @@ def enter_bag(data, path, d, table, always):
         if known.up < leaf:
             numbers[BEST] = known.up
             whole[SPLIT] = known.split
-    if depth > 0 and (always or numbers[BOUND] < min(numbers[BEST], numbers[BUDGET]) - CLOSE):
+    if depth > 0 and (always or numbers[BOUND] < min(numbers[BEST], numbers[CUTOFF]) - CLOSE):
         find_cuts(data, path, d, table, always)
         hand_on(data, path, d)
         if whole[CUTS] == 0:
@@ -231,7 +231,7 @@ def column_of(data, t):
 
 
 @kernel
-def descend_bag(data, path, d, t, side):
+def descend_ranking(data, path, d, t, side):
     """Make one side of a cut the set of the next level."""
     j = column_of(data, t)
     codes, cut, rows, below = data.codes[j], t - data.offset[j], path.rows[d], path.rows[d + 1]
@@ -248,7 +248,7 @@ def descend_bag(data, path, d, t, side):
 
 
 @kernel
-def keep_bag(path, d, table, bound, counters):
+def keep_ranking(path, d, table, bound, counters):
     """Note what was proved of the set of level d."""
     known = table[place_of_set(table, path.key[d, 0], path.key[d, 1])]
     best, split = path.numbers[d, BEST], path.whole[d, SPLIT]
@@ -279,8 +279,8 @@ def least_pair(path, d):
     return one, two, best
 
 
-@kernel(takes=(BagRows, BagPath, known_sets, i8, f8, long_1d, long_1d), separate=True)
-def bound_bag(data, path, table, base, slack, counters, control):
+@kernel(takes=(RankingRows, RankingPath, known_sets, i8, f8, long_1d, long_1d), separate=True)
+def bound_ranking(data, path, table, base, slack, counters, control):
     """Work on the set of level ``base`` until its least cost is found or no less than its budget.
 
     Returns a bound of the least cost, and the cost of the best tree found. A side is worked on until it costs
@@ -293,22 +293,22 @@ def bound_bag(data, path, table, base, slack, counters, control):
         if fresh:
             fresh = False
             counters[SETS] += 1
-            enter_bag(data, path, d, table, False)
+            enter_ranking(data, path, d, table, False)
         low, up = path.low[d], path.up[d]
         one, two, t = least_pair(path, d)
         bound = numbers[BOUND] if t < 0 else max(min(one, numbers[LEFT_OUT]), numbers[BOUND])
-        most = min(numbers[BUDGET], numbers[BEST])
+        most = min(numbers[CUTOFF], numbers[BEST])
         if t >= 0 and bound < most - CLOSE and control[STOP] == 0:
             side = 0 if up[0, t] - low[0, t] >= up[1, t] - low[1, t] else 1
             if up[side, t] - low[side, t] > CLOSE / 4:
                 whole[PLACE], whole[SIDE] = t, side
-                path.numbers[d + 1, BUDGET] = min(most, max(two, bound) + slack) - low[1 - side, t]
-                descend_bag(data, path, d, t, side)
+                path.numbers[d + 1, CUTOFF] = min(most, max(two, bound) + slack) - low[1 - side, t]
+                descend_ranking(data, path, d, t, side)
                 d += 1
                 fresh = True
                 continue
         bound = min(bound, numbers[BEST])
-        keep_bag(path, d, table, bound, counters)
+        keep_ranking(path, d, table, bound, counters)
         if d == base:
             return bound, numbers[BEST]
         d -= 1
@@ -322,7 +322,7 @@ def bound_bag(data, path, table, base, slack, counters, control):
         hand_on(data, path, d)
 
 
-@kernel(takes=(BagRows, BagPath, known_sets, long_1d))
+@kernel(takes=(RankingRows, RankingPath, known_sets, long_1d))
 def best_known(data, path, table, chosen):
     """The best tree of the set of level 0 that the table has, in preorder; returns the number of its nodes."""
     d, count, fresh = 0, 0, True
@@ -346,7 +346,7 @@ def best_known(data, path, table, chosen):
             d -= 1
             fresh = False
             continue
-        descend_bag(data, path, d, whole[PLACE], whole[SIDE])
+        descend_ranking(data, path, d, whole[PLACE], whole[SIDE])
         d += 1
         fresh = True
     return count

@@ -29,7 +29,7 @@ LEAF = -1  # in place of a cut
 POSITIVE, NEGATIVE, LEAST, DUAL, WORST = range(5)
 KEY1, KEY2, COUNT = range(3)
 # Numbers of a level: budget, cost of the best tree found, bound, the least bound of cuts that were left out.
-BUDGET, BEST, BOUND, LEFT_OUT = range(4)
+CUTOFF, BEST, BOUND, LEFT_OUT = range(4)
 # Whole numbers of a level: rows, cuts, depth left, the cut and the side that are worked on, the best tree's cut.
 SIZE, CUTS, DEPTH, PLACE, SIDE, SPLIT = range(6)
 # Counters: sets entered, sets in the table, trees written out, states of unfinished trees.
@@ -74,7 +74,7 @@ class CoarseBoxes(NamedTuple):
     down: int_2d  # the strip after the last one that ends before a code
 
 
-class BagRows(NamedTuple):
+class RankingRows(NamedTuple):
     """Merged rows, what they share and cost, and what trees have to obey."""
 
     codes: codes_2d  # (columns, n)
@@ -89,7 +89,7 @@ class BagRows(NamedTuple):
     first: long_1d  # (columns,): whether the first split may be on the column
 
 
-class BagPath(NamedTuple):
+class RankingPath(NamedTuple):
     """What is known of every level's set and of the sides of its cuts."""
 
     rows: int_2d  # (levels, n)
@@ -134,6 +134,6 @@ class Judge(NamedTuple):
     kind: i8  # AREA or OMEGA
     numbers: real_1d  # AREA: the largest false positive rate; OMEGA: omega, beta squared, positives, negatives, doubt
     price: f8  # of a leaf, in the unit of the score
-    budget: real_1d  # by number of leaves: what a better tree's leaf costs sum up to at most
+    cutoff: real_1d  # by number of leaves: what a better tree's leaf costs sum up to at most
     most: f8  # the largest sum of costs and prices of a better tree, whatever its number of leaves
     largest: i8  # number of leaves

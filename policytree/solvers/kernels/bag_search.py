@@ -11,15 +11,15 @@ Symbols: see bag_layout.py.
 
 import numpy as np
 
-from policytree.solvers.kernels.bag_bounds import bound_bag, column_of, descend_bag, enter_bag, hand_on
+from policytree.solvers.kernels.bag_bounds import bound_ranking, column_of, descend_ranking, enter_ranking, hand_on
 from policytree.solvers.kernels.bag_costs import cost_of, cost_together, sort_by_share
 from policytree.solvers.kernels.bag_layout import (
     AREA,
     BETTER,
-    BUDGET,
     CHOICE,
     CHOICES,
     CLOSE,
+    CUTOFF,
     CUTS,
     DEPTH,
     DONE,
@@ -40,10 +40,10 @@ from policytree.solvers.kernels.bag_layout import (
     STOPPED,
     TOO_DEEP,
     TREES,
-    BagPath,
-    BagRows,
     Judge,
     OpenTrees,
+    RankingPath,
+    RankingRows,
     f8,
     known_sets,
 )
@@ -86,7 +86,7 @@ def omega_lost(leaves, m, numbers):
 
 
 @kernel
-def bag_loss(judge, leaves, m, order):
+def ranking_loss(judge, leaves, m, order):
     """What a whole bag loses, the price of its leaves included."""
     if judge.kind == AREA:
         return area_lost(leaves, m, order, judge.numbers[0]) + judge.price * m
@@ -114,9 +114,9 @@ def settle_cut(data, path, table, t, most, slack, counters, control):
     low, up = path.low[0], path.up[0]
     for v in range(2):
         if low[0, t] + low[1, t] <= most and up[v, t] - low[v, t] > CLOSE:
-            path.numbers[1, BUDGET] = most - low[1 - v, t] + CLOSE
-            descend_bag(data, path, 0, t, v)
-            bound, best = bound_bag(data, path, table, 1, slack, counters, control)
+            path.numbers[1, CUTOFF] = most - low[1 - v, t] + CLOSE
+            descend_ranking(data, path, 0, t, v)
+            bound, best = bound_ranking(data, path, table, 1, slack, counters, control)
             up[v, t] = min(up[v, t], best)
             low[v, t] = min(up[v, t], max(low[v, t], bound))
             if low[0, t] + low[1, t] > most:
@@ -137,9 +137,9 @@ def find_choices(data, path, table, trees, s, most, slack, counters, control):
         trees.cut[s, 0] = LEAF
         count = 1
     if trees.depth[node] > 0 and size > 1 and least + 2.0 * data.price <= most:
-        path.whole[0, SIZE], path.whole[0, DEPTH], path.numbers[0, BUDGET] = size, trees.depth[node], most + CLOSE
+        path.whole[0, SIZE], path.whole[0, DEPTH], path.numbers[0, CUTOFF] = size, trees.depth[node], most + CLOSE
         path.box[0] = trees.box[node]
-        enter_bag(data, path, 0, table, True)
+        enter_ranking(data, path, 0, table, True)
         for k in range(path.whole[0, CUTS]):
             t = path.cuts[0, k]
             if path.low[0, 0, t] + path.low[0, 1, t] > most or (s == 0 and data.first[column_of(data, t)] == 0):
@@ -209,8 +209,8 @@ def open_nodes(trees, s):
     return count
 
 
-@kernel(takes=(BagRows, BagPath, known_sets, OpenTrees, Judge, f8, f8, i8, long_1d, long_1d))
-def search_bags(data, path, table, trees, judge, best, slack, s, counters, control):
+@kernel(takes=(RankingRows, RankingPath, known_sets, OpenTrees, Judge, f8, f8, i8, long_1d, long_1d))
+def search_ranking(data, path, table, trees, judge, best, slack, s, counters, control):
     """Look for a tree whose bag loses less than ``best``.
 
     Returns how the search ended, and the state of the tree that is better (its choices stand in ``trees.chosen``).
@@ -230,7 +230,7 @@ def search_bags(data, path, table, trees, judge, best, slack, s, counters, contr
             if node < 0:
                 counters[TREES] += 1
                 spent = trees.spent[s, 0] - data.price * m
-                if spent <= judge.budget[m] and bag_loss(judge, trees.leaves, m, trees.order) < best:
+                if spent <= judge.cutoff[m] and ranking_loss(judge, trees.leaves, m, trees.order) < best:
                     return BETTER, s
             else:
                 find_choices(data, path, table, trees, s, most, slack, counters, control)

@@ -137,15 +137,15 @@ def solve_four(columns, three, best, data, node, work, size, cache, counters, co
         for z in range(2):
             s = 1 - z
             side = s * n + k
-            budget = best - bound[z]
-            if bound[s] >= budget:
+            cutoff = best - bound[z]
+            if bound[s] >= cutoff:
                 break
             key1 = K[0, k] if s == 1 else totals[2] - K[0, k]
             key2 = K[1, k] if s == 1 else totals[3] - K[1, k]
             h = key1 & (cache.shape[0] - 1)
             if control[CACHE] != 0 and cache[h, KEY1] == key1 and cache[h, KEY2] == key2:
                 bound[s] = max(bound[s], cache[h, VALUE])
-                if cache[h, EXACT] != 0 or cache[h, VALUE] >= budget:
+                if cache[h, EXACT] != 0 or cache[h, VALUE] >= cutoff:
                     counters[HITS] += 1
                     root3[side] = cache[h, ROOT]
                     continue
@@ -162,7 +162,7 @@ def solve_four(columns, three, best, data, node, work, size, cache, counters, co
                 if control[STOP] != 0:
                     return INF, -1, -INF
                 off, on = pairs[j], pairs[n + j]
-                limit = min(value, budget)
+                limit = min(value, cutoff)
                 if off + on < limit:
                     counters[CUTS] += 1
                     on = pair_value(k, s, j, 1, data, node, work, size, counters)
@@ -174,7 +174,7 @@ def solve_four(columns, three, best, data, node, work, size, cache, counters, co
                     root = j
                 else:
                     rest = min(rest, v)
-            exact = value < budget
+            exact = value < cutoff
             bound[s] = value if exact else max(bound[s], min(value, rest))
             root3[side] = root
             cache[h, KEY1] = key1

@@ -43,7 +43,7 @@ from policytree.solvers.kernels.layout import STOP, i8, long_1d
 
 
 @kernel
-def open_in_witness(rows, excess, stack, s, everywhere, picked):
+def open_in_witness(rows, reduced_costs, stack, s, everywhere, picked):
     """The open rows of level s with positive excess: those in the witness, or everywhere. Returns their number."""
     index, numbers, row, column = stack.index[s], stack.numbers[s], rows.row, rows.column
     p1, p2, a1, a2 = numbers[FIRST_ROW], numbers[LAST_ROW], numbers[FIRST_COLUMN], numbers[LAST_COLUMN]
@@ -52,12 +52,12 @@ def open_in_witness(rows, excess, stack, s, everywhere, picked):
         i = index[q]
         p, a = row[i], column[i]
         picked[n] = i
-        n += (excess[i] > 0) & (everywhere | ((p1 <= p) & (p <= p2) & (a1 <= a) & (a <= a2)))
+        n += (reduced_costs[i] > 0) & (everywhere | ((p1 <= p) & (p <= p2) & (a1 <= a) & (a <= a2)))
     return n
 
 
 @kernel(separate=True)
-def witness_sums(rows, excess, stack, s):
+def witness_sums(rows, reduced_costs, stack, s):
     """Sum of the witness of level s, the part of it that open rows have, and what open rows have in all."""
     index, numbers, row, column = stack.index[s], stack.numbers[s], rows.row, rows.column
     p1, p2, a1, a2 = numbers[FIRST_ROW], numbers[LAST_ROW], numbers[FIRST_COLUMN], numbers[LAST_COLUMN]
@@ -66,10 +66,10 @@ def witness_sums(rows, excess, stack, s):
     for q in range(n_inside):
         i = index[q]
         p, a = row[i], column[i]
-        total += excess[i] if (p1 <= p) & (p <= p2) & (a1 <= a) & (a <= a2) else 0
+        total += reduced_costs[i] if (p1 <= p) & (p <= p2) & (a1 <= a) & (a <= a2) else 0
     for q in range(n_inside, numbers[N_ALL]):
         i = index[q]
-        p, a, r = row[i], column[i], max(excess[i], 0)
+        p, a, r = row[i], column[i], max(reduced_costs[i], 0)
         open_all += r
         open_part += r if (p1 <= p) & (p <= p2) & (a1 <= a) & (a <= a2) else 0
     return total + open_part, open_part, open_all
@@ -150,24 +150,24 @@ def find_witness(rows, stack, s, scratch, floor):
 
 
 @kernel(separate=True)
-def excess_by_code(rows, excess, ends, f, scratch, n):
+def reduced_costs_by_code(rows, reduced_costs, ends, f, scratch, n):
     """Sum the excess of the rows picked for every code of a feature."""
     picked, by_code, codes = scratch.picked, scratch.by_code, rows.codes[f]
     for c in range(ends[f, OUTER_LOW], ends[f, OUTER_HIGH] + 1):
         by_code[c] = 0
     for q in range(n):
         i = picked[q]
-        by_code[np.int64(codes[i])] += excess[i]
+        by_code[np.int64(codes[i])] += reduced_costs[i]
 
 
 @kernel(separate=True)
-def choose_first_code(rows, excess, ends, scratch, n):
+def choose_first_code(rows, reduced_costs, ends, scratch, n):
     """A feature whose inner interval is empty, and its code: those with most excess; -1 if there is none."""
     by_code = scratch.by_code
     most, feature, code = -1, -1, 0
     for f in range(len(ends)):
         if ends[f, INNER_LOW] > ends[f, INNER_HIGH]:
-            excess_by_code(rows, excess, ends, f, scratch, n)
+            reduced_costs_by_code(rows, reduced_costs, ends, f, scratch, n)
             for c in range(ends[f, OUTER_LOW], ends[f, OUTER_HIGH] + 1):
                 if by_code[c] > most:
                     most = by_code[c]
@@ -177,7 +177,7 @@ def choose_first_code(rows, excess, ends, scratch, n):
 
 
 @kernel(separate=True)
-def choose_end(rows, excess, ends, scratch, n):
+def choose_end(rows, reduced_costs, ends, scratch, n):
     """The end with most excess beyond it: the feature, the side, and the code that halves what is beyond."""
     picked, by_code = scratch.picked, scratch.by_code
     most, feature, side = 0, 0, 0
@@ -186,14 +186,14 @@ def choose_end(rows, excess, ends, scratch, n):
         below, above = 0, 0
         for q in range(n):
             i = picked[q]
-            c, r = np.int64(codes[i]), excess[i]
+            c, r = np.int64(codes[i]), reduced_costs[i]
             below += r if c < low else 0
             above += r if c > high else 0
         if max(below, above) > most:
             most = max(below, above)
             feature = f
             side = 0 if below >= above else 1
-    excess_by_code(rows, excess, ends, feature, scratch, n)
+    reduced_costs_by_code(rows, reduced_costs, ends, feature, scratch, n)
     step = 1 if side == 0 else -1
     code = ends[feature, OUTER_LOW + side]
     last = ends[feature, INNER_LOW + side] - step
@@ -243,10 +243,10 @@ def make_part(rows, stack, s, d, f, low, high):
 
 
 @kernel(separate=True)
-def branch(rows, excess, stack, s, everywhere, scratch):
+def branch(rows, reduced_costs, stack, s, everywhere, scratch):
     """Put the parts of level s on the stack, the largest boxes last; returns the level of the last."""
-    n = open_in_witness(rows, excess, stack, s, everywhere, scratch.picked)
-    f, code = choose_first_code(rows, excess, stack.ends[s], scratch, n)
+    n = open_in_witness(rows, reduced_costs, stack, s, everywhere, scratch.picked)
+    f, code = choose_first_code(rows, reduced_costs, stack.ends[s], scratch, n)
     d = s
     if f >= 0:
         low, high = stack.ends[s, f, OUTER_LOW], stack.ends[s, f, OUTER_HIGH]
@@ -258,7 +258,7 @@ def branch(rows, excess, stack, s, everywhere, scratch):
             make_part(rows, stack, s, d, f, (code + 1, NOWHERE), (high, -1))
         make_part(rows, stack, s, d + 1, f, (low, code), (high, code))
         return d + 1
-    f, side, code = choose_end(rows, excess, stack.ends[s], scratch, n)
+    f, side, code = choose_end(rows, reduced_costs, stack.ends[s], scratch, n)
     low = stack.ends[s, f, OUTER_LOW], stack.ends[s, f, INNER_LOW]
     high = stack.ends[s, f, OUTER_HIGH], stack.ends[s, f, INNER_HIGH]
     if side == 0:
@@ -271,7 +271,7 @@ def branch(rows, excess, stack, s, everywhere, scratch):
 
 
 @kernel(takes=(BoxRows, long_1d, BoxStack, BestBoxes, BoxScratch, i8, i8, long_1d, long_1d))
-def price_boxes(rows, excess, stack, best, scratch, least, most, state, control):
+def price_boxes(rows, reduced_costs, stack, best, scratch, least, most, state, control):
     """Find the boxes with a sum above ``least``; the M best of them, if there are more.
 
     Works until about ``most`` more rows were looked at, the stop flag is raised, or the stack is full; the next call
@@ -289,10 +289,10 @@ def price_boxes(rows, excess, stack, best, scratch, least, most, state, control)
             return
         state[SEEN] += numbers[N_ALL]
         floor = looked_for(best, state, least)
-        total, open_part, open_all = witness_sums(rows, excess, stack, s)
+        total, open_part, open_all = witness_sums(rows, reduced_costs, stack, s)
         if open_all == 0 or total <= floor:
             state[SEEN] += rows.height * rows.width
-            fill_table(rows, excess, stack, s, scratch)
+            fill_table(rows, reduced_costs, stack, s, scratch)
             if open_all == 0:
                 keep_best_boxes(rows, stack, s, best, scratch, least, state)
                 state[TOP] -= 1
@@ -300,6 +300,6 @@ def price_boxes(rows, excess, stack, best, scratch, least, most, state, control)
             if not find_witness(rows, stack, s, scratch, floor):
                 state[TOP] -= 1
                 continue
-            total, open_part, open_all = witness_sums(rows, excess, stack, s)
+            total, open_part, open_all = witness_sums(rows, reduced_costs, stack, s)
         numbers[DONE] = 1
-        state[TOP] = branch(rows, excess, stack, s, open_part == 0, scratch)
+        state[TOP] = branch(rows, reduced_costs, stack, s, open_part == 0, scratch)

@@ -14,7 +14,7 @@ from policytree.solvers.kernels.compiling import kernel
 
 
 @kernel(separate=True)
-def fill_table(rows, excess, stack, s, scratch):
+def fill_table(rows, reduced_costs, stack, s, scratch):
     """Sums of the rows of level s; of open rows the positive ones."""
     table, index, row, column = scratch.table, stack.index[s], rows.row, rows.column
     n_inside, n_all, height, width = stack.numbers[s, N_INSIDE], stack.numbers[s, N_ALL], rows.height, rows.width
@@ -23,10 +23,10 @@ def fill_table(rows, excess, stack, s, scratch):
             table[p, a] = 0
     for q in range(n_inside):
         i = index[q]
-        table[np.int64(row[i]), np.int64(column[i])] += excess[i]
+        table[np.int64(row[i]), np.int64(column[i])] += reduced_costs[i]
     for q in range(n_inside, n_all):
         i = index[q]
-        table[np.int64(row[i]), np.int64(column[i])] += max(excess[i], 0)
+        table[np.int64(row[i]), np.int64(column[i])] += max(reduced_costs[i], 0)
     of_rows = scratch.positive
     for p in range(height):
         positive = 0

@@ -13,7 +13,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from policytree.solvers.kernels.layout import i8, int_1d, int_2d
-from policytree.solvers.kernels.strips import STRIP
+from policytree.solvers.kernels.strips import TILE
 
 short_2d = types.int16[:, ::1]
 # After an entry: another one of its run, one of another slot or action, or a place where the second cut may stand.
@@ -74,10 +74,10 @@ class _PassCode:
             for k, (name, part) in enumerate(zip(ty.fields, ty, strict=True)):
                 self.take(context, name, part, builder.extract_value(value, k))
         self.number = ir.IntType(signature.args[1][0].dtype.bitwidth)
-        self.vector = ir.VectorType(self.number, STRIP)
-        self.zero = ir.Constant(self.vector, [0] * STRIP)
-        self.never = ir.Constant(self.vector, [-1] * STRIP)
-        self.places = ir.Constant(ir.VectorType(ir.IntType(32), STRIP), [0] * STRIP)
+        self.vector = ir.VectorType(self.number, TILE)
+        self.zero = ir.Constant(self.vector, [0] * TILE)
+        self.never = ir.Constant(self.vector, [-1] * TILE)
+        self.places = ir.Constant(ir.VectorType(ir.IntType(32), TILE), [0] * TILE)
         self.most = [self.slot(self.zero) for _ in range(2)]
         self.added = [self.slot(self.zero) for _ in range(2)]
         self.best = [self.slot(self.never) for _ in range(2)]
@@ -96,7 +96,7 @@ class _PassCode:
         return self.builder.load(self.builder.gep(self.data[name], [index]))
 
     def pointer(self, name, index):
-        at = self.builder.mul(index, ir.Constant(ir.IntType(64), STRIP))
+        at = self.builder.mul(index, ir.Constant(ir.IntType(64), TILE))
         return self.builder.bitcast(self.builder.gep(self.data[name], [at]), self.vector.as_pointer())
 
     def splat(self, scalar):

@@ -32,10 +32,10 @@ from policytree.solvers.kernels.class_code import (
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.layout import FORBIDDEN, i4, int_2d
 from policytree.solvers.kernels.pair_tables import table_pays
-from policytree.solvers.kernels.strips import STRIP, aligned_zeros
+from policytree.solvers.kernels.strips import TILE, aligned_zeros
 
 
-class ClassStrips(NamedTuple):
+class ClassTiles(NamedTuple):
     """What is prepared once for all strips of some rows."""
 
     entries: Entries
@@ -140,11 +140,11 @@ def sort_entries(rows, large, entries):
 @kernel
 def vectors_of(n, like):
     """Room for ``n`` vectors of zeros of the type of ``like``, at multiples of 64 bytes."""
-    return aligned_zeros(n * STRIP, like).reshape((n, STRIP))
+    return aligned_zeros(n * TILE, like).reshape((n, TILE))
 
 
 @kernel(separate=True)
-def make_class_strips(rows, rules, rounded, large, wanted):
+def make_class_tiles(rows, rules, rounded, large, wanted):
     """Prepare strips: entries in order, masks, and room for the sums; nothing if they are not ``wanted``."""
     n, p, J = rows.n if wanted else 0, len(rows.bins), len(rules.minima)
     K = rules.n_losses + 1
@@ -169,28 +169,28 @@ def make_class_strips(rows, rules, rounded, large, wanted):
     vectors, prices = 2 * (K + J), max(rules.prices, 1)
     i32, i16 = np.empty(0, np.int32), np.empty(0, np.int16)
     long = LongLanes(
-        vectors_of(a * (STRIP + 1), i32), vectors_of(a * vectors, i32), vectors_of(2 * a * vectors, i32),
+        vectors_of(a * (TILE + 1), i32), vectors_of(a * vectors, i32), vectors_of(2 * a * vectors, i32),
         vectors_of(2 * a * prices, i32),
     )  # fmt: skip
     brief = ShortLanes(
-        vectors_of(b * (STRIP + 1), i16), vectors_of(b * vectors, i16), vectors_of(2 * b * vectors, i16),
+        vectors_of(b * (TILE + 1), i16), vectors_of(b * vectors, i16), vectors_of(2 * b * vectors, i16),
         vectors_of(2 * b * prices, i16),
     )  # fmt: skip
-    for j in range(STRIP + 1):
-        for e in range(j, STRIP):
+    for j in range(TILE + 1):
+        for e in range(j, TILE):
             if short:
                 brief.masks[j, e] = -1
             else:
                 long.masks[j, e] = -1
-    return ClassStrips(entries, long, brief, np.zeros((2 * (K + J + 1), STRIP), np.int32))
+    return ClassTiles(entries, long, brief, np.zeros((2 * (K + J + 1), TILE), np.int32))
 
 
 @kernel(separate=True)
-def add_segments(rows, strips, x):
+def add_segments(rows, tiles, x):
     """Sums of all slots on the left of the chosen cuts, strips.totals[2 s], and on the right, [2 s + 1]."""
-    entries, totals = strips.entries, strips.totals
+    entries, totals = tiles.entries, tiles.totals
     n_slots = len(totals) // 2
-    segments = np.zeros((n_slots, STRIP + 1), np.int64)
+    segments = np.zeros((n_slots, TILE + 1), np.int64)
     for i in range(rows.n):
         s = np.int64(x[i])
         segments[n_slots - 1, s] += entries.worst[i]
@@ -198,10 +198,10 @@ def add_segments(rows, strips, x):
             segments[np.int64(entries.row_slots[k]), s] += entries.row_amounts[k]
     for k in range(n_slots):
         total = 0
-        for s in range(STRIP + 1):
+        for s in range(TILE + 1):
             total += segments[k, s]
         left = 0
-        for e in range(STRIP):
+        for e in range(TILE):
             left += segments[k, e]
             totals[2 * k, e] = i4(left)
             totals[2 * k + 1, e] = i4(total - left)
@@ -213,16 +213,16 @@ def pass_features(f, rows, rules, lanes, entries, totals, x):
     bins, groups = rows.bins, rows.groups
     vectors = len(lanes.totals)
     for j in range(vectors):
-        for e in range(STRIP):
+        for e in range(TILE):
             lanes.totals[j, e] = totals[j, e]
     for j in range(len(lanes.best)):
-        for e in range(STRIP):
+        for e in range(TILE):
             lanes.best[j, e] = -1
     for g in range(len(bins)):
         if g != f and table_pays(bins[f], bins[g], rows.n, False):
             continue
         for j in range(vectors):
-            for e in range(STRIP):
+            for e in range(TILE):
                 lanes.sums[j, e] = 0
                 lanes.sums[vectors + j, e] = lanes.totals[j, e]
         second = Pass(g * entries.count, 2 * groups[g])
@@ -230,24 +230,24 @@ def pass_features(f, rows, rules, lanes, entries, totals, x):
 
 
 @kernel(separate=True)
-def scan_classes(f, rows, rules, strips, x, splits, at):
+def scan_classes(f, rows, rules, tiles, x, splits, at):
     """Best second splits by long features for all chosen cuts of f at once, into ``splits`` from ``at`` on by price.
 
     ``x[i]`` says which of the chosen cuts have row i on their left.
     """
-    entries, totals = strips.entries, strips.totals
-    add_segments(rows, strips, x)
+    entries, totals = tiles.entries, tiles.totals
+    add_segments(rows, tiles, x)
     if entries.short != 0:
-        pass_features(f, rows, rules, strips.short, entries, totals, x)
+        pass_features(f, rows, rules, tiles.short, entries, totals, x)
     else:
-        pass_features(f, rows, rules, strips.long, entries, totals, x)
+        pass_features(f, rows, rules, tiles.long, entries, totals, x)
     worst = len(totals) - 2
     for j in range(max(rules.prices, 1)):
-        for e in range(STRIP):
+        for e in range(TILE):
             for side in range(2):
-                gain = strips.short.best[2 * j + side, e] if entries.short != 0 else strips.long.best[2 * j + side, e]
+                gain = tiles.short.best[2 * j + side, e] if entries.short != 0 else tiles.long.best[2 * j + side, e]
                 value = i4(2 * FORBIDDEN) if gain < 0 else i4(totals[worst + side, e] - gain)
                 if side == 0:
-                    splits.low[at + j * STRIP + e] = value
+                    splits.low[at + j * TILE + e] = value
                 else:
-                    splits.high[at + j * STRIP + e] = value
+                    splits.high[at + j * TILE + e] = value

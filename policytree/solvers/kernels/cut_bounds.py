@@ -13,7 +13,7 @@ depth need - 1 at least: it is *deep*. It has ``need`` leaves at least, and each
 what a deep tree on one side and any tree on the other cost.
 
 Cost: n steps to make, B to spread from one cut.
-Symbols: see layout.py; ``budget`` is what the best tree so far leaves.
+Symbols: see layout.py; ``cutoff`` is what the best tree so far leaves.
 """
 
 import numpy as np
@@ -74,7 +74,7 @@ def row_bounds(rows, rules, f, splits, bounds, o):
 
 
 @kernel(separate=True)
-def bound_by_worth(rows, rules, f, bounds):
+def bound_by_duals(rows, rules, f, bounds):
     """Sides of every cut of f cost no less than what their rows are worth."""
     plane = rows.planes[rules.n_losses + len(rules.minima) + rules.prices]
     c = rows.codes[f]
@@ -119,7 +119,7 @@ def start_bounds(rows, rules, f, bounds, keep, look_ahead):
         bounds.left[t] = max(bounds.left[t], x) if keep else x
         bounds.right[t] = max(bounds.right[t], y) if keep else y
     if rules.beyond >= 0:
-        bound_by_worth(rows, rules, f, bounds)
+        bound_by_duals(rows, rules, f, bounds)
 
 
 @kernel(separate=True, borrows=True)
@@ -199,18 +199,18 @@ def bound_of_cut(bounds, deep, t):
 
 
 @kernel(separate=True, borrows=True)
-def choose_cut(bounds, deep, cuts, budget):
+def choose_cut(bounds, deep, cuts, cutoff):
     """The middle, by mass, of the heaviest run of cuts whose bound is below the budget; -1 if there is none."""
     least, most = bounds.least, bounds.most
     best = -1
     best_mass = -1
     t = 0
     while t < cuts:
-        if bound_of_cut(bounds, deep, t) >= budget:
+        if bound_of_cut(bounds, deep, t) >= cutoff:
             t += 1
             continue
         start = t
-        while t < cuts and bound_of_cut(bounds, deep, t) < budget:
+        while t < cuts and bound_of_cut(bounds, deep, t) < cutoff:
             t += 1
         base = most[start] - least[start]
         mass = most[t - 1] - least[t - 1] - base
@@ -224,7 +224,7 @@ def choose_cut(bounds, deep, cuts, budget):
 
 
 @kernel(separate=True, borrows=True)
-def choose_many(bounds, deep, cuts, budget, limit, chosen):
+def choose_many(bounds, deep, cuts, cutoff, limit, chosen):
     """Up to ``limit`` live cuts spread by mass over all of them, ascending; returns how many."""
     least, most = bounds.least, bounds.most
     n = 0
@@ -233,7 +233,7 @@ def choose_many(bounds, deep, cuts, budget, limit, chosen):
     for trial in range(2):
         seen = 0
         for t in range(cuts):
-            if bound_of_cut(bounds, deep, t) >= budget:
+            if bound_of_cut(bounds, deep, t) >= cutoff:
                 continue
             w = most[t] - least[t]
             if t > 0:

@@ -34,7 +34,7 @@ from policytree.solvers.kernels.layout import (
     long_3d,
 )
 from policytree.solvers.kernels.pair_tables import TableScratch, fill_and_scan, is_signed, table_pays
-from policytree.solvers.kernels.strips import STRIP
+from policytree.solvers.kernels.strips import TILE
 from policytree.solvers.kernels.sums import charge_sums, node_sums, round_planes, rounded_sums
 from policytree.solvers.kernels.two_valued import block_scratch, block_size, make_block, scan_block
 
@@ -91,7 +91,7 @@ def prepare_pairs(rows, rules, widest, n_block):
     long = np.empty(p, np.bool_)
     cells = find_long(rows, rules, long)
     rounded = round_planes(rows, rules)
-    end = J * (S + STRIP)
+    end = J * (S + TILE)
     return PairWork(
         rounded,
         Sums(rounded_sums(rows, rounded), charge_sums(rows, rules)),

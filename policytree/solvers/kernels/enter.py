@@ -22,7 +22,7 @@ from policytree.solvers.kernels.layout import CACHE, FEASIBLE, HITS, INF, SIMILA
 from policytree.solvers.kernels.levels import DONE, ENTER, FEATURE, NOT_SEARCHED, first_at, rows_at
 from policytree.solvers.kernels.long_pairs import depth_two
 from policytree.solvers.kernels.subset_cache import look_up, size_key
-from policytree.solvers.kernels.sums import best_one_split, costly, node_sums, prefix_sums, worth_of_all
+from policytree.solvers.kernels.sums import best_one_split, costly, dual_bound, node_sums, prefix_sums
 
 # Depth three is refuted by more than is needed, since that says more of other cuts: one part in so many of what lies
 # between the need and the best tree of depth two.
@@ -200,15 +200,15 @@ def enter(levels, level, rules, memory, counters, control, special):
     node.to_try = NOT_SEARCHED
     node.next = 0
     node.split_bound = INF
-    node.cut_off_bound = INF
+    node.too_deep_bound = INF
     if node.features == 0 or depth == 0 or leaf <= floor + 2 * penalty:
         return DONE
     known = -INF
     if rules.beyond >= 0 and level > 0:
-        known = worth_of_all(rows_at(levels, level), rules)
+        known = dual_bound(rows_at(levels, level), rules)
     if node.need > 0:  # a tree of depth d has d + 1 leaves at least
         known = max(known, floor + (node.need + 1) * penalty)
-    if known >= min(leaf, node.budget):
+    if known >= min(leaf, node.cutoff):
         node.best = min(leaf, known)
         node.tree_length = 1 if known >= leaf else 0
         return DONE
@@ -222,23 +222,23 @@ def enter(levels, level, rules, memory, counters, control, special):
             known = min(leaf, inherited_deep_bound(levels, level, rules))
         else:
             known = min(leaf, inherited_bound(levels, level))
-        if known >= node.budget:
+        if known >= node.cutoff:
             node.best = known
             node.tree_length = 0
             return DONE
         if penalty == 0 and known > -FEASIBLE:  # all features are known from a neighbour: no need to order them
             node.useful_depth = depth
-            node.budget += levels.inner_at[level - 1, 2 + side_being_solved(levels.nodes[level - 1])]
+            node.cutoff += levels.inner_at[level - 1, 2 + side_being_solved(levels.nodes[level - 1])]
             node.to_try = node.features
             for f in range(node.features):
                 levels.order[level, f] = f
                 levels.first_cuts[level, f] = -1
             return FEATURE
     if penalty > 0:  # depth is less than the number of leaves
-        leaves = payable_leaves(min(node.budget, leaf), floor, penalty)
+        leaves = payable_leaves(min(node.cutoff, leaf), floor, penalty)
         if leaves - 1 < depth:
             depth = max(leaves - 1, 0)
-            node.cut_off_bound = floor + (max(leaves, 1) + 1) * penalty
+            node.too_deep_bound = floor + (max(leaves, 1) + 1) * penalty
     node.useful_depth = depth if depth <= 3 else node.depth
     if depth > 2 and intervals_apply(levels, level, rules):
         node.to_try = 0
@@ -251,20 +251,20 @@ def enter(levels, level, rules, memory, counters, control, special):
         if not take_two_splits(levels, level, rules, control, special):
             return ENTER
         if penalty > 0 and depth > 2:  # the same with what depth two costs: three leaves need no more than that
-            leaves = payable_leaves(min(node.budget, node.best), floor, penalty)
+            leaves = payable_leaves(min(node.cutoff, node.best), floor, penalty)
             if leaves - 1 < depth:
                 depth = max(leaves - 1, 2)
-                node.cut_off_bound = min(node.cut_off_bound, floor + (max(leaves, 3) + 1) * penalty)
+                node.too_deep_bound = min(node.too_deep_bound, floor + (max(leaves, 3) + 1) * penalty)
                 node.useful_depth = depth if depth <= 3 else node.depth
     node.to_try = 0
-    if depth == node.depth == 3 and level > 0 and control[SIMILAR] != 0 and node.best > node.budget:
-        more = (node.best - node.budget) // MARGIN
-        node.budget += more
+    if depth == node.depth == 3 and level > 0 and control[SIMILAR] != 0 and node.best > node.cutoff:
+        more = (node.best - node.cutoff) // MARGIN
+        node.cutoff += more
         if inherits:
             levels.inner_at[level - 1, 2 + side_being_solved(levels.nodes[level - 1])] = more
     if depth <= 2:
-        if node.best >= node.budget and node.cut_off_bound < node.best:
-            node.best = node.cut_off_bound
+        if node.best >= node.cutoff and node.too_deep_bound < node.best:
+            node.best = node.too_deep_bound
             node.tree_length = 0
         return DONE
     node.to_try = node.features

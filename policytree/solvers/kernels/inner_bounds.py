@@ -185,23 +185,23 @@ def inherited_deep_bound(levels, level, rules):
 
 
 @kernel(separate=True)
-def choose_near(bounds, deep, cuts, budget, last):
+def choose_near(bounds, deep, cuts, cutoff, last):
     """The middle of the run of open cuts that is nearest to the last cut solved; -1 if there is none."""
     least, most = bounds.least, bounds.most
     up = last + 1
-    while up < cuts and bound_of_cut(bounds, deep, up) >= budget:
+    while up < cuts and bound_of_cut(bounds, deep, up) >= cutoff:
         up += 1
     down = last
-    while down >= 0 and bound_of_cut(bounds, deep, down) >= budget:
+    while down >= 0 and bound_of_cut(bounds, deep, down) >= cutoff:
         down -= 1
     if up >= cuts and down < 0:
         return -1
     near = up if down < 0 or (up < cuts and up - last <= last - down) else down
     start = near
-    while start > 0 and bound_of_cut(bounds, deep, start - 1) < budget:
+    while start > 0 and bound_of_cut(bounds, deep, start - 1) < cutoff:
         start -= 1
     end = near
-    while end + 1 < cuts and bound_of_cut(bounds, deep, end + 1) < budget:
+    while end + 1 < cuts and bound_of_cut(bounds, deep, end + 1) < cutoff:
         end += 1
     base = most[start] - least[start]
     half = (most[end] - least[end] - base) // 2

@@ -156,7 +156,7 @@ NODE = np.dtype(
         ("depth", np.int64),  # largest depth that is allowed
         ("useful_depth", np.int64),  # largest depth that can pay
         ("leaves", np.int64),  # largest number of leaves
-        ("budget", np.int64),  # what the node is of use below
+        ("cutoff", np.int64),  # what the node is of use below
         ("need", np.int64),  # least depth: shallower trees are known to cost the budget at least; 0: any depth
         ("enough", np.int64),  # a bound that refutes it, though its exact value would say more of other cuts
         ("best", np.int64),  # value of the best tree so far; a lower bound if it has no tree
@@ -173,7 +173,7 @@ NODE = np.dtype(
         ("first_value", np.int64),  # of the side that was solved first
         ("first_length", np.int64),
         ("split_bound", np.int64),  # of all cuts of the features tried
-        ("cut_off_bound", np.int64),  # of trees deeper than the useful depth
+        ("too_deep_bound", np.int64),  # of trees deeper than the useful depth
         ("key1", np.int64),
         ("key2", np.int64),
     ]

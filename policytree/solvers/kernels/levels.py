@@ -19,7 +19,7 @@ Where a node needs deep trees, one side of its cuts has to be deep (see cut_boun
 side is solved first, which is quick, as a deep tree leaves little to it.
 
 Cost: n steps for every feature and plane when a feature is opened or a child made, otherwise as many as there are cuts.
-Symbols: see layout.py; ``budget`` is what the best tree so far leaves to both sides of a cut.
+Symbols: see layout.py; ``cutoff`` is what the best tree so far leaves to both sides of a cut.
 """
 
 from typing import NamedTuple
@@ -113,9 +113,9 @@ def first_at(levels, level):
 
 
 @kernel(inline="always")
-def budget_of(node):
+def cutoff_of(node):
     """What both sides of a cut may cost together to be of use."""
-    return min(node.budget, node.best) - node.paid
+    return min(node.cutoff, node.best) - node.paid
 
 
 @kernel(inline="always")
@@ -186,8 +186,8 @@ def push_child(levels, level, side):
     elif node.leaves != UNLIMITED:
         child.leaves = node.share if side == LEFT_SIDE else node.leaves - node.share
     child.depth = node.useful_depth - 1
-    child.enough = budget_of(node) - other
-    child.budget = INF if min(child.depth, child.leaves - 1) <= 2 else child.enough
+    child.enough = cutoff_of(node) - other
+    child.cutoff = INF if min(child.depth, child.leaves - 1) <= 2 else child.enough
     child.need = 0
     if node.deep == side and node.need > LEAST_NEED and first_is_shallow(levels, level):
         child.need = node.need - 1
@@ -226,7 +226,7 @@ def take_side(levels, level, rules, control):
     value, length = child.best, child.tree_length
     first = node.phase == LEFT
     on_left = first == (node.right_first == 0)
-    budget = budget_of(node)
+    cutoff = cutoff_of(node)
     if first:
         node.first_value = value
         node.first_length = length
@@ -245,10 +245,10 @@ def take_side(levels, level, rules, control):
         spread_deep(bounds, deep, cuts, t, value, on_left, rules, similar)
     node.phase = CUT
     own = max(of_any, bounds.left[t] if on_left else bounds.right[t])
-    if first and own + bound_of_side(levels, level, RIGHT_SIDE if on_left else LEFT_SIDE) < budget:
+    if first and own + bound_of_side(levels, level, RIGHT_SIDE if on_left else LEFT_SIDE) < cutoff:
         node.phase = RIGHT
         return LEFT_SIDE if node.right_first == 1 else RIGHT_SIDE
-    if not first and node.relaxed == 0 and node.share != BOTH and length > 0 and node.first_value + value < budget:
+    if not first and node.relaxed == 0 and node.share != BOTH and length > 0 and node.first_value + value < cutoff:
         node.best = node.first_value + value + node.paid
         join_sides(levels, level, length)
     return NO_SIDE

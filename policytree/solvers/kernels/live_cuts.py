@@ -68,7 +68,7 @@ def bound_between(bounds, o, cuts, chosen, n, j, rules, similar):
 
 
 @kernel
-def list_live(live, f, o, cuts, chosen, n, rules, budget, similar):
+def list_live(live, f, o, cuts, chosen, n, rules, cutoff, similar):
     """List the cuts that the values of the n chosen ones do not refute; returns how many they are.
 
     Cuts between two chosen ones are looked at one by one only if the bound of them all is below the budget.
@@ -82,7 +82,7 @@ def list_live(live, f, o, cuts, chosen, n, rules, budget, similar):
         if first == end:
             continue
         together = bound_between(live.bounds, o, cuts, chosen, n, j, rules, similar)
-        if together >= budget:
+        if together >= cutoff:
             live.dropped[f] = min(live.dropped[f], together)
             continue
         for t in range(first, end):
@@ -99,7 +99,7 @@ def list_live(live, f, o, cuts, chosen, n, rules, budget, similar):
                     x = max(x, chosen.left[j] - (most[s] - most[o + t]))
                     if not constrained:
                         y = max(y, chosen.right[j] + least[s] - least[o + t])
-            if x + y >= budget:
+            if x + y >= cutoff:
                 live.dropped[f] = min(live.dropped[f], x + y)
                 continue
             live.cuts[o + alive] = t
@@ -110,7 +110,7 @@ def list_live(live, f, o, cuts, chosen, n, rules, budget, similar):
 
 
 @kernel
-def choose_live(live, f, o, n, budget, limit, chosen):
+def choose_live(live, f, o, n, cutoff, limit, chosen):
     """Keep of the n listed cuts what no bound refutes, and choose up to ``limit`` of it, spread by mass.
 
     Returns how many are chosen and how many are live.
@@ -124,7 +124,7 @@ def choose_live(live, f, o, n, budget, limit, chosen):
         live.cuts[alive] = live.cuts[j]
         left[alive] = x
         right[alive] = y
-        if x + y < budget:
+        if x + y < cutoff:
             alive += 1
             w = most[t] - least[t]
             if t > o:

@@ -10,7 +10,7 @@ Symbols: see layout.py.
 
 import numpy as np
 
-from policytree.solvers.kernels.class_strips import make_class_strips, scan_classes
+from policytree.solvers.kernels.class_strips import make_class_tiles, scan_classes
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.cut_bounds import cumulate_values, row_values
 from policytree.solvers.kernels.depth_two import FirstSplits, Found, PairWork, short_pairs
@@ -18,7 +18,7 @@ from policytree.solvers.kernels.first_splits import exact_value, second_split
 from policytree.solvers.kernels.layout import FEASIBLE, INF, SIMILAR, STOP, Bounds, Rows, Rules, i8, long_1d
 from policytree.solvers.kernels.live_cuts import Chosen, LiveCuts, choose_first, choose_live, list_live, spread_live
 from policytree.solvers.kernels.pair_tables import is_signed
-from policytree.solvers.kernels.strips import STRIP, make_strips, scan_strips
+from policytree.solvers.kernels.strips import TILE, make_tiles, scan_tiles
 from policytree.solvers.kernels.sums import two_leaves
 
 
@@ -68,12 +68,12 @@ def value_chosen(f, n, rows, rules, leaves, work, at, chosen):
         if x < FEASIBLE:
             x = (x << shift) + penalty - error
             v = min(second_split(own.low[t], splits.low, o + t, S, charges, price, o + t, -1, shift),
-                    second_split(1, splits.low, at + j, STRIP, charges, price, o + t, -1, shift))  # fmt: skip
+                    second_split(1, splits.low, at + j, TILE, charges, price, o + t, -1, shift))  # fmt: skip
             left = min(x, v + 2 * penalty - error)
         if y < FEASIBLE:
             y = (y << shift) + penalty - error
             v = min(second_split(own.high[t], splits.high, o + t, S, charges, price, last, o + t, shift),
-                    second_split(1, splits.high, at + j, STRIP, charges, price, last, o + t, shift))  # fmt: skip
+                    second_split(1, splits.high, at + j, TILE, charges, price, last, o + t, shift))  # fmt: skip
             right = min(y, v + 2 * penalty - error)
         chosen.left[j] = left
         chosen.right[j] = right
@@ -138,19 +138,19 @@ def long_pairs(rows, rules, leaves, first, work, best, enough, control):
     p, n, J = len(bins), rows.n, max(rules.prices, 1)
     similar = control[SIMILAR] != 0
     signed = is_signed(rules)
-    limit = STRIP
+    limit = TILE
     at = J * offset[p]
     live, chosen = room_for_cuts(rows, rules, work.long, limit)
     segment = np.empty(len(work.own.low), np.uint8)
     kind = np.zeros(n, np.uint8)
     x = np.empty(n, np.uint8)
-    strips = make_strips(rows, work.rounded.planes[0], work.long, J if signed else 0)
-    classes = make_class_strips(rows, rules, work.rounded, work.long, not signed)
+    tiles = make_tiles(rows, work.rounded.planes[0], work.long, J if signed else 0)
+    classes = make_class_tiles(rows, rules, work.rounded, work.long, not signed)
     step = 1
-    if signed and strips.kinds > 0:
-        step = strips.kinds
+    if signed and tiles.kinds > 0:
+        step = tiles.kinds
         for i in range(n):
-            kind[i] = work.rounded.planes[0, i] - strips.lightest
+            kind[i] = work.rounded.planes[0, i] - tiles.lightest
     for b in range(len(work.own.low)):
         work.own.low[b] = INF  # strips see the splits by the feature itself as well
         work.own.high[b] = INF
@@ -176,7 +176,7 @@ def long_pairs(rows, rules, leaves, first, work, best, enough, control):
             if control[STOP] != 0:
                 return best, best.value, False
             if signed:
-                scan_strips(f, rows, strips, x, work.splits, at)
+                scan_tiles(f, rows, tiles, x, work.splits, at)
             else:
                 scan_classes(f, rows, rules, classes, x, work.splits, at)
             value_chosen(f, m, rows, rules, leaves, work, at, chosen)

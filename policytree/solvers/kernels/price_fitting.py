@@ -33,7 +33,7 @@ class KnownBoxes(NamedTuple):
     start: long_1d
     bound: real_1d  # of the sum of u
     norm: real_1d  # sum of the rows' scale
-    dual: real_1d
+    multiplier: real_1d
     names: long_2d  # (2, room for boxes): sums of the rows' keys
 
 
@@ -66,11 +66,11 @@ def rows_of_box(codes, box, keys, known, K):
 
 
 @kernel(takes=(KnownBoxes, i8))
-def forget_idle(known, K):
+def drop_idle(known, K):
     """Drop boxes that do not bind; returns how many are left."""
     kept = 0
     for k in range(K):
-        if known.dual[k] > 0:
+        if known.multiplier[k] > 0:
             first, size = known.start[k], known.start[k + 1] - known.start[k]
             to = known.start[kept]
             for q in range(size):
@@ -78,7 +78,7 @@ def forget_idle(known, K):
             known.start[kept + 1] = to + size
             known.bound[kept] = known.bound[k]
             known.norm[kept] = known.norm[k]
-            known.dual[kept] = known.dual[k]
+            known.multiplier[kept] = known.multiplier[k]
             known.names[0, kept] = known.names[0, k]
             known.names[1, kept] = known.names[1, k]
             kept += 1
@@ -86,21 +86,21 @@ def forget_idle(known, K):
 
 
 @kernel(separate=True)
-def sweep(u, scale, known, K, target, every):
+def hildreth_pass(u, scale, known, K, target, every):
     """Step through the boxes that bind, or every one; returns by how much sums were too large, and the steps."""
-    index, start, dual = known.index, known.start, known.dual
+    index, start, multiplier = known.index, known.start, known.multiplier
     worst, seen = 0.0, 0
     for k in range(K):
-        if dual[k] == 0 and not every:
+        if multiplier[k] == 0 and not every:
             continue
         seen += start[k + 1] - start[k]
-        over = -known.bound[k]
+        violation = -known.bound[k]
         for q in range(start[k], start[k + 1]):
-            over += u[index[q]]
-        worst = max(worst, over)
-        step = max(over / known.norm[k], -dual[k])
+            violation += u[index[q]]
+        worst = max(worst, violation)
+        step = max(violation / known.norm[k], -multiplier[k])
         if step != 0:
-            dual[k] += step
+            multiplier[k] += step
             for q in range(start[k], start[k + 1]):
                 u[index[q]] -= step * scale[index[q]]
     missing = (target - u.sum()) / scale.sum()
@@ -122,7 +122,7 @@ def sums_of_boxes(x, known, binding, n, sums):
 
 
 @kernel(separate=True)
-def move_by_duals(duals, scale, known, binding, n, moved):
+def move_by_multipliers(multipliers, scale, known, binding, n, moved):
     """How far u moves if duals of boxes change by that, while the sum of all stays; returns how many rows were seen."""
     index, start = known.index, known.start
     seen = len(moved)
@@ -132,7 +132,7 @@ def move_by_duals(duals, scale, known, binding, n, moved):
         k = np.int64(binding[j])
         seen += start[k + 1] - start[k]
         for q in range(start[k], start[k + 1]):
-            moved[index[q]] += duals[j]
+            moved[index[q]] += multipliers[j]
     mean = (moved * scale).sum() / scale.sum()
     for i in range(len(moved)):
         moved[i] = (moved[i] - mean) * scale[i]
@@ -142,96 +142,96 @@ def move_by_duals(duals, scale, known, binding, n, moved):
 @kernel(separate=True)
 def first_step(u, known, K, binding, vectors):
     """List the boxes that bind, by how much their sums are too large, and where a climb goes first."""
-    over, step = vectors[0], vectors[1]
+    violation, step = vectors[0], vectors[1]
     n = 0
     for k in range(K):
-        if known.dual[k] > 0:
+        if known.multiplier[k] > 0:
             binding[n] = k
             n += 1
-    sums_of_boxes(u, known, binding, n, over)
+    sums_of_boxes(u, known, binding, n, violation)
     for j in range(n):
         k = np.int64(binding[j])
-        over[j] -= known.bound[k]
-        step[j] = over[j] / known.norm[k]
+        violation[j] -= known.bound[k]
+        step[j] = violation[j] / known.norm[k]
     return n
 
 
 @kernel(separate=True)
-def furthest(dual, step, binding, n, length):
+def furthest(multiplier, step, binding, n, length):
     """How far duals may go without being negative, at most that far."""
     for j in range(n):
         k = np.int64(binding[j])
-        if step[j] < 0 and dual[k] + length * step[j] < 0:
-            length = dual[k] / -step[j]
+        if step[j] < 0 and multiplier[k] + length * step[j] < 0:
+            length = multiplier[k] / -step[j]
     return length
 
 
 @kernel(separate=True)
-def climb(u, scale, known, K, most, tolerance, binding, vectors, moved):
+def conjugate_gradients(u, scale, known, K, most, tolerance, binding, vectors, moved):
     """Steps of conjugate gradients for boxes that bind, until one no longer does.
 
     Returns the number of steps, whether a box was let go, and how many rows were seen.
     """
-    dual, norm = known.dual, known.norm
+    multiplier, norm = known.multiplier, known.norm
     n = first_step(u, known, K, binding, vectors)
-    over, step, sums = vectors[0], vectors[1], vectors[2]
-    size = (over[:n] * step[:n]).sum()
+    violation, step, sums = vectors[0], vectors[1], vectors[2]
+    size = (violation[:n] * step[:n]).sum()
     least = NOTHING * size
     seen = 0
     for taken in range(1, most + 1):
-        if np.abs(over[:n]).max() < tolerance if n > 0 else True:
+        if np.abs(violation[:n]).max() < tolerance if n > 0 else True:
             return taken, False, seen
-        seen += 2 * move_by_duals(step, scale, known, binding, n, moved)
+        seen += 2 * move_by_multipliers(step, scale, known, binding, n, moved)
         sums_of_boxes(moved, known, binding, n, sums)
         curvature = (step[:n] * sums[:n]).sum()
         if curvature <= least:
             return taken, False, seen
-        length = furthest(dual, step, binding, n, size / curvature)
+        length = furthest(multiplier, step, binding, n, size / curvature)
         for i in range(len(u)):
             u[i] -= length * moved[i]
         gone = False
         for j in range(n):
             k = np.int64(binding[j])
-            dual[k] += length * step[j]
-            if dual[k] < NOTHING:
-                dual[k] = 0.0
+            multiplier[k] += length * step[j]
+            if multiplier[k] < NOTHING:
+                multiplier[k] = 0.0
                 gone = True
-            over[j] -= length * sums[j]
+            violation[j] -= length * sums[j]
         if gone:
             return taken, True, seen
         before, size = size, 0.0
         for j in range(n):
-            size += over[j] * over[j] / norm[np.int64(binding[j])]
+            size += violation[j] * violation[j] / norm[np.int64(binding[j])]
         for j in range(n):
-            step[j] = over[j] / norm[np.int64(binding[j])] + size / before * step[j]
+            step[j] = violation[j] / norm[np.int64(binding[j])] + size / before * step[j]
     return most, False, seen
 
 
 @kernel(takes=(real_1d, real_1d, KnownBoxes, i8, f8, f8, i8, i8, long_1d))
-def project(u, scale, known, K, target, tolerance, sweeps, climbs, control):
+def project(u, scale, known, K, target, tolerance, passes, gradient_steps, control):
     """Move u onto all K bounds and the target, up to a tolerance or for a number of sweeps, then of steps of climbs.
 
     Returns how many rows of boxes were seen.
     """
     binding, vectors, moved = np.empty(K, np.int32), np.empty((3, K)), np.empty(len(u))
     work = 0
-    for s in range(sweeps):
-        every = climbs == 0 or s % ALL_EVERY == 0  # climbs need not know more than which boxes bind
-        worst, seen = sweep(u, scale, known, K, target, every)
+    for s in range(passes):
+        every = gradient_steps == 0 or s % ALL_EVERY == 0  # climbs need not know more than which boxes bind
+        worst, seen = hildreth_pass(u, scale, known, K, target, every)
         work += seen
         if (every and worst < tolerance) or control[STOP] != 0:
             return work
-    left = climbs
+    left = gradient_steps
     while left > 0 and control[STOP] == 0:
-        taken, gone, seen = climb(u, scale, known, K, left, CLOSER * tolerance, binding, vectors, moved)
+        taken, gone, seen = conjugate_gradients(u, scale, known, K, left, CLOSER * tolerance, binding, vectors, moved)
         left -= taken
         work += seen
-        worst, seen = sweep(u, scale, known, K, target, not gone)
+        worst, seen = hildreth_pass(u, scale, known, K, target, not gone)
         work += seen
         if gone:
             continue
         if worst < tolerance:
             break
         for _ in range(BETWEEN):
-            work += sweep(u, scale, known, K, target, False)[1]
+            work += hildreth_pass(u, scale, known, K, target, False)[1]
     return work

@@ -28,7 +28,7 @@ from policytree.solvers.kernels.layout import INF, LOOK_AHEAD, SIMILAR, STOP, i8
 from policytree.solvers.kernels.row_lists import descend_lists, look_ahead_lists, sum_lists
 from policytree.solvers.kernels.row_set_layout import (
     BEST,
-    BUDGET,
+    CUTOFF,
     ENTERED,
     INTERVALS,
     KEPT,
@@ -49,7 +49,7 @@ from policytree.solvers.kernels.row_set_layout import (
     SearchState,
 )
 from policytree.solvers.kernels.row_set_table import place_of
-from policytree.solvers.kernels.set_bounds import bound_set, bound_sides, bound_sides_by_worth, first_minimum
+from policytree.solvers.kernels.set_bounds import bound_set, bound_sides, bound_sides_by_duals, first_minimum
 
 MOST_PAIR_WORDS = 1 << 26  # words of pairs of bits, beyond which the sides are rather entered: some milliseconds
 WORDS_OF_A_PAIR = 8  # what a pair costs beside its words, in words
@@ -126,7 +126,7 @@ def cost_of_intervals(rules, path, scratch, d):
 def try_intervals(rules, path, scratch, d):
     """Solve the set of level d by dynamic programming if one feature is left, and splits of it are free."""
     s, n = path.scalars[d], path.scalars[d, N_PLACES]
-    if n < 2 or rules.charges > 0 or (d == 0 and rules.root_is_bound) or s[LEAST] >= min(s[BUDGET], s[BEST]):
+    if n < 2 or rules.charges > 0 or (d == 0 and rules.root_is_bound) or s[LEAST] >= min(s[CUTOFF], s[BEST]):
         return
     f = rules.feature[path.places[d, 0]]
     if f == rules.feature[path.places[d, n - 1]]:
@@ -159,7 +159,7 @@ def enter_set(lists, bits, state, d, siblings):
     s[LEAST] = least
     from_parent = siblings and not (d == 0 and rules.root_is_bound)
     bound_sides(rules, path, scratch, d, least if from_parent else -INF)
-    bound_sides_by_worth(rules, path, scratch, d)
+    bound_sides_by_duals(rules, path, scratch, d)
     drop_useless(rules, path, scratch, d)
     price_splits(rules, path, scratch, d)
     note_best(path, d)
@@ -188,7 +188,7 @@ def order_columns(path, scratch, d, penalty):
     s, cost, order = path.scalars[d], path.cost[d], scratch.order
     low = path.low[d]
     spare = SPARE_OF_FEW if s[N_PLACES] <= FEW_COLUMNS else SPARE_OF_MANY
-    most = min(s[BEST], s[BUDGET] + spare * penalty // 4)
+    most = min(s[BEST], s[CUTOFF] + spare * penalty // 4)
     closed, end = 0, s[N_PLACES]
     for j in range(end):
         t = path.places[d, s[N_PLACES] - 1 - j]
@@ -245,7 +245,7 @@ def look_up_sides(path, d, table):
     low, up = path.low[d], path.up[d]
     for j in range(s[N_PLACES]):
         t = path.places[d, j]
-        if low[0, t] + low[1, t] + cost[t] < min(s[BUDGET], s[BEST]):
+        if low[0, t] + low[1, t] + cost[t] < min(s[CUTOFF], s[BEST]):
             for v in range(2):
                 if low[v, t] < up[v, t]:
                     known = table[place_of(table, path.key1[d, v, t], path.key2[d, v, t])]
@@ -337,10 +337,10 @@ def take_result(path, d, low, siblings):
 
 
 @kernel(takes=(Lists, Bits, SearchState, i8, i8, i8, long_1d, long_1d), borrows=True)
-def search_row_sets(lists, bits, state, budget, slack, most, counters, control):
+def search_subsets(lists, bits, state, cutoff, slack, most, counters, control):
     """Work on the root for about ``most`` units of work; returns its bound and the cost of its best tree.
 
-    Trees that cost ``budget`` or more are of no interest: work ends when the bound gets there. The root's set stands at
+    Trees that cost ``cutoff`` or more are of no interest: work ends when the bound gets there. The root's set stands at
     level 0. Every level closes with the bounds it has when the work is done, the table is full, or the stop flag is
     raised; the next call goes on where the table says.
     """
@@ -349,7 +349,7 @@ def search_row_sets(lists, bits, state, budget, slack, most, counters, control):
     ahead = rules.charges == 0 and control[LOOK_AHEAD] != 0
     d = 0
     fresh = True
-    path.scalars[0, BUDGET] = budget
+    path.scalars[0, CUTOFF] = cutoff
     goes_on = True
     least = counters[ENTERED] + len(path.scalars)  # a whole path at least: then some set's bound has risen
     while True:
@@ -359,9 +359,9 @@ def search_row_sets(lists, bits, state, budget, slack, most, counters, control):
             counters[ENTERED] += 1
             counters[SUMMED] += s[N_ROWS] * s[N_PLACES] + WORK_OF_A_SPLIT * s[N_PLACES]
             enter_set(lists, bits, state, d, siblings)
-            if ahead and s[LEAST] < min(s[BUDGET], s[BEST]) and pairs_pay(lists, bits, path, d):
+            if ahead and s[LEAST] < min(s[CUTOFF], s[BEST]) and pairs_pay(lists, bits, path, d):
                 counters[SUMMED] += look_ahead(lists, bits, state, d)
-            if s[LEAST] < min(s[BUDGET], s[BEST]) and least_two(path, d)[0] < min(s[BUDGET], s[BEST]):
+            if s[LEAST] < min(s[CUTOFF], s[BEST]) and least_two(path, d)[0] < min(s[CUTOFF], s[BEST]):
                 if bits is not None:
                     name_bits(bits, path, d)
                 look_up_sides(path, d, table)
@@ -369,11 +369,11 @@ def search_row_sets(lists, bits, state, budget, slack, most, counters, control):
         bound = max(one, s[LEAST])
         full = 10 * counters[KEPT] > 7 * len(table) or d + 2 >= len(path.scalars)
         goes_on = goes_on and (counters[SUMMED] < most or counters[ENTERED] < least) and control[STOP] == 0
-        if bound < min(s[BUDGET], s[BEST]) and goes_on and not full:
+        if bound < min(s[CUTOFF], s[BEST]) and goes_on and not full:
             low, up = path.low[d], path.up[d]
             side = 0 if up[0, t] - low[0, t] >= up[1, t] - low[1, t] else 1
-            limit = min(min(s[BUDGET], s[BEST]), max(two, bound) + slack)
-            path.scalars[d + 1, BUDGET] = limit - low[1 - side, t] - path.cost[d, t]
+            limit = min(min(s[CUTOFF], s[BEST]), max(two, bound) + slack)
+            path.scalars[d + 1, CUTOFF] = limit - low[1 - side, t] - path.cost[d, t]
             descend(lists, bits, state, d, t, side)
             d += 1
             fresh = True

@@ -63,7 +63,7 @@ from policytree.solvers.kernels.levels import (
     RIGHT_SIDE,
     Levels,
     bounds_at,
-    budget_of,
+    cutoff_of,
     deep_at,
     open_feature,
     push_child,
@@ -84,14 +84,14 @@ def sweep_next(levels, level, tables, swept, keys, memory, control, special):
     """
     node = levels.nodes[level]
     rows, bounds, deep = rows_at(levels, level), bounds_at(levels, level), deep_at(levels, level)
-    budget = budget_of(node)
+    cutoff = cutoff_of(node)
     f = node.feature
     cuts = rows.bins[f] - 1
     hint = levels.first_cuts[level, f]
     levels.first_cuts[level, f] = -1
-    batch = cuts_per_round(bounds, deep, cuts, budget, tables)
-    batch = choose_many(bounds, deep, cuts, budget, batch, swept.cuts)
-    if hint >= 0 and bound_of_cut(bounds, deep, hint) < budget:
+    batch = cuts_per_round(bounds, deep, cuts, cutoff, tables)
+    batch = choose_many(bounds, deep, cuts, cutoff, batch, swept.cuts)
+    if hint >= 0 and bound_of_cut(bounds, deep, hint) < cutoff:
         batch = include(swept.cuts, batch, hint)
     if batch == 0:
         return 0
@@ -118,14 +118,14 @@ def remembers_sides(memory, control):
 
 
 @kernel
-def best_swept(bounds, deep, swept, batch, budget):
+def best_swept(bounds, deep, swept, batch, cutoff):
     """Of the swept cuts the one with the least bound below the budget (-1: none); the others are closed."""
     best = -1
-    least = budget
+    least = cutoff
     for j in range(batch):
         t = swept.cuts[j]
-        if swept.joint[j] >= budget:
-            bounds.right[t] = max(bounds.right[t], budget - bounds.left[t])
+        if swept.joint[j] >= cutoff:
+            bounds.right[t] = max(bounds.right[t], cutoff - bounds.left[t])
         v = max(bound_of_cut(bounds, deep, t), swept.joint[j])
         if v < least:
             best = j
@@ -152,15 +152,15 @@ def take_swept(levels, level, swept, j):
 def next_cut(levels, level, bounds, deep, cuts):
     """The cut to solve next without sweeps: the hint, or the middle of what is open; -1 if nothing is."""
     node = levels.nodes[level]
-    budget = budget_of(node)
+    cutoff = cutoff_of(node)
     hint = levels.first_cuts[level, node.feature]
     levels.first_cuts[level, node.feature] = -1
-    if hint >= 0 and bound_of_cut(bounds, deep, hint) < budget:
+    if hint >= 0 and bound_of_cut(bounds, deep, hint) < cutoff:
         return hint
     last = levels.inner_at[level, LEFT_SIDE]
     if last >= 0 and shares_inner(levels, level):
-        return choose_near(bounds, deep, cuts, budget, last)
-    return choose_cut(bounds, deep, cuts, budget)
+        return choose_near(bounds, deep, cuts, cutoff, last)
+    return choose_cut(bounds, deep, cuts, cutoff)
 
 
 @kernel
@@ -169,8 +169,8 @@ def close_node(levels, level, memory):
     node = levels.nodes[level]
     if levels.nodes[level - 1].relaxed != 0:
         node.tree_length = 0  # the tree may break rules, so that its value is a bound
-    if node.to_try > 0 and node.best >= node.budget:
-        node.best = min(node.best, node.split_bound, node.cut_off_bound)
+    if node.to_try > 0 and node.best >= node.cutoff:
+        node.best = min(node.best, node.split_bound, node.too_deep_bound)
         node.tree_length = 0
     if node.to_try != NOT_SEARCHED and node.rows > 1:
         remember(memory, node, size_key(node), levels.tree[level])
@@ -201,7 +201,7 @@ def next_share(levels, level, bounds):
     if node.share > 0:
         node.share += 1
         return False
-    if limited and bounds.left[node.cut] + bounds.right[node.cut] < budget_of(node):
+    if limited and bounds.left[node.cut] + bounds.right[node.cut] < cutoff_of(node):
         node.share = node.leaves - widest_side(node)
         return False
     node.share = 0
@@ -252,7 +252,7 @@ def advance(level, levels, rules, max_cuts, tables, memory, counters, control, s
         elif node.phase == CUT:
             t = node.cut
             if node.share > widest_side(node):  # all shares were tried
-                bounds.right[t] = max(bounds.right[t], budget_of(node) - bounds.left[t])
+                bounds.right[t] = max(bounds.right[t], cutoff_of(node) - bounds.left[t])
                 node.share = 0
                 cuts_solved += level == 0 and batch == 0
             sweeps = node.useful_depth == 3 and tables.pays != 0
@@ -263,7 +263,7 @@ def advance(level, levels, rules, max_cuts, tables, memory, counters, control, s
                 cuts = levels.bins[level, node.feature] - 1
                 t = -1
                 if sweeps:
-                    j = best_swept(bounds, deep, swept, batch, budget_of(node))
+                    j = best_swept(bounds, deep, swept, batch, cutoff_of(node))
                     if j >= 0 and tables.exact != 0:
                         take_swept(levels, level, swept, j)
                         continue
@@ -299,7 +299,7 @@ def advance(level, levels, rules, max_cuts, tables, memory, counters, control, s
         else:
             relaxed = node.relaxed != 0
             side = take_side(levels, level, tables.rules if relaxed else rules, control)
-            if side == NO_SIDE and relaxed and bound_of_cut(bounds, deep, node.cut) < budget_of(node):
+            if side == NO_SIDE and relaxed and bound_of_cut(bounds, deep, node.cut) < cutoff_of(node):
                 node.relaxed = 0
                 side = start_cut(levels, level, node.cut, False)
             elif side == NO_SIDE and next_share(levels, level, bounds):

@@ -40,7 +40,7 @@ def bound_set(rules, total):
 
 
 @kernel(borrows=True)
-def bound_sides_by_worth(rules, path, scratch, d):
+def bound_sides_by_duals(rules, path, scratch, d):
     """Both sides of every column cost at least what their rows are worth."""
     if rules.beyond < 0:
         return

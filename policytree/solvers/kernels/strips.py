@@ -22,11 +22,11 @@ from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.layout import i4, i8, int_1d, int_2d
 from policytree.solvers.kernels.pair_tables import table_pays
 
-STRIP = 32  # chosen cuts side by side
+TILE = 32  # chosen cuts side by side
 FEW_WEIGHTS = 4  # different weights that there are tables for
 
 
-class Strips(NamedTuple):
+class Tiles(NamedTuple):
     """What is prepared once for all strips of some rows."""
 
     order: int_1d  # rows in the order of feature f's codes, from f * n on
@@ -42,7 +42,7 @@ class Strips(NamedTuple):
     found_short: types.int16[:, ::1]
 
 
-class _StripCode:
+class _TileCode:
     """Emits the pass of :func:`pass_over_rows`."""
 
     def __init__(self, context, builder, signature, args):
@@ -56,9 +56,9 @@ class _StripCode:
         number = ir.IntType(signature.args[-1].dtype.bitwidth)
         self.tables = signature.args[3].ndim == 3
         self.number = number
-        self.vector = ir.VectorType(number, STRIP)
-        self.zero = ir.Constant(self.vector, [0] * STRIP)
-        self.places = ir.Constant(ir.VectorType(ir.IntType(32), STRIP), [0] * STRIP)
+        self.vector = ir.VectorType(number, TILE)
+        self.zero = ir.Constant(self.vector, [0] * TILE)
+        self.places = ir.Constant(ir.VectorType(ir.IntType(32), TILE), [0] * TILE)
         self.left, self.right, *self.extremes = (cgutils.alloca_once_value(builder, self.zero) for _ in range(6))
         for slot in (self.left, self.right, *self.extremes):
             builder.store(self.zero, slot)
@@ -73,7 +73,7 @@ class _StripCode:
 
     def pointer(self, name, index):
         """Where vector ``index`` of an array is."""
-        at = self.builder.mul(index, ir.Constant(ir.IntType(64), STRIP))
+        at = self.builder.mul(index, ir.Constant(ir.IntType(64), TILE))
         return self.builder.bitcast(self.builder.gep(self.data[name], [at]), self.vector.as_pointer())
 
     def parts(self, at, x):
@@ -142,7 +142,7 @@ class Second(NamedTuple):
 
 
 @intrinsic
-def pass_over_rows(typingctx, strips, second, x, table, out):
+def pass_over_rows(typingctx, tiles, second, x, table, out):
     """Best split by one feature on both sides of each of STRIP chosen cuts of another: out[out_at], out[out_at + 1].
 
     Row i is on the left of cut e where ``table[x[i], e]``, and weighs strips.weights at its place in the order; int16
@@ -150,10 +150,10 @@ def pass_over_rows(typingctx, strips, second, x, table, out):
     """
 
     def codegen(context, builder, signature, args):
-        _StripCode(context, builder, signature, args).run()
+        _TileCode(context, builder, signature, args).run()
         return context.get_dummy_value()
 
-    return types.void(strips, second, x, table, out), codegen
+    return types.void(tiles, second, x, table, out), codegen
 
 
 @kernel
@@ -218,9 +218,9 @@ def join_runs(c, B, n, losses, starts, o):
 
 
 @kernel
-def sort_rows(rows, losses, large, strips):
+def sort_rows(rows, losses, large, tiles):
     """Put the rows, and their losses, in the order of every long feature."""
-    n, order, starts = rows.n, strips.order, strips.starts
+    n, order, starts = rows.n, tiles.order, tiles.starts
     joins = few_runs(losses)
     for f in range(len(rows.bins)):
         if not large[f]:
@@ -245,80 +245,80 @@ def sort_rows(rows, losses, large, strips):
             for t in range(o + B, o, -1):
                 starts[t] = starts[t - 1]
             starts[o] = 0
-        strips.groups[f] = join_runs(c, B, n, losses, starts, o) if joins else B
-        if len(strips.weights) > 0:
+        tiles.groups[f] = join_runs(c, B, n, losses, starts, o) if joins else B
+        if len(tiles.weights) > 0:
             for i in range(f * n, (f + 1) * n):
-                strips.weights[i] = losses[order[i]]
+                tiles.weights[i] = losses[order[i]]
 
 
 @kernel
-def fill_masks(strips):
+def fill_masks(tiles):
     """What a row adds on either side, by how many chosen cuts have it on their right: by its weight, or as masks."""
-    for j in range(STRIP + 1):
-        for k in range(strips.kinds):
-            left, right = strips.tables[j * strips.kinds + k]
+    for j in range(TILE + 1):
+        for k in range(tiles.kinds):
+            left, right = tiles.tables[j * tiles.kinds + k]
             left[:j] = np.int16(0)
-            right[:j] = np.int16(strips.lightest + k)
-            left[j:] = np.int16(strips.lightest + k)
+            right[:j] = np.int16(tiles.lightest + k)
+            left[j:] = np.int16(tiles.lightest + k)
             right[j:] = np.int16(0)
-        if len(strips.masks) > 0:
-            strips.masks[j, :j] = i4(0)
-            strips.masks[j, j:] = i4(-1)
-        if len(strips.masks_short) > 0:
-            strips.masks_short[j, :j] = np.int16(0)
-            strips.masks_short[j, j:] = np.int16(-1)
+        if len(tiles.masks) > 0:
+            tiles.masks[j, :j] = i4(0)
+            tiles.masks[j, j:] = i4(-1)
+        if len(tiles.masks_short) > 0:
+            tiles.masks_short[j, :j] = np.int16(0)
+            tiles.masks_short[j, j:] = np.int16(-1)
 
 
 @kernel(separate=True)
-def make_strips(rows, losses, large, n_prices):
+def make_tiles(rows, losses, large, n_prices):
     """Prepare strips: rows in order, masks, tables of the losses if these are few."""
     n, p = rows.n, len(rows.bins)
     lightest, kinds, short = few_weights(losses)
     ordered = p * n if n_prices > 0 else 0  # no strips are asked for
     step = max(kinds, 1)
-    strips = Strips(
+    tiles = Tiles(
         np.empty(ordered, np.int32),
         np.empty(ordered if kinds == 0 else 0, np.int32),
         np.empty(rows.offset[p] + p, np.int32),
         np.empty(p, np.int32),
         lightest,
         kinds,
-        np.empty((STRIP + 1 if kinds == 0 else 0, STRIP), np.int32),
-        np.empty((STRIP + 1 if kinds == 0 and short else 0, STRIP), np.int16),
-        np.empty(((STRIP + 1) * step, 2, STRIP), np.int16),
-        np.empty((2 * n_prices, STRIP), np.int32),
-        np.empty((2 * n_prices, STRIP), np.int16),
+        np.empty((TILE + 1 if kinds == 0 else 0, TILE), np.int32),
+        np.empty((TILE + 1 if kinds == 0 and short else 0, TILE), np.int16),
+        np.empty(((TILE + 1) * step, 2, TILE), np.int16),
+        np.empty((2 * n_prices, TILE), np.int32),
+        np.empty((2 * n_prices, TILE), np.int16),
     )
     if n_prices == 0:
-        return strips
-    sort_rows(rows, losses, large, strips)
-    fill_masks(strips)
-    return strips
+        return tiles
+    sort_rows(rows, losses, large, tiles)
+    fill_masks(tiles)
+    return tiles
 
 
 @kernel(separate=True)
-def scan_strips(f, rows, strips, x, splits, at):
+def scan_tiles(f, rows, tiles, x, splits, at):
     """Best second splits by long features for all chosen cuts of f at once, into ``splits`` from ``at`` on by price.
 
     ``x[i]`` says which of the chosen cuts have row i on their left.
     """
     n, bins = rows.n, rows.bins
-    found, found_short = strips.found, strips.found_short
+    found, found_short = tiles.found, tiles.found_short
     for j in range(len(found)):
-        for e in range(STRIP):
+        for e in range(TILE):
             found[j, e] = i4(0)
             found_short[j, e] = np.int16(0)
     for g in range(len(bins)):
         if g != f and table_pays(bins[f], bins[g], n, True):
             continue
-        second = Second(g * n, rows.offset[g] + g, np.int64(strips.groups[g]), n, 2 * rows.groups[g])
-        if strips.kinds > 0:
-            pass_over_rows(strips, second, x, strips.tables, found_short)
-        elif len(strips.masks_short) > 0:
-            pass_over_rows(strips, second, x, strips.masks_short, found_short)
+        second = Second(g * n, rows.offset[g] + g, np.int64(tiles.groups[g]), n, 2 * rows.groups[g])
+        if tiles.kinds > 0:
+            pass_over_rows(tiles, second, x, tiles.tables, found_short)
+        elif len(tiles.masks_short) > 0:
+            pass_over_rows(tiles, second, x, tiles.masks_short, found_short)
         else:
-            pass_over_rows(strips, second, x, strips.masks, found)
+            pass_over_rows(tiles, second, x, tiles.masks, found)
     for j in range(len(found) // 2):
-        for e in range(STRIP):
-            splits.low[at + j * STRIP + e] = min(found[2 * j, e], i4(found_short[2 * j, e]))
-            splits.high[at + j * STRIP + e] = min(found[2 * j + 1, e], i4(found_short[2 * j + 1, e]))
+        for e in range(TILE):
+            splits.low[at + j * TILE + e] = min(found[2 * j, e], i4(found_short[2 * j, e]))
+            splits.high[at + j * TILE + e] = min(found[2 * j + 1, e], i4(found_short[2 * j + 1, e]))

@@ -28,7 +28,7 @@ def charge(rows, rules, f):
 
 
 @kernel(separate=True, borrows=True)
-def worth_of_all(rows, rules):
+def dual_bound(rows, rules):
     """What any tree on all rows costs at least, by their worth; only where it is known."""
     plane = rows.planes[rules.n_losses + len(rules.minima) + rules.prices]
     total = rules.beyond

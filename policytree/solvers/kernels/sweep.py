@@ -263,13 +263,13 @@ def sweep(rows, tables, index, row_ends, swept, n_cuts, control, special):
 
 
 @kernel
-def cuts_per_round(bounds, deep, cuts, budget, tables):
+def cuts_per_round(bounds, deep, cuts, cutoff, tables):
     """How many cuts to sweep at once: one a live run, more where filling tables costs more than reading them."""
     runs = 0
     live = 0
     before = False
     for t in range(cuts):
-        now = bound_of_cut(bounds, deep, t) < budget
+        now = bound_of_cut(bounds, deep, t) < cutoff
         live += now
         runs += now and not before
         before = now

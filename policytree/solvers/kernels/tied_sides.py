@@ -132,7 +132,7 @@ def least_value(side, rows, rules, depth):
 
 
 @kernel(separate=True)
-def splits_within(side, rows, rules, questions, budget, values, codes):
+def splits_within(side, rows, rules, questions, cutoff, values, codes):
     """Every split of a side into two leaves of different actions within a budget, ascending; returns how many."""
     K = rules.n_losses + 1
     counted = side.sums[len(side.total) - 1]
@@ -155,7 +155,7 @@ def splits_within(side, rows, rules, questions, budget, values, codes):
                 x = fixed + (side.sums[a - 1, u] if a > 0 else 0)
                 for b in range(K):
                     y = side.total[b - 1] - side.sums[b - 1, u] if b > 0 else 0
-                    if a != b and x + y <= budget:
+                    if a != b and x + y <= cutoff:
                         values[m] = x + y
                         codes[m] = (u * K + a) * K + b
                         m += 1

@@ -42,7 +42,7 @@ from policytree.solvers.kernels.tied_sides import (
     splits_within,
 )
 
-COUNTED, CARRIED, KEPT, BUDGET = 0, 1, 2, 3  # places in Ties.state
+COUNTED, CARRIED, KEPT, CUTOFF = 0, 1, 2, 3  # places in Ties.state
 CARRY = 1 << 62
 NOTHING = -(1 << 31)  # of a tree's place that it does not have
 
@@ -103,7 +103,7 @@ def drop_worst(ties, most):
             ties.trees[m] = ties.trees[i]
             m += 1
     ties.state[KEPT] = m
-    ties.state[BUDGET] = worst - 1
+    ties.state[CUTOFF] = worst - 1
 
 
 @kernel
@@ -126,8 +126,8 @@ def keep(ties, most, K, value, root, left, right):
         drop_worst(ties, most)
     k = state[KEPT]
     if k == len(ties.values):  # values only, and no room: the count tells
-        state[BUDGET] = -INF
-    if value > state[BUDGET]:
+        state[CUTOFF] = -INF
+    if value > state[CUTOFF]:
         return
     state[KEPT] = k + 1
     ties.values[k] = value
@@ -164,11 +164,11 @@ def pair_up(x, x_codes, y, y_codes, paid, root, K, goal, ties):
             break
         add(ties.state, j)
     for i in range(len(x)):
-        if len(y) == 0 or x[i] + y[0] + paid > ties.state[BUDGET]:
+        if len(y) == 0 or x[i] + y[0] + paid > ties.state[CUTOFF]:
             break
         for k in range(len(y)):
             value = x[i] + y[k] + paid
-            if value > ties.state[BUDGET]:
+            if value > ties.state[CUTOFF]:
                 break
             keep(ties, goal.most, K, value, root, x_codes[i], y_codes[k])
 
