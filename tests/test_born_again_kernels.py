@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from policytree.solvers.born_again import kernels
-from policytree.solvers.compilation import BORN_AGAIN, all_kernels
 from tests.test_kernels import compiled, recursive, too_many_arguments
 
 FOLDER = Path(kernels.__file__).parent
@@ -40,7 +39,3 @@ def test_files_say_what_they_compute_and_what_it_costs(name):
 @pytest.mark.parametrize("rule", [too_many_arguments, recursive])
 def test_rules(rule):
     assert {name: found for name, tree in TREES.items() if (found := rule(tree))} == {}
-
-
-def test_they_are_compiled_with_all_others():
-    assert set(BORN_AGAIN) <= {kernel for needed, _ in all_kernels() for kernel in needed}

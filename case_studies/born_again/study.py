@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from born_again import given
 
-from policytree.solvers.compilation import BORN_AGAIN, load_kernels
+from policytree.solvers.born_again.needed_kernels import BORN_AGAIN
+from policytree.solvers.compilation import load_kernels
 
 
 def main(study) -> None:

@@ -1,4 +1,4 @@
-"""Which kernels a problem needs, compiled or loaded before its search starts.
+"""Sets of kernels that belong together, compiled or loaded before a search starts.
 
 Compiling is no search: it counts neither as its seconds nor against its limits. It is done once on a machine for every
 version of the kernels, and kept on disk.
@@ -10,10 +10,6 @@ from contextlib import ExitStack
 
 import numpy as np
 
-from policytree.solvers.born_again.kernels import blocks as born_again_blocks
-from policytree.solvers.born_again.kernels import cells as born_again_cells
-from policytree.solvers.born_again.kernels import layers, values
-from policytree.solvers.born_again.kernels import trees as born_again_trees
 from policytree.solvers.kernels import (
     bag_bounds,
     bag_boxes,
@@ -46,10 +42,7 @@ from policytree.solvers.kernels import sweep_tables as sweeps
 from policytree.solvers.kernels.compiling import Kernel, compile_kernels
 from policytree.solvers.kernels.pair_tables import ROOM, ROOM_OF_PLANES
 from policytree.solvers.kernels.two_valued import FEWEST
-from policytree.solvers.one_feature import one_feature_applies
-from policytree.solvers.row_prices import row_duals_apply
-from policytree.solvers.row_sets import subset_search_applies
-from policytree.types import GATES, Problem, SizeGates
+from policytree.types import Problem
 
 PLAIN, SPECIAL = "plain", "special"  # see kernels.layout.Special
 BLOCKS = ("int16", "int32", "int64")  # numbers of blocks of pair sums
@@ -73,11 +66,6 @@ SUBSET_KERNELS = [(SET_TABLE, ""), (SUBSETS, "lists"), (SUBSETS, "bits")]
 
 ROW_DUALS = (
     box_pricing.price_boxes, price_fitting.rows_of_box, price_fitting.drop_idle, price_fitting.project,
-)  # fmt: skip
-BORN_AGAIN = (
-    born_again_cells.classify_cells, born_again_cells.cut_matters, born_again_blocks.find_blocks,
-    born_again_blocks.rehash, values.least_depths, values.least_leaves, layers.fill_layers,
-    born_again_trees.read_tree,
 )  # fmt: skip
 RANKING = (
     *MERGING, *EXACT_SUMS, bag_costs.costs_of_rows, bag_boxes.fill_boxes,
@@ -133,40 +121,6 @@ def is_signed(problem: Problem) -> bool:
     return problem.losses.shape[1] == 2 and problem.min_leaf <= 1 and problem.min_leaf_per_arm == 0
 
 
-def needed_kernels(problem: Problem, block_kind: np.dtype | None, gates: SizeGates = GATES) -> Needed:
-    """Kernels that the search may call.
-
-    Parameters
-    ----------
-    problem : Problem
-    block_kind : dtype or None
-        Numbers of blocks of pair sums, if these solve the problem (see :func:`policytree.solvers.binary.blocks_for`).
-    gates : SizeGates, optional
-    """
-    if one_feature_applies(problem):
-        return [(ONE_FEATURE, "")]
-    depth, bins = problem.max_depth, problem.data.n_bins
-    deep = depth is None or depth > 2 or problem.root_features is not None  # these are searched one by one
-    needed: Needed = [(ALWAYS, "")]
-    if depth is not None and depth < 2 and not deep:
-        return needed
-    kind = SPECIAL if is_special(problem) else PLAIN
-    needed += [(TWO_LEVELS, kind)]
-    if problem.min_leaf > 1 or problem.min_leaf_per_arm > 0:
-        needed += [(RELAXED, "")]
-    if block_kind is not None:
-        return [*needed, (PAIRS + PAIRS_DEEP * (depth is None or depth > 3), block_kind.name)]
-    if is_long(bins, is_signed(problem)):
-        needed += [(LONG, "")]
-    if deep:
-        needed += [(DEEPER, kind)]
-    if subset_search_applies(problem, gates):
-        needed += SUBSET_KERNELS
-    if deep and row_duals_apply(problem, gates):
-        needed += [(ROW_DUALS, "")]
-    return needed
-
-
 def needed_for_rashomon(problem: Problem) -> Needed:
     """Kernels that list trees near the best one, beside those of the search for it."""
     kind = SPECIAL if is_special(problem) else PLAIN
@@ -177,12 +131,10 @@ def needed_for_rashomon(problem: Problem) -> Needed:
 
 
 def all_kernels() -> Needed:
-    """Kernels of every kind of problem."""
+    """Kernels of every search over trees; those of born-again trees are ``born_again.needed_kernels.BORN_AGAIN``."""
     tables = [(TWO_LEVELS + DEEPER + PARETO_TABLES, kind) for kind in (PLAIN, SPECIAL)]
     blocks = [(PAIRS + PAIRS_DEEP + PAIR_ROUNDS, kind) for kind in BLOCKS]
-    rest = (
-        CODING + RELAXED + ROW_DUALS + ONE_FEATURE + RASHOMON + PARETO + SHARED_COSTS + LOW_COST + RANKING + BORN_AGAIN
-    )
+    rest = CODING + RELAXED + ROW_DUALS + ONE_FEATURE + RASHOMON + PARETO + SHARED_COSTS + LOW_COST + RANKING
     streamed = [pair for codes in CODES for pair in streamed_kernels(codes)]
     return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, *SUBSET_KERNELS, (rest, ""), *streamed]
 

@@ -13,7 +13,7 @@ import numpy as np
 from policytree.solvers import effort
 from policytree.solvers.binary import BinaryRoot, BinaryStack, blocks_for
 from policytree.solvers.clock import Clock
-from policytree.solvers.compilation import is_special, load_kernels, needed_kernels
+from policytree.solvers.compilation import is_special, load_kernels
 from policytree.solvers.estimate import estimated_seconds
 from policytree.solvers.fixed_point import MOST_PRICED, FixedPoint, to_fixed_point
 from policytree.solvers.kernels.layout import COUNTERS, CUTS, FEASIBLE, INF, LEAF_COUNTS, NODES, SIMILAR, TWO, UNLIMITED
@@ -21,6 +21,7 @@ from policytree.solvers.kernels.row_set_layout import ENTERED
 from policytree.solvers.kernels.sums import best_one_split
 from policytree.solvers.kernels.sweep_tables import SweepTables, make_tables
 from policytree.solvers.look_ahead import MOST_GROWN, grow_incumbent
+from policytree.solvers.needed_kernels import needed_kernels
 from policytree.solvers.node import (
     Splits,
     depth_two,

@@ -13,7 +13,7 @@ from policytree.exceptions import InputError
 from policytree.solvers.binary import blocks_for
 from policytree.solvers.clock import Clock
 from policytree.solvers.columns import preorder_splits
-from policytree.solvers.compilation import is_special, load_kernels, needed_for_rashomon, needed_kernels
+from policytree.solvers.compilation import is_special, load_kernels, needed_for_rashomon
 from policytree.solvers.direct import solve_direct
 from policytree.solvers.exact_sums import exact_sum
 from policytree.solvers.fixed_point import FixedPoint, to_fixed_point
@@ -22,6 +22,7 @@ from policytree.solvers.kernels.tied_sides import IDLE
 from policytree.solvers.kernels.tied_trees import CARRIED, COUNTED, CUTOFF, KEPT, NOTHING, Goal, Ties, tied_trees
 from policytree.solvers.near_tie_cuts import FirstCut, SideBounds, affordable, middle_first, questions_of
 from policytree.solvers.near_tie_lists import TreesByValue, Values, equal_leaves, shares_of_leaves
+from policytree.solvers.needed_kernels import needed_kernels
 from policytree.solvers.node import Node, Splits, new_control, prepare, refuse_memory, rows_of, two_splits
 from policytree.solvers.paid_once import refuse_shared_costs
 from policytree.types import Problem, SearchLimits, Status

@@ -38,11 +38,12 @@ from policytree.solvers.born_again.bounds import bounds_of_parts
 from policytree.solvers.born_again.ensembles import TreeEnsemble
 from policytree.solvers.born_again.grid import Grid, essence, make_grid
 from policytree.solvers.born_again.heuristic import Growing, grow, on_full_grid
+from policytree.solvers.born_again.needed_kernels import BORN_AGAIN
 from policytree.solvers.born_again.regions import count_boxes
 from policytree.solvers.born_again.search import OBJECTIVES, GridSearch
 from policytree.solvers.born_again.trees import make_tree
 from policytree.solvers.clock import Clock
-from policytree.solvers.compilation import BORN_AGAIN, load_kernels
+from policytree.solvers.compilation import load_kernels
 from policytree.tree import Tree
 from policytree.types import Progress, SearchLimits, Status
 
