@@ -18,9 +18,9 @@ from cases import MissingData, data_directory, table
 from measure import pin
 from reporting import RESULTS, machine, markdown_head, markdown_table, write_csv
 
+from policytree.problem.types import Problem, SearchLimits
 from policytree.solvers import solve_direct
-from policytree.solvers.binning import bin_matrix
-from policytree.types import Problem, SearchLimits
+from policytree.solvers.core.binning import bin_matrix
 
 # file, depth, the fewest errors known from any solver (None: known only from this run)
 CASES = {

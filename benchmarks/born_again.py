@@ -22,9 +22,9 @@ import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
 
 from policytree import BornAgainTree, InputError
-from policytree.solvers.born_again import check_faithfulness, read_ensemble, solve_born_again
-from policytree.solvers.born_again.needed_kernels import BORN_AGAIN
-from policytree.solvers.compilation import load_kernels
+from policytree.born_again import check_faithfulness, read_ensemble, solve_born_again
+from policytree.born_again.needed_kernels import BORN_AGAIN
+from policytree.solvers.core.compilation import load_kernels
 
 HERE = Path(__file__).parent
 KEYS = {"D": "depth", "L": "leaves", "DL": "depth_then_leaves"}

@@ -17,7 +17,7 @@ import numpy as np
 from reporting import RESULTS, machine, markdown_head, markdown_table
 
 from policytree import qini_curve, rank_average_treatment_effect
-from policytree.evaluation.cost_paths import cost_path
+from policytree.evaluation.targeting.cost_paths import cost_path
 
 DRAWS = 200
 

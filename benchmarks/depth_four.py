@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from policytree import OptimalTreeClassifier
-from policytree.solvers.compilation import all_kernels, load_kernels
+from policytree.solvers.core.compilation import all_kernels, load_kernels
 
 CASES = (
     ("contree_bank", 3),

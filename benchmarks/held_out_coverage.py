@@ -24,7 +24,7 @@ from sklearn.base import clone
 
 from policytree import DRPolicyTree, cross_val_policy_value
 from policytree.evaluation import compare_with_best
-from policytree.evaluation.held_out import settled
+from policytree.evaluation.policy_value.cross_val import settled
 
 RESULTS = Path(__file__).parent / "results"
 OTHER_RUNS = 300  # of sequential validation and the split, for which there are theorems

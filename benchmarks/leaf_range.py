@@ -22,7 +22,7 @@ from reporting import RESULTS, machine, markdown_head, markdown_table
 from simulated import N_FEATURES, POPULATION, LinearLearner, unwatched
 
 from policytree import honest_leaf_summary
-from policytree.evaluation.leaves import leaf_values
+from policytree.evaluation.leaves.summary import leaf_values
 
 SHOWN = ("values", "values, cut", "gains", "gains, cut", "cut", "width")
 

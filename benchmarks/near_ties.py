@@ -13,10 +13,10 @@ from fractions import Fraction
 import numpy as np
 from cases import MissingData, data_directory, policy, table
 
-from policytree.solvers.binning import bin_matrix
-from policytree.solvers.compilation import all_kernels, load_kernels
-from policytree.solvers.near_ties import enumerate_rashomon
-from policytree.types import Problem, SearchLimits
+from policytree.problem.types import Problem, SearchLimits
+from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.core.compilation import all_kernels, load_kernels
+from policytree.solvers.rashomon.enumerate import enumerate_rashomon
 
 LISTED = 1_000
 

@@ -22,16 +22,16 @@ import numpy as np
 import pandas as pd
 
 from policytree import OptimalTreeClassifier
+from policytree.problem.types import Problem, SearchLimits, Status
 from policytree.solvers import solve_direct
-from policytree.solvers.binning import bin_matrix
-from policytree.solvers.clock import Clock
-from policytree.solvers.compilation import all_kernels, load_kernels
-from policytree.solvers.fixed_point import to_fixed_point
-from policytree.solvers.kernels.layout import FEASIBLE
-from policytree.solvers.kernels.row_set_layout import ENTERED
-from policytree.solvers.node import new_control, prepare
-from policytree.solvers.row_sets import start_subset_search
-from policytree.types import Problem, SearchLimits, Status
+from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.core.compilation import all_kernels, load_kernels
+from policytree.solvers.core.fixed_point import to_fixed_point
+from policytree.solvers.core.limits import Clock
+from policytree.solvers.core.rows import new_control, prepare
+from policytree.solvers.exact.subset_search import start_subset_search
+from policytree.solvers.kernels.base.layout import FEASIBLE
+from policytree.solvers.kernels.subsets.layout import ENTERED
 
 SPARSE = {  # table of 0/1 columns: (price, best known value)
     "zoo": (0.001, 0.992),

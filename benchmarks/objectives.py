@@ -22,7 +22,7 @@ from sklearn.metrics import f1_score
 
 from policytree import OptimalTreeClassifier
 from policytree.objectives import AUC, FScore, MonotoneObjective, OmegaFScore, PartialAUC
-from policytree.solvers.compilation import all_kernels, load_kernels
+from policytree.solvers.core.compilation import all_kernels, load_kernels
 
 
 def f_loss(false_positives, missed, positives, negatives):

@@ -74,9 +74,9 @@ class Ours:
 
     def fit(self, case: Case, arrays: Arrays, time_limit: float):
         """Bin and search."""
+        from policytree.problem.types import Problem, SearchLimits
         from policytree.solvers import solve_direct
-        from policytree.solvers.binning import bin_matrix
-        from policytree.types import Problem, SearchLimits
+        from policytree.solvers.core.binning import bin_matrix
 
         price = case.penalty * len(arrays.X)
         problem = Problem(bin_matrix(arrays.X), arrays.losses, price, case.depth)

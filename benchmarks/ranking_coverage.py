@@ -23,7 +23,7 @@ from scipy import stats
 from simulated import POPULATION, Cell, LinearLearner, linear_effects, no_effect, unwatched
 
 from policytree import held_out_rewards, qini_curve, rank_average_treatment_effect
-from policytree.evaluation.toc import Order, toc_and_areas
+from policytree.evaluation.targeting.toc import Order, toc_and_areas
 
 SHARE, BUDGET = 0.2, 0.3
 COST_NOISE = 0.5

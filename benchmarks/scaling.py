@@ -20,9 +20,9 @@ from cases import Arrays, policy
 from measure import pin
 from reporting import RESULTS, machine, markdown_head, markdown_table, write_csv
 
+from policytree.problem.types import Problem, SearchLimits
 from policytree.solvers import solve_direct
-from policytree.solvers.binning import bin_matrix
-from policytree.types import Problem, SearchLimits
+from policytree.solvers.core.binning import bin_matrix
 
 SHORTEST = 0.002  # seconds; shorter fits are mostly Python's own time
 

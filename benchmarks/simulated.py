@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from policytree import PolicyTree
-from policytree.solvers.clock import Clock
+from policytree.solvers.core.limits import Clock
 
 N_FEATURES = 4
 POPULATION = norm.ppf(qmc.Sobol(N_FEATURES, seed=1).random(2**12))

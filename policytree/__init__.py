@@ -4,7 +4,7 @@ Names are imported on first use, so that importing the package (and ``policytree
 in ``__init__.pyi``.
 """
 
-from policytree.lazy import lazy_names
+from policytree.common.lazy import lazy_names
 
 __version__ = "0.1.0"
 

@@ -10,7 +10,7 @@ def main() -> int:
 
     usual = signal.getsignal(signal.SIGINT)
     try:
-        from policytree.lazy import ended_by_ctrl_c
+        from policytree.common.lazy import ended_by_ctrl_c
 
         with ended_by_ctrl_c():
             from policytree.cli import main as command_line

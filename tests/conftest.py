@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from policytree.solvers import clock
-from policytree.solvers.binning import bin_matrix
+from policytree.problem.types import Problem
+from policytree.solvers.core import limits
+from policytree.solvers.core.binning import bin_matrix
 from policytree.solvers.kernels import compiling
-from policytree.types import Problem
 
 # A first call compiles numba kernels, so a deadline would fail at random; derandomised, so that a red run
 # can be repeated.
@@ -40,7 +40,7 @@ def no_figures_left():
 def limits_count_what_is_computed():
     """Time limits are in seconds of this process's CPU: what a search finds within them depends on no other process."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (clock, compiling):
+        for module in (limits, compiling):
             patch.setattr(module, "time", SimpleNamespace(perf_counter=time.process_time))
         yield
 
@@ -49,7 +49,7 @@ def limits_count_what_is_computed():
 def moved_clock(monkeypatch) -> list[float]:
     """The seconds that limits look at, the list's only item, which the test moves."""
     seconds = [0.0]
-    for module in (clock, compiling):
+    for module in (limits, compiling):
         monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: seconds[0]))
     return seconds
 

@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 from hypothesis import strategies as st
 
-from policytree.features import CATEGORICAL, Feature
-from policytree.solvers.binning import bin_matrix
-from policytree.types import Problem
+from policytree.data.features import CATEGORICAL, Feature
+from policytree.problem.types import Problem
+from policytree.solvers.core.binning import bin_matrix
 from tests import oracles
 
 NAN = float("nan")

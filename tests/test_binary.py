@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from policytree.problem.types import Problem, SearchLimits, SizeGates, Status
 from policytree.solvers import solve_direct
-from policytree.solvers.binary import blocks_for
-from policytree.solvers.binning import bin_matrix
-from policytree.types import Problem, SearchLimits, SizeGates, Status
+from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.exact.binary_features import blocks_for
 from tests import checker, oracles
 from tests.contract.solving import assert_same_tree
 from tests.strategies import Case

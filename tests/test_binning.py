@@ -5,9 +5,9 @@ import time
 import numpy as np
 import pytest
 
-from policytree.solvers import binning
-from policytree.solvers.binning import bin_matrix
-from policytree.solvers.kernels.whole_steps import code_steps
+from policytree.solvers.core import binning
+from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.kernels.base.binning import code_steps
 
 
 @pytest.mark.parametrize("max_bins", [2, 3, 7, 50])

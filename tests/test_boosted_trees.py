@@ -11,7 +11,7 @@ from policytree.guesses import ReferenceGuesses, eliminate_in_batches, eliminate
 from policytree.guesses.additive import cuts_at_jumps, jumps
 from policytree.guesses.boosted_trees import BoostedTrees
 from policytree.guesses.elimination import OwnRefit, ScikitRefit, quantile_cuts
-from policytree.solvers.binning import bin_matrix
+from policytree.solvers.core.binning import bin_matrix
 
 
 def table(rng, n=300, p=4, values=7, classes=2):

@@ -24,10 +24,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from policytree import BornAgainTree, InputError, OptimalTreeClassifier, SearchWarning, Status, TreeEnsemble
+from policytree.born_again import check_faithfulness, prune, read_ensemble, solve_born_again
+from policytree.born_again.readers import float64_threshold
 from policytree.plotting import plot_tree
 from policytree.serialization import from_json
-from policytree.solvers.born_again import check_faithfulness, prune, read_ensemble, solve_born_again
-from policytree.solvers.born_again.readers import float64_threshold
 from tests.born_again_oracles import cells_of
 
 IRIS = load_iris(return_X_y=True)

@@ -18,8 +18,8 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeClassifier
 
 from policytree import TreeEnsemble
-from policytree.solvers.born_again import read_ensemble, solve_born_again
-from policytree.solvers.born_again.grid import essence, make_grid
+from policytree.born_again import read_ensemble, solve_born_again
+from policytree.born_again.grid import essence, make_grid
 from tests.born_again_oracles import cells_of
 
 MODELS = {

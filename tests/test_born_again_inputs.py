@@ -16,8 +16,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier
 
 from policytree import BornAgainTree, InputError, TreeEnsemble
-from policytree.solvers.born_again import check_faithfulness
-from policytree.solvers.born_again.readers import own_codes, read_ensemble
+from policytree.born_again import check_faithfulness
+from policytree.born_again.readers import own_codes, read_ensemble
 
 X, Y = load_iris(return_X_y=True)
 TREE = {"feature": [0, -1, -1], "threshold": [0.5, None, None], "left": [1, -1, -1], "right": [2, -1, -1]}

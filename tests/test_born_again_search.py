@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policytree import InputError, Status
-from policytree.solvers.born_again import check_faithfulness, read_ensemble, regions, solve_born_again
-from policytree.solvers.born_again.bounds import bounds_of_parts
-from policytree.solvers.born_again.grid import essence, make_grid
-from policytree.solvers.born_again.heuristic import grow
-from policytree.solvers.born_again.search import GridSearch
-from policytree.solvers.born_again.trees import make_tree
-from policytree.solvers.clock import Clock, stopped_by
-from policytree.types import SearchLimits
+from policytree.born_again import check_faithfulness, read_ensemble, regions, solve_born_again
+from policytree.born_again.bounds import bounds_of_parts
+from policytree.born_again.grid import essence, make_grid
+from policytree.born_again.heuristic import grow
+from policytree.born_again.search import GridSearch
+from policytree.born_again.trees import make_tree
+from policytree.problem.types import SearchLimits
+from policytree.solvers.core.limits import Clock, stopped_by
 from tests.born_again_oracles import SmallestTrees, read
 
 FORESTS = json.loads((Path(__file__).parent / "born_again_forests.json").read_text(encoding="utf-8"))
@@ -105,8 +105,8 @@ def test_greedy_trees_are_faithful_and_their_bounds_hold(objective, monkeypatch)
     ensemble = some_forest()
     best = solve_born_again(ensemble, objective)
     for table, boxes, exact in ((1 << 18, 3e6, False), (1 << 18, 500, True), (16, 500, True), (16, 50, False)):
-        monkeypatch.setattr("policytree.solvers.born_again.heuristic.TABLE", table)
-        monkeypatch.setattr("policytree.solvers.born_again.heuristic.EXACT", boxes)
+        monkeypatch.setattr("policytree.born_again.heuristic.TABLE", table)
+        monkeypatch.setattr("policytree.born_again.heuristic.EXACT", boxes)
         grown = grow(make_grid(ensemble), objective, Clock(None), exact=exact)
         tree = make_tree(np.array(grown.nodes), ensemble)
         assert check_faithfulness(tree, ensemble).faithful
@@ -151,7 +151,7 @@ def test_parts_of_a_grid_bound_the_whole(objective):
 
 
 def test_bounds_of_small_parts_agree_with_brute_force(monkeypatch):
-    monkeypatch.setattr("policytree.solvers.born_again.bounds.SIZES", (5, 30, 100))
+    monkeypatch.setattr("policytree.born_again.bounds.SIZES", (5, 30, 100))
     rng, close = np.random.default_rng(0), 0
     for _ in range(20):
         classes = essence(random_classes(rng, rng.integers(2, 5, size=3), 3)).classes

@@ -22,7 +22,7 @@ from policytree import (
 )
 from policytree.estimators import constraints
 from policytree.evaluation import POLICY
-from policytree.solvers.budgets import Infeasible
+from policytree.solvers.constrained.solve import Infeasible
 
 matplotlib.use("Agg")
 COSTS = {"drug": 100.0, "surgery": 300.0}

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from policytree.features import CATEGORICAL, Feature
-from policytree.solvers.binning import bin_matrix
-from policytree.solvers.budget_hull import budget_hull
-from policytree.solvers.budgets import Infeasible, solve_within
-from policytree.solvers.clock import stopped_by
-from policytree.solvers.constraints import budget_constraint, share_constraint
-from policytree.types import Problem, SearchLimits, Status
+from policytree.data.features import CATEGORICAL, Feature
+from policytree.problem.types import Problem, SearchLimits, Status
+from policytree.solvers.constrained.hull import budget_hull
+from policytree.solvers.constrained.solve import Infeasible, solve_within
+from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.core.constraints import budget_constraint, share_constraint
+from policytree.solvers.core.limits import stopped_by
 from tests.pareto_oracles import all_vectors
 
 
@@ -166,7 +166,7 @@ def test_amounts_without_few_decimals_keep_the_promise(seed):
 
 def actions_of(tree, data):
     """What a tree gives to every row of binned data, by the codes of its splits."""
-    from policytree.solvers.columns import preorder_splits
+    from policytree.solvers.core.columns import preorder_splits
 
     entries, labels = iter(preorder_splits(tree, data)), iter(tree.action[tree.is_leaf])
     chosen = np.empty(data.n_rows, dtype=int)

@@ -11,12 +11,14 @@ import time
 import numpy as np
 import pytest
 
-from policytree.export import to_rules
-from policytree.solvers import clock as clock_module
-from policytree.solvers import direct, own_thread, solve_direct
-from policytree.solvers.binning import bin_matrix
-from policytree.solvers.clock import Clock
-from policytree.types import Problem, SearchLimits, Status
+from policytree.common import own_thread
+from policytree.problem.types import Problem, SearchLimits, Status
+from policytree.solvers import solve_direct
+from policytree.solvers.core import limits as clock_module
+from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.core.limits import Clock
+from policytree.solvers.exact import direct
+from policytree.trees.text import to_rules
 from tests import interrupting
 from tests.cli.running import ROOT
 
@@ -226,7 +228,7 @@ PRESS = """
 import os, random, signal, threading, warnings
 import numpy as np
 from policytree import PolicyTree
-import policytree.solvers.own_thread as own_thread
+import policytree.common.own_thread as own_thread
 
 warnings.simplefilter("ignore")
 rng = np.random.default_rng(0)
@@ -295,10 +297,10 @@ def test_signals_again_and_again_never_hang_a_process():
 # Ctrl-C at every bytecode while kernels are called that return an array, or a NamedTuple in a tuple.
 CALL = """
 import numpy as np
-from policytree.solvers.compilation import MERGING, load_kernels
-from policytree.solvers.kernels.merging import group_hashes
-from policytree.solvers.kernels.pareto_layout import Points
-from policytree.solvers.kernels.pareto_lists import thin
+from policytree.solvers.core.compilation import MERGING, load_kernels
+from policytree.solvers.kernels.base.merging import group_hashes
+from policytree.solvers.kernels.enumeration.layout import Points
+from policytree.solvers.kernels.enumeration.lists import thin
 from tests.interrupting import CtrlC
 
 
@@ -362,7 +364,7 @@ import signal, sys, threading, time, warnings
 import numpy as np
 from sklearn.base import clone
 from policytree import OptimalTreeClassifier
-from policytree.types import Status
+from policytree.problem.types import Status
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 warnings.simplefilter("ignore")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from policytree.problem.types import Problem
 from policytree.solvers import solve_direct
-from policytree.solvers.binning import bin_matrix
-from policytree.types import Problem
+from policytree.solvers.core.binning import bin_matrix
 from tests import oracles
 
 

@@ -16,29 +16,25 @@ import policytree
 PACKAGE = Path(policytree.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 
-# A room may import from rooms of smaller rank only. The design's order; what came later stands where its imports allow.
+# A package may import from packages of smaller rank only.
 ORDER = [
-    ("annotations", "exceptions", "features", "lazy", "memory"),
-    ("calls", "visible"),
-    ("tree",),
-    ("types",),
-    ("split_columns",),
-    ("feature_encoder",),
-    ("checks",),
-    ("serialization", "export", "sklearn_tree", "source_code", "progress"),
-    ("executors", "folds", "short_thresholds", "unseen"),
-    ("crossfit",),
+    ("exceptions",),
+    ("data",),
+    ("trees",),
+    ("problem",),
+    ("common",),
+    ("serialization",),
+    ("model_selection",),
     ("weighting",),
     ("objectives",),
     ("guesses",),
     ("solvers",),
+    ("born_again",),
     ("encoded",),
     ("estimators",),
     ("evaluation", "datasets", "on_dask"),
-    ("calibration", "diagnostics", "study_check"),
+    ("diagnostics", "study_check"),
     ("plotting",),
-    ("diagnostic_displays", "curve_displays", "roc_display"),
-    ("near_ties_display", "sensitivity_displays", "stability_display", "budget_display"),
     ("report",),
     ("cli",),
     ("__main__",),
@@ -212,6 +208,44 @@ def eager_imports(tree, slow=frozenset(LAZY)):
     for module, node in imported_modules(tree, "policytree"):
         if module.split(".")[0] in slow and id(node) not in lazy:
             yield f"{node.lineno} {module}"
+
+
+# The same within packages that have packages of their own.
+WITHIN = {
+    "solvers": (
+        "kernels", "core", "exact.bounds", "test_costs", "out_of_core", "exact", "approximate", "guided",
+        "multi_objective", "rashomon", "regularization_path", "nonadditive", "constrained",
+    ),
+    "evaluation": (
+        "estimates", "inputs", "formatting", "inference", "heterogeneity", "policy_value", "leaves", "stability",
+        "sensitivity", "targeting", "streaming",
+    ),
+}  # fmt: skip
+
+
+def part_of(module: str, parts: tuple[str, ...]) -> str | None:
+    """The part of a package that a module belongs to, the longest name that fits."""
+    fitting = [part for part in parts if module == part or module.startswith(f"{part}.")]
+    return max(fitting, key=len, default=None)
+
+
+@pytest.mark.parametrize("package", WITHIN)
+def test_imports_go_downwards_within_packages(package):
+    parts, prefix = WITHIN[package], f"policytree.{package}."
+    found, seen = [], set()
+    for name, path in MODULES.items():
+        if not name.startswith(prefix) or path.name == "__init__.py":
+            continue
+        own = part_of(name.removeprefix(prefix), parts)
+        assert own is not None, f"give {name} its place in WITHIN"
+        seen.add(own)
+        others = {module for module, _ in imported_modules(parse(path), name.rpartition(".")[0])}
+        for module in sorted(each.removeprefix(prefix) for each in others if each.startswith(prefix)):
+            other = part_of(module, parts)
+            if other is None or parts.index(other) > parts.index(own):
+                found.append(f"{name} imports {module}")
+    assert found == []
+    assert seen == set(parts)
 
 
 def test_slow_packages_are_imported_lazily():

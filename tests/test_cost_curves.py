@@ -19,7 +19,7 @@ from policytree import (
     qini_curve,
     rank_average_treatment_effect,
 )
-from policytree.evaluation.sample_split import HeldOutRewards
+from policytree.evaluation.policy_value.sample_split import HeldOutRewards
 from tests.simulations import benchmark_script
 from tests.test_ranking import drawn
 

@@ -21,10 +21,10 @@ from policytree import (
     near_ties,
     tree_path,
 )
-from policytree.features import Feature
-from policytree.solvers.budgets import Infeasible, solve_within
-from policytree.solvers.constraints import cost_constraint
-from policytree.types import Problem
+from policytree.data.features import Feature
+from policytree.problem.types import Problem
+from policytree.solvers.constrained.solve import Infeasible, solve_within
+from policytree.solvers.core.constraints import cost_constraint
 from tests.pareto_oracles import all_vectors
 from tests.test_budgets import Draw, exact
 

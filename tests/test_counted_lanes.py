@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from policytree.solvers import direct, solve_direct
-from policytree.types import GATES, SearchLimits
+from policytree.problem.types import GATES, SearchLimits
+from policytree.solvers import solve_direct
+from policytree.solvers.exact import direct
 from tests import checker
 from tests.strategies import Case
 

@@ -15,14 +15,14 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from policytree.crossfit import (
+from policytree.exceptions import InputError
+from policytree.model_selection.crossfit import (
     cross_fit_mean,
     cross_fit_probabilities,
     fit_argument,
     predict_new,
 )
-from policytree.exceptions import InputError
-from policytree.folds import make_folds
+from policytree.model_selection.folds import make_folds
 
 UNSEEN = -1e9
 

@@ -19,7 +19,7 @@ from policytree import (
     tree_path,
 )
 from policytree.estimators import depth_choice
-from policytree.types import Status
+from policytree.problem.types import Status
 
 LINEAR = LinearRegression()
 

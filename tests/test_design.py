@@ -21,8 +21,8 @@ from policytree import (
     overlap_table,
     policy_value,
 )
-from policytree.checks import stratum_codes
-from policytree.folds import make_folds
+from policytree.common.validation import stratum_codes
+from policytree.model_selection.folds import make_folds
 
 
 def spread(fold, codes, n_folds):

@@ -9,15 +9,15 @@ import polars as pl
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from policytree.calibration import calibration_table, outcome_calibration_table, outcome_fit_table
-from policytree.diagnostic_displays import (
+from policytree.diagnostics.calibration import calibration_table, outcome_calibration_table, outcome_fit_table
+from policytree.diagnostics.overlap_balance import balance_table, crump_trimming, effective_sample_size, overlap_table
+from policytree.exceptions import BalanceWarning, InputError, OverlapWarning
+from policytree.plotting.diagnostics import (
     CalibrationDisplay,
     CovariateBalanceDisplay,
     OutcomeFitDisplay,
     OverlapDisplay,
 )
-from policytree.diagnostics import balance_table, crump_trimming, effective_sample_size, overlap_table
-from policytree.exceptions import BalanceWarning, InputError, OverlapWarning
 from policytree.weighting import RewardEstimator
 
 

@@ -9,17 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policytree.exceptions import InputError
-from policytree.solvers.binning import bin_matrix
-from policytree.solvers.direct import solve_direct
-from policytree.solvers.duplication import (
+from policytree.problem.types import Problem, Status
+from policytree.solvers.approximate.duplication import (
     integer_counts,
     rounding_guarantee,
     solve_duplication,
     tree_rounding_error,
 )
-from policytree.solvers.labelled import LabelledRows
-from policytree.solvers.sampling import solve_sampling
-from policytree.types import Problem, Status
+from policytree.solvers.approximate.sampling import solve_sampling
+from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.core.labelled import LabelledRows
+from policytree.solvers.exact.direct import solve_direct
 from tests import oracles, strategies
 
 

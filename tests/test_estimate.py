@@ -9,10 +9,10 @@ import pytest
 
 from policytree import OptimalTreeClassifier, PolicyTree, solvers
 from policytree.exceptions import InputError, SearchWarning
-from policytree.solvers.binning import bin_matrix
-from policytree.solvers.direct import solve_direct
-from policytree.solvers.estimate import estimated_seconds, in_words
-from policytree.types import Problem, Status
+from policytree.problem.types import Problem, Status
+from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.exact.direct import solve_direct
+from policytree.solvers.exact.estimate import estimated_seconds, in_words
 
 
 def problem(n, p, depth, values=None, penalty=0.0, rng=None):

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from policytree import InputError
-from policytree.solvers.compilation import load_kernels, streamed_kernels
-from policytree.solvers.exact_sums import ExactSum, ExactSums, exact_sum, exact_sums, rounded_sum
-from policytree.solvers.kernels.code_tables import find_leaves
-from policytree.solvers.scoring import right_children
+from policytree.solvers.core.compilation import load_kernels, streamed_kernels
+from policytree.solvers.core.exact_sums import ExactSum, ExactSums, exact_sum, exact_sums, rounded_sum
+from policytree.solvers.core.scoring import right_children
+from policytree.solvers.kernels.out_of_core.code_tables import find_leaves
 from tests.kernel_oracles import exact_sum_of, leaf_of
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)  # subnormal numbers and -0.0 among them

@@ -13,10 +13,10 @@ import pytest
 
 import policytree
 from policytree import InputError, PolicyTree
-from policytree.export import export_graphviz, export_text, format_threshold, split_label, to_rules
-from policytree.features import Feature
+from policytree.data.features import Feature
 from policytree.serialization import check_tree, from_dict, from_json, save_text, to_dict, to_json
-from policytree.tree import Tree
+from policytree.trees.text import export_graphviz, export_text, format_threshold, split_label, to_rules
+from policytree.trees.tree import Tree
 
 
 @pytest.fixture

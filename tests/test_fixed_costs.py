@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policytree import OptimalTreeClassifier
-from policytree.checks import sorted_labels
+from policytree.common.validation import sorted_labels
+from policytree.data.feature_encoder import FeatureEncoder
 from policytree.estimators.classifier import label_codes
 from policytree.exceptions import InputError
-from policytree.feature_encoder import FeatureEncoder
-from policytree.solvers import binning, merge
-from policytree.solvers.binning import bin_matrix
-from policytree.solvers.merge import groups_of_equal_rows, merge_equal_rows
+from policytree.solvers.core import binning, merge
+from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.core.merge import groups_of_equal_rows, merge_equal_rows
 
 
 def tables(rng, n, p):

@@ -9,11 +9,11 @@ from policytree.exceptions import InputError
 from policytree.guesses import (
     reference_losses,
 )
-from policytree.solvers.binning import bin_matrix
-from policytree.solvers.columns import equal_rows, group_sums
-from policytree.solvers.direct import solve_direct
-from policytree.solvers.guessed import solve_with_guesses
-from policytree.types import Guesses, Problem, Status
+from policytree.problem.types import Guesses, Problem, Status
+from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.core.columns import equal_rows, group_sums
+from policytree.solvers.exact.direct import solve_direct
+from policytree.solvers.guided.solve import solve_with_guesses
 from tests import checker, oracles, strategies
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
+from policytree.data.features import CATEGORICAL, Feature
 from policytree.exceptions import InputError, SearchWarning
-from policytree.features import CATEGORICAL, Feature
 from policytree.guesses import (
     ReferenceGuesses,
     guess_depth,
@@ -20,13 +20,13 @@ from policytree.guesses import (
     resolve_guesses,
     snap_thresholds,
 )
-from policytree.solvers.binning import bin_matrix
-from policytree.solvers.direct import solve_direct
-from policytree.solvers.duplication import solve_duplication
-from policytree.solvers.guessed import solve_with_guesses
-from policytree.solvers.polish import polish
-from policytree.solvers.rescore import rescore
-from policytree.types import Guesses, Problem, SearchLimits, Status
+from policytree.problem.types import Guesses, Problem, SearchLimits, Status
+from policytree.solvers.approximate.duplication import solve_duplication
+from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.core.rescore import rescore
+from policytree.solvers.exact.direct import solve_direct
+from policytree.solvers.guided.polish import polish
+from policytree.solvers.guided.solve import solve_with_guesses
 from tests import checker, strategies
 
 # --- depth ---
@@ -290,7 +290,7 @@ def test_theorems_about_sums_are_not_stated_of_other_objectives(rng):
 @pytest.mark.parametrize("seed", range(6))
 def test_cuts_as_columns_of_their_own_change_nothing(seed, monkeypatch):
     """Missing values, categories and real weights; both ways give the optimum within the thresholds."""
-    from policytree.solvers import guessed
+    from policytree.solvers.guided import solve
 
     rng = np.random.default_rng([seed, 64])
     case = strategies.planted_case(rng, 200, 4, 2, 9, max_depth=3 + seed % 2, penalty=[0.0, 2.0][seed % 2])
@@ -300,10 +300,10 @@ def test_cuts_as_columns_of_their_own_change_nothing(seed, monkeypatch):
     thresholds = tuple(
         np.unique(np.concatenate([c.thresholds for c in problem.data.columns if c.feature == f]))[::2] for f in range(4)
     )
-    monkeypatch.setattr(guessed, "_two_valued", lambda problem, gates: problem)
+    monkeypatch.setattr(solve, "_two_valued", lambda problem, gates: problem)
     coded = solve_with_guesses(problem, Guesses(thresholds=thresholds))
     monkeypatch.setattr(
-        guessed, "_two_valued", lambda problem, gates: replace(problem, data=guessed.single_cuts(problem.data))
+        solve, "_two_valued", lambda problem, gates: replace(problem, data=solve.single_cuts(problem.data))
     )
     single = solve_with_guesses(problem, Guesses(thresholds=thresholds))
     assert single.objective == pytest.approx(coded.objective, rel=1e-12)

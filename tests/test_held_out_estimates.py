@@ -16,7 +16,7 @@ from policytree.evaluation import (
     mean_estimate,
     repeated_estimate,
 )
-from policytree.evaluation.best_arm import possibly_best
+from policytree.evaluation.inference.best_arm import possibly_best
 from tests.test_cross_validation import Fake, evaluate
 from tests.test_cross_validation import trial as trial  # a fixture
 

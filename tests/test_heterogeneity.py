@@ -12,7 +12,7 @@ from scipy import stats
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import InputError, RewardEstimator, best_linear_projection, calibration_test, heterogeneity_test
-from policytree.evaluation.effect_regressions import holm, independent_columns, least_squares
+from policytree.evaluation.heterogeneity.linear_projection import holm, independent_columns, least_squares
 
 LEARNERS = {"model_regression": LinearRegression(), "model_propensity": LogisticRegression()}
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from policytree.common import own_thread
 from policytree.solvers.kernels import compiling
 
 CALLEE = """
@@ -131,6 +132,81 @@ def test_other_places_for_what_is_compiled(folder):
     assert run_in(folder, COUNT, **where) == "2 1 True"
     (folder / "callee.py").write_text(CALLEE.format(separate=True).replace("STEP = 1", "STEP = 5"), encoding="utf-8")
     assert run_in(folder, COUNT, **where) == "6 1 True"
+
+
+STEP = """
+from numba import types
+from policytree.solvers.kernels.compiling import kernel
+@kernel(takes=(types.int64,), separate=True)
+def step(x):
+    return x + 1
+"""
+TWICE = """
+from numba import types
+from policytree.solvers.kernels.compiling import kernel
+from policytree.solvers.kernels.low.steps import step
+@kernel(takes=(types.int64,))
+def twice(x):
+    return step(step(x))
+"""
+
+
+@pytest.fixture
+def packages(tmp_path):
+    """Two packages of kernels, of which the second imports from the first, and one that neither imports."""
+    kernels = tmp_path / "policytree" / "solvers" / "kernels"
+    for part in ("low", "high", "other", "../../common"):
+        (kernels / part).mkdir(parents=True)
+        (kernels / part / "__init__.py").touch()
+    for each in (kernels, kernels.parent, kernels.parents[1]):
+        (each / "__init__.py").touch()
+    for source, to in ((compiling, kernels / "compiling.py"), (own_thread, kernels / "../../common/own_thread.py")):
+        to.write_text(Path(source.__file__).read_text(encoding="utf-8"), encoding="utf-8")
+    (kernels / "low" / "steps.py").write_text(STEP, encoding="utf-8")
+    (kernels / "high" / "loops.py").write_text(TWICE, encoding="utf-8")
+    (kernels / "other" / "steps.py").write_text(STEP, encoding="utf-8")
+    return kernels
+
+
+def compiled_in(packages: Path) -> tuple[str, ...]:
+    """Which kernels a new process compiles when it needs all of them."""
+    code = """
+    from numba.core import event
+    from policytree.solvers.kernels import compiling
+    from policytree.solvers.kernels.high.loops import twice
+    from policytree.solvers.kernels.low.steps import step
+    from policytree.solvers.kernels.other.steps import step as other
+    heard = []
+    class Names(compiling._Compilations):
+        def on_start(self, event):
+            heard.append(event.data["dispatcher"].py_func.__module__.split(".")[3])
+    compiling._Compilations = Names
+    for each in (step, twice, other):
+        compiling.compile_kernels([(each, "")])
+    assert twice(1) == 3
+    print(*sorted(set(heard)))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True, text=True, check=False, cwd=packages.parents[2], env=without_cache_folder(),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return tuple(done.stdout.split())
+
+
+def test_an_edit_compiles_its_package_and_those_above_it(packages):
+    assert compiled_in(packages) == ("high", "low", "other")
+    assert compiled_in(packages) == ()
+    everything = ("high", "low", "other")
+    for edited, expected in (
+        ("high/loops.py", ("high",)),
+        ("low/steps.py", ("high", "low")),
+        ("other/new.py", ("other",)),
+        ("compiling.py", everything),
+    ):
+        with (packages / edited).open("a", encoding="utf-8") as file:
+            file.write("# a word\n")
+        assert compiled_in(packages) == expected
 
 
 OWNERS = """

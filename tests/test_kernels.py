@@ -15,26 +15,38 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policytree.solvers import compilation, kernels
-from policytree.solvers.born_again import kernels as born_again_kernels
-from policytree.solvers.born_again.needed_kernels import BORN_AGAIN
+import policytree
+from policytree.born_again import kernels as born_again_kernels
+from policytree.born_again.needed_kernels import BORN_AGAIN
+from policytree.solvers import kernels
+from policytree.solvers.core import compilation
 from policytree.solvers.kernels.compiling import Kernel
-from policytree.solvers.kernels.pair_tables import table_pays
+from policytree.solvers.kernels.depth_two.pair_tables import table_pays
 
-FOLDER = Path(kernels.__file__).parent
-PACKAGE = "policytree.solvers.kernels"
+PACKAGES = [*(f"{kernels.__name__}.{name}" for name in kernels.PACKAGES), born_again_kernels.__name__]
+COMPILER = f"{kernels.__name__}.compiling"
 MOST_ARGUMENTS = 10
-TREES = {name: ast.parse((FOLDER / f"{name}.py").read_text(encoding="utf-8")) for name in kernels.ORDER}
 
 
-def imported(tree) -> dict[str, str]:
-    """Names that a file imports from its neighbours, and from which."""
-    return {
-        alias.asname or alias.name: node.module.removeprefix(f"{PACKAGE}.")
-        for node in tree.body
-        if isinstance(node, ast.ImportFrom) and node.module.startswith("policytree")
-        for alias in node.names
-    }
+def folder_of(package: str) -> Path:
+    return Path(importlib.import_module(package).__file__).parent
+
+
+def order_of(package: str) -> tuple[str, ...]:
+    return importlib.import_module(package).ORDER
+
+
+TREES = {
+    f"{package}.{name}": ast.parse((folder_of(package) / f"{name}.py").read_text(encoding="utf-8"))
+    for package in PACKAGES
+    for name in order_of(package)
+}
+
+
+def imported(tree) -> set[str]:
+    """Modules of the project that a file imports from."""
+    modules = {node.module for node in tree.body if isinstance(node, ast.ImportFrom)}
+    return {module for module in modules if module.startswith("policytree")}
 
 
 def compiled(tree) -> list[ast.FunctionDef]:
@@ -50,27 +62,38 @@ def compiled(tree) -> list[ast.FunctionDef]:
 # --- the rules ---
 
 
-def test_every_file_has_its_place():
-    assert {path.stem for path in FOLDER.glob("*.py")} - {"__init__"} == set(kernels.ORDER)
+def test_every_package_has_its_place():
+    found = {path.parent.name for path in Path(kernels.__file__).parent.glob("*/__init__.py")}
+    assert found == set(kernels.PACKAGES)
+    lines = [line.split()[0] for line in kernels.__doc__.splitlines() if line.startswith("    ")]
+    assert tuple(lines) == kernels.PACKAGES
 
 
-@pytest.mark.parametrize("name", kernels.ORDER)
-def test_files_import_only_files_before_them(name):
-    before = set(kernels.ORDER[: kernels.ORDER.index(name)])
-    if name == "compiling":  # which is no kernel: it compiles in a thread of its own
-        before.add("policytree.solvers.own_thread")
-    assert set(imported(TREES[name]).values()) <= before
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_file_has_its_place_and_is_described(package):
+    assert {path.stem for path in folder_of(package).glob("*.py")} - {"__init__"} == set(order_of(package))
+    doc = importlib.import_module(package).__doc__
+    lines = [line.split()[0] for line in doc.splitlines() if line.startswith("    ")]
+    assert tuple(lines) == order_of(package)
 
 
-@pytest.mark.parametrize("name", [n for n in kernels.ORDER if compiled(TREES[n])])
+def test_files_import_only_files_and_packages_before_them():
+    """One order of all kernels, so that a stamp reaches what a file uses and nothing depends on itself.
+
+    Constants from elsewhere would be in no stamp.
+    """
+    before = {COMPILER}
+    for name, tree in TREES.items():
+        if name.startswith(born_again_kernels.__name__):
+            before = {each for each in before if each == COMPILER or each.startswith(born_again_kernels.__name__)}
+        assert imported(tree) <= before, name
+        before.add(name)
+
+
+@pytest.mark.parametrize("name", [name for name, tree in TREES.items() if compiled(tree)])
 def test_files_begin_with_what_they_compute_and_what_it_costs(name):
     text = ast.get_docstring(TREES[name])
     assert "Cost:" in text and "Symbols:" in text
-
-
-def test_the_map_describes_every_file():
-    lines = [line.split()[0] for line in kernels.__doc__.splitlines() if line.startswith("    ")]
-    assert tuple(lines) == kernels.ORDER
 
 
 def too_many_arguments(tree):
@@ -109,7 +132,7 @@ def test_rules_see_violations():
 def test_numba_is_compiled_by_kernels_alone():
     """No other decorator of numba's anywhere: it would not heed changes in other files."""
     found = []
-    for path in FOLDER.parents[1].rglob("*.py"):
+    for path in Path(policytree.__file__).parent.rglob("*.py"):
         if path.name == "compiling.py":
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -119,8 +142,8 @@ def test_numba_is_compiled_by_kernels_alone():
 
 
 def test_every_kernel_says_what_it_does():
-    for name in kernels.ORDER:
-        for function in compiled(TREES[name]):
+    for name, tree in TREES.items():
+        for function in compiled(tree):
             assert ast.get_docstring(function), f"{name}.{function.name}"
 
 
@@ -136,13 +159,13 @@ PROBLEMS = """
 import itertools
 from fractions import Fraction
 import numpy as np
-from policytree.solvers.binning import bin_matrix
-from policytree.solvers import compilation
-from policytree.solvers.binary import blocks_for
-from policytree.solvers.direct import solve_direct
-from policytree.solvers.near_ties import enumerate_rashomon
-from policytree.solvers.needed_kernels import needed_kernels
-from policytree.types import Problem, SearchLimits
+from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.core import compilation
+from policytree.solvers.exact.binary_features import blocks_for
+from policytree.solvers.exact.direct import solve_direct
+from policytree.solvers.rashomon.enumerate import enumerate_rashomon
+from policytree.solvers.exact.needed_kernels import needed_kernels
+from policytree.problem.types import Problem, SearchLimits
 
 def entries():
     return {kernel: set(kernel.overloads) for part, _ in compilation.all_kernels() for kernel in part}
@@ -195,9 +218,8 @@ def test_no_kernel_is_loaded_or_compiled_within_a_search(cases):
 def test_warming_up_takes_all_that_python_may_call():
     declared = {
         kernel
-        for folder in (kernels, born_again_kernels)
-        for name in folder.ORDER
-        for kernel in vars(importlib.import_module(f"{folder.__name__}.{name}")).values()
+        for name in TREES
+        for kernel in vars(importlib.import_module(name)).values()
         if isinstance(kernel, Kernel) and kernel.takes is not None
     }
     assert declared == {kernel for part, _ in compilation.all_kernels() for kernel in part} | set(BORN_AGAIN)

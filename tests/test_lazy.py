@@ -8,7 +8,7 @@ import pytest
 
 import policytree
 from policytree import estimators, weighting
-from policytree.lazy import homes_in, lazy_names
+from policytree.common.lazy import homes_in, lazy_names
 
 
 def test_names_come_from_the_stub(tmp_path):

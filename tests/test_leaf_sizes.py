@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from policytree import InputError, OptimalTreeClassifier, PolicyTree
 from policytree.estimators.leaf_sizes import default_leaf_sizes
 from policytree.exceptions import SearchWarning
+from policytree.problem.types import GATES, Problem, SearchLimits, Status
 from policytree.solvers import solve_direct
-from policytree.solvers.binning import bin_matrix
-from policytree.types import GATES, Problem, SearchLimits, Status
+from policytree.solvers.core.binning import bin_matrix
 
 X = pd.DataFrame({"age": np.arange(30.0)})
 REWARDS = pd.DataFrame({"x": np.zeros(30), "y": np.where(np.arange(30) < 10, 1.0, -1.0)})

@@ -10,12 +10,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from policytree.solvers import direct, solve_direct, workers
-from policytree.solvers.binning import bin_matrix
-from policytree.solvers.kernels.cut_bounds import spread_deep, start_deep
-from policytree.solvers.kernels.layout import INF, Bounds, Deep, Rules
-from policytree.solvers.workers import least_depth
-from policytree.types import Problem, SearchLimits, SizeGates, Status
+from policytree.problem.types import Problem, SearchLimits, SizeGates, Status
+from policytree.solvers import solve_direct
+from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.exact import depth_search, direct
+from policytree.solvers.exact.depth_search import least_depth
+from policytree.solvers.kernels.base.layout import INF, Bounds, Deep, Rules
+from policytree.solvers.kernels.depth_two.similarity_bounds import spread_deep, start_deep
 from tests import oracles
 from tests.strategies import random_case
 
@@ -136,7 +137,7 @@ def test_prices_of_questions_and_first_splits_on_deep_trees(seed, needed_depths,
         limits = replace(ALONE, progress=lambda state, bounds=bounds: bounds.append(state.lower_bound))
         with monkeypatch.context() as patch:
             if rng.random() < 0.5:
-                patch.setattr(workers, "NEED_BITS", 2)
+                patch.setattr(depth_search, "NEED_BITS", 2)
             found = solve_direct(problem, limits)
         assert found.objective == optimum and found.gap == 0
         assert all(bound <= optimum + 1e-9 for bound in bounds)

@@ -17,8 +17,8 @@ from policytree import (
     policy_difference,
     policy_value,
 )
-from policytree.evaluation.leaves import LeafValue
-from policytree.evaluation.simultaneous import critical_values, smallest
+from policytree.evaluation.inference.simultaneous import critical_values, smallest
+from policytree.evaluation.leaves.summary import LeafValue
 from tests.simulations import benchmark_script
 from tests.test_cross_validation import Fake
 

@@ -15,10 +15,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import policytree
 from policytree import InputError, LowCostTreeClassifier, UnseenValueWarning, choose_complexity_weight
 from policytree.serialization import from_json
-from policytree.solvers.binning import bin_matrix
-from policytree.solvers.cost_guarantee import approximation_factor
-from policytree.solvers.cost_pruning import node_impurity, prune
-from policytree.solvers.expected_cost import (
+from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.test_costs.grow import (
     LEAF,
     SPLIT_RULES,
     CostTests,
@@ -26,6 +24,8 @@ from policytree.solvers.expected_cost import (
     grow,
     merged_objects,
 )
+from policytree.solvers.test_costs.guarantee import approximation_factor
+from policytree.solvers.test_costs.pruning import node_impurity, prune
 from tests.cost_oracles import all_tests, least_expected_cost, score, split
 from tests.simulations import benchmark_script
 

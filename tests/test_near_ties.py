@@ -21,12 +21,12 @@ from policytree import (
     SearchWarning,
     near_ties,
 )
-from policytree.evaluation.near_tie_decisions import TreeList, decide
-from policytree.solvers import near_ties as solver
-from policytree.solvers.binning import bin_matrix
-from policytree.solvers.kernels.tied_trees import CARRIED, COUNTED, add
-from policytree.solvers.near_ties import enumerate_rashomon
-from policytree.types import Problem, SearchLimits, SizeGates, Status
+from policytree.evaluation.stability.rashomon_decisions import TreeList, decide
+from policytree.problem.types import Problem, SearchLimits, SizeGates, Status
+from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.kernels.enumeration.tied_trees import CARRIED, COUNTED, add
+from policytree.solvers.rashomon import enumerate as solver
+from policytree.solvers.rashomon.enumerate import enumerate_rashomon
 from tests.near_tie_oracles import Trees
 from tests.strategies import cases, random_case
 

@@ -20,12 +20,15 @@ from policytree.objectives import (
     WeightedAccuracy,
     resolve_objective,
 )
-from policytree.solvers import all_stats, clock, monotone, ratio
-from policytree.solvers.by_objective import solver_for
-from policytree.solvers.direct import solve_direct
-from policytree.solvers.monotone import _Monotone
-from policytree.types import SearchLimits, Status
-from tests import bag_oracles
+from policytree.problem.types import SearchLimits, Status
+from policytree.solvers import all_stats
+from policytree.solvers.core import limits
+from policytree.solvers.exact.direct import solve_direct
+from policytree.solvers.multi_objective import monotone
+from policytree.solvers.multi_objective.monotone import _Monotone
+from policytree.solvers.nonadditive import fractional
+from policytree.solvers.nonadditive.registry import solver_for
+from tests import ranking_oracles
 
 
 @pytest.fixture
@@ -239,9 +242,10 @@ def test_ties_of_labels_end(rng):
     weight = np.array([3.0, 1.0, 2.0, 3.0, 1.0, 1.0])
     objective = OmegaFScore(beta=2.0, omega=1.0)
     tree = OptimalTreeClassifier(0.1, objective=objective, time_limit=20).fit(X, y, weight)
-    all_stats = bag_oracles.all_leaf_stats(X, y == 1, [Fraction(w) for w in weight], 5)
+    all_stats = ranking_oracles.all_leaf_stats(X, y == 1, [Fraction(w) for w in weight], 5)
     best = min(
-        1 - bag_oracles.omega_f_score(leaf_stats, 2, 1) + Fraction(0.1) * len(leaf_stats) for leaf_stats in all_stats
+        1 - ranking_oracles.omega_f_score(leaf_stats, 2, 1) + Fraction(0.1) * len(leaf_stats)
+        for leaf_stats in all_stats
     )
     assert tree.status_.proved
     assert tree.objective_value_ == pytest.approx(float(best), abs=1e-9)
@@ -254,9 +258,9 @@ def test_labels_of_many_ties_are_exact(rng, omega):
         X, y = rng.integers(0, 3, size=(8, 2)).astype(float), np.r_[0, 1, rng.integers(0, 2, 6)]
         weight = rng.choice([0.1, 0.2, 0.3, 0.6] if k % 2 else [1.0, 2.0, 3.0, 6.0], 8)
         tree = OptimalTreeClassifier(0.01, 2, objective=OmegaFScore(omega=omega)).fit(X, y, weight)
-        all_stats = bag_oracles.all_leaf_stats(X, y == 1, [Fraction(w) for w in weight], 2)
+        all_stats = ranking_oracles.all_leaf_stats(X, y == 1, [Fraction(w) for w in weight], 2)
         best = min(
-            1 - bag_oracles.omega_f_score(leaf_stats, 1, omega) + Fraction(0.01) * len(leaf_stats)
+            1 - ranking_oracles.omega_f_score(leaf_stats, 1, omega) + Fraction(0.01) * len(leaf_stats)
             for leaf_stats in all_stats
         )
         assert tree.status_.proved
@@ -310,7 +314,7 @@ def test_bounds_of_stopped_monotone_searches_say_something(labelled):
 @pytest.mark.parametrize("objective", [FScore(), AUC(), MonotoneObjective(worse_rate)])
 def test_progress_is_told_with_valid_bounds(labelled, objective, monkeypatch):
     X, y, w = labelled
-    monkeypatch.setattr(clock, "LOOK_EVERY", 1e-4)  # so that there are looks while so small a search runs
+    monkeypatch.setattr(limits, "LOOK_EVERY", 1e-4)  # so that there are looks while so small a search runs
     job = OptimalTreeClassifier(0.005, 2, objective=objective)._prepare(X, y, w)
     seen = []
     solution = solver_for(objective)(job.problem, SearchLimits(progress=seen.append))
@@ -330,15 +334,15 @@ def test_interrupted_f_scores_begin_no_further_search(labelled, monkeypatch, whe
         done.append(solve_direct(inner, limits))
         return done[-1] if len(done) < when else replace(done[-1], status=Status.INTERRUPTED)
 
-    monkeypatch.setattr(ratio, "solve_direct", stopped)
-    solution = ratio.solve_fractional(problem, objective=FScore())
+    monkeypatch.setattr(fractional, "solve_direct", stopped)
+    solution = fractional.solve_fractional(problem, objective=FScore())
     assert len(done) == when
     assert solution.status is Status.INTERRUPTED
     assert solution.lower_bound <= solution.objective
 
 
 @pytest.mark.parametrize(
-    ("objective", "module"), [(FScore(), ratio), (AUC(), all_stats), (MonotoneObjective(worse_rate), monotone)]
+    ("objective", "module"), [(FScore(), fractional), (AUC(), all_stats), (MonotoneObjective(worse_rate), monotone)]
 )
 def test_interrupts_between_searches_keep_the_best_tree(labelled, monkeypatch, objective, module):
     X, y, w = labelled
@@ -361,9 +365,10 @@ def test_bounds_that_say_nothing_prove_nothing():
     X = np.array([[0.0], [0.0], [1.0], [1.0], [1.0], [2.0]])
     y, weight = np.array([0, 0, 1, 0, 1, 0]), np.array([3.0, 2.0, 0.1, 0.15, 0.1, 1.0])
     tree = OptimalTreeClassifier(0.1, 2, objective=OmegaFScore(beta=0.5)).fit(X, y, weight)
-    all_stats = bag_oracles.all_leaf_stats(X, y == 1, [Fraction(w) for w in weight], 2)
+    all_stats = ranking_oracles.all_leaf_stats(X, y == 1, [Fraction(w) for w in weight], 2)
     best = min(
-        1 - bag_oracles.omega_f_score(leaf_stats, 0.5, 1) + Fraction(0.1) * len(leaf_stats) for leaf_stats in all_stats
+        1 - ranking_oracles.omega_f_score(leaf_stats, 0.5, 1) + Fraction(0.1) * len(leaf_stats)
+        for leaf_stats in all_stats
     )
     assert tree.status_.proved
     assert tree.objective_value_ == pytest.approx(float(best), abs=1e-9)
@@ -379,17 +384,20 @@ def test_trees_of_bounds_obey_the_limits(rng, objective):
         tree = OptimalTreeClassifier(0.001, 3, objective=objective, **limits).fit(X, y)
         assert tree.get_n_leaves() <= (leaves or 9)
         assert root is None or tree.tree_.feature[0] in (root, -2)
-        all_stats = bag_oracles.all_leaf_stats(
+        all_stats = ranking_oracles.all_leaf_stats(
             X, y == 1, [Fraction(1)] * 40, 3, max_leaf_nodes=leaves, root_features=None if root is None else {root}
         )
         price = Fraction(0.001)
         if objective.name == "omega_f_score":
             best = min(
-                1 - bag_oracles.omega_f_score(leaf_stats, 1, 1) + price * len(leaf_stats) for leaf_stats in all_stats
+                1 - ranking_oracles.omega_f_score(leaf_stats, 1, 1) + price * len(leaf_stats)
+                for leaf_stats in all_stats
             )
         else:
             limit = Fraction(getattr(objective, "max_fpr", None) or 1)
-            best = min(1 - bag_oracles.area(leaf_stats, limit) + price * len(leaf_stats) for leaf_stats in all_stats)
+            best = min(
+                1 - ranking_oracles.area(leaf_stats, limit) + price * len(leaf_stats) for leaf_stats in all_stats
+            )
         assert tree.objective_value_ == pytest.approx(float(best), abs=1e-9)
 
 

@@ -23,8 +23,8 @@ from policytree import (
     SearchWarning,
     Status,
     encode,
-    executors,
 )
+from policytree.common import executors
 from policytree.encoded import solve
 from tests.dask_cluster import local_client
 from tests.encoded_problems import assert_same, damage_row_group, outcome, random_case

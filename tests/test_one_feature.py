@@ -10,21 +10,22 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from policytree.solvers import compilation, direct, one_feature
-from policytree.solvers.binning import bin_matrix
-from policytree.solvers.clock import Clock
-from policytree.solvers.columns import rows_of_splits
-from policytree.solvers.compilation import ONE_FEATURE, load_kernels
-from policytree.solvers.direct import solve_direct
-from policytree.solvers.fixed_point import to_fixed_point
-from policytree.solvers.kernels.intervals import best_intervals, useful_ends
-from policytree.solvers.kernels.layout import INF
-from policytree.solvers.node import new_control, prepare
-from policytree.solvers.one_feature import _Partition, one_feature_applies
-from policytree.solvers.row_prices import RowDuals
-from policytree.solvers.row_sets import SubsetSearch, start_subset_search
-from policytree.solvers.scoring import scored_tree
-from policytree.types import Problem, SearchLimits, SizeGates, Status
+from policytree.problem.types import Problem, SearchLimits, SizeGates, Status
+from policytree.solvers.core import compilation
+from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.core.columns import rows_of_splits
+from policytree.solvers.core.compilation import ONE_FEATURE, load_kernels
+from policytree.solvers.core.fixed_point import to_fixed_point
+from policytree.solvers.core.limits import Clock
+from policytree.solvers.core.rows import new_control, prepare
+from policytree.solvers.core.scoring import scored_tree
+from policytree.solvers.exact import direct, interval_dp
+from policytree.solvers.exact.bounds.row_duals import RowDuals
+from policytree.solvers.exact.direct import solve_direct
+from policytree.solvers.exact.interval_dp import _Partition, one_feature_applies
+from policytree.solvers.exact.subset_search import SubsetSearch, start_subset_search
+from policytree.solvers.kernels.base.layout import INF
+from policytree.solvers.kernels.depth_two.interval_dp import best_intervals, useful_ends
 from tests import interval_oracles
 from tests.contract.solving import assert_same_tree
 from tests.strategies import Case, random_case
@@ -149,7 +150,7 @@ def test_starts_that_memory_does_not_hold_are_computed_again(seed):
         assert again.objective == whole.objective
         assert_same_tree(again.tree, whole.tree)
         assert search.best == search.bound and search.passes > search.most  # blocks were needed
-        assert one_feature._Layers(search).bytes < 60 * len(search.ends) * most
+        assert interval_dp._Layers(search).bytes < 60 * len(search.ends) * most
 
 
 def test_a_stop_while_starts_are_computed_again_leaves_a_tree():
@@ -198,8 +199,8 @@ def test_rows_of_leaves_are_where_the_tree_sends_them(seed):
         if not search.leaves:
             continue
         leaves = [(int(search.ends[a]), int(search.ends[b]), missing) for a, b, missing in search.leaves]
-        splits, values = one_feature.balanced_splits(leaves, int(search.ends[-1])), int(search.ends[-1])
-        given = one_feature._rows_of_leaves(problem, leaves, values)
+        splits, values = interval_dp.balanced_splits(leaves, int(search.ends[-1])), int(search.ends[-1])
+        given = interval_dp._rows_of_leaves(problem, leaves, values)
         followed = [r for r, (c, _) in zip(rows_of_splits(data, splits), splits, strict=True) if c < 0]
         assert [r.tolist() for r in given] == [r.tolist() for r in followed]
 

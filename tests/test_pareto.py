@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from policytree.features import CATEGORICAL, Feature
-from policytree.solvers.binning import bin_matrix
-from policytree.solvers.compilation import load_kernels, pareto_kernels
-from policytree.solvers.pareto import ParetoSearch, criteria_of
+from policytree.data.features import CATEGORICAL, Feature
+from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.core.compilation import load_kernels, pareto_kernels
+from policytree.solvers.multi_objective.pareto_front import ParetoSearch, criteria_of
 from tests.pareto_oracles import all_vectors
 
 

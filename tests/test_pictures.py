@@ -31,12 +31,12 @@ from policytree import (
     balance_table,
     plot_tree,
 )
+from policytree.common.safe_text import visible
 from policytree.exceptions import BalanceWarning
 from policytree.plotting import partition
 from policytree.plotting.svg import to_svg
 from policytree.report.drawing import DRAWN
-from policytree.short_thresholds import shortest_between, with_short_thresholds
-from policytree.visible import visible
+from policytree.trees.short_thresholds import shortest_between, with_short_thresholds
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 
 from policytree import PolicyTree
-from policytree.progress import TimeLeft, clock_text, count_text, search_line, search_progress, stage_progress
-from policytree.types import Progress
+from policytree.common.progress import TimeLeft, clock_text, count_text, search_line, search_progress, stage_progress
+from policytree.problem.types import Progress
 
 RUNNING = Progress(seconds=12.4, objective=-1930.024252, lower_bound=-1952.4, share_closed=0.25, subproblems=12_345)
 

@@ -23,8 +23,8 @@ from policytree import (
     rank_average_treatment_effect,
 )
 from policytree.evaluation import mean_estimate
-from policytree.evaluation.half_samples import HalfSamples
-from policytree.evaluation.toc import Order, by_weight, toc_and_areas
+from policytree.evaluation.inference.half_samples import HalfSamples
+from policytree.evaluation.targeting.toc import Order, by_weight, toc_and_areas
 
 
 def literal(priority, scores, weight):

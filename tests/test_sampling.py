@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from policytree.exceptions import InputError
-from policytree.solvers.direct import solve_direct
-from policytree.solvers.sampling import sampling_radius, solve_sampling
-from policytree.types import Problem, SearchLimits, Status
+from policytree.problem.types import Problem, SearchLimits, Status
+from policytree.solvers.approximate.sampling import sampling_radius, solve_sampling
+from policytree.solvers.exact.direct import solve_direct
 from tests.test_duplication import labelled_problem
 
 

@@ -13,7 +13,7 @@ from policytree import (
     marginal_sensitivity,
     omitted_variable_bounds,
 )
-from policytree.evaluation.resamples import Split
+from policytree.evaluation.stability.resamples import Split
 from tests.test_stability import result
 
 

@@ -6,7 +6,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree, InputError, RewardEstimator, nuisances_without, omitted_variable_bounds
-from policytree.evaluation.sensitivity_omitted import Benchmark
+from policytree.evaluation.sensitivity.omitted_variables import Benchmark
 from tests.simulations import three_arms
 
 

@@ -17,7 +17,7 @@ from policytree import (
     marginal_sensitivity,
     omitted_variable_bounds,
 )
-from policytree.evaluation.repeated_bounds import Repetitions
+from policytree.evaluation.sensitivity.repeated_bounds import Repetitions
 from tests.simulations import benchmark_script
 
 N = 200

@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 
 import policytree
-from policytree.lazy import homes_in
+from policytree.common.lazy import homes_in
 
 DOCS = Path(policytree.__file__).parents[1] / "docs"
 HOW_TO = sorted((DOCS / "scripts" / "how_to").glob("*.py"))

@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policytree import BornAgainTree, InputError, OptimalTreeClassifier, PolicyTree
-from policytree.export import export_graphviz, export_text, to_rules
-from policytree.features import Feature
+from policytree.data.features import Feature
 from policytree.serialization import check_tree
-from policytree.sklearn_tree import SklearnColumns, to_sklearn
-from policytree.source_code import export_python, export_sql
-from policytree.tree import Tree
+from policytree.trees.source_code import export_python, export_sql
+from policytree.trees.text import export_graphviz, export_text, to_rules
+from policytree.trees.to_sklearn import SklearnColumns, to_sklearn
+from policytree.trees.tree import Tree
 
 HOSTILE = ["plain", 'it\'s "odd"', "; DROP TABLE people --", "a\nb", "\\", "é", "%s", "{x}", "# no"]
 

@@ -15,8 +15,8 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, InputError, OverlapWarning, SearchWarning, policy_agreement, policy_stability
-from policytree.evaluation.resamples import Split, draw_rows, splits_of
-from policytree.evaluation.stability_tables import PolicyStability
+from policytree.evaluation.stability.resamples import Split, draw_rows, splits_of
+from policytree.evaluation.stability.tables import PolicyStability
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
 from policytree import RewardEstimator
-from policytree.folds import make_folds
+from policytree.model_selection.folds import make_folds
 from policytree.weighting.boosting import boost
 from policytree.weighting.observed import observe
 from policytree.weighting.stacking import (

@@ -11,9 +11,9 @@ import pytest
 from policytree import OptimalTreeClassifier, PolicyTree, SearchWarning, Status, encode
 from policytree.encoded import solve
 from policytree.encoded.streams import Streams
-from policytree.solvers import table_search
-from policytree.solvers.clock import Clock
-from policytree.solvers.table_search import _FirstCuts
+from policytree.solvers.core.limits import Clock
+from policytree.solvers.out_of_core import table_search
+from policytree.solvers.out_of_core.table_search import _FirstCuts
 
 pytest.importorskip("pyarrow")
 

@@ -20,10 +20,11 @@ from policytree import (
     Status,
     tree_path,
 )
-from policytree.solvers import direct, solve_direct
-from policytree.solvers.path import solution_path
-from policytree.solvers.sampling import solve_sampling
-from policytree.types import SearchLimits
+from policytree.problem.types import SearchLimits
+from policytree.solvers import solve_direct
+from policytree.solvers.approximate.sampling import solve_sampling
+from policytree.solvers.exact import direct
+from policytree.solvers.regularization_path import solution_path
 from tests import checker, strategies
 
 

@@ -19,10 +19,10 @@ from policytree import (
     Status,
     tree_path,
 )
+from policytree.problem.types import Problem
 from policytree.serialization import from_json
-from policytree.solvers.binning import bin_matrix
-from policytree.solvers.estimate import estimated_seconds
-from policytree.types import Problem
+from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.exact.estimate import estimated_seconds
 
 ESTIMATORS = {
     "policy": lambda **options: PolicyTree(3, **options),

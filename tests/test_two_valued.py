@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from policytree import DRPolicyTree, honest_leaf_summary, leaf_summary
-from policytree.evaluation.two_valued import effective_rows, score_ends
+from policytree.evaluation.inference.binary_intervals import effective_rows, score_ends
 
 
 @given(st.floats(0, 1), st.integers(1, 500), st.floats(0.5, 4))

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from policytree import About, InputError, PolicyTree, StudyReport
-from policytree.export import export_text
 from policytree.report.html import to_html
 from policytree.serialization import from_json, to_json
-from policytree.short_thresholds import with_value_names
+from policytree.trees.short_thresholds import with_value_names
+from policytree.trees.text import export_text
 from tests.cli.running import design
 
 

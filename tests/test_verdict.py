@@ -9,8 +9,8 @@ from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, cross_val_policy_value
 from policytree.evaluation import Reason, compare_rules, mean_estimate
-from policytree.evaluation.best_arm import compare_with_best_arm
-from policytree.evaluation.verdict import Rules, decide
+from policytree.evaluation.inference.best_arm import compare_with_best_arm
+from policytree.evaluation.policy_value.verdict import Rules, decide
 
 ARMS = ("always a", "always b", "always c")
 TREE, QUO, PLUG = "policy tree", "status quo", "plug-in rule"

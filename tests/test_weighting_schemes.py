@@ -14,9 +14,9 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import KFold
 
-from policytree.calibration import calibration_table
-from policytree.crossfit import median_rule
+from policytree.diagnostics.calibration import calibration_table
 from policytree.exceptions import InputError, OverlapWarning
+from policytree.model_selection.crossfit import median_rule
 from policytree.weighting import SCHEMES, InversePropensity, MatchingRewards, RewardEstimator, from_cate
 from policytree.weighting.observed import observe
 from policytree.weighting.scheme import Nuisances

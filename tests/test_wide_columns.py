@@ -8,10 +8,10 @@ import pytest
 
 from policytree import CostSensitiveTreeClassifier, OptimalTreeClassifier, PolicyTree, near_ties, tree_path
 from policytree.exceptions import InputError
-from policytree.solvers.binning import bin_matrix
-from policytree.solvers.direct import solve_direct
-from policytree.split_columns import MAX_BINS
-from policytree.types import Problem, Status
+from policytree.problem.split_columns import MAX_BINS
+from policytree.problem.types import Problem, Status
+from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.exact.direct import solve_direct
 from tests import interval_oracles
 
 N = 70_000

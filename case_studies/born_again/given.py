@@ -9,7 +9,7 @@ from born_again import data
 from sklearn.metrics import accuracy_score, f1_score
 
 from policytree import BornAgainTree, TreeEnsemble
-from policytree.solvers.born_again import prune
+from policytree.born_again import prune
 
 OBJECTIVES = {"D": "depth", "L": "leaves", "DL": "depth_then_leaves"}
 SIZE_COLUMNS = [

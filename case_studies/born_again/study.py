@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from born_again import given
 
-from policytree.solvers.born_again.needed_kernels import BORN_AGAIN
-from policytree.solvers.compilation import load_kernels
+from policytree.born_again.needed_kernels import BORN_AGAIN
+from policytree.solvers.core.compilation import load_kernels
 
 
 def main(study) -> None:

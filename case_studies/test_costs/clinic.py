@@ -7,7 +7,7 @@ import pandas as pd
 from test_costs import data
 
 from policytree import CostSensitiveTreeClassifier, plot_tree
-from policytree.export import to_rules
+from policytree.trees.text import to_rules
 
 # Dollars per person. Assumptions, written down from memory and not looked up: replace them by your own.
 PRICES = {

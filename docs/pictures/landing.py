@@ -7,7 +7,7 @@ import pandas as pd
 from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, PolicyTreeDisplay, PolicyValueDisplay, cross_val_policy_value, load_dataset
-from policytree.short_thresholds import with_short_thresholds
+from policytree.trees.short_thresholds import with_short_thresholds
 
 study = load_dataset("rand-hie")
 people = study.frame.drop_duplicates("person")

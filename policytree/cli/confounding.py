@@ -16,8 +16,8 @@ from policytree.evaluation import (
     marginal_sensitivity,
     omitted_variable_bounds,
 )
-from policytree.evaluation.benchmark_covariates import nuisances_without
-from policytree.evaluation.verdict import Reason
+from policytree.evaluation.policy_value.verdict import Reason
+from policytree.evaluation.sensitivity.benchmark_covariates import nuisances_without
 
 MOST_BENCHMARKS = 3  # each is one more cross-fitting of all nuisance models
 

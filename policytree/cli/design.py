@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from policytree.cli.frame import BAD_INPUT, EXAMPLE, DebugOption
+from policytree.common.lazy import ended_by_ctrl_c
 from policytree.datasets import DATASET_NAMES
-from policytree.lazy import ended_by_ctrl_c
 
 _COLUMNS, _TREE, _RUN = "What the columns are", "The tree", "The run"
 _NOTHING_TO_DO = f"""\

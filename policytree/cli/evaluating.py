@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from policytree.cli.frame import DebugOption
-from policytree.lazy import ended_by_ctrl_c
+from policytree.common.lazy import ended_by_ctrl_c
 
 
 def evaluate(

@@ -18,7 +18,7 @@ from policytree import __version__
 from policytree.cli.records import Job, Result
 from policytree.estimators import DRPolicyTree
 from policytree.evaluation import TRAINING_ROWS, LeafValue
-from policytree.evaluation.leaves import leaf_values
+from policytree.evaluation.leaves.summary import leaf_values
 from policytree.exceptions import InputError
 from policytree.plotting import PolicyTreeDisplay
 from policytree.report.content import Content, Words
@@ -27,7 +27,7 @@ from policytree.serialization import from_dict, settle, to_dict, write_together
 from policytree.serialization.checksums import refuse_changed, text_with_checksum, with_checksum
 from policytree.serialization.parsing import parse_json
 from policytree.serialization.together import refuse_other_kinds
-from policytree.tree import Tree
+from policytree.trees.tree import Tree
 
 PNG_DPI = 200
 FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.\s])")

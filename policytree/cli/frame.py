@@ -11,8 +11,8 @@ import typer
 from typer.core import TyperGroup
 
 from policytree.cli.streams import output_failure
+from policytree.data.features import shown
 from policytree.exceptions import InputError
-from policytree.features import shown
 
 FAILED, BAD_INPUT, INTERRUPTED, READER_GONE = 1, 2, 130, 141
 EXAMPLE = "policytree design --dataset rand-hie"

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from policytree.checks import check_level
 from policytree.cli.controls import chosen_control
 from policytree.cli.files import check_folder, design_data, result_files, write_files
 from policytree.cli.printing import PRINTED, files_section, print_json, print_sections
@@ -23,6 +22,8 @@ from policytree.cli.questions import Fitted, Steps, answers
 from policytree.cli.records import Job, Result
 from policytree.cli.study import Study, study_from_dataset, study_from_file
 from policytree.cli.tree_options import leaf_size_notes, tree_options, value_names
+from policytree.common.progress import stage_progress
+from policytree.common.validation import check_level
 from policytree.estimators import DRPolicyTree
 from policytree.evaluation import (
     PolicyValueTable,
@@ -30,9 +31,8 @@ from policytree.evaluation import (
     honest_leaf_summary,
     leaf_summary,
 )
-from policytree.evaluation.validation import ADAPTIVE, DEFAULT_CV, REPEATED, SPLIT
+from policytree.evaluation.policy_value.validation import ADAPTIVE, DEFAULT_CV, REPEATED, SPLIT
 from policytree.exceptions import InputError
-from policytree.progress import stage_progress
 from policytree.report.material import Study as Described
 from policytree.report.sections.credibility import doubted, rewards_check
 from policytree.report.sections.question import check_section, question_section

@@ -13,24 +13,24 @@ import pandas as pd
 import typer
 from rich.console import Console
 
-from policytree.checks import check_level
 from policytree.cli.controls import chosen_control
 from policytree.cli.files import read_tree, rows_digest
 from policytree.cli.predicting import actions_of, whole_table
 from policytree.cli.printing import print_json, print_sections
 from policytree.cli.study import Roles, Study, study_of_table
 from policytree.cli.tables import read_table
+from policytree.common.progress import stage_progress
+from policytree.common.validation import check_level
 from policytree.evaluation import POLICY, RuleValues, SecondOpinion, Verdict, compare_rules
-from policytree.evaluation.best_arm import WHY_WIDER
-from policytree.evaluation.numbers import size_text
+from policytree.evaluation.formatting import size_text
+from policytree.evaluation.inference.best_arm import WHY_WIDER
 from policytree.exceptions import InputError, UnseenValueWarning
-from policytree.progress import stage_progress
 from policytree.report.content import Section, Words
 from policytree.report.sections.credibility import doubts, make_means_section, rewards_check
 from policytree.report.sections.question import check_section, question_section
 from policytree.report.sections.values import rules_table
-from policytree.tree import Tree
-from policytree.unseen import sentence
+from policytree.trees.tree import Tree
+from policytree.trees.unseen_values import sentence
 from policytree.weighting import RewardEstimator, treatment_costs
 from policytree.weighting.stacking import PROPENSITY_LEARNERS
 

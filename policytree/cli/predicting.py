@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from policytree.cli.tables import Batch, batches, require_column
+from policytree.data.feature_encoder import FeatureEncoder
+from policytree.data.features import CATEGORICAL
 from policytree.exceptions import InputError, UnseenValueWarning
-from policytree.feature_encoder import FeatureEncoder
-from policytree.features import CATEGORICAL
-from policytree.tree import Tree
-from policytree.unseen import Unseen, merged, sentence, unseen_parts
+from policytree.trees.tree import Tree
+from policytree.trees.unseen_values import Unseen, merged, sentence, unseen_parts
 
 BATCH_ROWS = 50_000
 

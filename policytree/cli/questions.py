@@ -14,6 +14,7 @@ import numpy as np
 from policytree.cli.confounding import sensitivity
 from policytree.cli.records import Job
 from policytree.cli.study import Study
+from policytree.common.progress import StageDisplay, clock_text
 from policytree.estimators import DRPolicyTree, PolicyTree
 from policytree.evaluation import (
     HeldOutRewards,
@@ -27,9 +28,8 @@ from policytree.evaluation import (
     qini_curve,
     rank_average_treatment_effect,
 )
-from policytree.evaluation.heterogeneity import HeterogeneityTest, heterogeneity_test
+from policytree.evaluation.heterogeneity.heterogeneity_test import HeterogeneityTest, heterogeneity_test
 from policytree.exceptions import InputError
-from policytree.progress import StageDisplay, clock_text
 from policytree.weighting import treatment_costs
 
 # Beyond this many rows learning everything again takes minutes: then only where it is asked for.

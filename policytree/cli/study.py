@@ -12,10 +12,10 @@ import pandas as pd
 from policytree.cli.outcomes import event_outcome
 from policytree.cli.propensities import propensity_from, shares_text
 from policytree.cli.tables import by_treatment, column_names, holds_tables, read_table, require_column
+from policytree.data.feature_encoder import object_numbers
 from policytree.datasets import Dataset, load_dataset
 from policytree.evaluation import DIRECTIONS
 from policytree.exceptions import InputError, quoted
-from policytree.feature_encoder import object_numbers
 from policytree.report import material as report
 from policytree.report.material import About
 from policytree.report.study_report import make_study

@@ -18,9 +18,9 @@ from typing import Any, BinaryIO
 import numpy as np
 import pandas as pd
 
+from policytree.common.memory import free_bytes
+from policytree.data.feature_encoder import first_repeated
 from policytree.exceptions import InputError
-from policytree.feature_encoder import first_repeated
-from policytree.memory import free_bytes
 
 PARQUET_ENDINGS = (".parquet", ".pq")
 SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")

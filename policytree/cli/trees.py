@@ -28,8 +28,8 @@ def predict(
     """Add to every row of a table the treatment that a saved tree gives it. Files may be larger than memory."""
     from policytree.cli.files import read_tree
     from policytree.cli.predicting import policy_batches
+    from policytree.common.progress import stage_progress
     from policytree.exceptions import InputError, UnseenValueWarning
-    from policytree.progress import stage_progress
     from policytree.serialization import whole_file
 
     if output is not None and output.lower().endswith(OTHER_KINDS):
@@ -63,9 +63,9 @@ def show(
     """Print a saved tree, and the certificate it came with."""
     from policytree.cli.files import read_tree
     from policytree.cli.printing import print_json
-    from policytree.export import export_text
-    from policytree.features import shown
+    from policytree.data.features import shown
     from policytree.serialization import to_dict
+    from policytree.trees.text import export_text
 
     saved, everything = read_tree(tree)
     certificate = everything.get("certificate")

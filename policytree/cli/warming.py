@@ -9,9 +9,9 @@ from policytree.cli.frame import DebugOption
 
 def warmup(debug: DebugOption = False) -> None:
     """Compile the search for every kind of problem beforehand: for images and shared machines."""
-    from policytree.progress import stage_progress
-    from policytree.solvers.born_again.needed_kernels import BORN_AGAIN
-    from policytree.solvers.compilation import all_kernels, kernel_folder, load_kernels
+    from policytree.born_again.needed_kernels import BORN_AGAIN
+    from policytree.common.progress import stage_progress
+    from policytree.solvers.core.compilation import all_kernels, kernel_folder, load_kernels
 
     with stage_progress():
         seconds = load_kernels([*all_kernels(), (BORN_AGAIN, "")])

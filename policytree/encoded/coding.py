@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from policytree.data.features import CATEGORICAL, Feature
 from policytree.encoded.tally import CategoryTally
-from policytree.features import CATEGORICAL, Feature
-from policytree.solvers.coded_features import CodedFeature
-from policytree.split_columns import categorical_split_columns, midpoints, numeric_split_columns
+from policytree.problem.split_columns import categorical_split_columns, midpoints, numeric_split_columns
+from policytree.solvers.core.coded_features import CodedFeature
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def number_coding(j: int, cut_values: np.ndarray, present: int, missing: int) ->
 
 
 def category_feature(name: str, tally: CategoryTally) -> Feature:
-    """The feature that a column of categories is, as :class:`policytree.feature_encoder.FeatureEncoder` learns it."""
+    """The feature of a column of categories, as :class:`policytree.data.feature_encoder.FeatureEncoder` makes it."""
     try:
         ordered = sorted(tally.counts)
     except TypeError:

@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from policytree.checks import check_count, check_verbose
+from policytree.common.progress import stage_progress
+from policytree.common.validation import check_count, check_verbose
 from policytree.encoded.jobs import FolderJob
 from policytree.encoded.plan import Plan, open_encoded, plan_from_json
 from policytree.encoded.reading import Roles, encoded_covariate, reward_columns, row_weights
@@ -44,9 +45,8 @@ from policytree.encoded.store import (
     scaled_rewards,
 )
 from policytree.exceptions import InputError, quoted
-from policytree.progress import stage_progress
+from policytree.problem.split_columns import MAX_BINS
 from policytree.serialization.files import save_bytes
-from policytree.split_columns import MAX_BINS
 
 FILE_ROWS = 1 << 20  # rows of the source to a file; fewer where there are many columns
 FILE_NUMBERS = 1 << 25

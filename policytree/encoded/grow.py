@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from policytree.encoded.streams import Streams
-from policytree.solvers.compilation import load_kernels, streamed_kernels
-from policytree.solvers.exact_sums import ExactSums
-from policytree.solvers.node import Splits
-from policytree.solvers.scoring import right_children, sums_of_nodes, tree_of_leaves
-from policytree.tree import Tree
+from policytree.solvers.core.compilation import load_kernels, streamed_kernels
+from policytree.solvers.core.exact_sums import ExactSums
+from policytree.solvers.core.rows import Splits
+from policytree.solvers.core.scoring import right_children, sums_of_nodes, tree_of_leaves
+from policytree.trees.tree import Tree
 
 
 def grown(streams: Streams, splits: Splits, leaf_penalty: float) -> tuple[Tree, float, np.ndarray]:

@@ -15,7 +15,9 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from policytree.crossfit import (
+from policytree.common.executors import submitted
+from policytree.exceptions import InputError
+from policytree.model_selection.crossfit import (
     MAX_CLASSES,
     FittedModel,
     MeanModel,
@@ -24,8 +26,6 @@ from policytree.crossfit import (
     fit_mean,
     fit_probabilities,
 )
-from policytree.exceptions import InputError
-from policytree.executors import submitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ def fit_models(
     each : callable
         A map in threads.
     executor : object or None
-        Where to fit to the sample, if not in these threads; see :func:`policytree.executors.submitted`.
+        Where to fit to the sample, if not in these threads; see :func:`policytree.common.executors.submitted`.
     told : callable
         Called once a model is fitted to the sample.
     """

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from policytree.data.features import Feature
 from policytree.encoded.coding import Coding
 from policytree.encoded.store import MANIFEST, EncodedData, Scale, Stored, read_json
 from policytree.exceptions import InputError
-from policytree.features import Feature
+from policytree.problem.split_columns import code_type
 from policytree.serialization.labels import label_from_json, label_to_json
-from policytree.solvers.fixed_point import exponent_of
-from policytree.split_columns import code_type
+from policytree.solvers.core.fixed_point import exponent_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from policytree.checks import check_count
+from policytree.common.validation import check_count
 from policytree.encoded.sources import arrow, open_source
 from policytree.exceptions import InputError
 from policytree.serialization import whole_file

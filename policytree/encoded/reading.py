@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from policytree.checks import WEIGHT_RANGE
+from policytree.common.validation import WEIGHT_RANGE
+from policytree.data.feature_encoder import refuse_large_integers
+from policytree.data.features import CATEGORICAL, Feature
 from policytree.encoded.sources import NUMBER, arrow, kind_of
 from policytree.exceptions import InputError
-from policytree.feature_encoder import refuse_large_integers
-from policytree.features import CATEGORICAL, Feature
 
 MOST_CLASSES = 1000
 

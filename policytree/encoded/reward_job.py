@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from policytree.checks import sorted_labels
-from policytree.crossfit import MAX_CLASSES, predict_new
+from policytree.common.validation import sorted_labels
 from policytree.encoded.draws import SAMPLE, Smallest, folds_of, held_out_of, random_bits
 from policytree.encoded.jobs import FolderJob
 from policytree.encoded.nuisance_models import Batch, Model, fit_models
@@ -35,6 +34,7 @@ from policytree.encoded.study_rows import (
     weights_of,
 )
 from policytree.exceptions import InputError
+from policytree.model_selection.crossfit import MAX_CLASSES, predict_new
 from policytree.serialization.files import save_bytes
 from policytree.serialization.labels import label_to_json
 from policytree.weighting.covariates import Covariates

@@ -17,15 +17,15 @@ import joblib
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from policytree.checks import check_count, check_verbose, is_real
+from policytree.common.executors import check_executor
+from policytree.common.progress import stage_progress
+from policytree.common.validation import check_count, check_verbose, is_real
 from policytree.encoded.reward_job import Ask, RewardJob
 from policytree.encoded.scan import threads
 from policytree.encoded.sources import open_source
 from policytree.encoded.store import MANIFEST
 from policytree.encoded.study_rows import StudyColumns
 from policytree.exceptions import InputError, quoted
-from policytree.executors import check_executor
-from policytree.progress import stage_progress
 from policytree.serialization.labels import label_from_json
 from policytree.weighting.direct_method import DirectMethod
 from policytree.weighting.doubly_robust import DoublyRobust

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from policytree.checks import sorted_labels
+from policytree.common.validation import sorted_labels
+from policytree.data.features import Feature
 from policytree.encoded.coding import Coding, category_coding, category_feature, number_coding
 from policytree.encoded.plan import Plan, scale_of
 from policytree.encoded.reading import (
@@ -27,8 +28,7 @@ from policytree.encoded.reading import (
 from policytree.encoded.sources import NUMBER, arrow
 from policytree.encoded.tally import CategoryTally, Counts, NumberTally, QuantileSearch, cut_values
 from policytree.exceptions import InputError
-from policytree.features import Feature
-from policytree.solvers.exact_sums import ExactSum
+from policytree.solvers.core.exact_sums import ExactSum
 
 MOST_CATEGORIES = 10_000
 Each = Callable[[Callable[[Any], Any], Iterable[Any]], list]  # a map over columns, in threads or not

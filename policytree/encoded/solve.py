@@ -11,15 +11,15 @@ from policytree.encoded.grow import grown
 from policytree.encoded.store import EncodedData
 from policytree.encoded.streams import Report, Streams
 from policytree.exceptions import InputError
-from policytree.solvers.clock import Clock
-from policytree.solvers.columns import preorder_splits
-from policytree.solvers.compilation import load_kernels, streamed_kernels
-from policytree.solvers.cut_counts import no_split_fits
-from policytree.solvers.direct import solve_direct
-from policytree.solvers.kernels.layout import FEASIBLE
-from policytree.solvers.node import Splits
-from policytree.solvers.table_search import MOST_DEPTH, Stopped, TableRules, bytes_below, search_tables
-from policytree.types import BinnedData, Problem, SearchLimits, Solution, Status
+from policytree.problem.types import BinnedData, Problem, SearchLimits, Solution, Status
+from policytree.solvers.core.columns import preorder_splits
+from policytree.solvers.core.compilation import load_kernels, streamed_kernels
+from policytree.solvers.core.feasibility import no_split_fits
+from policytree.solvers.core.limits import Clock
+from policytree.solvers.core.rows import Splits
+from policytree.solvers.exact.direct import solve_direct
+from policytree.solvers.kernels.base.layout import FEASIBLE
+from policytree.solvers.out_of_core.table_search import MOST_DEPTH, Stopped, TableRules, bytes_below, search_tables
 
 FEW_ROWS = 50_000  # so many rows are searched in memory in any case
 MOST_BYTES = 2e9  # of tables, or of rows in memory, where no memory_limit says otherwise

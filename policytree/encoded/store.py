@@ -26,13 +26,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from policytree.data.features import Feature
 from policytree.exceptions import InputError
-from policytree.features import Feature
+from policytree.problem.split_columns import code_type
+from policytree.problem.types import BinnedData, SplitColumn
 from policytree.serialization.checksums import CHECKSUM, has_checksum, text_with_checksum
 from policytree.serialization.files import save_text
-from policytree.solvers.coded_features import CodedFeature
-from policytree.split_columns import code_type
-from policytree.types import BinnedData, SplitColumn
+from policytree.solvers.core.coded_features import CodedFeature
 
 VERSION = 2  # of files of rows and of JSON files; 1: losses as fixed-point numbers, no checksums
 MANIFEST, STATE = "manifest.json", "state.json"
@@ -224,7 +224,7 @@ class EncodedData:
         return out
 
     def in_memory(self) -> BinnedData:
-        """All rows as columns of codes, as :func:`policytree.solvers.binning.bin_matrix` makes them."""
+        """All rows as columns of codes, as :func:`policytree.solvers.core.binning.bin_matrix` makes them."""
         bins = [len(column.thresholds) + 1 for column in self.columns]
         codes = np.empty((len(bins), self.n_rows), dtype=code_type(max(bins, default=1)))
         first = 0

@@ -13,19 +13,19 @@ from itertools import combinations
 import numpy as np
 
 from policytree.encoded.store import CodedRows, EncodedData
-from policytree.solvers.clock import Clock
-from policytree.solvers.coded_features import CodedFeature
-from policytree.solvers.exact_sums import ExactSums, exact_sums
-from policytree.solvers.kernels.code_tables import add_pairs, add_triples, find_leaves
-from policytree.solvers.table_search import Side, Stopped, Triple
-from policytree.types import Status
+from policytree.problem.types import Status
+from policytree.solvers.core.coded_features import CodedFeature
+from policytree.solvers.core.exact_sums import ExactSums, exact_sums
+from policytree.solvers.core.limits import Clock
+from policytree.solvers.kernels.out_of_core.code_tables import add_pairs, add_triples, find_leaves
+from policytree.solvers.out_of_core.table_search import Side, Stopped, Triple
 
 Report = Callable[[str, int, int], None]  # what is read, rows done, rows in all
 
 
 @dataclass
 class Streams:
-    """The tables of encoded rows; see :class:`policytree.solvers.table_search.Tables`.
+    """The tables of encoded rows; see :class:`policytree.solvers.out_of_core.table_search.Tables`.
 
     Attributes
     ----------

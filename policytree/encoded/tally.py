@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from policytree.split_columns import quantile_ranks
+from policytree.problem.split_columns import quantile_ranks
 
 MOST_VALUES = 1 << 16  # different numbers of a column that are counted one by one at once
 MOST_COLLECTED = 1 << 22  # different numbers near quantiles, the same in the end

@@ -1,4 +1,4 @@
-"""The names of ``policytree.estimators``, for type checkers, editors and ``policytree.lazy``."""
+"""The names of ``policytree.estimators``, for type checkers, editors and ``policytree.common.lazy``."""
 
 from policytree.estimators.born_again import BornAgainTree as BornAgainTree
 from policytree.estimators.classifier import OptimalTreeClassifier as OptimalTreeClassifier

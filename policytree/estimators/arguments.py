@@ -94,14 +94,14 @@ class SearchArguments(BaseEstimator):
     repeated_features : {"charged", "free"}, default "charged"
         Whether a column is charged again where a path splits on it again. "free" takes ``solver="direct"`` without
         guesses and a ``max_depth`` of at most 4: what was paid for is part of every subproblem. The tree is proved as
-        ever; depth three and four take longer than with "charged" (:mod:`policytree.solvers.paid_once`).
+        ever; depth three and four take longer than with "charged" (:mod:`policytree.solvers.exact.shared_test_costs`).
     feature_groups : mapping of names to lists of columns, or list of such lists, optional
         Columns that are measured together, such as the values of one blood sample: only the first on a path is charged,
         at its own cost. Needs ``repeated_features="free"``.
     max_expected_cost : float, optional
         The most that the tests may cost a person on average over the rows of ``fit``. ``feature_costs``, in any unit,
         are then limited and not charged in the objective. Kept exactly; ``objective_bound_`` comes from Lagrange
-        multipliers, and up to depth three a search closes the gap (:mod:`policytree.solvers.budgets`).
+        multipliers, and up to depth three a search closes the gap (:mod:`policytree.solvers.constrained.solve`).
     split_features : list of column names or positions, optional
         The columns that the tree may split on. ``predict`` takes the same table as ``fit`` all the same.
     root_feature : column name or position, or list of these, optional

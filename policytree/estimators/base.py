@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from policytree.checks import check_choice, check_verbose
+from policytree.common.validation import check_choice, check_verbose
 from policytree.estimators.arguments import SearchArguments
 from policytree.estimators.certificate import SearchGrid, certificate_text
 from policytree.estimators.constraints import (
@@ -40,13 +40,13 @@ from policytree.estimators.search import (
 )
 from policytree.estimators.views import TableViews
 from policytree.exceptions import InputError, SearchWarning
+from policytree.problem.types import Problem, SearchLimits, Solution, Status
 from policytree.solvers import draws, time_estimate
-from policytree.solvers.binning import bin_matrix
-from policytree.solvers.budgets import Budgeted
-from policytree.solvers.cut_counts import no_split_fits
-from policytree.solvers.estimate import LONG, in_words
-from policytree.solvers.exact_sums import rounded_sum
-from policytree.types import Problem, SearchLimits, Solution, Status
+from policytree.solvers.constrained.solve import Budgeted
+from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.core.exact_sums import rounded_sum
+from policytree.solvers.core.feasibility import no_split_fits
+from policytree.solvers.exact.estimate import LONG, in_words
 
 
 class TreeEstimator(TableViews, SearchArguments):
@@ -126,7 +126,7 @@ class TreeEstimator(TableViews, SearchArguments):
             _warn_of_long_search(job.problem, self.solver)
         limits = SearchLimits(self.time_limit, self.memory_limit, n_threads(self.n_jobs))
         if self.verbose:
-            from policytree.progress import search_progress
+            from policytree.common.progress import search_progress
 
             with search_progress(scale=self._sign() / job.total_weight) as progress:
                 solution = self._search(job, solve, report, replace(limits, progress=progress))

@@ -10,12 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from policytree.annotations import Table
-from policytree.checks import as_numbers, check_flag, check_verbose
-from policytree.estimators.inputs import check_number
-from policytree.estimators.views import TreeViews
-from policytree.exceptions import InputError, SearchWarning
-from policytree.solvers.born_again import (
+from policytree.born_again import (
     BornAgainSolution,
     FaithfulnessCheck,
     PruningReport,
@@ -27,7 +22,12 @@ from policytree.solvers.born_again import (
     solve_born_again,
     with_counts,
 )
-from policytree.types import Guesses, ReferenceTree, SearchLimits, Status
+from policytree.common.typing import Table
+from policytree.common.validation import as_numbers, check_flag, check_verbose
+from policytree.estimators.inputs import check_number
+from policytree.estimators.views import TreeViews
+from policytree.exceptions import InputError, SearchWarning
+from policytree.problem.types import Guesses, ReferenceTree, SearchLimits, Status
 
 
 @dataclass(eq=False, repr=False)
@@ -156,7 +156,7 @@ class BornAgainTree(ClassifierMixin, TreeViews, BaseEstimator):
         limits = SearchLimits(self.time_limit, self.memory_limit)
         if not self.verbose:
             return solve_born_again(self.ensemble_, self.objective, limits)
-        from policytree.progress import search_progress
+        from policytree.common.progress import search_progress
 
         with search_progress() as progress:
             limits = SearchLimits(self.time_limit, self.memory_limit, progress=progress)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from policytree.types import SplitColumn, Status
+from policytree.problem.types import SplitColumn, Status
 
 SEVERAL = 2  # rows in a leaf from which a smallest leaf is a limit
 
@@ -49,7 +49,7 @@ def certificate(estimator: Any, objective: str) -> dict[str, str]:
     objective : str
         What the objective is without the price of the leaves, in words.
     """
-    from policytree.export import format_number  # that module loads pandas, which a tree does without
+    from policytree.trees.text import format_number  # that module loads pandas, which a tree does without
 
     direction = getattr(estimator, "direction", "minimize")
     per_leaf = getattr(estimator, "regularization_", estimator.regularization)

@@ -10,8 +10,8 @@ import pandas as pd
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from policytree.annotations import Column, Table
-from policytree.checks import refuse_odd_arrays, sorted_labels, weights
+from policytree.common.typing import Column, Table
+from policytree.common.validation import refuse_odd_arrays, sorted_labels, weights
 from policytree.encoded.store import EncodedData
 from policytree.estimators.arguments import inherits_documentation
 from policytree.estimators.base import TreeEstimator

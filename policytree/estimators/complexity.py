@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.base import clone
 
-from policytree.annotations import Column, Table
-from policytree.checks import is_real
+from policytree.common.typing import Column, Table
+from policytree.common.validation import is_real
 from policytree.estimators.low_cost import LowCostTreeClassifier
 from policytree.exceptions import InputError, quoted
 

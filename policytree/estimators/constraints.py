@@ -12,13 +12,13 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from policytree.checks import as_numbers, is_real
+from policytree.common.validation import as_numbers, is_real
 from policytree.estimators.inputs import check_number, expected_cost, question_costs
 from policytree.estimators.search import Job
 from policytree.exceptions import InputError, SearchWarning, quoted
-from policytree.solvers.budgets import Budgeted, Infeasible, solve_within
-from policytree.solvers.clock import now
-from policytree.solvers.constraints import (
+from policytree.problem.types import SearchLimits, Status
+from policytree.solvers.constrained.solve import Budgeted, Infeasible, solve_within
+from policytree.solvers.core.constraints import (
     Applied,
     Constraint,
     budget_constraint,
@@ -26,8 +26,8 @@ from policytree.solvers.constraints import (
     share_constraint,
     with_limit,
 )
-from policytree.tree import Tree
-from policytree.types import SearchLimits, Status
+from policytree.solvers.core.limits import now
+from policytree.trees.tree import Tree
 from policytree.weighting.by_label import by_label
 from policytree.weighting.costs import treatment_costs
 

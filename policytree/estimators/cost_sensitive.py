@@ -10,8 +10,8 @@ import pandas as pd
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from policytree.annotations import Column, Table
-from policytree.checks import sorted_labels, weights
+from policytree.common.typing import Column, Table
+from policytree.common.validation import sorted_labels, weights
 from policytree.estimators.arguments import inherits_documentation
 from policytree.estimators.base import TreeEstimator
 from policytree.estimators.classifier import label_codes, label_column

@@ -13,13 +13,13 @@ from sklearn.utils import check_random_state
 
 from policytree.estimators.inputs import check_number
 from policytree.exceptions import InputError, quoted
-from policytree.types import Status
+from policytree.problem.types import Status
 from policytree.weighting.cluster_robust import mean_and_influence, n_units, variance_of_mean
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from policytree.folds import FoldPlan
+    from policytree.model_selection.folds import FoldPlan
 
 AUTO = "auto"
 DEEPEST = 3
@@ -286,7 +286,7 @@ def _candidate(estimator: Any, depth: int | None, price: float, share: float, se
 
 def _folds(rows: RewardRows, seed: Any) -> FoldPlan:
     """Folds of rows, or of whole clusters."""
-    from policytree.folds import make_folds  # that module loads what a search does without
+    from policytree.model_selection.folds import make_folds  # that module loads what a search does without
 
     n, groups = len(rows.X), rows.groups
     units = n if groups is None else len(np.unique(groups))

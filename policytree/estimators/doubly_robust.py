@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Literal, Self, TypedDict, Unpack, overload
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from policytree.annotations import Column, PerTreatment, Table
-from policytree.calls import either_order
-from policytree.checks import as_series, sorted_labels
+from policytree.common.calls import either_order
+from policytree.common.typing import Column, PerTreatment, Table
+from policytree.common.validation import as_series, sorted_labels
 from policytree.estimators.arguments import SearchArguments, inherits_documentation
 from policytree.estimators.constraints import check_constraints
 from policytree.estimators.policy import PolicyTree

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from policytree.data.feature_encoder import FeatureEncoder
 from policytree.encoded.solve import Answer, Question, solve_encoded
 from policytree.encoded.store import EncodedData
 from policytree.estimators.certificate import SearchGrid
 from policytree.estimators.inputs import leaf_penalty, n_threads
 from policytree.estimators.leaf_sizes import too_few_rows, warn_of_no_split
 from policytree.exceptions import InputError
-from policytree.feature_encoder import FeatureEncoder
-from policytree.types import SearchLimits, Status
+from policytree.problem.types import SearchLimits, Status
 
 # Arguments that encoded rows cannot serve, the value that leaves them alone, and what to do instead.
 REFUSED: dict[str, tuple[Any, str]] = {
@@ -62,7 +62,7 @@ def fit_encoded(tree: Any, data: EncodedData, given: dict[str, Any]):
     with ExitStack() as stack:
         report = None
         if tree.verbose:
-            from policytree.progress import reading_progress
+            from policytree.common.progress import reading_progress
 
             report = stack.enter_context(reading_progress())
         answer = solve_encoded(data, question, limits, report)

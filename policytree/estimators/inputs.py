@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from policytree.checks import as_numbers, check_choice, is_real, is_whole, weights
+from policytree.common.validation import as_numbers, check_choice, is_real, is_whole, weights
+from policytree.data.feature_encoder import as_pandas
+from policytree.data.features import Feature
 from policytree.exceptions import InputError, quoted
-from policytree.feature_encoder import as_pandas
-from policytree.features import Feature
-from policytree.solvers.exact_sums import ExactSums, exact_sums
-from policytree.solvers.scoring import sums_of_nodes
-from policytree.tree import Tree
+from policytree.solvers.core.exact_sums import ExactSums, exact_sums
+from policytree.solvers.core.scoring import sums_of_nodes
+from policytree.trees.tree import Tree
 
 if TYPE_CHECKING:
     import pandas as pd

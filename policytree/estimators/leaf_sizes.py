@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from policytree.exceptions import InputError, SearchWarning
-from policytree.types import Problem
+from policytree.problem.types import Problem
 
 FEWEST_OF_ARM = 8  # the error of a difference between two means of so many rows each is half a standard deviation
 FEWEST_SECOND = 2.0  # rows of an arm whose outcome is not the most frequent one

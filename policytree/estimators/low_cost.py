@@ -9,8 +9,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from policytree.annotations import Column, Table
-from policytree.checks import check_choice, check_count, is_real, sorted_labels
+from policytree.common.typing import Column, Table
+from policytree.common.validation import check_choice, check_count, is_real, sorted_labels
+from policytree.data.features import CATEGORICAL
 from policytree.estimators.classifier import ClassPredictions, label_codes, label_column
 from policytree.estimators.inputs import (
     check_number,
@@ -21,12 +22,8 @@ from policytree.estimators.inputs import (
     weigh,
 )
 from policytree.exceptions import InputError, quoted
-from policytree.features import CATEGORICAL
-from policytree.solvers.binning import bin_matrix
-from policytree.solvers.cost_guarantee import approximation_factor
-from policytree.solvers.cost_pruning import prune
-from policytree.solvers.cost_tree import binary_tree
-from policytree.solvers.expected_cost import (
+from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.test_costs.grow import (
     CRITERIA,
     SPLIT_RULES,
     CostObjects,
@@ -37,6 +34,9 @@ from policytree.solvers.expected_cost import (
     merged_objects,
     with_multiway,
 )
+from policytree.solvers.test_costs.guarantee import approximation_factor
+from policytree.solvers.test_costs.pruning import prune
+from policytree.solvers.test_costs.to_binary_tree import binary_tree
 
 #: The algorithms compared by Zhang and Gionis (2022), as settings; with the prefix p they are pruned.
 NAMED_RULES: dict[str, dict[str, Any]] = {
@@ -118,7 +118,7 @@ class LowCostTreeClassifier(ClassPredictions):
     approximation_factor_ : float
         The expected cost is at most so many times that of the cheapest tree with leaves as pure (Theorem 1 of the paper
         with the constants of its proof; large, and about growth). NaN where the theorem does not apply; see
-        :func:`policytree.solvers.cost_guarantee.approximation_factor`. It holds before pruning, which only lowers
+        :func:`policytree.solvers.test_costs.guarantee.approximation_factor`. It holds before pruning, which only lowers
         costs.
     ccp_alpha_ : float
         Strength of the pruning that was done.

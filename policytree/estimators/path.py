@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from policytree.annotations import Column, Table
-from policytree.calls import check_fit_arguments
+from policytree.common.calls import check_fit_arguments
+from policytree.common.typing import Column, Table
 from policytree.estimators.base import TreeEstimator
 from policytree.estimators.depth_choice import of_chosen_size
 from policytree.estimators.inputs import check_number, leaf_penalty, n_threads
 from policytree.estimators.leaf_sizes import infeasible
 from policytree.estimators.search import chosen_solver, make_guesses, search
 from policytree.exceptions import InputError, SearchWarning
-from policytree.solvers.path import solution_path
-from policytree.types import SearchLimits
+from policytree.problem.types import SearchLimits
+from policytree.solvers.regularization_path import solution_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,7 +91,8 @@ def tree_path(
 
     Notes
     -----
-    Data are checked, binned and guessed at once for the whole path. See :func:`policytree.solvers.path.solution_path`.
+    Data are checked, binned and guessed at once for the whole path. See
+    :func:`policytree.solvers.regularization_path.solution_path`.
 
     Examples
     --------

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.utils.metadata_routing import UNUSED
 
-from policytree.annotations import Column, PerTreatment, Table
-from policytree.checks import check_choice, group_codes, treatment_codes, weights
+from policytree.common.typing import Column, PerTreatment, Table
+from policytree.common.validation import check_choice, group_codes, treatment_codes, weights
 from policytree.encoded.store import EncodedData
 from policytree.estimators.arguments import inherits_documentation
 from policytree.estimators.base import TreeEstimator
@@ -25,8 +25,8 @@ from policytree.estimators.encoded_fit import fit_encoded
 from policytree.estimators.inputs import check_number, reward_matrix, weigh
 from policytree.estimators.search import Job
 from policytree.exceptions import InputError
-from policytree.solvers.budgets import Budgeted
-from policytree.types import Solution
+from policytree.problem.types import Solution
+from policytree.solvers.constrained.solve import Budgeted
 from policytree.weighting.costs import treatment_costs
 
 
@@ -85,8 +85,8 @@ class PolicyTree(TreeEstimator):
     Notes
     -----
     Within budgets and shares, ``objective_bound_`` comes from Lagrange multipliers, and the gap that these leave is
-    closed by a search of the trees in it, up to depth three (:mod:`policytree.solvers.budgets`). Deeper trees keep
-    their gap, and ``status_`` is HEURISTIC.
+    closed by a search of the trees in it, up to depth three (:mod:`policytree.solvers.constrained.solve`). Deeper trees
+    keep their gap, and ``status_`` is HEURISTIC.
 
     Exact policy trees: Zhou, Athey and Wager, "Offline multi-action policy learning", Operations Research 2023;
     Sverdrup, Kanodia, Zhou, Athey and Wager, "policytree", JOSS 2020.

@@ -12,12 +12,12 @@ from policytree.estimators.inputs import leaf_penalty
 from policytree.exceptions import InputError, quoted
 from policytree.guesses import ReferenceGuesses, resolve_guesses, snap_thresholds
 from policytree.objectives.objective import Objective
+from policytree.problem.types import Guesses, Problem, SearchLimits, Solution
 from policytree.solvers import draws, get_solver
-from policytree.solvers.by_objective import solver_for
-from policytree.solvers.constraints import Constraint
-from policytree.solvers.guessed import solve_with_guesses
+from policytree.solvers.core.constraints import Constraint
+from policytree.solvers.guided.solve import solve_with_guesses
 from policytree.solvers.kernels.compiling import seconds_compiling
-from policytree.types import Guesses, Problem, SearchLimits, Solution
+from policytree.solvers.nonadditive.registry import solver_for
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from policytree.annotations import Table
-from policytree.checks import refuse_odd_arrays
+from policytree.common.typing import Table
+from policytree.common.validation import refuse_odd_arrays
+from policytree.data.feature_encoder import FeatureEncoder, refuse_large_integers
 from policytree.encoded.store import EncodedData
 from policytree.exceptions import InputError
-from policytree.feature_encoder import FeatureEncoder, refuse_large_integers
-from policytree.tree import Tree
-from policytree.unseen import warn_of_unseen
+from policytree.trees.tree import Tree
+from policytree.trees.unseen_values import warn_of_unseen
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,29 +60,29 @@ class TreeViews(NotebookView):
         return [self.tree_.features[j].name for j in self.tree_.used_features]
 
     def export_text(self, **options: Any) -> str:
-        """Return the tree as indented text; options as in :func:`policytree.export.export_text`."""
-        from policytree.export import export_text
+        """Return the tree as indented text; options as in :func:`policytree.trees.text.export_text`."""
+        from policytree.trees.text import export_text
 
         check_is_fitted(self)
         return export_text(self.tree_, **options)
 
     def export_graphviz(self, **options: Any) -> str:
-        """Return the tree in the DOT language; options as in :func:`policytree.export.export_graphviz`."""
-        from policytree.export import export_graphviz
+        """Return the tree in the DOT language; options as in :func:`policytree.trees.text.export_graphviz`."""
+        from policytree.trees.text import export_graphviz
 
         check_is_fitted(self)
         return export_graphviz(self.tree_, **options)
 
     def export_sql(self, **options: Any) -> str:
-        """Return the tree as an SQL expression; options as in :func:`policytree.source_code.export_sql`."""
-        from policytree.source_code import export_sql
+        """Return the tree as an SQL expression; options as in :func:`policytree.trees.source_code.export_sql`."""
+        from policytree.trees.source_code import export_sql
 
         check_is_fitted(self)
         return export_sql(self.tree_, **options)
 
     def export_python(self, **options: Any) -> str:
-        """Return the tree as a Python function; options as in :func:`policytree.source_code.export_python`."""
-        from policytree.source_code import export_python
+        """Return the tree as a Python function; options as in :func:`policytree.trees.source_code.export_python`."""
+        from policytree.trees.source_code import export_python
 
         check_is_fitted(self)
         return export_python(self.tree_, **options)
@@ -92,7 +92,7 @@ class TreeViews(NotebookView):
 
         ``model.to_rules().to_csv("rules.csv")`` makes a table that spreadsheets open.
         """
-        from policytree.export import to_rules
+        from policytree.trees.text import to_rules
 
         check_is_fitted(self)
         return to_rules(self.tree_)
@@ -210,7 +210,7 @@ class TableViews(TreeViews):
         InputError
             If 32-bit floats cannot separate these rows as this tree does.
         """
-        from policytree.sklearn_tree import to_sklearn
+        from policytree.trees.to_sklearn import to_sklearn
 
         check_is_fitted(self)
         tree, classes = self.tree_, np.asarray(self.classes_ if hasattr(self, "classes_") else self.treatments_)
@@ -221,7 +221,7 @@ class TableViews(TreeViews):
 
     def sklearn_table(self, X: Table) -> pd.DataFrame:
         """Return the numeric columns of new rows that the tree of :meth:`to_sklearn` takes."""
-        from policytree.sklearn_tree import SklearnColumns
+        from policytree.trees.to_sklearn import SklearnColumns
 
         check_is_fitted(self)
         return SklearnColumns.of(self.tree_).table(self._table(X, reset=False), getattr(X, "index", None))

@@ -20,9 +20,6 @@ two (``contrasts``; ``judged_contrasts``, of the learnt rules of a table of held
 ``near_ties``: the other trees that do as well on the same rows (``near_tie_decisions``, ``near_tie_results``).
 """
 
-from policytree.evaluation.best_arm import BestComparison, compare_with_best
-from policytree.evaluation.budget_path import BudgetPath, budget_path
-from policytree.evaluation.cost_curves import QiniCurve, qini_curve
 from policytree.evaluation.estimates import (
     DIRECTIONS,
     Estimate,
@@ -31,25 +28,28 @@ from policytree.evaluation.estimates import (
     mean_estimate,
     repeated_estimate,
 )
-from policytree.evaluation.fixed_rules import RuleValues, compare_rules
-from policytree.evaluation.half_samples import HalfSamples
-from policytree.evaluation.held_out import cross_val_policy_value
-from policytree.evaluation.honest import HonestLeaves, honest_leaf_summary
-from policytree.evaluation.least_budget import BudgetEstimate
-from policytree.evaluation.leaves import HELD_OUT, TRAINING_ROWS, LeafValue, leaf_summary
-from policytree.evaluation.near_tie_results import Exclusion, NearTies
-from policytree.evaluation.near_ties import near_ties
-from policytree.evaluation.optimism import Optimism
-from policytree.evaluation.ranking import Ranking, rank_average_treatment_effect
-from policytree.evaluation.sample_split import HeldOutRewards, held_out_rewards
-from policytree.evaluation.sensitivity_marginal import MarginalSensitivity, marginal_sensitivity
-from policytree.evaluation.sensitivity_omitted import OmittedVariableBounds, omitted_variable_bounds
-from policytree.evaluation.spend import policy_shares, policy_spend
-from policytree.evaluation.stability import policy_agreement, policy_stability
-from policytree.evaluation.stability_tables import PolicyStability
-from policytree.evaluation.tables import PLUG_IN, POLICY, STATUS_QUO, PolicyValueTable
-from policytree.evaluation.values import policy_difference, policy_value
-from policytree.evaluation.verdict import Gain, Reason, SecondOpinion, Verdict
+from policytree.evaluation.inference.best_arm import BestComparison, compare_with_best
+from policytree.evaluation.inference.half_samples import HalfSamples
+from policytree.evaluation.leaves.honest import HonestLeaves, honest_leaf_summary
+from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS, LeafValue, leaf_summary
+from policytree.evaluation.policy_value.cross_val import cross_val_policy_value
+from policytree.evaluation.policy_value.fixed_rules import RuleValues, compare_rules
+from policytree.evaluation.policy_value.optimism import Optimism
+from policytree.evaluation.policy_value.sample_split import HeldOutRewards, held_out_rewards
+from policytree.evaluation.policy_value.tables import PLUG_IN, POLICY, STATUS_QUO, PolicyValueTable
+from policytree.evaluation.policy_value.values import policy_difference, policy_value
+from policytree.evaluation.policy_value.verdict import Gain, Reason, SecondOpinion, Verdict
+from policytree.evaluation.sensitivity.marginal import MarginalSensitivity, marginal_sensitivity
+from policytree.evaluation.sensitivity.omitted_variables import OmittedVariableBounds, omitted_variable_bounds
+from policytree.evaluation.stability.rashomon import near_ties
+from policytree.evaluation.stability.rashomon_tables import Exclusion, NearTies
+from policytree.evaluation.stability.resampling import policy_agreement, policy_stability
+from policytree.evaluation.stability.tables import PolicyStability
+from policytree.evaluation.targeting.budget_path import BudgetPath, budget_path
+from policytree.evaluation.targeting.least_budget import BudgetEstimate
+from policytree.evaluation.targeting.qini import QiniCurve, qini_curve
+from policytree.evaluation.targeting.rate import Ranking, rank_average_treatment_effect
+from policytree.evaluation.targeting.spend import policy_shares, policy_spend
 
 __all__ = [
     "DIRECTIONS",

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from policytree.checks import check_level
+from policytree.common.validation import check_level
 from policytree.weighting.cluster_robust import mean_and_influence, n_units, variance_of_mean
 
 DIRECTIONS = ("maximize", "minimize")

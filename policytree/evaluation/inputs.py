@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import check_random_state
 
-from policytree.checks import as_series, check_choice, group_codes, weights
+from policytree.common.validation import as_series, check_choice, group_codes, weights
 from policytree.estimators.inputs import check_seed
 from policytree.evaluation.estimates import DIRECTIONS
 from policytree.exceptions import InputError, quoted

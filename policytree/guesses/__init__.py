@@ -8,7 +8,7 @@ from policytree.guesses.lower_bounds import bounded_losses, check_reference, lea
 from policytree.guesses.reference import ReferenceGuesses, resolve_guesses
 from policytree.guesses.registry import ALL, GUESSES
 from policytree.guesses.thresholds import feature_thresholds, kept_cuts, snap_thresholds
-from policytree.types import Guesses
+from policytree.problem.types import Guesses
 
 __all__ = [
     "ALL",

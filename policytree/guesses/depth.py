@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from policytree.checks import is_whole
+from policytree.common.validation import is_whole
 from policytree.exceptions import InputError, quoted
 from policytree.guesses.guess import Reference
-from policytree.types import Guesses
+from policytree.problem.types import Guesses
 
 
 def suggest_depth(reference: Reference) -> Guesses:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from policytree.types import BinnedData, Guesses, ReferenceTree
+from policytree.problem.types import BinnedData, Guesses, ReferenceTree
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,9 @@ class Guess:
     Attributes
     ----------
     suggest : callable
-        From a :class:`Reference` to :class:`policytree.types.Guesses` with the fields set that it guesses. What each
-        field does to a search, and what is promised then: :func:`policytree.solvers.guessed.solve_with_guesses`.
+        From a :class:`Reference` to :class:`policytree.problem.types.Guesses` with the fields set that it guesses. What
+        each field does to a search, and what is promised then:
+        :func:`policytree.solvers.guided.solve.solve_with_guesses`.
     needs_cuts : bool
         Whether it reads ``Reference.cuts`` (column elimination takes time, and models that are no boosted trees have
         none).

@@ -6,7 +6,7 @@ import numpy as np
 
 from policytree.exceptions import InputError
 from policytree.guesses.guess import Reference
-from policytree.types import Guesses
+from policytree.problem.types import Guesses
 
 
 def suggest_lower_bounds(reference: Reference) -> Guesses:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from policytree.checks import is_real, is_whole
+from policytree.common.validation import is_real, is_whole
 from policytree.exceptions import InputError, SearchWarning, quoted
 from policytree.guesses.additive import additive_cuts
 from policytree.guesses.boosting import is_histogram, make_model
@@ -19,7 +19,7 @@ from policytree.guesses.elimination import ELIMINATIONS, OwnRefit, Refit, Scikit
 from policytree.guesses.guess import Guess, Reference, merged
 from policytree.guesses.lower_bounds import leaf_and_reference_loss, reference_losses
 from policytree.guesses.registry import ALL, GUESSES
-from policytree.types import BinnedData, Guesses
+from policytree.problem.types import BinnedData, Guesses
 from policytree.weighting.classification import weighted_labels
 
 MODELS = ("auto", "gradient_boosting", "hist_gradient_boosting", "additive")

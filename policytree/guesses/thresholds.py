@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from policytree.data.features import CATEGORICAL, Feature
 from policytree.exceptions import InputError, quoted
-from policytree.features import CATEGORICAL, Feature
 from policytree.guesses.guess import Reference
-from policytree.split_columns import midpoints
-from policytree.types import BinnedData, Guesses
+from policytree.problem.split_columns import midpoints
+from policytree.problem.types import BinnedData, Guesses
 
 
 def suggest_thresholds(reference: Reference) -> Guesses:

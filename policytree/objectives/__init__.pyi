@@ -1,4 +1,4 @@
-"""The names of ``policytree.objectives``, for type checkers, editors and ``policytree.lazy``."""
+"""The names of ``policytree.objectives``, for type checkers, editors and ``policytree.common.lazy``."""
 
 from policytree.objectives.accuracy import Accuracy as Accuracy
 from policytree.objectives.accuracy import BalancedAccuracy as BalancedAccuracy

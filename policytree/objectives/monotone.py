@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from policytree.checks import is_real
+from policytree.common.validation import is_real
 from policytree.exceptions import InputError, quoted
 from policytree.objectives.objective import LeafStatistics, Objective, errors, from_best, totals, weighted_rates
 

@@ -2,7 +2,8 @@
 
 Shares are p = positives of a leaf over all positives and n = negatives over all negatives; a leaf's slope is p / n. A
 reference is a curve by pieces (sp, sn), which at the slope w has passed the rate ``S(w) = sum of sn over pieces steeper
-than w`` of negatives. q(T) is the sum over the leaves of a tree of their costs (solvers/kernels/bag_costs.py).
+than w`` of negatives. q(T) is the sum over the leaves of a tree of their costs
+(solvers/kernels/subsets/ranking_costs.py).
 
 *Areas.* Where the ROC curve of T has the slope w, it has passed ``G(w) = sum of n over leaves steeper than w``. One
 minus its height at x is the integral of ``max(G - x, 0)`` over w, and so the area above it up to the rate L is the

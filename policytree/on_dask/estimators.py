@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from policytree.common.executors import NO_WORKERS_TIMEOUT
 from policytree.encoded.solve import MOST_BYTES, solve_by_tables, tables_answer
 from policytree.estimators.arguments import inherits_documentation
 from policytree.estimators.classifier import OptimalTreeClassifier
@@ -16,10 +17,9 @@ from policytree.estimators.encoded_fit import keep_answer, question_of
 from policytree.estimators.inputs import check_number
 from policytree.estimators.policy import PolicyTree
 from policytree.exceptions import InputError
-from policytree.executors import NO_WORKERS_TIMEOUT
 from policytree.on_dask.reading import Engine, Rows, are_files, encode_partitions, rows_of_files, rows_of_frames
 from policytree.on_dask.tables import DaskTables
-from policytree.solvers.clock import Clock
+from policytree.solvers.core.limits import Clock
 
 
 def _client(client: Any) -> Any:
@@ -89,7 +89,7 @@ class _OnDask:
 
     def _progress(self, engine: Engine):
         """Show what is read, and where the dashboard is."""
-        from policytree.progress import reading_progress, say
+        from policytree.common.progress import reading_progress, say
 
         if engine.client is not None:
             say(f"Dask's dashboard: {engine.client.dashboard_link}")

@@ -15,8 +15,8 @@ from policytree.encoded.sources import arrow, kind_of, plain_columns, reading
 from policytree.encoded.store import CodedRows, EncodedData, Stored
 from policytree.encoded.streams import Streams
 from policytree.exceptions import InputError
-from policytree.solvers.clock import Clock
-from policytree.solvers.compilation import load_kernels, streamed_kernels
+from policytree.solvers.core.compilation import load_kernels, streamed_kernels
+from policytree.solvers.core.limits import Clock
 
 X, REWARD, LABEL, WEIGHT = "x:", "r:", "y", "w"  # roles before names, so that a column may have several
 

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from policytree.common.executors import NO_WORKERS_TIMEOUT, WorkerWatch
 from policytree.encoded.plan import encoded_data
 from policytree.encoded.reading import Roles
 from policytree.encoded.scan import make_plan, quantile_searches, take_parts
 from policytree.encoded.sources import FORMATS, UNKNOWN, files_of, open_source, row_groups, warn_of_mixed_booleans
 from policytree.encoded.store import EncodedData
 from policytree.exceptions import InputError, quoted
-from policytree.executors import NO_WORKERS_TIMEOUT, WorkerWatch
 from policytree.on_dask import parts
-from policytree.solvers.clock import LOOK_EVERY
+from policytree.solvers.core.limits import LOOK_EVERY
 
 FAN_IN = 8  # parts that one task adds up
 

@@ -10,7 +10,7 @@ import numpy as np
 from policytree.encoded.streams import LeafSums, Streams, pairs_of
 from policytree.on_dask import parts
 from policytree.on_dask.reading import Engine, dask, reduced
-from policytree.solvers.table_search import Side, Stopped, Triple
+from policytree.solvers.out_of_core.table_search import Side, Stopped, Triple
 
 
 @dataclass

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from policytree.common.safe_text import visible
 from policytree.exceptions import InputError
-from policytree.visible import visible
 
 # Okabe and Ito (2008), readable with every kind of colour vision; repeated beyond eight arms.
 PALETTE = ("#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#999999")

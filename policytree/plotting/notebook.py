@@ -6,10 +6,10 @@ import hashlib
 from html import escape
 from typing import Any
 
-from policytree.export import export_text
+from policytree.common.safe_text import visible
 from policytree.plotting.svg import SETTINGS, to_svg
 from policytree.plotting.trees import PolicyTreeDisplay
-from policytree.visible import visible
+from policytree.trees.text import export_text
 
 
 def tree_html(estimator: Any, certificate: str) -> str:

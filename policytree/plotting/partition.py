@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from policytree.data.features import CATEGORICAL
 from policytree.exceptions import InputError
-from policytree.export import format_threshold
-from policytree.features import CATEGORICAL
 from policytree.plotting.common import arm_colors, arm_legend, ink, new_axes, short_name
-from policytree.tree import Tree
+from policytree.trees.text import format_threshold
+from policytree.trees.tree import Tree
 
 SHOWN = (0.01, 0.99)  # of the rows: the farthest ones would squeeze the others
 ROOM = 0.05  # beyond the outermost threshold

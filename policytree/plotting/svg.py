@@ -8,7 +8,7 @@ import warnings
 from typing import Any
 from xml.etree import ElementTree
 
-from policytree.visible import set_apart
+from policytree.common.safe_text import set_apart
 
 SETTINGS: Any = {"svg.fonttype": "none", "svg.hashsalt": "policytree", "text.parse_math": False}
 PIXELS = 4 / 3  # of a page, per point

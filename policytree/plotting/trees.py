@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from policytree.evaluation.leaves import LeafValue, leaf_values
+from policytree.evaluation.leaves.summary import LeafValue, leaf_values
 from policytree.exceptions import InputError
-from policytree.export import counted, missing_label, split_label
 from policytree.plotting.common import LEGEND_SIZE, arm_colors, arm_legend, broken_title, ink, short_name, wrapped
-from policytree.short_thresholds import with_short_thresholds
-from policytree.tree import Tree
+from policytree.trees.short_thresholds import with_short_thresholds
+from policytree.trees.text import counted, missing_label, split_label
+from policytree.trees.tree import Tree
 
 GAP = 0.18  # inches between neighbouring leaves
 LEVEL = 0.62  # inches between the rows of boxes
@@ -93,7 +93,7 @@ class PolicyTreeDisplay:
             Where to draw; text shrinks until the tree fits. By default a new figure of the right size.
         title : str or Verdict, optional
             Broken into lines that fit; the verdict of a
-            :class:`policytree.evaluation.tables.PolicyValueTable` belongs here.
+            :class:`policytree.evaluation.policy_value.tables.PolicyValueTable` belongs here.
         treatment_colors : dict, optional
             Colour of each action label; a colour-blind-safe palette by default.
         fontsize : float, default 9

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from policytree.diagnostic_displays import draw_balance, draw_overlap
-from policytree.evaluation.leaves import LeafValue
+from policytree.common.safe_text import visible
+from policytree.evaluation.leaves.summary import LeafValue
 from policytree.exceptions import InputError
 from policytree.plotting import LINE_COLORS, PartitionDisplay, PolicyTreeDisplay, PolicyValueDisplay, new_axes, to_svg
 from policytree.plotting.common import PALETTE, room_for_names
+from policytree.plotting.diagnostics import draw_balance, draw_overlap
 from policytree.plotting.svg import SETTINGS
 from policytree.report.content import Picture
 from policytree.serialization import from_dict
-from policytree.visible import visible
 
 NARROW = 4.0  # inches: a telephone shows as much without scrolling
 

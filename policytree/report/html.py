@@ -11,9 +11,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from policytree.common.safe_text import set_apart, visible
 from policytree.report.content import Content, Fold, Outline, Picture
 from policytree.report.drawing import cleaned, draw
-from policytree.visible import set_apart, visible
 
 TEMPLATES = Path(__file__).parent / "templates"
 

@@ -20,10 +20,10 @@ from policytree.evaluation import (
     QiniCurve,
     Ranking,
 )
-from policytree.evaluation.heterogeneity import HeterogeneityTest
+from policytree.evaluation.heterogeneity.heterogeneity_test import HeterogeneityTest
 from policytree.exceptions import InputError
 from policytree.study_check import StudyCheck
-from policytree.tree import Tree
+from policytree.trees.tree import Tree
 from policytree.weighting.observed import Observed
 
 RESULTS = (

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from policytree.export import counted, format_threshold, missing_label, split_label
-from policytree.features import CATEGORICAL, shown
+from policytree.data.features import CATEGORICAL, shown
 from policytree.report.content import Outline
-from policytree.tree import Tree
+from policytree.trees.text import counted, format_threshold, missing_label, split_label
+from policytree.trees.tree import Tree
 
 
 def outline(tree: Tree, X: np.ndarray, lines: Mapping[int, tuple[str, ...]], unit: str = "rows") -> Outline:

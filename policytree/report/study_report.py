@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from policytree.annotations import Column, Table
+from policytree.common.typing import Column, Table
+from policytree.data.feature_encoder import as_pandas
 from policytree.estimators import DRPolicyTree, PolicyTree
 from policytree.exceptions import InputError
-from policytree.feature_encoder import as_pandas
 from policytree.report.content import Content
 from policytree.report.material import About, Material, Study, checked_results
 from policytree.report.sections.answer import verdict_section, warnings_section
@@ -27,8 +27,8 @@ from policytree.report.sections.support import support_section
 from policytree.report.sections.tree import not_recommended, rule_section, tree_section
 from policytree.report.sections.values import values_sections
 from policytree.serialization import save_text
-from policytree.short_thresholds import with_short_thresholds, with_value_names
 from policytree.study_check import check_study
+from policytree.trees.short_thresholds import with_short_thresholds, with_value_names
 from policytree.weighting.observed import observe
 
 

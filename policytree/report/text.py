@@ -13,8 +13,8 @@ from rich.measure import Measurement
 from rich.padding import Padding
 from rich.text import Text
 
+from policytree.common.safe_text import visible
 from policytree.report.content import Block, Code, Content, Facts, Fold, Outline, Picture, Section, Steps, Table, Words
-from policytree.visible import visible
 
 TEXT_WIDTH = 96  # columns of a report file
 INDENT = (0, 0, 0, 2)

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from policytree.data.feature_encoder import is_missing
+from policytree.data.features import CATEGORICAL, NUMERIC, Feature
 from policytree.exceptions import InputError
-from policytree.feature_encoder import is_missing
-from policytree.features import CATEGORICAL, NUMERIC, Feature
 from policytree.serialization.checksums import refuse_changed, text_with_checksum
 from policytree.serialization.labels import check_text, float_from_json, float_to_json, label_from_json, label_to_json
 from policytree.serialization.parsing import parse_json
-from policytree.tree import IS_MISSING, TREE_LEAF, TREE_UNDEFINED, Tree
+from policytree.trees.tree import IS_MISSING, TREE_LEAF, TREE_UNDEFINED, Tree
 
-FORMAT = "policytree.tree"
+FORMAT = "policytree.trees.tree"
 VERSION = 1
 MAX_DEPTH = 500  # of a saved tree: no rule that somebody reads comes near
 
@@ -43,10 +43,10 @@ def to_dict(tree: Tree) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``format``, ``version``, and one entry per attribute of :class:`~policytree.tree.Tree`. Floats that JSON lacks
-        are the strings ``"NaN"``, ``"Infinity"`` and ``"-Infinity"``; labels other than text, numbers, booleans and
-        None are ``{"type": ..., "value": ...}``. Programs may add fields of their own. There is no checksum: that is
-        of a text, and :func:`to_json` adds it.
+        ``format``, ``version``, and one entry per attribute of :class:`~policytree.trees.tree.Tree`. Floats that JSON
+        lacks are the strings ``"NaN"``, ``"Infinity"`` and ``"-Infinity"``; labels other than text, numbers, booleans
+        and None are ``{"type": ..., "value": ...}``. Programs may add fields of their own. There is no checksum: that
+        is of a text, and :func:`to_json` adds it.
 
     Raises
     ------

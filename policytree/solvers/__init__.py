@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 
 from policytree.exceptions import InputError, quoted
-from policytree.solvers.auto import solve_auto
-from policytree.solvers.direct import solve_direct
-from policytree.solvers.duplication import solve_duplication
-from policytree.solvers.sampling import solve_sampling
-from policytree.types import Problem, Solution
+from policytree.problem.types import Problem, Solution
+from policytree.solvers.approximate.auto import solve_auto
+from policytree.solvers.approximate.duplication import solve_duplication
+from policytree.solvers.approximate.sampling import solve_sampling
+from policytree.solvers.exact.direct import solve_direct
 
 Solver = Callable[..., Solution]  # (Problem, SearchLimits | None, **options) -> Solution
 

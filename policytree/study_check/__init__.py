@@ -7,10 +7,10 @@ from collections.abc import Hashable
 import numpy as np
 import pandas as pd
 
-from policytree.annotations import Column, Table
-from policytree.checks import as_series
+from policytree.common.typing import Column, Table
+from policytree.common.validation import as_series
+from policytree.data.feature_encoder import as_pandas, object_numbers
 from policytree.exceptions import InputError
-from policytree.feature_encoder import as_pandas, object_numbers
 from policytree.study_check.arms import never_treated, treatment_in_clusters
 from policytree.study_check.columns import after_treatment, alike, column_findings
 from policytree.study_check.events import event_findings

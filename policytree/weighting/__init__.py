@@ -3,6 +3,6 @@
 Names are imported on first use; they are listed in ``__init__.pyi``.
 """
 
-from policytree.lazy import lazy_names
+from policytree.common.lazy import lazy_names
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

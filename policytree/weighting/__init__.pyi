@@ -1,4 +1,4 @@
-"""The names of ``policytree.weighting``, for type checkers, editors and ``policytree.lazy``."""
+"""The names of ``policytree.weighting``, for type checkers, editors and ``policytree.common.lazy``."""
 
 from policytree.weighting.cate import CateEffects as CateEffects
 from policytree.weighting.cate import cate_effects as cate_effects

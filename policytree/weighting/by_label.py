@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from policytree.checks import as_numbers
+from policytree.common.validation import as_numbers
+from policytree.data.feature_encoder import as_pandas
 from policytree.exceptions import InputError
-from policytree.feature_encoder import as_pandas
 
 if TYPE_CHECKING:
     import pandas as pd

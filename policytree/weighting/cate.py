@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from policytree.annotations import PerTreatment, Table
-from policytree.checks import check_level, sorted_labels
+from policytree.common.typing import PerTreatment, Table
+from policytree.common.validation import check_level, sorted_labels
 from policytree.exceptions import InputError
 from policytree.weighting.costs import subtract_costs
 

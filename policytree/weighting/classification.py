@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from policytree.annotations import Column, Table
-from policytree.checks import as_numbers, refuse_nonfinite, weights
+from policytree.common.typing import Column, Table
+from policytree.common.validation import as_numbers, refuse_nonfinite, weights
+from policytree.data.feature_encoder import as_pandas
 from policytree.exceptions import InputError
-from policytree.feature_encoder import as_pandas
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from policytree.checks import as_numbers
+from policytree.common.validation import as_numbers
+from policytree.data.feature_encoder import as_pandas
 from policytree.exceptions import InputError, quoted
-from policytree.feature_encoder import as_pandas
 from policytree.weighting.by_label import by_label
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.preprocessing import OneHotEncoder
 
-from policytree.checks import LARGEST
+from policytree.common.validation import LARGEST
+from policytree.data.feature_encoder import FeatureEncoder
+from policytree.data.features import CATEGORICAL
 from policytree.exceptions import InputError
-from policytree.feature_encoder import FeatureEncoder
-from policytree.features import CATEGORICAL
 
 MAX_LEVELS = 32  # indicator columns per category; rarer values are pooled, so that an id column cannot fill the memory
 

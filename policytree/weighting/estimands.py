@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from policytree.checks import check_choice
+from policytree.common.validation import check_choice
 from policytree.exceptions import InputError
 from policytree.weighting.overlap import DoublyRobustOverlap
 from policytree.weighting.treated import DoublyRobustTreated

@@ -10,11 +10,18 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.class_weight import compute_class_weight
 
-from policytree.checks import as_numbers, as_series, refuse_weightless, sorted_labels, treatment_codes, weights
-from policytree.crossfit import cross_fit_probabilities
+from policytree.common.validation import (
+    as_numbers,
+    as_series,
+    refuse_weightless,
+    sorted_labels,
+    treatment_codes,
+    weights,
+)
+from policytree.data.feature_encoder import as_pandas
 from policytree.exceptions import InputError, quoted
-from policytree.feature_encoder import as_pandas
-from policytree.folds import make_folds
+from policytree.model_selection.crossfit import cross_fit_probabilities
+from policytree.model_selection.folds import make_folds
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.nuisances import resolve_propensity
 
@@ -44,7 +51,7 @@ def feature_propensity_weights(
     min_propensity : float
         Probabilities below are raised to it.
     cv, random_state
-        Folds, as in :func:`policytree.folds.make_folds`.
+        Folds, as in :func:`policytree.model_selection.folds.make_folds`.
     sample_weight : column of n numbers, optional
         Survey weights: they reach the model and are multiplied into the result.
 

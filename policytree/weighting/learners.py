@@ -19,8 +19,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from policytree.crossfit import fit_learner
-from policytree.folds import make_folds
+from policytree.model_selection.crossfit import fit_learner
+from policytree.model_selection.folds import make_folds
 
 LINEAR_ONLY_BELOW = 50  # rows: below, boosted trees with leaves of 20 cannot split anyway
 ONE_SPLIT_FROM = 20_000  # rows: from here one held-out fifth says as much as three folds do

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from policytree.checks import check_level, treatment_codes, weights
+from policytree.common.validation import check_level, treatment_codes, weights
 from policytree.exceptions import InputError
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.learners import imputer

@@ -13,13 +13,13 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from policytree.annotations import Column, Seed, Table
-from policytree.calls import either_order
-from policytree.checks import LARGEST, check_choice, is_real, is_whole
+from policytree.common.calls import either_order
+from policytree.common.typing import Column, Seed, Table
+from policytree.common.validation import LARGEST, check_choice, is_real, is_whole
+from policytree.data.feature_encoder import FeatureEncoder
+from policytree.data.features import CATEGORICAL
 from policytree.exceptions import InputError, quoted
-from policytree.feature_encoder import FeatureEncoder
-from policytree.features import CATEGORICAL
-from policytree.folds import FoldPlan
+from policytree.model_selection.folds import FoldPlan
 from policytree.weighting.observed import Observed, observe
 from policytree.weighting.stretch import learn_stretch, metric_columns
 

@@ -11,10 +11,17 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from policytree.crossfit import CrossFit, FittedModel, FoldFits, fit_mean, fit_probabilities, predict_new
+from policytree.common.executors import submitted
 from policytree.exceptions import InputError, quoted
-from policytree.executors import submitted
-from policytree.folds import FoldPlan
+from policytree.model_selection.crossfit import (
+    CrossFit,
+    FittedModel,
+    FoldFits,
+    fit_mean,
+    fit_probabilities,
+    predict_new,
+)
+from policytree.model_selection.folds import FoldPlan
 from policytree.weighting.learners import OutcomeClassifier, OutcomeRegressor, imputed, propensity_learner
 from policytree.weighting.observed import Observed
 from policytree.weighting.scheme import Nuisances
@@ -210,7 +217,7 @@ def cross_fit(
     propensity : PropensityStack, scikit-learn classifier, or None
         One model of the arm per fold.
     executor : optional
-        Where to fit; see :func:`policytree.executors.submitted`.
+        Where to fit; see :func:`policytree.common.executors.submitted`.
     divisor : callable
         From estimated propensities (n, K), None if there are none, to those that scores divide by; None if they divide
         by nothing. Default outcome models are targeted by them.

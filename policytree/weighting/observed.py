@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from policytree.checks import (
+from policytree.common.validation import (
     group_codes,
     numbers,
     refuse_nonfinite,
@@ -17,7 +17,7 @@ from policytree.checks import (
     weights,
 )
 from policytree.exceptions import InputError
-from policytree.folds import FoldPlan, make_folds
+from policytree.model_selection.folds import FoldPlan, make_folds
 from policytree.weighting.by_label import by_label
 
 LARGEST_OUTCOME = 1e151  # squares can still be added up over a million rows
@@ -74,7 +74,7 @@ class Observed:
         return np.arange(self.n) if self.groups is None else self.groups
 
     def folds(self, cv, random_state, argument: str = "cv", whose: str = "") -> FoldPlan:
-        """Folds balanced over treatments within strata that split no cluster: :func:`policytree.folds.make_folds`."""
+        """Folds balanced over treatments within strata that split no cluster (``model_selection.folds.make_folds``)."""
         return make_folds(
             self.n,
             cv,

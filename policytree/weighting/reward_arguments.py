@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from policytree.checks import check_choice, is_real
+from policytree.common.validation import check_choice, is_real
 from policytree.exceptions import InputError, quoted
 from policytree.weighting.estimands import estimand_scheme
 from policytree.weighting.observed import Observed, outcome_matrix

@@ -12,12 +12,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from policytree.annotations import Column, PerTreatment, Seed, Table
-from policytree.calls import either_order
-from policytree.checks import as_series
-from policytree.crossfit import by_default_settings
+from policytree.common.calls import either_order
+from policytree.common.executors import check_executor
+from policytree.common.typing import Column, PerTreatment, Seed, Table
+from policytree.common.validation import as_series
 from policytree.exceptions import InputError
-from policytree.executors import check_executor
+from policytree.model_selection.crossfit import by_default_settings
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.nuisances import CrossFitted, cross_fit, median_of_repeats, resolve_arms, resolve_outcomes
 from policytree.weighting.observed import Observed, observe
@@ -86,7 +86,7 @@ class RewardEstimator(BaseEstimator):
         Folds of the cross-fitting, balanced over treatments.
     n_repeats : int
         Cross-fit this often with new folds, and take every nuisance's median over the repetitions: results then depend
-        less on the draw of folds. ``repeats_`` keeps each for :func:`policytree.crossfit.median_rule`.
+        less on the draw of folds. ``repeats_`` keeps each for :func:`policytree.model_selection.crossfit.median_rule`.
     random_state : int, RandomState or None
         Draws the folds and drives the default learners; the user's own learners keep their own.
     estimand : {"all", "treated", "overlap"}

@@ -27,9 +27,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from policytree.crossfit import CrossFit, FoldFits
 from policytree.exceptions import InputError
-from policytree.folds import FoldPlan
+from policytree.model_selection.crossfit import CrossFit, FoldFits
+from policytree.model_selection.folds import FoldPlan
 from policytree.weighting.boosting import Boosted, boost
 from policytree.weighting.learners import RIDGE_PENALTIES, imputer, one_thread
 from policytree.weighting.observed import Observed

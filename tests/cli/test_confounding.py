@@ -13,7 +13,7 @@ from policytree import DRPolicyTree, cross_val_policy_value, marginal_sensitivit
 from policytree.cli.confounding import sensitivity
 from policytree.cli.study import Roles, study_from_file
 from policytree.evaluation import MarginalSensitivity, OmittedVariableBounds
-from policytree.evaluation.verdict import Reason
+from policytree.evaluation.policy_value.verdict import Reason
 
 
 def studied(folder, frame: pd.DataFrame, **roles):

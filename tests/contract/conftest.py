@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from policytree.problem.types import SearchLimits
 from policytree.solvers import SOLVERS
-from policytree.types import SearchLimits
 from tests.strategies import Case
 
 

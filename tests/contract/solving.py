@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from policytree.types import SearchLimits, Status
+from policytree.problem.types import SearchLimits, Status
 from tests import checker
 from tests.strategies import Case
 

@@ -14,8 +14,8 @@ import pytest
 
 import policytree
 from policytree.exceptions import InputError
+from policytree.problem.types import SearchLimits, Status
 from policytree.solvers import SOLVERS
-from policytree.types import SearchLimits, Status
 from tests import checker, interval_oracles, oracles
 from tests.contract.solving import prove
 from tests.strategies import NAN, Case, random_case

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from policytree.problem.types import Problem, SearchLimits
 from policytree.solvers import solve_direct
-from policytree.solvers.binning import bin_matrix
-from policytree.types import Problem, SearchLimits
+from policytree.solvers.core.binning import bin_matrix
 from tests import oracles
 
 SWITCHES = ("similar_support", "cache", "look_ahead", "merge")

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from policytree import PolicyTree
 from policytree.exceptions import InputError, SearchWarning
 from policytree.guesses import ALL, GUESSES, ReferenceGuesses, merged, resolve_guesses
-from policytree.solvers.guessed import solve_with_guesses
-from policytree.types import Guesses, Status
+from policytree.problem.types import Guesses, Status
+from policytree.solvers.guided.solve import solve_with_guesses
 from tests import checker, strategies
 
 pytestmark = pytest.mark.filterwarnings("ignore::policytree.exceptions.SearchWarning")  # tiny data have poor references

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from policytree.problem.types import Status
 from policytree.solvers import SOLVERS
-from policytree.types import Status
 from tests import strategies
 from tests.contract.solving import solve
 

@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from policytree.problem.types import Progress, SearchLimits, Status
 from policytree.solvers import SOLVERS
-from policytree.types import Progress, SearchLimits, Status
 from tests import checker, oracles, strategies
 from tests.contract.solving import assert_same_tree, solve
 from tests.strategies import Case

@@ -16,7 +16,7 @@ from policytree.objectives import (
     PartialAUC,
     WeightedAccuracy,
 )
-from tests import bag_oracles
+from tests import ranking_oracles
 
 
 def worse_rate(false_positives, missed, positives, negatives):
@@ -26,16 +26,16 @@ def worse_rate(false_positives, missed, positives, negatives):
 
 #: Objectives, and what a bag of leaves loses by definition.
 OBJECTIVES = {
-    "auc": (AUC(), lambda leaf_stats: 1 - bag_oracles.area(leaf_stats)),
-    "partial_auc": (PartialAUC(0.25), lambda leaf_stats: 1 - bag_oracles.area(leaf_stats, Fraction(1, 4))),
-    "steep": (PartialAUC(0.6), lambda leaf_stats: 1 - bag_oracles.area(leaf_stats, Fraction(0.6))),
-    "f_score": (FScore(), lambda leaf_stats: 1 - bag_oracles.best_f_score(leaf_stats, 1)),
-    "recall": (FScore(2.5), lambda leaf_stats: 1 - bag_oracles.best_f_score(leaf_stats, 2.5)),
-    "precision": (FScore(0.5), lambda leaf_stats: 1 - bag_oracles.best_f_score(leaf_stats, 0.5)),
-    "omega": (OmegaFScore(1.0, 1.5), lambda leaf_stats: 1 - bag_oracles.omega_f_score(leaf_stats, 1, 1.5)),
-    "weighted": (WeightedAccuracy(3.0), lambda leaf_stats: bag_oracles.weighted_error(leaf_stats, 3)),
-    "monotone": (MonotoneObjective(worse_rate), lambda leaf_stats: bag_oracles.errors_of(leaf_stats, worse_rate)),
-    "balanced": (BalancedAccuracy(), bag_oracles.balanced_error),
+    "auc": (AUC(), lambda leaf_stats: 1 - ranking_oracles.area(leaf_stats)),
+    "partial_auc": (PartialAUC(0.25), lambda leaf_stats: 1 - ranking_oracles.area(leaf_stats, Fraction(1, 4))),
+    "steep": (PartialAUC(0.6), lambda leaf_stats: 1 - ranking_oracles.area(leaf_stats, Fraction(0.6))),
+    "f_score": (FScore(), lambda leaf_stats: 1 - ranking_oracles.best_f_score(leaf_stats, 1)),
+    "recall": (FScore(2.5), lambda leaf_stats: 1 - ranking_oracles.best_f_score(leaf_stats, 2.5)),
+    "precision": (FScore(0.5), lambda leaf_stats: 1 - ranking_oracles.best_f_score(leaf_stats, 0.5)),
+    "omega": (OmegaFScore(1.0, 1.5), lambda leaf_stats: 1 - ranking_oracles.omega_f_score(leaf_stats, 1, 1.5)),
+    "weighted": (WeightedAccuracy(3.0), lambda leaf_stats: ranking_oracles.weighted_error(leaf_stats, 3)),
+    "monotone": (MonotoneObjective(worse_rate), lambda leaf_stats: ranking_oracles.errors_of(leaf_stats, worse_rate)),
+    "balanced": (BalancedAccuracy(), ranking_oracles.balanced_error),
 }
 PRICES = (0.0, 0.01, 0.1)
 
@@ -60,7 +60,7 @@ def random_problem(rng):
 
 def stats_of_trees(X, y, weight, limits):
     exact = [Fraction(float(w)) for w in weight]
-    return bag_oracles.all_leaf_stats(
+    return ranking_oracles.all_leaf_stats(
         X, y == 1, exact, limits["max_depth"], limits.get("min_samples_leaf", 1), limits.get("max_leaf_nodes"),
         limits.get("root_feature"),
     )  # fmt: skip
@@ -97,7 +97,11 @@ def test_area_is_concordance(rng):
     for _ in range(50):
         leaf_stats = [(Fraction(int(a)), Fraction(int(b))) for a, b in rng.integers(0, 5, size=(4, 2)) if a + b]
         if sum(n for n, _ in leaf_stats) and sum(p for _, p in leaf_stats):
-            assert bag_oracles.area(leaf_stats) == bag_oracles.concordance(leaf_stats) == 1 - AUC().loss(leaf_stats)
+            assert (
+                ranking_oracles.area(leaf_stats)
+                == ranking_oracles.concordance(leaf_stats)
+                == 1 - AUC().loss(leaf_stats)
+            )
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from policytree.features import Feature
-from policytree.tree import Tree
+from policytree.data.features import Feature
+from policytree.trees.tree import Tree
 from tests import checker, interval_oracles, kernel_oracles, oracles, strategies
 from tests.strategies import NAN, Case
 

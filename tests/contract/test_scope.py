@@ -11,9 +11,9 @@ import pytest
 
 from policytree import OptimalTreeClassifier
 from policytree.exceptions import InputError
+from policytree.problem.types import Guesses, SearchLimits, Status
 from policytree.solvers import SOLVERS
-from policytree.solvers.guessed import solve_with_guesses
-from policytree.types import Guesses, SearchLimits, Status
+from policytree.solvers.guided.solve import solve_with_guesses
 from tests import checker, interval_oracles, strategies
 from tests.contract.solving import PATIENCE, assert_same_tree, prove, solve
 from tests.strategies import Case

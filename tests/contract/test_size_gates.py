@@ -21,34 +21,28 @@ from policytree.objectives import (
     WeightedAccuracy,
 )
 from policytree.objectives.objective import Objective
-from policytree.solvers import (
-    bag_search,
-    bags,
-    binary,
-    box_numbers,
-    direct,
-    node,
-    ratio_pairs,
-    row_generation,
-    solve_direct,
-)
-from policytree.solvers.auto import solve_auto
-from policytree.solvers.binning import bin_matrix
-from policytree.solvers.budgets import Infeasible, solve_within
-from policytree.solvers.by_objective import solver_for
-from policytree.solvers.guessed import solve_with_guesses
-from policytree.solvers.near_ties import enumerate_rashomon
-from policytree.solvers.row_pairs import ConflictPairs
-from policytree.solvers.row_prices import RowDuals
-from policytree.solvers.row_sets import SubsetSearch
-from policytree.types import GATES, Guesses, Problem, SearchLimits, SizeGates, Status
-from tests import bag_oracles, checker
+from policytree.problem.types import GATES, Guesses, Problem, SearchLimits, SizeGates, Status
+from policytree.solvers import solve_direct
+from policytree.solvers.approximate.auto import solve_auto
+from policytree.solvers.constrained.solve import Infeasible, solve_within
+from policytree.solvers.core import rows as core_rows
+from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.exact import binary_features, constraint_generation, direct
+from policytree.solvers.exact.bounds import dual_fitting
+from policytree.solvers.exact.bounds.conflict_pairs import ConflictPairs
+from policytree.solvers.exact.bounds.row_duals import RowDuals
+from policytree.solvers.exact.subset_search import SubsetSearch
+from policytree.solvers.guided.solve import solve_with_guesses
+from policytree.solvers.nonadditive import fractional_binary, ranking, ranking_search
+from policytree.solvers.nonadditive.registry import solver_for
+from policytree.solvers.rashomon.enumerate import enumerate_rashomon
+from tests import checker, ranking_oracles
 from tests.contract.test_objectives import random_problem as random_labels
 from tests.contract.test_objectives import stats_of_trees, worse_rate
 from tests.near_tie_oracles import Trees
 from tests.strategies import Case, penalised_case, random_case
 from tests.test_budgets import Draw
-from tests.test_row_prices import noisy_case
+from tests.test_row_duals import noisy_case
 
 INF = math.inf
 MOST_DRAWS = 3_000
@@ -154,13 +148,14 @@ def taken(monkeypatch) -> Counter:
         monkeypatch.setattr(owner, name, counted)
 
     for owner, name in (
-        (RowDuals, "work"), (RowDuals, "_refine"), (box_numbers, "drop_idle"), (SubsetSearch, "run"),
-        (SubsetSearch, "with_duals"), (row_generation.ConstraintGeneration, "_look_at"),
-        (direct, "BinaryStack"), (binary, "solve_four"), (direct, "solve_one_feature"), (node, "_keeps_minima"),
-        (ratio_pairs.PairRounds, "_rounds"), (bag_search.RankingSearch, "fit_row_duals"), (bags._RankingRun, "_fitted"),
+        (RowDuals, "work"), (RowDuals, "_refine"), (dual_fitting, "drop_idle"), (SubsetSearch, "run"),
+        (SubsetSearch, "with_duals"), (constraint_generation.ConstraintGeneration, "_look_at"),
+        (direct, "BinaryStack"), (binary_features, "solve_four"), (direct, "solve_one_feature"),
+        (core_rows, "_keeps_minima"), (fractional_binary.PairRounds, "_rounds"),
+        (ranking_search.RankingSearch, "fit_row_duals"), (ranking._RankingRun, "_fitted"),
     ):  # fmt: skip
         count(owner, name)
-    import policytree.solvers.row_pairs as pairs
+    import policytree.solvers.exact.bounds.conflict_pairs as pairs
 
     count(pairs, "pair_bound")
     return ways
@@ -269,13 +264,16 @@ def test_direct(kind, taken):
 
 #: Objectives, and what a bag of leaves loses by definition.
 OBJECTIVES = {
-    "area": (AUC(), lambda leaf_stats: 1 - bag_oracles.area(leaf_stats)),
-    "partial area": (PartialAUC(0.4), lambda leaf_stats: 1 - bag_oracles.area(leaf_stats, Fraction(0.4))),
-    "F-score": (FScore(), lambda leaf_stats: 1 - bag_oracles.best_f_score(leaf_stats, 1)),
-    "F-score by omega": (OmegaFScore(1.0, 1.5), lambda leaf_stats: 1 - bag_oracles.omega_f_score(leaf_stats, 1, 1.5)),
-    "balanced accuracy": (BalancedAccuracy(), bag_oracles.balanced_error),
-    "weighted accuracy": (WeightedAccuracy(3.0), lambda leaf_stats: bag_oracles.weighted_error(leaf_stats, 3)),
-    "monotone": (MonotoneObjective(worse_rate), lambda leaf_stats: bag_oracles.errors_of(leaf_stats, worse_rate)),
+    "area": (AUC(), lambda leaf_stats: 1 - ranking_oracles.area(leaf_stats)),
+    "partial area": (PartialAUC(0.4), lambda leaf_stats: 1 - ranking_oracles.area(leaf_stats, Fraction(0.4))),
+    "F-score": (FScore(), lambda leaf_stats: 1 - ranking_oracles.best_f_score(leaf_stats, 1)),
+    "F-score by omega": (
+        OmegaFScore(1.0, 1.5),
+        lambda leaf_stats: 1 - ranking_oracles.omega_f_score(leaf_stats, 1, 1.5),
+    ),
+    "balanced accuracy": (BalancedAccuracy(), ranking_oracles.balanced_error),
+    "weighted accuracy": (WeightedAccuracy(3.0), lambda leaf_stats: ranking_oracles.weighted_error(leaf_stats, 3)),
+    "monotone": (MonotoneObjective(worse_rate), lambda leaf_stats: ranking_oracles.errors_of(leaf_stats, worse_rate)),
 }
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from policytree.problem.types import SearchLimits, Status
 from policytree.solvers import SOLVERS, get_solver
-from policytree.types import SearchLimits, Status
 from tests import checker, interval_oracles, strategies
 from tests.contract.solving import PATIENCE, solve
 from tests.strategies import Case

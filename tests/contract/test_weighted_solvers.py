@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given, settings
 
 from policytree.exceptions import InputError
+from policytree.problem.types import SearchLimits as Limits
+from policytree.problem.types import Solution, Status
 from policytree.solvers import APPROXIMATE_SOLVERS, SOLVERS, get_solver
-from policytree.solvers.auto import solve_auto
-from policytree.solvers.columns import keep_rows, preorder_splits
-from policytree.solvers.duplication import solve_duplication
-from policytree.solvers.rescore import equivalent_points_bound, rescore
-from policytree.solvers.sampling import solve_sampling
-from policytree.types import SearchLimits as Limits
-from policytree.types import Solution, Status
+from policytree.solvers.approximate.auto import solve_auto
+from policytree.solvers.approximate.duplication import solve_duplication
+from policytree.solvers.approximate.sampling import solve_sampling
+from policytree.solvers.core.columns import keep_rows, preorder_splits
+from policytree.solvers.core.rescore import equivalent_points_bound, rescore
 from tests import checker, strategies
 
 VARIANTS = {

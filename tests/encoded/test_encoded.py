@@ -28,8 +28,8 @@ from policytree import (
 from policytree.encoded import encode as encoding
 from policytree.encoded import solve, sources, tally
 from policytree.serialization import files
-from policytree.solvers import table_search
-from policytree.solvers.binning import bin_matrix
+from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.out_of_core import table_search
 from tests.encoded_problems import assert_identical, assert_same, outcome, random_case, write_parts
 
 pa = pytest.importorskip("pyarrow")

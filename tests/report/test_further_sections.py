@@ -20,8 +20,8 @@ from policytree import (
     qini_curve,
     rank_average_treatment_effect,
 )
-from policytree.export import export_text
 from policytree.report.content import Picture, Table, Words
+from policytree.trees.text import export_text
 from tests.report.studies import learner
 
 COSTS = {"none": 0.0, "pill": 1.0}

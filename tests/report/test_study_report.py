@@ -19,11 +19,11 @@ from policytree import (
     near_ties,
     rank_average_treatment_effect,
 )
-from policytree.features import shown
+from policytree.common.safe_text import visible
+from policytree.data.features import shown
 from policytree.report.content import Code, Content, Facts, Fold, Steps, Table, Words
 from policytree.report.html import to_html
 from policytree.report.text import to_text
-from policytree.visible import visible
 from tests.report.studies import ARABIC, ARMS, CONTROL, EVIL, LONG, hostile_frame, learner
 
 FIRST = ["verdict", "tree", "rule", "warnings", "question"]  # for who decides

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from policytree.evaluation import PolicyValueTable
-from policytree.evaluation.numbers import decimals
+from policytree.evaluation.formatting import decimals
 from policytree.report.content import Section, Table, Words
 from policytree.report.material import Material, Study
 from policytree.report.sections.question import TONES

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policytree.evaluation.numbers import decimals
+from policytree.evaluation.formatting import decimals
 from policytree.report.content import Picture, Section, Table, Words
 from policytree.report.material import Material
 

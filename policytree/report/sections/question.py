@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from policytree.evaluation import mean_estimate
-from policytree.evaluation.numbers import decimals
+from policytree.evaluation.formatting import decimals
 from policytree.report.content import Block, Facts, Section, Table, Words
 from policytree.report.material import Study
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from policytree.data.features import shown
 from policytree.evaluation import HELD_OUT, MarginalSensitivity, NearTies, OmittedVariableBounds, PolicyStability
-from policytree.evaluation.numbers import bounds_text, decimals, interval_text
-from policytree.evaluation.resamples import splits_of
-from policytree.export import counted, split_label
-from policytree.features import shown
+from policytree.evaluation.formatting import bounds_text, decimals, interval_text
+from policytree.evaluation.stability.resamples import splits_of
 from policytree.report.content import Block, Fold, Section, Table, Words
 from policytree.report.material import Material
 from policytree.report.outline import outline
-from policytree.short_thresholds import with_short_thresholds
+from policytree.trees.short_thresholds import with_short_thresholds
+from policytree.trees.text import counted, split_label
 
 KNOWN = (
     "Treatment was assigned with known probabilities, so that nothing hidden can have driven it: a hidden confounder "

@@ -7,9 +7,9 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from policytree.diagnostic_displays import largest_differences, overlap_panels
-from policytree.diagnostics import LARGE_DIFFERENCE, balance_table, overlap_table
+from policytree.diagnostics.overlap_balance import LARGE_DIFFERENCE, balance_table, overlap_table
 from policytree.exceptions import BalanceWarning, OverlapWarning
+from policytree.plotting.diagnostics import largest_differences, overlap_panels
 from policytree.report.content import Block, Fold, Picture, Section, Table, Words
 from policytree.report.material import Material
 from policytree.weighting.covariates import Covariates

@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 
 from policytree.evaluation import HonestLeaves, PolicyValueTable, leaf_summary
-from policytree.evaluation.leaves import HELD_OUT, TRAINING_ROWS, LeafValue, leaf_values
-from policytree.evaluation.numbers import bounds_text, decimals
-from policytree.export import counted
+from policytree.evaluation.formatting import bounds_text, decimals
+from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS, LeafValue, leaf_values
 from policytree.plotting import partition
 from policytree.report.content import Block, Fold, Picture, Section, Steps, Table, Words
 from policytree.report.material import Material
 from policytree.report.outline import checklist, outline, rules
 from policytree.serialization import to_dict
+from policytree.trees.text import counted
 
 SHORTENED = (
     "Thresholds are the shortest numbers that send every row of the data the same way as those of the search; "

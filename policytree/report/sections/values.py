@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from policytree.evaluation import POLICY, PolicyValueTable, Reason, RuleValues
-from policytree.evaluation.best_arm import WHY_WIDER
-from policytree.evaluation.numbers import decimals, interval_text, size_text
-from policytree.evaluation.tables import OPTIMISM
+from policytree.evaluation.formatting import decimals, interval_text, size_text
+from policytree.evaluation.inference.best_arm import WHY_WIDER
+from policytree.evaluation.policy_value.tables import OPTIMISM
 from policytree.report.content import Block, Picture, Section, Table, Words
 from policytree.report.material import Material
 from policytree.report.sections.tree import outcome_range

@@ -2,9 +2,10 @@
 
 Four things differ from ``@njit(cache=True)``.
 
-- What is kept on disk is valid as long as *every file of the kernel's folder* is unchanged: its name carries a stamp of
-  them all. numba itself looks at the caller's file only, so that a changed callee or constant elsewhere would silently
-  give stale results.
+- What is kept on disk is valid as long as every file of the kernel's package, and of the packages of kernels that it
+  imports, is unchanged: its name carries a stamp of them all. numba itself looks at the caller's file only, so that a
+  changed callee or constant elsewhere would silently give stale results. An edit compiles anew the kernels of its own
+  package and of those above it, and no others.
 - ``@kernel(separate=True)`` is compiled once and called by its address. numba otherwise copies a callee into every
   caller, optimises it again there, and once more in every caller of the caller.
 - ``@kernel(takes=(...))`` declares what Python may call, and with which types. It is compiled for these and nothing
@@ -25,6 +26,7 @@ import gc
 import hashlib
 import importlib
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -37,9 +39,12 @@ from llvmlite import binding
 from numba.core import caching, config, event, registry, types
 from numba.core.options import DefaultOptions
 
-from policytree.solvers.own_thread import run_in_own_thread
+from policytree.common.own_thread import run_in_own_thread
 
 PREFIX = "policytree_kernel_"
+ROOT = Path(__file__).parents[3]  # of the package's folder
+#: A line that imports from a file of a package of kernels: "policytree.solvers.kernels.base" of "... .base.layout".
+IMPORT = re.compile(rb"^from (policytree\.[\w.]*?kernels(?:\.\w+)?)\.(?!compiling\b)\w+ import", re.MULTILINE)
 OPTIONS = {"nopython": True, "boundscheck": None, "nogil": True, "error_model": "numpy"}
 # Said of every kernel: what is not said, numba takes over from the caller for which a kernel is compiled first.
 COUNTED, UNCOUNTED = ({"_nrt": counts} if hasattr(DefaultOptions, "_nrt") else {} for counts in (True, False))
@@ -59,11 +64,19 @@ _addresses: dict[str, tuple[str, str, tuple]] = {}  # symbol -> module, name and
 
 @cache
 def folder_stamp(folder: Path) -> str:
-    """A hash of the names and contents of all source files of a folder, and of how its kernels call each other."""
-    stamp = hashlib.sha256(f"separate={SEPARATE}".encode())
+    """A hash of all that the code of a package of kernels depends on.
+
+    That is the names and contents of its files, this file, how kernels call each other, and the stamps of the packages
+    of kernels that its files import from; :data:`IMPORT` finds these without parsing, so that imports stay quick.
+    """
+    stamp = hashlib.sha256(f"separate={SEPARATE}".encode() + Path(__file__).read_bytes())
+    used: set[Path] = set()
     for file in sorted(folder.glob("*.py")):
         content = file.read_bytes()
         stamp.update(f"{file.name} {len(content)} ".encode() + content)
+        used |= {ROOT.joinpath(*package.decode().split(".")) for package in IMPORT.findall(content)}
+    for other in sorted(used - {folder}):
+        stamp.update(folder_stamp(other).encode())
     return stamp.hexdigest()
 
 
@@ -103,7 +116,7 @@ class _KernelCache(caching.FunctionCache):
 
 
 class Kernel(registry.CPUDispatcher):
-    """A numba dispatcher whose disk cache heeds its whole folder.
+    """A numba dispatcher whose disk cache heeds its whole package, and the packages that this imports.
 
     Attributes
     ----------

@@ -1,0 +1,1 @@
+"""What every package uses: checks of input, names that load lazily, progress, executors, free memory."""

@@ -1,0 +1,299 @@
+"""Live progress of searches and of jobs with several stages, on a terminal; plain lines, or nothing, elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from policytree.problem.types import Progress
+
+REFRESH_PER_SECOND = 5
+FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+COMPILING = "Compiling the search for this kind of problem, once on this machine"
+LEAST_SHARE, LEAST_SECONDS = 0.02, 1.0  # before that much is done, an estimate of the time left is a guess
+
+_DISPLAY: ContextVar[StageDisplay | None] = ContextVar("policytree_display", default=None)
+
+
+def clock_text(seconds: float) -> str:
+    """Seconds as m:ss or h:mm:ss."""
+    minutes, second = divmod(int(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02d}:{second:02d}" if hours else f"{minute}:{second:02d}"
+
+
+def count_text(count: int) -> str:
+    """A count in at most five characters: 950, 12.3k, 4.57M."""
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if count >= size:
+            return f"{count / size:.3g}{unit}"
+    return str(count)
+
+
+class TimeLeft:
+    """Time left in a search, if root splits go on closing at the average speed of the present pass."""
+
+    def __init__(self) -> None:
+        self._start = (0.0, 0.0)
+        self._last = 0.0
+
+    def update(self, seconds: float, share: float) -> float | None:
+        """Seconds left after this much time and share closed (0 to 1); None while nobody can tell."""
+        if share < self._last:  # a deeper pass began and closes the root splits anew
+            self._start = (seconds, share)
+        self._last = share
+        spent, closed = seconds - self._start[0], share - self._start[1]
+        if closed < LEAST_SHARE or spent < LEAST_SECONDS:
+            return None
+        return spent * (1.0 - share) / closed
+
+
+def search_line(progress: Progress, left: float | None, scale: float = 1.0) -> str:
+    """One line about a running search.
+
+    Parameters
+    ----------
+    progress : Progress
+    left : float or None
+        Estimated seconds left.
+    scale : float
+        Objective and bound are multiplied by this; the gap, by its size.
+    """
+    objective, bound = scale * progress.objective, scale * progress.lower_bound
+    parts = [
+        clock_text(progress.seconds),
+        f"objective {objective:.6g}",
+        f"bound {bound:.6g}",
+        f"gap {abs(objective - bound):.2g}",
+        f"{progress.share_closed:.0%} closed",
+        *([] if left is None else [f"~{clock_text(left)} left"]),
+        f"{count_text(progress.subproblems)} subproblems",  # last: the least to lose where the terminal is narrow
+    ]
+    return "  ".join(parts)
+
+
+@contextmanager
+def search_progress(
+    *, scale: float = 1.0, console: Console | None = None
+) -> Iterator[Callable[[Progress], None] | None]:
+    """Show a running search in one live line.
+
+    Inside :func:`stage_progress` the line becomes the detail of the present stage. Otherwise, if the console is no
+    terminal, nothing is shown.
+
+    Parameters
+    ----------
+    scale : float
+        Factor from the search's summed losses to the unit to show, for example ``-1 / total weight`` for the mean
+        reward of a policy.
+    console : rich Console, optional
+        Standard error by default.
+
+    Yields
+    ------
+    callable
+        Takes a :class:`policytree.problem.types.Progress`; for ``SearchLimits.progress``. Cheap, and safe from any
+        thread.
+    """
+    outer = _DISPLAY.get()
+    if outer is None:
+        with stage_progress(console, lines=False) as display, display.stage("Tree search"):
+            yield display.search_callback(scale)
+        return
+    try:
+        yield outer.search_callback(scale)
+    finally:
+        outer.detail("")
+
+
+@contextmanager
+def stage_progress(console: Console | None = None, *, lines: bool = True) -> Iterator[StageDisplay]:
+    """Show a job's stages, one line each, the running one with its time and detail.
+
+    Parameters
+    ----------
+    console : rich Console, optional
+        Standard error by default.
+    lines : bool
+        Where the console is no terminal: whether to print a plain line when something starts or is done.
+    """
+    display = StageDisplay(console or Console(stderr=True), lines)
+    token = _DISPLAY.set(display)
+    try:
+        with display:
+            yield display
+    finally:
+        _DISPLAY.reset(token)
+
+
+def say(text: str) -> None:
+    """Print a line for people, on a terminal."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        console.print(text, markup=False, highlight=False)
+
+
+@contextmanager
+def reading_progress() -> Iterator[Callable[[str, int, int], None]]:
+    """Show a search that reads rows a few times, as :func:`search_progress` shows others.
+
+    Yields
+    ------
+    callable
+        Takes what is done while reading, rows so far and rows in all; safe from any thread.
+    """
+    with ExitStack() as stack:
+        display = _DISPLAY.get()
+        if display is None:
+            display = stack.enter_context(stage_progress(lines=False))
+            stack.enter_context(display.stage("Tree search"))
+        shown = display
+        stack.callback(shown.detail, "")
+
+        def show(what: str, done: int, total: int) -> None:
+            rows = f"  {count_text(done)} of {count_text(total)} rows" if total else ""
+            shown.detail(what + rows)
+
+        yield show
+
+
+@contextmanager
+def compiling_line() -> Iterator[None]:
+    """Say that the search is being compiled: a stage inside :func:`stage_progress`, else a line on a terminal."""
+    display = _DISPLAY.get()
+    if display is not None:
+        with display.stage(COMPILING):
+            yield
+        return
+    console = Console(stderr=True)
+    if console.is_terminal:
+        console.print(f"{COMPILING} ...", markup=False, highlight=False)
+    yield
+
+
+@dataclass
+class _Stage:
+    """One line of the display."""
+
+    title: str
+    total: int | None
+    start: float = field(default_factory=time.perf_counter)
+    seconds: float | None = None  # once it has ended
+    failed: bool = False
+    done: int = 0
+    detail: str = ""
+
+    def elapsed(self) -> float:
+        return time.perf_counter() - self.start if self.seconds is None else self.seconds
+
+    def summary(self) -> str:
+        """How far it got, and when the rest should be done."""
+        if self.total is None:
+            return ""
+        if self.seconds is not None:
+            return f"{self.done} of {self.total}"
+        return f"{min(self.done + 1, self.total)} of {self.total}{self.left()}"
+
+    def left(self) -> str:
+        """The time that the parts left should take, if they go on at the average speed."""
+        if not self.done or self.total is None or self.done >= self.total:
+            return ""
+        return f", ~{clock_text(self.elapsed() / self.done * (self.total - self.done))} left"
+
+
+class StageDisplay:
+    """The stages of a job on a console; made by :func:`stage_progress`."""
+
+    def __init__(self, console: Console, lines: bool):
+        self._console = console
+        self._lines = lines and not console.is_terminal
+        self._stages: list[_Stage] = []
+        self._live = (
+            Live(
+                console=console, get_renderable=self._render, refresh_per_second=REFRESH_PER_SECOND, transient=not lines
+            )
+            if console.is_terminal
+            else None
+        )
+
+    def __enter__(self) -> StageDisplay:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    @contextmanager
+    def stage(self, title: str, total: int | None = None) -> Iterator[Callable[[int, int], None]]:
+        """Run a stage.
+
+        Parameters
+        ----------
+        title : str
+        total : int, optional
+            Number of equal parts it has.
+
+        Yields
+        ------
+        callable
+            ``advance(done, total)``, to be called after every part.
+        """
+        stage = _Stage(title, total)
+        self._stages.append(stage)
+        self._line(f"{title} ...")
+
+        def advance(done: int, total: int) -> None:
+            stage.done, stage.total = done, total
+            self._line(f"  {done} of {total} after {clock_text(stage.elapsed())}{stage.left()}")
+
+        try:
+            yield advance
+        except BaseException:
+            stage.failed = True
+            raise
+        finally:
+            stage.detail = ""
+            stage.seconds = stage.elapsed()
+        self._line(f"{title}: done in {clock_text(stage.seconds)}")
+
+    def detail(self, text: str) -> None:
+        """Say what the present stage is doing."""
+        running = [stage for stage in self._stages if stage.seconds is None]
+        if running:
+            running[-1].detail = text
+
+    def search_callback(self, scale: float) -> Callable[[Progress], None]:
+        """Take progress of a search and show it as the present stage's detail."""
+        left = TimeLeft()
+
+        def show(progress: Progress) -> None:
+            self.detail(search_line(progress, left.update(progress.seconds, progress.share_closed), scale))
+
+        return show
+
+    def _line(self, text: str) -> None:
+        if self._lines:
+            self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def _render(self) -> Table:
+        table = Table.grid(padding=(0, 1))
+        table.add_column(width=1)
+        table.add_column(no_wrap=True, overflow="ellipsis")
+        for stage in self._stages:
+            running = stage.seconds is None
+            mark = FRAMES[int(stage.elapsed() * REFRESH_PER_SECOND) % len(FRAMES)] if running else "✓"
+            head = "  ".join(part for part in (stage.title, stage.summary(), clock_text(stage.elapsed())) if part)
+            table.add_row(Text("x" if stage.failed else mark), Text(head))
+            if running and stage.detail:
+                table.add_row("", Text(stage.detail, style="dim"))
+        return table

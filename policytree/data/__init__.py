@@ -1,0 +1,1 @@
+"""Tables become numbers: names, kinds and categories of columns."""

@@ -1,0 +1,322 @@
+"""From the user's table to numbers: names, kinds and categories of columns, missing values."""
+
+from __future__ import annotations
+
+import decimal
+import numbers
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from scipy.sparse import issparse
+
+from policytree.data.features import CATEGORICAL, Feature
+from policytree.exceptions import InputError
+
+LARGEST_INTEGER = 2**53  # beyond, neighbouring integers are one float64
+
+
+def first_repeated(names: Iterable[str]) -> str | None:
+    """A name that stands more than once among some, the first in alphabetical order; None if all are different."""
+    return min((name for name, times in Counter(names).items() if times > 1), default=None)
+
+
+def _named_frame(X):
+    """A narwhals DataFrame if ``X`` is a frame of a known library, else None."""
+    if type(X) is np.ndarray:
+        return None
+    if hasattr(X, "columns"):
+        names = X.column_names if nw.dependencies.is_pyarrow_table(X) else X.columns
+        twice = first_repeated(str(name) for name in names)
+        if twice is not None:
+            raise InputError(f"The table has more than one column {twice!r}; give every column its own name.")
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def as_pandas(X):
+    """Return the pandas DataFrame of a frame of any known library, None if ``X`` is no frame."""
+    frame = _named_frame(X)
+    return None if frame is None else frame.to_pandas()
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureEncoder:
+    """Turns a table into float64 numbers the way the training table was turned.
+
+    Numbers and booleans stay numbers (missing is NaN); text and categorical columns become the position of the value in
+    ``Feature.categories`` (missing, or not seen at fit, is NaN).
+
+    Attributes
+    ----------
+    features : tuple of Feature
+    named : bool
+        Whether the training table carried column names, so that new tables are matched by name.
+    argument : str
+        What messages call the table.
+    """
+
+    features: tuple[Feature, ...]
+    named: bool
+    argument: str = "X"
+
+    @classmethod
+    def fit(cls, X, *, argument: str = "X") -> FeatureEncoder:
+        """Learn names, kinds and categories of the columns of a frame (pandas, polars) or an (n, p) array."""
+        return cls._learn(X, argument)[0]
+
+    @classmethod
+    def fit_encode(cls, X, *, argument: str = "X") -> tuple[FeatureEncoder, np.ndarray]:
+        """:meth:`fit` and :meth:`encode` of the same table, in one pass over its columns."""
+        encoder, columns = cls._learn(X, argument)
+        if isinstance(columns, np.ndarray):
+            return encoder, columns
+        if columns is None:
+            return encoder, encoder.encode(X)
+        encoded = np.stack(columns).T if columns else np.empty((len(X), 0))  # read column by column from here on
+        encoder._refuse_infinite(encoded)
+        return encoder, encoded
+
+    @classmethod
+    def _learn(cls, X, argument: str) -> tuple[FeatureEncoder, list[np.ndarray] | np.ndarray | None]:
+        """The encoder of a table, and the numbers of its columns where it is a frame, or an array of finite ones."""
+        frame = _named_frame(X)
+        if frame is None:
+            _refuse_sparse(X, argument)
+            array = np.asarray(X)
+            if array.ndim != 2:
+                raise InputError(f"{argument} must be a table with rows and columns; got {array.ndim} dimension(s).")
+            finite = array.dtype.kind == "f" and _all_finite(array)
+            gaps = np.isnan(array).any(axis=0) if array.dtype.kind == "f" and not finite else [False] * array.shape[1]
+            features = tuple(Feature(f"x{j}", has_missing=bool(gap)) for j, gap in enumerate(gaps))
+            return cls(features, False, argument), array if finite and array.dtype == np.float64 else None
+        learnt = [_learn_feature(str(name), frame.get_column(name), argument) for name in frame.columns]
+        return cls(tuple(feature for feature, _ in learnt), True, argument), [numbers for _, numbers in learnt]
+
+    def encode(self, X) -> np.ndarray:
+        """Numbers of a table, shape (n, p), float64; NaN means missing.
+
+        Raises
+        ------
+        InputError
+            If a column is missing, holds infinite values, or cannot be read as numbers.
+        """
+        frame = _named_frame(X)
+        if frame is None or not self.named:
+            array = _as_float(X.to_numpy() if frame is not None else X, self.argument)
+            if array.ndim != 2 or array.shape[1] != len(self.features):
+                raise InputError(
+                    f"{self.argument} must have {len(self.features)} columns, as at fit; got shape {array.shape}."
+                )
+            self._refuse_infinite(array)
+            return array
+        columns = {str(name): name for name in frame.columns}
+        lacking = [f.name for f in self.features if f.name not in columns]
+        if lacking:
+            raise InputError(
+                f"{self.argument} lacks the column(s) {', '.join(map(repr, lacking))} that were there at fit; add them."
+            )
+        out = np.empty((len(frame), len(self.features)))
+        for j, feature in enumerate(self.features):
+            out[:, j] = _encode_column(feature, frame.get_column(columns[feature.name]), self.argument)
+        self._refuse_infinite(out)
+        return out
+
+    def values(self, X, j: int) -> list:
+        """The values of column ``j`` as the user gave them."""
+        frame = _named_frame(X)
+        if frame is None or not self.named:
+            return np.asarray(X)[:, j].tolist()
+        names = {str(name): name for name in frame.columns}
+        return frame.get_column(names[self.features[j].name]).to_list()
+
+    def _refuse_infinite(self, X: np.ndarray) -> None:
+        if _all_finite(X):
+            return
+        bad = np.flatnonzero(np.isinf(X).any(axis=0))
+        if len(bad):
+            raise InputError(
+                f"Column {self.features[bad[0]].name!r} of {self.argument} holds infinite values; replace them by "
+                "numbers or by missing values."
+            )
+
+
+def _all_finite(X: np.ndarray) -> bool:
+    """Whether numbers are surely finite, by their sum: False says nothing where they are large."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(X.sum(dtype=np.float64)))
+
+
+def _refuse_sparse(X, argument: str) -> None:
+    """One sentence for scipy's sparse matrices, which some transformers return."""
+    if issparse(X):
+        raise InputError(
+            f"{argument} is a sparse matrix, but a dense table is required; pass {argument}.toarray(), or tell its "
+            "transformer so, such as OneHotEncoder(sparse_output=False)."
+        )
+
+
+def _as_float(X, argument: str) -> np.ndarray:
+    """A float64 array, or one sentence."""
+    _refuse_sparse(X, argument)
+    if getattr(getattr(X, "dtype", None), "kind", "") == "c":
+        raise InputError(f"{argument} holds complex numbers; give real ones.")
+    try:
+        return np.asarray(X, dtype=np.float64)
+    except OverflowError as error:
+        raise InputError(f"{argument} holds integers that no floating-point number can be; divide them.") from error
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{argument} holds values that are not numbers; pass a DataFrame, whose text columns are treated as "
+            "categories."
+        ) from error
+
+
+def is_missing(value) -> bool:
+    """Whether a value of a table's column is none: None, NaN, or pandas' marks."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
+
+
+def object_numbers(values) -> np.ndarray | None:
+    """Numbers and booleans that stand in a list, perhaps with gaps (None, NaN), as float64; None if others stand there.
+
+    A table's column of Python objects is what the same column is after a CSV file: numbers, if all are.
+    """
+    out = np.full(len(values), np.nan)
+    for i, value in enumerate(values):
+        if isinstance(value, (numbers.Real, decimal.Decimal, np.bool_)):
+            out[i] = _as_float64(value)
+        elif not is_missing(value):
+            return None
+    return out
+
+
+def _as_float64(value) -> float:
+    """A number as float64, infinite where it is beyond all of them."""
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf
+
+
+def _plain_numbers(column) -> np.ndarray | None:
+    """A column that is numpy's integers, floats or booleans anyway, as float64; None if it is of another type."""
+    native = column.to_native()
+    dtype = getattr(native, "dtype", None)  # Arrow's columns have none
+    plain = isinstance(dtype, np.dtype) and dtype.kind in "iufb"
+    return native.to_numpy(dtype=np.float64) if plain else None
+
+
+def _ends(values) -> tuple[Any, Any]:
+    """The smallest and the largest of some integers; None if there are none."""
+    values = np.asarray(values)
+    return (values.min(), values.max()) if values.size else (None, None)
+
+
+def refuse_large_integers(smallest, largest, name: str, argument: str) -> None:
+    """One sentence where a column's integers (None if it has none) would be rounded to floats."""
+    if any(value is not None and abs(int(value)) > LARGEST_INTEGER for value in (smallest, largest)):
+        raise InputError(
+            f"Column {name!r} of {argument} holds integers beyond 2**53, which floating-point numbers cannot tell "
+            "apart; subtract a constant, or turn them into text if they are labels."
+        )
+
+
+def _is_category(column) -> bool:
+    return isinstance(column.dtype, (nw.String, nw.Categorical, nw.Enum, nw.Object)) and not _object_numbers(column)
+
+
+def _object_numbers(column) -> bool:
+    return isinstance(column.dtype, nw.Object) and object_numbers(column.to_list()) is not None
+
+
+def _factorize(column) -> tuple[np.ndarray, list]:
+    """The code of every row, -1 where a value is missing, and the values that codes stand for."""
+    import pandas as pd  # a table is here: only now, so that importing an estimator stays quick
+
+    native = column.to_native()
+    if isinstance(getattr(native, "dtype", None), pd.CategoricalDtype):
+        return native.cat.codes.to_numpy(), native.cat.categories.tolist()
+    values = np.empty(len(column), dtype=object)
+    values[:] = column.to_list()
+    codes, distinct = pd.factorize(values)
+    return codes, distinct.tolist()
+
+
+def _learn_feature(name: str, column, argument: str) -> tuple[Feature, np.ndarray]:
+    """What a column is, and its numbers."""
+    plain = _plain_numbers(column)
+    dtype = column.dtype
+    if dtype.is_integer():
+        present = column.drop_nulls() if plain is None else column
+        refuse_large_integers(*_ends(present.to_numpy()), name, argument)
+    if plain is not None:
+        return Feature(name, has_missing=bool(np.isnan(plain).any())), plain
+    if _is_category(column):
+        try:
+            codes, distinct = _factorize(column)
+            present = [distinct[k] for k in np.unique(codes[codes >= 0])]
+            values = {v for v in present if not is_missing(v)}
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"Column {name!r} of {argument} holds lists or tables; turn it into numbers or text, or leave it out."
+            ) from error
+        try:
+            ordered = sorted(values)
+        except TypeError:
+            ordered = sorted(values, key=lambda v: (str(type(v)), str(v)))
+        gaps = bool((codes < 0).any()) or any(map(is_missing, present))
+        feature = Feature(name, CATEGORICAL, tuple(ordered), gaps)
+        return feature, _positions(feature, codes, distinct)
+    encoded = _encode_column(Feature(name), column, argument)
+    if isinstance(dtype, nw.Object):
+        whole = [value for value in column.to_list() if isinstance(value, numbers.Integral)]
+        refuse_large_integers(*_ends(whole), name, argument)
+    return Feature(name, has_missing=bool(np.isnan(encoded).any())), encoded
+
+
+def _positions(feature: Feature, codes: np.ndarray, distinct: list) -> np.ndarray:
+    """Position of every row's value in the feature's categories; NaN for others."""
+    position = {value: float(k) for k, value in enumerate(feature.categories)}
+    # A NaN in a text column is a float that equals nothing, so it is "not seen" as well.
+    return np.array([*(position.get(v, np.nan) for v in distinct), np.nan])[codes]
+
+
+def _encode_column(feature: Feature, column, argument: str) -> np.ndarray:
+    if feature.kind == CATEGORICAL:
+        _refuse_numbers_for_text(feature, column, argument)
+        return _positions(feature, *_factorize(column))
+    numbers = _plain_numbers(column)
+    if numbers is not None:
+        return numbers
+    if _is_category(column):
+        raise InputError(
+            f"Column {feature.name!r} of {argument} held numbers at fit and holds text now; convert it to numbers."
+        )
+    if isinstance(column.dtype, nw.Object):
+        values = object_numbers(column.to_list())
+        assert values is not None, "checked above"
+        return values
+    _refuse_other_types(feature.name, column, argument)
+    return column.cast(nw.Float64).to_numpy().astype(np.float64)
+
+
+def _refuse_other_types(name: str, column, argument: str) -> None:
+    """One sentence for dates, complex numbers and whatever else is neither a number nor text."""
+    if not (column.dtype.is_numeric() or isinstance(column.dtype, nw.Boolean)):
+        native = getattr(column.to_native(), "dtype", column.dtype)
+        raise InputError(
+            f"Column {name!r} of {argument} has type {native}; turn it into numbers or text, or leave it out."
+        )
+
+
+def _refuse_numbers_for_text(feature: Feature, column, argument: str) -> None:
+    """One sentence where no number can be one of the categories; columns without any value have no text either."""
+    text_only = feature.categories and all(isinstance(value, str) for value in feature.categories)
+    if text_only and not _is_category(column) and any(v is not None and v == v for v in column.to_list()):
+        raise InputError(
+            f"Column {feature.name!r} of {argument} held text at fit and holds numbers now; convert it to text."
+        )

@@ -1,0 +1,1 @@
+"""Can the data carry the question? Overlap, balance and calibration."""

@@ -1,0 +1,1 @@
+"""Whether treatment effects differ between people, and with what."""

@@ -1,0 +1,251 @@
+"""Who is in each leaf of a tree, what each treatment is worth there, and on whose rows that was computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from policytree.common.typing import Column, Table
+from policytree.common.validation import check_level, treatment_codes
+from policytree.evaluation.formatting import bounds_text
+from policytree.evaluation.inputs import arm_codes, check_direction, column, reward_frame, rows_arguments
+from policytree.evaluation.leaves.estimates import (
+    HELD_OUT,
+    TRAINING_ROWS,
+    LeafParts,
+    clustered_covariance,
+    refuse_weightless_leaves,
+    sign_of,
+)
+from policytree.exceptions import InputError
+from policytree.trees.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class LeafValue:
+    """The value of a leaf's treatment, with the rows it was computed on.
+
+    Attributes
+    ----------
+    value : float or None
+        None: not estimable, since none of the held-out rows in the leaf got its treatment.
+    lower, upper : float or None
+        Ends of an interval; None for training rows, on which no interval would cover.
+    held_out : bool
+        Whether the rows did not choose the tree.
+    second_best : str or None
+        The best other treatment by its estimate.
+    gain, gain_lower, gain_upper : float or None
+        Held out: the value less that of the truly best other treatment, and its interval.
+    """
+
+    value: float | None
+    lower: float | None = None
+    upper: float | None = None
+    held_out: bool = False
+    second_best: str | None = None
+    gain: float | None = None
+    gain_lower: float | None = None
+    gain_upper: float | None = None
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> LeafValue:
+        """Of what :func:`dataclasses.asdict` makes of one.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If they are other fields, or no numbers where there must be some.
+        """
+        texts = {"second_best", "held_out"}
+        known: dict[str, Any] = {k: v if k in texts or v is None else float(v) for k, v in fields.items()}
+        return cls(**known)
+
+    def within(self, limits: tuple[float, float] | None) -> LeafValue:
+        """The same with intervals cut to what an outcome's range allows, unless the value itself lies outside.
+
+        No mean lies outside, so that nothing is lost: simulated intervals of two-valued outcomes near the edge of their
+        range, with effects and without, hold as often as they did uncut (98.8 to 100 % at nominal 95, all leaves at
+        once; ``benchmarks/leaf_range.py``).
+        """
+        if limits is None or self.value is None or self.lower is None or self.upper is None:
+            return self
+        if not limits[0] <= self.value <= limits[1]:
+            return self
+        cut = replace(self, lower=max(self.lower, limits[0]), upper=min(self.upper, limits[1]))
+        if self.gain_lower is None or self.gain_upper is None:
+            return cut
+        most = limits[1] - limits[0]
+        return replace(cut, gain_lower=max(self.gain_lower, -most), gain_upper=min(self.gain_upper, most))
+
+    def lines(self, name: str, digits: int) -> list[str]:
+        """How it is shown: the number, its interval, what it gains over the best other arm, and the rows it is from."""
+        return [line for part in self.parts(name, digits) for line in part]
+
+    def parts(self, name: str, digits: int) -> list[list[str]]:
+        """The same, each number with its interval."""
+        if self.value is None:
+            return [[f"{name}: not estimable"]]
+        value = [f"{name} {self.value:,.{digits}f}"]
+        if not self.held_out:
+            return [[*value, f"({TRAINING_ROWS})"]]
+        if self.lower is not None and self.upper is not None:
+            value.append(bounds_text(self.lower, self.upper, digits))
+        parts = [value]
+        if self.gain is not None and self.gain_lower is not None and self.gain_upper is not None:
+            gain = f"gain {self.gain:+,.{digits}f}"
+            parts.append([gain, bounds_text(self.gain_lower, self.gain_upper, digits)])
+        if self.second_best is not None:
+            parts.append([f"second best: {self.second_best}"])
+        return parts
+
+
+def leaf_values(tree: Tree, summary: pd.DataFrame | None) -> dict[int, LeafValue]:
+    """Value of each leaf's own action, from a leaf summary: with intervals, gain and second-best arm if held out."""
+    if summary is None:
+        return {}
+    out = {}
+    for leaf in np.flatnonzero(tree.is_leaf):
+        if leaf not in summary.index:
+            continue
+        row, arm = summary.loc[leaf], tree.actions[tree.action[leaf]]
+        value = _known(row[("value", arm)])
+        if row.get(("rows", "")) != HELD_OUT:
+            out[int(leaf)] = LeafValue(value)
+            continue
+        gain, low, high = (_known(row[("gain_over_best", end)]) for end in ("value", "lower", "upper"))
+        lower, upper = (_known(row[(end, arm)]) for end in ("lower", "upper"))
+        second = str(row[("second_best", "")])
+        out[int(leaf)] = LeafValue(value, lower, upper, True, second, gain, low, high)
+    return out
+
+
+def _known(number: float) -> float | None:
+    """None in place of NaN: a leaf of one cluster has no interval."""
+    return float(number) if np.isfinite(number) else None
+
+
+def leaf_summary(
+    leaves: Any,
+    policy: Column | Table | Any,
+    rewards: Table,
+    *,
+    T: Column | None = None,
+    groups: Column | None = None,
+    sample_weight: Column | None = None,
+    direction: str | None = None,
+    held_out: bool = False,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """Who is in each leaf, what they get, and what each treatment would be worth there.
+
+    On the rows that chose the tree every value is flattered: half of all leaves of a search in pure noise look
+    significant. So a summary is taken to be of such rows, is marked so, and has no intervals, unless ``held_out=True``
+    says that neither these rows' outcomes chose the tree nor their nuisance models saw them.
+    :func:`policytree.honest_leaf_summary` makes such a summary by splitting the sample.
+
+    Parameters
+    ----------
+    leaves : array of shape (n,), or fitted tree estimator
+        Leaf of every row, from a tree's ``apply``; or the estimator itself.
+    policy : array of shape (n,), or one label; with an estimator: the table ``X`` of shape (n, p)
+        The treatment recommended to every row, from ``predict``; the same for all rows of a leaf.
+    rewards, groups, sample_weight
+        As in :func:`policy_value`.
+    T : array of shape (n,), optional
+        Treatments received: counts each arm's rows in every leaf and warns where they are few.
+    direction : {"maximize", "minimize"}, optional
+        Which way rewards are better; the estimator's own, else "maximize". It decides the second-best arm.
+    held_out : bool, default False
+        See above.
+    level : float
+        Coverage of the intervals: of all values together, and of all gains together, over leaves and arms.
+
+    Returns
+    -------
+    DataFrame
+        One row per leaf, sorted by leaf id; two column levels. ``("n", "")``: rows. ``("share", "")``: share of the
+        total weight. ``("rows", "")``: "training rows" or "held out". ``("arm", "")``: the chosen arm.
+        ``("second_best", "")``: the best other arm by its estimate. ``("value", arm)``, ``("standard_error", arm)``:
+        every arm's value. ``("gain", "value")`` and ``("gain", "standard_error")``: the chosen arm's value minus that
+        of ``second_best`` (paired; negative is better when minimising). Since that arm was picked on the same rows, it
+        looks too good, and this gain too small. With ``T`` also ``("rows_of", arm)`` and ``("warning", "")``.
+
+        Held out there is more: ``("lower", arm)``, ``("upper", arm)``; ``("gain_over", arm)`` with ``("gain_lower",
+        arm)`` and ``("gain_upper", arm)``, against every other arm (NaN for the chosen one); ``("gain_over_best",
+        "value")``, ``"lower"``, ``"upper"``: against the truly best other arm, the value free (in the median) of the
+        bias of picking it. Standard errors are cluster-robust within the leaf, and NaN where a leaf holds fewer than
+        two clusters. With ``T``, an arm that nobody in a leaf got is not estimable there: all its numbers are NaN.
+
+    Raises
+    ------
+    InputError
+        As :func:`policy_value`, and if a leaf gives more than one treatment, or has no weight.
+
+    Notes
+    -----
+    Simultaneous intervals come from a Gaussian multiplier bootstrap over influence functions
+    (:mod:`policytree.evaluation.inference.simultaneous`), with clusters taken whole even where they reach into several
+    leaves.
+    """
+    if hasattr(leaves, "apply"):
+        direction = direction or getattr(leaves, "direction", None)
+        leaves, policy = leaves.apply(policy), leaves.predict(policy)
+    direction = direction or "maximize"
+    check_direction(direction)
+    check_level(level)
+    table = reward_frame(rewards)
+    codes, weight = rows_arguments(groups, sample_weight, len(table))
+    rows = _Rows(
+        column(leaves, "leaves", len(table)),
+        table.to_numpy(),
+        np.ones(len(table)) if weight is None else weight,
+        np.arange(len(table)) if codes is None else codes,
+    )
+    arms = arm_codes(policy, table.columns, len(table), "policy")
+    received = None if T is None else treatment_codes(T, len(table), table.columns.to_numpy())[0]
+    parts = rows.parts(list(table.columns), arms, direction, received)
+    return parts.frame(held_out, level)
+
+
+class _Rows:
+    """Rows sorted into leaves: ``leaves`` (n,), ``scores`` (n, K), ``weight`` (n,), clusters ``groups`` (n,)."""
+
+    def __init__(self, leaves: np.ndarray, scores: np.ndarray, weight: np.ndarray, groups: np.ndarray):
+        self.ids, self.leaf_of = np.unique(leaves, return_inverse=True)
+        self.scores, self.weight, self.groups = scores, weight, groups
+
+    def parts(self, labels: list, arms: np.ndarray, direction: str, received: np.ndarray | None) -> LeafParts:
+        """Estimates by leaf; ``arms``: what every row is recommended, ``received``: what it got, if known."""
+        leaf_of, weight, n_leaves = self.leaf_of, self.weight, len(self.ids)
+        chosen = _one_arm_each(self.ids, leaf_of, arms, labels)
+        total = np.bincount(leaf_of, weights=weight)
+        refuse_weightless_leaves(self.ids, total)
+        value = np.column_stack([np.bincount(leaf_of, weights=weight * s) / total for s in self.scores.T])
+        influence = (weight / total[leaf_of])[:, None] * (self.scores - value[leaf_of])
+        pairs = np.unique(np.column_stack([leaf_of, self.groups])[weight > 0], axis=0)
+        clusters = np.bincount(pairs[:, 0], minlength=n_leaves)
+        used, position = np.unique(self.groups * n_leaves + leaf_of, return_inverse=True)
+        sums = np.column_stack([np.bincount(position, weights=column) for column in influence.T])
+        covariance = clustered_covariance(sums, used // n_leaves, used % n_leaves, clusters)
+        counts = None
+        if received is not None:
+            counts = np.zeros(value.shape, dtype=np.int64)
+            np.add.at(counts, (leaf_of, received), 1)
+        rows = np.bincount(leaf_of)
+        share = total / total.sum()
+        return LeafParts(self.ids, labels, rows, chosen, share, value, covariance, clusters, sign_of(direction), counts)
+
+
+def _one_arm_each(ids, leaf_of, arm, labels) -> np.ndarray:
+    """The arm of every leaf."""
+    for position, leaf in enumerate(ids):
+        chosen = np.unique(arm[leaf_of == position])
+        if len(chosen) > 1:
+            names = ", ".join(str(labels[k]) for k in chosen)
+            raise InputError(f"policy gives leaf {leaf} more than one treatment ({names}); pass the same tree's rows.")
+    return arm[np.unique(leaf_of, return_index=True)[1]]

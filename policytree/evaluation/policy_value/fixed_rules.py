@@ -1,0 +1,132 @@
+"""What rules that are settled are worth on rows that had no part in them, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from policytree.common.typing import Column, Table
+from policytree.evaluation.estimates import Estimate
+from policytree.evaluation.formatting import decimals
+from policytree.evaluation.inference.best_arm import BestComparison, compare_with_best_arm
+from policytree.evaluation.inputs import check_direction, known_label, policy_scores, reward_frame
+from policytree.evaluation.policy_value.tables import POLICY, STATUS_QUO, rule_frame
+from policytree.evaluation.policy_value.values import checked_estimate
+from policytree.evaluation.policy_value.verdict import Rules, Verdict, decide
+from policytree.exceptions import InputError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RuleValues:
+    """Value of one settled rule beside every single treatment, what people got, and other settled rules.
+
+    Attributes
+    ----------
+    verdict : Verdict
+        Which rule to use, and why.
+    estimates : mapping of str to Estimate
+        Value of every rule in the outcome's unit, with its interval.
+    differences : mapping of str to Estimate
+        The rule's value minus each other one's, paired on the same rows.
+    against_best : BestComparison
+        The rule against the best single treatment, which is not known beforehand.
+    direction : {"maximize", "minimize"}
+    """
+
+    verdict: Verdict
+    estimates: Mapping[str, Estimate] = field(repr=False)
+    differences: Mapping[str, Estimate] = field(repr=False)
+    against_best: BestComparison
+    direction: str
+
+    @property
+    def digits(self) -> int:
+        """Decimals that show two significant digits of the smallest standard error."""
+        return decimals(e.standard_error for e in [*self.estimates.values(), *self.differences.values()])
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per rule: value, standard_error, lower, upper, and the same of the rule's advantage over it."""
+        return rule_frame(self.estimates, self.differences)
+
+
+def compare_rules(
+    policy: Column | Table | Any,
+    rewards: Table,
+    status_quo: Column,
+    *,
+    others: Mapping[str, Any] | None = None,
+    control: Any = None,
+    before_costs: tuple[Table, Column] | None = None,
+    direction: str = "maximize",
+    groups: Column | None = None,
+    sample_weight: Column | None = None,
+    level: float = 0.95,
+) -> RuleValues:
+    """Value of a settled rule on new rows, against every single treatment, what people got, and other settled rules.
+
+    Nothing is learnt here but the rewards, so that the intervals are those of means (of clusters). They are honest only
+    if the rows had no part in any of the rules.
+
+    Parameters
+    ----------
+    policy : as for :func:`policytree.policy_value`
+    rewards : DataFrame of shape (n, K)
+        Doubly robust scores of the rows, net of what treatments cost.
+    status_quo : array of shape (n,)
+        What every row brought as it was treated: its outcome, net of costs.
+    others : mapping of str to policies, optional
+        Further rules by name.
+    control : optional
+        Label of the treatment that a recommended rule must be shown better than; what people got by default.
+    before_costs : (DataFrame of shape (n, K), array of shape (n,)), optional
+        ``rewards`` and ``status_quo`` before costs; the verdict's gains are then said before costs as well.
+    direction, groups, sample_weight, level
+        As in :func:`policytree.policy_difference`.
+
+    Returns
+    -------
+    RuleValues
+
+    Raises
+    ------
+    InputError
+        As :func:`policytree.policy_value`, and if another rule has a name that the table has already.
+    """
+    check_direction(direction)
+    table = reward_frame(rewards)
+    arms = {f"always {label}": label for label in table.columns}
+    taken = {POLICY, STATUS_QUO, *arms} & set(others or {})
+    if taken:
+        raise InputError(f"others holds {min(taken)!r}, which is the name of another rule of the table.")
+    rules = {POLICY: policy, **arms, **(others or {})}
+    scores = _scores(rules, table, status_quo)
+    control = None if control is None else known_label(control, table.columns.tolist(), "control")
+
+    def estimate(values: np.ndarray) -> Estimate:
+        return checked_estimate(values, groups, sample_weight, level)
+
+    def difference(a: str, b: str) -> Estimate:
+        return estimate(scores[a] - scores[b])
+
+    gross = None
+    if before_costs is not None:
+        before = _scores(rules, reward_frame(before_costs[0]), before_costs[1])
+
+        def gross(a: str, b: str) -> Estimate:
+            return estimate(before[a] - before[b])
+
+    differences = {name: difference(POLICY, name) for name in scores if name != POLICY}
+    best = compare_with_best_arm(tuple(arms), differences, difference, direction)
+    named = Rules(POLICY, STATUS_QUO, tuple(arms), None if control is None else f"always {control}")
+    verdict = decide(best, named, difference, direction, gross)
+    return RuleValues(verdict, {k: estimate(v) for k, v in scores.items()}, differences, best, direction)
+
+
+def _scores(rules: Mapping[str, Any], rewards: pd.DataFrame, status_quo: Column) -> dict[str, np.ndarray]:
+    """What every rule brings every row."""
+    scores = {name: policy_scores(rule, rewards, name) for name, rule in rules.items()}
+    return scores | {STATUS_QUO: np.asarray(status_quo, dtype=np.float64)}

@@ -1,0 +1,364 @@
+"""Refitting a learner without some rows, and what it then says about them; many refits side by side."""
+
+from __future__ import annotations
+
+import os
+import signal
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from policytree.common.executors import check_executor, submitted
+from policytree.evaluation.inputs import check_direction
+from policytree.evaluation.policy_value.validation import Fit
+from policytree.exceptions import InputError, UnseenValueWarning, quoted
+from policytree.problem.types import Status
+from policytree.weighting.costs import treatment_costs
+from policytree.weighting.observed import Observed
+from policytree.weighting.propensities import is_constant
+
+
+def checked_direction(estimator) -> str:
+    """Return the estimator's direction; refuse estimators that cannot be refitted from outcomes."""
+    if not has_fit_parameter(estimator, "propensity"):
+        raise InputError(
+            f"{type(estimator).__name__} does not estimate its own rewards, so it cannot be refitted inside the folds; "
+            "use DRPolicyTree, or hold rows out yourself and call policy_value."
+        )
+    direction = getattr(estimator, "direction", "maximize")
+    check_direction(direction)
+    return direction
+
+
+def sliceable(table, argument: str, n: int):
+    """Make a table sliceable by row numbers, keeping its kind: narwhals around frames, else an array."""
+    if table is None:
+        return None
+    native = nw.from_native(table, eager_only=True, allow_series=True, pass_through=True)
+    out = native if isinstance(native, (nw.DataFrame, nw.Series)) else np.asarray(table)
+    if out.shape[:1] != (n,):
+        raise InputError(f"{argument} has {len(out)} rows, but Y has {n}; give one row per row of Y.")
+    return out
+
+
+def _rows(table, rows: np.ndarray):
+    """Those rows, in the user's own kind of table."""
+    part = table[rows]
+    return part.to_native() if isinstance(part, (nw.DataFrame, nw.Series)) else part
+
+
+class Data:
+    """The user's data, sliced by row numbers into the arguments of estimators."""
+
+    def __init__(self, seen: Observed, X, W, propensity, costs, direction: str, budget_costs=None):
+        self.seen = seen
+        self.direction = direction
+        self._costs, self._budget_costs = (
+            None if each is None else seen.frame(treatment_costs(each, seen.n, seen.treatments))
+            for each in (costs, budget_costs)
+        )
+        self._X = sliceable(X, "X", seen.n)
+        self._W = sliceable(W, "W", seen.n)
+        self._propensity = propensity
+        self._per_row = propensity is not None and not is_constant(propensity, seen.n, seen.n_arms)
+        if self._per_row:
+            propensity = pd.DataFrame(propensity) if isinstance(propensity, Mapping) else propensity
+            self._propensity = sliceable(propensity, "propensity", seen.n)
+
+    def costs(self, rows: np.ndarray) -> np.ndarray | None:
+        """What the treatments cost these rows, shape (len(rows), K); None if they cost nothing."""
+        return None if self._costs is None else self._costs.to_numpy()[rows]
+
+    def net(self, rewards: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Rewards, shape (len(rows), K), after what the treatments cost these rows."""
+        costs = self.costs(rows)
+        if costs is None:
+            return rewards
+        return rewards - costs if self.direction == "maximize" else rewards + costs
+
+    def net_outcome(self) -> np.ndarray:
+        """Everybody's outcome after what the own treatment cost, shape (n,)."""
+        every = np.arange(self.seen.n)
+        return self.net(np.tile(self.seen.y[:, None], self.seen.n_arms), every)[every, self.seen.arm]
+
+    def held_out_rewards(self, fitted, rows: np.ndarray) -> pd.DataFrame:
+        """Rewards of rows that a fitted estimator has not seen, net of costs, by its own nuisance models."""
+        rewards = getattr(fitted, "reward_estimator_", fitted).predict_rewards(**self.observations(rows))
+        values = _by_treatment(rewards, pd.Index(self.seen.treatments), "predict_rewards")
+        return pd.DataFrame(self.net(values, rows), index=self.seen.index[rows], columns=self.seen.treatments)
+
+    def covariates(self, rows: np.ndarray) -> dict:
+        """X and W of these rows."""
+        return {"X": _rows(self._X, rows), "W": None if self._W is None else _rows(self._W, rows)}
+
+    def observations(self, rows: np.ndarray) -> dict:
+        """Y, T, X, W and propensity of these rows."""
+        return {
+            "Y": self.seen.y[rows],
+            "T": self.seen.treatments[self.seen.arm[rows]],
+            "propensity": _rows(self._propensity, rows) if self._per_row else self._propensity,
+            **self.covariates(rows),
+        }
+
+    def fit_arguments(self, rows: np.ndarray) -> dict:
+        """All arguments of ``fit`` for these rows."""
+        seen = self.seen
+        arguments = self.observations(rows)
+        arguments["sample_weight"] = None if seen.sample_weight is None else seen.sample_weight[rows]
+        arguments["groups"] = None if seen.groups is None else seen.groups[rows]
+        if seen.strata is not None:
+            arguments["strata"] = seen.strata[rows]
+        if self._costs is not None:
+            arguments["sample_treatment_costs"] = self._costs.iloc[rows]
+        if self._budget_costs is not None:
+            arguments["budget_costs"] = self._budget_costs.iloc[rows]
+        return arguments
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged:
+    """What a model said about rows it has not seen.
+
+    Attributes
+    ----------
+    fit : Fit
+    rewards : ndarray of shape (n_test, K)
+        Net of treatment costs.
+    other_rewards : ndarray of shape (n_test, K), or None
+        The same by another model of treatment, where that was asked for.
+    policy, plug_in : ndarray of shape (n_test,), int
+        Positions of treatments.
+    rivals : mapping of str to ndarray of shape (n_test,), int
+    training : mapping of str to ndarray of shape (n_train,), or None
+        What the rules bring the rows that chose them, by the rewards that chose them, net of costs: "policy",
+        "plug_in" and rivals by their names. None if the fitted estimator does not show these rewards.
+    tree : object
+        ``policy_tree_`` of the fitted estimator, or the estimator if it has none.
+    warnings : tuple of WarningMessage
+        Heard on the way.
+    """
+
+    fit: Fit
+    rewards: np.ndarray
+    other_rewards: np.ndarray | None
+    policy: np.ndarray
+    plug_in: np.ndarray
+    rivals: Mapping[str, np.ndarray]
+    training: Mapping[str, np.ndarray] | None
+    tree: Any
+    warnings: tuple[warnings.WarningMessage, ...]
+
+
+def refit(estimator, fit: Fit, *, rivals: Mapping[str, Any], data: Data, other: str | None = None) -> Judged:
+    """Learn from the training rows, judge the test rows; ``other``: a learner of propensities that judges as well."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        warnings.simplefilter("ignore", UnseenValueWarning)  # rare categories of a fold: nothing to be done about
+        fitted = fit_finished(estimator, data, fit.train)
+        treatments, rows = pd.Index(data.seen.treatments), fit.test
+        covariates = data.covariates(rows)
+        rewards, other_rewards = data.held_out_rewards(fitted, rows).to_numpy(), None
+        if other is not None:
+            other_rewards = data.held_out_rewards(_judging_by(other, fitted), rows).to_numpy()
+        learnt = _learn_rivals(rivals, fitted, data, fit)
+        return Judged(
+            fit,
+            rewards,
+            other_rewards,
+            policy_codes(fitted, covariates["X"], treatments),
+            _plug_in(fitted, data, rows),
+            {name: policy_codes(rival, covariates["X"], treatments) for name, rival in learnt.items()},
+            _training_scores(fitted, learnt, data, fit),
+            getattr(fitted, "policy_tree_", fitted),
+            tuple(heard),
+        )
+
+
+def _judging_by(learner: str, fitted) -> Any:
+    """The nuisance models of an estimator, with those of treatment that are named."""
+    if not hasattr(fitted.reward_estimator_, "by_propensity_learner"):
+        raise InputError(
+            f"second_opinion takes an estimator whose reward_estimator_ is a RewardEstimator; leave it out for a "
+            f"{type(fitted).__name__}."
+        )
+    return fitted.reward_estimator_.by_propensity_learner(learner)
+
+
+def _plug_in(fitted, data: Data, rows: np.ndarray) -> np.ndarray:
+    """The treatment whose predicted outcome, net of costs, is best."""
+    outcomes = fitted.reward_estimator_.predict_outcomes(**data.covariates(rows))
+    predicted = data.net(_by_treatment(outcomes, pd.Index(data.seen.treatments), "predict_outcomes"), rows)
+    return predicted.argmax(axis=1) if data.direction == "maximize" else predicted.argmin(axis=1)
+
+
+def _training_scores(fitted, rivals: Mapping[str, Any], data: Data, fit: Fit) -> dict[str, np.ndarray] | None:
+    """What the rules bring the rows that chose them; None where the estimator does not show its rewards."""
+    rewards, treatments = getattr(fitted, "rewards_", None), pd.Index(data.seen.treatments)
+    if rewards is None or len(rewards) != len(fit.train):
+        return None
+    values = np.asarray(rewards[list(treatments)] if isinstance(rewards, pd.DataFrame) else rewards, dtype=np.float64)
+    if values.shape != (len(fit.train), len(treatments)):
+        return None
+    net, every, X = data.net(values, fit.train), np.arange(len(fit.train)), data.covariates(fit.train)["X"]
+    codes = {"policy": policy_codes(fitted, X, treatments), "plug_in": _plug_in(fitted, data, fit.train)}
+    codes |= {name: policy_codes(rival, X, treatments) for name, rival in rivals.items()}
+    return {name: net[every, chosen] for name, chosen in codes.items()}
+
+
+def fit_finished(estimator, data: Data, rows: np.ndarray):
+    """A clone of the estimator, fitted on these rows.
+
+    Raises
+    ------
+    InputError
+        If these rows do not suffice: says how many of all they are.
+    KeyboardInterrupt
+        Where a search answered Ctrl-C by keeping its best tree: half a value is none.
+    """
+    try:
+        return finished(clone(estimator).fit(**data.fit_arguments(rows)))
+    except InputError as error:
+        raise InputError(f"Learning again from {len(rows):,} of {data.seen.n:,} rows: {error}") from error
+
+
+def _learn_rivals(rivals: Mapping[str, Any], fitted, data: Data, fit: Fit) -> dict[str, Any]:
+    """Every rival, fitted on the rewards that the tree was learnt from."""
+    if not rivals:
+        return {}
+    treatments = pd.Index(data.seen.treatments)
+    arguments = data.fit_arguments(fit.train)
+    gross = fitted.rewards_[list(treatments)]
+    rewards = pd.DataFrame(data.net(gross.to_numpy(), fit.train), index=gross.index, columns=gross.columns)
+    learnt = {}
+    for name, rival in rivals.items():
+        taken = {key: arguments[key] for key in ("T", "sample_weight") if has_fit_parameter(rival, key)}
+        learnt[name] = finished(clone(rival).fit(arguments["X"], rewards, **taken))
+    return learnt
+
+
+def finished(fitted):
+    """A search answers Ctrl-C by keeping its best tree; here Ctrl-C ends everything."""
+    if getattr(fitted, "status_", None) is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return fitted
+
+
+def policy_codes(rule, X, treatments: pd.Index) -> np.ndarray:
+    """Positions of what a fitted rule gives these rows."""
+    codes = treatments.get_indexer(pd.Index(rule.predict(X)))
+    if (codes < 0).any():
+        raise InputError(f"{type(rule).__name__}.predict returned a label that is not among T's treatments.")
+    return codes
+
+
+def shown_policy(estimator, data: Data, rows: np.ndarray) -> np.ndarray | None:
+    """What an estimator that was fitted on this very study gives these rows; None if it was not."""
+    fitted_rewards = getattr(estimator, "rewards_", None)
+    if fitted_rewards is None or len(fitted_rewards) != data.seen.n:
+        return None
+    if list(getattr(fitted_rewards, "columns", data.seen.treatments)) != list(data.seen.treatments):
+        return None  # fitted on another study
+    try:
+        return np.asarray(estimator.predict(data.covariates(rows)["X"]))
+    except ValueError:  # fitted on other columns: not the rule of this study
+        return None
+
+
+def _by_treatment(frame: pd.DataFrame, treatments: pd.Index, method: str) -> np.ndarray:
+    """Columns in the order of ``treatments``."""
+    lacking = [str(label) for label in treatments if label not in frame.columns]
+    if lacking:
+        raise InputError(f"reward_estimator_.{method} gave no column for treatment {lacking[0]}.")
+    return frame[list(treatments)].to_numpy(dtype=np.float64)
+
+
+class Refitter:
+    """Does refits, the first one alone: what it compiles is then on disk for the others, side by side if asked.
+
+    Parameters
+    ----------
+    estimator : object
+    task : callable (estimator, part) -> result
+        One refit; picklable. ``part`` says which rows.
+    n_jobs : int or None
+        Processes, as in joblib.
+    told : callable
+        Called with every result as it comes.
+    executor : optional
+        Anything with ``submit`` as in ``concurrent.futures``, in place of own processes.
+    """
+
+    def __init__(
+        self,
+        estimator,
+        task: Callable[[Any, Any], Any],
+        n_jobs,
+        told: Callable[[Any], None],
+        executor: Any = None,
+    ):
+        check_executor(executor)
+        self._executor = executor
+        self._estimator, self._task, self._told = estimator, task, told
+        if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0):
+            raise InputError(f"n_jobs must be a nonzero integer or None; got {quoted(n_jobs)}.")
+        self._jobs = effective_n_jobs(n_jobs)
+        self._begun = False
+
+    def run(self, parts: Sequence[Any]) -> list[Any]:
+        """All results, in the order of the parts."""
+        parts, done = list(parts), []
+        alone = len(parts) if self._executor is None and self._jobs == 1 else int(not self._begun)
+        for part in parts[:alone]:
+            done.append(self._tell(self._task(self._estimator, part)))
+        self._begun, parts = True, parts[alone:]
+        later: dict[int, Any] = {}
+        for position, result in self._parallel(parts):
+            later[position] = self._tell(result)
+        return done + [later[position] for position in range(len(parts))]
+
+    def _parallel(self, parts: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+        estimator = _quiet(self._estimator)
+        if self._executor is not None:
+            yield from submitted(self._executor, _Refit(self._task, estimator), parts)
+            return
+        task = _Refit(self._task, estimator)
+        tasks = (delayed(_in_worker)(os.getpid(), k, task, part) for k, part in enumerate(parts))
+        yield from Parallel(n_jobs=self._jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs")(tasks)
+
+    def _tell(self, result: Any) -> Any:
+        self._told(result)
+        return result
+
+
+def _in_worker(parent: int, position: int, task, part) -> tuple[int, Any]:
+    """One task in a process of joblib's: a terminal's Ctrl-C reaches it too, but answering it is the parent's."""
+    if os.getpid() != parent:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return position, task(part)
+
+
+@dataclass(frozen=True)
+class _Refit:
+    """One refit as a task of a part alone."""
+
+    task: Callable[[Any, Any], Any]
+    estimator: Any
+
+    def __call__(self, part: Any) -> Any:
+        return self.task(self.estimator, part)
+
+
+def _quiet(estimator):
+    """For a process among several: one thread, and no progress of its own."""
+    known = estimator.get_params(deep=False)
+    return clone(estimator).set_params(
+        **{name: value for name, value in (("n_jobs", 1), ("verbose", 0), ("executor", None)) if name in known}
+    )

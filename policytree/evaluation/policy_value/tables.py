@@ -1,0 +1,262 @@
+"""The table that :func:`policytree.cross_val_policy_value` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from policytree.evaluation.estimates import Estimate
+from policytree.evaluation.formatting import decimals, interval_text, size_text
+from policytree.evaluation.inference.best_arm import BestComparison
+from policytree.evaluation.policy_value.optimism import Judgement, Optimism
+from policytree.evaluation.policy_value.validation import SPLIT, Validation
+from policytree.evaluation.policy_value.verdict import SecondOpinion, Verdict
+from policytree.exceptions import InputError
+from policytree.model_selection.folds import FoldPlan
+from policytree.weighting.observed import Observed
+
+POLICY, STATUS_QUO, PLUG_IN = "policy tree", "status quo", "plug-in rule"
+OPTIMISM = (
+    "The interval of an optimism is of what rules learnt from so many rows are expected to flatter themselves by; that "
+    "of these very rules may lie outside."
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Repetition:
+    """What one draw of the folds gave, for the judged rows.
+
+    Attributes
+    ----------
+    folds : FoldPlan
+        Fold of every row of the data.
+    policy, plug_in : ndarray of shape (n_judged,)
+        Treatment that each rule, learnt without the row, recommends to the row.
+    rivals : mapping of str to ndarray of shape (n_judged,)
+        The same for every rival.
+    rewards : DataFrame of shape (n_judged, K)
+        Rewards, net of treatment costs, by nuisances that saw neither the row nor its cluster.
+    scores : mapping of str to ndarray of shape (n_judged,)
+        What every rule of the table brings every row.
+    trees : tuple
+        The fitted tree of every refit (``policy_tree_`` of the estimator, or the estimator if it has none).
+    judgements : mapping of str to tuple of Judgement
+        For every rule that is learnt, what each refit brings the rows that chose it and those that judge it; empty if
+        the estimator does not show the rewards it learnt from.
+    """
+
+    folds: FoldPlan = field(repr=False)
+    policy: np.ndarray = field(repr=False)
+    plug_in: np.ndarray = field(repr=False)
+    rivals: Mapping[str, np.ndarray] = field(repr=False)
+    rewards: pd.DataFrame = field(repr=False)
+    scores: Mapping[str, np.ndarray] = field(repr=False)
+    trees: tuple[Any, ...] = field(repr=False)
+    judgements: Mapping[str, tuple[Judgement, ...]] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PolicyValueTable:
+    """Held-out value of a learnt policy beside what else one could do.
+
+    Attributes
+    ----------
+    verdict : Verdict
+        Which rule to use, and why; ``str(table.verdict)`` is the sentence.
+    estimates : mapping of str to Estimate
+        Value of every rule, in the outcome's unit: "policy tree", "always <treatment>" for every treatment, "status
+        quo" (what people got: the mean outcome) and "plug-in rule" (no tree: everybody gets the treatment whose
+        predicted outcome is best), and the rivals by their names. For rules that are learnt, the value is the weighted
+        mean of the true values of the rules as trained, each by the rows that it is judged on.
+    differences : mapping of str to Estimate
+        The policy tree's value minus each other rule's, paired on the same rows.
+    against_best : BestComparison
+        The policy tree against the best "always <treatment>", which is not known beforehand.
+    direction : {"maximize", "minimize"}
+        Which way outcomes are better; signs are never turned.
+    repetitions : tuple of Repetition
+        What each draw of the folds gave.
+    judged : ndarray of shape (n_judged,)
+        Positions of the rows that were judged: all in cross-fitting, fewer otherwise.
+    validation : Validation
+        How rows were held out.
+    observed : Observed
+        What was observed, of all rows.
+    agreement : float or None
+        If the estimator was fitted on these rows beforehand: the share (of weight) of judged rows to which that rule,
+        the one you would show, gives the same treatment as the rules that are judged here. None otherwise.
+    second_opinion : SecondOpinion or None
+        The verdict by other models of treatment, where somebody asked for it.
+    optimism : mapping of str to Optimism
+        For every rule that is learnt (the tree, the plug-in rule, rivals): its value on the rows that chose it less its
+        held-out value. Empty if the estimator has no ``rewards_``.
+    """
+
+    verdict: Verdict
+    estimates: Mapping[str, Estimate] = field(repr=False)
+    differences: Mapping[str, Estimate] = field(repr=False)
+    against_best: BestComparison
+    direction: str
+    repetitions: tuple[Repetition, ...] = field(repr=False)
+    judged: np.ndarray = field(repr=False)
+    validation: Validation = field(repr=False)
+    observed: Observed = field(repr=False)
+    agreement: float | None = None
+    second_opinion: SecondOpinion | None = None
+    optimism: Mapping[str, Optimism] = field(default_factory=dict, repr=False)
+
+    @property
+    def folds(self) -> FoldPlan:
+        """Folds of the first repetition."""
+        return self.repetitions[0].folds
+
+    @property
+    def policy(self) -> np.ndarray:
+        """Treatment that the policy tree of the first repetition recommends to each judged row."""
+        return self.repetitions[0].policy
+
+    @property
+    def plug_in(self) -> np.ndarray:
+        """Treatment that the plug-in rule of the first repetition recommends to each judged row."""
+        return self.repetitions[0].plug_in
+
+    @property
+    def rivals(self) -> Mapping[str, np.ndarray]:
+        """Treatment that each rival of the first repetition recommends to each judged row."""
+        return self.repetitions[0].rivals
+
+    @property
+    def rewards(self) -> pd.DataFrame:
+        """Held-out rewards of the first repetition, (n_judged, K)."""
+        return self.repetitions[0].rewards
+
+    @property
+    def trees(self) -> tuple[Any, ...]:
+        """The fitted trees of all refits, repetition after repetition."""
+        return tuple(tree for repetition in self.repetitions for tree in repetition.trees)
+
+    @property
+    def n_repeats(self) -> int:
+        """Repetitions that were done."""
+        return len(self.repetitions)
+
+    def difference(self, a: str, b: str) -> Estimate:
+        """Value of rule ``a`` of the table minus that of rule ``b``, paired, with the same variance as all others.
+
+        Raises
+        ------
+        InputError
+            If the table has no such rule.
+        """
+        for name in (a, b):
+            if name not in self.estimates:
+                raise InputError(f"The table has no rule {name!r}; it has {', '.join(self.estimates)}.")
+        scores = [repetition.scores[a] - repetition.scores[b] for repetition in self.repetitions]
+        return self.validation.estimate(scores, self.observed, self.estimates[a].level)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per rule: value, standard_error, lower, upper, and difference, difference_standard_error, ... .
+
+        A difference is the policy tree's value minus the row's; NaN in the policy tree's own row.
+        """
+        return rule_frame(self.estimates, self.differences)
+
+    def optimism_frame(self) -> pd.DataFrame:
+        """One row per rule that is learnt: its value on the rows that chose it, and how far that is off.
+
+        ``training_value``, ``held_out_value``, ``optimism`` (the first minus the second), ``optimism_standard_error``,
+        ``optimism_lower``, ``optimism_upper``. No rows if the estimator has no ``rewards_``.
+        """
+        rows = {}
+        for rule, found in self.optimism.items():
+            gap, row = found.difference, {"training_value": found.training_value}
+            row |= {"held_out_value": self.estimates[rule].value, "optimism": gap.value}
+            row |= {f"optimism_{part}": getattr(gap, part) for part in ("standard_error", "lower", "upper")}
+            rows[rule] = row
+        names = ["training_value", "held_out_value", "optimism"]
+        names += ["optimism_standard_error", "optimism_lower", "optimism_upper"]
+        return pd.DataFrame.from_dict(rows, orient="index", columns=names).rename_axis("rule")
+
+    @property
+    def digits(self) -> int:
+        """Decimals that show two significant digits of the smallest standard error."""
+        return decimals(e.standard_error for e in [*self.estimates.values(), *self.differences.values()])
+
+    def to_text(self) -> str:
+        """Show verdict and table in fixed width, and say what they are."""
+        digits = self.digits
+        policy = self.estimates[POLICY]
+        interval = f"{100 * policy.level:g}% interval"
+        rows = {}
+        for rule, estimate in self.estimates.items():
+            difference = self.differences.get(rule)
+            rows[rule] = [
+                f"{estimate.value:.{digits}f}",
+                f"{estimate.standard_error:.{digits}f}",
+                interval_text(estimate, digits),
+                "" if difference is None else f"{difference.value:+.{digits}f}",
+                "" if difference is None else interval_text(difference, digits),
+            ]
+        header = ["value", "std. error", interval, "tree - rule", f"{interval} "]
+        table = pd.DataFrame.from_dict(rows, orient="index", columns=header).to_string()
+        better = "higher" if self.direction == "maximize" else "lower"
+        lines = [f"{self.verdict}\n", table, *self.statements(), *self.optimism_statements()]
+        lines += [OPTIMISM] if self.optimism else []
+        lines.insert(2, f"Held-out values, {better} is better; {self.size()}.")
+        return "\n".join(lines)
+
+    def size(self) -> str:
+        """How many rows, and clusters, were judged."""
+        return size_text(self.estimates[POLICY])
+
+    def statements(self) -> tuple[str, ...]:
+        """What the numbers are of, in sentences: the best treatment, the rules judged, the rule shown."""
+        refits = len(self.trees)
+        rules = "one rule, learnt" if refits == 1 else f"{refits} rules, each learnt"
+        lines = [
+            self.against_best.statement(self.digits),
+            f"By {self.validation.describe(self.n_repeats)}. The values are of {rules} (nuisance models and tree) "
+            "without the people it is judged on.",
+        ]
+        if self.validation.kind == SPLIT and self.agreement is None:
+            lines.append("A rule learnt from all rows, or from others, is another one.")
+        elif self.agreement is None:
+            lines.append("A rule learnt from all rows is another one: no row is left to judge it.")
+        else:
+            lines.append(
+                "The rule learnt from all rows is another one, and no row is left to judge it; it gives "
+                f"{self.agreement:.0%} of people the same treatment as the rules judged here."
+            )
+        return tuple(lines)
+
+    def optimism_statements(self) -> tuple[str, ...]:
+        """What rules seemed to be worth on the rows that chose them, in a sentence each."""
+        digits, lines = self.digits, []
+        for rule, found in self.optimism.items():
+            gap = found.difference
+            lines.append(
+                f"On the rows that chose it the {rule} seems worth {found.training_value:,.{digits}f}: its optimism is "
+                f"{gap.value:+,.{digits}f}, {100 * gap.level:g}% interval {interval_text(gap, digits)}."
+            )
+        return tuple(lines)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+def rule_frame(estimates: Mapping[str, Estimate], differences: Mapping[str, Estimate]) -> pd.DataFrame:
+    """One row per rule: value, standard_error, lower, upper, and the same of its difference (NaN: none)."""
+    columns = ("value", "standard_error", "lower", "upper")
+    rows = {}
+    for rule, estimate in estimates.items():
+        row = {column: getattr(estimate, column) for column in columns}
+        difference = differences.get(rule)
+        for column in columns:
+            name = "difference" if column == "value" else f"difference_{column}"
+            row[name] = np.nan if difference is None else getattr(difference, column)
+        rows[rule] = row
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("rule")

@@ -1,0 +1,105 @@
+"""What a policy is worth on given rewards: values and paired differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from policytree.common.typing import Column, Table
+from policytree.evaluation.estimates import Estimate, mean_estimate
+from policytree.evaluation.inputs import policy_scores, reward_frame, rows_arguments
+from policytree.exceptions import InputError
+
+
+def policy_value(
+    policy: Column | Table | Any,
+    rewards: Table,
+    *,
+    groups: Column | None = None,
+    sample_weight: Column | None = None,
+    level: float = 0.95,
+) -> Estimate:
+    """Value of a policy: the mean reward if everybody got what it recommends.
+
+    Honest only if the rewards of a row, and the policy, come from models that have not seen the row: use held-out data,
+    or :func:`policytree.cross_val_policy_value`.
+
+    Parameters
+    ----------
+    policy : array of shape (n,), one label, or array of shape (n, K)
+        The recommended treatment of every row, one treatment for all, or the probability of each treatment (columns as
+        in ``rewards``; a frame's columns are matched by name).
+    rewards : DataFrame or array of shape (n, K)
+        Reward of every row under every treatment, in the outcome's unit, for example from
+        :class:`policytree.RewardEstimator`. Columns are the treatment labels; those of an array are 0, ..., K - 1.
+        Rows are matched to ``policy`` by position.
+    groups : array of shape (n,), optional
+        Clusters, such as persons with several rows.
+    sample_weight : array of shape (n,), optional
+        Sampling weights, >= 0.
+    level : float
+        Coverage of the interval.
+
+    Returns
+    -------
+    Estimate
+
+    Raises
+    ------
+    InputError
+        If the policy names a treatment without rewards, shapes differ, values are missing or infinite, probabilities
+        are no probabilities, or there are fewer than two clusters.
+
+    References
+    ----------
+    Dudik, Langford and Li (2011), Doubly robust policy evaluation and learning, ICML. Athey and Wager (2021),
+    Econometrica 89(1), 133-161.
+    """
+    table = reward_frame(rewards)
+    scores = policy_scores(policy, table, "policy")
+    return checked_estimate(scores, groups, sample_weight, level)
+
+
+def policy_difference(
+    a: Column | Table | Any,
+    b: Column | Table | Any,
+    rewards: Table,
+    *,
+    groups: Column | None = None,
+    sample_weight: Column | None = None,
+    level: float = 0.95,
+) -> Estimate:
+    """Value of policy ``a`` minus value of policy ``b`` on the same rows.
+
+    Paired: the influence functions are subtracted, so rows on which both agree add no noise.
+
+    Parameters
+    ----------
+    a, b : policies
+        In any form that :func:`policy_value` takes.
+    rewards, groups, sample_weight, level
+        As in :func:`policy_value`.
+
+    Returns
+    -------
+    Estimate
+
+    Raises
+    ------
+    InputError
+        As :func:`policy_value`.
+    """
+    table = reward_frame(rewards)
+    scores = policy_scores(a, table, "a") - policy_scores(b, table, "b")
+    return checked_estimate(scores, groups, sample_weight, level)
+
+
+def checked_estimate(scores: np.ndarray, groups, sample_weight, level: float) -> Estimate:
+    """The mean of scores; refuses fewer than two rows or clusters."""
+    codes, weight = rows_arguments(groups, sample_weight, len(scores))
+    estimate = mean_estimate(scores, groups=codes, sample_weight=weight, level=level)
+    if estimate.n_clusters < 2:
+        unit = "rows" if groups is None else "clusters (groups)"
+        raise InputError(f"A standard error needs at least two {unit} with positive weight; pass more data.")
+    return estimate

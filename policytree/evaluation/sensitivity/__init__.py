@@ -1,0 +1,1 @@
+"""How strong a hidden confounder would have to be."""

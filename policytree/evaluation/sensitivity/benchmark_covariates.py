@@ -1,0 +1,84 @@
+"""Nuisances without some covariates: what the omission of these would have done, as a measure for what is omitted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+from sklearn.base import clone
+
+from policytree.common.typing import Column, PerTreatment, Table
+from policytree.data.feature_encoder import as_pandas
+from policytree.exceptions import InputError
+from policytree.weighting.reward_estimator import RewardEstimator
+
+
+def nuisances_without(
+    estimator: Any,
+    Y: Column,
+    T: Column,
+    *,
+    X: Table,
+    covariates: Sequence[Any] | Mapping[str, Sequence[Any]],
+    W: Table | None = None,
+    propensity: PerTreatment | None = None,
+    sample_weight: Column | None = None,
+    groups: Column | None = None,
+    strata: Column | Table | None = None,
+) -> dict[str, tuple[pd.DataFrame, pd.DataFrame]]:
+    """Cross-fit the nuisances again without each covariate, for ``benchmarks`` of :func:`omitted_variable_bounds`.
+
+    Parameters
+    ----------
+    estimator : RewardEstimator, or fitted DRPolicyTree
+        Cloned; give it a ``random_state``, so that folds are the same with and without a covariate. A tree's
+        ``reward_estimator_`` is used.
+    Y, T, X, W, propensity, sample_weight, groups, strata
+        As in :meth:`RewardEstimator.fit`. With known propensities no covariate changes them.
+    covariates : sequence of column names, or mapping of str to column names
+        Columns of ``X`` or ``W`` to leave out, one at a time; of a mapping, all columns of an entry together.
+
+    Returns
+    -------
+    dict of str to (DataFrame, DataFrame)
+        ``propensity_`` and ``regression_``, each of shape (n, K), by the name of what was left out.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, or the estimator's method has not both nuisances.
+    """
+    estimator = getattr(estimator, "reward_estimator_", estimator)
+    if not isinstance(estimator, RewardEstimator):
+        raise InputError(
+            f"{type(estimator).__name__} is no RewardEstimator; pass one, or a fitted DRPolicyTree, whose own is used."
+        )
+    if isinstance(covariates, str):
+        raise InputError(f"covariates must be a list of columns; write [{covariates!r}].")
+    named = covariates if isinstance(covariates, Mapping) else {str(name): [name] for name in covariates}
+    tables = {name: _frame(table) for name, table in (("X", X), ("W", W)) if table is not None}
+    rows = {"propensity": propensity, "sample_weight": sample_weight, "groups": groups, "strata": strata}
+    out = {}
+    for name, columns in named.items():
+        fitted = clone(estimator).fit(
+            Y, T, **_without(tables, [columns] if isinstance(columns, str) else columns), **rows
+        )
+        if fitted.propensity_ is None or fitted.regression_ is None:
+            raise InputError(f"method={estimator.method!r} has not both nuisances; use method='doubly_robust'.")
+        out[name] = (fitted.propensity_, fitted.regression_)
+    return out
+
+
+def _frame(table) -> pd.DataFrame:
+    frame = as_pandas(table)
+    return pd.DataFrame(table) if frame is None else frame
+
+
+def _without(tables: dict[str, pd.DataFrame], columns: Sequence[Any]) -> dict[str, pd.DataFrame | None]:
+    known = [column for frame in tables.values() for column in frame.columns]
+    for column in columns:
+        if column not in known:
+            raise InputError(f"covariates names {column!r}, which is no column; they are {', '.join(map(str, known))}.")
+    left = {name: frame.drop(columns=[c for c in columns if c in frame.columns]) for name, frame in tables.items()}
+    return {name: frame if frame.shape[1] else None for name, frame in left.items()}

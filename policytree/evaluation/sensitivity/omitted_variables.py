@@ -1,0 +1,318 @@
+"""How strong must an omitted variable be to undo the conclusion? Bounds, with covariates to compare it with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from policytree.common.typing import Column, PerTreatment, Seed, Table
+from policytree.common.validation import as_numbers, check_level, is_real
+from policytree.evaluation.estimates import Estimate, repeated_estimate
+from policytree.evaluation.formatting import bounds_text, decimals, interval_text, size_text
+from policytree.evaluation.inference.cluster_bootstrap import N_BOOTSTRAP, ClusterBootstrap
+from policytree.evaluation.inference.partial_identification import Bounds
+from policytree.evaluation.leaves.summary import HELD_OUT
+from policytree.evaluation.sensitivity.judged_contrasts import held_out_note, judged_contrasts
+from policytree.evaluation.sensitivity.omitted_parts import (
+    OmittedPart,
+    interval_robustness,
+    mean_parts,
+    omitted_parts,
+    robustness,
+    strength_of,
+)
+from policytree.evaluation.sensitivity.repeated_bounds import Repetitions
+from policytree.exceptions import InputError, quoted
+
+MULTIPLES = (1.0, 2.0, 3.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """What a covariate would do if it were the omitted variable.
+
+    Attributes
+    ----------
+    name : str
+    outcome_gain : float
+        What it explains of the outcome, as a share of what is left unexplained with it: the rise in R2 over one minus
+        R2. At least 0.
+    treatment_gain : float
+        By how much it raises the mean square of the weights (the Riesz representer), as a share of that without it. At
+        least 0.
+    correlation : float
+        Of its effect on the outcome regression and on the weights, -1 to 1; NaN where it has none on one of them.
+    change : float
+        The estimate without it less the estimate with it, in the outcome's unit.
+    """
+
+    name: str
+    outcome_gain: float
+    treatment_gain: float
+    correlation: float
+    change: float
+
+    def strength(self, multiple: float) -> tuple[float, float]:
+        """``(cf_y, cf_d)`` of an omitted variable so many times as strong."""
+        gain = multiple * self.treatment_gain
+        return min(1.0, multiple * self.outcome_gain), gain / (1.0 + gain)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OmittedVariableBounds:
+    """Bounds of a policy's value, or of its advantage over a baseline rule, for an omitted variable of any strength.
+
+    Attributes
+    ----------
+    estimate : Estimate
+        The value or advantage if nothing is omitted: the doubly robust one.
+    scale : float
+        ``S``, in the outcome's unit: the root of the outcome's residual variance times the mean square of the weights
+        (of a held-out table, its mean over the repetitions).
+    rho : float
+        How far the omitted variable's effects on outcome and weights are aligned; 1 is the worst.
+    benchmarks : tuple of Benchmark
+    multiples : tuple of float
+        How many times as strong as each benchmark.
+    robustness_value, interval_robustness_value : float
+        The smallest ``cf_y = cf_d`` at which the bounds (the interval) hold zero, 0 to 1; for an advantage, else NaN.
+        The second is NaN on the rows that chose the policy.
+    what, rows, held_out_by : str
+        As in :class:`~policytree.evaluation.sensitivity.marginal.MarginalSensitivity`.
+    """
+
+    estimate: Estimate
+    scale: float
+    rho: float
+    benchmarks: tuple[Benchmark, ...]
+    multiples: tuple[float, ...]
+    robustness_value: float
+    interval_robustness_value: float
+    what: str
+    rows: str
+    held_out_by: str
+    _repetitions: Repetitions = field(repr=False)
+    _parts: tuple[OmittedPart, ...] = field(repr=False)  # one per repetition
+
+    def bounds(self, cf_y: float, cf_d: float) -> Bounds:
+        """Bounds for an omitted variable of this strength.
+
+        Parameters
+        ----------
+        cf_y : float in [0, 1]
+            Share of the outcome's residual variance that it explains (a partial R2).
+        cf_d : float in [0, 1)
+            Share of the mean square of the true weights that is due to it: one minus the R2 of the true weights on
+            those without it.
+
+        Returns
+        -------
+        Bounds
+
+        Raises
+        ------
+        InputError
+            If a share is none.
+        """
+        strength = abs(self.rho) * strength_of(cf_y, cf_d)
+        ends = [(p.end(-strength, self.estimate.level), p.end(strength, self.estimate.level)) for p in self._parts]
+        drawn = [np.column_stack([p.drawn_end(-strength), p.drawn_end(strength)]) for p in self._parts]
+        return self._repetitions.bounds(ends, drawn if self.rows == HELD_OUT else None)
+
+    def multiple_needed(self, name: str) -> float:
+        """How many times as strong as this benchmark an omitted variable must be for the bounds to hold zero.
+
+        inf if the benchmark moves outcome or weights by nothing.
+
+        Raises
+        ------
+        InputError
+            If there is no such benchmark.
+        """
+        found = [b for b in self.benchmarks if b.name == name]
+        if not found:
+            raise InputError(f"There is no benchmark {name!r}; there are {[b.name for b in self.benchmarks]}.")
+        y, d = found[0].outcome_gain, found[0].treatment_gain
+        reach = self.estimate.value**2 / (abs(self.rho) * self.scale) ** 2 if self.scale and self.rho else np.inf
+        if reach == 0.0:
+            return 0.0
+        if y == 0.0 or d == 0.0:
+            return np.inf
+        multiple = np.sqrt(reach / (y * d))
+        return float(multiple if multiple * y <= 1.0 else reach / d)  # cf_y cannot exceed one
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per benchmark and multiple: strength, bounds, standard errors, interval, and on which rows."""
+        records = []
+        for benchmark in self.benchmarks:
+            for multiple in self.multiples:
+                cf_y, cf_d = benchmark.strength(multiple)
+                record = {"benchmark": benchmark.name, "multiple": multiple, "cf_y": cf_y, "cf_d": cf_d}
+                records.append(record | self.bounds(cf_y, cf_d).to_dict() | {"rows": self.rows})
+        columns = ["benchmark", "multiple", "cf_y", "cf_d", *self.bounds(0.0, 0.0).to_dict(), "rows"]
+        return pd.DataFrame(records, columns=columns).set_index(["benchmark", "multiple"])
+
+    def to_text(self) -> str:
+        """Show the table and say what it means."""
+        e, held_out = self.estimate, self.rows == HELD_OUT
+        digits = decimals([e.standard_error])
+        size = size_text(e)
+        size += ", held out" if held_out else ", those that chose the policy: flattered, so without intervals"
+        interval = f"{100 * e.level:g}% interval"
+        known = f" ({interval} {interval_text(e, digits)})" if held_out else ""
+        lines = [f"{self.what[0].upper()}{self.what[1:]} with an omitted variable, {size}."]
+        lines.append(f"If nothing is omitted: {e.value:,.{digits}f}{known}.")
+        frame = self.to_frame()
+        if len(frame):
+            shown = pd.DataFrame({"an omitted variable": [f"{m:g} x {b}" for b, m in frame.index]})
+            shown[["cf_y", "cf_d"]] = frame[["cf_y", "cf_d"]].map("{:.3f}".format).to_numpy()
+            shown["bounds"] = [bounds_text(r.lower, r.upper, digits) for r in frame.itertuples()]
+            if held_out:
+                ends = [bounds_text(r.interval_lower, r.interval_upper, digits) for r in frame.itertuples()]
+                shown[interval] = ends
+            lines.append(shown.to_string(index=False))
+            lines.append(
+                "cf_y: share of the outcome's unexplained variance that the omitted variable explains; cf_d: share of\n"
+                "the mean squared weight that is due to it. '2 x age': twice what age adds to both."
+            )
+        return "\n".join([*lines, *held_out_note(self.held_out_by), *self.statements()])
+
+    def statements(self) -> tuple[str, ...]:
+        """What an omitted variable would have to explain, in sentences; none for a value."""
+        if np.isnan(self.robustness_value):
+            return ()
+        text = f"To bring the difference to zero it must explain {self.robustness_value:.1%} of both"
+        if self.interval_robustness_value == 0.0:
+            text += "; the interval holds zero without any"
+        elif not np.isnan(self.interval_robustness_value):
+            text += f", to bring zero into the interval {self.interval_robustness_value:.1%}"
+        lines = [f"{text} (robustness values)."]
+        for benchmark in self.benchmarks:
+            multiple = self.multiple_needed(benchmark.name)
+            if np.isinf(multiple):
+                lines.append(f"By {benchmark.name} it cannot be measured: that explains too little of one of both.")
+            else:
+                lines.append(f"That is {multiple:.3g} times as strong as {benchmark.name}.")
+        return tuple(lines)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+def omitted_variable_bounds(
+    policy: Column | Table | Any,
+    Y: Column,
+    T: Column,
+    *,
+    propensity: PerTreatment,
+    regression: PerTreatment,
+    baseline: Column | Table | Any = None,
+    benchmarks: Mapping[str, tuple[PerTreatment, PerTreatment]] | None = None,
+    multiples: Sequence[float] = MULTIPLES,
+    rho: float = 1.0,
+    groups: Column | None = None,
+    sample_weight: Column | None = None,
+    held_out: bool = False,
+    level: float = 0.95,
+    n_bootstrap: int = N_BOOTSTRAP,
+    random_state: Seed = None,
+) -> OmittedVariableBounds:
+    """Bounds of a policy's value, or of its advantage over a baseline rule, if a variable is omitted.
+
+    With ``change_k`` the policy's probability of treatment k less the baseline's, the weights are ``alpha = change_T /
+    e_T``, ``sigma^2 = E[(Y - g_T)^2]`` and ``nu^2 = E[2 sum_k change_k^2 / e_k - alpha^2]``. An omitted variable that
+    explains the share ``cf_y`` of the outcome's residual variance, and to which the share ``cf_d`` of the mean squared
+    true weights is due, moves the estimate by at most ``|rho| sigma nu sqrt(cf_y cf_d / (1 - cf_d))``.
+
+    Parameters
+    ----------
+    policy, Y, T, baseline, groups, sample_weight, held_out, level, n_bootstrap, random_state
+        As in :func:`policytree.marginal_sensitivity`.
+    propensity, regression : frames of shape (n, K), or other forms
+        Out of fold, as ``RewardEstimator.propensity_`` and ``regression_``.
+    benchmarks : mapping of str to (propensity, regression), optional
+        Nuisances without a covariate, or several, from :func:`policytree.nuisances_without`: how strong that covariate
+        is, is the measure for what is omitted.
+    multiples : sequence of float > 0
+        How many times as strong as each benchmark.
+    rho : float in [-1, 1]
+        How far the omitted variable's effects on outcome and weights are aligned; 1 is the worst.
+
+    Returns
+    -------
+    OmittedVariableBounds
+
+    Raises
+    ------
+    InputError
+        As :func:`policytree.marginal_sensitivity`, and if a propensity is zero where a treatment is given.
+
+    References
+    ----------
+    Chernozhukov, Cinelli, Newey, Sharma and Syrgkanis (2022), Long story short: omitted variable bias in causal machine
+    learning, NBER working paper 30302, theorems 2 and 4. Cinelli and Hazlett (2020), Journal of the Royal Statistical
+    Society B 82(1), 39-67 (robustness values, benchmarks).
+    """
+    check_level(level)
+    if not is_real(rho) or not -1.0 <= rho <= 1.0:
+        raise InputError(f"rho must lie between -1 and 1; got {quoted(rho)}.")
+    if regression is None:
+        raise InputError("regression is None; pass expected outcomes, such as regression_ of a RewardEstimator.")
+    given: dict[str, Any] = {
+        "baseline": baseline, "groups": groups, "sample_weight": sample_weight, "held_out": held_out,
+    }  # fmt: skip
+    judged = judged_contrasts(policy, Y, T, propensity, regression=regression, **given)
+    first, repetitions = judged.first, judged.repetitions(level)
+    bootstrap = ClusterBootstrap.draw(first.clusters, first.weight, n_bootstrap, random_state)
+    parts = omitted_parts(judged.contrasts, bootstrap)
+    estimate = repeated_estimate([part.end(0.0, level) for part in parts], judged.n_folds)
+    means, scale = parts[0].centre, parts[0].scale
+    found = []
+    for name, (less_p, less_m) in _checked(benchmarks).items():
+        without = judged_contrasts(policy, Y, T, less_p, regression=less_m, **given).contrasts
+        found.append(_benchmark(str(name), means, mean_parts(without)))
+    value = np.nan if baseline is None else robustness(abs(estimate.value), abs(rho) * scale)
+    of_interval = np.nan
+    if baseline is not None and first.held_out:
+        of_interval = interval_robustness(parts, repetitions, abs(rho), value)
+    return OmittedVariableBounds(
+        estimate, scale, float(rho), tuple(found), _multiples(multiples), value, of_interval, first.what,
+        first.rows, judged.held_out_by, repetitions, parts,
+    )  # fmt: skip
+
+
+def _multiples(multiples) -> tuple[float, ...]:
+    values = np.unique(as_numbers(multiples, "multiples"))
+    if not (np.isfinite(values) & (values > 0)).all():
+        raise InputError(f"multiples must be finite numbers above 0, such as (1, 2, 3); got {quoted(multiples)}.")
+    return tuple(values.tolist())
+
+
+def _benchmark(name: str, long: np.ndarray, short: np.ndarray) -> Benchmark:
+    """From the means of (estimate, sigma^2, nu^2) with and without a covariate."""
+    variance = max(0.0, short[1] - long[1])
+    square = max(0.0, long[2] - short[2])
+    change = short[0] - long[0]
+    both = np.sqrt(variance * square)
+    return Benchmark(
+        name,
+        float(variance / long[1]) if long[1] > 0 else 0.0,
+        float(square / short[2]) if short[2] > 0 else 0.0,
+        float(np.clip(change / both, -1.0, 1.0)) if both > 0 else np.nan,
+        float(change),
+    )
+
+
+def _checked(benchmarks) -> Mapping:
+    """Benchmarks by name, or one sentence."""
+    given = benchmarks or {}
+    pairs = given.values() if isinstance(given, Mapping) else [None]
+    if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
+        raise InputError(
+            "benchmarks must be a mapping from names to pairs (propensity, regression), as nuisances_without gives it."
+        )
+    return given

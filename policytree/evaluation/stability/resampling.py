@@ -1,0 +1,239 @@
+"""Would another sample give another tree? The whole pipeline on resamples of the study."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from policytree.common.typing import Column, PerTreatment, Seed, Table
+from policytree.data.feature_encoder import FeatureEncoder
+from policytree.data.features import CATEGORICAL
+from policytree.evaluation.estimates import mean_estimate
+from policytree.evaluation.inputs import arm_codes, rows_arguments
+from policytree.evaluation.policy_value.refits import Data, Refitter, checked_direction, shown_policy
+from policytree.evaluation.stability.resamples import (
+    BOOTSTRAP,
+    Failure,
+    Refitted,
+    codes_of,
+    draw_rows,
+    splits_of,
+    try_rows,
+)
+from policytree.evaluation.stability.tables import PolicyStability
+from policytree.exceptions import InputError, OverlapWarning, SearchWarning
+from policytree.trees.tree import Tree
+from policytree.weighting.observed import observe
+
+FEWEST = 2  # resamples, for anything to recur
+
+
+def policy_stability(
+    estimator: Any,
+    Y: Column,
+    T: Column,
+    *,
+    X: Table,
+    W: Table | None = None,
+    propensity: PerTreatment | None = None,
+    groups: Column | None = None,
+    strata: Column | Table | None = None,
+    sample_weight: Column | None = None,
+    sample_treatment_costs: PerTreatment | None = None,
+    budget_costs: PerTreatment | None = None,
+    method: str = BOOTSTRAP,
+    n_resamples: int = 50,
+    share: float = 0.5,
+    random_state: Seed = None,
+    n_jobs: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> PolicyStability:
+    """Learn the policy again on resamples, and count how often splits, thresholds and each person's treatment recur.
+
+    Everything is done anew on each resample: nuisance models, rewards, the exact tree. Every rule then treats all
+    people of the study. Nothing here says what a rule is worth; rules that look different may be worth the same.
+
+    Ctrl-C keeps what is done: the result then says how many resamples it rests on. Resamples from which nothing can be
+    learnt (too few rows of a treatment, a learner that fails) are left out, counted and reported.
+
+    Parameters
+    ----------
+    estimator, Y, T, X, W, propensity, groups, strata, sample_weight, sample_treatment_costs, budget_costs
+        As in :func:`policytree.cross_val_policy_value`. An estimator that was fitted on these rows beforehand is taken
+        as the rule to show, whose own splits and treatments are looked for in the resamples.
+    method : {"bootstrap", "subsample"}
+        "bootstrap" draws as many rows (clusters) as there are, with replacement; copies never fall into different
+        folds. "subsample" draws a share of them without replacement: no copies, but less data than the rule to show
+        had, so that it looks less stable than it is.
+    n_resamples : int
+    share : float in [0.1, 0.9]
+        Of the rows (clusters), for "subsample".
+    random_state : int, RandomState or None
+        Draws the resamples; the estimator's own randomness is set on the estimator.
+    n_jobs : int or None
+        Processes, as in joblib (-1: all cores). The result does not depend on it.
+    progress : callable, optional
+        Called as ``progress(done, n_resamples)`` after every resample.
+
+    Returns
+    -------
+    PolicyStability
+
+    Raises
+    ------
+    InputError
+        As :func:`policytree.cross_val_policy_value`. What the learner itself raises comes through if fewer than two
+        resamples work.
+    KeyboardInterrupt
+        On Ctrl-C before two resamples are done.
+
+    Warns
+    -----
+    SearchWarning
+        After Ctrl-C, and where resamples are left out.
+    OverlapWarning
+        Once for all resamples, if some propensities are small.
+
+    References
+    ----------
+    Efron and Tibshirani (1993), An Introduction to the Bootstrap. Meinshausen and Buhlmann (2010), Stability selection,
+    Journal of the Royal Statistical Society B 72(4), 417-473 (subsamples of a half).
+    """
+    direction = checked_direction(estimator)
+    seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata)
+    data = Data(seen, X, W, propensity, sample_treatment_costs, direction, budget_costs)
+    units = seen.clusters
+    rows = draw_rows(method, share, units, n_resamples, random_state)
+    teller = _Teller(len(rows), progress)
+    refitter = Refitter(estimator, partial(try_rows, data=data, units=units), n_jobs, teller)
+    try:
+        done = [result for result in refitter.run(rows) if isinstance(result, Refitted)]
+        if len(done) < FEWEST:
+            raise teller.failures[0].error
+    except KeyboardInterrupt:
+        done = teller.done
+        if len(done) < FEWEST:
+            raise
+        warnings.warn(
+            f"Interrupted after {len(done)} of {len(rows)} resamples; the result rests on these.",
+            SearchWarning,
+            stacklevel=2,
+        )
+    teller.warn_of_failures()
+    teller.warn_overlap()
+    shown = codes_of(shown_policy(estimator, data, np.arange(seen.n)), seen.treatments)
+    tree = getattr(getattr(estimator, "policy_tree_", estimator), "tree_", None)
+    return PolicyStability(
+        treatments=seen.treatments, index=seen.index, policies=np.array([r.policy for r in done]),
+        splits=tuple(r.splits for r in done), n_leaves=tuple(r.n_leaves for r in done), shown=shown,
+        shown_splits=splits_of(tree) if shown is not None and isinstance(tree, Tree) else (),
+        covariates=_numeric(X), sample_weight=seen.sample_weight, method=method, share=share, n_requested=len(rows),
+        failures=tuple(f"{type(f.error).__name__}: {f.error}" for f in teller.failures),
+    )  # fmt: skip
+
+
+class _Teller:
+    """Keeps what is done, passes on progress and warnings; overlap warnings, which every refit repeats, once."""
+
+    def __init__(self, total: int, progress):
+        self.done: list[Refitted] = []
+        self.failures: list[Failure] = []
+        self._overlap: list[str] = []
+        self._total, self._progress = total, progress
+
+    def __call__(self, result: Refitted | Failure) -> None:
+        if isinstance(result, Failure):
+            self.failures.append(result)
+        else:
+            self.done.append(result)
+            self._pass_on(result)
+        if self._progress is not None:
+            self._progress(len(self.done) + len(self.failures), self._total)
+
+    def _pass_on(self, result: Refitted) -> None:
+        for warning in result.warnings:
+            if issubclass(warning.category, OverlapWarning):
+                self._overlap.append(str(warning.message))
+            else:
+                warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+    def warn_of_failures(self) -> None:
+        """Say how many resamples are left out."""
+        if self.failures:
+            warnings.warn(
+                f"{len(self.failures)} of {self._total} resamples are left out, since nothing could be learnt from "
+                f"them ({self.failures[0].error}).",
+                SearchWarning,
+                stacklevel=3,
+            )
+
+    def warn_overlap(self) -> None:
+        """Say once what the refits warned of."""
+        if self._overlap:
+            more = "" if len(self._overlap) == 1 else f" ({len(self._overlap) - 1} more such warnings in others)"
+            warnings.warn(f"In a resample: {self._overlap[0]}{more}", OverlapWarning, stacklevel=3)
+
+
+def _numeric(X) -> dict[str, np.ndarray]:
+    """Values of the numeric columns by name, without missing ones; of categorical columns an empty array."""
+    encoder = FeatureEncoder.fit(X)
+    values = encoder.encode(X)
+    empty = np.empty(0)
+    return {
+        feature.name: empty if feature.kind == CATEGORICAL else values[~np.isnan(values[:, j]), j]
+        for j, feature in enumerate(encoder.features)
+    }
+
+
+def policy_agreement(
+    policies: Mapping[str, Column | Any],
+    *,
+    groups: Column | None = None,
+    sample_weight: Column | None = None,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """To what share of people two policies give the same treatment, for every pair.
+
+    Parameters
+    ----------
+    policies : mapping of str to array of shape (n,), or one label
+        At least two policies for the same people, one of them with a label per row.
+    groups, sample_weight, level
+        As in :func:`policytree.policy_value`.
+
+    Returns
+    -------
+    DataFrame
+        One row per pair: ``agreement`` with its standard error and interval (cut to 0 and 1), over the people that the
+        rows are a sample of, the policies taken as given.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two policies, or their lengths differ.
+    """
+    if not isinstance(policies, Mapping):
+        raise InputError("policies must be a mapping from names to policies.")
+    names = list(policies)
+    sizes = [np.shape(policies[name])[0] for name in names if np.ndim(policies[name])]
+    if len(names) < 2 or not sizes:
+        raise InputError("policies must hold at least two policies, one of them with a label for every row.")
+    every = np.concatenate([np.ravel(np.asarray(policy, dtype=object)) for policy in policies.values()])
+    labels = pd.Index(pd.unique(pd.Series(every, dtype=object)))
+    codes = {name: arm_codes(policies[name], labels, sizes[0], name, "the first policy") for name in names}
+    clusters, weight = rows_arguments(groups, sample_weight, sizes[0])
+    rows = {}
+    for i, a in enumerate(names):
+        for b in names[i + 1 :]:
+            same = (codes[a] == codes[b]).astype(float)
+            e = mean_estimate(same, groups=clusters, sample_weight=weight, level=level)
+            ends = {"lower": float(np.clip(e.lower, 0.0, 1.0)), "upper": float(np.clip(e.upper, 0.0, 1.0))}
+            rows[a, b] = {"agreement": e.value, "standard_error": e.standard_error, **ends}
+    frame = pd.DataFrame.from_dict(rows, orient="index")
+    frame.index = pd.MultiIndex.from_tuples(frame.index, names=["a", "b"])
+    return frame

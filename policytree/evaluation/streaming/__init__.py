@@ -1,0 +1,1 @@
+"""The same estimates from batches of rows."""

@@ -1,0 +1,1 @@
+"""Whom to treat first, and what a budget buys."""

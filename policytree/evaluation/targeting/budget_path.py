@@ -1,0 +1,252 @@
+"""budget_path: every tree that is the best one at some price of money, and what it is worth on other people."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from policytree.common.calls import check_fit_arguments
+from policytree.common.typing import Column, PerTreatment, Table
+from policytree.common.validation import is_real
+from policytree.estimators.depth_choice import of_chosen_size
+from policytree.estimators.inputs import n_threads
+from policytree.estimators.leaf_sizes import infeasible
+from policytree.estimators.policy import PolicyTree
+from policytree.estimators.search import Job, chosen_solver
+from policytree.evaluation.inputs import reward_frame
+from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS
+from policytree.evaluation.policy_value.values import policy_value
+from policytree.evaluation.targeting.spend import policy_spend
+from policytree.exceptions import InputError, SearchWarning, quoted
+from policytree.problem.types import SearchLimits
+from policytree.solvers.constrained.hull import HullTree, budget_hull
+from policytree.solvers.constrained.solve import Budgeted
+from policytree.weighting.costs import treatment_costs
+
+PARTS = ("value", "standard_error", "lower", "upper")
+
+
+@dataclass(frozen=True, eq=False)
+class BudgetPath:
+    """Trees from the cheapest to the best one without a budget: the corners of the hull of (spend, value).
+
+    Attributes
+    ----------
+    estimators : tuple of PolicyTree
+        Fitted, each with its own spend as ``budget``: it is the best tree of that budget.
+    spend : ndarray of shape (n_trees,)
+        Per person, on the rows that chose the trees.
+    values : ndarray of shape (n_trees,)
+        Mean reward of these rows under each tree (net of ``sample_treatment_costs``, without the price of leaves): they
+        are flattered, see :meth:`evaluate`.
+    low, high : ndarray of shape (n_trees,)
+        What one unit more of spend buys, in mean reward: each tree is the best one if money is worth that much.
+        ``high[0]`` is infinite, ``low[-1]`` zero.
+    proved : bool
+        Whether all searches ended with a proof: then no corner is lacking.
+    """
+
+    estimators: tuple[PolicyTree, ...]
+    spend: np.ndarray
+    values: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    proved: bool
+    _objectives: np.ndarray = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.estimators)
+
+    @property
+    def direction(self) -> str:
+        """Which way rewards are better."""
+        return self.estimators[0].direction
+
+    def bound_at(self, budget: float) -> float:
+        """No tree that spends at most this a person has a better ``objective_value_`` than this (on these rows).
+
+        The line between two corners, which lots between their trees reach. If searches ended without a proof, only what
+        no tree at all can reach is known.
+
+        Raises
+        ------
+        InputError
+            If the budget is no number, or less than the cheapest tree spends.
+        """
+        if not is_real(budget) or not np.isfinite(budget):
+            raise InputError(f"budget must be a finite number; got {quoted(budget)}.")
+        if budget < self.spend[0]:
+            raise InputError(f"budget is {budget:g} a person, but the cheapest tree spends {self.spend[0]:g}.")
+        if not self.proved:
+            return self.estimators[0].objective_bound_
+        return float(np.interp(budget, self.spend, self._objectives))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a tree: spend, value, low, high, n_leaves, depth, rows."""
+        return pd.DataFrame(
+            {
+                "spend": self.spend,
+                "value": self.values,
+                "low": self.low,
+                "high": self.high,
+                "n_leaves": [tree.get_n_leaves() for tree in self.estimators],
+                "depth": [tree.get_depth() for tree in self.estimators],
+                "rows": TRAINING_ROWS,
+            }
+        )
+
+    def evaluate(
+        self,
+        X: Table,
+        rewards: Table,
+        *,
+        budget_costs: PerTreatment,
+        sample_treatment_costs: PerTreatment | None = None,
+        groups: Column | None = None,
+        sample_weight: Column | None = None,
+        level: float = 0.95,
+    ) -> pd.DataFrame:
+        """What every tree spends and is worth on people who had no say in it.
+
+        Parameters
+        ----------
+        X : table of shape (n, p)
+            Of other people than the trees were learnt from.
+        rewards : DataFrame or array of shape (n, K)
+            Theirs, in the columns of ``fit``.
+        budget_costs, sample_treatment_costs
+            Theirs, as in :meth:`PolicyTree.fit`.
+        groups : array of shape (n,), optional
+            Clusters.
+        sample_weight : array of shape (n,), optional
+        level : float
+            Coverage of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            One row a tree. Columns: (quantity, number) with the quantities budget (what the tree was to keep to),
+            spend and value, the latter two with value, standard_error, lower, upper; and rows.
+
+        Raises
+        ------
+        InputError
+            As :func:`policytree.policy_value`.
+        """
+        table = reward_frame(rewards)
+        labels = list(self.estimators[0].treatments_.tolist())
+        if set(table.columns) != set(labels):
+            raise InputError(f"rewards must have a column for each treatment: {', '.join(map(str, labels))}.")
+        table = table[labels]
+        costs = pd.DataFrame(treatment_costs(budget_costs, len(table), labels), columns=table.columns)
+        if sample_treatment_costs is not None:
+            sign = 1.0 if self.direction == "minimize" else -1.0
+            table = table + sign * treatment_costs(sample_treatment_costs, len(table), labels)
+        options: dict[str, Any] = {"groups": groups, "sample_weight": sample_weight, "level": level}
+        rows = []
+        for tree in self.estimators:
+            chosen = tree.predict(X)
+            both = policy_spend(chosen, costs, **options), policy_value(chosen, table, **options)
+            rows.append([tree.budget, *(x for e in both for x in (e.value, e.standard_error, e.lower, e.upper))])
+        columns = [("budget", ""), *((what, part) for what in ("spend", "value") for part in PARTS)]
+        out = pd.DataFrame(rows, columns=pd.MultiIndex.from_tuples(columns))
+        out["rows", ""] = HELD_OUT
+        return out
+
+
+def budget_path(
+    estimator: PolicyTree, X: Table, rewards: Table, *, budget_costs: PerTreatment, **fit_params: Any
+) -> BudgetPath:
+    """Every tree that is the best one at some price of money.
+
+    Parameters
+    ----------
+    estimator : PolicyTree
+        Not fitted; its ``budget`` does not matter, everything else holds. ``time_limit`` is for the whole path. It must
+        not ask for shares.
+    X, rewards : as for :meth:`PolicyTree.fit`
+    budget_costs : as for :meth:`PolicyTree.fit`
+    **fit_params
+        Passed to ``fit``: ``sample_weight``, ``T``, ``sample_treatment_costs``.
+
+    Returns
+    -------
+    BudgetPath
+
+    Raises
+    ------
+    InputError
+        If the estimator is no PolicyTree or asks for shares, or ``fit`` would refuse the data.
+
+    Notes
+    -----
+    The best tree of a budget between two corners is not on the path: ``PolicyTree(budget=...)`` finds it, below the
+    line that :meth:`BudgetPath.bound_at` draws.
+
+    Examples
+    --------
+    >>> from policytree import PolicyTree, budget_path
+    >>> X, rewards = [[1.0], [2.0], [3.0], [4.0]], [[0.0, -1.0], [0.0, 1.0], [0.0, 2.0], [0.0, 4.0]]
+    >>> path = budget_path(PolicyTree(max_depth=1), X, rewards, budget_costs=[0, 100])
+    >>> path.to_frame()[["spend", "value", "low", "high"]]
+       spend  value     low  high
+    0    0.0   0.00  0.0400   inf
+    1   25.0   1.00  0.0200  0.04
+    2   50.0   1.50  0.0100  0.02
+    3   75.0   1.75  0.0000  0.01
+    """
+    if not isinstance(estimator, PolicyTree):
+        raise InputError(
+            f"budget_path takes a PolicyTree; for a {type(estimator).__name__}, pass a PolicyTree and its rewards."
+        )
+    if estimator.max_share is not None or estimator.min_share is not None:
+        raise InputError("budget_path takes no shares: leave max_share and min_share out, or fit one budget at a time.")
+    if estimator.max_expected_cost is not None:
+        raise InputError("budget_path takes no max_expected_cost: leave it out, or fit one budget at a time.")
+    first = of_chosen_size(estimator).set_params(budget=0.0)
+    check_fit_arguments(first, fit_params)
+    job = first._prepare(X, rewards, budget_costs=budget_costs, **fit_params)
+    first.guesses_ = None
+    limits = SearchLimits(first.time_limit, first.memory_limit, n_threads(first.n_jobs))
+    solve = chosen_solver(first.solver, first.solver_options, first.random_state)
+    trees, proved = budget_hull(job.problem, job.constraints[0], limits, solve=solve)
+    if not trees:
+        raise infeasible(job.problem, first.min_samples_leaf, first.min_samples_per_treatment, job.actions)
+    if not proved:
+        warnings.warn(
+            "Searches on the path ended without a proof: corners may be lacking, prices are those of the trees found.",
+            SearchWarning,
+            stacklevel=2,
+        )
+    return _path(first, job, trees, proved)
+
+
+def _path(first: PolicyTree, job: Job, trees: list[HullTree], proved: bool) -> BudgetPath:
+    fitted = tuple(_fitted(first, job, tree) for tree in trees)
+    unit = 1.0 / job.total_weight
+    chosen = [tree.solution.tree.action[tree.solution.tree.apply(job.X)] for tree in trees]
+    values = [float(np.average(job.values[np.arange(len(a)), a], weights=job.weight)) for a in chosen]
+    return BudgetPath(
+        fitted,
+        np.array([tree.spend for tree in trees]),
+        np.array(values),
+        np.array([tree.low * unit for tree in trees]),
+        np.array([tree.high * unit for tree in trees]),
+        proved,
+        np.array([tree.objective_value_ for tree in fitted]),
+    )
+
+
+def _fitted(first: PolicyTree, job: Job, tree: HullTree) -> PolicyTree:
+    """A fitted estimator that shares what was learnt of the data."""
+    out = clone(first).set_params(budget=tree.spend)
+    for name, value in vars(first).items():
+        if name.endswith("_") and not name.startswith("_"):
+            setattr(out, name, value)
+    out._keep_limits(job, Budgeted(tree.solution, (tree.spend,), (tree.low,)))
+    return out._keep(job, tree.solution, warn=False)

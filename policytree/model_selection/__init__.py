@@ -1,0 +1,1 @@
+"""Folds that never split a cluster, and out-of-fold predictions."""

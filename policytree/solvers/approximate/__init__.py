@@ -1,0 +1,1 @@
+"""Heuristics without a proof, and the solver that chooses between them."""

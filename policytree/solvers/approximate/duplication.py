@@ -1,0 +1,232 @@
+"""The duplication solver: weights become integer counts, and the tree is judged by the weights again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from policytree.common.validation import is_whole
+from policytree.exceptions import InputError, quoted
+from policytree.problem.types import Problem, SearchLimits, Solution, Status
+from policytree.solvers.core.columns import equal_rows, group_sums
+from policytree.solvers.core.labelled import LabelledRows
+from policytree.solvers.core.rescore import equivalent_points_bound, rescore
+from policytree.solvers.exact.direct import solve_direct
+
+ROUNDING = 1e-9  # weights that equal a half or a whole number up to this do so: rescaled weights round alike
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerCounts:
+    """How often every row stands in the duplicated data.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (n,), int64, >= 0
+        Without a common divisor.
+    of_largest : float
+        Copies that stand for the largest weight: before rounding, the others' copies are in proportion.
+    """
+
+    counts: np.ndarray
+    of_largest: float
+
+    def rows(self) -> np.ndarray:
+        """Row numbers of the physically duplicated data, for solvers that know no weights; shape (counts.sum(),)."""
+        return np.repeat(np.arange(len(self.counts)), self.counts)
+
+
+def integer_counts(weight, factor: int = 100) -> IntegerCounts:
+    """Turn weights into integer counts (Algorithm 1).
+
+    Parameters
+    ----------
+    weight : array-like of shape (n,)
+        Finite, >= 0, not all zero.
+    factor : int
+        How often a row of the largest weight may stand: weights are scaled to (0, 1] by their maximum, multiplied by
+        ``factor`` and rounded (halves up). Weights that are multiples of the smallest one up to ``factor`` are exact.
+
+    Returns
+    -------
+    IntegerCounts
+        ``integer_counts(w).rows()`` are the row numbers of the duplicated data; of rewards, duplicate the rows of
+        :func:`policytree.weighting.weighted_labels`.
+
+    Raises
+    ------
+    InputError
+        If a weight is negative or not finite, all are zero, or ``factor`` is no integer >= 1.
+
+    Notes
+    -----
+    Behrouz, Lecuyer, Rudin and Seltzer (2022, arXiv:2210.06825), Algorithm 1. As printed it divides the weights by
+    their *sum*; with factors below some hundred nearly every row would then round to zero, so the maximum is used.
+    Dividing counts by their common divisor afterwards leaves every optimum where it is, with fewer rows.
+    """
+    if not is_whole(factor) or isinstance(factor, bool) or factor < 1:
+        raise InputError(f"factor must be an integer >= 1; got {quoted(factor)}.")
+    weight = np.asarray(weight, dtype=np.float64)
+    if weight.ndim != 1 or not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
+        raise InputError("weight must be one column of finite numbers >= 0, not all of them zero.")
+    share = weight / weight.max()
+    of_largest = float(factor)
+    smallest = share[share > 0].min()
+    if smallest * factor >= 1 - ROUNDING:
+        multiple = share / smallest
+        if (np.abs(multiple - np.rint(multiple)) <= ROUNDING * multiple).all():
+            of_largest = float(np.rint(multiple.max()))
+    counts = np.floor(np.round(of_largest * share, 9) + 0.5).astype(np.int64)
+    divisor = int(np.gcd.reduce(counts))
+    return IntegerCounts(counts // divisor, of_largest / divisor)
+
+
+def rounding_guarantee(weight: np.ndarray, counts: IntegerCounts) -> dict[str, float]:
+    """How far weighted and duplicated error rates can be apart, for every tree at once (Theorem 2).
+
+    Parameters
+    ----------
+    weight : ndarray of shape (n,), > 0
+    counts : IntegerCounts
+
+    Returns
+    -------
+    dict
+        ``epsilon`` the largest ``|w_i - c_i|``, ``eta`` the largest ``w_i / c_i``, ``zeta`` the largest ``c_i / w_i``
+        and ``psi`` the ratio of the largest to the smallest of all ``w_i`` and ``c_i``; ``theorem_2`` the theorem's
+        bound ``max(((zeta - 1) psi + epsilon) / zeta, ((eta - 1) psi + epsilon) / eta)`` on the difference of the
+        error rates, at most 1; ``rounding_error`` the smallest bound there is, ``sum |w_i / sum w - c_i / sum c| / 2``.
+
+    Notes
+    -----
+    Behrouz et al. (2022), Theorem 2, which compares the optimal values ``R(t*)`` and ``R~(T~)`` of both weightings;
+    the four are defined as there. With what it takes to hold: both sets of weights are put on one scale, on which
+    neither has a mean below 1 (``epsilon`` is divided by a mean weight in the proof); ``zeta - 1`` and ``eta - 1``
+    count as 0 where negative (all weights rounded to one side); a row that rounds to zero makes ``eta`` and ``psi``
+    infinite, and the bound trivial. ``rounding_error`` does not suffer from that: the difference of two error rates is
+    a sum of ``w_i / sum w - c_i / sum c`` over the misclassified rows, largest if these are the positive terms.
+    """
+    weight = weight / weight.max()
+    c = counts.counts / counts.of_largest
+    scale = min(weight.mean(), c.mean())
+    w, c = weight / scale, c / scale
+    epsilon = float(np.abs(w - c).max())
+    with np.errstate(divide="ignore"):
+        eta, zeta = float((w / c).max()), float((c / w).max())
+        psi = float(np.divide(max(w.max(), c.max()), min(w.min(), c.min())))
+    theorem = 1.0
+    if np.isfinite(psi):
+        theorem = max((max(r - 1.0, 0.0) * psi + epsilon) / r for r in (zeta, eta))
+    share = np.abs(weight / weight.sum() - counts.counts / counts.counts.sum())
+    return {
+        "epsilon": epsilon,
+        "eta": eta,
+        "zeta": zeta,
+        "psi": psi,
+        "theorem_2": min(1.0, theorem),
+        "rounding_error": float(share.sum() / 2),
+    }
+
+
+def tree_rounding_error(problem: Problem, labelled: LabelledRows, counts: IntegerCounts) -> tuple[float, float]:
+    """How far the error rate in counts can be above, and below, the weighted one, for every tree on the data.
+
+    Rows that no split tells apart take one action, so that their rounding errors make up for one another: neither
+    number is larger than ``rounding_error`` of :func:`rounding_guarantee`, and both are far smaller where rows repeat.
+
+    Parameters
+    ----------
+    problem : Problem
+    labelled : LabelledRows
+        Of the problem.
+    counts : IntegerCounts
+        In place of their weights.
+
+    Returns
+    -------
+    above, below : float
+        ``error rate in counts - above <= weighted error rate <= error rate in counts + below``.
+    """
+    share = labelled.weight / labelled.total - counts.counts / counts.counts.sum()
+    right = np.zeros(problem.losses.shape)
+    np.add.at(right, (labelled.row, labelled.label), share)
+    first, group = equal_rows(problem.data)
+    right = group_sums(right, group, len(first))
+    wrong = right.sum(axis=1, keepdims=True) - right  # what a group adds to the difference if it takes an action
+    return float(-wrong.min(axis=1).sum()), float(wrong.max(axis=1).sum())
+
+
+def solve_duplication(
+    problem: Problem, limits: SearchLimits | None = None, *, factor: int = 100, solve=solve_direct
+) -> Solution:
+    """Solve with integer counts in place of the weights; losses of any kind become weighted labels first.
+
+    Parameters
+    ----------
+    problem : Problem
+    limits : SearchLimits, optional
+    factor : int
+        See :func:`integer_counts`.
+    solve : callable
+        The solver of the integer problem, ``(Problem, SearchLimits) -> Solution``. Counts enter as integer losses; the
+        optimum is that of physically repeated rows.
+
+    Returns
+    -------
+    Solution
+        ``objective`` is that of the problem's own losses, ``lower_bound`` holds for them as well: the integer problem's
+        bound less what rounding can have added to it, or the equivalent-points bound. ``status`` is HEURISTIC, or
+        OPTIMAL where counts stand for the weights exactly. ``guarantees`` holds what :func:`rounding_guarantee` returns
+        (for the labelled rows, error rates being shares of their total weight); ``tree_rounding_error``, the larger
+        number of :func:`tree_rounding_error`: if the integer problem was solved, the tree loses at most twice this
+        share of the total weight against the optimum, and ``gap`` says how much less; ``dropped_weight``, the share of
+        weight in rows that round to zero; and ``duplicated_rows``.
+
+    Notes
+    -----
+    Behrouz et al. (2022, arXiv:2210.06825), section 3.2. With leaf penalty per total weight ``lambda``, the integer
+    problem has the same ``lambda``.
+    """
+    limits = limits or SearchLimits()
+    labelled = LabelledRows.of(problem)
+    made = integer_counts(labelled.weight if len(labelled.weight) else np.ones(1), factor)
+    if not len(labelled.weight) or problem.leaf_penalty > 2 * labelled.total:  # no split can pay
+        return solve(problem, limits)
+    above, below = tree_rounding_error(problem, labelled, made)
+    slack = above * labelled.total
+    inner = solve(
+        labelled.count_problem(problem, made.counts), labelled.limits(limits, made.counts, slack, limits.time_limit)
+    )
+    if inner.status is Status.INFEASIBLE:
+        return solve(problem, limits)
+    guarantees = {
+        **rounding_guarantee(labelled.weight, made),
+        "tree_rounding_error": max(above, below),
+        "dropped_weight": float(labelled.weight[made.counts == 0].sum() / labelled.total),
+        "duplicated_rows": float(made.counts.sum()),
+    }
+    return _judged(problem, labelled, inner, labelled.total / made.counts.sum(), slack, guarantees)
+
+
+def _judged(
+    problem: Problem, labelled: LabelledRows, inner: Solution, unit: float, slack: float, guarantees: dict
+) -> Solution:
+    """A solution in counts, of which one stands for ``unit`` of weight, as one of the problem itself."""
+    tree, objective = rescore(problem, inner.tree)
+    bound = labelled.constant + unit * (inner.lower_bound - inner.resolution) - slack
+    noise = 1e-14 * (float(np.abs(problem.losses).max(axis=1).sum()) + problem.leaf_penalty * tree.n_leaves)
+    bound = min(objective, max(bound - noise, equivalent_points_bound(problem)))
+    resolution = unit * inner.resolution + 2 * noise
+    status = Status.HEURISTIC if inner.status.proved else inner.status
+    if inner.status.proved and objective - bound <= resolution:
+        status = inner.status
+    return replace(
+        inner,
+        tree=tree,
+        objective=objective,
+        lower_bound=bound,
+        status=status,
+        resolution=resolution,
+        guarantees=guarantees,
+    )

@@ -1,0 +1,1 @@
+"""Budgets and shares: the Lagrangian dual first, then the duality gap by a Pareto search."""

@@ -1,0 +1,355 @@
+"""The best tree within budgets and shares: prices first, then the search for what prices cannot find.
+
+    1. the best tree without constraints: if it is within the limits, that is all 2. the least that can be spent: if it
+    is too much, nothing is 3. prices for which the bound is largest (lagrangian_dual.py); every tree met is relabelled
+    as well as the limits allow 4. what is left between the best tree and the bound is searched: trees whose priced loss
+    lies in that gap are few,
+       and of these only those that no other is as good as in loss and sums (pareto_front.py)
+
+Trees that are best at some price lie on the hull of (spend, loss); step 4 finds those between. It is exact up to depth
+three. Deeper trees keep the bound of step 3, and the gap is reported.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from policytree.problem.types import BinnedData, Problem, Progress, SearchLimits, Solution, Status
+from policytree.solvers.constrained.lagrangian import Corner, Relaxation
+from policytree.solvers.constrained.lagrangian_dual import Dual, Stopped
+from policytree.solvers.constrained.leaf_labels import best_labels
+from policytree.solvers.core.columns import coarser
+from policytree.solvers.core.compilation import SHARED_COSTS, load_kernels, pareto_kernels
+from policytree.solvers.core.constraints import Constraint
+from policytree.solvers.core.fixed_point import useful_costs
+from policytree.solvers.core.limits import Clock, now
+from policytree.solvers.core.rows import Splits, counted_rows
+from policytree.solvers.core.scoring import scored_tree
+from policytree.solvers.exact.direct import solve_direct
+from policytree.solvers.exact.shared_test_costs import check_size, shares_test_costs
+from policytree.solvers.multi_objective.pareto_front import MOST_DEPTH, ParetoSearch, criteria_of, read_tree
+from policytree.solvers.multi_objective.pareto_shared_costs import SharedCostSearch
+
+
+@dataclass(eq=False)
+class Infeasible(Exception):
+    """No tree meets the constraints.
+
+    Attributes
+    ----------
+    constraint : Constraint or None
+        One that no tree meets, whatever the others are; None if only together they cannot be met, or nothing was found
+        before a limit struck.
+    least : float or None
+        The least that its sum can be, in the user's unit.
+    status : Status
+        INFEASIBLE if that is proved; else what ended the search.
+    """
+
+    constraint: Constraint | None
+    least: float | None
+    status: Status
+
+
+@dataclass(frozen=True)
+class Budgeted:
+    """The best tree within the limits, and its certificate.
+
+    Attributes
+    ----------
+    solution : Solution
+        ``guarantees`` hold the bound by prices alone ("dual_bound"), in summed losses.
+    sums : tuple of float
+        What the tree comes to for every constraint, in the user's unit.
+    multipliers : tuple of float
+        The prices with the largest bound: what one unit more of each limit (per person) is worth in mean loss.
+    """
+
+    solution: Solution
+    sums: tuple[float, ...]
+    multipliers: tuple[float, ...]
+
+
+def solve_within(
+    problem: Problem, constraints: Sequence[Constraint], limits: SearchLimits | None = None, *, solve=solve_direct
+) -> Budgeted:
+    """The best tree that meets all constraints.
+
+    Parameters
+    ----------
+    problem : Problem
+    constraints : sequence of Constraint
+        At least one.
+    limits : SearchLimits, optional
+        For all of the work; the best tree found is returned with its gap.
+    solve : callable
+        An exact solver, ``(Problem, SearchLimits) -> Solution``.
+
+    Raises
+    ------
+    Infeasible
+        If no tree meets them, or none was found in time. Where leaves have a minimum that all rows together do not
+        reach, the solution's status is INFEASIBLE, as without constraints.
+    """
+    limits, start = limits or SearchLimits(), now()
+    if problem.feature_costs is not None:
+        # Prices that are meant to forbid a question would leave no digits to the losses. Cut down, they bound all trees
+        # from below, and a tree that does not pay them is as good as it seems.
+        costs = useful_costs(problem.losses, problem.feature_costs, problem.weights)
+        found = _Search(replace(problem, feature_costs=costs), constraints, limits, solve).run()
+        cut = np.flatnonzero(costs < problem.feature_costs)
+        if not np.isin(cut, found.solution.tree.used_features).any():
+            return found
+        left = None if limits.time_limit is None else max(0.0, limits.time_limit - (now() - start))
+        limits = replace(limits, time_limit=left)
+    return _Search(problem, constraints, limits, solve).run()
+
+
+class _Search:
+    """Incumbent, bound, clock; the parts do the work."""
+
+    def __init__(self, problem: Problem, constraints, limits: SearchLimits, solve):
+        self.problem, self.limits = problem, limits
+        self.start = now()
+        self.relaxation = Relaxation(problem, constraints, solve)
+        self.dual = Dual(self.relaxation, limits, self.offer)
+        self.best: Corner | None = None
+        self.bound: Fraction | None = None
+        self.status = Status.OPTIMAL
+        self.cuts = 0
+
+    def run(self) -> Budgeted:
+        """Do all steps."""
+        if shares_test_costs(self.problem, self.relaxation.is_priced):
+            check_size(self.problem)
+        load_kernels(pareto_kernels(self.problem.data.n_bins, self._signed(), self._depth()))
+        if self._shared_costs():
+            load_kernels([(SHARED_COSTS, "")])
+        try:
+            self._first_trees()
+            self._prices()
+        except Stopped:
+            self.status = Status.INTERRUPTED if self.dual.status.proved else self.dual.status
+            if self.status is Status.INFEASIBLE and self.dual.stopped_at is not None:  # not even one leaf is allowed
+                return Budgeted(self.dual.stopped_at, (), ())
+        except KeyboardInterrupt:
+            self.status = Status.INTERRUPTED
+        self.bound = self.dual.bound
+        if self.status.proved and not self._closed():
+            self._close()
+        if self.best is None:
+            raise Infeasible(None, None, Status.INFEASIBLE if self.status.proved else self.status)
+        return self._result()
+
+    def offer(self, corner: Corner) -> None:
+        """Take a tree if it is within the limits and better, or its splits with other labels."""
+        corners = [corner, best_labels(self.relaxation, corner.splits, self.limits.gates.most_labellings)]
+        for each in corners:
+            if each is None or (self.best is not None and each.loss >= self.best.loss):
+                continue
+            if self.relaxation.feasible(each):
+                self.best = each
+        self._report()
+
+    def _first_trees(self) -> None:
+        """Something to return, whatever happens: one leaf; and where a single search may be long, one of a small tree.
+
+        That is the best tree of few cuts, or, where prices are all there is, of fewer levels.
+        """
+        self.offer(self.relaxation.corner([(-1, 0)], [0]))
+        problem, data = self.problem, self.problem.data
+        cuts = [(j, np.arange(bins)) for j, bins in enumerate(data.n_bins)]
+        coarse = self.limits.gates.coarse_cuts
+        if self._depth() > MOST_DEPTH:
+            problem = replace(problem, max_depth=MOST_DEPTH - 1)
+        elif self._depth() == MOST_DEPTH and coarse and (data.n_bins > 2 * coarse[0]).any():
+            data, cuts = coarser(data, coarse[0])
+            problem = replace(problem, data=data)
+        else:
+            return
+        limit = self.limits.time_limit
+        limits = replace(self.limits, time_limit=None if limit is None else limit / 4, progress=None)
+        small = _Search(problem, self.relaxation.constraints, limits, self.relaxation.solve)
+        with suppress(Infeasible):  # of few trees: that says nothing
+            small.run()
+        if small.best is not None:
+            self.offer(self.relaxation.corner(_among_all(small.best.splits, cuts), small.best.actions))
+        if small.status is Status.INTERRUPTED:
+            raise Stopped
+
+    def _prices(self) -> None:
+        relaxation, dual = self.relaxation, self.dual
+        free, _ = dual.solve([0.0] * len(relaxation.constraints))
+        if relaxation.feasible(free):
+            return
+        least = []
+        for m, constraint in enumerate(relaxation.constraints):
+            least.append(dual.least(m))
+            if dual.infeasible:
+                raise Infeasible(constraint, self._in_units(m, least[m].sums[m]), Status.INFEASIBLE)
+        dual.run(free, least)
+
+    def _closed(self) -> bool:
+        """Whether no tree within the limits can be better than the best."""
+        if self.dual.infeasible:
+            return True
+        if self.best is None or self.bound is None:
+            return False
+        return math.ceil(self.bound) + self._rounding() >= self.best.loss
+
+    def _rounding(self) -> int:
+        """What rounding losses down can have taken from the bound, where no exact search follows."""
+        if self._depth() <= MOST_DEPTH or self.dual.priced is None:
+            return 0
+        return (self.relaxation.data.n_rows << self.dual.priced.shift) if self.dual.priced.shift else 0
+
+    def _depth(self) -> int:
+        """The largest depth of a useful tree."""
+        problem = self.problem
+        most = problem.data.n_rows if problem.max_leaf_nodes is None else problem.max_leaf_nodes
+        return most - 1 if problem.max_depth is None else min(problem.max_depth, most - 1)
+
+    def _signed(self) -> bool:
+        return self.relaxation.losses.shape[1] == 2 and not self.relaxation.counted
+
+    def _close(self) -> None:
+        """Search the trees whose priced loss lies between the bound and the best tree's."""
+        depth = self._depth()
+        clock = Clock(self._time_left(), memory_limit=self.limits.memory_limit)
+        clock.watch(lambda: self._search_all(clock, depth if depth <= MOST_DEPTH else MOST_DEPTH - 1))
+        if clock.stopped:
+            self.status = clock.status
+        elif depth > MOST_DEPTH:
+            self.status = Status.HEURISTIC
+        elif self.best is not None:
+            self.bound = Fraction(self.best.loss)
+
+    def _time_left(self) -> float | None:
+        limit = self.limits.time_limit
+        return None if limit is None else max(0.0, limit - (now() - self.start))
+
+    def _search_all(self, clock: Clock, depth: int) -> None:
+        """First among few cuts of long features: a better tree leaves fewer open among all cuts."""
+        data = self.relaxation.data
+        for most in self.limits.gates.coarse_cuts:
+            if (data.n_bins > 2 * most).any():
+                self._search(clock, depth, *coarser(data, most))
+        self._search(clock, depth, data, [(j, np.arange(bins)) for j, bins in enumerate(data.n_bins)])
+
+    def _search(self, clock: Clock, depth: int, data: BinnedData, cuts: list[tuple[int, np.ndarray]]) -> None:
+        """Search the trees of some cuts (for every column of the data: which it was, and which cuts it has)."""
+        roots = np.flatnonzero(data.columns_of(self.problem.root_features))
+        search = self._pareto_search(data, clock, roots.tolist())
+        caps = self._caps()
+        before = self.cuts
+        for points in search.parts(depth, caps, self._shift()):
+            useful = np.flatnonzero((points.values[:, 2:] <= caps[2:]).all(axis=1))
+            if len(useful):
+                splits, actions = read_tree(points.trees[useful[np.argmin(points.values[useful, 1])]])
+                self.offer(self.relaxation.corner(_among_all(splits, cuts), actions))
+                caps[:] = np.minimum(caps, self._caps())
+            self.cuts = before + search.cuts
+            self._report()
+
+    def _shared_costs(self) -> bool:
+        """Whether only the first question of a group of features on a path is paid for."""
+        return self.problem.feature_groups is not None and self.relaxation.n_prices > 0
+
+    def _pareto_search(self, data: BinnedData, clock: Clock, roots: list[int]) -> ParetoSearch:
+        if not self._shared_costs():
+            return ParetoSearch(self._criteria(data), clock.flag, roots)
+        groups = self.problem.feature_groups
+        assert groups is not None
+        owner = np.array([groups[c.feature] for c in data.columns], dtype=np.int64)
+        return SharedCostSearch(self._criteria(data), owner, clock.flag, roots)
+
+    def _criteria(self, data: BinnedData):
+        """Loss, sums and, where leaves are limited, their number; bound by the priced loss.
+
+        Where splits have prices, one more of zero comes last.
+        """
+        relaxation, problem = self.relaxation, self.problem
+        priced = self.dual.priced
+        assert priced is not None
+        sums = [relaxation.losses, *relaxation.amounts]
+        leaf = [priced.leaf, relaxation.fixed.leaf_penalty, *[0] * len(relaxation.amounts)]
+        if problem.max_leaf_nodes is not None:
+            sums.append(np.zeros_like(relaxation.losses))
+            leaf.append(1)
+        charges = groups = None
+        if relaxation.n_prices:
+            charges = np.zeros((len(leaf), relaxation.n_prices + 1, data.n_rows), np.int64)
+            charges[0, :-1] = priced.charges
+            charges[1 : 1 + len(relaxation.charges), :-1] = relaxation.charges
+            groups = relaxation.price_of[[c.feature for c in data.columns]]
+        counts, minima = counted_rows(problem)  # such rows are not merged
+        return criteria_of(
+            data, np.stack(sums), bound=priced.losses, leaf=leaf, charges=charges, groups=groups,
+            counts=np.stack(counts) if counts else None, minima=minima,
+        )  # fmt: skip
+
+    def _shift(self) -> int:
+        assert self.dual.priced is not None
+        return self.dual.priced.shift
+
+    def _caps(self) -> np.ndarray:
+        """What a tree within the limits and better than the best has at most."""
+        relaxation, priced = self.relaxation, self.dual.priced
+        assert priced is not None
+        below = relaxation.largest if self.best is None else self.best.loss - 1
+        bound = math.floor((below + relaxation.allowance(priced)) / 2**priced.shift)
+        caps = [bound, below, *relaxation.limits]
+        if self.problem.max_leaf_nodes is not None:
+            caps.append(self.problem.max_leaf_nodes)
+        return np.array([max(-(2**58), min(each, 2**58)) for each in caps], dtype=np.int64)
+
+    def _in_units(self, m: int, total: int) -> float:
+        """A relative sum as what a user asks for."""
+        constraint = self.relaxation.constraints[m]
+        return constraint.in_units(total - self.relaxation.limits[m] + constraint.limit)
+
+    def _report(self) -> None:
+        if self.limits.progress is None or self.best is None or self.dual.bound is None:
+            return
+        base, fixed = float(self.problem.losses[:, 0].sum()), self.relaxation.fixed
+        bound = min(self.dual.bound, Fraction(self.best.loss))
+        best, below = (base + fixed.to_float(float(v)) for v in (self.best.loss, bound))
+        self.limits.progress(Progress(now() - self.start, best, below, 0.0, self.dual.solves + self.cuts))
+
+    def _result(self) -> Budgeted:
+        best, relaxation, problem = self.best, self.relaxation, self.problem
+        assert best is not None
+        fixed = relaxation.fixed
+        tree, objective = scored_tree(problem, best.splits, best.actions)
+        bound = Fraction(-(relaxation.largest)) if self.bound is None else self.bound
+        gap = max(0.0, fixed.to_float(float(best.loss - min(bound, Fraction(best.loss)))))
+        status = self.status
+        if status.proved:
+            status = problem.proved_status
+        sums, multipliers = [], []
+        prices = () if self.dual.priced is None else self.dual.priced.prices
+        for m, constraint in enumerate(relaxation.constraints):
+            sums.append(self._in_units(m, best.sums[m]))
+            multipliers.append(fixed.to_float(prices[m]) / float(constraint.per_person) if prices else math.nan)
+        dual_gap = fixed.to_float(float(best.loss - (self.dual.bound or bound)))
+        counters: dict[str, int | float] = {
+            "multipliers": self.dual.solves,
+            "cuts": self.cuts,
+            "merged_rows": relaxation.data.n_rows,
+        }
+        solution = Solution(
+            tree, objective, objective - gap, status, now() - self.start, fixed.resolution, counters,
+            {"dual_bound": objective - dual_gap},
+        )  # fmt: skip
+        return Budgeted(solution, tuple(sums), tuple(multipliers))
+
+
+def _among_all(splits: Splits, cuts: list[tuple[int, np.ndarray]]) -> Splits:
+    """Splits of some cuts as splits of all; ``cuts`` holds for every column which it was, and which cuts it has."""
+    return [(f, t) if f < 0 else (cuts[f][0], int(cuts[f][1][t])) for f, t in splits]

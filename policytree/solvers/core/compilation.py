@@ -1,0 +1,173 @@
+"""Sets of kernels that belong together, compiled or loaded before a search starts.
+
+Compiling is no search: it counts neither as its seconds nor against its limits. It is done once on a machine for every
+version of the kernels, and kept on disk.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import numpy as np
+
+from policytree.problem.types import Problem
+from policytree.solvers.kernels.base.binning import code_steps
+from policytree.solvers.kernels.base.child_rows import pack_rows
+from policytree.solvers.kernels.base.exact_sums import add_exactly, exponent_range
+from policytree.solvers.kernels.base.merging import add_columns, group_hashes, hash_rows, same_as
+from policytree.solvers.kernels.base.sums import best_one_split, node_sums
+from policytree.solvers.kernels.binary.search import bound_across, solve_four
+from policytree.solvers.kernels.binary.sums import best_column, fill_products, open_three, open_two, refill_products
+from policytree.solvers.kernels.compiling import Kernel, compile_kernels
+from policytree.solvers.kernels.depth_first.search import advance
+from policytree.solvers.kernels.depth_three.sweep_tables import make_tables, relaxed_rules
+from policytree.solvers.kernels.depth_two.binary_pairs import FEWEST
+from policytree.solvers.kernels.depth_two.interval_dp import add_leaf, best_intervals, useful_ends
+from policytree.solvers.kernels.depth_two.long_pairs import long_pairs
+from policytree.solvers.kernels.depth_two.pair_tables import ROOM, ROOM_OF_PLANES
+from policytree.solvers.kernels.depth_two.solve import short_pairs
+from policytree.solvers.kernels.enumeration.cuts import bound_cuts, extremes, list_two_levels, open_cut
+from policytree.solvers.kernels.enumeration.lists import join, thin
+from policytree.solvers.kernels.enumeration.stumps import least_bound, list_stumps
+from policytree.solvers.kernels.enumeration.tied_trees import tied_trees
+from policytree.solvers.kernels.out_of_core.code_tables import add_pairs, add_triples, find_leaves, scan_cuts
+from policytree.solvers.kernels.pricing.dual_projection import drop_idle, project, rows_of_box
+from policytree.solvers.kernels.pricing.max_box import price_boxes
+from policytree.solvers.kernels.subsets.ranking_bounds import best_known, bound_ranking
+from policytree.solvers.kernels.subsets.ranking_boxes import fill_boxes
+from policytree.solvers.kernels.subsets.ranking_costs import costs_of_rows
+from policytree.solvers.kernels.subsets.ranking_search import search_ranking
+from policytree.solvers.kernels.subsets.search import search_subsets
+from policytree.solvers.kernels.subsets.table import copy_table, place_of
+from policytree.solvers.kernels.test_costs.scores import best_test, class_totals, divide
+from policytree.solvers.kernels.test_costs.shared_cost_pairs import solve_two
+
+PLAIN, SPECIAL = "plain", "special"  # see kernels/base/layout.py, Special
+BLOCKS = ("int16", "int32", "int64")  # numbers of blocks of pair sums
+
+MERGING = (hash_rows, group_hashes, same_as, add_columns)
+EXACT_SUMS = (exponent_range, add_exactly)  # of losses: the scale, and the values of a tree
+ALWAYS = (*MERGING, *EXACT_SUMS, node_sums, best_one_split)
+# A node of depth two; the same where a feature is long; the search below the root, at depth three and more.
+TWO_LEVELS = (short_pairs,)
+LONG = (long_pairs,)
+RELAXED = (relaxed_rules,)  # where leaves must have so many rows
+DEEPER = (pack_rows, make_tables, advance)
+PAIRS = (pack_rows, fill_products, open_two, open_three)
+PAIRS_DEEP = (solve_four, bound_across)
+
+PAIR_ROUNDS = (refill_products, best_column)  # beside PAIRS, where losses change
+
+SUBSETS = (search_subsets, best_intervals)
+SET_TABLE = (copy_table, place_of)
+SUBSET_KERNELS = [(SET_TABLE, ""), (SUBSETS, "lists"), (SUBSETS, "bits")]
+
+ROW_DUALS = (
+    price_boxes, rows_of_box, drop_idle, project,
+)  # fmt: skip
+RANKING = (
+    *MERGING, *EXACT_SUMS, costs_of_rows, fill_boxes,
+    bound_ranking, best_known, search_ranking,
+)  # fmt: skip
+ONE_FEATURE = (*EXACT_SUMS, add_columns, useful_ends, add_leaf)
+CODING = (code_steps,)  # of every table of numbers
+# Where columns are paid for once on a path; and greedy trees that are cheap to apply.
+SHARED_COSTS = (
+    *MERGING, *EXACT_SUMS, node_sums, pack_rows,
+    solve_two,
+)  # fmt: skip
+LOW_COST = (*MERGING, class_totals, best_test, divide)
+RASHOMON = (tied_trees,)
+# Trees judged by several sums: see pareto.py.
+PARETO = (
+    thin, join, least_bound, list_stumps, extremes,
+    open_cut, list_two_levels,
+)  # fmt: skip
+PARETO_TABLES = (bound_cuts,)
+# Rows that stream by: their codes are bytes, or two bytes.
+STREAMED = (add_pairs, add_triples, find_leaves)
+STREAMED_TREES = (scan_cuts,)
+CODES = ("uint8", "uint16")
+
+Needed = list[tuple[tuple[Kernel, ...], str]]  # kernels, and which version of them
+
+
+def is_long(bins: np.ndarray, signed: bool = False) -> bool:
+    """Whether a node may have a pair of features with more codes than a table pays for, however few its rows.
+
+    Below the root codes only become fewer, and with them the two sides of :func:`table_pays` for no rows at all: what
+    pays there pays in every node. Among pairs that do not pay, those of the longest features are worst.
+    """
+    if len(bins) < 2:
+        return False
+    second, first = np.sort(bins)[-2:]
+    return bool(first * second > (ROOM if signed else ROOM_OF_PLANES) * (first + second))
+
+
+def is_special(problem: Problem) -> bool:
+    """Whether the search needs more than tables: blocks for two-valued features, or strips for long ones."""
+    return are_special(problem.data.n_bins, is_signed(problem))
+
+
+def are_special(bins: np.ndarray, signed: bool) -> bool:
+    """The same of features with so many codes."""
+    return int(np.count_nonzero(bins == 2)) >= FEWEST or is_long(bins, signed)
+
+
+def is_signed(problem: Problem) -> bool:
+    """Whether one signed loss is all there is: two actions, and no rows that are counted in leaves."""
+    return problem.losses.shape[1] == 2 and problem.min_leaf <= 1 and problem.min_leaf_per_arm == 0
+
+
+def needed_for_rashomon(problem: Problem) -> Needed:
+    """Kernels that list trees near the best one, beside those of the search for it."""
+    kind = SPECIAL if is_special(problem) else PLAIN
+    pairs: Needed = [(TWO_LEVELS, kind)]
+    if is_long(problem.data.n_bins, is_signed(problem)):
+        pairs += [(LONG, "")]
+    return [(ALWAYS, ""), *pairs, ((*RASHOMON, pack_rows), "")]
+
+
+def all_kernels() -> Needed:
+    """Kernels of every search over trees; those of born-again trees are ``born_again.needed_kernels.BORN_AGAIN``."""
+    tables = [(TWO_LEVELS + DEEPER + PARETO_TABLES, kind) for kind in (PLAIN, SPECIAL)]
+    blocks = [(PAIRS + PAIRS_DEEP + PAIR_ROUNDS, kind) for kind in BLOCKS]
+    rest = CODING + RELAXED + ROW_DUALS + ONE_FEATURE + RASHOMON + PARETO + SHARED_COSTS + LOW_COST + RANKING
+    streamed = [pair for codes in CODES for pair in streamed_kernels(codes)]
+    return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, *SUBSET_KERNELS, (rest, ""), *streamed]
+
+
+def streamed_kernels(codes: str) -> Needed:
+    """Kernels of a search over rows that stream by, whose codes are of this type: "uint8" or "uint16"."""
+    return [(STREAMED, codes), (STREAMED_TREES + EXACT_SUMS, "")]
+
+
+def pareto_kernels(bins: np.ndarray, signed: bool, depth: int) -> Needed:
+    """Kernels that a search for trees judged by several sums (``multi_objective/pareto_front.py``) may call."""
+    needed: Needed = [(ALWAYS + PARETO, "")]
+    kind = SPECIAL if are_special(bins, signed) else PLAIN
+    if depth > 1:
+        needed += [(PARETO_TABLES, kind)]
+    if depth > 2:
+        needed += [(TWO_LEVELS, kind), ((pack_rows,), "")]
+        needed += [(LONG, "")] if is_long(bins, signed) else []
+    return needed
+
+
+def kernel_folder() -> str | None:
+    """Where compiled kernels are kept; None if there is no place that may be written to."""
+    load_kernels([(ALWAYS, "")])
+    return getattr(ALWAYS[0].stats, "cache_path", None)
+
+
+def load_kernels(needed: Needed) -> float:
+    """Load kernels from disk or compile them, which is announced; returns the seconds that compiling took."""
+    with ExitStack() as line:
+
+        def announce() -> None:
+            from policytree.common.progress import compiling_line  # rich, only where there is something to say
+
+            line.enter_context(compiling_line())
+
+        each = [(kernel, kind) for kernels, kind in needed for kernel in kernels]
+        return compile_kernels(each, announce)

@@ -1,0 +1,225 @@
+"""What a rule may spend, on actions and on questions, and to how many it may give an action.
+
+All as whole numbers, rounded so that promises hold.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+import numpy as np
+
+from policytree.exceptions import InputError
+from policytree.solvers.core.exact_sums import exact_sum
+
+MOST_DECIMALS = 9
+LARGEST_CUT = 1e100  # beyond, costs are taken as they are
+LARGEST_BITS = 48  # sums stay below 2**48: exact in float64, with room for sums of both signs
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What a tree does to rows.
+
+    Attributes
+    ----------
+    actions : ndarray of shape (n,)
+    paid : ndarray of shape (n, n_features), or None
+        How often each row pays for a question about each feature; None where questions cost nothing.
+    """
+
+    actions: np.ndarray
+    paid: np.ndarray | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """What rows add to a constraint's sum for the questions on their way.
+
+    Attributes
+    ----------
+    charges : ndarray of shape (n_prices, n), int64
+        For a question of each price.
+    price_of : ndarray of shape (n_features,), int64
+        Which of the prices a question about each feature has.
+    unit_costs : ndarray of shape (n_features,), float64
+        What a question adds for every unit of weight, in the sum's unit; ``charges`` are these times weights, rounded
+        up at most.
+    """
+
+    charges: np.ndarray
+    price_of: np.ndarray
+    unit_costs: np.ndarray
+
+    def total(self, paid: np.ndarray) -> int:
+        """The sum over rows that pay for features so often, (n, n_features)."""
+        return sum(int(self.charges[self.price_of[f]] @ paid[:, f]) for f in np.flatnonzero(paid.any(axis=0)))
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """``sum of amounts[i, action of i] + what rows pay for questions <= limit``.
+
+    Numbers with a few decimals are whole in a unit of their last decimal: a tenth is a tenth, and three of them are
+    0.3. Others are rounded up, and the limit is rounded down: a tree that meets the constraint here meets it exactly.
+    A tree that meets it exactly has at most ``loosest`` here; :meth:`keeps` tells which of those between do.
+
+    Attributes
+    ----------
+    kind : {"budget", "max_share", "min_share", "expected_cost"}
+    action : int or None
+        Whose share it is.
+    amounts : ndarray of shape (n, K), int64
+    limit : int
+    per_person : Fraction
+        A sum times this is per person, in the user's unit.
+    loosest : int
+        See above; ``limit`` itself if nothing was rounded.
+    asked : tuple
+        Costs (n, K), or of questions (n_features,), weights (n,) and the limit as they were given; negative for
+        "min_share".
+    questions : Questions or None
+        For "expected_cost"; its ``amounts`` are zero.
+    """
+
+    kind: str
+    action: int | None
+    amounts: np.ndarray
+    limit: int
+    per_person: Fraction
+    loosest: int
+    asked: tuple[np.ndarray, np.ndarray, float] = field(repr=False)
+    questions: Questions | None = None
+
+    @property
+    def sign(self) -> int:
+        """Of amounts: at least so much is at most the negative."""
+        return -1 if self.kind == "min_share" else 1
+
+    def keeps(self, applied: Applied) -> bool:
+        """Whether a rule that does this to the rows keeps to the limit as it was given, exactly."""
+        total = self.total(applied)
+        if not self.limit < total <= self.loosest:
+            return total <= self.limit
+        pairs = zip(*(each.tolist() for each in self._terms(applied)), strict=True)
+        exact = sum((Fraction(c) * Fraction(w) for c, w in pairs), Fraction(0))
+        return float(exact / exact_sum(self.asked[1])) <= self.asked[2]  # to the last digit of a float
+
+    def total(self, applied: Applied) -> int:
+        """The sum for a rule that does this to the rows."""
+        if self.questions is not None:
+            assert applied.paid is not None
+            return self.questions.total(applied.paid)
+        return int(self.amounts[np.arange(len(applied.actions)), applied.actions].sum())
+
+    def mean(self, applied: Applied) -> float:
+        """What a rule that keeps to the limit comes to a person, in the user's unit; never more than the limit."""
+        total = self.total(applied)
+        if self.loosest == self.limit:
+            return self.in_units(total)
+        costs, weight = self._terms(applied)
+        mean = math.fsum(costs * weight) / math.fsum(self.asked[1])
+        return self.sign * (min(mean, self.asked[2]) if total <= self.loosest else mean)
+
+    def _terms(self, applied: Applied) -> tuple[np.ndarray, np.ndarray]:
+        """Costs and weights as they were given, whose products the rule comes to."""
+        costs, weight, _ = self.asked
+        if self.questions is None:
+            return costs[np.arange(len(applied.actions)), applied.actions], weight
+        assert applied.paid is not None
+        rows, features = np.nonzero(applied.paid)
+        times = applied.paid[rows, features]
+        return np.repeat(costs[features], times), np.repeat(weight[rows], times)
+
+    def in_units(self, total: int) -> float:
+        """A sum of amounts as what a user asks for: the mean spend, or the share of an action."""
+        return float(self.sign * total * self.per_person)
+
+
+def budget_constraint(costs: np.ndarray, weight: np.ndarray, budget: float) -> Constraint:
+    """At most ``budget`` per person (unit of weight) is spent; ``costs`` (n, K) of every person and action."""
+    return Constraint("budget", None, *_whole(costs, weight, budget), (costs, weight, float(budget)))
+
+
+def share_constraint(kind: str, action: int, n_actions: int, weight: np.ndarray, share: float) -> Constraint:
+    """At most, or at least, a share of the weight gets the action; ``kind`` is "max_share" or "min_share"."""
+    sign = -1.0 if kind == "min_share" else 1.0
+    one = np.zeros((len(weight), n_actions))
+    one[:, action] = sign
+    return Constraint(kind, action, *_whole(one, weight, sign * share), (one, weight, sign * float(share)))
+
+
+def cost_constraint(costs: np.ndarray, weight: np.ndarray, limit: float, n_actions: int, most: int) -> Constraint:
+    """Questions cost at most ``limit`` per person; ``costs`` (n_features,), each row pays for at most ``most``."""
+    # What not even the lightest row can pay is forbidden whatever it costs: a smaller price leaves digits to others.
+    priced = costs[costs > 0]
+    with np.errstate(over="ignore"):
+        enough = max(float(priced.min(initial=1.0)), 2.0 * limit * (math.fsum(weight) / float(weight.min())))
+    cut = 10.0 ** math.ceil(math.log10(enough)) if enough < LARGEST_CUT else math.inf
+    prices, price_of = np.unique(np.minimum(costs, cut), return_inverse=True)
+    each = np.broadcast_to(prices, (len(weight), len(prices)))
+    amounts, largest, per_person, loosest = _whole(each, weight, limit, most)
+    scale = 1.0 / (float(per_person) * math.fsum(weight))
+    questions = Questions(
+        np.ascontiguousarray(amounts.T), price_of.reshape(-1).astype(np.int64), prices[price_of.reshape(-1)] * scale
+    )
+    nothing = np.zeros((len(weight), n_actions), dtype=np.int64)
+    asked = (costs, weight, float(limit))
+    return Constraint("expected_cost", None, nothing, largest, per_person, loosest, asked, questions)
+
+
+def with_limit(constraint: Constraint, limit: int) -> Constraint:
+    """The same with another limit."""
+    return replace(constraint, limit=limit)
+
+
+def _whole(
+    costs: np.ndarray, weight: np.ndarray, limit: float, times: int = 1
+) -> tuple[np.ndarray, int, Fraction, int]:
+    """Whole amounts, the limit of their sum, what one of them is per person, and the loosest limit.
+
+    A row's sum is of at most so many (``times``) of its amounts.
+    """
+    decimals, weights = _decimals(costs), _decimals(weight)
+    if decimals is not None and weights is not None:
+        most = np.abs(decimals[0]).max(axis=1).astype(np.float64) @ weights[0].astype(np.float64)
+        if times * most < 2.0**LARGEST_BITS:
+            per_person = Fraction(1, 10 ** decimals[1] * int(weights[0].sum()))
+            amounts = decimals[0] * weights[0][:, None]
+            largest = _largest(limit, Fraction(repr(float(limit))), per_person)
+            return amounts, largest, per_person, largest
+    with np.errstate(over="ignore"):
+        products = costs * weight[:, None]
+        total = times * float(np.abs(products).max(axis=1).sum())
+    if not np.isfinite(total):
+        raise InputError("Costs are too large to be added up; give them, and their limit, in a larger unit.")
+    exponent = LARGEST_BITS - 1 - math.ceil(math.log2(total)) if total > 0 else 0
+    scaled = np.ldexp(products, exponent)
+    amounts = np.ceil(scaled + np.abs(scaled) * 2.0**-52).astype(np.int64)  # no less than the exact product
+    people = math.fsum(weight)  # right to half a unit in the last place
+    people = math.nextafter(people, 0.0 if limit >= 0 else math.inf)
+    per_person = Fraction(1) / (Fraction(2) ** exponent * Fraction(people))
+    largest = _largest(limit, Fraction(float(limit)), per_person)
+    loosest = largest + times * len(weight) + 8  # one for every amount that was rounded, and for sums and products
+    return amounts, largest, per_person, loosest
+
+
+def _largest(limit: float, exact: Fraction, per_person: Fraction) -> int:
+    """The largest sum within a limit; a limit that is a sum per person, to the last digit of a float, allows it."""
+    sum_ = math.floor(exact / per_person)
+    return sum_ + 1 if float((sum_ + 1) * per_person) == float(limit) else sum_
+
+
+def _decimals(values: np.ndarray) -> tuple[np.ndarray, int] | None:
+    """Whole numbers and ``d`` so that values are these divided by ``10**d``, as people write them; None if many."""
+    if not np.abs(values).max(initial=0.0) < 2.0**LARGEST_BITS:
+        return None
+    for d in range(MOST_DECIMALS + 1):
+        whole = np.rint(values * 10.0**d)
+        if np.abs(whole).max(initial=0.0) >= 2.0**LARGEST_BITS:
+            return None
+        if (whole / 10.0**d == values).all():
+            return whole.astype(np.int64), d
+    return None

@@ -1,0 +1,312 @@
+"""Numbers of a table's rows, fitted to boxes: those that exceed their loss by most are found and learnt in turn."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from policytree.problem.types import GATES, SizeGates
+from policytree.solvers.core import work_units
+from policytree.solvers.core.limits import Clock
+from policytree.solvers.kernels.base.layout import INF
+from policytree.solvers.kernels.pricing.dual_projection import KnownBoxes, drop_idle, project, rows_of_box
+from policytree.solvers.kernels.pricing.layout import (
+    KEPT,
+    LARGEST_SUM,
+    N_ALL,
+    N_INSIDE,
+    N_NUMBERS,
+    NOWHERE,
+    SEEN,
+    TOP,
+    BestBoxes,
+    BoxRows,
+    BoxScratch,
+    BoxStack,
+)
+from policytree.solvers.kernels.pricing.max_box import price_boxes
+
+MOST_ADDED = 60  # boxes of an action, of those that a pricing found, that numbers are fitted to
+HIGHER = 0.3  # of what boxes exceeded the charge by last time: boxes that exceed it by less are not looked for
+MOST_INDEX = 1 << 26  # rows in boxes
+PASSES, GRADIENT_STEPS, PASSES_ALONE = (
+    30,
+    200,
+    200,
+)  # of a fit: at first, steps of climbs after that; of a fit without these
+TOLERANCE, ROUGHLY = 0.0005, 0.2  # of a fit; in leaves, and of what boxes exceed the charge by
+MOST_STACK = 1 << 28  # bytes
+SAMPLE = 10_000  # rows that the table's features are chosen by
+
+
+class DualFitting:
+    """Numbers that sum up to a target, while boxes exceed their loss by little more than the charge.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (p, n), uint16
+        Codes of every row.
+    keys : ndarray of shape (2, n), int64
+        Random keys, whose sums name a set of rows.
+    losses : ndarray of shape (K, n), int64
+        Of every action, nowhere negative.
+    scale : ndarray of shape (n,)
+        How far the number of a row moves beside that of others.
+    penalty : int
+        Price of a leaf, the unit of ``u`` and ``target``.
+    clock : Clock
+    gates : SizeGates, optional
+
+    Attributes
+    ----------
+    u : ndarray of shape (n,)
+        The numbers as they are fitted.
+    numbers : ndarray of shape (n,), int64
+        The same times the penalty, rounded down, as they were priced last.
+    largest : int
+        What no box's number exceeds its loss by more than, if ``exact``.
+    over : int
+        The same less the charge.
+    hopeless : bool
+        Whether memory is short.
+    diverged : bool
+        Whether a fit to demands that cannot be met has made numbers too large to go on with.
+    effort : float
+        Seconds of a usual machine that were spent.
+    """
+
+    def __init__(
+        self,
+        codes: np.ndarray, keys: np.ndarray, losses: np.ndarray, scale: np.ndarray, penalty: int, clock: Clock,
+        gates: SizeGates = GATES,
+    ):  # fmt: skip
+        self.gates = gates
+        self.keys, self.losses, self.scale, self.penalty, self.clock = keys, losses, scale, penalty, clock
+        self.n_rows = len(scale)
+        self.u = np.zeros(self.n_rows)
+        self.allowance, self.target = 0, 0.0
+        self.n_known, self.largest, self.violation = 0, 0, 0
+        self.exact = self.diverged = False
+        self.effort = 0.0
+        self.action = -1  # that is being priced
+        self._allocate(codes)
+
+    def _allocate(self, codes: np.ndarray) -> None:
+        """Lay out rows for pricing, and make room."""
+        n = self.n_rows
+        codes = codes if len(codes) > 1 else np.vstack([np.zeros((1, n), np.uint16), codes])
+        order = _table_last(codes)
+        self.codes = np.ascontiguousarray(codes[order])
+        sizes = self.codes.max(axis=1).astype(np.int64) + 1
+        self.sizes = sizes
+        F, (P, A) = len(sizes) - 2, (int(x) for x in sizes[-2:])
+        row, column = self.codes[F:].astype(np.int32)
+        self.rows = BoxRows(self.codes[:F], row, column, P, A)
+        levels = 16 + 8 * int(np.ceil(np.log2(sizes[:F])).sum())
+        levels = max(min(levels, MOST_STACK // (4 * n + 32 * F + 8 * N_NUMBERS)), 1)
+        room, found, kept = max(4 * n, 1 << 20), self.gates.most_found_boxes, self.gates.most_known_boxes
+        need = levels * (4 * n + 32 * F) + 8 * P * A + 4 * room + 16 * found * (F + 2) + 48 * kept
+        cells, additions = P * A, P * P * A
+        large = cells > self.gates.most_table_cells or additions > self.gates.most_table_additions
+        self.too_large = large or not self.clock.fits_memory(need)
+        if self.too_large:
+            return
+        self.stack = BoxStack(
+            np.empty((levels, n), np.int32), np.empty((levels, F, 4), np.int64), np.empty((levels, N_NUMBERS), np.int64)
+        )
+        self.best = BestBoxes(np.empty(found, np.int64), np.empty((found, F + 2, 2), np.int64))
+        self.scratch = BoxScratch(
+            np.empty((P, A), np.int64), np.empty(A, np.int64), np.empty(P, np.int64), np.empty(5, np.int64),
+            np.empty(n + 1, np.int32), np.empty(int(sizes.max()), np.int64),
+        )  # fmt: skip
+        bound, norm, multiplier = np.zeros((3, kept))
+        self.known = KnownBoxes(
+            np.empty(room, np.int32), np.zeros(kept + 1, np.int64), bound, norm, multiplier,
+            np.zeros((2, kept), np.int64),
+        )  # fmt: skip
+        self.state = np.zeros(4, np.int64)
+
+    def move(self, allowance: int, target: float) -> None:
+        """Let boxes exceed their loss by the charge, and the numbers sum up to the target."""
+        if allowance != self.allowance:
+            self.abandon()  # pricing looked for boxes above the old one
+        self.known.bound[: self.n_known] += (allowance - self.allowance) / self.penalty
+        self.allowance, self.target = allowance, target
+        self.u += (self.target - self.u.sum()) * self.scale / self.scale.sum()
+
+    def restart(self) -> None:
+        """Forget numbers that ran away, but not the boxes."""
+        self.u = self.target * self.scale / self.scale.sum()
+        self.known.multiplier[: self.n_known] = 0.0
+        self.violation, self.diverged = 0, False
+        self.abandon()
+
+    def take_over(self, coarser: DualFitting, cell: np.ndarray) -> None:
+        """Begin with what was fitted to a table of which every row has some of these: ``cell`` says which.
+
+        Boxes of the coarser table are boxes of this one, with the same sums. So numbers that are spread by the rows'
+        scale are fitted to them as well as they were.
+        """
+        self.spread(coarser, cell)
+        old = coarser.known
+        for k in np.flatnonzero(old.multiplier[: coarser.n_known] > 0).tolist():
+            if not self._has_room():
+                break
+            member = np.zeros(coarser.n_rows, bool)
+            member[old.index[old.start[k] : old.start[k + 1]]] = True
+            rows = np.flatnonzero(member[cell])
+            new, j = self.known, self.n_known
+            new.start[j + 1] = new.start[j] + len(rows)
+            new.index[new.start[j] : new.start[j + 1]] = rows
+            for to, what in zip(new[2:5], old[2:5], strict=True):
+                to[j] = what[k]
+            new.names[:, j] = old.names[:, k]
+            self.n_known += 1
+
+    def spread(self, coarser: DualFitting, cell: np.ndarray) -> None:
+        """Have the coarser table's numbers, each spread over its rows."""
+        self.allowance, self.target, self.violation = coarser.allowance, coarser.target, 0
+        self.u = coarser.u[cell] * self.scale / coarser.scale[cell]
+
+    def abandon(self) -> None:
+        """Begin the next pricing with the numbers as they are then."""
+        self.action = -1
+
+    def price(self, seconds: float) -> bool:
+        """Find the boxes that exceed their loss by most, for every action; returns whether that came to an end."""
+        until = self.effort + seconds
+        if self.action < 0 and not self._round_down():
+            return False
+        while True:
+            seen = int(self.state[SEEN])
+            price_boxes(
+                self.rows, self.reduced_costs, self.stack, self.best, self.scratch, self.least, self.gates.box_slice,
+                self.state, self.clock.flag,
+            )  # fmt: skip
+            self.effort += (int(self.state[SEEN]) - seen) * work_units.A_CELL
+            # Boxes to learn from are enough, though nothing is proved then.
+            quick = self.state[KEPT] == len(self.best.sums) and self.state[SEEN] > self.gates.least_quick_pricing
+            if self.state[TOP] < 0 or quick:
+                self.exact = self.exact and not quick
+                self.largest = max(self.largest, int(self.state[LARGEST_SUM]))
+                kept = np.argsort(-self.best.sums[: self.state[KEPT]], kind="stable")
+                self.found.append(self.best.boxes[kept])
+                if self.action == len(self.losses) - 1:
+                    self.action = -1
+                    self.violation = self.largest - self.allowance
+                    return True
+                self.begin(self.action + 1)
+            elif self.state[TOP] + 3 >= len(self.stack.numbers):
+                self.too_large = True
+                return False
+            if self.clock.stopped or self.effort > until:
+                return False
+
+    def _round_down(self) -> bool:
+        """Begin to price the numbers as they are; returns whether they are small enough."""
+        numbers = np.floor(self.u * self.penalty)
+        self.diverged = not np.abs(numbers).sum() < INF / 8
+        if self.diverged:
+            return False
+        self.least = self.allowance + int(HIGHER * max(self.violation, 0))
+        self.numbers, self.largest = numbers.astype(np.int64), self.least
+        self.found: list[np.ndarray] = []
+        self.exact = True
+        self.begin(0)
+        return True
+
+    def begin(self, action: int) -> None:
+        """Begin to price an action with the pair of all rows and no row."""
+        self.action = action
+        self.reduced_costs = self.numbers - self.losses[action]
+        stack, n = self.stack, self.n_rows
+        stack.index[0] = np.arange(n)
+        stack.ends[0] = np.transpose([np.zeros(len(self.sizes) - 2), self.sizes[:-2] - 1, *[self.sizes[:-2]] * 2])
+        stack.ends[0, :, 2:] = NOWHERE, -1
+        stack.numbers[0] = 0, n, 0, 0, self.rows.height - 1, 0, self.rows.width - 1
+        if len(self.sizes) == 2:
+            stack.numbers[0, N_INSIDE] = stack.numbers[0, N_ALL]
+        self.state[[TOP, KEPT, LARGEST_SUM, SEEN]] = 0
+
+    def add_found(self) -> None:
+        """Add the boxes found to those that the numbers are fitted to."""
+        if 2 * self.n_known > len(self.known.bound) or 2 * self.known.start[self.n_known] > len(self.known.index):
+            self.n_known = drop_idle(self.known, self.n_known)
+        for boxes in self.found:
+            new = 0
+            for box in boxes:
+                if new == MOST_ADDED or not self._has_room():
+                    break
+                new += self._add_box(box)
+
+    def fit(self, by_passes: bool = False) -> None:
+        """Move the numbers onto what known boxes and the target demand, as nearly as they allow.
+
+        By sweeps alone, or (much faster where all demands can be met) with climbs; see
+        solvers/kernels/pricing/dual_projection.py.
+        """
+        tolerance = max(TOLERANCE, 0.0 if by_passes else ROUGHLY * self.violation / self.penalty)
+        steps = project(
+            self.u, self.scale, self.known, self.n_known, self.target, tolerance,
+            *((PASSES_ALONE, 0) if by_passes else (PASSES, GRADIENT_STEPS)), self.clock.flag,
+        )  # fmt: skip
+        self.effort += steps * work_units.A_STEP + work_units.A_ROUND
+
+    def _add_box(self, box: np.ndarray) -> bool:
+        known, k = self.known, self.n_known
+        size = rows_of_box(self.codes, box, self.keys, known, k)
+        if size == 0:
+            return False
+        rows = known.index[known.start[k] : known.start[k] + size]
+        loss = int(self.losses[:, rows].sum(axis=1).min())
+        known.bound[k] = (loss + self.allowance) / self.penalty
+        known.norm[k], known.multiplier[k] = self.scale[rows].sum(), 0.0
+        self.n_known += 1
+        return True
+
+    def _has_room(self) -> bool:
+        """Whether another box can be kept, if more room has to be made."""
+        index, end = self.known.index, self.known.start[self.n_known] + self.n_rows
+        if self.n_known == len(self.known.bound):
+            return False
+        if end > len(index):
+            if end > MOST_INDEX or not self.clock.fits_memory(8 * len(index)):
+                return False
+            self.known = self.known._replace(index=np.concatenate([index, np.empty_like(index)]))
+        return True
+
+
+def _table_last(codes: np.ndarray) -> np.ndarray:
+    """Order features by their number of codes, the two of the table last.
+
+    These are the longest one, and of the others the one that has most pairs of codes with it.
+    """
+    sizes = codes.max(axis=1).astype(np.int64) + 1
+    order = np.argsort(sizes, kind="stable")
+    last, some = order[-1], codes[:, :SAMPLE].astype(np.int64)
+    pairs = [len(np.unique(sizes[last] * some[f] + some[last])) for f in order[:-1]]
+    other = len(pairs) - 1 - int(np.argmax(pairs[::-1]))
+    rest = np.delete(order[:-1], other)
+    return np.concatenate([rest, [order[other], last]])
+
+
+def merge_codes(codes: np.ndarray, mass: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Merge neighbouring codes until no feature has more than ``most``, a power of two, each of about the same mass.
+
+    Returns
+    -------
+    codes : ndarray of shape (p, cells), uint16
+        Of the cells, the sets of rows that are equal then.
+    cell : ndarray of shape (n,), int64
+        The cell of every row. Cells of half as many codes consist of these.
+    """
+    merged, cell = np.empty_like(codes), np.zeros(codes.shape[1], np.int64)
+    for f, of_rows in enumerate(codes):
+        by_code = np.bincount(of_rows, mass)
+        part = np.arange(len(by_code))
+        if len(by_code) > most:
+            middle = (np.cumsum(by_code) - by_code / 2) / mass.sum()
+            part = np.unique(np.minimum((middle * most).astype(np.int64), most - 1), return_inverse=True)[1]
+        merged[f] = part[of_rows]
+        cell = np.unique(cell * len(by_code) + merged[f], return_inverse=True)[1]
+    first = np.unique(cell, return_index=True)[1]
+    return np.ascontiguousarray(merged[:, first]), cell

@@ -1,0 +1,297 @@
+"""Proofs that no larger tree is better: prices of rows, which no leaf can exceed by more than the price of a leaf."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from policytree.problem.types import GATES, Problem, SizeGates
+from policytree.solvers.core import work_units
+from policytree.solvers.core.limits import Clock
+from policytree.solvers.core.rows import Node, Splits
+from policytree.solvers.exact.bounds.dual_fitting import DualFitting, merge_codes
+from policytree.solvers.exact.bounds.leaf_count_envelope import LeafCountEnvelope
+
+SHARE = 0.86  # of a leaf's price that boxes may exceed their loss by: the rest is the proof's room
+SPARE = 0.1  # what the numbers sum up to below the best tree's cost at that share, in leaves
+SHARE_OF_LARGE = 0.97  # the same where the best tree has as many leaves as the trees to be refuted
+EVEN = 0.2  # of the mean that every row's scale has at least
+CLOSE, TIGHTER = 0.01, 3.0  # of a leaf's price: boxes exceed so little more that less room will do, by this factor
+MARGIN, LEAST_MARGIN = 0.2, 0.01  # of the unit of losses, by which numbers of leaves that are open are to be refuted
+TILT = 0.02  # of a leaf's price, that the aim's slope differs from it by
+PATIENCE = 8  # rounds without a better bound, after which less is aimed at
+CLOSE_OF_COARSE = 0.06  # of a leaf's price: boxes of a coarse table exceed so little more that it has done its part
+STALLED, BETTER = 5, 0.9  # rounds in which that does not become as much less: the target is out of reach
+FRACTION = 10  # bits of the factor by which numbers that exceed too much are scaled down
+TURN = 0.1  # of a proof's time, that the search over row sets has first
+ROUNDS = 4  # that a proof takes at least: one that takes a larger share of the time is hopeless
+
+
+def row_duals_apply(problem: Problem, gates: SizeGates) -> bool:
+    """Whether trees may be refuted by prices of rows: there is a price per leaf, and depth beyond what is cheap."""
+    deep = (math.inf if problem.max_depth is None else problem.max_depth) > gates.most_unpriced_depth
+    return deep and problem.leaf_penalty > 0 and problem.losses.shape[1] > 1
+
+
+def boxes_are_few(node: Node, gates: SizeGates) -> bool:
+    """Whether prices of rows are tried: columns are few, and not all two-valued, for which row sets do better.
+
+    With many columns there are too many boxes.
+    """
+    if node.penalty <= 0 or not 0 < len(node.bins) <= gates.most_priced_columns:
+        return False
+    return bool((node.bins >= gates.least_priced_codes).any())
+
+
+def seconds_to_spend(node: Node, last: float, gates: SizeGates) -> float:
+    """Time that a proof is worth: a share of what the next depth may take, given the seconds of the last one."""
+    worth = gates.pricing_share * work_units.of_next_depth(node, last)
+    return worth if worth >= gates.least_pricing_seconds else 0.0
+
+
+def turns_of_subsets(worth: float, gates: SizeGates) -> tuple[float, float]:
+    """Seconds that the search over row sets may take before prices have their turn, and after they turned out slow."""
+    return (TURN * worth, worth / gates.pricing_share) if worth > 0 else (np.inf, np.inf)
+
+
+class RowDuals:
+    """A lower bound for all trees with many leaves.
+
+    Every merged row i gets an integer u(i). If no box of rows has a sum u(L) - loss_k(L) of more than p, whatever
+    action k it gets, then trees of h leaves lose at least sum(u) - h p, so that all trees of H leaves or more cost at
+    least sum(u) + H (penalty - p), as long as p is at most the penalty. Leaves of every tree are boxes; minimum counts,
+    prices of questions and limits of depth only add to what trees cost.
+
+    Tables of fewer codes come first: their boxes are boxes of the whole table, and soon known. Only what is proved of
+    the whole table counts.
+
+    Parameters
+    ----------
+    node : Node
+        All rows of a problem with at least two actions and a price per leaf.
+    clock : Clock
+    gates : SizeGates, optional
+
+    Attributes
+    ----------
+    certificates : list of (ndarray of shape (n_rows,), int)
+        Numbers u and p that were proved, newest last; losses are relative to each row's least one. What they prove
+        for at least H leaves is ``bound(H)``.
+    slow : bool
+        Whether the time given last was much too short.
+    """
+
+    by_leaves = True  # whether what is aimed at is refined by the numbers of leaves that are open
+
+    def __init__(self, node: Node, clock: Clock, gates: SizeGates = GATES):
+        self.node, self.clock, self.gates = node, clock, gates
+        self.floor = int(node.least_losses.sum())
+        self.losses = node.all_losses - node.least_losses
+        self.unit = max(int(np.gcd.reduce(self.losses, axis=None)), 1)  # of what trees lose: one error in counted rows
+        spread = self.losses.max(axis=0) / node.penalty
+        scale = spread + EVEN * spread.mean()
+        whole = DualFitting(node.codes, node.keys, self.losses, scale, node.penalty, clock, gates)
+        self.certificates: list[tuple[np.ndarray, int]] = [(np.zeros(node.n_rows, np.int64), 0)]
+        self.strongest = self.certificates[0]  # for any number of leaves
+        self._bounded = self.strongest, node  # the node with the worth that these numbers say
+        self.counts = LeafCountEnvelope(node.penalty, self.unit, node.n_rows, gates.most_counted_leaves)
+        self.goal, self.spare, self.share = (0, 0, 0), SPARE, SHARE
+        self.margin = 0.0  # 0 until the numbers of leaves that are open decide what is aimed at
+        self.slow = self.by_passes = False
+        self.idle = 0  # rounds without a better bound
+        self.least_over, self.stalled = np.inf, 0  # of a coarse table; rounds since it became much less
+        self.spent = 0.0  # on tables that were left behind
+        tables = [] if whole.too_large else self._coarse_tables(whole)
+        self.tables = [*tables, (whole, np.arange(node.n_rows))]  # still to come, and the cell of every row
+        self.boxes, self.cell = self.tables.pop(0)
+
+    def _coarse_tables(self, whole: DualFitting) -> list[tuple[DualFitting, np.ndarray]]:
+        """Tables of fewer codes, the coarsest first, and the cell of every row."""
+        tables, gates = [], self.gates
+        n = whole.n_rows
+        for most in reversed(gates.coarse_codes if n >= gates.least_coarse_rows else ()):
+            codes, cell = merge_codes(self.node.codes, whole.scale, most)
+            cells = codes.shape[1]
+            if cells > gates.most_coarse_share * n:
+                continue
+            n = cells
+            keys, losses = np.zeros((2, n), np.int64), np.zeros((len(self.losses), n), np.int64)
+            for to, what in zip([*keys, *losses], [*self.node.keys, *self.losses], strict=True):
+                np.add.at(to, cell, what)
+            scale = np.bincount(cell, whole.scale, n)
+            tables.append((DualFitting(codes, keys, losses, scale, whole.penalty, self.clock, gates), cell))
+        return tables[::-1]
+
+    @property
+    def too_large(self) -> bool:
+        """Whether memory is short."""
+        return self.boxes.too_large
+
+    @property
+    def effort(self) -> float:
+        """Seconds of a usual machine that were spent."""
+        return self.spent + self.boxes.effort
+
+    def bound(self, fewest: int) -> int:
+        """What trees of at least ``fewest`` leaves cost at least."""
+        return self.floor + self.counts.bound(fewest)
+
+    def bounded(self) -> Node:
+        """The node whose rows have a worth: a bound of any tree on any of its rows, as kernels take it."""
+        of, bounded = self._bounded
+        node, (numbers, p) = self.node, self.strongest
+        if of is self.strongest or (p == 0 and not numbers.any()):
+            return bounded
+        planes = np.vstack([node.rows.planes[:-2], node.least_losses + numbers, node.keys])
+        rules = node.rules._replace(beyond=node.penalty - p)
+        bounded = replace(node, rows=node.rows._replace(planes=planes), rules=rules)
+        self._bounded = self.strongest, bounded
+        return bounded
+
+    def work(self, best: int, tree: Splits, depth: int, seconds: float) -> int:
+        """Work for some seconds on a bound for all trees deeper than ``depth``, and return the bound.
+
+        Parameters
+        ----------
+        best : int
+            The value of the best tree known, ``tree``. Trees down to ``depth`` are proved not to be better.
+        seconds : float
+            Of a usual machine (see work_units.py). Work that looks as if it took far more ends early.
+        """
+        fewest = depth + 2  # a tree of fewer leaves is not deeper
+        self.slow = self.too_large
+        if self.too_large or self.bound(fewest) >= best:
+            return self.bound(fewest)
+        self._choose_target(best, sum(f < 0 for f, _ in tree), fewest)
+        start, first = self.effort, True
+        while not (self.too_large or self.clock.stopped) and self.bound(fewest) < best:
+            before = self.bound(fewest)
+            left = start + seconds - self.effort
+            if left < 0:
+                break
+            if not self.boxes.price(min(left, seconds / ROUNDS) if first else left):
+                if self.boxes.diverged:
+                    self._lower_target()
+                    self.boxes.restart()
+                    continue
+                self.slow = first or self.too_large
+                break
+            first = False
+            if self.tables:
+                if self._is_done():
+                    self._refine()
+                    first = True
+                    continue
+                self.boxes.add_found()
+            else:
+                if self.boxes.exact:
+                    self._certify(self.boxes)
+                if self.bound(fewest) >= best:
+                    break
+                self.boxes.add_found()
+                self._adapt_target(self.bound(fewest) > before)
+            self.boxes.fit(self.by_passes)
+        if self.tables and not (self.slow or self.clock.stopped):
+            self._certify_spread(seconds / ROUNDS)
+        return self.bound(fewest)
+
+    def _is_done(self) -> bool:
+        """Whether the coarse table has done its part, or no longer does."""
+        boxes = self.boxes
+        if boxes.violation < BETTER * self.least_over:
+            self.least_over, self.stalled = boxes.violation, 0
+        self.stalled += 1
+        return self.stalled > STALLED or (boxes.exact and boxes.violation < CLOSE_OF_COARSE * self.node.penalty)
+
+    def _certify_spread(self, seconds: float) -> None:
+        """Note what the numbers of a coarse table prove, spread over all rows, if that is known in some seconds."""
+        whole = self.tables[-1][0]
+        before = whole.effort
+        whole.spread(self.boxes, self.cell)
+        if whole.price(seconds) and whole.exact:
+            self._certify(whole)
+        whole.abandon()
+        self.spent += whole.effort - before
+
+    def _refine(self) -> None:
+        """Go on with the next table, from what was fitted to a coarser one."""
+        coarse, cells = self.boxes, self.cell
+        self.spent += coarse.effort
+        self.boxes, self.cell = self.tables.pop(0)
+        cell = np.empty(self.boxes.n_rows, np.int64)
+        cell[self.cell] = cells
+        self.boxes.take_over(coarse, cell)
+        self.least_over, self.stalled = np.inf, 0
+
+    def _choose_target(self, best: int, leaves: int, fewest: int) -> None:
+        """Choose what boxes may exceed their loss by, and what the numbers are to sum up to."""
+        if (best, leaves, fewest) == self.goal:
+            return
+        self.goal, self.spare, self.margin = (best, leaves, fewest), SPARE, 0.0
+        self._set_target(SHARE if leaves < fewest else SHARE_OF_LARGE)
+
+    def _set_target(self, share: float) -> None:
+        best, leaves, _ = self.goal
+        target = (best - self.floor) / self.node.penalty - leaves * (1.0 - share) - self.spare * share
+        self._move(share, target)
+
+    def _move(self, share: float, target: float) -> None:
+        """Let boxes exceed their loss by that share of the price of a leaf, and the numbers sum up to the target."""
+        self.share = share
+        self.boxes.move(int(share * self.node.penalty), target)
+
+    def _adapt_target(self, better: bool) -> None:
+        """Aim at more where the target was reached and proves too little, at less where it seems out of reach."""
+        self.idle = 0 if better else self.idle + 1
+        if self.margin > 0:
+            self._target_open_counts()
+        elif self.boxes.exact and self.boxes.largest < (self.share + CLOSE) * self.node.penalty:
+            if self.by_leaves and self.share >= SHARE_OF_LARGE:
+                self.margin = MARGIN
+                self._target_open_counts()
+                return
+            self.spare /= TIGHTER
+            self._set_target(1.0 - (1.0 - self.share) / TIGHTER if self.share >= SHARE_OF_LARGE else self.share)
+        elif self.idle == PATIENCE:
+            self._lower_target()
+
+    def _lower_target(self) -> None:
+        """Aim half-way between the target, which is out of reach, and what was reached."""
+        self.idle = 0
+        reached = self.strongest[0].sum() / self.node.penalty
+        self._move(self.share, (self.boxes.target + reached) / 2)
+
+    def _target_open_counts(self) -> None:
+        """Aim at the numbers of leaves that are open, by a line that refutes all of them and little more.
+
+        Its slope is near the price of a leaf: above it if all have fewer leaves than the best tree, below it if all
+        have more.
+        """
+        if self.idle == PATIENCE:
+            self.idle = 0
+            if self.by_passes:
+                self.margin = self.margin / 2 if self.margin > LEAST_MARGIN else MARGIN
+            self.by_passes = not self.by_passes  # climbs do not settle where the aim is out of reach, or hardly within
+        best, leaves, fewest = self.goal
+        h, most = self.counts.still_open(fewest, best - self.floor)
+        if len(h) == 0:
+            return
+        share = 1.0 + TILT * (int(h[-1] < leaves) - int(h[0] > leaves))
+        penalty = self.node.penalty
+        self._move(share, float((most / penalty + h * share).max()) + self.margin * self.unit / penalty)
+
+    def _certify(self, boxes: DualFitting) -> None:
+        """Note what the numbers prove, scaled down if boxes exceed their loss by more than the price of a leaf."""
+        numbers, p, penalty = boxes.numbers, boxes.largest, self.node.penalty
+        self.counts.add(int(numbers.sum()), p)
+        if p > penalty:
+            if int(np.abs(numbers).max()) >> (62 - FRACTION):
+                return
+            # u' <= a u and loss >= 0, so u'(L) - loss(L) <= a (u(L) - loss(L)) <= a p for any factor a <= 1.
+            numbers, p = (numbers * ((penalty << FRACTION) // p)) >> FRACTION, penalty
+            self.counts.add(int(numbers.sum()), p)
+        self.certificates = [*self.certificates[-1:], (numbers, p)]
+        if numbers.sum() - p >= self.strongest[0].sum() - self.strongest[1]:
+            self.strongest = numbers, p

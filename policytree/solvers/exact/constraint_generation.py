@@ -1,0 +1,237 @@
+"""Depth four and more where errors are few: a proof from some of the rows holds for all of them.
+
+Whatever a tree loses on some rows more than the best actions would, it loses on all rows too, and more. So if no tree
+on a few hundred well-chosen rows costs as little as the incumbent does on all, the incumbent is best. They are chosen
+as in constraint generation: the search runs on some rows; a tree that it finds there is looked at on all rows, where it
+is a better incumbent, or goes wrong on rows that are added. What was refuted stays refuted. Where the best tree has
+few errors, the search ends with a small part of the rows, and never looks at the others.
+
+Cost: that of the search on the rows chosen (it grows with their number, squared for shared codes), and for every tree
+found a pass over all rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from policytree.problem.types import SizeGates
+from policytree.solvers.core.limits import Clock
+from policytree.solvers.core.rows import Node, Splits, expand, occurring, rows_of
+from policytree.solvers.exact.depth_search import RootFeature, Stack
+from policytree.solvers.exact.grow_incumbent import MOST_GROWN, grow_incumbent
+from policytree.solvers.kernels.base.layout import UNLIMITED
+from policytree.solvers.kernels.depth_three.sweep_tables import make_tables
+
+
+def constraint_generation_applies(node: Node, depth: int, value: int, gates: SizeGates) -> bool:
+    """Whether depth four and more is to be proved from some of the rows, given the incumbent's value."""
+    if depth < 4 or node.rules.beyond >= 0 or len(node.rules.minima):  # a tree may be allowed on all rows only
+        return False
+    n, p = node.n_rows, len(node.bins)
+    if n < gates.least_generation_rows or 2 * p > gates.most_generation_columns * n:  # all rows are as quick
+        return False
+    return errors_are_few(node, value, gates)
+
+
+def errors_are_few(node: Node, value: int, gates: SizeGates) -> bool:
+    """Whether a tree of this value loses little, beside what the worst actions would."""
+    least = node.least_losses
+    wrong = float((node.losses.max(axis=0, initial=0) - least).sum())
+    return value - int(least.sum()) <= gates.most_generation_errors * wrong
+
+
+def least_by_code(node: Node) -> list[np.ndarray]:
+    """What the best actions of the rows up to every code cost, for every column."""
+    low, out = node.least_losses, []
+    for codes, bins in zip(node.codes, node.bins, strict=True):
+        sums = np.zeros(bins, np.int64)
+        np.add.at(sums, codes, low)
+        out.append(sums.cumsum())
+    return out
+
+
+@dataclass
+class _Part:
+    """Some rows as a node of its own, and what its columns and codes are among all rows."""
+
+    node: Node
+    columns: dict[int, int]  # of the part, by column of the problem
+    codes: list[np.ndarray]  # of the problem, by column of the part
+    least: list[np.ndarray]  # cumulated least losses, by column of the part
+    names: np.ndarray  # columns of the problem
+
+    @classmethod
+    def of(cls, node: Node, inside: np.ndarray) -> _Part:
+        """The rows that a mask has."""
+        part, names, codes = occurring(rows_of(node, np.flatnonzero(inside)))
+        offset = part.rows.offset
+        own = [codes[offset[f] : offset[f + 1]] for f in range(len(names))]
+        return cls(part, {int(c): f for f, c in enumerate(names)}, own, least_by_code(part), names)
+
+    def among_all(self, tree: Splits) -> Splits:
+        """A tree of the part as one of all rows."""
+        splits = expand(self.node, tree)
+        return [(-1, 0) if f < 0 else (int(self.names[f]), int(self.codes[f][t])) for f, t in splits]
+
+
+class Search(Protocol):
+    """What the search over all rows has, for the one over some of them to use and to move on."""
+
+    node: Node
+    depth: int
+    useful: int
+    leaf_limit: int
+    features: dict[int, RootFeature]  # of the root, in the order in which they are tried
+    best: int
+    tree: Splits
+    clock: Clock
+    gates: SizeGates
+    work: np.ndarray
+
+    def report(self) -> None:
+        """Tell how far the search is."""
+
+
+class ConstraintGeneration:
+    """The search on some rows, beginning with the incumbent and the bounds of a search over all.
+
+    It leaves a better incumbent there, and bounds that hold for all rows.
+    """
+
+    def __init__(self, search: Search):
+        self.search, self.node, self.gates = search, search.node, search.gates
+        self.losses, self.low = self.node.all_losses, self.node.least_losses
+        self.floor, self.least = int(self.low.sum()), least_by_code(self.node)
+        # What both sides of every cut cost beyond the best actions, on some of the rows: that only grows with them.
+        self.left = {f: np.zeros(self.node.bins[f] - 1, np.int64) for f in search.features}
+        self.right = {f: np.zeros(self.node.bins[f] - 1, np.int64) for f in search.features}
+        self.random = np.random.default_rng(0)
+        self.inside = self._first_rows()
+        self.part: _Part | None = None
+        self.stack: Stack | None = None
+
+    def run(self) -> None:
+        """Search until every root cut is refuted, too many rows are needed, or a limit strikes."""
+        self._grow_incumbent()
+        features = self.search.features
+        for first in (True, False):
+            for f in features:
+                while not features[f].solved and self._may_go_on():
+                    if not self._advance(f, first) and first:
+                        break
+
+    def _may_go_on(self) -> bool:
+        most = self.gates.most_generation_rows * self.node.n_rows
+        return not self.search.clock.stopped and self.inside.sum() <= most
+
+    def _first_rows(self) -> np.ndarray:
+        """Rows of each best action in equal numbers, those that the incumbent gets wrong, and both ends of columns."""
+        node = self.node
+        inside = self.judge(expand(node, self.search.tree), np.arange(node.n_rows))[1] > 0
+        actions = self.losses.argmin(axis=0)
+        kinds, counts = np.unique(actions, return_counts=True)
+        for kind in kinds[np.argsort(counts, kind="stable")]:
+            rows = np.flatnonzero(actions == kind)
+            inside[self._some(rows, self.gates.generation_first_rows // len(kinds))] = True
+        for f in range(len(node.bins)):  # every cut leaves rows on both sides
+            inside[[node.codes[f].argmin(), node.codes[f].argmax()]] = True
+        return inside
+
+    def _some(self, rows: np.ndarray, most: int) -> np.ndarray:
+        return rows if len(rows) <= most else self.random.choice(rows, most, replace=False)
+
+    def judge(self, tree: Splits, known: np.ndarray) -> tuple[int, np.ndarray]:
+        """Judge a tree on all rows.
+
+        Returns its value, and what every row costs beyond its best action where leaves have the action that is best for
+        the ``known`` rows.
+        """
+        node, entries = self.node, iter(tree)
+        losses, beyond = self.losses, -self.low
+        is_known = np.zeros(node.n_rows, bool)
+        is_known[known] = True
+        first = node.rules.n_losses + len(node.rules.minima)
+
+        def walk(rows: np.ndarray) -> int:
+            column, cut = next(entries)
+            if column < 0:
+                action = losses[:, rows[is_known[rows]]].sum(axis=1).argmin()
+                beyond[rows] += losses[action, rows]
+                return int(losses[:, rows].sum(axis=1).min()) + node.penalty
+            paid = node.rows.planes[first + node.rows.groups[column], rows] if node.priced else 0
+            beyond[rows] += paid
+            left = node.codes[column, rows] <= cut
+            return walk(rows[left]) + walk(rows[~left]) + int(np.sum(paid))
+
+        return walk(np.arange(node.n_rows)), beyond
+
+    def _look_at(self, tree: Splits) -> bool:
+        """Take a tree that is good on the rows inside as incumbent, or add rows; returns whether any was added."""
+        value, beyond = self.judge(tree, np.flatnonzero(self.inside))
+        if value < self.search.best:
+            self.search.best, self.search.tree = value, tree
+        wrong = np.flatnonzero((beyond > 0) & ~self.inside)
+        self.inside[self._some(wrong, self.gates.generation_added_rows)] = True
+        return len(wrong) > 0
+
+    def _grow_incumbent(self) -> None:
+        """Add rows as long as quick trees are better on those inside than the incumbent is on all."""
+        search = self.search
+        if search.leaf_limit != UNLIMITED or len(search.features) < len(self.node.bins):
+            return
+        while self._may_go_on():
+            part = _Part.of(self.node, self.inside)
+            value, tree = grow_incumbent(part.node, [(-1, 0)], min(search.depth, MOST_GROWN), search.clock.flag)
+            if value >= self._cutoff(part) or not self._look_at(part.among_all(tree)):
+                return
+
+    def _cutoff(self, part: _Part) -> int:
+        """What a tree has to cost less than on some rows, to be possibly better than the incumbent on all."""
+        return self.search.best - self.floor + int(part.node.least_losses.sum())
+
+    def _prepared(self) -> tuple[_Part, Stack]:
+        """The rows inside, and a stack to search them."""
+        if self.part is None or self.stack is None:
+            self.part = _Part.of(self.node, self.inside)
+            one = rows_of(self.part.node, np.arange(1))
+            tables = make_tables(one.rows, one.rules, one.special)
+            self.stack = Stack(self.part.node, self.search.useful, self.search.leaf_limit, tables, gates=self.gates)
+        return self.part, self.stack
+
+    def _advance(self, f: int, first: bool) -> bool:
+        """Search a root feature on the rows inside (``first``: a few cuts only); returns whether rows were added."""
+        search, (part, stack) = self.search, self._prepared()
+        own, state = part.columns[f], search.features[f]
+        classes = part.codes[own][:-1]  # the first of the problem's cuts that divide the part's rows alike
+        low = part.least[own]
+        some = RootFeature(
+            np.maximum.reduceat(self.left[f], classes) + low[:-1],
+            np.maximum.reduceat(self.right[f], classes) + low[-1] - low[:-1],
+            int(np.searchsorted(classes, state.hint, side="right")) - 1,
+            part.node.paid(own),
+        )
+        state.hint = -1
+        _, tree = stack.advance(own, search.depth, self._cutoff(part), some, first, search.clock.flag)
+        # With a limit of leaves, bounds of both sides hold together only, and only below the last tree found.
+        if tree is None or search.leaf_limit == UNLIMITED:
+            sizes = np.diff(np.append(classes, self.node.bins[f] - 1))
+            self.left[f] = np.maximum(self.left[f], np.repeat(some.left - low[:-1], sizes))
+            self.right[f] = np.maximum(self.right[f], np.repeat(some.right - low[-1] + low[:-1], sizes))
+        added = tree is not None and self._look_at(part.among_all(tree))
+        if added:
+            self.part = None
+        self._raise_bounds(f)
+        search.work += stack.take_counters()
+        search.report()
+        return added
+
+    def _raise_bounds(self, f: int) -> None:
+        """State the bounds of a root feature's cuts for all rows."""
+        state, least = self.search.features[f], self.least[f]
+        state.left = np.maximum(state.left, self.left[f] + least[:-1])
+        state.right = np.maximum(state.right, self.right[f] + least[-1] - least[:-1])
+        for each in self.search.features.values():
+            each.solved = each.lower_bound() >= self.search.best

@@ -1,0 +1,168 @@
+"""Workers of the search: each tries one root feature at a time and keeps the arrays that its kernel works in."""
+
+from __future__ import annotations
+
+import mmap
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from policytree.problem.types import GATES, SizeGates
+from policytree.solvers.core.rows import Node
+from policytree.solvers.kernels.base.layout import COUNTERS, CUTS_AT_ONCE, INF, NEED_BITS, NODE, SIDE, SOLVED, UNLIMITED
+from policytree.solvers.kernels.depth_first.cache import Memory
+from policytree.solvers.kernels.depth_first.search import advance
+from policytree.solvers.kernels.depth_first.stack import FEATURE, Levels
+from policytree.solvers.kernels.depth_three.sweep_tables import SweepTables
+
+PROBES = 2  # root cuts solved, or sweeps made, in every feature before any feature is searched to the end
+NO_LIMIT = np.iinfo(np.int64).max
+
+
+@dataclass
+class RootFeature:
+    """Bounds of both sides of one root feature's cuts, kept between rounds.
+
+    ``hint``: the cut to try first (-1: none); ``paid``: what the split itself costs; ``deep_left``, ``deep_right``: the
+    same bounds for trees as deep as the search needs (see kernels/layout.Deep).
+    """
+
+    left: np.ndarray
+    right: np.ndarray
+    hint: int
+    paid: int
+    solved: bool = False
+    deep_left: np.ndarray = field(init=False)
+    deep_right: np.ndarray = field(init=False)
+
+    def __post_init__(self):
+        self.deep_left, self.deep_right = np.full((2, len(self.left)), -INF)
+
+    def lower_bound(self) -> int:
+        """Bound of every tree with this feature at the root that may be better than the incumbent."""
+        left, right = np.maximum(self.left, self.deep_left), np.maximum(self.right, self.deep_right)
+        return int(np.minimum(left + self.right, self.left + right).min()) + self.paid
+
+
+class Stack:
+    """The search stack; the root feature stands at level 0.
+
+    ``tables``: what sweeps over all rows share, for searches of depth three (see
+    solvers/kernels/depth_three/sweep_tables.py); ``need``: see :func:`least_depth`; of these very rows, so 0 for a
+    search on some of a problem's rows.
+    """
+
+    def __init__(
+        self, node: Node, useful: int, leaf_limit: int, tables: SweepTables, need: int = 0, gates: SizeGates = GATES
+    ):
+        self.node, self.leaf_limit, self.tables, self.need = node, leaf_limit, tables, need
+        self.levels = _empty_levels(node, useful)
+        self.counters = np.zeros(len(COUNTERS), np.int64)
+        cached, sides = self._rows_kept(node, useful, gates)
+        pool = np.empty((4 * cached if useful > 3 else 0, 2), np.int64)
+        self.memory = Memory(_blank(cached, SOLVED), pool, np.zeros(1, np.int64), _blank(sides, SIDE))
+
+    @staticmethod
+    def bytes(node: Node, useful: int, gates: SizeGates) -> int:
+        """Roughly what a stack takes."""
+        p, n = node.codes.shape
+        cached, sides = Stack._rows_kept(node, useful, gates)
+        deep = cached * (SOLVED.itemsize + 64) + sides * SIDE.itemsize
+        inner = 32 * max(useful - 1, 2) * int(node.rows.offset[-1]) if useful > 3 else 0
+        rows = max(useful - 1, 2) * n * (2 * p + 8 * len(node.rows.planes) + 4)
+        largest = min(int(np.prod(np.sort(node.bins)[-2:])), 4 * n * p * p)  # table of two columns that pays
+        vectors = 1 + len(node.rules.minima)  # for every cell; none for several losses or minima
+        in_lanes = vectors * largest if node.rules.n_losses == 1 and vectors <= 2 else 0
+        return rows + deep + inner + 4 * CUTS_AT_ONCE * in_lanes
+
+    @staticmethod
+    def _rows_kept(node: Node, useful: int, gates: SizeGates) -> tuple[int, int]:
+        """Places for solved sets of rows and for bounds of swept sides: powers of two, as many as a search can use.
+
+        With four places for each, few drive out one another.
+        """
+        if useful <= 3:  # only depth two is below the root: nothing is met twice
+            return 2, 1
+        sides = 2 * int((node.bins - 1).sum())  # of one split; every level multiplies
+        made = [4 * sides ** min(useful - level, 8) for level in (3, 2)]
+        most = (gates.most_solved_sets, gates.most_swept_sides)
+        return tuple(2 ** (min(max(k, 256), limit) - 1).bit_length() for k, limit in zip(made, most, strict=True))
+
+    def advance(self, f: int, depth: int, cutoff: int, state: RootFeature, first: bool, flag: np.ndarray):
+        """Try root feature f (``first``: a few cuts only); returns its best value and tree, or the budget and None."""
+        node, levels, cuts = self.node, self.levels, self.node.bins[f] - 1
+        p, n = node.codes.shape
+        levels.order[0, 0], levels.first_cuts[0, f] = f, state.hint
+        levels.left[0, :cuts], levels.right[0, :cuts] = state.left, state.right
+        levels.deep_left[0, :cuts], levels.deep_right[0, :cuts] = state.deep_left, state.deep_right
+        root = levels.nodes[:1]
+        root[:] = np.zeros(1, NODE)
+        root["phase"], root["rows"], root["features"] = FEATURE, n, p
+        root["depth"] = root["useful_depth"] = depth
+        root["leaves"] = self.leaf_limit if self.leaf_limit < 2 ** min(depth, 40) else UNLIMITED
+        root["need"] = self.need if root["leaves"] == UNLIMITED else 0
+        root["cutoff"] = root["enough"] = root["best"] = cutoff
+        root["to_try"], root["split_bound"] = 1, INF
+        most = PROBES if first else NO_LIMIT
+        advance(0, levels, node.rules, most, self.tables, self.memory, self.counters, flag, node.special)
+        state.left, state.right = levels.left[0, :cuts].copy(), levels.right[0, :cuts].copy()
+        state.deep_left, state.deep_right = levels.deep_left[0, :cuts].copy(), levels.deep_right[0, :cuts].copy()
+        state.hint = int(levels.first_cuts[0, f])
+        length = int(root["tree_length"][0])
+        tree = [tuple(map(int, row)) for row in levels.tree[0, :length]] if length else None
+        return int(root["best"][0]), tree
+
+    def take_counters(self) -> np.ndarray:
+        """Work since the last call."""
+        done = self.counters.copy()
+        self.counters -= done
+        return done
+
+
+def least_depth(
+    depth: int, proved: bool, above_floor: int, penalty: int, most_prices: float = GATES.most_needed_prices
+) -> int:
+    """The least depth of trees of interest in a search of depth ``depth``: 0 for any.
+
+    It is that depth if all shallower trees are ``proved`` to be no better than the best one, and leaves have a price
+    that bounds deep trees: the best one is at most ``most_prices`` of them above the floor.
+    """
+    bounds = proved and penalty > 0 and above_floor <= most_prices * penalty
+    return min(depth, (1 << NEED_BITS) - 1) if bounds else 0
+
+
+@dataclass
+class Partition:
+    """Root features searched one after the other; a lane of a deep search keeps its worker, and so its cache."""
+
+    place: int
+    features: list[int]
+    worker: Any = None
+
+
+def _blank(places: int, kind: np.dtype) -> np.ndarray:
+    """Zeros of which only what is touched takes time and memory: ``np.zeros`` may write all of them."""
+    private = {"flags": mmap.MAP_PRIVATE} if hasattr(mmap, "MAP_PRIVATE") else {}
+    return np.frombuffer(mmap.mmap(-1, places * kind.itemsize, **private), kind)
+
+
+def _empty_levels(node: Node, useful: int) -> Levels:
+    """A level for every split above the last two; the problem's rows stand at level 0."""
+    levels = max(useful - 1, 2)
+    p, n = node.codes.shape
+    places, widest = int(node.rows.offset[-1]), int(node.bins.max(initial=1))
+    leaves = min(2 ** min(useful, 40), n)
+    bins, groups, columns, order, first_values, first_cuts = np.empty((6, levels, p), np.int64)
+    ends, left, right, least, most, deep_left, deep_right = np.empty((7, levels, widest + 1), np.int64)
+    tree, first_tree = np.empty((2, levels, 2 * leaves + 8, 2), np.int64)
+    offset, cuts = np.zeros((levels, p + 1), np.int64), np.empty((levels, places), np.int64)
+    codes, planes = np.empty((levels, p, n), np.uint16), np.empty((levels, len(node.rows.planes), n), np.int64)
+    codes[0], planes[0], bins[0], offset[0], groups[0] = node.rows[:5]
+    columns[0] = np.arange(p)
+    cuts[0] = np.concatenate([np.arange(b) for b in node.bins])
+    return Levels(
+        np.zeros(levels, NODE), codes, planes, bins, offset, groups, columns, cuts, np.empty((levels, n), np.int32),
+        ends, left, right, least, most, deep_left, deep_right, order, first_values, first_cuts, tree, first_tree,
+        np.full((levels, 4), -1), np.empty((levels, 2, 2, places if useful > 3 else 0), np.int64),
+    )  # fmt: skip

@@ -1,0 +1,71 @@
+"""Good trees in no time, for the search to start from: two levels at a time are solved to the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from policytree.solvers.core.rows import Node, Splits, one_split, rows_of, two_splits
+
+MOST_GROWN = 12  # levels of a tree that is made for an incumbent
+
+Found = tuple[int, Splits]  # a value, and the splits that have it, as the kernels write them
+
+
+def grow_incumbent(node: Node, splits: Splits, depth: int, flag: np.ndarray) -> Found:
+    """Grow a tree downwards to some depth.
+
+    The tree's own splits stay down to the last two levels. Below, and wherever the tree ends, the next split is the
+    first one of the best subtree of depth two, and the last two levels are that subtree.
+
+    Parameters
+    ----------
+    node : Node
+    splits : list of (column, cut)
+        The tree to begin with, in preorder; ``[(-1, 0)]`` for none.
+    depth : int
+        Largest number of splits on a path of the tree that is made, >= 2.
+    flag : ndarray
+        The kernels' control array; once stopped, what is there is taken as it is.
+    """
+    return _Grower(node, flag).follow(np.arange(node.n_rows), iter(splits), depth)
+
+
+class _Grower:
+    def __init__(self, node: Node, flag: np.ndarray):
+        self.node, self.flag = node, flag
+
+    def follow(self, rows: np.ndarray, splits: Iterator[tuple[int, int]], room: int) -> Found:
+        """Keep the next of the given splits, if there is one and more than two levels are left for it."""
+        column, cut = next(splits)
+        if column >= 0 and room > 2:
+            left = self.node.codes[column, rows] <= cut
+            one = self.follow(rows[left], splits, room - 1)
+            other = self.follow(rows[~left], splits, room - 1)
+            return self._joined(rows_of(self.node, rows), column, cut, one, other)
+        open_ = 2 if column >= 0 else 0  # subtrees of a split that is not kept
+        while open_ > 0:
+            open_ += 1 if next(splits)[0] >= 0 else -1
+        return self._grow(rows, room)
+
+    def _grow(self, rows: np.ndarray, room: int) -> Found:
+        part = rows_of(self.node, rows)
+        leaf, floor = part.leaf()
+        leaf += self.node.penalty
+        if room == 0 or leaf <= floor + 2 * self.node.penalty:
+            return leaf, [(-1, 0)]
+        if room == 1:
+            saved, splits = one_split(part)
+            return leaf - saved, splits
+        value, column, cut = two_splits(part, 4, self.flag)
+        if room == 2 or column == -1:
+            return value, [(column, cut)]
+        column = -2 - column
+        left = self.node.codes[column, rows] <= cut
+        return self._joined(part, column, cut, self._grow(rows[left], room - 1), self._grow(rows[~left], room - 1))
+
+    @staticmethod
+    def _joined(part: Node, column: int, cut: int, one: Found, other: Found) -> Found:
+        leaf, value = part.leaf()[0] + part.penalty, one[0] + other[0] + part.paid(column)
+        return (value, [(column, cut), *one[1], *other[1]]) if value < leaf else (leaf, [(-1, 0)])

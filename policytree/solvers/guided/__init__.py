@@ -1,0 +1,1 @@
+"""Any solver within guesses, by the theorems of McTavish et al. (2022)."""

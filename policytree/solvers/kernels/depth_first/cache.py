@@ -1,0 +1,101 @@
+"""What is known of sets of rows, whatever splits led to them.
+
+A set is named by the sums of its rows' two random 64-bit keys, a result by that and the size of the trees. A place
+holds the latest result that hashed to it; what was there is forgotten, which costs time, never truth.
+
+Cost: one look for a set; B looks for all sides of a feature's cuts.
+Symbols: see base/layout.py.
+"""
+
+from typing import NamedTuple
+
+from policytree.solvers.kernels.base.layout import NEED_BITS, UNLIMITED, long_1d, long_2d, sides_1d, solved_1d
+from policytree.solvers.kernels.compiling import kernel
+
+
+class Memory(NamedTuple):
+    """What a worker remembers; the number of places is a power of two."""
+
+    solved: solved_1d  # row sets, with their trees in
+    pool: long_2d  # (column, cut), and
+    used: long_1d  # (1): how much of the pool
+    sides: sides_1d  # bounds of sides that were swept
+
+
+@kernel(inline="always")
+def size_key(node):
+    """Name of the trees that a node is solved for, by their depths and numbers of leaves."""
+    leaves = 0 if node.leaves == UNLIMITED else node.leaves
+    return node.need + (node.depth << NEED_BITS) + (leaves << (NEED_BITS + 31))
+
+
+@kernel
+def look_up(memory, key1, key2, size):
+    """Place of what is known of a set of rows and a size of trees; -1: nothing."""
+    solved = memory.solved
+    h = (key1 ^ (size * 40503)) & (len(solved) - 1)
+    known = solved[h]
+    return h if known.size == size and known.key1 == key1 and known.key2 == key2 else -1
+
+
+@kernel
+def remember(memory, node, size, tree):
+    """Store a node's lower bound (no tree) or its exact value and tree."""
+    solved, pool = memory.solved, memory.pool
+    length = node.tree_length
+    start = memory.used[0]
+    if start + length > len(pool):
+        length = 0  # the pool is full: what is exact is a lower bound as well
+    for i in range(length):
+        pool[start + i, 0] = tree[i, 0]
+        pool[start + i, 1] = tree[i, 1]
+    memory.used[0] += length
+    known = solved[(node.key1 ^ (size * 40503)) & (len(solved) - 1)]
+    known.key1 = node.key1
+    known.key2 = node.key2
+    known.size = size
+    known.value = node.best
+    known.start = start
+    known.length = length
+
+
+@kernel
+def side_keys(rows, f, keys):
+    """Key sums of the rows up to each code of f, keys[0] and keys[1], and of the others, keys[2] and keys[3]."""
+    first = rows.planes.shape[0] - 2
+    c = rows.codes[f]
+    B = rows.bins[f]
+    for j in range(2):
+        d = rows.planes[first + j]
+        k = keys[j]
+        for t in range(B):
+            k[t] = 0
+        for i in range(rows.n):
+            k[c[i]] += d[i]
+        for t in range(1, B):
+            k[t] += k[t - 1]
+        for t in range(B):
+            keys[2 + j, t] = k[B - 1] - k[t]
+
+
+@kernel
+def recall_sides(memory, keys, cuts, bounds):
+    """Raise the bounds of cuts whose sides were swept before, in another order of splits."""
+    sides = memory.sides
+    for t in range(cuts):
+        for j in range(2):
+            known = sides[keys[2 * j, t] & (len(sides) - 1)]
+            if known.key1 == keys[2 * j, t] and known.key2 == keys[2 * j + 1, t]:
+                if j == 0:
+                    bounds.left[t] = max(bounds.left[t], known.value)
+                else:
+                    bounds.right[t] = max(bounds.right[t], known.value)
+
+
+@kernel
+def remember_side(memory, key1, key2, value):
+    """Store the bound of a side that was swept."""
+    known = memory.sides[key1 & (len(memory.sides) - 1)]
+    known.key1 = key1
+    known.key2 = key2
+    known.value = value

@@ -1,0 +1,272 @@
+"""Entering a node: solve it outright where cache, bounds or depth allow it, else put its features in order.
+
+Bounds of a whole node: a leaf, or two leaves above the floor "every row gets its best action"; what is known of its
+rows from another order of splits; the leaf penalty, since a tree of h leaves costs at least floor + h * penalty and
+is less deep than h.
+
+Cost: a pass over the rows; depth two where the node is not solved before.
+Symbols: see base/layout.py and stack.py.
+"""
+
+import numpy as np
+
+from policytree.solvers.kernels.base.layout import CACHE, FEASIBLE, HITS, INF, SIMILAR, TWO, UNLIMITED
+from policytree.solvers.kernels.base.sums import best_one_split, costly, dual_bound, node_sums, prefix_sums
+from policytree.solvers.kernels.compiling import kernel
+from policytree.solvers.kernels.depth_first.cache import look_up, size_key
+from policytree.solvers.kernels.depth_first.inherited_bounds import (
+    inherited_bound,
+    inherited_deep_bound,
+    shares_inner,
+    side_being_solved,
+)
+from policytree.solvers.kernels.depth_first.stack import DONE, ENTER, FEATURE, NOT_SEARCHED, first_at, rows_at
+from policytree.solvers.kernels.depth_two.interval_dp import best_intervals
+from policytree.solvers.kernels.depth_two.long_pairs import depth_two
+
+# Depth three is refuted by more than is needed, since that says more of other cuts: one part in so many of what lies
+# between the need and the best tree of depth two.
+MARGIN = 4
+MOST_STEPS = 1 << 22  # values times leaves that are tried one by one: some hundredths of a second, 32 MB
+
+
+@kernel
+def recall(levels, level, memory, size):
+    """Take a node's result from the cache, if it is known well enough for its budget."""
+    node = levels.nodes[level]
+    h = look_up(memory, node.key1, node.key2, size)
+    if h < 0:
+        return False
+    known = memory.solved[h]
+    if known.length == 0 and known.value < node.enough:
+        return False
+    node.best = known.value
+    node.tree_length = known.length
+    for i in range(known.length):
+        levels.tree[level, i, 0] = memory.pool[known.start + i, 0]
+        levels.tree[level, i, 1] = memory.pool[known.start + i, 1]
+    return True
+
+
+@kernel
+def payable_leaves(top, floor, penalty):
+    """The most leaves of a tree that costs less than ``top``: h leaves cost at least floor + h * penalty."""
+    return (top - floor + penalty - 1) // penalty - 1
+
+
+@kernel(separate=True)
+def take_one_split(levels, level, rules):
+    """Solve a node that may split once."""
+    node = levels.nodes[level]
+    rows = rows_at(levels, level)
+    value, f, t = best_one_split(rows, rules)
+    if value + 2 * rules.penalty < node.best:
+        tree = levels.tree[level]
+        node.best = value + 2 * rules.penalty
+        node.tree_length = 3
+        tree[0, 0] = levels.columns[level, f]
+        tree[0, 1] = levels.cuts[level, rows.offset[f] + t]
+        tree[1, 0] = -1
+        tree[2, 0] = -1
+
+
+@kernel(separate=True)
+def take_two_splits(levels, level, rules, control, special):
+    """Solve a node for depth two, for good or to begin with; False if stopped.
+
+    For good, a bound does where it is enough. To begin with, any good tree and an order of the features do, unless a
+    leaf's penalty makes the exact value say how deep trees need to be.
+    """
+    node = levels.nodes[level]
+    rows = rows_at(levels, level)
+    enough = node.enough
+    if node.useful_depth > 2:
+        enough = INF if rules.penalty > 0 else -INF
+    best, bound, finished = depth_two(rows, rules, node.leaves, enough, first_at(levels, level), control, special)
+    if not finished:
+        return False
+    if bound < best.value and node.useful_depth == 2:
+        node.best = bound
+        node.tree_length = 0
+        return True
+    node.best = best.value
+    if best.feature >= 0:
+        tree = levels.tree[level]
+        cut = levels.cuts[level, rows.offset[best.feature] + best.cut]
+        tree[0, 0] = -2 - levels.columns[level, best.feature]
+        tree[0, 1] = -1 - cut if node.leaves == 3 else cut
+    return True
+
+
+@kernel(inline="always")
+def most_leaves(node):
+    """What depth and the limit of leaves leave to a node."""
+    return min(node.leaves, 1 << min(node.depth, 30))
+
+
+@kernel
+def intervals_apply(levels, level, rules):
+    """Whether a node is solved by dynamic programming: one feature is left, its splits are free, and it is quick.
+
+    It does not look at the stop flag: where a limit of leaves may bind, it takes a pass over the values for each leaf.
+    """
+    node, B = levels.nodes[level], levels.bins[level, 0]
+    return node.features == 1 and not costly(rules) and (most_leaves(node) >= B or most_leaves(node) * B <= MOST_STEPS)
+
+
+@kernel(separate=True)
+def take_intervals(levels, level, rules):
+    """Solve a node with one feature left, whose splits are free: its intervals are a tree of any shape."""
+    node = levels.nodes[level]
+    rows, tree = rows_at(levels, level), levels.tree[level]
+    P, B = rules.n_losses, rows.bins[0]
+    ahead = prefix_sums(rows, 0, P + len(rules.minima))
+    sums, counts = np.zeros((B + 1, P + 1), np.int64), np.zeros((B + 1, len(rules.minima)), np.int64)
+    for t in range(B):
+        for k in range(P):
+            sums[t + 1, 1 + k] = ahead[k, t]
+        for c in range(len(rules.minima)):
+            counts[t + 1, c] = ahead[P + c, t]
+    value, ends = best_intervals(sums, counts, rules.minima, rules.penalty, most_leaves(node))
+    if value >= node.best:
+        return
+    node.best = value
+    open_parts = np.empty((64, 2), np.int64)
+    open_parts[0, 0], open_parts[0, 1] = 0, len(ends)
+    waiting = 1
+    at = 0
+    while waiting > 0:
+        waiting -= 1
+        first, end = open_parts[waiting, 0], open_parts[waiting, 1]
+        tree[at, 0] = -1
+        if end - first > 1:
+            middle = (first + end) // 2
+            tree[at, 0] = levels.columns[level, 0]
+            tree[at, 1] = levels.cuts[level, ends[middle - 1] - 1]
+            open_parts[waiting, 0], open_parts[waiting, 1] = middle, end
+            open_parts[waiting + 1, 0], open_parts[waiting + 1, 1] = first, middle
+            waiting += 2
+        at += 1
+    node.tree_length = at
+
+
+@kernel
+def name_rows(levels, level):
+    """Sums of the keys of a node's rows."""
+    node = levels.nodes[level]
+    planes = levels.planes[level]
+    first = planes.shape[0] - 2
+    key1 = 0
+    key2 = 0
+    for i in range(node.rows):
+        key1 += planes[first, i]
+        key2 += planes[first + 1, i]
+    node.key1 = key1
+    node.key2 = key2
+
+
+@kernel
+def order_features(levels, level):
+    """Try the features with the best value of depth two first (insertion sort: ties keep their order)."""
+    order, values = levels.order[level], levels.first_values[level]
+    for f in range(levels.nodes[level].features):
+        j = f
+        while j > 0 and values[order[j - 1]] > values[f]:
+            order[j] = order[j - 1]
+            j -= 1
+        order[j] = f
+
+
+@kernel(separate=True)
+def enter(levels, level, rules, memory, counters, control, special):
+    """Solve a node outright where cache, bounds or depth allow it, else order its features.
+
+    Returns the next phase: DONE, FEATURE, or ENTER if stopped. Leaves an exact value and its tree, or a lower bound of
+    at least the budget and no tree; if the node needs a depth, of trees that deep.
+    """
+    node = levels.nodes[level]
+    penalty = rules.penalty
+    depth = node.depth
+    if node.leaves != UNLIMITED:
+        depth = min(depth, node.leaves - 1)
+    if depth < 30 and node.leaves >= 1 << depth:
+        node.leaves = UNLIMITED
+    node.depth = depth
+    leaf, floor = node_sums(rows_at(levels, level), rules)
+    leaf += penalty
+    node.best = leaf
+    node.tree_length = 1
+    levels.tree[level, 0, 0] = -1
+    node.to_try = NOT_SEARCHED
+    node.next = 0
+    node.split_bound = INF
+    node.too_deep_bound = INF
+    if node.features == 0 or depth == 0 or leaf <= floor + 2 * penalty:
+        return DONE
+    known = -INF
+    if rules.beyond >= 0 and level > 0:
+        known = dual_bound(rows_at(levels, level), rules)
+    if node.need > 0:  # a tree of depth d has d + 1 leaves at least
+        known = max(known, floor + (node.need + 1) * penalty)
+    if known >= min(leaf, node.cutoff):
+        node.best = min(leaf, known)
+        node.tree_length = 1 if known >= leaf else 0
+        return DONE
+    name_rows(levels, level)
+    if control[CACHE] != 0 and recall(levels, level, memory, size_key(node)):
+        counters[HITS] += 1
+        return DONE
+    inherits = level > 0 and depth == 3 and control[SIMILAR] != 0 and shares_inner(levels, level - 1)
+    if inherits:
+        if node.need > 0:
+            known = min(leaf, inherited_deep_bound(levels, level, rules))
+        else:
+            known = min(leaf, inherited_bound(levels, level))
+        if known >= node.cutoff:
+            node.best = known
+            node.tree_length = 0
+            return DONE
+        if penalty == 0 and known > -FEASIBLE:  # all features are known from a neighbour: no need to order them
+            node.useful_depth = depth
+            node.cutoff += levels.inner_at[level - 1, 2 + side_being_solved(levels.nodes[level - 1])]
+            node.to_try = node.features
+            for f in range(node.features):
+                levels.order[level, f] = f
+                levels.first_cuts[level, f] = -1
+            return FEATURE
+    if penalty > 0:  # depth is less than the number of leaves
+        leaves = payable_leaves(min(node.cutoff, leaf), floor, penalty)
+        if leaves - 1 < depth:
+            depth = max(leaves - 1, 0)
+            node.too_deep_bound = floor + (max(leaves, 1) + 1) * penalty
+    node.useful_depth = depth if depth <= 3 else node.depth
+    if depth > 2 and intervals_apply(levels, level, rules):
+        node.to_try = 0
+        take_intervals(levels, level, rules)
+        return DONE
+    if depth == 1:
+        take_one_split(levels, level, rules)
+    elif depth >= 2:
+        counters[TWO] += 1
+        if not take_two_splits(levels, level, rules, control, special):
+            return ENTER
+        if penalty > 0 and depth > 2:  # the same with what depth two costs: three leaves need no more than that
+            leaves = payable_leaves(min(node.cutoff, node.best), floor, penalty)
+            if leaves - 1 < depth:
+                depth = max(leaves - 1, 2)
+                node.too_deep_bound = min(node.too_deep_bound, floor + (max(leaves, 3) + 1) * penalty)
+                node.useful_depth = depth if depth <= 3 else node.depth
+    node.to_try = 0
+    if depth == node.depth == 3 and level > 0 and control[SIMILAR] != 0 and node.best > node.cutoff:
+        more = (node.best - node.cutoff) // MARGIN
+        node.cutoff += more
+        if inherits:
+            levels.inner_at[level - 1, 2 + side_being_solved(levels.nodes[level - 1])] = more
+    if depth <= 2:
+        if node.best >= node.cutoff and node.too_deep_bound < node.best:
+            node.best = node.too_deep_bound
+            node.tree_length = 0
+        return DONE
+    node.to_try = node.features
+    order_features(levels, level)
+    return FEATURE

@@ -1,0 +1,294 @@
+"""One side of a sweep: best second splits for all root cuts, while the side grows.
+
+Two ways: :func:`sweep_lanes` does sixteen root cuts at once in vectors, for two actions and at most one minimum count
+(simd_tables.py, simd_counted.py); :func:`sweep_pairs` one after the other for any losses and counts. Tables grow from
+one cut to the next; in lanes, without the rows of a commonest code (depth_two/sparse_tables.py).
+
+Cost: every row at most once for every pair; every cell once for every root cut (or sixteen of them).
+Symbols: root cut e of this side has the rows index[ends[0]:ends[e + 1]] on the growing side. Results of the growing
+side stand in low[e, side], high[e, side], those of the other one in [e, 1 - side].
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from policytree.solvers.kernels.base.layout import (
+    CUTS_AT_ONCE,
+    STOP,
+    SecondSplits,
+    i4,
+    i8,
+    int_1d,
+    int_3d,
+    long_1d,
+)
+from policytree.solvers.kernels.compiling import kernel
+from policytree.solvers.kernels.depth_three.simd_counted import (
+    COLUMN,
+    begin_counted,
+    counted_one,
+    counted_two,
+    end_counted,
+)
+from policytree.solvers.kernels.depth_three.simd_tables import (
+    add_lanes,
+    lane_columns,
+    lane_one,
+    lane_rest_column,
+    lane_rest_row,
+    lane_two,
+)
+from policytree.solvers.kernels.depth_three.sweep_tables import add_rows, shorter_first
+from policytree.solvers.kernels.depth_two.pair_tables import cumulate, scan
+from policytree.solvers.kernels.depth_two.sparse_tables import Others, shortest_list
+from policytree.solvers.kernels.depth_two.tiles import aligned_zeros
+
+
+class Side(NamedTuple):
+    """The root cuts of one side, and what they come to."""
+
+    side: i8  # 0: the left side grows; 1: the right one
+    index: int_1d  # rows in the order of the root feature
+    ends: long_1d
+    low: int_3d  # (cuts, 2, places by price): as in SecondSplits
+    high: int_3d
+    others: Others  # of the rows that this side comes to have, in parts from one root cut to the next
+
+
+@kernel(separate=True)
+def sweep_singles(rows, tables, sums, growing, n_cuts, from_block):
+    """Cumulated sums of single features, sums[e, side, k, place]; those ``from_block`` are left out."""
+    losses, all_sums, side, index, ends = tables.rounded.planes, tables.sums, growing.side, growing.index, growing.ends
+    K = len(all_sums)
+    p = len(rows.bins)
+    h = np.zeros((K, rows.offset[p]), np.int32)
+    for e in range(n_cuts):
+        a = min(ends[e], ends[e + 1])
+        b = max(ends[e], ends[e + 1])
+        for f in range(p):
+            if from_block and rows.bins[f] == 2:
+                continue
+            o = rows.offset[f]
+            c = rows.codes[f]
+            for k in range(K):
+                hk = h[k]
+                d = losses[k]
+                for i in range(a, b):
+                    r = index[i]
+                    x = o + np.int64(c[r])
+                    hk[x] = i4(hk[x] + d[r])
+                s = i4(0)
+                for t in range(o, o + rows.bins[f]):
+                    s = i4(s + hk[t])
+                    sums[e, side, k, t] = s
+                    sums[e, 1 - side, k, t] = i4(all_sums[k, t] - s)
+
+
+class LaneScratch(NamedTuple):
+    """Vectors of all lanes, flat; where rows are counted, H and one have two for each place (see simd_counted.py)."""
+
+    H: int_1d
+    run: int_1d
+    Q: int_1d
+    one: int_1d
+    low: int_1d
+    high: int_1d
+    masks: int_1d
+
+
+class Pair(NamedTuple):
+    """A pair's table: its shape, where it begins in the totals, its features' places, and where results go."""
+
+    R: i8
+    W: i8
+    at: i8
+    f_sums: i8  # places of the sums of single features
+    g_sums: i8
+    f_own: i8  # results: of the growing side
+    f_other: i8
+    g_own: i8
+    g_other: i8
+
+
+@kernel(separate=True, borrows=True)
+def scan_lanes(pair, tables, scratch, minimum):
+    """Scan one pair's tables for all root cuts; the result of cut t of f goes to low[(f_own + t) * 16] and so on.
+
+    ``minimum`` is that of a leaf's count; None if nothing is counted.
+    """
+    R, W = pair.R, pair.W
+    totals, sums = tables.totals, tables.sums
+    if minimum is None:
+        n = W * CUTS_AT_ONCE
+        run, Q = scratch.run, scratch.Q
+        for i in range(n):
+            run[i] = 0
+        for i in range(8 * n):
+            Q[i] = 0
+        for k in range(R // 2):
+            lane_two(scratch, pair, totals, sums[0], 2 * k, minimum)
+        if R % 2 == 1:
+            lane_one(scratch, pair, totals, sums[0], R - 1, minimum)
+        lane_columns(scratch, pair, totals, minimum)
+    else:
+        begin_counted(scratch, pair, totals, minimum)
+        for k in range(R // 2):
+            counted_two(scratch, pair, totals, sums[0], sums[1], 2 * k, minimum)
+        if R % 2 == 1:
+            counted_one(scratch, pair, totals, sums[0], sums[1], R - 1, minimum)
+        end_counted(scratch, pair, totals, minimum)
+
+
+@kernel
+def lane_scratch(like, widest, S, places, largest, planes):
+    """Scratch of the type of ``like``; a value starts at that of a leaf, 0."""
+    lanes = CUTS_AT_ONCE
+    masks = aligned_zeros(lanes * lanes, like)
+    for e in range(lanes):  # cut e has the rows of all cuts before it as well
+        for k in range(e, lanes):
+            masks[e * lanes + k] = -1
+    return LaneScratch(
+        aligned_zeros(largest * lanes, like),
+        aligned_zeros((1 if planes == 1 else COLUMN) * widest * lanes, like),
+        aligned_zeros((8 if planes == 1 else 0) * widest * lanes, like),
+        aligned_zeros(planes * S * lanes, like),
+        aligned_zeros(2 * places * lanes, like),
+        aligned_zeros(2 * places * lanes, like),
+        masks,
+    )
+
+
+@kernel(borrows=True)
+def lane_pairs(rows, tables, growing, first, n, scratch, minimum, control):
+    """Fill and scan the tables of all pairs for cuts first, ..., first + n - 1; False if stopped."""
+    bins, offset, groups, where = rows.bins, rows.offset, rows.groups, tables.where
+    others, H, masks = growing.others, scratch.H, scratch.masks
+    p = len(bins)
+    S = offset[p]
+    d, counts = tables.rounded.planes[0], tables.rounded.planes[-1]
+    own = growing.side * growing.low.shape[2]
+    other = growing.low.shape[2] - own
+    for f0 in range(p):
+        for g0 in range(f0 + 1, p):
+            if control[STOP] != 0:
+                return False
+            if where[f0, g0] < 0:
+                continue
+            f, g = shorter_first(bins, f0, g0)
+            cf = rows.codes[f]
+            cg = rows.codes[g]
+            W = np.uint64(bins[g])
+            of = shortest_list(others, f, g)
+            begin = others.start[of]
+            parts = others.parts[of]
+            for e in range(n):
+                for j in range(begin + (0 if e == 0 else parts[first + e]), begin + parts[first + e + 1]):
+                    r = others.rows[j]
+                    x = np.uint64(cf[r]) * W + np.uint64(cg[r])
+                    if minimum is None:
+                        add_lanes(H, x, d[r], masks, e)
+                    else:
+                        add_lanes(H, x + x, d[r], masks, e)
+                        add_lanes(H, x + x + np.uint64(1), counts[r], masks, e)
+            f_at = groups[g] * S + offset[f]
+            g_at = groups[f] * S + offset[g]
+            pair = Pair(bins[f], bins[g], where[f0, g0], offset[f], offset[g], own + f_at, other + f_at, own + g_at,
+                        other + g_at)  # fmt: skip
+            if of == f:
+                lane_rest_row(scratch, pair, others.common[f], minimum)
+            elif of == g:
+                lane_rest_column(scratch, pair, others.common[g], minimum)
+            scan_lanes(pair, tables, scratch, minimum)
+    return True
+
+
+@kernel(separate=True)
+def sweep_lanes(like, rows, tables, growing, first, n, sums, widest, minimum, control):
+    """Cuts first, first + 1, ..., n of them at most as many as there are lanes. False if stopped.
+
+    Sums, and the ``minimum`` of a leaf's count if there is one, fit the type of ``like``, int32 or int16.
+    """
+    lanes = CUTS_AT_ONCE
+    planes = 1 if minimum is None else 2
+    S = rows.offset[len(rows.bins)]
+    places = growing.low.shape[2]
+    scratch = lane_scratch(like, widest, S, places, tables.largest, planes)
+    for t in range(S):
+        for k in range(planes):
+            for e in range(lanes):
+                scratch.one[(t * planes + k) * lanes + e] = sums[first + min(e, n - 1), growing.side, k, t]
+    if not lane_pairs(rows, tables, growing, first, n, scratch, minimum, control):
+        return False
+    for e in range(n):
+        for s in range(2):
+            for t in range(places):
+                low, high = growing.low, growing.high
+                low[first + e, s, t] = min(low[first + e, s, t], scratch.low[(s * places + t) * lanes + e])
+                high[first + e, s, t] = min(high[first + e, s, t], scratch.high[(s * places + t) * lanes + e])
+    return True
+
+
+@kernel(borrows=True)
+def subtract(T, C, D):
+    """D = T - C."""
+    for i in range(len(D)):
+        D[i] = i4(T[i] - C[i])
+
+
+@kernel(separate=True)
+def sweep_pairs(rows, rules, tables, growing, first, n_cuts, extremes, control):
+    """Cuts first, ..., n_cuts - 1 one after the other, for any losses and counts. False if stopped."""
+    room = np.empty((3, tables.largest), np.int32)
+    return pairs_one_by_one(rows, rules, tables, growing, first, n_cuts, extremes, room, control)
+
+
+@kernel(borrows=True)
+def pairs_one_by_one(rows, rules, tables, growing, first, n_cuts, extremes, room, control):
+    """:func:`sweep_pairs`, with room for the tables of a pair: added up, and cumulated on either side."""
+    bins, offset, groups, where = rows.bins, rows.offset, rows.groups, tables.where
+    side, index, ends = growing.side, growing.index, growing.ends
+    K = rules.n_losses + len(rules.minima)
+    p = len(bins)
+    S = offset[p]
+    for f0 in range(p):
+        for g0 in range(f0 + 1, p):
+            if control[STOP] != 0:
+                return False
+            at = where[f0, g0]
+            if at < 0:
+                continue
+            f, g = shorter_first(bins, f0, g0)
+            R = bins[f]
+            W = bins[g]
+            size = K * R * W
+            h = room[0, :size]
+            c = room[1, :size]
+            d = room[2, :size]
+            h[:] = i4(0)
+            h3 = h.reshape((K, R, W))
+            c3 = c.reshape((K, R, W))
+            d3 = d.reshape((K, R, W))
+            f_at = groups[g] * S + offset[f]
+            g_at = groups[f] * S + offset[g]
+            for e in range(first, n_cuts):
+                start = ends[0] if e == first else ends[e]
+                a = min(start, ends[e + 1])
+                b = max(start, ends[e + 1])
+                for k in range(K):
+                    add_rows(h[k * R * W : (k + 1) * R * W], W, rows.codes[f], rows.codes[g], tables.rounded.planes[k],
+                             index, a, b)  # fmt: skip
+                    cumulate(h3[k], c3[k], R, W)
+                subtract(tables.totals[at : at + size], c, d)
+                scan(c3, R, W, rules, extremes, SecondSplits(growing.low[e, side], growing.high[e, side]), f_at, g_at)
+                scan(
+                    d3,
+                    R,
+                    W,
+                    rules,
+                    extremes,
+                    SecondSplits(growing.low[e, 1 - side], growing.high[e, 1 - side]),
+                    f_at,
+                    g_at,
+                )
+    return True

@@ -1,0 +1,169 @@
+"""What all sweeps over one set of rows share: tables of every pair over all rows.
+
+A sweep (sweep.py) builds the tables of the left side of a root cut; those of the right side are these totals less the
+left.
+
+Minima are costly to count: every arm of which leaves must have some rows is a plane more beside the losses. In many
+rows they hardly ever bind. Then the sides of a cut are bounded without them first (a relaxation: trees that ignore the
+minima cost no more than trees that obey), and only cuts that this does not refute are solved under all rules. Without
+minima bounds spread to smaller and to larger sides alike.
+
+Cost: up to n additions for every pair and sum, once.
+Symbols: see base/layout.py; the table of features f < g begins at where[f, g], and its rows belong to the feature with
+fewer codes, so that rows are long.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from policytree.solvers.kernels.base.layout import Rounded, Rows, Rules, Special, i4, i8, int_1d, int_2d, long_2d
+from policytree.solvers.kernels.base.sums import charge_sums, round_planes, rounded_sums
+from policytree.solvers.kernels.compiling import kernel
+from policytree.solvers.kernels.depth_two.binary_pairs import Block, block_size, make_block, no_block
+from policytree.solvers.kernels.depth_two.pair_tables import cumulate
+from policytree.solvers.kernels.depth_two.sparse_tables import fill_pair, list_all_others
+
+
+class SweepTables(NamedTuple):
+    """Totals over all rows, and what sweeping them costs."""
+
+    rules: Rules  # what sides obey when they are bounded first: all rules, or all but the minima
+    relaxed: i8  # whether these are not all rules
+    exact: i8  # whether a sweep says what the best trees cost, and not only a bound
+    rounded: Rounded
+    where: long_2d  # (p, p): where a pair's table begins; -1: both features are in the block
+    totals: int_1d  # cumulated tables of all pairs, one after the other
+    sums: int_2d  # cumulated sums of single features
+    charges: long_2d  # see Sums
+    block: Block  # the two-valued features
+    pays: i8  # whether sweeping pays at all: otherwise there are no tables
+    fill_cost: i8  # ns that filling all tables takes, for all root cuts together (measured)
+    cut_cost: i8  # ns that reading them takes, for each root cut (measured)
+    largest: i8  # cells of the largest table
+    pairs: i8  # how many pairs have a table
+    lane_bytes: i8  # of the sums of root cuts that go side by side; 0: they go one by one
+
+
+@kernel(takes=(Rows, Rules), separate=True)
+def relaxed_rules(rows, rules):
+    """The rules without their minima where the rows meet each of them ``rules.loose`` times; else all of them.
+
+    Charges and worth stand behind the counts in the planes: nothing of them may be read by these rules.
+    """
+    if rules.loose == 0 or len(rules.minima) == 0 or rules.prices > 0:
+        return rules
+    for c in range(len(rules.minima)):
+        count = 0
+        for i in range(rows.n):
+            count += rows.planes[rules.n_losses + c, i]
+        if count < rules.loose * rules.minima[c]:
+            return rules
+    return Rules(rules.n_losses, np.empty(0, np.int64), 0, rules.penalty, -1, 0)
+
+
+@kernel(inline="always")
+def shorter_first(bins, f, g):
+    """Put the feature of a pair that gives the rows of its table first."""
+    return (g, f) if bins[f] > bins[g] else (f, g)
+
+
+@kernel
+def place_tables(rows, K, has_block, where):
+    """Lay the tables out one after the other; returns the cells of all, of the largest, and how many there are."""
+    bins = rows.bins
+    p = len(bins)
+    size = 0
+    largest = 1
+    pairs = 0
+    for f in range(p):
+        for g in range(f + 1, p):
+            where[f, g] = -1
+            if has_block and bins[f] == 2 and bins[g] == 2:
+                continue
+            where[f, g] = size
+            cells = K * bins[f] * bins[g]
+            size += cells
+            largest = max(largest, cells)
+            pairs += 1
+    return size, largest, pairs
+
+
+@kernel(separate=True, borrows=True)
+def add_rows(H, W, x, y, losses, index, a, b):
+    """Add rows index[a:b] to the table H of the codes x and y (below W)."""
+    for i in range(a, b):
+        r = index[i]
+        cell = np.uint64(x[r]) * np.uint64(W) + np.uint64(y[r])
+        H[cell] = i4(H[cell] + losses[r])
+
+
+@kernel
+def fill_totals(rows, rounded, sums, where, totals):
+    """Cumulated tables of all rows, of every pair; ``sums``: of single features."""
+    bins, K = rows.bins, len(sums)
+    others = list_all_others(rows, len(totals) > 0)
+    for f0 in range(len(bins)):
+        for g0 in range(f0 + 1, len(bins)):
+            at = where[f0, g0]
+            if at < 0:
+                continue
+            f, g = shorter_first(bins, f0, g0)
+            R = bins[f]
+            W = bins[g]
+            h = np.empty((R, W), np.int32)
+            for k in range(K):
+                h[:] = i4(0)
+                fill_pair(h, f, g, rows, rounded.planes[k], others, sums[k])
+                cumulate(h, totals[at + k * R * W : at + (k + 1) * R * W].reshape((R, W)), R, W)
+
+
+@kernel
+def bytes_of_lanes(planes, rules):
+    """Bytes of the sums of root cuts that go side by side: 2 where they fit, else 4.
+
+    0 for several losses or several minima: then they go one by one.
+    """
+    if rules.n_losses != 1 or len(rules.minima) > 1:
+        return 0
+    below = 0
+    above = 0
+    for x in planes[0]:
+        below -= min(0, np.int64(x))
+        above += max(0, np.int64(x))
+    counted = 0
+    if len(rules.minima) > 0:
+        for c in planes[1]:
+            counted += np.int64(c)
+    return 2 if max(below, above, counted) < 1 << 15 else 4
+
+
+@kernel(takes=(Rows, Rules, Special), separate=True)
+def make_tables(rows, all_rules, special):
+    """Round the losses, add up the tables of all rows, and estimate what sweeps will cost."""
+    p = len(rows.bins)
+    rules = relaxed_rules(rows, all_rules)
+    K = rules.n_losses + len(rules.minima)
+    n_block = 0 if special is None else block_size(rows, rules)
+    rounded = round_planes(rows, rules)
+    lane_bytes = bytes_of_lanes(rounded.planes, rules)
+    where = np.empty((p, p), np.int64)
+    size, largest, pairs = place_tables(rows, K, n_block > 0, where)
+    fill_cost = (K * rows.n * (pairs + p)) // 2
+    tenths_per_cell = 12 if lane_bytes == 0 else 5 if K == 1 else 7
+    cut_cost = tenths_per_cell * size // 10 + 200 * pairs + 5 * rows.offset[p] + 2 * n_block * (n_block + 100) + 1
+    pays = size <= 8 * K * rows.n * max(pairs, 1) and size <= 1 << 27
+    if not pays:
+        size = 0
+        n_block = 0
+    sums = rounded_sums(rows, rounded)
+    totals = np.empty(size, np.int32)
+    block = no_block() if special is None else make_block(rows, rounded, rules, n_block)
+    if pays:
+        fill_totals(rows, rounded, sums, where, totals)
+    relaxed = len(rules.minima) < len(all_rules.minima)
+    exact = rounded.error == 0 and not relaxed
+    return SweepTables(
+        rules, 1 if relaxed else 0, 1 if exact else 0, rounded, where, totals, sums, charge_sums(rows, rules), block,
+        1 if pays else 0, fill_cost, cut_cost, largest, pairs, lane_bytes,
+    )  # fmt: skip

@@ -1,0 +1,33 @@
+"""The terminal solver: the best tree of depth two from tables over pairs of features.
+
+    interval_dp          one feature: the best partition of its values
+    sparse_tables        tables of two features without the rows of a commonest code
+    pair_tables          two features: a table answers every pair of cuts
+    binary_pairs         features with two codes: one block in place of many tables
+    first_splits         what each first split is worth, given the best second ones
+    similarity_bounds    bounds of all cuts of a feature from a few ("similar support")
+    tiles                second splits by long features: 32 first cuts side by side
+    simd_classes         one pass over rows of any number of actions, in vectors
+    class_tiles          the same for more than two actions, or with counted rows
+    solve                the best tree of depth two from tables
+    open_cuts            the cuts of a long feature that no bound has refuted
+    long_pairs           the best tree of depth two with long features
+
+A kernel calls kernels of its own file and of files before it, and of packages before this one.
+"""
+
+#: The files, each after those that it imports.
+ORDER = (
+    "interval_dp",
+    "sparse_tables",
+    "pair_tables",
+    "binary_pairs",
+    "first_splits",
+    "similarity_bounds",
+    "tiles",
+    "simd_classes",
+    "class_tiles",
+    "solve",
+    "open_cuts",
+    "long_pairs",
+)

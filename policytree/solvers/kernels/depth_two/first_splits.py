@@ -1,0 +1,277 @@
+"""What each first split is worth, given the best second splits on either side of it.
+
+A side of a first cut is a leaf, or is split once more: by another feature (from the pair tables) or by the feature of
+the first cut itself, which needs no table because its codes are already in order.
+
+Cost: one step for every place, sum of a leaf and price; :func:`exact_value` n steps for every feature.
+Symbols: see base/layout.py.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from policytree.solvers.kernels.base.layout import FEASIBLE, FORBIDDEN, INF, long_1d
+from policytree.solvers.kernels.base.sums import costly, two_leaves
+from policytree.solvers.kernels.compiling import kernel
+from policytree.solvers.kernels.depth_two.pair_tables import is_signed
+
+
+class OwnSplits(NamedTuple):
+    """Best second splits by the feature of the first split: of {code <= t} and of {code > t} for every cut t."""
+
+    low: long_1d
+    high: long_1d
+    best: long_1d  # scratch, one number for every action
+
+
+@kernel(separate=True)
+def own_splits(widest, rules):
+    """Room for the splits by the feature itself, up to ``widest`` codes; none is known yet."""
+    own = OwnSplits(np.empty(widest, np.int64), np.empty(widest, np.int64), np.empty(rules.n_losses + 1, np.int64))
+    for t in range(widest):
+        own.low[t] = INF
+        own.high[t] = INF
+    return own
+
+
+@kernel(separate=True, borrows=True)
+def split_by_itself(sums, rules, o, B, own):
+    """Best two leaves of one feature inside both sides of each of its cuts, in O(B K); to own.low and own.high.
+
+    ``sums[k, o + t]`` are cumulated. With m[u] the best leaf of the codes up to u, {code <= t} costs
+    min over u < t, b of m[u] + c_b[t] - c_b[u] = min_b (c_b[t] + min_u (m[u] - c_b[u])): a running minimum per action.
+    Counts only grow with u, so the u that leave the second leaf its minima are a prefix that grows with t.
+    """
+    P, minima, best = rules.n_losses, rules.minima, own.best
+    n_counts = len(minima)
+    for t in range(B - 1):
+        own.low[t] = INF
+        own.high[t] = INF
+    if B < 3:
+        return
+    e = o + B - 1
+    for side in range(2):
+        for b in range(P + 1):
+            best[b] = INF
+        u = 0 if side == 0 else B - 2
+        for step in range(B - 1):
+            t = step if side == 0 else B - 2 - step
+            while (u < t) if side == 0 else (u > t):
+                fits = True
+                for j in range(P, P + n_counts):
+                    d = np.int64(sums[j, o + t]) - np.int64(sums[j, o + u])
+                    fits = fits and (d if side == 0 else -d) >= minima[j - P]
+                if not fits:
+                    break
+                leaf = 0
+                for k in range(P + n_counts):
+                    c = np.int64(sums[k, o + u]) if side == 0 else np.int64(sums[k, e]) - np.int64(sums[k, o + u])
+                    if k < P:
+                        leaf = min(leaf, c)
+                    elif c < minima[k - P]:
+                        leaf = INF
+                if leaf < FEASIBLE:
+                    best[P] = min(best[P], leaf)
+                    for b in range(P):
+                        c = np.int64(sums[b, o + u])
+                        best[b] = min(best[b], leaf - c if side == 0 else leaf + c)
+                u += 1 if side == 0 else -1
+            v = best[P]
+            for b in range(P):
+                if best[b] < FEASIBLE:
+                    c = np.int64(sums[b, o + t])
+                    v = min(v, best[b] + c if side == 0 else best[b] - c)
+            if side == 0:
+                own.low[t] = v
+            else:
+                own.high[t] = v
+
+
+@kernel(inline="always")
+def second_split(inner, table, at, stride, charges, own, a, b, shift):
+    """Least value of a side that splits once more, without leaf penalties (INF: none).
+
+    ``inner``: by the feature of the first split, of price ``own``; table[at + j * stride]: by features of price j.
+    The side has the rows up to place ``a`` without those up to place ``b`` (-1: none).
+    """
+    value = INF
+    if inner <= 0:
+        value = (inner << shift) + charges[own, a] - (charges[own, b] if b >= 0 else 0)
+    for j in range(len(charges)):
+        x = np.int64(table[at + j * stride])
+        if x <= 0:
+            value = min(value, (x << shift) + charges[j, a] - (charges[j, b] if b >= 0 else 0))
+    return value
+
+
+@kernel(borrows=True)
+def own_splits_signed(c, own):
+    """:func:`split_by_itself` for one signed loss, whose cumulated sums ``c`` are.
+
+    With two actions the leaves inside {code <= t} cost min_u m[u] or c[t] + min_u (m[u] - c[u]), whichever is less.
+    """
+    B = len(c)
+    total = np.int64(c[B - 1])
+    a = np.int64(4 * FORBIDDEN)
+    b = np.int64(4 * FORBIDDEN)
+    for t in range(B - 1):
+        x = np.int64(c[t])
+        own.low[t] = min(a, b + x)
+        leaf = min(0, x)
+        a = min(a, leaf)
+        b = min(b, leaf - x)
+    a = np.int64(4 * FORBIDDEN)
+    b = np.int64(4 * FORBIDDEN)
+    for t in range(B - 2, -1, -1):
+        x = np.int64(c[t])
+        own.high[t] = min(a, b - x)
+        leaf = min(0, total - x)
+        a = min(a, leaf)
+        b = min(b, leaf + x)
+
+
+@kernel(borrows=True)
+def values_signed(c, o, splits, own, penalty, shift, leaves, values):
+    """:func:`first_split_values` of one feature, from place ``o`` on, for one signed loss and splits that cost nothing.
+
+    Returns the least values with two, three and four leaves.
+    """
+    low, high = splits.low[o : o + len(c)], splits.high[o : o + len(c)]
+    to = values[o : o + len(c)]
+    total = np.int64(c[len(c) - 1])
+    two = INF
+    three = INF
+    four = INF
+    for t in range(len(c) - 1):
+        left = np.int64(c[t])
+        x = (min(0, left) << shift) + penalty
+        y = (min(0, total - left) << shift) + penalty
+        # Second splits that are forbidden are positive, and become 0: no more than that is a leaf.
+        u = min(x, (min(0, own.low[t], np.int64(low[t])) << shift) + 2 * penalty)
+        v = min(y, (min(0, own.high[t], np.int64(high[t])) << shift) + 2 * penalty)
+        w = min(u + y, x + v)
+        two = min(two, x + y)
+        three = min(three, w)
+        if leaves != 3:
+            w = u + v
+            four = min(four, w)
+        to[t] = w
+    return two, three, four
+
+
+@kernel(separate=True, borrows=True)
+def first_split_values(sums, splits, rows, rules, shift, leaves, own, skip, values, by_leaves):
+    """values[place]: the value with this first split and at most one more on each side (INF: forbidden).
+
+    Table values count ``1 << shift``, penalties and charges are exact. ``leaves`` of 3 allows a second split on one
+    side only. by_leaves[h - 1] becomes the least value of a tree of at most h leaves, h = 1 .. 4. Features to
+    ``skip`` are left out.
+    """
+    minima, penalty, bins, offset = rules.minima, rules.penalty, rows.bins, rows.offset
+    leaves_of, charges = sums
+    P = rules.n_losses
+    p = len(bins)
+    S = offset[p]
+    leaf = 0
+    for k in range(P + len(minima)):
+        s = np.int64(leaves_of[k, bins[0] - 1])
+        if k < P:
+            leaf = min(leaf, s)
+        elif s < minima[k - P]:
+            for h in range(4):
+                by_leaves[h] = INF
+            return
+    simple = is_signed(rules) and not costly(rules)
+    two = INF
+    three = INF
+    four = INF
+    for f in range(p):
+        if skip[f]:
+            continue
+        o = offset[f]
+        B = bins[f]
+        end = o + B - 1
+        if simple:
+            c = leaves_of[0, o : o + B]
+            own_splits_signed(c, own)
+            x, y, w = values_signed(c, o, splits, own, penalty, shift, leaves, values)
+            two = min(two, x)
+            three = min(three, y)
+            four = min(four, w)
+            continue
+        price = rows.groups[f]
+        paid = charges[price, end]
+        split_by_itself(leaves_of, rules, o, B, own)
+        for t in range(B - 1):
+            x, y = two_leaves(leaves_of, rules, o + t, end)
+            values[o + t] = INF
+            if x > 0 or y > 0:
+                continue
+            u = second_split(own.low[t], splits.low, o + t, S, charges, price, o + t, -1, shift) + 2 * penalty
+            v = second_split(own.high[t], splits.high, o + t, S, charges, price, end, o + t, shift) + 2 * penalty
+            x = (x << shift) + penalty
+            y = (y << shift) + penalty
+            two = min(two, x + y + paid)
+            u = min(u, x)
+            v = min(v, y)
+            w = min(u + y, x + v) + paid
+            three = min(three, w)
+            if leaves != 3:
+                w = u + v + paid
+                four = min(four, w)
+            values[o + t] = w
+    by_leaves[0] = (leaf << shift) + penalty
+    by_leaves[1] = min(by_leaves[0], two)
+    by_leaves[2] = min(by_leaves[1], three)
+    by_leaves[3] = min(by_leaves[2], four)
+
+
+@kernel(separate=True, borrows=True)
+def exact_value(rows, rules, leaves, f, t, sums):
+    """Value with first split ``t`` of ``f`` and the best second splits, if any, in int64.
+
+    ``sums`` (2, K + prices, S) is scratch. ``leaves`` of 3 allows a second split on one side only.
+    """
+    codes, planes, offset, n = rows.codes, rows.planes, rows.offset, rows.n
+    P, minima, penalty = rules.n_losses, rules.minima, rules.penalty
+    K = P + len(minima)
+    n_sums = K + rules.prices
+    p = len(rows.bins)
+    sums[:] = 0
+    c = codes[f]
+    for g in range(p):
+        d = codes[g]
+        o = offset[g]
+        for i in range(n):
+            s = 0 if c[i] <= t else 1
+            for k in range(n_sums):
+                sums[s, k, o + np.int64(d[i])] += planes[k, i]
+        for s in range(2):
+            for k in range(n_sums):
+                for u in range(o + 1, offset[g + 1]):
+                    sums[s, k, u] += sums[s, k, u - 1]
+    value = 0
+    least = INF
+    for s in range(2):
+        leaf = 0
+        for k in range(K):
+            x = sums[s, k, offset[1] - 1]
+            if k < P:
+                leaf = min(leaf, x)
+            elif x < minima[k - P]:
+                return INF
+        leaf += penalty
+        side = leaf
+        value += sums[s, K + rows.groups[f], offset[1] - 1] if n_sums > K else 0
+        for g in range(p):
+            more = 2 * penalty
+            if n_sums > K:
+                more += sums[s, K + rows.groups[g], offset[1] - 1]
+            for u in range(offset[g], offset[g + 1] - 1):
+                x, y = two_leaves(sums[s], rules, u, offset[g + 1] - 1)
+                if x < FEASIBLE and y < FEASIBLE:
+                    side = min(side, x + y + more)
+        value += side
+        least = min(least, leaf - side)
+    return value + least if leaves == 3 else value

@@ -1,0 +1,216 @@
+"""Depth two where a first feature has so many codes that tables over pairs do not pay.
+
+32 cuts of the feature are solved at a time, side by side in one pass over sorted rows (tiles.py; class_tiles.py for
+more than two actions or counted rows). What lies between is refuted by similar support (open_cuts.py), until no cut is
+left.
+
+Cost: rounds x features x n; three or four rounds are usual.
+Symbols: see base/layout.py.
+"""
+
+import numpy as np
+
+from policytree.solvers.kernels.base.layout import FEASIBLE, INF, SIMILAR, STOP, Bounds, Rows, Rules, i8, long_1d
+from policytree.solvers.kernels.base.sums import two_leaves
+from policytree.solvers.kernels.compiling import kernel
+from policytree.solvers.kernels.depth_two.class_tiles import make_class_tiles, scan_classes
+from policytree.solvers.kernels.depth_two.first_splits import exact_value, second_split
+from policytree.solvers.kernels.depth_two.open_cuts import (
+    Chosen,
+    LiveCuts,
+    choose_first,
+    choose_live,
+    list_live,
+    spread_live,
+)
+from policytree.solvers.kernels.depth_two.pair_tables import is_signed
+from policytree.solvers.kernels.depth_two.similarity_bounds import cumulate_values, row_values
+from policytree.solvers.kernels.depth_two.solve import FirstSplits, Found, PairWork, short_pairs
+from policytree.solvers.kernels.depth_two.tiles import TILE, make_tiles, scan_tiles
+
+
+@kernel
+def room_for_cuts(rows, rules, long, limit):
+    """Empty lists of live cuts of all long features, with what rows may come to, and of chosen ones."""
+    p = len(rows.bins)
+    S = rows.offset[p]
+    bounds = Bounds(np.empty(S, np.int64), np.empty(S, np.int64), np.empty(S, np.int64), np.empty(S, np.int64))
+    live = LiveCuts(np.empty(S, np.int32), bounds, np.full(p, -1, np.int64), np.full(p, INF, np.int64))
+    values = row_values(rows, rules, 1)
+    for f in range(p):
+        if long[f]:
+            cumulate_values(rows.codes[f], rows.bins[f], rows.n, values, bounds, rows.offset[f])
+    cuts = np.empty((5, limit), np.int64)
+    return live, Chosen(cuts[0], cuts[1], cuts[2], cuts[3], cuts[4])
+
+
+@kernel
+def segment_rows(rows, f, chosen, n, step, kind, segment, x):
+    """x[i]: how many chosen cuts of f have row i on their right, times ``step``, plus the row's kind."""
+    j = 0
+    for c in range(rows.bins[f]):
+        while j < n and chosen.cuts[j] < c:
+            j += 1
+        segment[c] = j * step
+    for i in range(rows.n):
+        x[i] = segment[rows.codes[f, i]] + kind[i]
+
+
+@kernel(separate=True)
+def value_chosen(f, n, rows, rules, leaves, work, at, chosen):
+    """What the sides of the n chosen cuts of f come to, and the values of the trees."""
+    splits, own = work.splits, work.own
+    sums, charges = work.sums
+    shift, error = work.rounded.shift, work.rounded.error
+    penalty = rules.penalty
+    S = rows.offset[len(rows.bins)]
+    o = rows.offset[f]
+    last = o + rows.bins[f] - 1
+    price = rows.groups[f]
+    for j in range(n):
+        t = chosen.cuts[j]
+        x, y = two_leaves(sums, rules, o + t, last)
+        left = INF
+        right = INF
+        if x < FEASIBLE:
+            x = (x << shift) + penalty - error
+            v = min(second_split(own.low[t], splits.low, o + t, S, charges, price, o + t, -1, shift),
+                    second_split(1, splits.low, at + j, TILE, charges, price, o + t, -1, shift))  # fmt: skip
+            left = min(x, v + 2 * penalty - error)
+        if y < FEASIBLE:
+            y = (y << shift) + penalty - error
+            v = min(second_split(own.high[t], splits.high, o + t, S, charges, price, last, o + t, shift),
+                    second_split(1, splits.high, at + j, TILE, charges, price, last, o + t, shift))  # fmt: skip
+            right = min(y, v + 2 * penalty - error)
+        chosen.left[j] = left
+        chosen.right[j] = right
+        chosen.values[j] = (min(left + y, x + right) if leaves == 3 else left + right) + charges[price, last]
+
+
+@kernel(separate=True)
+def try_chosen(f, n, rows, rules, leaves, work, chosen, best):
+    """Evaluate chosen cuts exactly, the most promising first: what is exact saves the evaluation of others."""
+    while True:
+        j = 0
+        for e in range(1, n):
+            j = e if chosen.values[e] < chosen.values[j] else j
+        value = chosen.values[j]
+        if value >= best.value:
+            return best
+        chosen.values[j] = INF
+        if work.rounded.error > 0:
+            value = exact_value(rows, rules, leaves, f, chosen.cuts[j], work.exact)
+        if value < best.value:
+            best = Found(value, f, chosen.cuts[j])
+
+
+@kernel
+def keep_values(f, n, first, chosen):
+    """Note the least of the chosen cuts' values as the feature's."""
+    for j in range(n):
+        if chosen.values[j] < first.values[f]:
+            first.values[f] = chosen.values[j]
+            first.cuts[f] = chosen.cuts[j]
+
+
+@kernel
+def close_chosen(live, chosen, o, count, n, rules, similar):
+    """Spread the values of the n chosen cuts over all live ones, and strike them out."""
+    left, right = live.bounds.left, live.bounds.right
+    for j in range(n):
+        left[chosen.at[j]] = max(left[chosen.at[j]], chosen.left[j])
+        right[chosen.at[j]] = max(right[chosen.at[j]], chosen.right[j])
+    if similar:
+        spread_live(live, o, count, len(rules.minima) > 0)
+    for j in range(n):  # solved, whatever the bounds say
+        left[chosen.at[j]] = INF
+
+
+@kernel
+def worth_proving(best, enough):
+    """The bound below which cuts are looked into: above ``enough``, since it says more of other sets of rows too."""
+    if best <= enough or enough == -INF:
+        return min(best, enough)
+    return enough + (best - enough) // 4 * 3
+
+
+@kernel(takes=(Rows, Rules, i8, FirstSplits, PairWork, Found, i8, long_1d), separate=True)
+def long_pairs(rows, rules, leaves, first, work, best, enough, control):
+    """Best tree of depth two, given the best whose first feature is not long (see :func:`short_pairs`).
+
+    Cuts whose bound is ``enough`` are not looked into. Returns the best tree found, a bound of all trees (the tree's
+    value, or at least ``enough``), and whether the search was finished: False if stopped.
+    """
+    bins, offset = rows.bins, rows.offset
+    p, n, J = len(bins), rows.n, max(rules.prices, 1)
+    similar = control[SIMILAR] != 0
+    signed = is_signed(rules)
+    limit = TILE
+    at = J * offset[p]
+    live, chosen = room_for_cuts(rows, rules, work.long, limit)
+    segment = np.empty(len(work.own.low), np.uint8)
+    kind = np.zeros(n, np.uint8)
+    x = np.empty(n, np.uint8)
+    tiles = make_tiles(rows, work.rounded.planes[0], work.long, J if signed else 0)
+    classes = make_class_tiles(rows, rules, work.rounded, work.long, not signed)
+    step = 1
+    if signed and tiles.kinds > 0:
+        step = tiles.kinds
+        for i in range(n):
+            kind[i] = work.rounded.planes[0, i] - tiles.lightest
+    for b in range(len(work.own.low)):
+        work.own.low[b] = INF  # strips see the splits by the feature itself as well
+        work.own.high[b] = INF
+    again = True
+    while again:
+        again = False
+        for f in range(p):
+            if not work.long[f]:
+                continue
+            o = offset[f]
+            cuts = bins[f] - 1
+            paid = work.sums.charges[rows.groups[f], o + cuts]
+            newly = live.count[f] < 0
+            if newly:
+                m = choose_first(live.bounds, o, cuts, limit, chosen.cuts)
+            else:
+                top = worth_proving(best.value, enough)
+                m, live.count[f] = choose_live(live, f, o, live.count[f], top - paid, limit, chosen)
+            if m == 0:
+                continue
+            again = True
+            segment_rows(rows, f, chosen, m, step, kind, segment, x)
+            if control[STOP] != 0:
+                return best, best.value, False
+            if signed:
+                scan_tiles(f, rows, tiles, x, work.splits, at)
+            else:
+                scan_classes(f, rows, rules, classes, x, work.splits, at)
+            value_chosen(f, m, rows, rules, leaves, work, at, chosen)
+            keep_values(f, m, first, chosen)
+            best = try_chosen(f, m, rows, rules, leaves, work, chosen, best)
+            if newly:
+                top = worth_proving(best.value, enough)
+                live.count[f] = list_live(live, f, o, cuts, chosen, m, rules, top - paid, similar)
+            else:
+                close_chosen(live, chosen, o, live.count[f], m, rules, similar)
+    bound = best.value
+    for f in range(p):
+        paid = work.sums.charges[rows.groups[f], offset[f + 1] - 1]
+        bound = min(bound, live.dropped[f] + paid)
+    return best, bound, True
+
+
+@kernel(separate=True)
+def depth_two(rows, rules, leaves, enough, first, control, special):
+    """Best tree of at most two splits on a path; of at most three leaves, if ``leaves`` is 3.
+
+    Returns the best tree found, a bound of all trees (the tree's value, or at least ``enough``), and whether the search
+    was finished: False if stopped. ``first`` takes the values of all first splits.
+    """
+    best, finished, any_long, work = short_pairs(rows, rules, leaves, first, control, special)
+    if special is None:
+        return best, best.value, finished and not any_long  # compiled for problems that have no long features
+    if finished and any_long:
+        return long_pairs(rows, rules, leaves, first, work, best, enough, control)
+    return best, best.value, finished

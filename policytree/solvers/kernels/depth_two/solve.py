@@ -1,0 +1,212 @@
+"""The best tree of depth two, by tables over pairs of features.
+
+    1. round the losses to int32 (base/sums.py)
+    2. two-valued features: one block of pair sums (binary_pairs.py); other pairs: a table each (pair_tables.py)
+    3. the value of every first split (first_splits.py)
+    4. evaluate in int64 what rounding leaves open, the most promising first
+    5. pairs too long for a table: :func:`long_pairs`, in long_pairs.py
+
+Cost: O(p^2 (n + B^2)) for features of few codes.
+Symbols: see base/layout.py.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from policytree.solvers.kernels.base.layout import (
+    FEASIBLE,
+    FORBIDDEN,
+    INF,
+    STOP,
+    Rounded,
+    Rows,
+    Rules,
+    SecondSplits,
+    Special,
+    Sums,
+    flags_1d,
+    i8,
+    long_1d,
+    long_3d,
+)
+from policytree.solvers.kernels.base.sums import charge_sums, node_sums, round_planes, rounded_sums
+from policytree.solvers.kernels.compiling import kernel
+from policytree.solvers.kernels.depth_two.binary_pairs import block_scratch, block_size, make_block, scan_block
+from policytree.solvers.kernels.depth_two.first_splits import OwnSplits, exact_value, first_split_values, own_splits
+from policytree.solvers.kernels.depth_two.pair_tables import TableScratch, fill_and_scan, is_signed, table_pays
+from policytree.solvers.kernels.depth_two.sparse_tables import list_all_others
+from policytree.solvers.kernels.depth_two.tiles import TILE
+
+
+class FirstSplits(NamedTuple):
+    """For every feature as the first split: a bound of the tree's value (INF: none), and the cut that has it."""
+
+    values: long_1d
+    cuts: long_1d
+
+
+class Found(NamedTuple):
+    """A tree of depth two: its value, and its first split (feature -1: a leaf)."""
+
+    value: i8
+    feature: i8
+    cut: i8
+
+
+class PairWork(NamedTuple):
+    """What is known of all pairs of features, and room to work in."""
+
+    rounded: Rounded
+    sums: Sums  # of single features
+    splits: SecondSplits  # behind the features' places: of chosen cuts only
+    own: OwnSplits
+    tables: TableScratch
+    exact: long_3d
+    long: flags_1d  # features of a pair that is too long for a table
+
+
+@kernel
+def find_long(rows, rules, long):
+    """Mark the features of pairs that are too long for a table; returns the cells of the largest table."""
+    bins = rows.bins
+    cells = 1
+    for f in range(len(bins)):
+        long[f] = False
+    for f in range(len(bins)):
+        for g in range(f + 1, len(bins)):
+            if table_pays(bins[f], bins[g], rows.n, is_signed(rules)):
+                cells = max(cells, bins[f] * bins[g])
+            else:
+                long[f] = True
+                long[g] = True
+    return cells
+
+
+@kernel(separate=True)
+def prepare_pairs(rows, rules, widest, n_block):
+    """Round the losses, sum them up by single features, and make room."""
+    p = len(rows.bins)
+    S, J, K = rows.offset[p], max(rules.prices, 1), rules.n_losses + len(rules.minima)
+    long = np.empty(p, np.bool_)
+    cells = find_long(rows, rules, long)
+    rounded = round_planes(rows, rules)
+    end = J * (S + TILE)
+    return PairWork(
+        rounded,
+        Sums(rounded_sums(rows, rounded), charge_sums(rows, rules)),
+        SecondSplits(np.full(end, 2 * FORBIDDEN, np.int32), np.full(end, 2 * FORBIDDEN, np.int32)),
+        own_splits(widest, rules),
+        TableScratch(np.empty((2, cells * K), np.int32), np.empty((4, max(widest, n_block + 1)), np.int32)),
+        np.empty((2, K + rules.prices, S), np.int64),
+        long,
+    )
+
+
+@kernel(separate=True)
+def fill_tables(rows, rules, work, n_block, control):
+    """Best second splits from the tables of all pairs that have one; False if stopped."""
+    bins = rows.bins
+    p = len(bins)
+    others = list_all_others(rows, n_block < p)
+    for f in range(p):
+        for g in range(p):
+            if control[STOP] != 0:
+                return False
+            B = bins[f]
+            if n_block > 0 and B == 2 and bins[g] == 2:
+                continue
+            if table_pays(B, bins[g], rows.n, is_signed(rules)) and (bins[g] > B or (bins[g] == B and f < g)):
+                fill_and_scan(f, g, rows, work.rounded, rules, work.sums, others, work.tables, work.splits)
+    return True
+
+
+@kernel(separate=True)
+def best_first_split(rows, rules, leaves, work, first, best, control):
+    """Evaluate the most promising first splits until no bound is below the best, or stopped; long ones are left out."""
+    bins, offset = rows.bins, rows.offset
+    p = len(bins)
+    error = work.rounded.error
+    values = np.full(offset[p], INF, np.int64)
+    by_leaves = np.empty(4, np.int64)
+    first_split_values(work.sums, work.splits, rows, rules, work.rounded.shift, leaves, work.own, work.long, values,
+                       by_leaves)  # fmt: skip
+    for f in range(p):
+        if work.long[f]:
+            continue
+        for t in range(offset[f], offset[f + 1] - 1):
+            if values[t] < FEASIBLE:
+                values[t] -= error
+            if values[t] < first.values[f]:
+                first.values[f] = values[t]
+                first.cuts[f] = t - offset[f]
+    while control[STOP] == 0:
+        f = -1
+        for g in range(p):
+            if not work.long[g] and first.values[g] < best.value and (f < 0 or first.values[g] < first.values[f]):
+                f = g
+        if f < 0:
+            return best
+        t = first.cuts[f]
+        value = first.values[f]
+        if error > 0:
+            value = exact_value(rows, rules, leaves, f, t, work.exact)
+        if value < best.value:
+            best = Found(value, f, t)
+        if error == 0:
+            continue
+        values[offset[f] + t] = value
+        first.values[f] = INF
+        for u in range(offset[f], offset[f + 1] - 1):
+            if values[u] < first.values[f]:
+                first.values[f] = values[u]
+                first.cuts[f] = u - offset[f]
+    return best
+
+
+@kernel(separate=True)
+def scan_two_valued(rows, rules, work, n_block):
+    """Best second splits among two-valued features, from their block."""
+    block = make_block(rows, work.rounded, rules, n_block)
+    totals = np.empty(rules.n_losses + len(rules.minima), np.int32)
+    for k in range(len(totals)):
+        totals[k] = work.sums.leaves[k, rows.bins[0] - 1]
+    scan_block(block.sums, totals, block, rows.offset, rules, block_scratch(rules, n_block), work.splits)
+
+
+@kernel(takes=(Rows, Rules, i8, FirstSplits, long_1d, Special), separate=True)
+def short_pairs(rows, rules, leaves, first, control, special):
+    """Best tree of depth two whose first split is by a feature that is not long.
+
+    Returns
+    -------
+    best : Found
+        Of at most three leaves, if ``leaves`` is 3.
+    finished : bool
+        False if stopped: the best is what was found so far.
+    any_long : bool
+        Whether :func:`long_pairs` has to follow.
+    work : PairWork
+        For it.
+
+    ``first`` takes the values of all first splits. ``special``: None if tables are all that is needed.
+    """
+    p = len(rows.bins)
+    leaf, _ = node_sums(rows, rules)
+    best = Found(leaf + rules.penalty, -1, -1)
+    widest = 1
+    for f in range(p):
+        first.values[f] = INF
+        first.cuts[f] = -1
+        widest = max(widest, rows.bins[f])
+    n_block = 0 if special is None else block_size(rows, rules)
+    work = prepare_pairs(rows, rules, widest, n_block)
+    any_long = False
+    for f in range(p):
+        any_long = any_long or work.long[f]
+    if special is not None and n_block > 0:
+        scan_two_valued(rows, rules, work, n_block)
+    if not fill_tables(rows, rules, work, n_block, control):
+        return best, False, any_long, work
+    best = best_first_split(rows, rules, leaves, work, first, best, control)
+    return best, control[STOP] == 0, any_long, work

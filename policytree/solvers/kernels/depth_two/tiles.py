@@ -1,0 +1,324 @@
+"""Second splits by a feature with many codes, for 32 first cuts side by side (two actions, no counted rows).
+
+A table of two long features is larger than the rows are many. Instead, some cuts of the first feature are chosen, and
+the rows are passed once in the order of the second: lane e of a vector holds the sum of the rows seen so far on the
+left of chosen cut e, another vector that on the right. The best second split of rows with cumulated sums s_u is
+min(min_u s_u, total - max_u s_u), so least and largest sums are all there is to keep.
+
+Cost: one vector step for every row, feature and 32 chosen cuts.
+Written as LLVM instructions, because LLVM does not find these vectors by itself.
+Symbols: see base/layout.py.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from policytree.solvers.kernels.base.layout import i4, i8, int_1d, int_2d
+from policytree.solvers.kernels.compiling import kernel
+from policytree.solvers.kernels.depth_two.pair_tables import table_pays
+
+TILE = 32  # chosen cuts side by side
+FEW_WEIGHTS = 4  # different weights that there are tables for
+
+
+class Tiles(NamedTuple):
+    """What is prepared once for all strips of some rows."""
+
+    order: int_1d  # rows in the order of feature f's codes, from f * n on
+    weights: int_1d  # their losses, in that order
+    starts: int_1d  # feature f's codes, or runs of them, begin at starts[offset[f] + f] of its order
+    groups: int_1d  # how many codes or runs every feature has
+    lightest: i8  # least loss, and
+    kinds: i8  # how many whole numbers there are from there to the largest: 0 if tables of them would not pay
+    masks: int_2d  # (STRIP + 1, STRIP): which cuts have a row on their left; none if there are tables
+    masks_short: types.int16[:, ::1]  # the same, if sums fit
+    tables: types.int16[:, :, ::1]  # the same for the losses lightest, lightest + 1, ...: added left, and right
+    found: int_2d  # results of a pass: (2 * prices, STRIP)
+    found_short: types.int16[:, ::1]
+
+
+class _TileCode:
+    """Emits the pass of :func:`pass_over_rows`."""
+
+    def __init__(self, context, builder, signature, args):
+        self.builder = builder
+        self.data = {}
+        for name, ty, value in zip(("x", "table", "out"), signature.args[2:], args[2:], strict=True):
+            self.take(context, name, ty, value)
+        for ty, value in zip(signature.args[:2], args[:2], strict=True):
+            for k, (name, part) in enumerate(zip(ty.fields, ty, strict=True)):
+                self.take(context, name, part, builder.extract_value(value, k))
+        number = ir.IntType(signature.args[-1].dtype.bitwidth)
+        self.tables = signature.args[3].ndim == 3
+        self.number = number
+        self.vector = ir.VectorType(number, TILE)
+        self.zero = ir.Constant(self.vector, [0] * TILE)
+        self.places = ir.Constant(ir.VectorType(ir.IntType(32), TILE), [0] * TILE)
+        self.left, self.right, *self.extremes = (cgutils.alloca_once_value(builder, self.zero) for _ in range(6))
+        for slot in (self.left, self.right, *self.extremes):
+            builder.store(self.zero, slot)
+
+    def take(self, context, name, ty, value):
+        """Keep an argument: a number, or where an array's numbers begin."""
+        is_array = isinstance(ty, types.Array)
+        self.data[name] = context.make_array(ty)(context, self.builder, value).data if is_array else value
+
+    def load(self, name, index):
+        return self.builder.load(self.builder.gep(self.data[name], [index]))
+
+    def pointer(self, name, index):
+        """Where vector ``index`` of an array is."""
+        at = self.builder.mul(index, ir.Constant(ir.IntType(64), TILE))
+        return self.builder.bitcast(self.builder.gep(self.data[name], [at]), self.vector.as_pointer())
+
+    def parts(self, at, x):
+        """What the row at ``at`` adds on the left and on the right of every cut."""
+        builder, two = self.builder, ir.Constant(ir.IntType(64), 2)
+        if self.tables:
+            first = builder.mul(x, two)
+            places = (first, builder.add(first, ir.Constant(ir.IntType(64), 1)))
+            return [builder.load(self.pointer("table", place), align=4) for place in places]
+        undefined = ir.Constant(self.vector, ir.Undefined)
+        weight = self.load("weights", at)
+        weight = builder.trunc(weight, self.number) if self.number.width == 16 else weight
+        weight = builder.insert_element(undefined, weight, ir.Constant(ir.IntType(32), 0))
+        weight = builder.shuffle_vector(weight, undefined, self.places)
+        mask = builder.load(self.pointer("table", x), align=4)
+        return builder.and_(mask, weight), builder.and_(builder.not_(mask), weight)
+
+    def add_row(self, k):
+        at = self.builder.add(self.data["at"], k)
+        row = self.builder.zext(self.load("order", at), ir.IntType(64))
+        x = self.builder.zext(self.load("x", row), ir.IntType(64))
+        for slot, part in zip((self.left, self.right), self.parts(at, x), strict=True):
+            self.builder.store(self.builder.add(self.builder.load(slot), part), slot)
+
+    def update(self, slot, sign, value):
+        old = self.builder.load(slot, align=4)
+        self.builder.store(self.builder.select(self.builder.icmp_signed(sign, old, value), old, value), slot, align=4)
+
+    def compare(self):
+        """Extremes of the sums so far: the second split may stand here."""
+        for slot, sign, side in zip(self.extremes, "<><>", (self.left, self.left, self.right, self.right), strict=True):
+            self.update(slot, sign, self.builder.load(side))
+
+    def run(self):
+        """All rows, code by code; without the inner loop if every code has one row."""
+        builder, one = self.builder, ir.Constant(ir.IntType(64), 1)
+        with builder.if_else(builder.icmp_signed("==", self.data["B"], self.data["n"])) as (distinct, tied):
+            with distinct, cgutils.for_range(builder, self.data["n"]) as loop:
+                self.add_row(loop.index)
+                self.compare()
+            with tied, cgutils.for_range(builder, self.data["B"]) as loop:
+                c = builder.add(self.data["first_code"], loop.index)
+                ends = (self.load("starts", c) for c in (c, builder.add(c, one)))
+                first, end = (builder.zext(c, ir.IntType(64)) for c in ends)
+                with cgutils.for_range_slice(builder, first, end, one) as (k, _):
+                    self.add_row(k)
+                self.compare()
+        for side, total in enumerate((self.left, self.right)):
+            least, largest = (builder.load(slot) for slot in self.extremes[2 * side : 2 * side + 2])
+            at = self.pointer("out", builder.add(self.data["out_at"], ir.Constant(ir.IntType(64), side)))
+            for value in (least, builder.sub(builder.load(total), largest)):
+                self.update(at, "<", value)
+
+
+class Second(NamedTuple):
+    """The feature of the second splits: where it stands in the strips' arrays, and where its results go.
+
+    ``B``: codes, or runs of codes.
+    """
+
+    at: i8  # in order and weights
+    first_code: i8  # in starts
+    B: i8
+    n: i8
+    out_at: i8
+
+
+@intrinsic
+def pass_over_rows(typingctx, tiles, second, x, table, out):
+    """Best split by one feature on both sides of each of STRIP chosen cuts of another: out[out_at], out[out_at + 1].
+
+    Row i is on the left of cut e where ``table[x[i], e]``, and weighs strips.weights at its place in the order; int16
+    tables of three axes hold what a row adds on the left, ``table[x[i], 0, e]``, and on the right.
+    """
+
+    def codegen(context, builder, signature, args):
+        _TileCode(context, builder, signature, args).run()
+        return context.get_dummy_value()
+
+    return types.void(tiles, second, x, table, out), codegen
+
+
+@kernel
+def aligned_zeros(n, like):
+    """``n`` zeros of the type of ``like``, from a multiple of 64 bytes on: vectors are read faster there."""
+    flat = np.zeros(n + 64 // like.itemsize, like.dtype)
+    skip = (-flat.ctypes.data % 64) // flat.itemsize
+    return flat[skip : skip + n]
+
+
+@kernel
+def few_weights(losses):
+    """Least loss and how many up to the largest, if tables of them pay (else 0, 0); whether sums fit int16."""
+    least = np.int64(losses[0])
+    most = least
+    below = 0
+    above = 0
+    for i in range(len(losses)):
+        x = np.int64(losses[i])
+        least = min(least, x)
+        most = max(most, x)
+        below -= min(x, 0)
+        above += max(x, 0)
+    short = max(below, above) < 1 << 15
+    if most - least < FEW_WEIGHTS and short:
+        return least, most - least + 1, short
+    return 0, 0, short
+
+
+@kernel
+def few_runs(losses):
+    """Whether most neighbours are of one sign in any order, so that runs are long."""
+    above = 0
+    below = 0
+    for i in range(len(losses)):
+        above += losses[i] > 0
+        below += losses[i] < 0
+    return 8 * min(above, below) < len(losses)
+
+
+@kernel
+def join_runs(c, B, n, losses, starts, o):
+    """Join codes whose rows all have losses of one sign: a cut between them is no better than one at an end of the run.
+
+    ``starts`` of a feature with the codes c, from ``o`` on, become those of the runs; returns how many there are.
+    """
+    signs = np.zeros(B, np.int8)  # 1: losses above 0; 2: below; 3: both
+    for i in range(n):
+        signs[c[i]] |= (losses[i] > 0) + 2 * (losses[i] < 0)
+    runs = 0
+    sign = 3
+    for b in range(B):
+        together = sign | signs[b]
+        if b > 0 and together != 3:
+            sign = together
+            continue
+        starts[o + runs] = b if n == B else starts[o + b]
+        sign = signs[b]
+        runs += 1
+    starts[o + runs] = n
+    return runs
+
+
+@kernel
+def sort_rows(rows, losses, large, tiles):
+    """Put the rows, and their losses, in the order of every long feature."""
+    n, order, starts = rows.n, tiles.order, tiles.starts
+    joins = few_runs(losses)
+    for f in range(len(rows.bins)):
+        if not large[f]:
+            continue
+        c = rows.codes[f]
+        B = rows.bins[f]
+        o = rows.offset[f] + f
+        if n == B:  # every code once
+            for i in range(n):
+                order[f * n + np.int64(c[i])] = i
+        else:
+            for t in range(o, o + B + 1):
+                starts[t] = 0
+            for i in range(n):
+                starts[o + 1 + np.int64(c[i])] += 1
+            for t in range(o + 1, o + B + 1):
+                starts[t] += starts[t - 1]
+            for i in range(n):
+                at = starts[o + np.int64(c[i])]
+                starts[o + np.int64(c[i])] = at + 1
+                order[f * n + at] = i
+            for t in range(o + B, o, -1):
+                starts[t] = starts[t - 1]
+            starts[o] = 0
+        tiles.groups[f] = join_runs(c, B, n, losses, starts, o) if joins else B
+        if len(tiles.weights) > 0:
+            for i in range(f * n, (f + 1) * n):
+                tiles.weights[i] = losses[order[i]]
+
+
+@kernel
+def fill_masks(tiles):
+    """What a row adds on either side, by how many chosen cuts have it on their right: by its weight, or as masks."""
+    for j in range(TILE + 1):
+        for k in range(tiles.kinds):
+            left, right = tiles.tables[j * tiles.kinds + k]
+            left[:j] = np.int16(0)
+            right[:j] = np.int16(tiles.lightest + k)
+            left[j:] = np.int16(tiles.lightest + k)
+            right[j:] = np.int16(0)
+        if len(tiles.masks) > 0:
+            tiles.masks[j, :j] = i4(0)
+            tiles.masks[j, j:] = i4(-1)
+        if len(tiles.masks_short) > 0:
+            tiles.masks_short[j, :j] = np.int16(0)
+            tiles.masks_short[j, j:] = np.int16(-1)
+
+
+@kernel(separate=True)
+def make_tiles(rows, losses, large, n_prices):
+    """Prepare strips: rows in order, masks, tables of the losses if these are few."""
+    n, p = rows.n, len(rows.bins)
+    lightest, kinds, short = few_weights(losses)
+    ordered = p * n if n_prices > 0 else 0  # no strips are asked for
+    step = max(kinds, 1)
+    tiles = Tiles(
+        np.empty(ordered, np.int32),
+        np.empty(ordered if kinds == 0 else 0, np.int32),
+        np.empty(rows.offset[p] + p, np.int32),
+        np.empty(p, np.int32),
+        lightest,
+        kinds,
+        np.empty((TILE + 1 if kinds == 0 else 0, TILE), np.int32),
+        np.empty((TILE + 1 if kinds == 0 and short else 0, TILE), np.int16),
+        np.empty(((TILE + 1) * step, 2, TILE), np.int16),
+        np.empty((2 * n_prices, TILE), np.int32),
+        np.empty((2 * n_prices, TILE), np.int16),
+    )
+    if n_prices == 0:
+        return tiles
+    sort_rows(rows, losses, large, tiles)
+    fill_masks(tiles)
+    return tiles
+
+
+@kernel(separate=True)
+def scan_tiles(f, rows, tiles, x, splits, at):
+    """Best second splits by long features for all chosen cuts of f at once, into ``splits`` from ``at`` on by price.
+
+    ``x[i]`` says which of the chosen cuts have row i on their left.
+    """
+    n, bins = rows.n, rows.bins
+    found, found_short = tiles.found, tiles.found_short
+    for j in range(len(found)):
+        for e in range(TILE):
+            found[j, e] = i4(0)
+            found_short[j, e] = np.int16(0)
+    for g in range(len(bins)):
+        if g != f and table_pays(bins[f], bins[g], n, True):
+            continue
+        second = Second(g * n, rows.offset[g] + g, np.int64(tiles.groups[g]), n, 2 * rows.groups[g])
+        if tiles.kinds > 0:
+            pass_over_rows(tiles, second, x, tiles.tables, found_short)
+        elif len(tiles.masks_short) > 0:
+            pass_over_rows(tiles, second, x, tiles.masks_short, found_short)
+        else:
+            pass_over_rows(tiles, second, x, tiles.masks, found)
+    for j in range(len(found) // 2):
+        for e in range(TILE):
+            splits.low[at + j * TILE + e] = min(found[2 * j, e], i4(found_short[2 * j, e]))
+            splits.high[at + j * TILE + e] = min(found[2 * j + 1, e], i4(found_short[2 * j + 1, e]))

@@ -1,0 +1,31 @@
+"""Dynamic programming over subsets of rows, for two kinds of leaf costs.
+
+    layout            proofs without a depth limit: words and tuples
+    table             what was proved of each set of rows
+    bounds            bounds of row sets from their sums, and from the sums of pairs of splits
+    index_sets        row sets as lists of rows
+    bit_sets          row sets as bits
+    search            depth first within thresholds, over row sets
+    ranking_layout    trees judged by their bag of leaves: words and tuples
+    ranking_costs     what leaves cost by a reference curve
+    ranking_boxes     the least costs of all boxes of strips of codes
+    ranking_bounds    the least cost of a tree on a set of rows
+    ranking_search    all trees of little enough cost, scored as bags
+
+A kernel calls kernels of its own file and of files before it, and of packages before this one.
+"""
+
+#: The files, each after those that it imports.
+ORDER = (
+    "layout",
+    "table",
+    "bounds",
+    "index_sets",
+    "bit_sets",
+    "search",
+    "ranking_layout",
+    "ranking_costs",
+    "ranking_boxes",
+    "ranking_bounds",
+    "ranking_search",
+)

@@ -1,0 +1,1 @@
+"""Non-dominated trees (Pareto fronts), and what is read off them."""

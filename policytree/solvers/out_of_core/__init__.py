@@ -1,0 +1,1 @@
+"""Trees from tables over two and three columns, without a row in memory."""

@@ -1,0 +1,1 @@
+"""The Rashomon set: all trees whose objective is within a slack of the optimum (near-ties)."""

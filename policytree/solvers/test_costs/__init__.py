@@ -1,0 +1,1 @@
+"""Greedy trees whose tests are cheap to apply; no proof of optimality."""

@@ -1,0 +1,1 @@
+"""The tree, and everything that reads or exports one."""

@@ -1,0 +1,175 @@
+"""Trees as text, DOT and a table of rules."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from policytree.data.features import CATEGORICAL, named_apart, shown
+from policytree.trees.tree import Tree
+
+SINGULAR = {"people": "person", "men": "man", "women": "woman", "children": "child"}  # others lose their s
+
+
+def format_number(value: float, digits: int = 5) -> str:
+    """A number with so many significant digits, thousands separated; powers of ten only for extreme sizes."""
+    if value == 0 or not np.isfinite(value):
+        return f"{value:g}"
+    size = int(np.floor(np.log10(abs(value))))
+    if not -5 <= size < 9:
+        return f"{value:.{digits}g}"
+    return f"{value:,.{max(0, digits - 1 - size)}f}"
+
+
+def format_threshold(value: float) -> str:
+    """Show a threshold with six significant digits, or all where whole numbers would fall on its other side."""
+    short = f"{value:.6g}"
+    if abs(value) < 1e15 and np.floor(float(short)) != np.floor(value):  # would send whole numbers the other way
+        return repr(float(value))
+    return f"{value:.0f}" if "e+" in short and abs(value) < 1e15 else short
+
+
+def split_label(tree: Tree, node: int, *, missing: bool = True) -> str:
+    """Say in words what sends rows left at an inner node.
+
+    Parameters
+    ----------
+    tree : Tree
+    node : int
+        Id of an inner node.
+    missing : bool, default True
+        Add which way missing values go, where the column had some.
+
+    Returns
+    -------
+    str
+    """
+    feature = tree.features[tree.feature[node]]
+    name, threshold = shown(feature.name), float(tree.threshold[node])
+    asked = tree.asks_for_missing(node)
+    if asked is not None:
+        return f"{name} {asked}"
+    if feature.kind == CATEGORICAL:
+        text = f"{name} = {shown(named_apart(feature.categories[int(threshold)], feature.categories))}"
+    elif (names := feature.names_at(threshold)) is not None:
+        text = f"{name} = {shown(names[0])}"
+    else:
+        text = f"{name} ≤ {format_threshold(threshold)}"
+    side = missing_label(tree, node) if missing else ""
+    return f"{text} ({side})" if side else text
+
+
+def action_label(tree: Tree, node: int) -> str:
+    """The label that a leaf gives, as text that differs from that of every other label."""
+    return shown(named_apart(tree.actions[tree.action[node]], tree.actions))
+
+
+def question(tree: Tree, node: int, *, missing: bool = True) -> str:
+    """The question of an inner node as it is asked: "age ≤ 50? (missing → yes)"."""
+    side = missing_label(tree, node) if missing else ""
+    return f"{split_label(tree, node, missing=False)}?" + (f" ({side})" if side else "")
+
+
+def missing_label(tree: Tree, node: int) -> str:
+    """Which answer rows without a value take at an inner node, "missing → yes"; "" where no training row was such."""
+    if tree.asks_for_missing(node) is not None or not tree.features[tree.feature[node]].has_missing:
+        return ""
+    return f"missing → {'yes' if tree.missing_go_to_left[node] else 'no'}"
+
+
+def counted(n: int, unit: str = "rows") -> str:
+    """A number of rows in words: "1,204 people", "1 person"."""
+    return f"{n:,} {SINGULAR.get(unit, unit.removesuffix('s')) if n == 1 else unit}"
+
+
+def _rows_of_leaf(tree: Tree, node: int, start: str = "", end: str = "") -> str:
+    """Number and share of the training rows of a leaf; nothing if the tree was made without rows."""
+    n, total = int(tree.n_node_samples[node]), int(tree.n_node_samples[0])
+    return f"{start}{counted(n)}, {n / total:.1%}{end}" if total else ""
+
+
+def export_text(tree: Tree, *, missing: bool = True) -> str:
+    """Write the tree as indented text, one line per question and leaf.
+
+    Parameters
+    ----------
+    tree : Tree
+    missing : bool, default True
+        Say at every question which way missing values go, where the column had some.
+
+    Returns
+    -------
+    str
+        Leaves show the action, and the number and share of training rows, if there were any.
+    """
+    lines = []
+    before = {0: ("", "")}  # what stands before a node's own line, and before those of its children
+    for node in range(tree.node_count):  # preorder: as they stand in the text
+        first, rest = before.pop(node)
+        if tree.is_leaf[node]:
+            lines.append(f"{first}{action_label(tree, node)}{_rows_of_leaf(tree, node, '  (', ')')}")
+            continue
+        lines.append(f"{first}{question(tree, node, missing=missing)}")
+        before[int(tree.children_left[node])] = f"{rest}├─ yes: ", f"{rest}│       "
+        before[int(tree.children_right[node])] = f"{rest}└─ no:  ", f"{rest}        "
+    return "\n".join(lines)
+
+
+def _dot_string(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("&", "&amp;") + '"'
+
+
+def export_graphviz(tree: Tree, *, missing: bool = True) -> str:
+    """Write the tree in Graphviz' DOT language.
+
+    Parameters
+    ----------
+    tree : Tree
+    missing : bool, default True
+        Say at every question which way missing values go, where the column had some.
+
+    Returns
+    -------
+    str
+    """
+    out = ["digraph policytree {", "  node [shape=box, fontname=Helvetica];", "  edge [fontname=Helvetica];"]
+    for node in range(tree.node_count):
+        if tree.is_leaf[node]:
+            label = action_label(tree, node) + _rows_of_leaf(tree, node, "\n")
+            out.append(f"  {node} [label={_dot_string(label)}, style=rounded];")
+            continue
+        out.append(f"  {node} [label={_dot_string(question(tree, node, missing=missing))}];")
+        out.append(f'  {node} -> {tree.children_left[node]} [label="yes"];')
+        out.append(f'  {node} -> {tree.children_right[node]} [label="no"];')
+    return "\n".join([*out, "}"]) + "\n"
+
+
+def to_rules(tree: Tree) -> pd.DataFrame:
+    """List the leaves as rules.
+
+    Parameters
+    ----------
+    tree : Tree
+
+    Returns
+    -------
+    DataFrame
+        Index: leaf node id. Columns: ``rule`` (the answers on the path, joined by "and"), ``action``, ``n`` (training
+        rows) and ``share`` (NaN if the tree was made without rows).
+    """
+    paths: dict[int, list[str]] = {0: []}
+    records = {}
+    for node in range(tree.node_count):
+        if tree.is_leaf[node]:
+            n = int(tree.n_node_samples[node])
+            records[node] = {
+                "rule": " and ".join(paths[node]) or "everybody",
+                "action": tree.actions[tree.action[node]],
+                "n": n,
+                "share": n / total if (total := int(tree.n_node_samples[0])) else np.nan,
+            }
+            continue
+        label = split_label(tree, node)
+        paths[int(tree.children_left[node])] = [*paths[node], label]
+        paths[int(tree.children_right[node])] = [*paths[node], f"not ({label})"]
+    return pd.DataFrame.from_dict(records, orient="index").rename_axis("leaf")
