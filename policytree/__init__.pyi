@@ -25,7 +25,7 @@ from policytree.estimators.low_cost import LowCostTreeClassifier as LowCostTreeC
 from policytree.estimators.path import TreePath as TreePath
 from policytree.estimators.path import tree_path as tree_path
 from policytree.estimators.policy import PolicyTree as PolicyTree
-from policytree.evaluation.heterogeneity import heterogeneity_test as heterogeneity_test
+from policytree.evaluation.heterogeneity.global_tests import heterogeneity_test as heterogeneity_test
 from policytree.evaluation.heterogeneity.linear_projection import best_linear_projection as best_linear_projection
 from policytree.evaluation.heterogeneity.linear_projection import calibration_test as calibration_test
 from policytree.evaluation.leaves.honest import honest_leaf_summary as honest_leaf_summary

@@ -28,7 +28,7 @@ from policytree.evaluation import (
     qini_curve,
     rank_average_treatment_effect,
 )
-from policytree.evaluation.heterogeneity.heterogeneity_test import HeterogeneityTest, heterogeneity_test
+from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest, heterogeneity_test
 from policytree.exceptions import InputError
 from policytree.weighting import treatment_costs
 

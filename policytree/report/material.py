@@ -20,7 +20,7 @@ from policytree.evaluation import (
     QiniCurve,
     Ranking,
 )
-from policytree.evaluation.heterogeneity.heterogeneity_test import HeterogeneityTest
+from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest
 from policytree.exceptions import InputError
 from policytree.study_check import StudyCheck
 from policytree.trees.tree import Tree

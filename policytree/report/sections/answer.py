@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from policytree.evaluation import HonestLeaves, PolicyValueTable
-from policytree.evaluation.heterogeneity.heterogeneity_test import HeterogeneityTest
+from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest
 from policytree.report.content import Block, Facts, Section, Words
 from policytree.report.material import Material
 from policytree.report.sections.values import values_picture

@@ -6,7 +6,7 @@ import numpy as np
 
 from policytree.evaluation import BudgetPath, QiniCurve, Ranking
 from policytree.evaluation.formatting import decimals, interval_text, p_text, rows_text
-from policytree.evaluation.heterogeneity.heterogeneity_test import HeterogeneityTest
+from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest
 from policytree.report.content import Block, Picture, Section, Table, Words
 from policytree.report.material import Material
 

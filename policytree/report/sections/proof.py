@@ -10,7 +10,7 @@ import numpy as np
 from policytree import __version__
 from policytree.estimators.certificate import certificate
 from policytree.evaluation import HonestLeaves, MarginalSensitivity, OmittedVariableBounds, PolicyStability
-from policytree.evaluation.heterogeneity.heterogeneity_test import HeterogeneityTest
+from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest
 from policytree.evaluation.policy_value.tables import PolicyValueTable
 from policytree.report.content import Block, Code, Facts, Section, Steps, Words
 from policytree.report.material import Material
