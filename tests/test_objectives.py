@@ -21,12 +21,11 @@ from policytree.objectives import (
     resolve_objective,
 )
 from policytree.problem.types import SearchLimits, Status
-from policytree.solvers import all_stats
 from policytree.solvers.core import limits
 from policytree.solvers.exact.direct import solve_direct
 from policytree.solvers.multi_objective import monotone
 from policytree.solvers.multi_objective.monotone import _Monotone
-from policytree.solvers.nonadditive import fractional
+from policytree.solvers.nonadditive import fractional, ranking
 from policytree.solvers.nonadditive.registry import solver_for
 from tests import ranking_oracles
 
@@ -342,7 +341,7 @@ def test_interrupted_f_scores_begin_no_further_search(labelled, monkeypatch, whe
 
 
 @pytest.mark.parametrize(
-    ("objective", "module"), [(FScore(), fractional), (AUC(), all_stats), (MonotoneObjective(worse_rate), monotone)]
+    ("objective", "module"), [(FScore(), fractional), (AUC(), ranking), (MonotoneObjective(worse_rate), monotone)]
 )
 def test_interrupts_between_searches_keep_the_best_tree(labelled, monkeypatch, objective, module):
     X, y, w = labelled

@@ -347,7 +347,7 @@ def test_names_of_priorities(rng):
         ranking.difference("age", "weight")
 
 
-@pytest.mark.parametrize("name", ["ranking", "cost_curves", "sample_split"])
+@pytest.mark.parametrize("name", ["targeting.rate", "targeting.qini", "policy_value.sample_split"])
 def test_examples_in_docstrings_print_what_they_say(name):
     found = doctest.testmod(importlib.import_module(f"policytree.evaluation.{name}"))
     assert found.attempted > 3 and found.failed == 0

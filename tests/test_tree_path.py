@@ -185,15 +185,15 @@ def test_an_interrupt_ends_the_whole_path(monkeypatch):
     rng = np.random.default_rng(78)
     X, y = rng.normal(size=(3_000, 12)), rng.integers(0, 3, 3_000)
     OptimalTreeClassifier(max_depth=4).fit(X[:50], y[:50])  # compile first
-    pressed, look_ahead = [], direct.look_ahead
+    pressed, grow = [], direct.grow_incumbent
 
     def press(*given):
         if not pressed:
             pressed.append(True)
             _thread.interrupt_main()
-        return look_ahead(*given)
+        return grow(*given)
 
-    monkeypatch.setattr(direct, "look_ahead", press)  # in the midst of the first search
+    monkeypatch.setattr(direct, "grow_incumbent", press)  # in the midst of the first search
     start = time.process_time()
     with pytest.warns(SearchWarning, match="without a proof"):
         path = tree_path(OptimalTreeClassifier(max_depth=4, time_limit=30.0), X, y)

@@ -52,6 +52,9 @@ class MovedModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def keep_old_names() -> None:
-    """Let old names be found, after all others; once."""
+    """Let old names be found; once.
+
+    This finder comes first: a folder that an earlier checkout left behind would otherwise be a package without a file.
+    """
     if not any(isinstance(finder, MovedModules) for finder in sys.meta_path):
-        sys.meta_path.append(MovedModules())
+        sys.meta_path.insert(0, MovedModules())

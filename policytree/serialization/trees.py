@@ -19,7 +19,7 @@ from policytree.serialization.labels import check_text, float_from_json, float_t
 from policytree.serialization.parsing import parse_json
 from policytree.trees.tree import IS_MISSING, TREE_LEAF, TREE_UNDEFINED, Tree
 
-FORMAT = "policytree.trees.tree"
+FORMAT = "policytree.tree"
 VERSION = 1
 MAX_DEPTH = 500  # of a saved tree: no rule that somebody reads comes near
 
