@@ -9,7 +9,7 @@ import pytest
 
 from policytree.problem.types import GATES, SearchLimits
 from policytree.solvers import solve_direct
-from policytree.solvers.exact import direct
+from policytree.solvers.exact import engines
 from tests import checker
 from tests.strategies import Case
 
@@ -43,8 +43,8 @@ class Lanes:
 @pytest.fixture
 def lanes(monkeypatch) -> Lanes:
     """Sees the tables that searches of depth three sweep."""
-    watched = Lanes(direct.make_tables)
-    monkeypatch.setattr(direct, "make_tables", watched)
+    watched = Lanes(engines.make_tables)
+    monkeypatch.setattr(engines, "make_tables", watched)
     return watched
 
 

@@ -27,7 +27,7 @@ from policytree.solvers.approximate.auto import solve_auto
 from policytree.solvers.constrained.solve import Infeasible, solve_within
 from policytree.solvers.core import rows as core_rows
 from policytree.solvers.core.binning import bin_matrix
-from policytree.solvers.exact import binary_features, constraint_generation, direct
+from policytree.solvers.exact import binary_features, constraint_generation, direct, engines
 from policytree.solvers.exact.bounds import dual_fitting
 from policytree.solvers.exact.bounds.conflict_pairs import ConflictPairs
 from policytree.solvers.exact.bounds.row_duals import RowDuals
@@ -150,7 +150,7 @@ def taken(monkeypatch) -> Counter:
     for owner, name in (
         (RowDuals, "work"), (RowDuals, "_refine"), (dual_fitting, "drop_idle"), (SubsetSearch, "run"),
         (SubsetSearch, "with_duals"), (constraint_generation.ConstraintGeneration, "_look_at"),
-        (direct, "BinaryStack"), (binary_features, "solve_four"), (direct, "solve_one_feature"),
+        (engines, "BinaryStack"), (binary_features, "solve_four"), (direct, "solve_one_feature"),
         (core_rows, "_keeps_minima"), (fractional_binary.PairRounds, "_rounds"),
         (ranking_search.RankingSearch, "fit_row_duals"), (ranking._RankingRun, "_fitted"),
     ):  # fmt: skip
@@ -251,13 +251,18 @@ def check_direct(kind: str, rng: np.random.Generator) -> None:
 def test_direct(kind, taken):
     rng = np.random.default_rng([len(kind), 401])
     ways = {
-        "any": ("RowDuals.work", "SubsetSearch.run", "row_pairs.pair_bound", "direct.solve_one_feature"),
-        "noisy": ("RowDuals.work", "RowDuals._refine", "box_numbers.drop_idle", "SubsetSearch.with_duals"),
+        "any": ("RowDuals.work", "SubsetSearch.run", "conflict_pairs.pair_bound", "direct.solve_one_feature"),
+        "noisy": ("RowDuals.work", "RowDuals._refine", "dual_fitting.drop_idle", "SubsetSearch.with_duals"),
         "penalised": ("RowDuals.work", "SubsetSearch.with_duals"),
-        "two values": ("direct.BinaryStack", "binary.solve_four", "RowDuals.work", "row_pairs.pair_bound"),
+        "two values": (
+            "engines.BinaryStack",
+            "binary_features.solve_four",
+            "RowDuals.work",
+            "conflict_pairs.pair_bound",
+        ),
         "few errors": ("ConstraintGeneration._look_at", "SubsetSearch.run"),
         "one column": ("direct.solve_one_feature",),
-        "limited": ("node._keeps_minima",),
+        "limited": ("rows._keeps_minima",),
     }[kind]
     draw_until_taken(lambda: check_direct(kind, rng), 200, ways, taken)
 

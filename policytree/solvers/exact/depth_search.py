@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -130,15 +129,6 @@ def least_depth(
     """
     bounds = proved and penalty > 0 and above_floor <= most_prices * penalty
     return min(depth, (1 << NEED_BITS) - 1) if bounds else 0
-
-
-@dataclass
-class Partition:
-    """Root features searched one after the other; a lane of a deep search keeps its worker, and so its cache."""
-
-    place: int
-    features: list[int]
-    worker: Any = None
 
 
 def _blank(places: int, kind: np.dtype) -> np.ndarray:

@@ -1,0 +1,79 @@
+"""Spreads root features over partitions, and partitions over threads, so that threads never change the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+# Independent searches, whatever the number of threads, so that it cannot change the tree; deep ones have a cache each.
+PARTITIONS, SWEEP_PARTITIONS = 2, 8
+
+
+@dataclass
+class Partition:
+    """Root features that one search works on in turn; in a deep search it keeps its worker, and so its cache."""
+
+    place: int
+    features: list[int]
+    worker: Any = None
+
+
+class Scheduler:
+    """Partitions of the root features, and the workers that are free.
+
+    Parameters
+    ----------
+    features : list of int
+        Columns of the first split, the most promising first.
+    shallow : bool
+        Whether trees are three deep at most: sweeps keep nothing from one feature to the next, so that any free worker
+        serves any partition.
+    n_jobs : int
+        Threads.
+    make_worker : callable
+        Makes a worker: :class:`~policytree.solvers.exact.depth_search.Stack` or ``BinaryStack``.
+
+    Attributes
+    ----------
+    last_needed : int
+        Partitions of a higher place are idle: an earlier one has found a value that cannot be beaten.
+    """
+
+    def __init__(self, features: list[int], shallow: bool, n_jobs: int, make_worker: Callable[[], Any]):
+        number = min(self.partitions_at(shallow), len(features))
+        self.partitions = [Partition(k, features[k :: self.partitions_at(shallow)]) for k in range(number)]
+        self.last_needed = len(self.partitions)
+        self._shallow, self._n_jobs, self._make_worker = shallow, n_jobs, make_worker
+        self._free: list[Any] = []
+
+    @staticmethod
+    def partitions_at(shallow: bool) -> int:
+        """Partitions of a search, if there are as many root features."""
+        return SWEEP_PARTITIONS if shallow else PARTITIONS
+
+    def run(self, task: Callable[[Partition, Any], Result]) -> list[Result]:
+        """Call ``task(partition, worker)`` for every partition; results are in the order of the partitions."""
+
+        def run_one(partition: Partition) -> Result:
+            worker = partition.worker or self._free_worker()
+            result = task(partition, worker)
+            if self._shallow:
+                self._free.append(worker)
+            else:
+                partition.worker = worker
+            return result
+
+        if self._n_jobs == 1:  # a pool would cost small searches half of their time
+            return [run_one(partition) for partition in self.partitions]
+        with ThreadPoolExecutor(self._n_jobs) as pool:
+            return list(pool.map(run_one, self.partitions))
+
+    def _free_worker(self) -> Any:
+        try:
+            return self._free.pop()  # atomic: two threads never get the same worker
+        except IndexError:
+            return self._make_worker()
