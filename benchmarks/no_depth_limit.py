@@ -4,9 +4,9 @@
         [--sketch ../shared/sketch/no_depth_limit.py]
 
 One core, processor seconds of whole fits with binning, kernels warm, medians. The value is accuracy less price x
-(leaves - 1). ``--sketch``: a prototype of the search over row sets, timed in the same run, with and without its
+(leaves - 1). ``--sketch``: a prototype of the search over subsets of rows, timed in the same run, with and without its
 look-ahead; the better one counts.
-``--parts bounds``: the search over row sets alone, with bounds switched off, and with sets as lists of rows.
+``--parts bounds``: the search over subsets of rows alone, with bounds switched off, and with sets as lists of rows.
 ``--parts depths``: tables of many thresholds, proved by the search over depths, with its bounds switched off.
 ``--parts column``: one column of very many distinct values, by dynamic programming.
 """
@@ -115,7 +115,7 @@ def problem_of(X, y, price: float) -> Problem:
 
 
 def subsets_alone(X, y, price: float, limit: float, siblings: bool, ahead: bool, keep: str) -> str:
-    """Sets entered and seconds of the search over row sets; a star if it did not end."""
+    """Sets entered and seconds of the search over subsets of rows; a star if it did not end."""
     problem = problem_of(X, y, price)
     node = prepare(problem, to_fixed_point(problem.losses, problem.leaf_penalty, len(y)), merge=True)
     clock = Clock(None, new_control(similar_support=siblings, look_ahead=ahead))

@@ -1,4 +1,4 @@
-"""Noisy tables without a depth limit: prices of rows, beside the search without them and beside the sketch.
+"""Noisy tables without a depth limit: row duals, beside the search without them and beside the sketch.
 
     python benchmarks/row_duals.py [--time-limit 20] [--data ../shared/data] [--only compas] [--sketch FILE]
 
@@ -42,7 +42,7 @@ def fit(X, y, price, time_limit, depth=None):
 
 
 def fit_without(X, y, price, time_limit):
-    """The same without prices of rows."""
+    """The same without row duals."""
     applies, direct.row_duals_apply = direct.row_duals_apply, lambda problem, gates: False
     try:
         return fit(X, y, price, time_limit)

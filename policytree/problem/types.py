@@ -236,92 +236,87 @@ class Guesses:
 class SizeGates:
     """Sizes that decide which way a search takes, where several ways lead to the same optimum.
 
-    Ways differ in time and memory. The defaults are where one way was measured to become faster than another; tests set
-    them to their extremes, so that tiny problems take every way. A name that begins with ``least`` is what a search has
-    to have at least for the way to be taken, one that begins with ``most`` what it may have at most; both may be
-    infinite.
+    The ways differ in time and memory. The defaults are where one way was measured to become faster than another; tests
+    set them to their extremes, so that tiny problems take every way. A name that begins with ``least`` is a lower limit
+    for the way to be taken, one that begins with ``most`` an upper limit; both may be infinite.
 
     Attributes
     ----------
     least_generation_rows, most_generation_errors, most_generation_columns, most_generation_rows : float
-        Constraint generation over rows (solvers/exact/constraint_generation.py) proves a depth if a problem has that
-        many merged rows, the incumbent loses at most that share of what the worst actions lose, and the columns' ends
-        are at most that share of the rows. It is given up once it needs that share of the rows.
+        Constraint generation (solvers/exact/constraint_generation.py) proves a depth if a problem has that many merged
+        rows, the incumbent loses at most that share of what the worst actions lose, and the ends of the columns are at
+        most that share of the rows. It is abandoned once it needs that share of the rows.
     generation_first_rows, generation_added_rows : int
-        Rows that it begins with, and the most that it adds for one tree, at least 1.
+        Rows of its first problem, and the most rows that one tree adds; at least 1.
     most_priced_columns, least_priced_codes, least_pricing_seconds, pricing_share : float
-        Prices of rows (solvers/exact/bounds/row_duals.py) bound trees if columns are that few, if one has that many
-        codes, and if ``pricing_share`` of what the next depth may take is at least so many seconds.
+        Row duals (solvers/exact/bounds/row_duals.py) bound trees if there are that few columns, one column has that
+        many codes, and ``pricing_share`` of what the next depth may take is at least so many seconds.
     most_unpriced_depth, most_setless_depth : float
-        Limits of depth up to which there are no prices of rows, and up to which row sets
-        (solvers/exact/subset_search.py) are not searched; where they are infinite, neither are without a limit.
+        Depth limits up to which row duals, and the search over subsets (solvers/exact/subset_search.py), are not used;
+        if infinite, they are not used without a depth limit either.
     least_coarse_rows, most_coarse_share : float
-        Prices of rows are fitted to tables of fewer codes first if there are that many merged rows, and if a table has
-        at most that share of the rows of the next one.
+        Row duals are fitted to tables of fewer codes first if there are that many merged rows, and if a table has at
+        most that share of the rows of the next one.
     coarse_codes : tuple of int
         Codes of a feature in these tables, ascending powers of two.
     most_found_boxes, most_known_boxes, box_slice : int
-        Boxes of rows that a pricing returns, and that are kept; rows and cells that it reads before it looks whether to
-        stop. All at least 1.
+        Boxes that one pricing returns, and boxes that are kept; rows and cells that pricing reads between two looks at
+        the clock's flag. All at least 1.
     least_quick_pricing : float
-        Rows and cells after which a pricing ends once it has found as many boxes as it returns.
+        Rows and cells after which pricing ends once it has found as many boxes as it returns.
     most_table_cells, most_table_additions : float
-        Size and cost of the table of two features that pricing reads; larger ones are refused.
+        Size and cost of the table of two features that pricing reads; row duals are not used beyond.
     most_counted_leaves : int
-        Numbers of leaves that have a bound of their own (solvers/exact/bounds/leaf_count_envelope.py), at least 1.
+        Numbers of leaves with a bound of their own (solvers/exact/bounds/leaf_count_envelope.py), at least 1.
     most_pair_cuts, most_pair_distances, pair_share : float
-        The bound by pairs of rows (solvers/exact/bounds/conflict_pairs.py) is tried if cuts, and pairs of rows, are
-        that few, and if it takes at most that share of the search beside it.
+        The conflict-pair bound (solvers/exact/bounds/conflict_pairs.py) is computed if there are that few cuts and
+        pairs of rows, and if it takes at most that share of the search beside it.
     most_block_depth, most_block_bytes, most_block_products, most_shared_bytes : float
-        Blocks of pair sums (solvers/exact/binary_features.py) solve two-valued columns up to this depth and these
-        sizes. Searches below all first splits share their values up to the last one.
+        Blocks of pair sums (solvers/exact/binary_features.py) solve columns of two values up to this depth and these
+        sizes. Searches below all first splits share their values up to ``most_shared_bytes``.
     least_set_slice, most_set_slice : int
-        Work of the first slice of the search over row sets, in pairs of a row and a split.
+        Work of the first slice of the search over subsets, in pairs of a row and a split.
     set_gain : float
         Share of the gap that a slice has to close for another one to follow.
     first_set_places, most_set_places, most_set_path : int
-        Places of the table of row sets at first and at last, powers of two from 2 on; bytes of its path.
+        Entries of the table of subsets at first and at last, powers of two from 2 on; bytes of its path.
     row_cost, most_set_pairs : float
-        Row sets are bits if adding a row to a list, at this cost in words, takes longer; sums of so many pairs of
-        columns are kept of lists.
+        Cost of adding a row to a list, in words: subsets are kept as bits where that takes less. Sums over so many
+        pairs of columns are kept for lists.
     most_solved_sets, most_swept_sides, most_block_sides : int
-        Places for what is known of sets of rows, of sides of swept cuts, and of both in searches by blocks; powers of
-        two from 1 on. What has no place is computed again.
+        Entries of the caches of solved subsets, of sides of swept cuts, and of both in searches by blocks; powers of
+        two from 1 on. Entries that do not fit are computed again.
     loose_minimum : int
-        Times that the rows at hand meet the least number of rows of a leaf from which sides are bounded without it
-        first; 0: never.
+        Minimum counts of leaves are relaxed first where the rows at hand meet them so many times over; 0: never.
     most_needed_prices : float
-        A search knows the least depth of better trees if the incumbent is at most that many prices of a leaf above the
-        least loss.
+        The least depth of better trees is used as a bound if the incumbent is at most that many leaf penalties above
+        the sum of the rows' least losses.
     most_layer_bytes : float
-        What starts of leaves take (solvers/exact/interval_dp.py) before they are computed a second time.
+        Bytes of the starts of leaves (solvers/exact/interval_dp.py) beyond which they are computed a second time.
     most_ratio_entries, least_ratio_table, most_unwatched_seconds : float
-        Columns squared up to which the F-score is solved by blocks (solvers/nonadditive/fractional_binary.py); entries
-        of the table from which a first split that looks best is tried alone; what a search may look like that is not
-        watched for limits.
+        Squared number of columns up to which the F-score is solved by blocks
+        (solvers/nonadditive/fractional_binary.py); entries of the table from which the most promising first split is
+        tried alone; estimated seconds of a search that runs without a thread that watches limits.
     most_shallow_bag_depth : float
-        Areas and F-scores by omega (solvers/nonadditive/ranking.py): depth up to which one reference is tried, without
-        boxes.
+        Depth up to which ranking objectives (solvers/nonadditive/ranking.py) try one reference only, without boxes.
     quick_seconds : float
-        What one search for their incumbents may look like.
+        Estimated seconds of one search for their incumbents.
     least_bag_rows, bag_pricing_seconds : float
-        Merged rows from which trees are bounded by prices of rows, and seconds of a usual machine for that.
+        Merged rows from which row duals bound ranking objectives, and seconds of a usual machine for that.
     most_bag_boxes, most_boxes_of_a_row, most_fitted_boxes : float
-        Boxes of strips of codes (solvers/nonadditive/ranking_bounds.py): in all, for every merged row, and to fit a
-        curve to.
+        Boxes of strips of codes (solvers/nonadditive/ranking_bounds.py): in all, per merged row, and to fit a curve to.
     least_strips : int
-        Strips that a column with more codes has at least, from 1 on; there are no boxes otherwise.
+        Fewest strips of a column that has more codes, from 1 on; otherwise there are no boxes.
     most_bag_sets : int
-        Places of the table of bounded sets of rows, a power of two from 4 on.
+        Entries of the table of bounded subsets, a power of two from 4 on.
     most_labellings : int
         Choices of labels that are followed from leaf to leaf (solvers/constrained/leaf_labels.py), at least 1.
     coarse_cuts : tuple of int
-        Cuts of a feature in the searches under constraints that come before the last one
-        (solvers/constrained/solve.py).
+        Cuts of a feature in the searches under constraints before the last one (solvers/constrained/solve.py).
     first_tied_values : int
-        Values of near-ties that there is room for at first, at least 1.
+        Values of near-ties for which memory is allocated at first, at least 1.
     most_guessed_cuts, most_polish_seconds : float
-        Guessed cuts that may become columns of their own; what solving a subtree anew may look like.
+        Guessed cuts that may become columns of their own; estimated seconds of solving a subtree anew.
     """
 
     least_generation_rows: float = 2_000
