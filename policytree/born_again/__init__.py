@@ -12,7 +12,15 @@
     faithful    whether a tree is faithful: shares nothing with the above but the arrays
     pruning     what no data reaches is left out, and what that changes
 
-``solve.py`` has the definitions and says why the trees are smallest; ``kernels/layout.py`` has the words of the search.
+    fitted ensemble -> readers -> ensembles -> grid -> search (regions, kernels/) -> trees -> Tree
+                                                  +--> heuristic, for what is too large; bounds, from parts of the grid
+    Tree -> faithful (independent of grid and search), pruning
+
+The search computes the smallest tree of every box of cells, small boxes first. A few features with few cells are the
+*core*: all its boxes are one vector of numbers, and 64 vectors are processed side by side. The other features are the
+*frame*; a box of the frame is trimmed to the cuts that are live in it, which leaves few of them (*blocks*).
+``solve.py`` has the definitions and the proof that the trees are smallest; ``kernels/layout.py`` has the symbols.
+``tests/born_again_oracles.py`` is brute force for all three objectives.
 """
 
 from policytree.common.lazy import lazy_names

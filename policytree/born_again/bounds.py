@@ -1,4 +1,4 @@
-"""Lower bounds for grids that are too large to be solved: from parts of them that are not.
+"""Lower bounds for grids that are too large for an exact search, from parts of them.
 
 Take some slabs of every feature and leave out all others. A tree that is faithful on the grid is faithful on what is
 left, after splits that separate nothing there are left out: so the part needs no more depth, and no more leaves. Parts

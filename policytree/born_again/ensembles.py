@@ -1,4 +1,4 @@
-"""Ensembles of trees as arrays: what their own ``predict`` computes, in numbers that need no scikit-learn."""
+"""Ensembles of trees as arrays that compute what their own ``predict`` computes, without scikit-learn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a tree predicts what an ensemble predicts, everywhere. Nothing here is shared with the search.
+"""Whether a tree predicts what an ensemble predicts, everywhere; independent of the search.
 
 Points are put into every cell of the grid of both, the tree's thresholds and the ensemble's, and predicted by both: on
 and next to the thresholds. Where cells are too many, boxes are sent through the tree and through the ensemble instead:

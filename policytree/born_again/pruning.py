@@ -1,4 +1,4 @@
-"""Pruning born-again trees where there is no data (BA+P), and what that changes.
+"""Pruning of born-again trees where there is no data (BA+P), and its effect.
 
 Vidal and Schiffer (ICML 2020): from the bottom up, a split with a side that no training row reaches is replaced by its
 other side; leaves of one class that become siblings are merged. The tree is no longer faithful everywhere: how often it

@@ -1,1 +1,18 @@
-"""What every package uses: checks of input, names that load lazily, progress, executors, free memory."""
+"""What every package uses.
+
+calls.py         both orders of arguments (EconML's and scikit-learn's), and clear errors for calls that Python
+                 would refuse
+executors.py     tasks on external executors (anything with ``submit``, as in ``concurrent.futures``); data are sent
+                 once
+lazy.py          packages whose names are imported on first use, so that each name costs only its own imports
+memory.py        free memory, as far as the system states it
+moved.py         modules under their names of the first release: they can still be imported, with a
+                 ``DeprecationWarning``
+own_thread.py    work in a thread without signal handlers, and Ctrl-C at any bytecode of the waiting thread
+progress.py      live progress of searches and of jobs with several stages, on a terminal; plain lines, or nothing,
+                 elsewhere
+safe_text.py     names from data as safe text: nothing steers a terminal, reverses a line or breaks a page
+typing.py        type names for users' arguments; values that do not fit are refused at run time in one sentence
+validation.py    input validation for all packages: columns become plain arrays and labels codes, or one sentence
+                 says why not
+"""

@@ -1,4 +1,4 @@
-"""Calls that Python would refuse in its own words: which arguments go by name, in which order, and which there are."""
+"""Both orders of arguments (EconML's and scikit-learn's), and clear errors for calls that Python would refuse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks on somebody else's workers: anything with ``submit``, as in ``concurrent.futures``; data are sent once.
+"""Tasks on external executors (anything with ``submit``, as in ``concurrent.futures``); data are sent once.
 
 Dask waits for workers without end: whoever waits for its tasks looks after a while whether anybody is left to do them.
 """

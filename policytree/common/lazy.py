@@ -1,4 +1,4 @@
-"""Packages whose names are imported on first use, so that each name costs only what it needs.
+"""Packages whose names are imported on first use, so that each name costs only its own imports.
 
 The names stand once, in the package's ``__init__.pyi``: type checkers and editors read it as it is, and
 :func:`lazy_names` reads from it where each name is defined.

@@ -1,4 +1,4 @@
-"""How much memory is free, as far as the system tells."""
+"""Free memory, as far as the system states it."""
 
 from __future__ import annotations
 

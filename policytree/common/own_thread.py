@@ -1,4 +1,4 @@
-"""Work in a thread of its own, where no signal is handled; and Ctrl-C at any bytecode of the thread that waits.
+"""Work in a thread without signal handlers, and Ctrl-C at any bytecode of the waiting thread.
 
 Python handles signals in the main thread, between two bytecodes. A handler that raises, as Ctrl-C does, can strike
 anywhere: between taking a lock and storing that it is taken, in the ``except`` clause that answers an earlier signal,

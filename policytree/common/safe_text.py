@@ -1,4 +1,4 @@
-"""Texts with names from data as they may be shown: nothing steers a terminal, turns a line round or breaks a page."""
+"""Names from data as safe text: nothing steers a terminal, reverses a line or breaks a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names for what users hand in, for signatures. What does not fit is refused at run time, in one sentence."""
+"""Type names for users' arguments; values that do not fit are refused at run time in one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every room asks of its input: columns become plain arrays and labels codes, or one sentence says why not.
+"""Input validation for all packages: columns become plain arrays and labels codes, or one sentence says why not.
 
 pandas is imported inside the functions that need it, so that importing an estimator does not load it.
 """

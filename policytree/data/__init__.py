@@ -1,1 +1,5 @@
-"""Tables become numbers: names, kinds and categories of columns."""
+"""Tables become numbers.
+
+feature_encoder.py    from the user's table to numbers: names, kinds and categories of columns, missing values
+features.py           one column of the user's table, as the search and the tree see it
+"""

@@ -1,1 +1,6 @@
-"""Can the data carry the question? Overlap, balance and calibration."""
+"""Can the data carry the question? Overlap, balance and calibration.
+
+calibration.py        calibration of nuisance models: propensities and outcome models against out-of-fold
+                      observations
+overlap_balance.py    can the data carry the question? Overlap, trimming and balance, as tables with warnings
+"""

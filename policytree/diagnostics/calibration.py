@@ -1,4 +1,4 @@
-"""Do the nuisances say what happens? Propensities and outcome models against what was observed, out of fold."""
+"""Calibration of nuisance models: propensities and outcome models against out-of-fold observations."""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
-"""Rows of any number: from files to codes on the disk, and from these to trees.
+"""Data larger than memory: from files to codes on disk, and from these to trees.
+
+    source -> tally, scan -> plan -> encode (files of codes) -> streams (tables) -> table_search -> grow -> Tree
+                                        on_dask: the same, a partition per task   (no rows)      (one more reading)
 
 sources    where rows come from
 reading    columns as arrays, or one sentence
 tally      what must be known of a column: counts that add up
-exact      sums that do not depend on their order
 scan       the first readings of a source
 coding     values as codes, and what codes mean
 plan       what is decided before rows are written; the manifest
@@ -16,4 +18,15 @@ study_rows, nuisance_models, reward_job, rewards
 streams    sums over the files
 solve      the best tree from these sums
 predict    predictions, a batch at a time
+
+Codes of one or two bytes per column and integer losses stand in files. Sums over rows by the codes of two or three
+columns add up over files, threads and machines, and ``solvers/out_of_core/table_search.py`` reads the best tree of
+depth three off them. Deeper trees, few rows and ``max_leaf_nodes`` go to the search in memory (``solve``).
+
+Outcomes and treatments become rewards first, from files to files:
+
+    source -> sizes of folds -> sample -> models (+ one reading, if some stream) -> scores, a file per batch -> encode
+
+Every draw is a hash of the row's number (or its cluster's) and the seed, so that results do not depend on the size of
+batches. ``tests/encoded/`` and ``tests/test_on_dask.py`` compare with the same problems in memory.
 """

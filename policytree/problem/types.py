@@ -1,4 +1,4 @@
-"""The frozen values that flow between rooms. Shape checks only; numbers are computed elsewhere."""
+"""The frozen values that packages exchange. Shapes are checked here; numbers are computed elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,19 @@
-"""Solvers: ``(Problem, SearchLimits) -> Solution``. A new solver is one new file and its line here."""
+"""Solvers are functions ``(Problem, SearchLimits) -> Solution``; a new one is a file and its line in ``SOLVERS`` here.
+
+    core              from a problem to integer rows and back to a tree; no search
+    exact             branch and bound for losses that add up over rows
+    multi_objective   Pareto fronts, and losses that are monotone in errors
+    constrained       budgets and shares: the Lagrangian dual, then the duality gap
+    nonadditive       F-scores and areas under ROC curves
+    rashomon          all trees near the optimum
+    approximate       duplication, sampling, and the solver that chooses
+    guided            any solver within guesses (McTavish et al.)
+    test_costs        greedy trees of low expected test cost
+    out_of_core       trees from tables, without rows in memory
+    kernels           all that numba compiles
+
+``regularization_path.py`` solves for every leaf penalty, wherever two known trees cost the same.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The path of optimal trees as the price of a leaf falls from infinity."""
+"""The path of optimal trees as the leaf penalty falls from infinity."""
 
 from __future__ import annotations
 

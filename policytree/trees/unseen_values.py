@@ -1,4 +1,4 @@
-"""What a tree is asked about and never saw: categories and gaps that no training row had, and the side they take."""
+"""Values that no training row had (categories, gaps), and the side of a split that they take."""
 
 from __future__ import annotations
 

@@ -1,1 +1,20 @@
-"""How strong a hidden confounder would have to be."""
+"""How strong a hidden confounder would have to be.
+
+benchmark_covariates.py    nuisances without some covariates: what the omission of these would have done, as a
+                           measure for what is omitted
+contrasts.py               a policy, alone or against a baseline rule, beside what was observed: what sensitivity
+                           analyses start from
+judged_contrasts.py        what a sensitivity analysis is of: a fixed rule, or the learnt rules of a held-out table,
+                           by repetitions
+marginal.py                would the conclusion survive a hidden confounder? Bounds by the marginal sensitivity
+                           model
+omitted_parts.py           what omitted-variable bounds are made of: scores of the estimate, of sigma^2 and of nu^2,
+                           by repetitions
+omitted_variables.py       how strong must an omitted variable be to undo the conclusion? Bounds, with covariates to
+                           compare it with
+repeated_bounds.py         bounds from the repetitions of a cross-fitting, put together as held-out values are
+sharp_bounds.py            the marginal sensitivity model's sharp bounds: what is known from covariates limits what
+                           a confounder can do
+simple_bounds.py           the marginal sensitivity model's simple bounds: self-normalised means with weights moved
+                           to their extremes
+"""

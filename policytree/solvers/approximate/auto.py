@@ -1,4 +1,4 @@
-"""The solver that chooses among the others, and says why."""
+"""The solver that chooses among the others, and states its reason."""
 
 from __future__ import annotations
 

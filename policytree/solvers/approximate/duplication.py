@@ -1,4 +1,4 @@
-"""The duplication solver: weights become integer counts, and the tree is judged by the weights again."""
+"""The duplication solver: weights become integer counts; the tree is scored by the weights again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The weighted sampling solver: trees of samples drawn by weight, the best of them by the full weighted objective."""
+"""The weighted sampling solver: trees of samples drawn by weight, the best by the full weighted objective."""
 
 from __future__ import annotations
 

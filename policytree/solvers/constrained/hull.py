@@ -1,4 +1,4 @@
-"""Every tree that is the best one for some price of a unit of money: the corners of the hull of (spend, loss)."""
+"""Trees that are best at some price of a unit of money: corners of the convex hull of (spend, loss)."""
 
 from __future__ import annotations
 

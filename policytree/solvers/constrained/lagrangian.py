@@ -1,4 +1,4 @@
-"""Constraints with a price in place of a limit: trees that are best at a price, and bounds that hold at any.
+"""The Lagrangian relaxation of constraints: trees that are best at given multipliers, and the bounds they prove.
 
 At a price ``mu >= 0`` for every unit of a constrained sum (Lagrange multiplier), the tree that minimises ``loss + mu *
 sum`` is an ordinary exact search, and ``min over trees (loss + mu * sum) - mu * limit`` is below the loss of every tree

@@ -1,4 +1,4 @@
-"""The best prices of constraints: those with the largest bound (Lagrangian dual), and the trees met on the way.
+"""The Lagrangian dual: multipliers with the largest bound, and the trees met on the way.
 
 One constraint needs no search for the price: between a tree that spends too much and one that does not, the price at
 which both are worth the same is either the best one, or leads to a third tree below their line (the two-point method

@@ -1,4 +1,4 @@
-"""A tree's splits with the best labels that limits allow."""
+"""The best actions of a given tree's leaves within the constraints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The best tree within budgets and shares: prices first, then the search for what prices cannot find.
+"""The best tree within budgets and shares: the Lagrangian dual first, then a search of the duality gap.
 
     1. the best tree without constraints: if it is within the limits, that is all 2. the least that can be spent: if it
     is too much, nothing is 3. prices for which the bound is largest (lagrangian_dual.py); every tree met is relabelled

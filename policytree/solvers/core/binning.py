@@ -1,4 +1,4 @@
-"""From numbers to integer codes, with thresholds midway between neighbouring distinct values."""
+"""Numbers as integer codes, with thresholds midway between neighbouring distinct values."""
 
 from __future__ import annotations
 

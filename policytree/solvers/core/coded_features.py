@@ -1,4 +1,4 @@
-"""Features as one code a value, and the cuts that can be made between codes: for sums by code instead of rows.
+"""Features with one code per value, and the cuts between codes: for sums by code instead of rows.
 
 In memory a feature with missing values, or of categories, is several columns of codes, one for each way to split it
 (:class:`policytree.problem.types.SplitColumn`). Sums over rows need one code a feature only: what lies left of a cut of

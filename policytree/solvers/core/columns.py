@@ -1,4 +1,4 @@
-"""Fewer rows or fewer cuts of binned data, and back: a tree's splits as cuts of some data's columns."""
+"""Fewer rows or fewer cuts of binned data; splits of such data as cuts of the original columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rule may spend, on actions and on questions, and to how many it may give an action.
+"""Constraints on trees: amounts spent on actions and questions, and shares of rows per action.
 
 All as whole numbers, rounded so that promises hold.
 """

@@ -1,4 +1,4 @@
-"""Whether any split leaves both sides enough rows: one count of every column."""
+"""Whether any split leaves enough rows on both sides: one count per column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Losses as int64 fixed point: sums become exact, independent of order, and ties become visible."""
+"""Losses as int64 fixed point: sums are exact, independent of order, and pruning needs no tolerance."""
 
 from __future__ import annotations
 

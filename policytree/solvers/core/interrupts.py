@@ -1,4 +1,4 @@
-"""Ctrl-C between the exact searches that a longer one is made of."""
+"""Ctrl-C between the exact searches that a longer search consists of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A problem as weighted labelled rows, and integer counts in place of the weights."""
+"""A problem as weighted labelled rows, and integer counts instead of the weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights of two classes as integers, and the bag of leaf sums of a tree."""
+"""Class weights as integers, and the leaf statistics of a tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wall time, limits of time and memory, and Ctrl-C for searches that run inside kernels."""
+"""Time and memory limits, and Ctrl-C, for searches that run inside kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows with equal codes behave alike in every tree: they are merged, their losses added up."""
+"""Merging of rows with equal codes: no tree separates them, so their losses are added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees found on other losses (rounded, sampled, bounded) judged by the problem's own losses."""
+"""Trees found for other losses (rounded, sampled, bounded), scored by the problem's own losses."""
 
 from __future__ import annotations
 

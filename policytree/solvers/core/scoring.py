@@ -1,4 +1,4 @@
-"""From a search's splits to a Tree with its sums, and the objective re-scored from the losses as given.
+"""From the splits of a search to a Tree with its sums; the objective scored from the losses as given.
 
 Sums are exact and rounded once, so that a tree has the same values, to the last bit, in whatever order its rows come
 and wherever they stand: in memory, in files or on the workers of a cluster.

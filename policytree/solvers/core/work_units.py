@@ -1,4 +1,4 @@
-"""What work takes on a usual machine, in seconds, by counting it.
+"""Estimated seconds of work on a usual machine, by counting it.
 
 Parts of a search take turns by these numbers and not by the clock, so that the same problem is searched in the same
 way, and has the same tree among equals, wherever and whenever it is solved.

@@ -1,1 +1,47 @@
-"""Branch and bound for losses that add up over rows: the driver, its engines and their incumbents."""
+"""Branch and bound for losses that add up over rows, with a proof.
+
+    binary_features.py          search of depth three and more for two actions and columns of two values, by blocks of
+                                pair sums
+    constraint_generation.py    constraint generation: where errors are few, a proof from some of the rows holds for all
+                                rows
+    depth_search.py             workers of the depth-first search: each searches one root feature at a time on arrays of
+                                its own
+    direct.py                   the direct solver: exact search over trees for real-valued losses, by bounds and pair
+                                tables
+    engines.py                  the engines of the exact search: each works on a ``Run``, offers trees to its incumbent
+                                and raises its bound
+    estimate.py                 an estimate of the direct solver's time before it starts
+    grow_incumbent.py           greedy incumbents: a tree is grown by two exactly solved levels at a time
+    interval_dp.py              dynamic programming for one ordered feature: every partition of its values into
+                                intervals is a tree
+    needed_kernels.py           the kernels that the exact search for a problem may call
+    run.py                      one run of the exact search: the rows, the limits and the incumbent that its engines
+                                share
+    scheduler.py                root features spread over partitions, and partitions over threads, so that threads never
+                                change the tree
+    shared_test_costs.py        exact trees with shared test costs: a column, or a group of columns, is paid for once on
+                                a path
+    subset_search.py            dynamic programming over subsets of rows: proofs without a depth limit, for trees with a
+                                leaf penalty
+    subset_storage.py           how subsets are kept: as bits where rows have few distinct losses, otherwise as lists of
+                                rows
+
+    solve_direct -> one feature?   interval_dp
+                 -> shared costs?  shared_test_costs
+                 -> depth <= 2     core.rows.depth_two (the terminal solver)
+                 -> otherwise      a Run, and depth after depth:
+                      greedy incumbent -> turns of SubsetEngine and DualEngine -> DepthEngine
+                                                                                   Scheduler -> Stack | BinaryStack
+
+A tree of depth two is read off tables over pairs of features. Depth three is many trees of depth two, one on each side
+of every root cut: the tables grow along the root feature, so that one pass serves many cuts (a sweep). Deeper trees are
+searched depth first above that. Bounds show which cuts need no work at all. Root features are searched in partitions
+that are fixed in number and merged in order, so threads never change the tree. A search that is stopped returns its
+best tree and its bound.
+
+Which engine solves what, and what that buys: depth two, the terminal solver; depth three and more, the depth-first
+search; two actions and columns of two values, blocks of pair sums instead of tables; one ordered feature, dynamic
+programming instead of all of this; a leaf penalty and no depth limit (or a deep one), dynamic programming over subsets
+beside the depths; a leaf penalty, few columns and noise, row duals; many columns and noise, conflict pairs; depth four
+with few errors, constraint generation.
+"""

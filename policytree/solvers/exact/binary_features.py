@@ -1,4 +1,4 @@
-"""Searches of depth three or more where there are two actions and every column has two values."""
+"""Search of depth three and more for two actions and columns of two values, by blocks of pair sums."""
 
 from __future__ import annotations
 

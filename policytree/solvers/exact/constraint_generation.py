@@ -1,4 +1,4 @@
-"""Depth four and more where errors are few: a proof from some of the rows holds for all of them.
+"""Constraint generation: where errors are few, a proof from some of the rows holds for all rows.
 
 Whatever a tree loses on some rows more than the best actions would, it loses on all rows too, and more. So if no tree
 on a few hundred well-chosen rows costs as little as the incumbent does on all, the incumbent is best. They are chosen

@@ -1,4 +1,4 @@
-"""Workers of the search: each tries one root feature at a time and keeps the arrays that its kernel works in."""
+"""Workers of the depth-first search: each searches one root feature at a time on arrays of its own."""
 
 from __future__ import annotations
 

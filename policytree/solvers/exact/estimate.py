@@ -1,4 +1,4 @@
-"""How long the direct solver may take, before it starts."""
+"""An estimate of the direct solver's time before it starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Good trees in no time, for the search to start from: two levels at a time are solved to the end."""
+"""Greedy incumbents: a tree is grown by two exactly solved levels at a time."""
 
 from __future__ import annotations
 

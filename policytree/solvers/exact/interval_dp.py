@@ -1,4 +1,4 @@
-"""Trees on one ordered feature: any intervals of its values are a tree, so dynamic programming over cuts solves it."""
+"""Dynamic programming for one ordered feature: every partition of its values into intervals is a tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which kernels the exact search for a problem may call."""
+"""The kernels that the exact search for a problem may call."""
 
 from __future__ import annotations
 

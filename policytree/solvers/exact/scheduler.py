@@ -1,4 +1,4 @@
-"""Spreads root features over partitions, and partitions over threads, so that threads never change the tree."""
+"""Root features spread over partitions, and partitions over threads, so that threads never change the tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exact trees where a column, or a group of columns, is paid for once on a path.
+"""Exact trees with shared test costs: a column, or a group of columns, is paid for once on a path.
 
 What was paid for is part of every subproblem: the best tree for some rows depends on the columns that are free there.
 So a subproblem is (rows, depth left, groups paid for). Nodes with two levels left are solved outright, by sums over

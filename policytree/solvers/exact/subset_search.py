@@ -1,4 +1,4 @@
-"""Proofs without a depth limit, for trees with a price per leaf: a search over sets of rows."""
+"""Dynamic programming over subsets of rows: proofs without a depth limit, for trees with a leaf penalty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the search over row sets keeps sets: as bits where rows have few different losses, else as lists of rows."""
+"""How subsets are kept: as bits where rows have few distinct losses, otherwise as lists of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a guessed depth costs at most: Theorem A.1 of McTavish et al. (AAAI 2022)."""
+"""The largest cost of a guessed depth: Theorem A.1 of McTavish et al. (AAAI 2022)."""
 
 from __future__ import annotations
 

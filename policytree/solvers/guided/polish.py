@@ -1,4 +1,4 @@
-"""Better subtrees for a tree found on other losses."""
+"""Better subtrees for a tree found for other losses."""
 
 from __future__ import annotations
 

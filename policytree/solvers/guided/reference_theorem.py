@@ -1,4 +1,4 @@
-"""What a single tree in place of a reference says of the optimum: Theorem 4.1 of McTavish et al. (AAAI 2022)."""
+"""Bounds by a single tree as reference: Theorem 4.1 of McTavish et al. (AAAI 2022)."""
 
 from __future__ import annotations
 

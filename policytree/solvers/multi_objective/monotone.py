@@ -1,4 +1,4 @@
-"""Any loss that does not fall as errors of either kind rise: all trees that no other is as good as, then the best."""
+"""Losses that are monotone in both kinds of errors: all non-dominated trees, then the best of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees judged by several sums at once: all trees of depth three at most that no other is as good as (Pareto front).
+"""Trees judged by several sums at once: the Pareto front of all trees of depth three or less.
 
 Made for searches under constraints (:mod:`policytree.solvers.constrained.solve`), and for objectives that are no sums
 over rows but grow with several of them. A tree's vector holds its criteria: whole numbers, each a sum over rows and

@@ -1,4 +1,4 @@
-"""Trees judged by several sums at once, where a column or a group of columns is paid for once on a path.
+"""The Pareto front with shared test costs: a column or a group is paid for once on a path.
 
 Below a split on a column its group is free. So every first split has criteria of its own for what stands below it: the
 same planes, but columns of its group have the price zero. What is known of trees of depth two comes from

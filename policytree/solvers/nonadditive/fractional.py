@@ -1,4 +1,4 @@
-"""The F-score: a ratio of sums, solved by a short sequence of exact searches with a loss matrix."""
+"""Fractional programming for the F-score: a short sequence of exact searches with a loss matrix (Dinkelbach)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The F-score where all columns have two values: depth three at one ratio after another, on the same rows."""
+"""The F-score for columns of two values: depth three at one ratio after another, on the same rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objectives that score the whole bag of leaves: the area under the ROC curve, and the F-score labelled by omega."""
+"""Ranking objectives: the area under the ROC curve, and the F-score labelled by omega."""
 
 from __future__ import annotations
 

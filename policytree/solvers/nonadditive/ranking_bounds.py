@@ -1,4 +1,4 @@
-"""Boxes of strips of codes, for tables of few columns: how many strips, and what their boxes cost at least."""
+"""Boxes of strips of codes, for tables of few columns: their number, and the least cost of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The search over trees whose leaf costs sum up to little: its rows, its arrays, its steps."""
+"""The search over trees whose leaf costs add up to little: its rows, its arrays, its steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which search optimises an objective that is no sum over rows."""
+"""The search of each objective that is no sum over rows."""
 
 from __future__ import annotations
 

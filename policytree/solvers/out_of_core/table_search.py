@@ -1,4 +1,4 @@
-"""The best tree of depth three at most from sums over pairs and triples of features, without a look at any row.
+"""The best tree of depth three or less from sums over pairs and triples of features, without a row.
 
 Sums left of a cut of f, of a cut of g and of a cut of h say what every leaf of every tree on f, g and h is worth. They
 add up over parts of the rows, so rows are read once a level, in any order, from wherever they are:

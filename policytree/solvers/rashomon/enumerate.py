@@ -1,4 +1,4 @@
-"""Near-ties: every tree of depth three or less that costs at most so much more than the best one."""
+"""The Rashomon set: all trees of depth three or less within a slack of the optimum (near-ties)."""
 
 from __future__ import annotations
 

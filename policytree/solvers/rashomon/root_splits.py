@@ -1,4 +1,4 @@
-"""First cuts of trees near the best one: what columns ask, and what both sides of a cut cost at least."""
+"""First cuts of trees near the optimum, and lower bounds of both sides of each."""
 
 from __future__ import annotations
 

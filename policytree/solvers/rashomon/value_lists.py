@@ -1,4 +1,4 @@
-"""Trees near the best one as lists by value: kept, counted, and paired."""
+"""Trees near the optimum as lists by value: kept, counted and paired."""
 
 from __future__ import annotations
 

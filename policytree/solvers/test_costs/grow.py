@@ -1,4 +1,4 @@
-"""Greedy trees that are cheap to apply: regularized impurity reduction, and the rules that it is compared with.
+"""Greedy trees of low expected test cost: regularized impurity reduction, and the rules it is compared with.
 
 After Zhang and Gionis, "Regularized impurity reduction: accurate decision trees with complexity guarantees", Data
 Mining and Knowledge Discovery 2022, Algorithm 1. Rows that no test tells apart are one object: its probability is their

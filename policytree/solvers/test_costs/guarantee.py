@@ -1,4 +1,4 @@
-"""How far a greedy tree's expected cost can be from the least possible one, as a number."""
+"""The approximation factor of a greedy tree's expected test cost, as a number."""
 
 from __future__ import annotations
 

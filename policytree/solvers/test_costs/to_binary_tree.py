@@ -1,4 +1,4 @@
-"""A greedy tree as the binary tree that all views, exports and files know.
+"""A greedy tree as the binary Tree that all views, exports and files read.
 
 A multi-way test becomes a chain of questions on its column, one category after the other; the price stands at its first
 question. The heaviest branch comes last, so that a category that was never seen goes there; missing values are asked

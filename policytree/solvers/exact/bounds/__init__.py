@@ -1,1 +1,13 @@
-"""Lower bounds at the root: row duals by dual fitting, leaf counts, conflict pairs."""
+"""Lower bounds of the whole problem.
+
+    conflict_pairs.py         the conflict-pair bound for noisy tables of many columns: pairs of rows that want
+                              different actions
+    dual_fitting.py           dual fitting: row duals under the constraints of the boxes that violate them most, found
+                              in turn
+    leaf_count_envelope.py    the lower bound of trees by their number of leaves: the envelope of all proved bounds
+    row_duals.py              row duals: dual variables of rows whose sum bounds all trees with many leaves
+
+Row duals apply to few columns and a leaf penalty: no box of rows may have a dual sum above its loss by more than the
+penalty. Boxes that violate this most are found by maximum-box pricing (``kernels/pricing``) and added to the
+constraints that duals are projected onto, first on tables of merged codes and then on the whole table.
+"""

@@ -1,4 +1,4 @@
-"""A bound for noisy tables of many columns: pairs of rows that want different actions, and the cuts between them."""
+"""The conflict-pair bound for noisy tables of many columns: pairs of rows that want different actions."""
 
 from __future__ import annotations
 

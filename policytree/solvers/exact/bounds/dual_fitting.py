@@ -1,4 +1,4 @@
-"""Numbers of a table's rows, fitted to boxes: those that exceed their loss by most are found and learnt in turn."""
+"""Dual fitting: row duals under the constraints of the boxes that violate them most, found in turn."""
 
 from __future__ import annotations
 

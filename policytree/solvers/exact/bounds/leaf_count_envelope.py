@@ -1,4 +1,4 @@
-"""What trees of every number of leaves lose at least, put together from what was proved of all of them."""
+"""The lower bound of trees by their number of leaves: the envelope of all proved bounds."""
 
 from __future__ import annotations
 

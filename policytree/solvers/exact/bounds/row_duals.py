@@ -1,4 +1,4 @@
-"""Proofs that no larger tree is better: prices of rows, which no leaf can exceed by more than the price of a leaf."""
+"""Row duals: dual variables of rows whose sum bounds all trees with many leaves."""
 
 from __future__ import annotations
 
