@@ -32,12 +32,12 @@ templates_path = ["_templates"]
 default_role = "code"
 nitpicky = True
 # Objects of other libraries, whose documentation lives elsewhere: the site is built without a network. Below them, the
-# rooms behind the public names, which docstrings mention for those who read the source.
+# packages behind the public names, which docstrings mention for those who read the source.
 nitpick_ignore_regex = [
     (r"py:.*", r"(numpy|np|pandas|pd|sklearn|scipy|matplotlib|econml|dask|distributed|pyarrow|duckdb)\..*"),
     (r"py:.*", r"(collections|json)\..*"),
     (r"py:mod", r"policytree\..*"),
-    (r"py:(func|class)", r"policytree\.(feature_encoder|crossfit|folds|solvers)\..*"),
+    (r"py:(func|class)", r"policytree\.(data|model_selection|solvers|born_again)\..*"),
     (r"py:(func|class)", r"policytree\.weighting\.(learners|propensities|costs|stacking)\..*"),
 ]
 

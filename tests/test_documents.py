@@ -1,0 +1,65 @@
+"""Links of the README lead somewhere, and the longer examples of the site print what stands below them."""
+
+import contextlib
+import io
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+README, EXAMPLES = ROOT / "README.md", ROOT / "docs" / "examples.rst"
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?|inf")
+
+
+def example(title: str) -> tuple[str, str]:
+    """Code of a section, and what it says that this prints."""
+    section = EXAMPLES.read_text(encoding="utf-8").partition(f"\n{title}")[2]
+    section = re.split(r"\n-{5,}\n", section, maxsplit=2)[1]
+    found = [
+        re.search(rf"\.\. code-block:: {kind}\n\n((?:   .*\n|\n)*)", section)[1] for kind in ("python", "text")
+    ]  # fmt: skip
+    code, shown = (textwrap.dedent(block).strip("\n") + "\n" for block in found)
+    return code, shown
+
+
+def printed_by(code: str) -> str:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(code, "examples.rst", "exec"), {})
+    return re.sub(r" +\n", "\n", out.getvalue())
+
+
+def numbers_in(text: str) -> list[float]:
+    return [float(number) for number in NUMBER.findall(text)]
+
+
+@pytest.mark.parametrize("title", ["Whom first", "Tests that cost money", "Trees within budgets"])
+def test_examples_print_what_stands_below_them(title):
+    """Words to the letter; numbers within a hundredth, for learners round otherwise on other machines."""
+    code, shown = example(title)
+    printed = printed_by(code)
+    assert NUMBER.sub("#", printed) == NUMBER.sub("#", shown)
+    assert len(numbers_in(shown)) >= 20
+    assert numbers_in(printed) == pytest.approx(numbers_in(shown), abs=0.01)
+
+
+@pytest.mark.slow
+def test_how_fragile_it_is(tmp_path, monkeypatch):
+    """Words to the letter; numbers within a tenth."""
+    monkeypatch.chdir(tmp_path)
+    code, shown = example("How fragile is it?")
+    printed = printed_by(code)
+    assert NUMBER.sub("#", printed) == NUMBER.sub("#", shown)
+    assert numbers_in(printed) == pytest.approx(numbers_in(shown), rel=0.1)
+    assert (tmp_path / "confounding.png").is_file()
+
+
+def test_the_readme_leads_somewhere():
+    text = README.read_text(encoding="utf-8")
+    links = [link for link in re.findall(r"\]\(([^)#]+)", text) if "://" not in link]
+    assert len(links) > 15
+    assert [link for link in links if not (ROOT / link).exists()] == []
+    for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        compile(code, "README.md", "exec")
