@@ -25,51 +25,54 @@ from policytree.solvers.kernels.pricing.layout import (
 )
 from policytree.solvers.kernels.pricing.max_box import price_boxes
 
-MOST_ADDED = 60  # boxes of an action, of those that a pricing found, that numbers are fitted to
-HIGHER = 0.3  # of what boxes exceeded the charge by last time: boxes that exceed it by less are not looked for
+MOST_ADDED = 60  # boxes that one pricing adds per action
+HIGHER = 0.3  # of the last violation: boxes with a smaller violation are not priced
 MOST_INDEX = 1 << 26  # rows in boxes
 PASSES, GRADIENT_STEPS, PASSES_ALONE = (
     30,
     200,
     200,
-)  # of a fit: at first, steps of climbs after that; of a fit without these
-TOLERANCE, ROUGHLY = 0.0005, 0.2  # of a fit; in leaves, and of what boxes exceed the charge by
+)  # of a fit with gradients; without
+TOLERANCE, ROUGHLY = 0.0005, 0.2  # of a fit: in leaf penalties, and as a share of the violation
 MOST_STACK = 1 << 28  # bytes
 SAMPLE = 10_000  # rows that the table's features are chosen by
 
 
 class DualFitting:
-    """Numbers that sum up to a target, while boxes exceed their loss by little more than the charge.
+    """Row duals that sum up to a target while no box exceeds its loss by much more than the allowance.
+
+    Rounds of maximum-box pricing, which finds the most violated constraints u(L) - loss_k(L) <= allowance, and of a
+    projection of u onto all constraints found so far (cutting planes for the dual).
 
     Parameters
     ----------
     codes : ndarray of shape (p, n), uint16
         Codes of every row.
     keys : ndarray of shape (2, n), int64
-        Random keys, whose sums name a set of rows.
+        Random keys, whose sums identify a set of rows.
     losses : ndarray of shape (K, n), int64
         Of every action, nowhere negative.
     scale : ndarray of shape (n,)
-        How far the number of a row moves beside that of others.
+        Metric of the projection: how far the dual of a row moves relative to others.
     penalty : int
-        Price of a leaf, the unit of ``u`` and ``target``.
+        Leaf penalty, the unit of ``u`` and ``target``.
     clock : Clock
     gates : SizeGates, optional
 
     Attributes
     ----------
     u : ndarray of shape (n,)
-        The numbers as they are fitted.
+        The duals as they are fitted.
     numbers : ndarray of shape (n,), int64
-        The same times the penalty, rounded down, as they were priced last.
+        ``u`` times the penalty, rounded down, as they were priced last.
     largest : int
-        What no box's number exceeds its loss by more than, if ``exact``.
+        The largest excess u(L) - loss_k(L) of any box, if ``exact``.
     over : int
-        The same less the charge.
+        ``largest`` less the allowance.
     hopeless : bool
         Whether memory is short.
     diverged : bool
-        Whether a fit to demands that cannot be met has made numbers too large to go on with.
+        Whether fits to an infeasible target have made the duals too large to continue.
     effort : float
         Seconds of a usual machine that were spent.
     """
@@ -91,7 +94,7 @@ class DualFitting:
         self._allocate(codes)
 
     def _allocate(self, codes: np.ndarray) -> None:
-        """Lay out rows for pricing, and make room."""
+        """Lay out rows for pricing, and allocate arrays."""
         n = self.n_rows
         codes = codes if len(codes) > 1 else np.vstack([np.zeros((1, n), np.uint16), codes])
         order = _table_last(codes)
@@ -126,25 +129,25 @@ class DualFitting:
         self.state = np.zeros(4, np.int64)
 
     def move(self, allowance: int, target: float) -> None:
-        """Let boxes exceed their loss by the charge, and the numbers sum up to the target."""
+        """Set the allowance and the dual target."""
         if allowance != self.allowance:
-            self.abandon()  # pricing looked for boxes above the old one
+            self.abandon()  # pricing was for the old allowance
         self.known.bound[: self.n_known] += (allowance - self.allowance) / self.penalty
         self.allowance, self.target = allowance, target
         self.u += (self.target - self.u.sum()) * self.scale / self.scale.sum()
 
     def restart(self) -> None:
-        """Forget numbers that ran away, but not the boxes."""
+        """Reset duals that diverged; the boxes stay."""
         self.u = self.target * self.scale / self.scale.sum()
         self.known.multiplier[: self.n_known] = 0.0
         self.violation, self.diverged = 0, False
         self.abandon()
 
     def take_over(self, coarser: DualFitting, cell: np.ndarray) -> None:
-        """Begin with what was fitted to a table of which every row has some of these: ``cell`` says which.
+        """Start from the duals and boxes of a coarser table; ``cell`` is the row of that table of each row of this one.
 
-        Boxes of the coarser table are boxes of this one, with the same sums. So numbers that are spread by the rows'
-        scale are fitted to them as well as they were.
+        Boxes of the coarser table are boxes of this one with the same sums, so duals that are spread by the rows' scale
+        satisfy their constraints as well as before.
         """
         self.spread(coarser, cell)
         old = coarser.known
@@ -163,16 +166,16 @@ class DualFitting:
             self.n_known += 1
 
     def spread(self, coarser: DualFitting, cell: np.ndarray) -> None:
-        """Have the coarser table's numbers, each spread over its rows."""
+        """Take the coarser table's duals, each spread over its rows."""
         self.allowance, self.target, self.violation = coarser.allowance, coarser.target, 0
         self.u = coarser.u[cell] * self.scale / coarser.scale[cell]
 
     def abandon(self) -> None:
-        """Begin the next pricing with the numbers as they are then."""
+        """Start the next pricing anew, with the duals as they are then."""
         self.action = -1
 
     def price(self, seconds: float) -> bool:
-        """Find the boxes that exceed their loss by most, for every action; returns whether that came to an end."""
+        """Find the most violated boxes of every action; return whether pricing ended within the seconds."""
         until = self.effort + seconds
         if self.action < 0 and not self._round_down():
             return False
@@ -183,7 +186,7 @@ class DualFitting:
                 self.state, self.clock.flag,
             )  # fmt: skip
             self.effort += (int(self.state[SEEN]) - seen) * work_units.A_CELL
-            # Boxes to learn from are enough, though nothing is proved then.
+            # Enough boxes to add may end a pricing early; it then proves nothing.
             quick = self.state[KEPT] == len(self.best.sums) and self.state[SEEN] > self.gates.least_quick_pricing
             if self.state[TOP] < 0 or quick:
                 self.exact = self.exact and not quick
@@ -202,7 +205,7 @@ class DualFitting:
                 return False
 
     def _round_down(self) -> bool:
-        """Begin to price the numbers as they are; returns whether they are small enough."""
+        """Start pricing with rounded duals; return whether they are small enough for exact sums."""
         numbers = np.floor(self.u * self.penalty)
         self.diverged = not np.abs(numbers).sum() < INF / 8
         if self.diverged:
@@ -215,7 +218,7 @@ class DualFitting:
         return True
 
     def begin(self, action: int) -> None:
-        """Begin to price an action with the pair of all rows and no row."""
+        """Start pricing an action: the stack holds the pair (all rows, no row)."""
         self.action = action
         self.reduced_costs = self.numbers - self.losses[action]
         stack, n = self.stack, self.n_rows
@@ -228,7 +231,7 @@ class DualFitting:
         self.state[[TOP, KEPT, LARGEST_SUM, SEEN]] = 0
 
     def add_found(self) -> None:
-        """Add the boxes found to those that the numbers are fitted to."""
+        """Add the boxes found to the constraints."""
         if 2 * self.n_known > len(self.known.bound) or 2 * self.known.start[self.n_known] > len(self.known.index):
             self.n_known = drop_idle(self.known, self.n_known)
         for boxes in self.found:
@@ -239,10 +242,10 @@ class DualFitting:
                 new += self._add_box(box)
 
     def fit(self, by_passes: bool = False) -> None:
-        """Move the numbers onto what known boxes and the target demand, as nearly as they allow.
+        """Project the duals onto the constraints of all known boxes and the target.
 
-        By sweeps alone, or (much faster where all demands can be met) with climbs; see
-        solvers/kernels/pricing/dual_projection.py.
+        By Hildreth's passes alone, or with conjugate gradients, which are much faster where the target is feasible
+        (kernels/pricing/dual_projection.py).
         """
         tolerance = max(TOLERANCE, 0.0 if by_passes else ROUGHLY * self.violation / self.penalty)
         steps = project(
@@ -264,7 +267,7 @@ class DualFitting:
         return True
 
     def _has_room(self) -> bool:
-        """Whether another box can be kept, if more room has to be made."""
+        """Whether another box can be kept; arrays grow if memory allows."""
         index, end = self.known.index, self.known.start[self.n_known] + self.n_rows
         if self.n_known == len(self.known.bound):
             return False
@@ -276,7 +279,7 @@ class DualFitting:
 
 
 def _table_last(codes: np.ndarray) -> np.ndarray:
-    """Order features by their number of codes, the two of the table last.
+    """Order features by their number of codes; the two features of the pricing table come last.
 
     These are the longest one, and of the others the one that has most pairs of codes with it.
     """

@@ -14,31 +14,31 @@ from policytree.solvers.core.rows import Node, Splits
 from policytree.solvers.exact.bounds.dual_fitting import DualFitting, merge_codes
 from policytree.solvers.exact.bounds.leaf_count_envelope import LeafCountEnvelope
 
-SHARE = 0.86  # of a leaf's price that boxes may exceed their loss by: the rest is the proof's room
-SPARE = 0.1  # what the numbers sum up to below the best tree's cost at that share, in leaves
-SHARE_OF_LARGE = 0.97  # the same where the best tree has as many leaves as the trees to be refuted
+SHARE = 0.86  # the allowance, in leaf penalties: boxes may exceed their loss by it; the rest is the proof's slack
+SPARE = 0.1  # how far the dual target is below the incumbent's cost at that share, in leaves
+SHARE_OF_LARGE = 0.97  # SHARE where the incumbent has as many leaves as the trees to be refuted
 EVEN = 0.2  # of the mean that every row's scale has at least
-CLOSE, TIGHTER = 0.01, 3.0  # of a leaf's price: boxes exceed so little more that less room will do, by this factor
-MARGIN, LEAST_MARGIN = 0.2, 0.01  # of the unit of losses, by which numbers of leaves that are open are to be refuted
-TILT = 0.02  # of a leaf's price, that the aim's slope differs from it by
-PATIENCE = 8  # rounds without a better bound, after which less is aimed at
-CLOSE_OF_COARSE = 0.06  # of a leaf's price: boxes of a coarse table exceed so little more that it has done its part
-STALLED, BETTER = 5, 0.9  # rounds in which that does not become as much less: the target is out of reach
-FRACTION = 10  # bits of the factor by which numbers that exceed too much are scaled down
-TURN = 0.1  # of a proof's time, that the search over row sets has first
+CLOSE, TIGHTER = 0.01, 3.0  # a violation, in leaf penalties, at which the slack is divided by this factor
+MARGIN, LEAST_MARGIN = 0.2, 0.01  # by how many units of loss open numbers of leaves are to be refuted
+TILT = 0.02  # difference of the target's slope from the leaf penalty, in leaf penalties
+PATIENCE = 8  # rounds without a better bound after which the target is lowered
+CLOSE_OF_COARSE = 0.06  # a violation, in leaf penalties, at which a coarse table is left for the next one
+STALLED, BETTER = 5, 0.9  # rounds without such a decrease of the violation: the target is out of reach
+FRACTION = 10  # bits of the factor by which infeasible duals are scaled down
+TURN = 0.1  # share of a proof's time that the subset search has first
 ROUNDS = 4  # that a proof takes at least: one that takes a larger share of the time is hopeless
 
 
 def row_duals_apply(problem: Problem, gates: SizeGates) -> bool:
-    """Whether trees may be refuted by prices of rows: there is a price per leaf, and depth beyond what is cheap."""
+    """Whether row duals may bound trees: there is a leaf penalty, and depth beyond what is cheap."""
     deep = (math.inf if problem.max_depth is None else problem.max_depth) > gates.most_unpriced_depth
     return deep and problem.leaf_penalty > 0 and problem.losses.shape[1] > 1
 
 
 def boxes_are_few(node: Node, gates: SizeGates) -> bool:
-    """Whether prices of rows are tried: columns are few, and not all two-valued, for which row sets do better.
+    """Whether row duals are tried: columns are few, and not all of two values, where the subset search does better.
 
-    With many columns there are too many boxes.
+    With many columns there are too many boxes to price.
     """
     if node.penalty <= 0 or not 0 < len(node.bins) <= gates.most_priced_columns:
         return False
@@ -46,63 +46,65 @@ def boxes_are_few(node: Node, gates: SizeGates) -> bool:
 
 
 def seconds_to_spend(node: Node, last: float, gates: SizeGates) -> float:
-    """Time that a proof is worth: a share of what the next depth may take, given the seconds of the last one."""
+    """Seconds to spend on a proof: a share of what the next depth may take, given the seconds of the last one."""
     worth = gates.pricing_share * work_units.of_next_depth(node, last)
     return worth if worth >= gates.least_pricing_seconds else 0.0
 
 
 def turns_of_subsets(worth: float, gates: SizeGates) -> tuple[float, float]:
-    """Seconds that the search over row sets may take before prices have their turn, and after they turned out slow."""
+    """Seconds of the subset search before the turn of row duals, and after they turned out to be slow."""
     return (TURN * worth, worth / gates.pricing_share) if worth > 0 else (np.inf, np.inf)
 
 
 class RowDuals:
-    """A lower bound for all trees with many leaves.
+    """A lower bound of all trees with many leaves, by dual variables of the rows.
 
-    Every merged row i gets an integer u(i). If no box of rows has a sum u(L) - loss_k(L) of more than p, whatever
-    action k it gets, then trees of h leaves lose at least sum(u) - h p, so that all trees of H leaves or more cost at
-    least sum(u) + H (penalty - p), as long as p is at most the penalty. Leaves of every tree are boxes; minimum counts,
-    prices of questions and limits of depth only add to what trees cost.
+    The best tree is a set partition of the rows into boxes; every row i has a dual u(i), an integer. If no box L has a
+    dual sum above its loss by more than p, u(L) - loss_k(L) <= p for every action k, then a tree of h leaves loses at
+    least sum(u) - h p. So all trees of H leaves or more cost at least sum(u) + H (penalty - p) if p <= penalty. Leaves
+    of every tree are boxes; minimum counts, split costs and depth limits only add to the cost of trees.
 
-    Tables of fewer codes come first: their boxes are boxes of the whole table, and soon known. Only what is proved of
-    the whole table counts.
+    Duals are fitted to tables of merged codes first: boxes of a merged table are boxes of the whole table, and there
+    are few of them. Only certificates of the whole table count.
 
     Parameters
     ----------
     node : Node
-        All rows of a problem with at least two actions and a price per leaf.
+        All rows of a problem with at least two actions and a leaf penalty.
     clock : Clock
     gates : SizeGates, optional
 
     Attributes
     ----------
     certificates : list of (ndarray of shape (n_rows,), int)
-        Numbers u and p that were proved, newest last; losses are relative to each row's least one. What they prove
-        for at least H leaves is ``bound(H)``.
+        Duals u and p that were certified, newest last; losses are relative to each row's least one. ``bound(H)`` is
+        the lower bound of all trees of at least H leaves.
     slow : bool
         Whether the time given last was much too short.
     """
 
-    by_leaves = True  # whether what is aimed at is refined by the numbers of leaves that are open
+    by_leaves = True  # whether the target is refined by the numbers of leaves that are open
 
     def __init__(self, node: Node, clock: Clock, gates: SizeGates = GATES):
         self.node, self.clock, self.gates = node, clock, gates
         self.floor = int(node.least_losses.sum())
         self.losses = node.all_losses - node.least_losses
-        self.unit = max(int(np.gcd.reduce(self.losses, axis=None)), 1)  # of what trees lose: one error in counted rows
+        self.unit = max(
+            int(np.gcd.reduce(self.losses, axis=None)), 1
+        )  # of the loss of trees: one error in counted rows
         spread = self.losses.max(axis=0) / node.penalty
         scale = spread + EVEN * spread.mean()
         whole = DualFitting(node.codes, node.keys, self.losses, scale, node.penalty, clock, gates)
         self.certificates: list[tuple[np.ndarray, int]] = [(np.zeros(node.n_rows, np.int64), 0)]
         self.strongest = self.certificates[0]  # for any number of leaves
-        self._bounded = self.strongest, node  # the node with the worth that these numbers say
+        self._bounded = self.strongest, node  # the rows with these duals
         self.counts = LeafCountEnvelope(node.penalty, self.unit, node.n_rows, gates.most_counted_leaves)
         self.goal, self.spare, self.share = (0, 0, 0), SPARE, SHARE
-        self.margin = 0.0  # 0 until the numbers of leaves that are open decide what is aimed at
+        self.margin = 0.0  # 0 until open numbers of leaves decide the target
         self.slow = self.by_passes = False
         self.idle = 0  # rounds without a better bound
-        self.least_over, self.stalled = np.inf, 0  # of a coarse table; rounds since it became much less
-        self.spent = 0.0  # on tables that were left behind
+        self.least_over, self.stalled = np.inf, 0  # violation of a coarse table; rounds since it fell much
+        self.spent = 0.0  # on tables that were left
         tables = [] if whole.too_large else self._coarse_tables(whole)
         self.tables = [*tables, (whole, np.arange(node.n_rows))]  # still to come, and the cell of every row
         self.boxes, self.cell = self.tables.pop(0)
@@ -135,11 +137,11 @@ class RowDuals:
         return self.spent + self.boxes.effort
 
     def bound(self, fewest: int) -> int:
-        """What trees of at least ``fewest`` leaves cost at least."""
+        """The lower bound of all trees of at least ``fewest`` leaves."""
         return self.floor + self.counts.bound(fewest)
 
     def bounded(self) -> Node:
-        """The node whose rows have a worth: a bound of any tree on any of its rows, as kernels take it."""
+        """The rows with their duals, whose sums bound any tree on any of the rows, as kernels take them."""
         of, bounded = self._bounded
         node, (numbers, p) = self.node, self.strongest
         if of is self.strongest or (p == 0 and not numbers.any()):
@@ -151,14 +153,14 @@ class RowDuals:
         return bounded
 
     def work(self, best: int, tree: Splits, depth: int, seconds: float) -> int:
-        """Work for some seconds on a bound for all trees deeper than ``depth``, and return the bound.
+        """Work for some seconds on a lower bound of all trees deeper than ``depth``; return the bound.
 
         Parameters
         ----------
         best : int
-            The value of the best tree known, ``tree``. Trees down to ``depth`` are proved not to be better.
+            The value of the incumbent, ``tree``. Trees down to ``depth`` are proved to be no better.
         seconds : float
-            Of a usual machine (see work_units.py). Work that looks as if it took far more ends early.
+            Of a usual machine (see work_units.py). Work that would take far more ends early.
         """
         fewest = depth + 2  # a tree of fewer leaves is not deeper
         self.slow = self.too_large
@@ -198,7 +200,7 @@ class RowDuals:
         return self.bound(fewest)
 
     def _is_done(self) -> bool:
-        """Whether the coarse table has done its part, or no longer does."""
+        """Whether the coarse table is to be left: its violation is small, or no longer falls."""
         boxes = self.boxes
         if boxes.violation < BETTER * self.least_over:
             self.least_over, self.stalled = boxes.violation, 0
@@ -206,7 +208,7 @@ class RowDuals:
         return self.stalled > STALLED or (boxes.exact and boxes.violation < CLOSE_OF_COARSE * self.node.penalty)
 
     def _certify_spread(self, seconds: float) -> None:
-        """Note what the numbers of a coarse table prove, spread over all rows, if that is known in some seconds."""
+        """Certify the duals of a coarse table, spread over all rows, if pricing takes no more than some seconds."""
         whole = self.tables[-1][0]
         before = whole.effort
         whole.spread(self.boxes, self.cell)
@@ -216,7 +218,7 @@ class RowDuals:
         self.spent += whole.effort - before
 
     def _refine(self) -> None:
-        """Go on with the next table, from what was fitted to a coarser one."""
+        """Continue with the next table, from the duals and boxes of the coarser one."""
         coarse, cells = self.boxes, self.cell
         self.spent += coarse.effort
         self.boxes, self.cell = self.tables.pop(0)
@@ -226,7 +228,7 @@ class RowDuals:
         self.least_over, self.stalled = np.inf, 0
 
     def _choose_target(self, best: int, leaves: int, fewest: int) -> None:
-        """Choose what boxes may exceed their loss by, and what the numbers are to sum up to."""
+        """Choose the allowance of boxes and the dual target, unless the goal is the same as before."""
         if (best, leaves, fewest) == self.goal:
             return
         self.goal, self.spare, self.margin = (best, leaves, fewest), SPARE, 0.0
@@ -238,12 +240,12 @@ class RowDuals:
         self._move(share, target)
 
     def _move(self, share: float, target: float) -> None:
-        """Let boxes exceed their loss by that share of the price of a leaf, and the numbers sum up to the target."""
+        """Set the allowance to that share of the leaf penalty, and the dual target."""
         self.share = share
         self.boxes.move(int(share * self.node.penalty), target)
 
     def _adapt_target(self, better: bool) -> None:
-        """Aim at more where the target was reached and proves too little, at less where it seems out of reach."""
+        """Raise the target if it was reached and proves too little; lower it if it seems out of reach."""
         self.idle = 0 if better else self.idle + 1
         if self.margin > 0:
             self._target_open_counts()
@@ -258,22 +260,22 @@ class RowDuals:
             self._lower_target()
 
     def _lower_target(self) -> None:
-        """Aim half-way between the target, which is out of reach, and what was reached."""
+        """Set the target half-way between the present one, which is out of reach, and the best certified sum."""
         self.idle = 0
         reached = self.strongest[0].sum() / self.node.penalty
         self._move(self.share, (self.boxes.target + reached) / 2)
 
     def _target_open_counts(self) -> None:
-        """Aim at the numbers of leaves that are open, by a line that refutes all of them and little more.
+        """Set the target to the line that refutes all open numbers of leaves and little more.
 
-        Its slope is near the price of a leaf: above it if all have fewer leaves than the best tree, below it if all
-        have more.
+        Its slope is near the leaf penalty: above it if all open numbers are below the incumbent's, below it if all are
+        above.
         """
         if self.idle == PATIENCE:
             self.idle = 0
             if self.by_passes:
                 self.margin = self.margin / 2 if self.margin > LEAST_MARGIN else MARGIN
-            self.by_passes = not self.by_passes  # climbs do not settle where the aim is out of reach, or hardly within
+            self.by_passes = not self.by_passes  # gradients do not converge if the target is (nearly) out of reach
         best, leaves, fewest = self.goal
         h, most = self.counts.still_open(fewest, best - self.floor)
         if len(h) == 0:
@@ -283,7 +285,7 @@ class RowDuals:
         self._move(share, float((most / penalty + h * share).max()) + self.margin * self.unit / penalty)
 
     def _certify(self, boxes: DualFitting) -> None:
-        """Note what the numbers prove, scaled down if boxes exceed their loss by more than the price of a leaf."""
+        """Record a certificate; duals are scaled down if the largest violation exceeds the leaf penalty."""
         numbers, p, penalty = boxes.numbers, boxes.largest, self.node.penalty
         self.counts.add(int(numbers.sum()), p)
         if p > penalty:

@@ -1,8 +1,8 @@
-"""Entering a node: solve it outright where cache, bounds or depth allow it, else put its features in order.
+"""Entering a node: solve it outright where cache, bounds or depth allow it; otherwise order its features.
 
-Bounds of a whole node: a leaf, or two leaves above the floor "every row gets its best action"; what is known of its
-rows from another order of splits; the leaf penalty, since a tree of h leaves costs at least floor + h * penalty and
-is less deep than h.
+Bounds of a whole node: the cost of a leaf, or of two leaves above the floor (every row gets its best action); row
+duals; cached results for the same rows after other splits; the leaf penalty, since a tree of h leaves costs at least
+floor + h * penalty and is at most h - 1 deep.
 
 Cost: a pass over the rows; depth two where the node is not solved before.
 Symbols: see base/layout.py and stack.py.
@@ -24,15 +24,15 @@ from policytree.solvers.kernels.depth_first.stack import DONE, ENTER, FEATURE, N
 from policytree.solvers.kernels.depth_two.interval_dp import best_intervals
 from policytree.solvers.kernels.depth_two.long_pairs import depth_two
 
-# Depth three is refuted by more than is needed, since that says more of other cuts: one part in so many of what lies
-# between the need and the best tree of depth two.
+# Nodes of depth three raise their cutoff by this fraction of the distance to the best tree of depth two: the stronger
+# bound also refutes neighbouring cuts.
 MARGIN = 4
-MOST_STEPS = 1 << 22  # values times leaves that are tried one by one: some hundredths of a second, 32 MB
+MOST_STEPS = 1 << 22  # values times leaves in dynamic programming: some hundredths of a second, 32 MB
 
 
 @kernel
 def recall(levels, level, memory, size):
-    """Take a node's result from the cache, if it is known well enough for its budget."""
+    """Take a node's result from the cache: a tree, or a bound that reaches the node's cutoff."""
     node = levels.nodes[level]
     h = look_up(memory, node.key1, node.key2, size)
     if h < 0:
@@ -72,10 +72,10 @@ def take_one_split(levels, level, rules):
 
 @kernel(separate=True)
 def take_two_splits(levels, level, rules, control, special):
-    """Solve a node for depth two, for good or to begin with; False if stopped.
+    """Solve a node of depth two, or start a deeper one from its best tree of depth two; False if stopped.
 
-    For good, a bound does where it is enough. To begin with, any good tree and an order of the features do, unless a
-    leaf's penalty makes the exact value say how deep trees need to be.
+    A node of depth two needs an exact value or a bound that reaches the cutoff. A deeper node needs a good tree and an
+    order of the features; with a leaf penalty it needs the exact value, which limits the useful depth.
     """
     node = levels.nodes[level]
     rows = rows_at(levels, level)
@@ -100,7 +100,7 @@ def take_two_splits(levels, level, rules, control, special):
 
 @kernel(inline="always")
 def most_leaves(node):
-    """What depth and the limit of leaves leave to a node."""
+    """The largest number of leaves that depth and leaf limit allow."""
     return min(node.leaves, 1 << min(node.depth, 30))
 
 
@@ -108,7 +108,7 @@ def most_leaves(node):
 def intervals_apply(levels, level, rules):
     """Whether a node is solved by dynamic programming: one feature is left, its splits are free, and it is quick.
 
-    It does not look at the stop flag: where a limit of leaves may bind, it takes a pass over the values for each leaf.
+    Dynamic programming does not poll the stop flag; with a leaf limit that may bind it makes a pass per leaf.
     """
     node, B = levels.nodes[level], levels.bins[level, 0]
     return node.features == 1 and not costly(rules) and (most_leaves(node) >= B or most_leaves(node) * B <= MOST_STEPS)
@@ -116,7 +116,7 @@ def intervals_apply(levels, level, rules):
 
 @kernel(separate=True)
 def take_intervals(levels, level, rules):
-    """Solve a node with one feature left, whose splits are free: its intervals are a tree of any shape."""
+    """Solve a node with one feature left, whose splits are free: any partition into intervals is a tree."""
     node = levels.nodes[level]
     rows, tree = rows_at(levels, level), levels.tree[level]
     P, B = rules.n_losses, rows.bins[0]
@@ -181,14 +181,16 @@ def order_features(levels, level):
 def enter(levels, level, rules, memory, counters, control, special):
     """Solve a node outright where cache, bounds or depth allow it, else order its features.
 
-    Returns the next phase: DONE, FEATURE, or ENTER if stopped. Leaves an exact value and its tree, or a lower bound of
-    at least the budget and no tree; if the node needs a depth, of trees that deep.
+    Returns the next phase: DONE, FEATURE, or ENTER if stopped. After DONE, ``node.best`` is the exact optimum and
+    ``node.tree_length > 0``, or ``node.best`` is a lower bound of at least the cutoff and ``node.tree_length == 0``; if
+    the node has a least depth (``need``), a bound of trees that deep.
     """
     node = levels.nodes[level]
     penalty = rules.penalty
     depth = node.depth
     if node.leaves != UNLIMITED:
         depth = min(depth, node.leaves - 1)
+    # A leaf limit that no tree of this depth exceeds is no limit: bounds of unlimited nodes spread further.
     if depth < 30 and node.leaves >= 1 << depth:
         node.leaves = UNLIMITED
     node.depth = depth
@@ -201,17 +203,19 @@ def enter(levels, level, rules, memory, counters, control, special):
     node.next = 0
     node.split_bound = INF
     node.too_deep_bound = INF
+    # A split has two leaves at least, and no tree loses less than the floor: the leaf is optimal if it costs no more.
     if node.features == 0 or depth == 0 or leaf <= floor + 2 * penalty:
         return DONE
-    known = -INF
+    known = -INF  # the best lower bound of the node so far; at level 0 it is already part of Python's bound
     if rules.beyond >= 0 and level > 0:
         known = dual_bound(rows_at(levels, level), rules)
-    if node.need > 0:  # a tree of depth d has d + 1 leaves at least
+    if node.need > 0:  # a tree of depth d has at least d + 1 leaves
         known = max(known, floor + (node.need + 1) * penalty)
     if known >= min(leaf, node.cutoff):
         node.best = min(leaf, known)
         node.tree_length = 1 if known >= leaf else 0
         return DONE
+    # The cache is keyed by the set of rows, not by the path to it: any order of the same splits finds the entry.
     name_rows(levels, level)
     if control[CACHE] != 0 and recall(levels, level, memory, size_key(node)):
         counters[HITS] += 1
@@ -226,7 +230,9 @@ def enter(levels, level, rules, memory, counters, control, special):
             node.best = known
             node.tree_length = 0
             return DONE
-        if penalty == 0 and known > -FEASIBLE:  # all features are known from a neighbour: no need to order them
+        if (
+            penalty == 0 and known > -FEASIBLE
+        ):  # a neighbouring cut's node has bounds of all features: no order is needed
             node.useful_depth = depth
             node.cutoff += levels.inner_at[level - 1, 2 + side_being_solved(levels.nodes[level - 1])]
             node.to_try = node.features
@@ -234,7 +240,9 @@ def enter(levels, level, rules, memory, counters, control, special):
                 levels.order[level, f] = f
                 levels.first_cuts[level, f] = -1
             return FEATURE
-    if penalty > 0:  # depth is less than the number of leaves
+    # Trees with more than so many leaves cannot beat the cutoff, so trees as deep as that need no search; their bound
+    # is kept, since the node's own bound must cover them.
+    if penalty > 0:
         leaves = payable_leaves(min(node.cutoff, leaf), floor, penalty)
         if leaves - 1 < depth:
             depth = max(leaves - 1, 0)
@@ -250,7 +258,7 @@ def enter(levels, level, rules, memory, counters, control, special):
         counters[TWO] += 1
         if not take_two_splits(levels, level, rules, control, special):
             return ENTER
-        if penalty > 0 and depth > 2:  # the same with what depth two costs: three leaves need no more than that
+        if penalty > 0 and depth > 2:  # again, with depth two solved: three leaves need no more depth
             leaves = payable_leaves(min(node.cutoff, node.best), floor, penalty)
             if leaves - 1 < depth:
                 depth = max(leaves - 1, 2)

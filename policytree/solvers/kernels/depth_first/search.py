@@ -1,8 +1,12 @@
 """Depth three and more: depth first through features and cuts, with bounds.
 
-:func:`advance` moves a stack of nodes (stack.py) on until it is done, a number of cuts is solved, or somebody raises
-the stop flag; Python owns clock, threads and incumbent. A node whose trees have three levels is *swept*: depth two on
+:func:`advance` works on a stack of nodes (stack.py) until the root is done, a number of cuts is solved, or the stop
+flag is raised; Python owns clock, threads and incumbent. A node whose trees have three levels is *swept*: depth two on
 both sides of many cuts at once (depth_three/sweep.py).
+
+    level 0   root feature, a cut         phases of a node: ENTER -> FEATURE -> CUT -> LEFT, RIGHT -> CUT ... -> DONE
+       |- left side    level 1                                        ^___________|  (no cut is open)
+       |- right side   level 1, after the left one or before
 
 Trees are rows (column, cut) in preorder:
 
@@ -157,7 +161,7 @@ def take_swept(levels, level, swept, j):
 
 @kernel
 def next_cut(levels, level, bounds, deep, cuts):
-    """The cut to solve next without sweeps: the hint, or the middle of what is open; -1 if nothing is."""
+    """The cut to solve next without sweeps: the hint, or the middle of the open cuts; -1 if none is open."""
     node = levels.nodes[level]
     cutoff = cutoff_of(node)
     hint = levels.first_cuts[level, node.feature]
@@ -172,7 +176,7 @@ def next_cut(levels, level, bounds, deep, cuts):
 
 @kernel
 def close_node(levels, level, memory):
-    """Leave a node: a bound if nothing below the budget was found, and what the cache keeps."""
+    """Leave a node: it keeps a bound if nothing below the cutoff was found; the result goes into the cache."""
     node = levels.nodes[level]
     if levels.nodes[level - 1].relaxed != 0:
         node.tree_length = 0  # the tree may break rules, so that its value is a bound
@@ -185,14 +189,14 @@ def close_node(levels, level, memory):
 
 @kernel
 def start_cut(levels, level, t, sweeps):
-    """Begin with a cut; returns the side to solve first."""
+    """Start a cut; return the side to solve first."""
     node = levels.nodes[level]
     node.cut = t
     if node.leaves != UNLIMITED and node.share == 0:
         node.share = node.leaves - widest_side(node) if sweeps else BOTH
     node.right_first = 1 if 2 * node.share > node.leaves else 0
     node.deep = NO_SIDE
-    if node.need > 0:  # one side has to be deep: the other one, which may be anything, comes first
+    if node.need > 0:  # one side must be deep; the other one, of any depth, comes first
         left, right = bounds_by_deep_side(bounds_at(levels, level), deep_at(levels, level), t)
         node.deep = LEFT_SIDE if left <= right else RIGHT_SIDE
         node.right_first = 1 if node.deep == LEFT_SIDE else 0
@@ -202,7 +206,7 @@ def start_cut(levels, level, t, sweeps):
 
 @kernel
 def next_share(levels, level, bounds):
-    """After a cut's sides: the next share of leaves, if there is one; returns whether the cut is finished."""
+    """After a cut's sides: go to the next share of leaves, if there is one; return whether the cut is finished."""
     node = levels.nodes[level]
     limited = node.leaves != UNLIMITED
     if node.share > 0:
@@ -217,7 +221,7 @@ def next_share(levels, level, bounds):
 
 @kernel
 def make_swept():
-    """Room for the cuts of one sweep."""
+    """Arrays for the cuts of one sweep."""
     left, right = np.empty((MOST_CUTS, 4), np.int64), np.empty((MOST_CUTS, 4), np.int64)
     return Swept(np.empty(MOST_CUTS, np.int64), left, right, np.empty(MOST_CUTS, np.int64))
 
@@ -240,6 +244,7 @@ def advance(level, levels, rules, max_cuts, tables, memory, counters, control, s
             counters[NODES] += 1
             relaxed = level > 0 and levels.nodes[level - 1].relaxed != 0
             node.phase = enter(levels, level, tables.rules if relaxed else rules, memory, counters, control, special)
+            # Only nodes of depth three read tables, and nodes below them are terminal: one set of tables is enough.
             if node.phase == FEATURE and node.useful_depth == 3:
                 tables = make_tables(rows_at(levels, level), rules, special)
         elif node.phase == FEATURE:
@@ -247,6 +252,7 @@ def advance(level, levels, rules, max_cuts, tables, memory, counters, control, s
                 node.phase = DONE
                 continue
             open_feature(levels, level, rules, control)
+            # Inner bounds are of sides of cuts of one feature; a new feature starts without any.
             if shares_inner(levels, level):
                 forget_inner(levels, level)
             if node.useful_depth == 3 and control[SIMILAR] != 0 and level > 0 and shares_inner(levels, level - 1):
@@ -258,7 +264,9 @@ def advance(level, levels, rules, max_cuts, tables, memory, counters, control, s
             node.phase = CUT
         elif node.phase == CUT:
             t = node.cut
-            if node.share > widest_side(node):  # all shares were tried
+            # With a leaf limit, a cut is solved for every share of leaves of its left side; then the sum of both bounds
+            # reaches the cutoff, so that the cut is closed.
+            if node.share > widest_side(node):
                 bounds.right[t] = max(bounds.right[t], cutoff_of(node) - bounds.left[t])
                 node.share = 0
                 cuts_solved += level == 0 and batch == 0
@@ -270,6 +278,7 @@ def advance(level, levels, rules, max_cuts, tables, memory, counters, control, s
                 cuts = levels.bins[level, node.feature] - 1
                 t = -1
                 if sweeps:
+                    # A swept cut is taken if its bound is exact; otherwise the most promising one is solved.
                     j = best_swept(bounds, deep, swept, batch, cutoff_of(node))
                     if j >= 0 and tables.exact != 0:
                         take_swept(levels, level, swept, j)
@@ -287,6 +296,7 @@ def advance(level, levels, rules, max_cuts, tables, memory, counters, control, s
                             continue
                 else:
                     t = next_cut(levels, level, bounds, deep, cuts)
+                # No cut is below the cutoff: the least bound of all cuts is that of the feature, and so of the node.
                 if t < 0:
                     if node.useful_depth == 3 and level > 0 and shares_inner(levels, level - 1):
                         keep_inner(levels, level)
@@ -304,6 +314,8 @@ def advance(level, levels, rules, max_cuts, tables, memory, counters, control, s
             close_node(levels, level, memory)
             level -= 1
         else:
+            # Under relaxed rules a side's value is a bound only. A cut that this does not refute is solved once more,
+            # under all rules.
             relaxed = node.relaxed != 0
             side = take_side(levels, level, tables.rules if relaxed else rules, control)
             if side == NO_SIDE and relaxed and bound_of_cut(bounds, deep, node.cut) < cutoff_of(node):

@@ -1,15 +1,16 @@
-"""Fits the numbers u of the rows to boxes that exceed what they may: the nearest numbers that do.
+"""Projection of row duals u onto the constraints of the known boxes and the dual target.
 
-u is to be the nearest (in the metric of the rows' ``scale``) whose sums over known boxes are at most their bounds and
-whose sum in all is ``target``. How far u has moved because of a box is the box's dual. Two methods take turns:
+The projection is the nearest u (in the metric of the rows' ``scale``) whose sums over known boxes are at most their
+bounds and whose total is ``target``. The multiplier of a box is how far u has moved because of it. Two methods take
+turns:
 
-    sweeps    Hildreth's algorithm steps through the boxes: u moves just onto the bound of one, and back as far as later
-              steps have made up for it. That soon shows which boxes bind, and is slow to find how much
-    climbs    conjugate gradients, for boxes that bind as if these were all: until one no longer binds
+    passes       Hildreth's algorithm steps through the boxes: u moves just onto the bound of one, or back as far as its
+                 multiplier allows. Passes soon identify the binding boxes, and converge slowly
+    gradients    conjugate gradients on the binding boxes as equations, until one of them no longer binds
 
-What they find need be neither exact nor optimal: pricing says what it proves.
+The result need be neither exact nor optimal: pricing decides what it proves.
 
-Cost: two passes over the rows of every box in a sweep, of every box that binds in a step of a climb.
+Cost: two visits of the rows of every box in a pass, and of every binding box in a gradient step.
 Symbols: K boxes known, of which n bind.
 """
 
@@ -20,9 +21,9 @@ import numpy as np
 from policytree.solvers.kernels.base.layout import STOP, codes_2d, f8, i8, int_1d, long_1d, long_2d, real_1d
 from policytree.solvers.kernels.compiling import kernel
 
-ALL_EVERY = 10  # sweeps before climbs, of which the first one steps through all boxes, and others through some
-BETWEEN = 3  # sweeps between two climbs
-CLOSER = 0.25  # of the tolerance: what a climb comes to
+ALL_EVERY = 10  # before gradients, one pass of so many visits all boxes; the others visit binding ones
+BETWEEN = 3  # passes between two runs of gradients
+CLOSER = 0.25  # of the tolerance: how closely gradients solve the equations
 NOTHING = 1e-12  # of what a climb begins with: too small to divide by
 
 
@@ -39,7 +40,7 @@ class KnownBoxes(NamedTuple):
 
 @kernel(takes=(codes_2d, long_2d, long_2d, KnownBoxes, i8))
 def rows_of_box(codes, box, keys, known, K):
-    """Append the rows of a box as box K; returns their number, or 0 if a box with the same rows is known."""
+    """Append the rows of a box as box K; return their number, or 0 if a box with the same rows is known."""
     p, n = codes.shape
     index, names = known.index, known.names
     first = known.start[K]
@@ -67,7 +68,7 @@ def rows_of_box(codes, box, keys, known, K):
 
 @kernel(takes=(KnownBoxes, i8))
 def drop_idle(known, K):
-    """Drop boxes that do not bind; returns how many are left."""
+    """Drop boxes that do not bind; return the number of boxes left."""
     kept = 0
     for k in range(K):
         if known.multiplier[k] > 0:
@@ -87,7 +88,7 @@ def drop_idle(known, K):
 
 @kernel(separate=True)
 def hildreth_pass(u, scale, known, K, target, every):
-    """Step through the boxes that bind, or every one; returns by how much sums were too large, and the steps."""
+    """Step once through the binding boxes, or all; return the largest violation and the rows seen."""
     index, start, multiplier = known.index, known.start, known.multiplier
     worst, seen = 0.0, 0
     for k in range(K):
@@ -123,7 +124,7 @@ def sums_of_boxes(x, known, binding, n, sums):
 
 @kernel(separate=True)
 def move_by_multipliers(multipliers, scale, known, binding, n, moved):
-    """How far u moves if duals of boxes change by that, while the sum of all stays; returns how many rows were seen."""
+    """The change of u if multipliers change by that and the total stays; return the number of rows seen."""
     index, start = known.index, known.start
     seen = len(moved)
     for i in range(len(moved)):
@@ -141,7 +142,7 @@ def move_by_multipliers(multipliers, scale, known, binding, n, moved):
 
 @kernel(separate=True)
 def first_step(u, known, K, binding, vectors):
-    """List the boxes that bind, by how much their sums are too large, and where a climb goes first."""
+    """List the binding boxes, their violations, and the first direction of the gradients."""
     violation, step = vectors[0], vectors[1]
     n = 0
     for k in range(K):
@@ -158,7 +159,7 @@ def first_step(u, known, K, binding, vectors):
 
 @kernel(separate=True)
 def furthest(multiplier, step, binding, n, length):
-    """How far duals may go without being negative, at most that far."""
+    """The longest step, at most ``length``, after which no multiplier is negative."""
     for j in range(n):
         k = np.int64(binding[j])
         if step[j] < 0 and multiplier[k] + length * step[j] < 0:
@@ -168,9 +169,9 @@ def furthest(multiplier, step, binding, n, length):
 
 @kernel(separate=True)
 def conjugate_gradients(u, scale, known, K, most, tolerance, binding, vectors, moved):
-    """Steps of conjugate gradients for boxes that bind, until one no longer does.
+    """Steps of conjugate gradients on the binding boxes, until one no longer binds.
 
-    Returns the number of steps, whether a box was let go, and how many rows were seen.
+    Returns the number of steps, whether a box was released, and the number of rows seen.
     """
     multiplier, norm = known.multiplier, known.norm
     n = first_step(u, known, K, binding, vectors)
@@ -209,14 +210,14 @@ def conjugate_gradients(u, scale, known, K, most, tolerance, binding, vectors, m
 
 @kernel(takes=(real_1d, real_1d, KnownBoxes, i8, f8, f8, i8, i8, long_1d))
 def project(u, scale, known, K, target, tolerance, passes, gradient_steps, control):
-    """Move u onto all K bounds and the target, up to a tolerance or for a number of sweeps, then of steps of climbs.
+    """Project u onto K bounds and the target: passes, then gradient steps, up to a tolerance or those numbers of steps.
 
-    Returns how many rows of boxes were seen.
+    Returns the number of rows of boxes that were seen.
     """
     binding, vectors, moved = np.empty(K, np.int32), np.empty((3, K)), np.empty(len(u))
     work = 0
     for s in range(passes):
-        every = gradient_steps == 0 or s % ALL_EVERY == 0  # climbs need not know more than which boxes bind
+        every = gradient_steps == 0 or s % ALL_EVERY == 0  # gradients only need the binding boxes
         worst, seen = hildreth_pass(u, scale, known, K, target, every)
         work += seen
         if (every and worst < tolerance) or control[STOP] != 0:
