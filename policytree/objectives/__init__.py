@@ -1,4 +1,4 @@
-"""What a tree is to be best at: an objective scores the bag of its leaf sums. One objective a file.
+"""Objectives of classification: each scores the leaf statistics of a tree. One objective per file.
 
 Names are imported on first use; they are listed in ``__init__.pyi``.
 """

@@ -36,8 +36,8 @@ def _squared(beta: float) -> Fraction:
 class FScore(Objective):
     """F_beta, ``(1 + beta^2) TP / ((1 + beta^2) TP + beta^2 FN + FP)``, with the best label of every leaf.
 
-    Which label of a leaf is best depends on the other leaves (Lin et al., ICML 2020, lemma D.1). For a bag of leaves
-    the positive ones are those of the highest shares of positives, as many as is best.
+    Which label of a leaf is best depends on the other leaves (Lin et al., ICML 2020, lemma D.1). For given leaf
+    statistics the positive ones are those of the highest shares of positives, as many as is best.
 
     Parameters
     ----------

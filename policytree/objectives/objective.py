@@ -1,4 +1,4 @@
-"""What every objective says of a tree: what its bag of leaf sums loses, and how its leaves are labelled."""
+"""The interface of objectives: the loss of a tree's leaf statistics, and the labels of its leaves."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Objective(ABC):
 
 
 class RankingObjective(Objective):
-    """An objective of the whole bag of leaves, which a reference (references.py) bounds by sums over leaves.
+    """An objective of all leaves at once, which a reference (references.py) bounds by sums over leaves.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class RankingObjective(Objective):
 
     @abstractmethod
     def leaf_numbers(self, positives: int, negatives: int) -> tuple[str, list[float]]:
-        """How kernels score a bag: the kind of score, and its numbers."""
+        """How kernels score leaf statistics: the kind of score, and its numbers."""
 
     def freely_labelled(self) -> Objective:
         """The objective under the best labels, which no rule for labels is better than."""

@@ -1,4 +1,4 @@
-"""Costs of leaves whose sum says of a tree that its bag is no better than the best one known.
+"""Leaf costs whose sum proves that a tree is no better than the incumbent.
 
 Shares are p = positives of a leaf over all positives and n = negatives over all negatives; a leaf's slope is p / n. A
 reference is a curve by pieces (sp, sn), which at the slope w has passed the rate ``S(w) = sum of sn over pieces steeper

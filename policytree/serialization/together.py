@@ -168,7 +168,7 @@ def _delete_abandoned(target: Path) -> None:
 
 
 def _exchange(target: Path, files: Mapping[str, bytes], names: Collection[str]) -> None:
-    """Put new files in the place of earlier ones; an exception leaves the earlier ones."""
+    """Put new files instead of earlier ones; an exception leaves the earlier ones."""
     stage = target / f".policytree-{secrets.token_hex(8)}.tmp"
     earlier = [name for name in names if (target / name).exists()]
     try:

@@ -160,7 +160,7 @@ def tree_rounding_error(problem: Problem, labelled: LabelledRows, counts: Intege
 def solve_duplication(
     problem: Problem, limits: SearchLimits | None = None, *, factor: int = 100, solve=solve_direct
 ) -> Solution:
-    """Solve with integer counts in place of the weights; losses of any kind become weighted labels first.
+    """Solve with integer counts instead of the weights; losses of any kind become weighted labels first.
 
     Parameters
     ----------

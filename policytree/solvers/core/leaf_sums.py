@@ -90,7 +90,7 @@ def siblings(splits: Splits) -> Iterator[tuple[int, int]]:
 
 
 def with_leaf(splits: Splits, k: int) -> Splits:
-    """The splits with a leaf in place of the split at ``k``, whose sides are leaves."""
+    """The splits with a leaf instead of the split at ``k``, whose sides are leaves."""
     return [*splits[:k], (-1, 0), *splits[k + 3 :]]
 
 

@@ -12,7 +12,7 @@ from policytree.solvers.core.rows import Node
 from policytree.solvers.kernels.base.layout import CUTS, NODES, TWO
 from policytree.solvers.kernels.subsets.layout import SUMMED
 
-A_PAIR = 2e-9  # of a row, or a word, and a split in the search over row sets
+A_PAIR = 2e-9  # of a row, or a word, and a split in the subset search
 A_NODE, OF_A_CUT, OF_A_CODE = 2e-6, 5e-8, 1e-9  # of a search over depths: itself, every cut, every row's code
 DEPTH_TWO = 3e-3  # of all first splits together, roughly
 A_CELL = 4e-9  # row or cell that pricing boxes looks at
@@ -35,5 +35,5 @@ def of_next_depth(node: Node, last: float) -> float:
 
 
 def of_sets(counters: np.ndarray) -> float:
-    """Of a search over row sets."""
+    """Of a subset search."""
     return int(counters[SUMMED]) * A_PAIR

@@ -228,7 +228,7 @@ class BinaryStack:
             self.node, self.view = root.new_node(), _View(root.node, root.size)
 
     def advance(self, f: int, depth: int, cutoff: int, state, first: bool, flag: np.ndarray):
-        """Search root column f, to the end even if ``first``: returns value and tree, or the budget and None."""
+        """Search root column f, to the end even if ``first``: returns value and tree, or the cutoff and None."""
         self.flag = flag
         root, n = self.root, self.root.size.n
         V2, V3, root3 = root.node.two, root.node.three, root.node.three_splits
@@ -270,7 +270,7 @@ class BinaryStack:
         )
 
     def _column(self, k: int, view: _View, rows: np.ndarray, depth: int, cutoff: int):
-        """Solve both sides of a split: its value and tree if they are below the budget, else a bound and None."""
+        """Solve both sides of a split: its value and tree if they are below the cutoff, else a bound and None."""
         n, V = self.root.size.n, view.V
         trees: list = [None, None]
         if self.flag[SIMILAR] != 0:
@@ -289,7 +289,7 @@ class BinaryStack:
         return value, None
 
     def _solve(self, rows: np.ndarray, depth: int, cutoff: int, literal: int) -> tuple[int, Tree | None]:
-        """Solve a node: an exact value below the budget and its tree, or a lower bound and None.
+        """Solve a node: an exact value below the cutoff and its tree, or a lower bound and None.
 
         ``literal``: the one whose rows these are, -1 after more than one split.
         """

@@ -89,7 +89,7 @@ class Stack:
         return tuple(2 ** (min(max(k, 256), limit) - 1).bit_length() for k, limit in zip(made, most, strict=True))
 
     def advance(self, f: int, depth: int, cutoff: int, state: RootFeature, first: bool, flag: np.ndarray):
-        """Try root feature f (``first``: a few cuts only); returns its best value and tree, or the budget and None."""
+        """Try root feature f (``first``: a few cuts only); returns its best value and tree, or the cutoff and None."""
         node, levels, cuts = self.node, self.levels, self.node.bins[f] - 1
         p, n = node.codes.shape
         levels.order[0, 0], levels.first_cuts[0, f] = f, state.hint

@@ -1,4 +1,4 @@
-"""How kernels are compiled, called and kept on disk: ``@kernel`` in place of numba's ``@njit``.
+"""How kernels are compiled, called and kept on disk: ``@kernel`` instead of numba's ``@njit``.
 
 Four things differ from ``@njit(cache=True)``.
 
@@ -9,7 +9,7 @@ Four things differ from ``@njit(cache=True)``.
 - ``@kernel(separate=True)`` is compiled once and called by its address. numba otherwise copies a callee into every
   caller, optimises it again there, and once more in every caller of the caller.
 - ``@kernel(takes=(...))`` declares what Python may call, and with which types. It is compiled for these and nothing
-  else: before a search starts (:func:`compile_kernels`), never in its midst.
+  else: before a search starts (:func:`compile_kernels`), never during it.
 - ``@kernel(borrows=True)`` does not count who refers to an array. numba otherwise counts up and down, atomically,
   whenever an array is taken out of a tuple or sliced, which takes small kernels as long as their work.
 
@@ -106,7 +106,7 @@ class _KernelCache(caching.FunctionCache):
     _impl_class = _KernelCacheImpl
 
     def save_overload(self, sig, data):
-        """Keep what was compiled, in place of what older sources left; a full disk is no reason to fail."""
+        """Keep what was compiled, instead of what older sources left; a full disk is no reason to fail."""
         with suppress(OSError):
             super().save_overload(sig, data)
             base = self._impl.filename_base
@@ -220,7 +220,7 @@ def kernel(function=None, *, takes=None, separate: bool = False, inline: str = "
     takes : sequence of numba types or of NamedTuple classes of them, optional
         The types of its arguments, if Python calls it (see :func:`type_of`).
     separate : bool
-        Compile it once and call it by address, in place of a copy in every caller: for what is long or called by many.
+        Compile it once and call it by address, instead of a copy in every caller: for what is long or called by many.
     inline : {"never", "always"}
         "always" writes it out in its callers before types are known: for a few lines.
     borrows : bool

@@ -35,7 +35,7 @@ ROUNDING = 1e-10  # what is proved is up to this
 
 
 def solve_ranking(problem: Problem, limits: SearchLimits | None = None, *, objective: RankingObjective) -> Solution:
-    """Find the tree whose bag of leaves loses least, price of the leaves included, with a proof.
+    """Find the tree whose leaf statistics have the least loss, leaf penalties included, with a proof.
 
     Parameters
     ----------

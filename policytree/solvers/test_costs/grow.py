@@ -38,7 +38,7 @@ SPLIT_RULES = {
     "balance": BALANCE,
 }
 CRITERIA = ("entropy", "gini")
-LEAF = -1  # in place of a column
+LEAF = -1  # instead of a column
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ class ConflictPairs:
         return -INF if self.found is None else self.found
 
     def pays(self, seconds: float) -> bool:
-        """Whether the bound is tried: rows and cuts are few, and prices of rows, which do better, do not apply."""
+        """Whether the bound is tried: rows and cuts are few, and row duals, which do better, do not apply."""
         node, gates = self.node, self.gates
         cuts, n = int((node.bins - 1).sum()), node.n_rows
         few = 0 < cuts <= gates.most_pair_cuts and n * n <= gates.most_pair_distances

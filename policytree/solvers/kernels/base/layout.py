@@ -157,7 +157,7 @@ NODE = np.dtype(
         ("useful_depth", np.int64),  # largest depth that can pay
         ("leaves", np.int64),  # largest number of leaves
         ("cutoff", np.int64),  # what the node is of use below
-        ("need", np.int64),  # least depth: shallower trees are known to cost the budget at least; 0: any depth
+        ("need", np.int64),  # least depth: shallower trees are known to cost the cutoff at least; 0: any depth
         ("enough", np.int64),  # a bound that refutes it, though its exact value would say more of other cuts
         ("best", np.int64),  # value of the best tree so far; a lower bound if it has no tree
         ("tree_length", np.int64),

@@ -16,7 +16,7 @@ from policytree.solvers.kernels.compiling import kernel
 class Memory(NamedTuple):
     """What a worker remembers; the number of places is a power of two."""
 
-    solved: solved_1d  # row sets, with their trees in
+    solved: solved_1d  # subsets of rows, with their trees in
     pool: long_2d  # (column, cut), and
     used: long_1d  # (1): how much of the pool
     sides: sides_1d  # bounds of sides that were swept

@@ -130,7 +130,7 @@ def remembers_sides(memory, control):
 
 @kernel
 def best_swept(bounds, deep, swept, batch, cutoff):
-    """Of the swept cuts the one with the least bound below the budget (-1: none); the others are closed."""
+    """Of the swept cuts the one with the least bound below the cutoff (-1: none); the others are closed."""
     best = -1
     least = cutoff
     for j in range(batch):

@@ -10,7 +10,7 @@ the best tree so far. A node goes through these phases (search.py):
               |  +--> CUT: choose a cut, or sweep many --> LEFT: solve one side --> RIGHT: solve the other
               |        ^  |                                 |                         |
               |        +--|--- bounds refute the cut -------+-------------------------+
-              +-----------+    no cut left below the budget
+              +-----------+    no cut left below the cutoff
 
 With a limit of leaves that binds, the sides of a cut are first bounded as if each could have all leaves but one
 (share BOTH). A cut that this does not refute is solved share by share: ``share`` leaves left, the others right.

@@ -7,7 +7,7 @@ leaves two of them:
 
     best second split inside {f <= t} = min(x, b), least of all u for which both leaves have their minimum
 
-The value of one leaf in place of two, min(0, low), is left out, and forbidden cells count 0: a side that is split costs
+The value of one leaf instead of two, min(0, low), is left out, and forbidden cells count 0: a side that is split costs
 one leaf more, so neither is ever less than that side as one leaf.
 
 Of two leaves that share s rows, both have their minimum m if one has m to s - m. That is one comparison for each of the

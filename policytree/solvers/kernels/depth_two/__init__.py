@@ -3,7 +3,7 @@
     interval_dp          one feature: the best partition of its values
     sparse_tables        tables of two features without the rows of a commonest code
     pair_tables          two features: a table answers every pair of cuts
-    binary_pairs         features with two codes: one block in place of many tables
+    binary_pairs         features with two codes: one block instead of many tables
     first_splits         what each first split is worth, given the best second ones
     similarity_bounds    bounds of all cuts of a feature from a few ("similar support")
     tiles                second splits by long features: 32 first cuts side by side

@@ -1,4 +1,4 @@
-"""Features with two codes: one block of pair sums in place of a table for each pair.
+"""Features with two codes: one block of pair sums instead of a table for each pair.
 
 A two-valued feature is *on* where its rarer code is. ``G[k, u, v]`` is the sum of losses (or counts) k over the rows
 where features u and v are both on; its diagonal holds the sums of single features. The other three cells of a pair's

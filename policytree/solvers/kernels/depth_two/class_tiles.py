@@ -37,7 +37,7 @@ from policytree.solvers.kernels.depth_two.tiles import TILE, aligned_zeros
 
 
 class ClassTiles(NamedTuple):
-    """What is prepared once for all strips of some rows."""
+    """What is prepared once for all tiles of some rows."""
 
     entries: Entries
     long: LongLanes
@@ -146,7 +146,7 @@ def vectors_of(n, like):
 
 @kernel(separate=True)
 def make_class_tiles(rows, rules, rounded, large, wanted):
-    """Prepare strips: entries in order, masks, and room for the sums; nothing if they are not ``wanted``."""
+    """Prepare tiles: entries in order, masks, and room for the sums; nothing if they are not ``wanted``."""
     n, p, J = rows.n if wanted else 0, len(rows.bins), len(rules.minima)
     K = rules.n_losses + 1
     first = np.empty(n + 1, np.int32)
@@ -188,7 +188,7 @@ def make_class_tiles(rows, rules, rounded, large, wanted):
 
 @kernel(separate=True)
 def add_segments(rows, tiles, x):
-    """Sums of all slots on the left of the chosen cuts, strips.totals[2 s], and on the right, [2 s + 1]."""
+    """Sums of all slots on the left of the chosen cuts, tiles.totals[2 s], and on the right, [2 s + 1]."""
     entries, totals = tiles.entries, tiles.totals
     n_slots = len(totals) // 2
     segments = np.zeros((n_slots, TILE + 1), np.int64)

@@ -159,7 +159,7 @@ def long_pairs(rows, rules, leaves, first, work, best, enough, control):
         for i in range(n):
             kind[i] = work.rounded.planes[0, i] - tiles.lightest
     for b in range(len(work.own.low)):
-        work.own.low[b] = INF  # strips see the splits by the feature itself as well
+        work.own.low[b] = INF  # tiles see the splits by the feature itself as well
         work.own.high[b] = INF
     again = True
     while again:

@@ -72,7 +72,7 @@ def bound_between(bounds, o, cuts, chosen, n, j, rules, similar):
 def list_live(live, f, o, cuts, chosen, n, rules, cutoff, similar):
     """List the cuts that the values of the n chosen ones do not refute; returns how many they are.
 
-    Cuts between two chosen ones are looked at one by one only if the bound of them all is below the budget.
+    Cuts between two chosen ones are looked at one by one only if the bound of them all is below the cutoff.
     """
     left, right, least, most = live.bounds
     constrained = len(rules.minima) > 0

@@ -75,7 +75,7 @@ def row_bounds(rows, rules, f, splits, bounds, o):
 
 @kernel(separate=True)
 def bound_by_duals(rows, rules, f, bounds):
-    """Sides of every cut of f cost no less than what their rows are worth."""
+    """Sides of every cut of f cost no less than the sum of their rows' duals."""
     plane = rows.planes[rules.n_losses + len(rules.minima) + rules.prices]
     c = rows.codes[f]
     B = rows.bins[f]
@@ -200,7 +200,7 @@ def bound_of_cut(bounds, deep, t):
 
 @kernel(separate=True, borrows=True)
 def choose_cut(bounds, deep, cuts, cutoff):
-    """The middle, by mass, of the heaviest run of cuts whose bound is below the budget; -1 if there is none."""
+    """The middle, by mass, of the heaviest run of cuts whose bound is below the cutoff; -1 if there is none."""
     least, most = bounds.least, bounds.most
     best = -1
     best_mass = -1
@@ -250,7 +250,7 @@ def choose_many(bounds, deep, cuts, cutoff, limit, chosen):
 
 @kernel
 def include(chosen, n, t):
-    """Make ``t`` one of the ascending ``chosen[:n]``, in place of its neighbour if they are full; returns how many."""
+    """Make ``t`` one of the ascending ``chosen[:n]``, instead of its neighbour if they are full; returns how many."""
     j = 0
     while j < n and chosen[j] < t:
         j += 1

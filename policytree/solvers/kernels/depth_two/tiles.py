@@ -27,7 +27,7 @@ FEW_WEIGHTS = 4  # different weights that there are tables for
 
 
 class Tiles(NamedTuple):
-    """What is prepared once for all strips of some rows."""
+    """What is prepared once for all tiles of some rows."""
 
     order: int_1d  # rows in the order of feature f's codes, from f * n on
     weights: int_1d  # their losses, in that order
@@ -129,7 +129,7 @@ class _TileCode:
 
 
 class Second(NamedTuple):
-    """The feature of the second splits: where it stands in the strips' arrays, and where its results go.
+    """The feature of the second splits: where it stands in the tiles' arrays, and where its results go.
 
     ``B``: codes, or runs of codes.
     """
@@ -145,7 +145,7 @@ class Second(NamedTuple):
 def pass_over_rows(typingctx, tiles, second, x, table, out):
     """Best split by one feature on both sides of each of STRIP chosen cuts of another: out[out_at], out[out_at + 1].
 
-    Row i is on the left of cut e where ``table[x[i], e]``, and weighs strips.weights at its place in the order; int16
+    Row i is on the left of cut e where ``table[x[i], e]``, and weighs tiles.weights at its place in the order; int16
     tables of three axes hold what a row adds on the left, ``table[x[i], 0, e]``, and on the right.
     """
 
@@ -271,10 +271,10 @@ def fill_masks(tiles):
 
 @kernel(separate=True)
 def make_tiles(rows, losses, large, n_prices):
-    """Prepare strips: rows in order, masks, tables of the losses if these are few."""
+    """Prepare tiles: rows in order, masks, tables of the losses if these are few."""
     n, p = rows.n, len(rows.bins)
     lightest, kinds, short = few_weights(losses)
-    ordered = p * n if n_prices > 0 else 0  # no strips are asked for
+    ordered = p * n if n_prices > 0 else 0  # no tiles are asked for
     step = max(kinds, 1)
     tiles = Tiles(
         np.empty(ordered, np.int32),

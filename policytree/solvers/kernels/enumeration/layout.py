@@ -11,7 +11,7 @@ Losses are relative to action 0, and charges (J for the bound, then J for every 
 of each price, as in base/layout.py.
 
 A tree of depth d is kept as a row of numbers: feature, cut, the left tree, the right tree; a tree of depth 0 is its
-action. A leaf in the place of a tree has feature -1 and itself on both sides.
+action. A leaf instead of a tree has feature -1 and itself on both sides.
 
     depth 1: 4 numbers          depth 2: 10 numbers         depth 3: 22 numbers
 

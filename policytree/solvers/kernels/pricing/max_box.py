@@ -77,7 +77,7 @@ def witness_sums(rows, reduced_costs, stack, s):
 
 @kernel(separate=True)
 def keep_box(best, state, total, ends, rectangle):
-    """Put a box into the heap, in place of the least one if it is full."""
+    """Put a box into the heap, instead of the least one if it is full."""
     sums, boxes = best.sums, best.boxes
     M = len(sums)
     if state[KEPT] < M:

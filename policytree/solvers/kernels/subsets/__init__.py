@@ -2,11 +2,11 @@
 
     layout            proofs without a depth limit: words and tuples
     table             what was proved of each set of rows
-    bounds            bounds of row sets from their sums, and from the sums of pairs of splits
-    index_sets        row sets as lists of rows
-    bit_sets          row sets as bits
-    search            depth first within thresholds, over row sets
-    ranking_layout    trees judged by their bag of leaves: words and tuples
+    bounds            bounds of subsets of rows from their sums, and from the sums of pairs of splits
+    index_sets        subsets of rows as lists of rows
+    bit_sets          subsets of rows as bits
+    search            depth first within thresholds, over subsets of rows
+    ranking_layout    trees judged by their leaf statistics: words and tuples
     ranking_costs     what leaves cost by a reference curve
     ranking_boxes     the least costs of all boxes of strips of codes
     ranking_bounds    the least cost of a tree on a set of rows

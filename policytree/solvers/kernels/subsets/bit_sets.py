@@ -1,4 +1,4 @@
-"""Row sets as bits, for rows of few different losses: sums are counts of bits, times what one bit is worth.
+"""Subsets of rows as bits, for rows of few different losses: sums are counts of bits, times what one bit is worth.
 
 Rows that are worth the same stand side by side, in a *part* of whole words. A row that is worth 5 of a kind stands in
 the parts worth 1 and 4 of it. A set keeps only its words that are not zero.

@@ -1,4 +1,4 @@
-"""Bounds of row sets from their sums, for the sides of eight splits, or the cells of eight pairs of splits, at once.
+"""Bounds of subsets from their sums, for the sides of eight splits, or the cells of eight pairs of splits, at once.
 
     leaf       V <= penalty + the least sum of losses of an action
     floor      V >= the leaf, or two penalties and the least loss of every row
@@ -6,7 +6,7 @@
     support    a leaf must save more than a penalty over the worst that its rows can lose, or the tree without it is no
                worse: a side that cannot is never made, and its split is out for the whole subtree. Not where splits
                have a price: a leaf spares its rows the questions of the rest
-    worth      V >= what the rows are worth by their prices, where that is known
+    worth      V >= the sum of the rows' duals, where that is known
     minima     what a leaf must have at least; what has less is out for the whole subtree, too
 
 Cost: a few vector instructions for every sum.
@@ -41,7 +41,7 @@ def bound_set(rules, total):
 
 @kernel(borrows=True)
 def bound_sides_by_duals(rules, path, scratch, d):
-    """Both sides of every column cost at least what their rows are worth."""
+    """Both sides of every column cost at least the sum of their rows' duals."""
     if rules.beyond < 0:
         return
     low, up, on = path.low[d], path.up[d], scratch.on[rules.n_sums - 2]

@@ -1,4 +1,4 @@
-"""Row sets as lists of rows, for any losses: a row adds its numbers to the column of its code of every feature.
+"""Subsets of rows as lists of rows, for any losses: a row adds its numbers to the column of its code of every feature.
 
 The numbers of a row stand side by side, padded to whole vectors: its sums, and two random keys. Sums of the keys name a
 set: two sets share the 128 bits with probability 2**-128. A code of a feature that most rows have is not added up: its

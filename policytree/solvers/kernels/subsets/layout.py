@@ -1,4 +1,4 @@
-"""Proofs without a depth limit: the words and tuples of the search over row sets.
+"""Proofs without a depth limit: the words and tuples of the subset search.
 
 The value V(R) of a set of rows R is the least cost of any tree on them, with a price for every leaf. What is proved
 of a set holds however it was reached, so a table keeps it under the set's name of 128 bits (see table.py).

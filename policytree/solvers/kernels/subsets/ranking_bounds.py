@@ -1,6 +1,6 @@
 """The least cost of a tree on a set of rows: depth first within thresholds, over sets of rows.
 
-A set is entered with a budget: either its least cost is found, or it is proved to be no less than the budget. Of its
+A set is entered with a budget: either its least cost is found, or it is proved to be no less than the cutoff. Of its
 cuts the one with the least sum of bounds is worked on, on the side of which less is known; what is proved of a side
 is kept in a table by the set's name and the depth left, and handed on along the column.
 
@@ -133,7 +133,7 @@ def bound_side(data, path, d, table, t, v, within):
 def find_cuts(data, path, d, table, always):
     """The cuts that separate the rows of level d and leave enough of them on both sides, with the sides' bounds.
 
-    Those that cost no less than the budget are left out, or than the best tree found, unless all trees within the
+    Those that cost no less than the cutoff are left out, or than the best tree found, unless all trees within the
     budget are wanted (``always``).
     """
     sums, names, name, whole, numbers = path.sums[d], path.names[d], path.name[d], path.whole[d], path.numbers[d]
@@ -281,7 +281,7 @@ def least_pair(path, d):
 
 @kernel(takes=(RankingRows, RankingPath, known_sets, i8, f8, long_1d, long_1d), separate=True)
 def bound_ranking(data, path, table, base, slack, counters, control):
-    """Work on the set of level ``base`` until its least cost is found or no less than its budget.
+    """Work on the set of level ``base`` until its least cost is found or no less than its cutoff.
 
     Returns a bound of the least cost, and the cost of the best tree found. A side is worked on until it costs
     ``slack`` more than what makes another cut better. Once the stop flag is raised levels close with what they have.

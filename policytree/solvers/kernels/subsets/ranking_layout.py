@@ -1,9 +1,10 @@
-"""Trees judged by their bag of leaves, such as by the area under their ROC curve: words and tuples.
+"""Trees judged by their leaf statistics, such as by the area under their ROC curve: words and tuples.
 
-Every row has a share of all positives and of all negatives, float64. What a bag of leaves loses is no sum over leaves.
-But a *reference*, a curve of steps, gives a leaf with shares (p, n) a *cost* (ranking_costs.py), and trees whose leaf
-costs sum up to too much are no better than the best tree known, whatever the bag (objectives/references.py says why). A
-leaf costs at least what its parts cost as leaves, and costs do not fall as p or n rise:
+Every row has a share of all positives and of all negatives, float64. The loss of a tree's leaf statistics is no sum
+over leaves. But a *reference*, a curve of steps, gives a leaf with shares (p, n) a *cost* (ranking_costs.py), and trees
+whose leaf costs sum up to too much are no better than the best tree known, whatever their leaf statistics
+(objectives/references.py says why). A leaf costs at least what its parts cost as leaves, and costs do not fall as p or
+n rise:
 
 - a set of rows costs, as any tree, at least the sum of its rows' own costs (*least*), and at least two prices of a leaf
   if it is split;
@@ -24,7 +25,7 @@ from policytree.solvers.kernels.base.layout import codes_2d, f8, i8, int_2d, lon
 
 MUCH = 1e300  # more than anything costs
 CLOSE = 1e-11  # what sums of shares may be off by
-LEAF = -1  # in place of a cut
+LEAF = -1  # instead of a cut
 # Sums of one side of a cut: shares, least and worst costs, numbers u; and whole numbers.
 POSITIVE, NEGATIVE, LEAST, DUAL, WORST = range(5)
 KEY1, KEY2, COUNT = range(3)

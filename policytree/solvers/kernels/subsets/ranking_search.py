@@ -1,4 +1,4 @@
-"""All trees whose leaf costs sum up to little enough, one after the other; whole ones are scored as a bag.
+"""All trees whose leaf costs add up to little enough, one after the other; complete ones are scored exactly.
 
 A state is an unfinished tree: leaves, and open nodes of which the first is decided next. It may become a leaf, or be
 cut where the least costs of both sides (ranking_bounds.py) leave the sum small enough. Leaves count what they cost
@@ -93,7 +93,7 @@ def omega_lost(leaves, m, numbers):
 
 @kernel
 def ranking_loss(judge, leaves, m, order):
-    """What a whole bag loses, the price of its leaves included."""
+    """The loss of leaf statistics, leaf penalties included."""
     if judge.kind == AREA:
         return area_lost(leaves, m, order, judge.numbers[0]) + judge.price * m
     return omega_lost(leaves, m, judge.numbers) + judge.price * m
@@ -217,7 +217,7 @@ def open_nodes(trees, s):
 
 @kernel(takes=(RankingRows, RankingPath, known_sets, OpenTrees, Judge, f8, f8, i8, long_1d, long_1d))
 def search_ranking(data, path, table, trees, judge, best, slack, s, counters, control):
-    """Look for a tree whose bag loses less than ``best``.
+    """Search for a tree whose loss is below ``best``.
 
     Returns how the search ended, and the state of the tree that is better (its choices stand in ``trees.chosen``).
     State 0 holds the root as its open node; from a later state, that of a whole tree, the search goes on after it.

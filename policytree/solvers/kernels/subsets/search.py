@@ -1,7 +1,7 @@
-"""Proofs without a depth limit: depth first within thresholds, over row sets.
+"""Proofs without a depth limit: depth first within thresholds, over subsets of rows.
 
 A set works on the split whose two sides' bounds have the least sum, on the side with the wider gap, and lets it run
-until that sum passes the second least by ``slack``, the set's best tree, or its budget. So the search goes where the
+until that sum passes the second least by ``slack``, the set's best tree, or its cutoff. So the search goes where the
 bound is weakest, and comes back as soon as another split is weaker: an AO* search that keeps one path and a table
 (Korf's recursive best first search, for trees).
 
@@ -55,7 +55,7 @@ MOST_PAIR_WORDS = 1 << 26  # words of pairs of bits, beyond which the sides are 
 WORDS_OF_A_PAIR = 8  # what a pair costs beside its words, in words
 MOST_PAIR_WORK = 1 << 15  # vectors added to sums of pairs of lists, beyond which the sides are rather entered
 FEW_COLUMNS = 40
-SPARE_OF_FEW, SPARE_OF_MANY = 16, 1  # quarters of a price beyond the budget that columns may cost to be open
+SPARE_OF_FEW, SPARE_OF_MANY = 16, 1  # quarters of a price beyond the cutoff that columns may cost to be open
 WORK_OF_A_SPLIT = 16  # beside its sums, in pairs of a row and a split
 
 

@@ -1,4 +1,4 @@
-"""The table of row sets: what was proved of each, under its name.
+"""The table of subsets of rows: what was proved of each, under its name.
 
 Open addressing with a number of places that is a power of two; nothing is ever forgotten, so that a proof stands on
 what was proved. Names have 128 bits (see index_sets.py and bit_sets.py): two sets among a million share one with

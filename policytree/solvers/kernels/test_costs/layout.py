@@ -12,7 +12,7 @@ from policytree.solvers.kernels.base.layout import codes_2d, f8, flags_1d, i8, i
 
 # What a test is worth.
 REGULARIZED, IMPURITY, IMPURITY_PER_COST, IMPURE_PAIRS, BALANCE = 0, 1, 2, 3, 4
-MULTIWAY = -1  # in place of a cut
+MULTIWAY = -1  # instead of a cut
 
 
 class Objects(NamedTuple):
