@@ -8,6 +8,8 @@ import pytest
 from policytree.problem.types import Problem
 from policytree.solvers import solve_direct
 from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.kernels.base.layout import Rounded, Rules
+from policytree.solvers.kernels.depth_two.plane_tiles import planes_pay
 from tests import oracles
 
 N = 220  # rows: a table of two columns would have more than three cells a row and forty a value
@@ -24,7 +26,12 @@ def _columns(values, rng):
 
 
 def _losses(weights, X, rng, K=2):
-    """Integers, so that brute force is exact; real weights stand for themselves where sums need more than 30 bits."""
+    """Integers, so that brute force is exact; real weights stand for themselves where sums need more than 30 bits.
+
+    "rewards" differ under every action; the others are of labels, so that most losses of a row are equal.
+    """
+    if weights == "rewards":
+        return rng.integers(0, 1 << 45, (N, K)) + (X[:, :1] < np.arange(K) * N // K) * (1 << 44)
     signal = (X[:, 0] > N / 3) ^ (X[:, 1] > N / 2)
     label = np.where(rng.random(N) < 0.2, ~signal, signal).astype(np.int64)
     label += np.where(rng.random(N) < 0.4, rng.integers(0, K - 1, N), 0)
@@ -62,7 +69,7 @@ def _check(losses, limits, X, rng):
 
 
 @pytest.mark.parametrize("values", ["distinct", "ties", "mixed"])
-@pytest.mark.parametrize("weights", ["classes", "small", "medium", "large"])
+@pytest.mark.parametrize("weights", ["classes", "small", "medium", "large", "rewards"])
 @pytest.mark.parametrize("limits", LIMITS)
 def test_depth_two_equals_brute_force(values, weights, limits, rng):
     X = _columns(values, rng)
@@ -70,9 +77,25 @@ def test_depth_two_equals_brute_force(values, weights, limits, rng):
 
 
 @pytest.mark.parametrize("K", [3, 6])
-@pytest.mark.parametrize("weights", ["classes", "small", "large"])
+@pytest.mark.parametrize("weights", ["classes", "small", "large", "rewards"])
 @pytest.mark.parametrize("limits", LIMITS)
 def test_depth_two_with_more_actions_equals_brute_force(K, weights, limits, rng):
     values = "ties" if limits in ("none", "counts") else "mixed"
     X = _columns(values, rng)
     _check(_losses(weights, X, rng, K), limits, X, rng)
+
+
+@pytest.mark.parametrize("K", [3, 6])
+def test_rewards_are_passed_as_planes_and_labels_as_entries(K, rng):
+    """Both ways are taken by the tests above: ``planes_pay`` says which."""
+
+    def pays(losses):
+        planes = np.ascontiguousarray((losses[:, 1:] - losses[:, :1]).T, dtype=np.int32)
+        rules = Rules(K - 1, np.zeros(0, np.int64), 0, 0, -1, 0)
+        return planes_pay.py_func(Rounded(planes, np.zeros(N, np.int64), 0, 0), rules, N)
+
+    X = _columns("distinct", rng)
+    assert pays(_losses("rewards", X, rng, K) >> 30)  # rounded to 30 bits in all
+    assert not pays(_losses("classes", X, rng, K))
+    assert not pays(_losses("rewards", X, rng, K) >> 40)  # so small that twice as many lanes fit a vector
+    assert pays(_losses("large", X, rng, K) >> 25) == (K == 3)

@@ -9,6 +9,8 @@
     tiles                second splits by long features: 32 first cuts side by side
     simd_classes         one pass over rows of any number of actions, in vectors
     class_tiles          the same for more than two actions, or with counted rows
+    simd_planes          one pass over rows that lose under every action, in vectors
+    plane_tiles          the same for such rows
     solve                the best tree of depth two from tables
     open_cuts            the cuts of a long feature that no bound has refuted
     long_pairs           the best tree of depth two with long features
@@ -27,6 +29,8 @@ ORDER = (
     "tiles",
     "simd_classes",
     "class_tiles",
+    "simd_planes",
+    "plane_tiles",
     "solve",
     "open_cuts",
     "long_pairs",

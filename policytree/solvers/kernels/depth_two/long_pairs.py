@@ -1,8 +1,8 @@
 """Depth two where a first feature has so many codes that tables over pairs do not pay.
 
-32 cuts of the feature are solved at a time, side by side in one pass over sorted rows (tiles.py; class_tiles.py for
-more than two actions or counted rows). What lies between is refuted by similar support (open_cuts.py), until no cut is
-left.
+32 cuts of the feature are solved at a time, side by side in one pass over sorted rows (tiles.py; for more than two
+actions or counted rows plane_tiles.py, and class_tiles.py where most losses are zero). What lies between is refuted by
+similar support (open_cuts.py), until no cut is left.
 
 Cost: rounds x features x n; three or four rounds are usual.
 Symbols: see base/layout.py.
@@ -24,6 +24,7 @@ from policytree.solvers.kernels.depth_two.open_cuts import (
     spread_live,
 )
 from policytree.solvers.kernels.depth_two.pair_tables import is_signed
+from policytree.solvers.kernels.depth_two.plane_tiles import make_plane_tiles, planes_pay, scan_planes_of
 from policytree.solvers.kernels.depth_two.similarity_bounds import cumulate_values, row_values
 from policytree.solvers.kernels.depth_two.solve import FirstSplits, Found, PairWork, short_pairs
 from policytree.solvers.kernels.depth_two.tiles import TILE, make_tiles, scan_tiles
@@ -152,7 +153,9 @@ def long_pairs(rows, rules, leaves, first, work, best, enough, control):
     kind = np.zeros(n, np.uint8)
     x = np.empty(n, np.uint8)
     tiles = make_tiles(rows, work.rounded.planes[0], work.long, J if signed else 0)
-    classes = make_class_tiles(rows, rules, work.rounded, work.long, not signed)
+    dense = not signed and planes_pay(work.rounded, rules, n)
+    planes = make_plane_tiles(rows, rules, work.rounded, work.long, dense)
+    classes = make_class_tiles(rows, rules, work.rounded, work.long, not signed and not dense)
     step = 1
     if signed and tiles.kinds > 0:
         step = tiles.kinds
@@ -184,6 +187,8 @@ def long_pairs(rows, rules, leaves, first, work, best, enough, control):
                 return best, best.value, False
             if signed:
                 scan_tiles(f, rows, tiles, x, work.splits, at)
+            elif dense:
+                scan_planes_of(f, m, chosen.cuts, rows, rules, planes, x, work.sums.leaves, work.splits, at)
             else:
                 scan_classes(f, rows, rules, classes, x, work.splits, at)
             value_chosen(f, m, rows, rules, leaves, work, at, chosen)

@@ -1,0 +1,146 @@
+"""Second splits by a feature with many codes, for 32 first cuts side by side: rows that lose under every action.
+
+Rewards of treatments are all different numbers, so that a row has something to add under every action. The sums of the
+four parts that two crossing cuts make follow from one of them: with L the sums left of both cuts,
+
+                      left of the chosen cut     right of it
+    left of second            L                   own - L           own: the feature's own sums up to the second cut
+    right of second       total - L           other - (own - L)     total, other: left and right of the chosen cut
+
+So the rows are passed once in the order of the second feature, and only L is added up, in lane e for chosen cut e of
+the first feature. Counted rows are planes too: they say which cuts leave both leaves their minima.
+
+Cost: three vector steps for every row and plane, nine more for every code and plane, for every feature and 32 chosen
+cuts. Where rows add to one or two of many actions only (labels), class_tiles.py is cheaper.
+Symbols: see base/layout.py; a plane is what rows lose under an action, or counted rows.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from policytree.solvers.kernels.base.layout import FORBIDDEN, i4
+from policytree.solvers.kernels.compiling import kernel
+from policytree.solvers.kernels.depth_two.class_tiles import vectors_of
+from policytree.solvers.kernels.depth_two.pair_tables import table_pays
+from policytree.solvers.kernels.depth_two.simd_planes import PlaneLanes, PlanePass, PlaneRows, pass_over_planes
+from policytree.solvers.kernels.depth_two.tiles import TILE
+
+LEAST_DENSITY = 2  # planes pay if one in so many losses is not zero
+
+
+class PlaneTiles(NamedTuple):
+    """What is prepared once for all tiles of some rows."""
+
+    sorted: PlaneRows
+    lanes: PlaneLanes
+
+
+@kernel
+def planes_pay(rounded, rules, n):
+    """Whether rows have so many losses that passing all of them is cheaper than listing those that are not zero."""
+    planes, P = rounded.planes, rules.n_losses
+    there = 0
+    total = 0
+    for i in range(n):
+        most = i4(0)
+        least = i4(0)
+        equal = 0  # losses that are the row's largest: gains of zero
+        for k in range(P + 1):
+            x = i4(0) if k == 0 else planes[k - 1, i]
+            if k == 0 or x > most:
+                most = x
+                equal = 1
+            elif x == most:
+                equal += 1
+            least = min(least, x)
+        there += P + 1 - equal
+        total += most - least
+    small = total < 1 << 15  # class_tiles.py then has twice as many lanes in a vector
+    return LEAST_DENSITY * there >= n * P and not small
+
+
+@kernel
+def sort_planes(rows, planes, large, to):
+    """Put the rows, and their amounts, in the order of every long feature."""
+    n, Q = rows.n, len(planes)
+    widest = 1
+    for f in range(len(rows.bins)):
+        widest = max(widest, rows.bins[f])
+    starts = np.empty(widest + 1, np.int64)
+    for f in range(len(rows.bins)):
+        if not large[f]:
+            continue
+        c = rows.codes[f]
+        B = rows.bins[f]
+        o = rows.offset[f]
+        starts[: B + 1] = 0
+        for i in range(n):
+            starts[np.int64(c[i]) + 1] += 1
+        for b in range(B):
+            starts[b + 1] += starts[b]
+        for i in range(n):
+            b = np.int64(c[i])
+            at = f * n + starts[b]
+            starts[b] += 1
+            to.rows[at] = i
+            to.places[at] = -1
+            for k in range(Q):
+                to.amounts[at * Q + k] = planes[k, i]
+        for b in range(B - 1):  # starts[b] is where the code's rows end
+            to.places[f * n + starts[b] - 1] = o + b
+
+
+@kernel(separate=True)
+def make_plane_tiles(rows, rules, rounded, large, wanted):
+    """Prepare tiles: rows in order, masks, and room for the sums; nothing if they are not ``wanted``."""
+    n, p, J = rows.n if wanted else 0, len(rows.bins), len(rules.minima)
+    Q = rules.n_losses + J
+    minima = np.empty(J, np.int32)
+    for j in range(J):
+        minima[j] = min(rules.minima[j], FORBIDDEN)
+    in_order = PlaneRows(
+        np.empty(p * n, np.int32), np.empty(p * n, np.int32), np.empty(p * n * Q, np.int32), n, rules.n_losses, minima
+    )
+    if wanted:
+        sort_planes(rows, rounded.planes, large, in_order)
+    a, i32 = 1 if wanted else 0, np.empty(0, np.int32)
+    lanes = PlaneLanes(
+        vectors_of(a * (TILE + 1), i32), vectors_of(2 * a * Q, i32), vectors_of(a * Q, i32),
+        vectors_of(2 * a * max(rules.prices, 1), i32),
+    )  # fmt: skip
+    for j in range(len(lanes.masks)):
+        for e in range(j, TILE):
+            lanes.masks[j, e] = i4(-1)
+    return PlaneTiles(in_order, lanes)
+
+
+@kernel(separate=True)
+def scan_planes_of(f, n_chosen, chosen, rows, rules, tiles, x, leaves, splits, at):
+    """Best second splits by long features for the chosen cuts of f at once, into ``splits`` from ``at`` on by price.
+
+    ``x[i]`` says which of the chosen cuts have row i on their left; lanes without a cut have all rows there.
+    """
+    bins, groups, lanes = rows.bins, rows.groups, tiles.lanes
+    o = rows.offset[f]
+    Q = len(lanes.sums)
+    for k in range(Q):
+        total = leaves[k, o + bins[f] - 1]
+        for e in range(TILE):
+            left = leaves[k, o + chosen[e]] if e < n_chosen else total
+            lanes.totals[k, e] = left
+            lanes.totals[Q + k, e] = i4(total - left)
+    for j in range(len(lanes.best)):
+        for e in range(TILE):
+            lanes.best[j, e] = i4(2 * FORBIDDEN)
+    for g in range(len(bins)):
+        if g != f and table_pays(bins[f], bins[g], rows.n, False):
+            continue
+        for k in range(Q):
+            for e in range(TILE):
+                lanes.sums[k, e] = i4(0)
+        pass_over_planes(tiles.sorted, lanes, PlanePass(g * rows.n, 2 * groups[g]), x, leaves)
+    for j in range(max(rules.prices, 1)):
+        for e in range(TILE):
+            splits.low[at + j * TILE + e] = lanes.best[2 * j, e]
+            splits.high[at + j * TILE + e] = lanes.best[2 * j + 1, e]
