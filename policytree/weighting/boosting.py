@@ -103,5 +103,10 @@ def boost(
         y = (y - centre) / scale
     elif objective == "multiclass":
         settings["num_class"] = int(y.max()) + 1
-    data = lightgbm.Dataset(Z, y, weight=weight, params=settings)
-    return Boosted(lightgbm.train(settings, data, rounds), objective, centre, scale)
+    # As ``lightgbm.train`` without what it does for callbacks and for continued training: it writes the model as text
+    # and reads it again.
+    booster = lightgbm.Booster(settings, lightgbm.Dataset(Z, y, weight=weight, params=settings))
+    for _ in range(rounds):
+        if booster.update():  # no leaf can be split any more
+            break
+    return Boosted(booster.free_dataset(), objective, centre, scale)

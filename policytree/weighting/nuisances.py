@@ -27,6 +27,8 @@ from policytree.weighting.observed import Observed
 from policytree.weighting.scheme import Nuisances
 from policytree.weighting.stacking import PROPENSITY_LEARNERS, OutcomeStack, PropensityStack, StackedOutcomes
 
+NOTHING_GIVEN = Nuisances()
+
 
 @dataclass(frozen=True, slots=True)
 class ArmModels:
@@ -176,7 +178,9 @@ class CrossFitted:
             None if self.propensity is None else self.propensity.predictions,
         )
 
-    def predict_new(self, Z: np.ndarray, row_of_cluster: np.ndarray | None) -> Nuisances:
+    def predict_new(
+        self, Z: np.ndarray, row_of_cluster: np.ndarray | None, given: Nuisances = NOTHING_GIVEN
+    ) -> Nuisances:
         """For other rows: averages over the fold models, or the one model that did not see the row's cluster.
 
         Parameters
@@ -184,13 +188,19 @@ class CrossFitted:
         Z : ndarray of shape (n, q)
         row_of_cluster : ndarray of shape (n,), int, or None
             A row of the fit with the same cluster; -1 for rows of new clusters.
+        given : Nuisances
+            Parts that are not to be predicted, because they are known.
         """
         held_out_of = None
         if row_of_cluster is not None:
             held_out_of = np.where(row_of_cluster < 0, -1, self.folds.fold[row_of_cluster])
         return Nuisances(
-            None if self.regression is None else self.regression.predict_new(Z, held_out_of),
-            None if self.propensity is None else predict_new(self.propensity.models, Z, held_out_of),
+            None
+            if self.regression is None or given.regression is not None
+            else self.regression.predict_new(Z, held_out_of),
+            None
+            if self.propensity is None or given.propensity is not None
+            else predict_new(self.propensity.models, Z, held_out_of),
         )
 
 

@@ -320,7 +320,7 @@ class RewardEstimator(BaseEstimator):
         scheme = resolve_scheme(self, self.treatments_)
         given = self._given_again(propensity, regression, observed, scheme)
         cluster = self._row_of_cluster(groups, observed.n)
-        nuisances, _ = self._complete(scheme, given, [r.predict_new(Z, cluster) for r in self.repeats_])
+        nuisances, _ = self._complete(scheme, given, [r.predict_new(Z, cluster, given) for r in self.repeats_])
         return _finite(scheme.rewards(observed, nuisances), observed)
 
     @by_default_settings

@@ -31,7 +31,7 @@ from policytree.exceptions import InputError
 from policytree.model_selection.crossfit import CrossFit, FoldFits
 from policytree.model_selection.folds import FoldPlan
 from policytree.weighting.boosting import Boosted, boost
-from policytree.weighting.learners import RIDGE_PENALTIES, imputer, one_thread
+from policytree.weighting.learners import RIDGE_PENALTIES, imputer
 from policytree.weighting.observed import Observed
 
 ROUNDS = (1, 3, 6, 10, 15, 22, 30, 45, 65, 100)  # of boosted outcomes, to choose from
@@ -264,25 +264,24 @@ def _fit_outcomes(kind: str, n_arms: int, binary: bool, ZA, y, sample_weight=Non
         kept = sample_weight > 0.0
         ZA, y, sample_weight = ZA[kept], y[kept], sample_weight[kept] / sample_weight[kept].mean()
     arm = ZA[:, -1]
-    with one_thread():
-        if kind == "linear over arms":
-            return _OverArms(_linear(make_pipeline(_Interactions(n_arms)), ZA, y, sample_weight, binary), n_arms, False)
-        if kind == "boosted over arms":
-            Z = np.hstack([ZA[:, :-1], _indicators(arm, n_arms)])
-            return _OverArms(_boosted(Z, y, sample_weight, binary), n_arms, True)
-        models = []
-        for k in range(n_arms):
-            own = arm == k
-            if not own.any():
-                raise InputError(
-                    "Without one fold, all rows of a treatment that a model is to learn from have sample_weight zero; "
-                    "use fewer folds, or leave out rows of weight zero and treatments with hardly any other."
-                )
-            w = None if sample_weight is None else sample_weight[own]
-            Z = ZA[own, :-1]
-            boosts = kind == "boosted"
-            models.append(_boosted(Z, y[own], w, binary) if boosts else _linear(_prepared(), Z, y[own], w, binary))
-        return _ByArm(tuple(models))
+    if kind == "linear over arms":
+        return _OverArms(_linear(make_pipeline(_Interactions(n_arms)), ZA, y, sample_weight, binary), n_arms, False)
+    if kind == "boosted over arms":
+        Z = np.hstack([ZA[:, :-1], _indicators(arm, n_arms)])
+        return _OverArms(_boosted(Z, y, sample_weight, binary), n_arms, True)
+    models = []
+    for k in range(n_arms):
+        own = arm == k
+        if not own.any():
+            raise InputError(
+                "Without one fold, all rows of a treatment that a model is to learn from have sample_weight zero; "
+                "use fewer folds, or leave out rows of weight zero and treatments with hardly any other."
+            )
+        w = None if sample_weight is None else sample_weight[own]
+        Z = ZA[own, :-1]
+        boosts = kind == "boosted"
+        models.append(_boosted(Z, y[own], w, binary) if boosts else _linear(_prepared(), Z, y[own], w, binary))
+    return _ByArm(tuple(models))
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,10 +309,9 @@ class StackedOutcomes:
     def untargeted(self, Z: np.ndarray) -> np.ndarray:
         """The mixture itself, (n, K)."""
         out = np.zeros((len(Z), self.weights.shape[1]))
-        with one_thread():
-            for model, stages, weights in zip(self.models, self.stages, self.weights, strict=True):
-                for k in np.flatnonzero(weights):
-                    out[:, k] += weights[k] * model.of_arm(Z, int(k), int(stages[k]))
+        for model, stages, weights in zip(self.models, self.stages, self.weights, strict=True):
+            for k in np.flatnonzero(weights):
+                out[:, k] += weights[k] * model.of_arm(Z, int(k), int(stages[k]))
         return np.clip(out, *self.limits)
 
     def predict(self, Z: np.ndarray) -> np.ndarray:
@@ -536,14 +534,13 @@ def _fit_arms(kind: str, n_arms: int, n_stages: int, Z, arm, sample_weight=None,
     if kind == "shares":
         w = np.ones(len(arm)) if sample_weight is None else sample_weight
         return _Shares(np.bincount(arm, weights=w, minlength=n_arms) / w.sum())
-    with one_thread():
-        if kind == "boosted":
-            objective = "binary" if n_arms == 2 else "multiclass"
-            rounds = PROPENSITY_ROUNDS[n_stages - 1]
-            return _BoostedArms(boost(Z, arm, sample_weight, objective, rounds, PROPENSITY_RATE), n_stages)
-        prepare = _prepared()
-        prepared = prepare.fit_transform(Z)
-        return _MultinomialLogits(prepare, logits(prepared, arm, sample_weight), n_arms)
+    if kind == "boosted":
+        objective = "binary" if n_arms == 2 else "multiclass"
+        rounds = PROPENSITY_ROUNDS[n_stages - 1]
+        return _BoostedArms(boost(Z, arm, sample_weight, objective, rounds, PROPENSITY_RATE), n_stages)
+    prepare = _prepared()
+    prepared = prepare.fit_transform(Z)
+    return _MultinomialLogits(prepare, logits(prepared, arm, sample_weight), n_arms)
 
 
 PROPENSITY_LEARNERS = {
@@ -592,9 +589,8 @@ class StackedPropensity:
 
     def predict(self, Z: np.ndarray) -> np.ndarray:
         """Probabilities of the arms, (n, K)."""
-        with one_thread():
-            parts = zip(self.models, self.stages, self.weights, strict=True)
-            return sum(w * model.at(Z, stage) for model, stage, w in parts if w > 0.0)
+        parts = zip(self.models, self.stages, self.weights, strict=True)
+        return sum(w * model.at(Z, stage) for model, stage, w in parts if w > 0.0)
 
 
 def _errors(fit: CrossFit, observed: Observed) -> np.ndarray:

@@ -24,6 +24,7 @@ from policytree.problem.types import Status
 from policytree.weighting.costs import treatment_costs
 from policytree.weighting.observed import Observed
 from policytree.weighting.propensities import is_constant
+from policytree.weighting.reward_estimator import RewardEstimator
 
 
 def checked_direction(estimator) -> str:
@@ -89,9 +90,14 @@ class Data:
         every = np.arange(self.seen.n)
         return self.net(np.tile(self.seen.y[:, None], self.seen.n_arms), every)[every, self.seen.arm]
 
-    def held_out_rewards(self, fitted, rows: np.ndarray) -> pd.DataFrame:
-        """Rewards of rows that a fitted estimator has not seen, net of costs, by its own nuisance models."""
-        rewards = getattr(fitted, "reward_estimator_", fitted).predict_rewards(**self.observations(rows))
+    def held_out_rewards(self, fitted, rows: np.ndarray, outcomes: pd.DataFrame | None = None) -> pd.DataFrame:
+        """Rewards of rows that a fitted estimator has not seen, net of costs, by its own nuisance models.
+
+        ``outcomes`` are its expected outcomes of these rows, where they are known already.
+        """
+        estimator = getattr(fitted, "reward_estimator_", fitted)
+        known = {} if outcomes is None or not isinstance(estimator, RewardEstimator) else {"regression": outcomes}
+        rewards = estimator.predict_rewards(**self.observations(rows), **known)
         values = _by_treatment(rewards, pd.Index(self.seen.treatments), "predict_rewards")
         return pd.DataFrame(self.net(values, rows), index=self.seen.index[rows], columns=self.seen.treatments)
 
@@ -165,16 +171,17 @@ def refit(estimator, fit: Fit, *, rivals: Mapping[str, Any], data: Data, other: 
         fitted = fit_finished(estimator, data, fit.train)
         treatments, rows = pd.Index(data.seen.treatments), fit.test
         covariates = data.covariates(rows)
-        rewards, other_rewards = data.held_out_rewards(fitted, rows).to_numpy(), None
+        outcomes = _expected_outcomes(fitted, data, rows)
+        rewards, other_rewards = data.held_out_rewards(fitted, rows, outcomes).to_numpy(), None
         if other is not None:
-            other_rewards = data.held_out_rewards(_judging_by(other, fitted), rows).to_numpy()
+            other_rewards = data.held_out_rewards(_judging_by(other, fitted), rows, outcomes).to_numpy()
         learnt = _learn_rivals(rivals, fitted, data, fit)
         return Judged(
             fit,
             rewards,
             other_rewards,
             policy_codes(fitted, covariates["X"], treatments),
-            _plug_in(fitted, data, rows),
+            _plug_in(outcomes, data, rows),
             {name: policy_codes(rival, covariates["X"], treatments) for name, rival in learnt.items()},
             _training_scores(fitted, learnt, data, fit),
             getattr(fitted, "policy_tree_", fitted),
@@ -192,10 +199,16 @@ def _judging_by(learner: str, fitted) -> Any:
     return fitted.reward_estimator_.by_propensity_learner(learner)
 
 
-def _plug_in(fitted, data: Data, rows: np.ndarray) -> np.ndarray:
-    """The treatment whose predicted outcome, net of costs, is best."""
+def _expected_outcomes(fitted, data: Data, rows: np.ndarray) -> pd.DataFrame:
+    """Expected outcomes of these rows under every treatment, in the order of the treatments."""
+    treatments = pd.Index(data.seen.treatments)
     outcomes = fitted.reward_estimator_.predict_outcomes(**data.covariates(rows))
-    predicted = data.net(_by_treatment(outcomes, pd.Index(data.seen.treatments), "predict_outcomes"), rows)
+    return pd.DataFrame(_by_treatment(outcomes, treatments, "predict_outcomes"), columns=treatments)
+
+
+def _plug_in(outcomes: pd.DataFrame, data: Data, rows: np.ndarray) -> np.ndarray:
+    """The treatment whose expected outcome, net of costs, is best."""
+    predicted = data.net(outcomes.to_numpy(), rows)
     return predicted.argmax(axis=1) if data.direction == "maximize" else predicted.argmin(axis=1)
 
 
@@ -208,7 +221,10 @@ def _training_scores(fitted, rivals: Mapping[str, Any], data: Data, fit: Fit) ->
     if values.shape != (len(fit.train), len(treatments)):
         return None
     net, every, X = data.net(values, fit.train), np.arange(len(fit.train)), data.covariates(fit.train)["X"]
-    codes = {"policy": policy_codes(fitted, X, treatments), "plug_in": _plug_in(fitted, data, fit.train)}
+    codes = {
+        "policy": policy_codes(fitted, X, treatments),
+        "plug_in": _plug_in(_expected_outcomes(fitted, data, fit.train), data, fit.train),
+    }
     codes |= {name: policy_codes(rival, X, treatments) for name, rival in rivals.items()}
     return {name: net[every, chosen] for name, chosen in codes.items()}
 
