@@ -271,6 +271,7 @@ def main() -> None:
     parser.add_argument("--design", choices=[study.name for study in STUDIES])
     parser.add_argument("--n", type=int)
     parser.add_argument("--draws", type=int, default=100)
+    parser.add_argument("--first", type=int, default=0, help="number of the first draw: others than those of the table")
     parser.add_argument("--grf", type=Path, help="a table of grf's regrets: the same draws, nothing else")
     asked = parser.parse_args()
     if asked.grf is not None:
@@ -282,7 +283,7 @@ def main() -> None:
             continue
         truth = Truth.of(study)
         for n in study.sizes if asked.n is None else (asked.n,):
-            own = [row for draw in range(asked.draws) for row in run(study, n, draw, truth)]
+            own = [row for draw in range(asked.first, asked.first + asked.draws) for row in run(study, n, draw, truth)]
             found += own
             print(table(pd.DataFrame(own)).to_string(index=False), flush=True)
     if asked.design is None and asked.n is None:
