@@ -63,6 +63,8 @@ def sweep_singles(rows, tables, sums, growing, n_cuts, from_block):
     K = len(all_sums)
     p = len(rows.bins)
     h = np.zeros((K, rows.offset[p]), np.int32)
+    # The growing side only gains rows from one cut to the next, so that h never has to be emptied; the other side has
+    # what it lacks of all rows.
     for e in range(n_cuts):
         a = min(ends[e], ends[e + 1])
         b = max(ends[e], ends[e + 1])
@@ -182,6 +184,9 @@ def lane_pairs(rows, tables, growing, first, n, scratch, minimum, control):
             of = shortest_list(others, f, g)
             begin = others.start[of]
             parts = others.parts[of]
+            # Lane e is the table of cut e. A row that joins at cut e is added to the lanes e, e + 1, ... by masks, as
+            # later cuts have it too: every row is read once for all lanes. The first cut of this group takes over all
+            # rows of the groups before it.
             for e in range(n):
                 for j in range(begin + (0 if e == 0 else parts[first + e]), begin + parts[first + e + 1]):
                     r = others.rows[j]
@@ -195,6 +200,8 @@ def lane_pairs(rows, tables, growing, first, n, scratch, minimum, control):
             g_at = groups[f] * S + offset[g]
             pair = Pair(bins[f], bins[g], where[f0, g0], offset[f], offset[g], own + f_at, other + f_at, own + g_at,
                         other + g_at)  # fmt: skip
+            # The lists leave out the rows of the commonest code of f (or g). Their cells are what the sums of single
+            # features have more than the table: exact, since both are sums of the same integers.
             if of == f:
                 lane_rest_row(scratch, pair, others.common[f], minimum)
             elif of == g:
@@ -216,7 +223,7 @@ def sweep_lanes(like, rows, tables, growing, first, n, sums, widest, minimum, co
     scratch = lane_scratch(like, widest, S, places, tables.largest, planes)
     for t in range(S):
         for k in range(planes):
-            for e in range(lanes):
+            for e in range(lanes):  # lanes without a cut repeat the last one; their results are not read
                 scratch.one[(t * planes + k) * lanes + e] = sums[first + min(e, n - 1), growing.side, k, t]
     if not lane_pairs(rows, tables, growing, first, n, scratch, minimum, control):
         return False
@@ -271,6 +278,8 @@ def pairs_one_by_one(rows, rules, tables, growing, first, n_cuts, extremes, room
             d3 = d.reshape((K, R, W))
             f_at = groups[g] * S + offset[f]
             g_at = groups[f] * S + offset[g]
+            # h holds the rows of the growing side of cut e, index[ends[0]:ends[e + 1]]; d, by subtraction from the
+            # totals, those of the other side. Both are exact, so that both sides' results are.
             for e in range(first, n_cuts):
                 start = ends[0] if e == first else ends[e]
                 a = min(start, ends[e + 1])

@@ -1,14 +1,15 @@
-"""Prices per row: words and tuples.
+"""Row duals are priced over boxes: the terms and the tuples.
 
-A leaf of any tree is a *box*: the rows whose code lies in an interval of codes, for every feature. If every row i has a
-number u(i), and p is the largest of u(L) - loss_k(L) over all boxes L and actions k, then a tree of h leaves loses at
-least sum(u) - h p. *Pricing* an action means to find that largest number: with the *excess* r(i) = u(i) - loss_k(i),
-the box with the largest sum. u and the excess are integers, so what is found is exact.
+A leaf of any tree is a *box*: the rows whose code lies in an interval of codes, for every feature. Let every row i have
+a dual u(i), and let p be the largest of u(L) - loss_k(L) over all boxes L and actions k. Then a tree of h leaves loses
+at least sum(u) - h p. *Pricing* an action finds that maximum: with the *reduced costs* r(i) = u(i) - loss_k(i), the box
+of largest sum. Duals and reduced costs are integers, so the maximum is exact.
 
-The search goes over pairs of boxes, an outer and an inner one, for all features but two. A row is *inside* if it is
-in the inner box, and *open* if it is in the outer one only. For the two features that are left there is a table of
-sums with one cell for each pair of codes. Between a pair of boxes no box has more than the largest sum of a rectangle
-of the table, with the excess of all rows inside and the positive excess of open rows: the *witness*.
+The search branches on pairs of boxes, an outer and an inner one, for all features but two, and considers the boxes
+between them. A row is *inside* if it is in the inner box, and *open* if it is in the outer one only. The two features
+that are left have a table with one cell for each pair of codes, of the sums of r over the rows inside and of max(r, 0)
+over the open rows. No box between the two has a larger sum than the best rectangle of that table. A rectangle that
+exceeds the bound is a *witness* that the pair cannot be pruned yet.
 
 Symbols: F features outside the table; P rows and A columns of the table; n rows; M boxes that are kept.
 """
@@ -60,4 +61,4 @@ class BoxScratch(NamedTuple):
     positive: long_1d  # (P,): positive cells of every row of the table
     rectangle: long_1d  # (5,): first and last row, first and last column, sum
     picked: int_1d  # (n + 1,): some open rows
-    by_code: long_1d  # their excess for every code of one feature
+    by_code: long_1d  # their reduced costs for every code of one feature

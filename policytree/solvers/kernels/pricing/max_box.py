@@ -1,14 +1,15 @@
-"""Boxes with the largest sum of an excess, over all boxes: depth first over pairs of an outer and an inner box.
+"""Maximum-box pricing: the boxes with the largest sums of reduced costs, by branch and bound.
 
-The witness of a pair of boxes bounds every box in between (see layout.py). A pair whose witness has no more than
-what is looked for goes; a pair without open rows of positive excess is solved by its table. Any other pair is halved:
-an end of the inner box moves outwards, or the outer box's inwards, where the witness rests on most open excess. First
-of all it is decided for every feature whether the box has the code with most excess.
+A node is a pair of an outer and an inner box (see layout.py). It is pruned if the best rectangle of its table does not
+exceed the least sum of interest. Without open rows of positive reduced cost the rectangles of its table are boxes, and
+the node is solved. Otherwise it branches: an end of the inner box moves outwards, or one of the outer box inwards,
+where most of the witness's reduced cost is open. A feature whose inner interval is empty branches first, on the code
+of largest reduced cost.
 
-A pair takes over the witness of the pair that it is a part of. It is looked at again on the rows that are left, and
-only if that refutes it, the table is made anew.
+A child inherits its parent's witness. While the witness exceeds the bound on the child's rows too, the child cannot be
+pruned, and branches without a table of its own.
 
-Cost: a few passes over the rows of every pair, and a table for every pair that is refuted or solved.
+Cost: a few passes over the rows of every node, and a table for every node that is pruned or solved.
 Symbols: see layout.py.
 """
 
@@ -44,7 +45,7 @@ from policytree.solvers.kernels.pricing.max_rectangle import best_rectangle, fil
 
 @kernel
 def open_in_witness(rows, reduced_costs, stack, s, everywhere, picked):
-    """The open rows of level s with positive excess: those in the witness, or everywhere. Returns their number."""
+    """Pick the open rows of level s with positive reduced costs, in the witness or everywhere; returns how many."""
     index, numbers, row, column = stack.index[s], stack.numbers[s], rows.row, rows.column
     p1, p2, a1, a2 = numbers[FIRST_ROW], numbers[LAST_ROW], numbers[FIRST_COLUMN], numbers[LAST_COLUMN]
     n = 0
@@ -151,7 +152,7 @@ def find_witness(rows, stack, s, scratch, floor):
 
 @kernel(separate=True)
 def reduced_costs_by_code(rows, reduced_costs, ends, f, scratch, n):
-    """Sum the excess of the rows picked for every code of a feature."""
+    """Sum the reduced costs of the picked rows by the codes of a feature."""
     picked, by_code, codes = scratch.picked, scratch.by_code, rows.codes[f]
     for c in range(ends[f, OUTER_LOW], ends[f, OUTER_HIGH] + 1):
         by_code[c] = 0
@@ -162,7 +163,7 @@ def reduced_costs_by_code(rows, reduced_costs, ends, f, scratch, n):
 
 @kernel(separate=True)
 def choose_first_code(rows, reduced_costs, ends, scratch, n):
-    """A feature whose inner interval is empty, and its code: those with most excess; -1 if there is none."""
+    """The code of largest reduced cost among features whose inner interval is empty; feature -1 if there is none."""
     by_code = scratch.by_code
     most, feature, code = -1, -1, 0
     for f in range(len(ends)):
@@ -178,7 +179,7 @@ def choose_first_code(rows, reduced_costs, ends, scratch, n):
 
 @kernel(separate=True)
 def choose_end(rows, reduced_costs, ends, scratch, n):
-    """The end with most excess beyond it: the feature, the side, and the code that halves what is beyond."""
+    """The end with the largest reduced costs beyond it: feature, side, and the code that halves these costs."""
     picked, by_code = scratch.picked, scratch.by_code
     most, feature, side = 0, 0, 0
     for f in range(len(ends)):
@@ -206,7 +207,11 @@ def choose_end(rows, reduced_costs, ends, scratch, n):
 
 @kernel(separate=True)
 def make_part(rows, stack, s, d, f, low, high):
-    """Begin level d as the part of level s whose interval of feature f is (low, high), outer and inner."""
+    """Begin level d as the part of level s whose interval of feature f is (low, high), outer and inner.
+
+    index[d, :N_INSIDE] are the rows in every box of the part, index[d, N_INSIDE:N_ALL] those in some box of it. A part
+    never loses rows inside: its inner box contains its parent's.
+    """
     F = len(rows.codes)
     ends, index, to = stack.ends[d], stack.index[s], stack.index[d]
     for g in range(F):
@@ -244,7 +249,11 @@ def make_part(rows, stack, s, d, f, low, high):
 
 @kernel(separate=True)
 def branch(rows, reduced_costs, stack, s, everywhere, scratch):
-    """Put the parts of level s on the stack, the largest boxes last; returns the level of the last."""
+    """Put the parts of level s on the stack, the largest boxes last; returns the level of the last.
+
+    Every box of level s belongs to exactly one part: it contains the chosen code or lies on one side of it, or its end
+    lies beyond the chosen code or does not. So the boxes of all open levels partition what is left to search.
+    """
     n = open_in_witness(rows, reduced_costs, stack, s, everywhere, scratch.picked)
     f, code = choose_first_code(rows, reduced_costs, stack.ends[s], scratch, n)
     d = s
@@ -290,10 +299,12 @@ def price_boxes(rows, reduced_costs, stack, best, scratch, least, most, state, c
         state[SEEN] += numbers[N_ALL]
         floor = looked_for(best, state, least)
         total, open_part, open_all = witness_sums(rows, reduced_costs, stack, s)
+        # An inherited witness above the floor shows that the best rectangle is, too. Only a table of this level's own
+        # rows may prune it: another rectangle may have become the best one.
         if open_all == 0 or total <= floor:
             state[SEEN] += rows.height * rows.width
             fill_table(rows, reduced_costs, stack, s, scratch)
-            if open_all == 0:
+            if open_all == 0:  # every rectangle of the table is the sum of a box
                 keep_best_boxes(rows, stack, s, best, scratch, least, state)
                 state[TOP] -= 1
                 continue
