@@ -19,6 +19,7 @@
     rows.py              the merged rows of a search's root, and trees that need no bounds
     scoring.py           from the splits of a search to a Tree with its sums; the objective scored from the losses as
                          given
+    side_bounds.py       similarity bounds of both sides of a column's cuts, for searches that branch in Python
     work_units.py        estimated seconds of work on a usual machine, by counting it
 
     Problem -> fixed_point -> merge -> rows ... a search ... -> rows.expand -> scoring -> Solution

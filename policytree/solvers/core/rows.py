@@ -78,6 +78,12 @@ class Node:
         return self.rows.planes[self.rules.n_losses : self.rules.n_losses + len(self.rules.minima)]
 
     @property
+    def charges(self) -> np.ndarray:
+        """Planes of what rows pay for a split of each price, (prices, rows)."""
+        first = self.rules.n_losses + len(self.rules.minima)
+        return self.rows.planes[first : first + self.rules.prices]
+
+    @property
     def keys(self) -> np.ndarray:
         """Planes of random keys, (2, rows)."""
         return self.rows.planes[-2:]
@@ -89,10 +95,7 @@ class Node:
 
     def paid(self, column: int) -> int:
         """What a split of all rows on a column costs."""
-        if not self.priced:
-            return 0
-        first = self.rules.n_losses + len(self.rules.minima)
-        return int(self.rows.planes[first + self.rows.groups[column]].sum())
+        return int(self.charges[self.rows.groups[column]].sum()) if self.priced else 0
 
 
 def new_control(

@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
+from policytree.data.features import CATEGORICAL
 from policytree.exceptions import InputError
-from policytree.problem.types import Problem, SearchLimits, Status
+from policytree.problem.types import BinnedData, Problem, SearchLimits, Status
 from policytree.solvers.core.columns import preorder_splits
 from policytree.solvers.core.compilation import is_special, load_kernels, needed_for_rashomon
 from policytree.solvers.core.exact_sums import exact_sum
 from policytree.solvers.core.fixed_point import FixedPoint, to_fixed_point
 from policytree.solvers.core.limits import Clock
 from policytree.solvers.core.rows import Node, Splits, new_control, prepare, refuse_memory, rows_of, two_splits
+from policytree.solvers.core.side_bounds import SideBounds, row_values
 from policytree.solvers.exact.binary_features import blocks_for
 from policytree.solvers.exact.direct import solve_direct
 from policytree.solvers.exact.needed_kernels import needed_kernels
 from policytree.solvers.exact.shared_test_costs import refuse_shared_costs
 from policytree.solvers.kernels.base.layout import FEASIBLE
-from policytree.solvers.kernels.enumeration.side_splits import IDLE
+from policytree.solvers.kernels.enumeration.side_splits import (
+    CATEGORY,
+    IDLE,
+    MISSING,
+    MISSING_LEFT,
+    OR_MISSING,
+    PLAIN,
+    Questions,
+)
 from policytree.solvers.kernels.enumeration.tied_trees import (
     CARRIED,
     COUNTED,
@@ -33,7 +45,6 @@ from policytree.solvers.kernels.enumeration.tied_trees import (
     Ties,
     tied_trees,
 )
-from policytree.solvers.rashomon.root_splits import FirstCut, SideBounds, affordable, middle_first, questions_of
 from policytree.solvers.rashomon.value_lists import TreesByValue, Values, equal_leaves, shares_of_leaves
 
 DEEPEST = 3
@@ -176,6 +187,16 @@ def enumerate_rashomon(
     return search.result()
 
 
+class FirstCut(NamedTuple):
+    """A first cut, and the best trees of depth two on its sides."""
+
+    least: int
+    column: int
+    at: int
+    left: int
+    right: int
+
+
 class _Search:
     """Counts and keeps; one limit at a time."""
 
@@ -192,6 +213,7 @@ class _Search:
         # No path asks more than there are rows to tell apart.
         self.depth = min(problem.max_depth if problem.max_depth is not None else DEEPEST, self.node.n_rows - 1)
         self.questions = questions_of(problem.data, self.node.rows.offset)
+        self.row_values = row_values(self.node, splits=2)
         self.best = self.limit = 0
         self.restart(0)
 
@@ -325,33 +347,21 @@ class _Search:
         return Values.join(found)
 
     def _open_cuts(self, f: int) -> list[FirstCut]:
-        """First cuts of a column that may have trees within the limit, with the best tree of depth two on either side.
-
-        Rows D that move from one side to the other add at least what they cost at best, and save at most what they cost
-        at worst (similar support), unless rows are counted in leaves.
-        """
-        node = self.node
+        """First cuts of a column with trees within the limit, and the best tree of depth two on either side."""
         if self.questions.kind[f] == IDLE:
             return []
-        occurs = np.bincount(node.codes[f], minlength=int(node.bins[f])) > 0
-        paid, out = node.paid(f), []
-        bounds = SideBounds(node, f)
-        for t in middle_first(np.flatnonzero(occurs[:-1])):
-            if self.clock.stopped:
+        room, out = self.limit - self.node.paid(f), []
+        bounds = SideBounds(self.node, f, self.row_values)
+        for t in bounds.solve_cuts(lambda: room, self._least_of_two):
+            if self.clock.stopped:  # the last values prove nothing
                 break
-            if bounds.left[t] + bounds.right[t] + paid > self.limit:
-                continue
-            goes_left = node.codes[f] <= t
-            sides = [rows_of(node, np.flatnonzero(rows)) for rows in (goes_left, ~goes_left)]
-            one = two_splits(sides[0], 4, self.clock.flag)[0]
-            bounds.learn_left(t, one)
-            if one + bounds.right[t] + paid > self.limit:
-                continue
-            other = two_splits(sides[1], 4, self.clock.flag)[0]
-            bounds.learn_right(t, other)
-            if one + other + paid <= self.limit:
-                out.append(FirstCut(one + other + paid, f, int(t), one, other))
+            if bounds.at(t) <= room:
+                out.append(FirstCut(bounds.at(t), f, t, int(bounds.left[t]), int(bounds.right[t])))
         return out
+
+    def _least_of_two(self, rows: np.ndarray) -> int:
+        """The best tree of depth two of some rows; meaningless if the search was stopped."""
+        return two_splits(rows_of(self.node, rows), 4, self.clock.flag)[0]
 
     def _deepen(self, cut: FirstCut) -> None:
         """Count and keep the trees with one first cut."""
@@ -407,3 +417,48 @@ def _room(values: int, trees: int, cutoff: int) -> Ties:
 def _count(ties: Ties) -> int:
     """How many trees were counted."""
     return int(ties.state[COUNTED]) + (int(ties.state[CARRIED]) << 62)
+
+
+def affordable(problem: Problem, best: float, allowed: Callable[[Fraction, Fraction], Fraction]) -> Problem:
+    """The problem with prices of questions that no near-tie can pay cut down to just that.
+
+    Prices that are meant to forbid a question would leave no digits to the losses. ``best`` is the least objective;
+    ``allowed`` as in :func:`enumerate_rashomon`.
+    """
+    losses, costs = problem.losses, problem.feature_costs
+    if costs is None or len(losses) < 2:
+        return problem
+    least, span = float(losses.min(axis=1).sum()), float(np.ptp(losses, axis=1).sum())
+    leaf = float(losses.sum(axis=0).min()) + problem.leaf_penalty
+    slack = min(allowed(Fraction(best), Fraction(leaf)), Fraction(sys.float_info.max) / 16)
+    weights = np.ones(len(losses)) if problem.weights is None else problem.weights
+    two = float(np.partition(weights, 1)[:2].sum())  # the weight that asks a question at least
+    room = max(best - least, 0.0) + max(float(slack), 0.0) + span
+    if two <= 0 or room <= 0:
+        return problem
+    return replace(problem, feature_costs=np.minimum(costs, 2.0 * room / two))
+
+
+def questions_of(data: BinnedData, offset: np.ndarray) -> Questions:
+    """What the columns ask; any may come first."""
+    columns, p = data.columns, len(data.columns)
+    kind, begin, end = np.zeros((3, p), np.int64)
+    missing, category = np.full((2, p), -1, np.int64)
+    for feature in {column.feature for column in columns}:
+        own = [j for j, column in enumerate(columns) if column.feature == feature]
+        if data.features[feature].kind != CATEGORICAL:
+            for j in own[1:]:  # the first one sends missing values right
+                kind[j], missing[j] = MISSING_LEFT, offset[own[0]] + data.n_bins[own[0]] - 2
+            continue
+        alone = [j for j in own if columns[j].thresholds[0] < 0]
+        each = {float(columns[j].thresholds[0]): j for j in own if not columns[j].missing_left}
+        for j in own:
+            begin[j], end[j] = min(each.values()), max(each.values()) + 1
+            missing[j] = offset[alone[0]] if alone else -1
+            kind[j] = OR_MISSING if columns[j].missing_left else CATEGORY
+            category[j] = offset[each.get(float(columns[j].thresholds[0]), j)]
+        for j in alone:
+            kind[j] = MISSING if len(each) > 1 else IDLE
+        if len(own) == 1:  # of two categories without missing values
+            kind[own] = PLAIN
+    return Questions(kind, missing, category, begin, end, np.ones(p, bool))
