@@ -22,6 +22,7 @@ first cuts, depth 4 up to (pB)^2 pairs.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -33,6 +34,7 @@ from policytree.solvers.core.fixed_point import to_fixed_point
 from policytree.solvers.core.limits import Clock
 from policytree.solvers.core.rows import Node, Splits, new_control, occurring, prepare, refuse_memory, rows_of
 from policytree.solvers.core.scoring import finish, leaf_only
+from policytree.solvers.core.side_bounds import SideBounds, row_values
 from policytree.solvers.kernels.base.layout import COUNTERS, FEASIBLE, INF, NODES, TWO
 from policytree.solvers.kernels.test_costs.shared_cost_pairs import solve_two
 
@@ -98,6 +100,16 @@ def charge_spreads(prices: np.ndarray, price_of: np.ndarray, owner: np.ndarray) 
     return {g: np.ptp(prices[of_group], axis=0) for g, of_group in used.items() if len(of_group) > 1}
 
 
+def charged_later(spreads: dict[int, np.ndarray], paid: Collection[int], n: int) -> np.ndarray:
+    """What each of n rows pays more, at most, if splits of a tree of at most three levels are dropped.
+
+    That concerns a group with two splits on the row's path, a cheap one that is dropped above a dear one that stays:
+    at most one group in three levels, and none of those that are paid for already.
+    """
+    unpaid = [spread for group, spread in spreads.items() if group not in paid]
+    return np.max(unpaid, axis=0) if unpaid else np.zeros(n, np.int64)
+
+
 def solve_shared_costs(problem: Problem, limits: SearchLimits | None = None) -> Solution:
     """Find the best tree, with a proof, where groups of features are charged once on a path.
 
@@ -147,13 +159,7 @@ class _Search:
         self.owner = np.array([problem.feature_groups[c.feature] for c in columns], dtype=np.int64)
         self.depth = int(problem.max_depth)
         self.roots = problem.root_columns
-        self.floors = node.least_losses
-        self.monotone = len(node.rules.minima) == 0
-        first = node.rules.n_losses + len(node.rules.minima)
-        self.dearest = np.maximum(node.losses, 0).max(axis=0, initial=0)  # of every row, relative to action 0
-        prices = node.rows.planes[first : first + node.rules.prices]
-        self.charges = prices.max(axis=0, initial=0)  # for one split
-        self.spreads = charge_spreads(prices, node.rows.groups, self.owner)
+        self.spreads = charge_spreads(node.charges, node.rows.groups, self.owner)
         self.penalty = node.penalty
         leaf, floor = node.leaf()
         self.best, self.tree = leaf + self.penalty, LEAF
@@ -243,7 +249,7 @@ class _Cuts:
         self.depth, self.paid = depth, paid
         self.limit = limit  # what a tree must cost less than
         self.best, self.tree = best, tree
-        self.floors = search.floors[rows]
+        self.values = row_values(part, depth - 1)
 
     def run(self, columns, root: bool) -> tuple[int, Splits | None]:
         """Try the columns in this order."""
@@ -256,72 +262,30 @@ class _Cuts:
         return (self.best, self.tree) if self.best <= self.limit else (self.limit, None)
 
     def _column(self, column: int) -> None:
-        """Bisect the cuts of a column."""
-        code = self.part.codes[column]
-        cuts = np.unique(code)[:-1].astype(np.int64)
-        owner = int(self.search.owner[column])
-        self.price = 0 if owner in self.paid else self.part.paid(column)
-        self.below = self.paid | {owner}
-        by_code = np.zeros(int(code.max()) + 1, dtype=np.int64)
-        np.add.at(by_code, code, self.floors)
-        floor_left = np.cumsum(by_code)[cuts]
-        floor_right = self.floors.sum() - floor_left
-        search, rows = self.search, self.rows
-        by_code[:] = 0
-        np.add.at(by_code, code, search.dearest[rows] - self.floors + (self.depth - 1) * search.charges[rows])
-        saved = np.cumsum(by_code)[cuts]  # by the rows of the left side, at most, beyond their floors
-        by_code[:] = 0
-        np.add.at(by_code, code, self._paid_later())
-        later_left = np.cumsum(by_code)[cuts]
-        later_right = by_code.sum() - later_left
-        lefts, rights = np.full((2, len(cuts)), search.penalty)  # what sides cost at least beyond their floors
-        stack = [(0, len(cuts) - 1)]
-        while stack and not search.clock.stopped:
-            first, last = stack.pop()
-            if first > last or self._least(lefts[first:], rights[first:], last - first + 1) >= self.limit:
-                continue
-            middle = (first + last) // 2
-            if self._least(lefts[middle:], rights[middle:], 1) < self.limit:
-                floors = int(floor_left[middle]), int(floor_right[middle])
-                left, right = self._cut(
-                    column, int(cuts[middle]), code, floors, int(lefts[middle]), int(rights[middle])
-                )
-                np.maximum(lefts[:middle], left - (saved[middle] - saved[:middle]), out=lefts[:middle])
-                np.maximum(
-                    rights[middle + 1 :], right - (saved[middle + 1 :] - saved[middle]), out=rights[middle + 1 :]
-                )
-                if search.monotone:
-                    np.maximum(lefts[middle:], left - later_left[middle], out=lefts[middle:])
-                    np.maximum(rights[: middle + 1], right - later_right[middle], out=rights[: middle + 1])
-            stack += [(middle + 1, last), (first, middle - 1)]
+        """Solve the cuts of a column that bounds leave open."""
+        search = self.search
+        owner = int(search.owner[column])
+        price = 0 if owner in self.paid else self.part.paid(column)
+        below = self.paid | {owner}
+        # Sides have at most three levels; one level has no split below another one.
+        later = charged_later(search.spreads, below, search.node.n_rows)[self.rows] if self.depth > 2 else None
+        bounds = SideBounds(self.part, column, self.values, later=later)
+        for t in bounds.open_cuts(lambda: self.limit - price - 1):
+            self._cut(bounds, column, t, price, below)
+            if search.clock.stopped:
+                return
 
-    def _paid_later(self) -> np.ndarray:
-        """What every row pays more, at most, if splits of a tree of the sides are dropped; see the module docstring.
-
-        A group is concerned that has two splits on the row's path, a cheap one that is dropped above a dear one that
-        stays. Sides have at most three levels, so that there is at most one such group, and none with one level.
-        """
-        open_groups = [g for g in self.search.spreads if g not in self.below]
-        if self.depth - 1 < 2 or not open_groups:
-            return np.zeros(len(self.rows), dtype=np.int64)
-        return np.max([self.search.spreads[g][self.rows] for g in open_groups], axis=0)
-
-    def _least(self, lefts: np.ndarray, rights: np.ndarray, count: int) -> int:
-        """What the cheapest of the first so many cuts costs at least."""
-        return self.price + int((lefts[:count] + rights[:count]).min()) + int(self.floors.sum())
-
-    def _cut(self, column: int, cut: int, code, floors: tuple[int, int], low: int, high: int) -> tuple[int, int]:
-        """Solve both sides of a cut; returns what they cost at least beyond their floors."""
+    def _cut(self, bounds: SideBounds, column: int, t: int, price: int, below: frozenset) -> None:
+        """Solve both sides of a cut, the right one only if the left one leaves room for it."""
         search, depth = self.search, self.depth - 1
-        left = code <= cut
-        cutoff = self.limit - self.price - high - floors[1]
-        a, first = search._solve(self.rows[left], depth, self.below, cutoff)
-        at_least = max(low, a - floors[0])
+        goes_left = bounds.codes <= t
+        cutoff = self.limit - price - int(bounds.right[t])
+        a, first = search._solve(self.rows[goes_left], depth, below, cutoff)
+        bounds.raise_left(t, a)
         if first is None or a >= cutoff:
-            return at_least, high
-        b, second = search._solve(self.rows[~left], depth, self.below, self.limit - self.price - a)
-        value = self.price + a + b
-        if second is not None and value < self.limit:
-            self.best = self.limit = value
-            self.tree = [(column, cut), *first, *second]
-        return at_least, max(high, b - floors[1])
+            return
+        b, second = search._solve(self.rows[~goes_left], depth, below, self.limit - price - a)
+        bounds.raise_right(t, b)
+        if second is not None and price + a + b < self.limit:
+            self.best = self.limit = price + a + b
+            self.tree = [(column, t), *first, *second]
