@@ -26,7 +26,7 @@ from policytree.solvers.kernels.depth_two.interval_dp import add_leaf, best_inte
 from policytree.solvers.kernels.depth_two.long_pairs import long_pairs
 from policytree.solvers.kernels.depth_two.pair_tables import ROOM, ROOM_OF_PLANES
 from policytree.solvers.kernels.depth_two.solve import short_pairs
-from policytree.solvers.kernels.enumeration.cuts import bound_cuts, extremes, list_two_levels, open_cut
+from policytree.solvers.kernels.enumeration.cuts import bound_cuts, list_two_levels
 from policytree.solvers.kernels.enumeration.lists import join, thin
 from policytree.solvers.kernels.enumeration.stumps import least_bound, list_stumps
 from policytree.solvers.kernels.enumeration.tied_trees import tied_trees
@@ -78,11 +78,8 @@ SHARED_COSTS = (
 )  # fmt: skip
 LOW_COST = (*MERGING, class_totals, best_test, divide)
 RASHOMON = (tied_trees,)
-# Trees judged by several sums: see pareto.py.
-PARETO = (
-    thin, join, least_bound, list_stumps, extremes,
-    open_cut, list_two_levels,
-)  # fmt: skip
+# Trees judged by several sums: see multi_objective/pareto_front.py.
+PARETO = (thin, join, least_bound, list_stumps, list_two_levels)
 PARETO_TABLES = (bound_cuts,)
 # Rows that stream by: their codes are bytes, or two bytes.
 STREAMED = (add_pairs, add_triples, find_leaves)

@@ -22,8 +22,9 @@ from policytree.solvers.core.columns import short_codes
 from policytree.solvers.core.compilation import are_special
 from policytree.solvers.core.merge import merge_equal_rows
 from policytree.solvers.core.rows import Node, Splits, rows_of, two_splits
+from policytree.solvers.core.side_bounds import SideBounds, row_values
 from policytree.solvers.kernels.base.layout import FEASIBLE, INF, Rows, Rules
-from policytree.solvers.kernels.enumeration.cuts import Sides, bound_cuts, extremes, list_two_levels, open_cut
+from policytree.solvers.kernels.enumeration.cuts import bound_cuts, list_two_levels
 from policytree.solvers.kernels.enumeration.layout import THREE_LEVELS, TWO_LEVELS, Criteria, Points, Wanted
 from policytree.solvers.kernels.enumeration.lists import SMALLEST, join, thin
 from policytree.solvers.kernels.enumeration.stumps import least_bound, list_stumps
@@ -251,7 +252,8 @@ class ParetoSearch:
             yield f, whole, known[f]
 
     def _two_levels(self, c: Criteria, f: int, whole: int, known, wanted: Wanted, points: Points, count: int):
-        points, count, cuts = list_two_levels(c, f, whole, known, wanted, points, count, self.flag)
+        below, paid = self._below(c, f), price_of_split(c, f)
+        points, count, cuts = list_two_levels(below, f, whole, known, paid, wanted, points, count, self.flag)
         self.cuts += int(cuts)
         return points, count
 
@@ -260,39 +262,29 @@ class ParetoSearch:
 
         ``c`` is what holds below the root, ``whole`` the least bound of a tree of depth two of all rows there.
         """
-        caps = wanted.caps
-        codes, B = c.codes[f], int(c.bins[f])
-        ends = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=B))]).astype(np.int64)
-        least, most = extremes(c, f, 2)
-        left, right = np.zeros((2, B + 1), np.int64)
-        sides = Sides(left, right, least, most, ends, np.full(B + 1, -INF, np.int64), self._later(c, f))
-        sides.left[[0, B]] = c.leaf[0], whole
-        sides.right[[0, B]] = whole, c.leaf[0]
-        paid = price_of_split(self.criteria, f)
-        stack = [(0, B)]
-        while stack and not self.stopped:
-            a, b = stack.pop()
-            k = open_cut(sides, a, b, min(caps[0] - paid[0], ANY), len(c.minima))
-            if k < 0:
-                continue
+        paid, node = price_of_split(self.criteria, f), self._node(c)
+        bounds = SideBounds(node, f, row_values(node, splits=2), whole, self._later(f))
+
+        def room() -> int:
+            return int(min(wanted.caps[0] - paid[0], ANY))
+
+        for t in bounds.solve_cuts(room, lambda rows: self._least_of_two(c, rows)):
             self.cuts += 1
-            left = codes < k
-            rows = np.flatnonzero(left), np.flatnonzero(~left)
-            sides.left[k], sides.right[k] = (self._least_of_two(c, part) for part in rows)
-            if not self.stopped and sides.left[k] + sides.right[k] + paid[0] <= caps[0]:
-                yield self._joined(c, rows, (int(sides.left[k]), int(sides.right[k])), paid, wanted, (f, k - 1))
-            stack += [(a, k), (k, b)]
+            if self.stopped:
+                return
+            if bounds.at(t) <= room():
+                yield self._joined(c, bounds, paid, wanted, (f, t))
 
-    def _later(self, c: Criteria, f: int) -> np.ndarray:
-        """What rows may be charged more where a tree is restricted to them, cumulated by the codes of a column."""
-        return np.zeros(int(c.bins[f]) + 1, np.int64)
+    def _later(self, f: int) -> np.ndarray | None:
+        """What rows may be charged more by a tree below a split on a column that is restricted to them."""
+        return None
 
-    def _joined(self, c: Criteria, rows, least, paid: np.ndarray, wanted: Wanted, cut: tuple[int, int]) -> Points:
+    def _joined(self, c: Criteria, bounds: SideBounds, paid: np.ndarray, wanted: Wanted, cut: tuple[int, int]):
         """All trees under one root cut that are of use."""
-        room = wanted.caps[0] - paid[0]
-        points = []
-        for part, other in zip(rows, least[::-1], strict=True):
-            points += self._side(c, part, min(room - other, ANY))
+        f, t = cut
+        room, goes_left, points = wanted.caps[0] - paid[0], c.codes[f] <= t, []
+        for rows, other in ((goes_left, bounds.right[t]), (~goes_left, bounds.left[t])):
+            points += self._side(c, np.flatnonzero(rows), min(room - other, ANY))
         to = room_for(len(paid), THREE_LEVELS)
         return self._thinned(*join(*points, paid, wanted, np.array(cut, dtype=np.int64), *to, self.flag))
 

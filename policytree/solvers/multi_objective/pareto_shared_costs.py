@@ -12,13 +12,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from policytree.solvers.core.rows import Node, occurring, rows_of
-from policytree.solvers.exact.shared_test_costs import charge_spreads
+from policytree.solvers.exact.shared_test_costs import charge_spreads, charged_later
 from policytree.solvers.kernels.base.layout import INF
-from policytree.solvers.kernels.enumeration.cuts import list_two_levels
-from policytree.solvers.kernels.enumeration.layout import TWO_LEVELS, Criteria, Points, Wanted
+from policytree.solvers.kernels.enumeration.layout import Criteria
 from policytree.solvers.kernels.enumeration.stumps import least_bound
 from policytree.solvers.kernels.test_costs.shared_cost_pairs import solve_two
-from policytree.solvers.multi_objective.pareto_front import ParetoSearch, bound_as_node, price_of_split, room_for
+from policytree.solvers.multi_objective.pareto_front import ParetoSearch, bound_as_node, price_of_split
 
 
 class SharedCostSearch(ParetoSearch):
@@ -37,6 +36,7 @@ class SharedCostSearch(ParetoSearch):
     def __init__(self, criteria: Criteria, owner: np.ndarray, flag: np.ndarray, roots: Sequence[int] | None = None):
         super().__init__(criteria, flag, roots)
         self.owner = owner
+        self.spreads = charge_spreads(bound_as_node(criteria).charges, criteria.groups, owner)
 
     def _below(self, c: Criteria, f: int) -> Criteria:
         return c._replace(groups=np.where(self.owner == self.owner[f], c.prices - 1, c.groups))
@@ -48,27 +48,9 @@ class SharedCostSearch(ParetoSearch):
             known = np.full(c.bins[f] + 1, values[f] if values[f] >= INF else values[f] - price_of_split(c, f)[0])
             yield f, int(least_bound(self._below(c, f), order, 0, c.n)), known
 
-    def _later(self, c: Criteria, f: int) -> np.ndarray:
+    def _later(self, f: int) -> np.ndarray:
         """As in ``exact/shared_test_costs.py``; sides have two levels, so that at most one group is concerned."""
-        first = len(c.leaf) * c.n_losses + len(c.minima)
-        below = self.owner != self.owner[f]
-        spreads = charge_spreads(c.planes[first : first + c.prices], c.groups[below], self.owner[below])
-        more = np.max(list(spreads.values()), axis=0, initial=0) if spreads else np.zeros(c.n, np.int64)
-        by_code = np.zeros(int(c.bins[f]) + 1, np.int64)
-        np.add.at(by_code, c.codes[f].astype(np.int64) + 1, more)
-        return by_code.cumsum()
-
-    def _two_levels(self, c: Criteria, f: int, whole: int, known, wanted: Wanted, points: Points, count: int):
-        """The first split's price is added afterwards: for the kernel its column is free, as it is below."""
-        price = price_of_split(c, f)
-        below = Wanted(wanted.caps - price, wanted.shift)
-        found, n, cuts = list_two_levels(
-            self._below(c, f), f, whole, known, below, *room_for(len(price), TWO_LEVELS), self.flag
-        )
-        wanted.caps[:] = below.caps + price
-        self.cuts += int(cuts)
-        values = np.concatenate([points.values[:count], found.values[:n] + price])
-        return Points(values, np.concatenate([points.trees[:count], found.trees[:n]])), count + int(n)
+        return charged_later(self.spreads, {int(self.owner[f])}, self.criteria.n)
 
     def _least_of_two(self, c: Criteria, rows: np.ndarray) -> int:
         part, columns, _ = occurring(rows_of(self._node(c), rows))  # a cut must leave rows on both sides

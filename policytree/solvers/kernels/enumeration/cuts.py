@@ -20,7 +20,7 @@ from policytree.solvers.kernels.depth_two.first_splits import first_split_values
 from policytree.solvers.kernels.depth_two.solve import FirstSplits, short_pairs
 from policytree.solvers.kernels.enumeration.layout import Criteria, Points, Wanted
 from policytree.solvers.kernels.enumeration.lists import join
-from policytree.solvers.kernels.enumeration.stumps import charge, least_bound, list_stumps, totals_of
+from policytree.solvers.kernels.enumeration.stumps import least_bound, list_stumps
 
 
 class Sides(NamedTuple):
@@ -28,8 +28,6 @@ class Sides(NamedTuple):
 
     ``least`` and ``most`` are cumulated: what the rows of the left side add to a tree's bound at least, at most.
     ``known``: what both sides cost at least, from elsewhere.
-    ``later`` is cumulated: what the rows may be charged more, in all, by a tree that loses splits when it is restricted
-    to them (a group of columns is paid for once, and its columns differ in price; see shared_test_costs.py).
     """
 
     left: long_1d
@@ -38,7 +36,6 @@ class Sides(NamedTuple):
     most: long_1d
     ends: long_1d  # rows of the left side
     known: long_1d
-    later: long_1d
 
 
 @kernel(separate=True)
@@ -58,7 +55,7 @@ def sort_rows(c, f):
     return order, ends
 
 
-@kernel(takes=(Criteria, i8, i8), separate=True)
+@kernel(separate=True)
 def extremes(c, f, splits):
     """What the rows of the left sides of a feature's cuts add to a tree's bound at least and at most, cumulated.
 
@@ -112,8 +109,7 @@ def sides_of(c, f, ends, whole, known):
     """Sides of which only those without rows, and with all of them, are known; ``whole`` is what all rows cost."""
     B = c.bins[f]
     least, most = extremes(c, f, 1)
-    sides = Sides(np.zeros(B + 1, np.int64), np.zeros(B + 1, np.int64), least, most, ends, known,
-                  np.zeros(B + 1, np.int64))  # fmt: skip
+    sides = Sides(np.zeros(B + 1, np.int64), np.zeros(B + 1, np.int64), least, most, ends, known)
     sides.left[0] = c.leaf[0]
     sides.right[0] = whole
     sides.left[B] = whole
@@ -133,13 +129,12 @@ def side_bound(sides, a, b, k, minima):
     left = sides.left[b] - (sides.most[b] - sides.most[k])
     right = sides.right[a] - (sides.most[k] - sides.most[a])
     if minima == 0:
-        all_later = sides.later[len(ends) - 1]
-        left = max(left, sides.left[a] - sides.later[a] + sides.least[k] - sides.least[a])
-        right = max(right, sides.right[b] - (all_later - sides.later[b]) + sides.least[b] - sides.least[k])
+        left = max(left, sides.left[a] + sides.least[k] - sides.least[a])
+        right = max(right, sides.right[b] + sides.least[b] - sides.least[k])
     return max(left + right, sides.known[k])
 
 
-@kernel(takes=(Sides, i8, i8, i8, i8), separate=True)
+@kernel(separate=True)
 def open_cut(sides, a, b, limit, minima):
     """A cut between a and b that its bound leaves open, near the middle of them; -1 if there is none."""
     first = -1
@@ -157,8 +152,8 @@ def open_cut(sides, a, b, limit, minima):
     return last
 
 
-@kernel(takes=(Criteria, i8, i8, long_1d, Wanted, Points, i8, long_1d), separate=True)
-def list_two_levels(c, f, whole, known, wanted, out, count, control):
+@kernel(takes=(Criteria, i8, i8, long_1d, long_1d, Wanted, Points, i8, long_1d), separate=True)
+def list_two_levels(c, f, whole, known, paid, wanted, out, count, control):
     """Put the trees of depth two whose first split is on a feature, and that are of use, into a list.
 
     Parameters
@@ -167,6 +162,8 @@ def list_two_levels(c, f, whole, known, wanted, out, count, control):
         The least bound of a leaf or one split of all rows.
     known : (B + 1,)
         Bounds of the cuts, at ``t + 1`` of cut t, without the price of the split.
+    paid : (V,)
+        What the first split adds; ``c`` holds below it, where its feature may be free.
     wanted : Wanted
         Its caps are changed if one tree is all that is wanted.
     out : Points
@@ -181,13 +178,9 @@ def list_two_levels(c, f, whole, known, wanted, out, count, control):
     cuts : int
         How many cuts were looked at.
     """
-    B, V = c.bins[f], len(c.leaf)
+    B = c.bins[f]
     order, ends = sort_rows(c, f)
     sides = sides_of(c, f, ends, whole, known)
-    totals = totals_of(c, order, 0, c.n)
-    paid = np.empty(V, np.int64)
-    for v in range(V):
-        paid[v] = charge(c, v, f, totals)
     split = np.empty(2, np.int64)
     split[0] = f
     stack = np.empty((2 * B + 2, 2), np.int64)
