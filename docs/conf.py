@@ -26,6 +26,7 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "benchmark_tables",
+    "engine_table",
 ]
 exclude_patterns = ["html", "scripts", "extensions", "_templates"]
 templates_path = ["_templates"]

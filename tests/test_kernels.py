@@ -202,7 +202,8 @@ CASES = {
     "depth three": "[((60, 4, 7, K, 3, w), {}) for K, w in itertools.product((2, 3), (0, 1))]",
     "constraints": "[((60, 4, 7, 2, d, 1), r) for d in (2, 3, 4) for r in ({'min_leaf': 4}, {'min_leaf_per_arm': 2}, "
     f"{{'feature_costs': {COSTS}}}, {{'max_leaf_nodes': 3}}, {{'max_leaf_nodes': 5}}, {{'root_features': (1,)}})]",
-    "two-valued": "[((90, 6, 2, 2, d, w), {}) for d in (3, 4, 5) for w in (0, 1)] + [((90, 6, 2, 3, 4, 1), {})]",
+    "two-valued": "[((90, 6, 2, 2, d, w), {}) for d in (3, 4, 5) for w in (0, 1)] + [((90, 6, 2, 3, 4, 1), {})]"
+    " + [((90, 6, 2, 2, 5, 1), {'penalty': 2.0})]",
     "no depth limit": "[((40, 3, 4, K, None, 1), {'penalty': 2.0}) for K in (2, 3)] + [((40, 3, 4, 2, None, 1), {})]",
 }
 

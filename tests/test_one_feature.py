@@ -18,7 +18,7 @@ from policytree.solvers.core.fixed_point import to_fixed_point
 from policytree.solvers.core.limits import Clock
 from policytree.solvers.core.rows import new_control, prepare
 from policytree.solvers.core.scoring import scored_tree
-from policytree.solvers.exact import direct, interval_dp, needed_kernels
+from policytree.solvers.exact import direct, engine_table, interval_dp
 from policytree.solvers.exact.bounds.row_duals import RowDuals
 from policytree.solvers.exact.direct import solve_direct
 from policytree.solvers.exact.engines import SubsetEngine
@@ -77,7 +77,7 @@ def test_it_agrees_with_the_general_search(seed, monkeypatch):
         assert one_feature_applies(problem)
         found = solve_direct(problem)
         with monkeypatch.context() as patch:
-            for room in (direct, needed_kernels):
+            for room in (direct, engine_table):
                 patch.setattr(room, "one_feature_applies", lambda problem: False)
             other = solve_direct(problem)
         assert found.status is other.status

@@ -64,7 +64,7 @@ class BenchmarkTable(SphinxDirective):
             table = self._table(path)
         except ValueError as error:
             raise self.error(str(error)) from None
-        return [_scrolling(table_node(table, self.options.get("mark"))), self._source(path)]
+        return [scrolling(table_node(table, self.options.get("mark"))), self._source(path)]
 
     def _table(self, path: Path) -> Table:
         text = path.read_text(encoding="utf-8")
@@ -85,7 +85,7 @@ class BenchmarkTable(SphinxDirective):
         return nodes.container("", paragraph, classes=["source"])
 
 
-def _scrolling(table: nodes.table) -> nodes.container:
+def scrolling(table: nodes.table) -> nodes.container:
     """A wide table scrolls within its box on a phone."""
     return nodes.container("", table, classes=["pst-scrollable-table-container"])
 

@@ -11,7 +11,9 @@ from policytree import __version__
 from policytree.cli.checking import check
 from policytree.cli.design import design
 from policytree.cli.evaluating import evaluate
-from policytree.cli.frame import EXAMPLE, EXIT_CODES, Commands, explain, unprinted
+from policytree.cli.explaining import explain
+from policytree.cli.frame import EXAMPLE, EXIT_CODES, Commands, unprinted
+from policytree.cli.frame import explain as explain_error
 from policytree.cli.reporting import report
 from policytree.cli.streams import standard_streams
 from policytree.cli.trees import plot, predict, show
@@ -46,7 +48,7 @@ def _root(
         typer.echo(ctx.get_help())
 
 
-for _command in (design, evaluate, predict, check, report, show, plot, warmup):
+for _command in (design, evaluate, predict, check, report, show, plot, explain, warmup):
     app.command(epilog=EXIT_CODES)(_command)
 
 
@@ -57,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
         try:
             code = app(args=arguments, prog_name="policytree", standalone_mode=False) or 0
         except KeyboardInterrupt as interrupt:  # before a command began
-            code = explain(interrupt, debug=False)
+            code = explain_error(interrupt, debug=False)
         except SystemExit as left:  # what prints help leaves so when nobody reads it
             code = unprinted() or left.code
         return code or unprinted()

@@ -8,6 +8,8 @@
                                 its own
     direct.py                   the direct solver: exact search over trees for real-valued losses, by bounds and pair
                                 tables
+    engine_table.py             the engines of all solvers: the problems each takes, what it buys, and the kernels it
+                                calls
     engines.py                  the engines of the exact search: each works on a ``Run``, offers trees to its incumbent
                                 and raises its bound
     estimate.py                 an estimate of the direct solver's time before it starts
@@ -39,9 +41,5 @@ searched depth first above that. Bounds show which cuts need no work at all. Roo
 that are fixed in number and merged in order, so threads never change the tree. A search that is stopped returns its
 best tree and its bound.
 
-Which engine solves what, and what that buys: depth two, the terminal solver; depth three and more, the depth-first
-search; two actions and columns of two values, blocks of pair sums instead of tables; one ordered feature, dynamic
-programming instead of all of this; a leaf penalty and no depth limit (or a deep one), dynamic programming over subsets
-beside the depths; a leaf penalty, few columns and noise, row duals; many columns and noise, conflict pairs; depth four
-with few errors, constraint generation.
+Which engine solves what, and what that buys: ``engine_table.py``, which ``policytree explain`` prints.
 """

@@ -17,7 +17,7 @@ from typing import Protocol
 
 import numpy as np
 
-from policytree.problem.types import SizeGates
+from policytree.problem.types import Problem, SizeGates
 from policytree.solvers.core.rows import Node, Splits, expand, occurring, rows_of
 from policytree.solvers.exact.depth_search import RootFeature, Stack
 from policytree.solvers.exact.grow_incumbent import MOST_GROWN, grow_incumbent
@@ -30,10 +30,19 @@ def constraint_generation_applies(node: Node, depth: int, value: int, gates: Siz
     """Whether depth four and more is to be proved from some of the rows, given the incumbent's value."""
     if depth < 4 or node.rules.beyond >= 0 or len(node.rules.minima):  # a tree may be allowed on all rows only
         return False
-    n, p = node.n_rows, len(node.bins)
-    if n < gates.least_generation_rows or 2 * p > gates.most_generation_columns * n:  # all rows are as quick
-        return False
-    return errors_are_few(node, value, gates)
+    return _rows_are_many(node.n_rows, len(node.bins), gates) and errors_are_few(node, value, gates)
+
+
+def generation_may_apply(problem: Problem, gates: SizeGates) -> bool:
+    """Whether it may apply, as far as can be told before rows are merged and a good tree is known."""
+    deep = problem.max_depth is None or problem.max_depth >= 4
+    counted = problem.min_leaf > 1 or problem.min_leaf_per_arm > 0
+    return deep and not counted and _rows_are_many(problem.data.n_rows, len(problem.data.n_bins), gates)
+
+
+def _rows_are_many(n: int, p: int, gates: SizeGates) -> bool:
+    """Whether some of the rows are quicker than all of them."""
+    return n >= gates.least_generation_rows and 2 * p <= gates.most_generation_columns * n
 
 
 def errors_are_few(node: Node, value: int, gates: SizeGates) -> bool:

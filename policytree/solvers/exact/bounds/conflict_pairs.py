@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from policytree.problem.types import GATES, SizeGates
+from policytree.problem.types import GATES, Problem, SizeGates
 from policytree.solvers.core.limits import Clock
 from policytree.solvers.core.rows import Node
-from policytree.solvers.exact.bounds.row_duals import boxes_are_few
+from policytree.solvers.exact.bounds.row_duals import boxes_are_few, columns_are_few
 from policytree.solvers.kernels.base.layout import INF
 
 if TYPE_CHECKING:
@@ -20,6 +20,17 @@ A_CUT, A_ROW = 1e-10, 1.2e-4  # seconds of a pair of rows and a cut; of a row in
 SHARE_OF_LIMIT = 0.1  # of a time limit, that it may take
 BYTES = 40  # of a pair of rows that is compared
 SPARE = 1 + 1e-9  # by which numbers are scaled down too far
+
+
+def conflict_pairs_apply(problem: Problem, gates: SizeGates) -> bool:
+    """Whether the bound may be tried, as far as the rows before merging can tell."""
+    bins = problem.data.n_bins
+    several = problem.leaf_penalty > 0 and problem.losses.shape[1] > 1
+    return several and _cuts_are_few(bins, gates) and not columns_are_few(bins, gates)
+
+
+def _cuts_are_few(bins: np.ndarray, gates: SizeGates) -> bool:
+    return 0 < int((bins - 1).sum()) <= gates.most_pair_cuts
 
 
 class ConflictPairs:
@@ -47,7 +58,7 @@ class ConflictPairs:
         """Whether the bound is tried: rows and cuts are few, and row duals, which do better, do not apply."""
         node, gates = self.node, self.gates
         cuts, n = int((node.bins - 1).sum()), node.n_rows
-        few = 0 < cuts <= gates.most_pair_cuts and n * n <= gates.most_pair_distances
+        few = _cuts_are_few(node.bins, gates) and n * n <= gates.most_pair_distances
         share = gates.pair_share * seconds
         if self.clock.time_limit is not None:  # better trees come first
             share = min(share, SHARE_OF_LIMIT * self.clock.time_limit)

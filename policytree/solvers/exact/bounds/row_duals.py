@@ -40,9 +40,12 @@ def boxes_are_few(node: Node, gates: SizeGates) -> bool:
 
     With many columns there are too many boxes to price.
     """
-    if node.penalty <= 0 or not 0 < len(node.bins) <= gates.most_priced_columns:
-        return False
-    return bool((node.bins >= gates.least_priced_codes).any())
+    return node.penalty > 0 and columns_are_few(node.bins, gates)
+
+
+def columns_are_few(bins: np.ndarray, gates: SizeGates) -> bool:
+    """The same of columns with so many codes."""
+    return 0 < len(bins) <= gates.most_priced_columns and bool((bins >= gates.least_priced_codes).any())
 
 
 def seconds_to_spend(node: Node, last: float, gates: SizeGates) -> float:

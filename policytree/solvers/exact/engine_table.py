@@ -1,0 +1,308 @@
+"""The engines of all solvers: the problems each takes, what it buys, and the kernels it calls.
+
+``ENGINES`` is the one statement of this. The exact search loads the kernels of the engines that apply to a problem
+(``needed_kernels.py``); ``policytree explain`` and the site print the table. Engines that the direct solver chooses by
+itself have a predicate; the others are chosen by an argument of the user, which ``asked_by`` names.
+
+Measurements compare a search with and without the engine, in one run on one machine (``benchmarks/``); they are
+processor seconds unless a line says otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from policytree.problem.types import GATES, Problem, SizeGates
+from policytree.solvers.core.compilation import (
+    ALWAYS,
+    BLOCKS,
+    CODES,
+    DEEPER,
+    LONG,
+    LOW_COST,
+    ONE_FEATURE,
+    PAIR_ROUNDS,
+    PAIRS,
+    PAIRS_DEEP,
+    PLAIN,
+    RANKING,
+    RASHOMON,
+    RELAXED,
+    ROW_DUALS,
+    SHARED_COSTS,
+    SPECIAL,
+    SUBSET_KERNELS,
+    TWO_LEVELS,
+    Needed,
+    is_long,
+    is_signed,
+    is_special,
+    pareto_kernels,
+    streamed_kernels,
+)
+from policytree.solvers.exact.binary_features import blocks_for
+from policytree.solvers.exact.bounds.conflict_pairs import conflict_pairs_apply
+from policytree.solvers.exact.bounds.row_duals import columns_are_few, row_duals_apply
+from policytree.solvers.exact.constraint_generation import generation_may_apply
+from policytree.solvers.exact.interval_dp import one_feature_applies
+from policytree.solvers.exact.shared_test_costs import shares_test_costs
+from policytree.solvers.exact.subset_search import subset_search_applies
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A problem, with what several engines need to know about it.
+
+    Attributes
+    ----------
+    problem : Problem
+    block_kind : dtype or None
+        Numbers of blocks of pair sums, if these solve the problem (see
+        :func:`policytree.solvers.exact.binary_features.blocks_for`).
+    gates : SizeGates
+    """
+
+    problem: Problem
+    block_kind: np.dtype | None
+    gates: SizeGates = GATES
+
+    @classmethod
+    def of(cls, problem: Problem, gates: SizeGates = GATES) -> Case:
+        """The case of a problem."""
+        return cls(problem, blocks_for(problem, gates), gates)
+
+    @property
+    def depth(self) -> float:
+        """The largest depth; infinite without a limit."""
+        return math.inf if self.problem.max_depth is None else self.problem.max_depth
+
+    @property
+    def deep(self) -> bool:
+        """Whether root features are searched one by one: beyond depth two, or where the first split is restricted."""
+        return self.depth > 2 or self.problem.root_features is not None
+
+    @property
+    def kind(self) -> str:
+        """The version of the kernels that build tables."""
+        return SPECIAL if is_special(self.problem) else PLAIN
+
+
+Applies = Callable[[Case], bool]
+Kernels = Callable[[Case], Needed]
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """One line of the table.
+
+    Attributes
+    ----------
+    name : str
+    module : str
+        Where it is, below ``policytree.solvers``.
+    takes : str
+        The problems that it takes.
+    buys : str
+        What it buys, measured where there is another way.
+    asked_by : str
+        The argument of the user that chooses it; "" if the direct solver chooses it by itself.
+    applies : callable or None
+        Whether it may work on a problem. What only the search can tell, such as the errors of a good tree, is left
+        out: an engine that applies may have nothing to do. None for engines that the user chooses.
+    kernels : callable
+        The kernels that it may call on a problem, beside ``ALWAYS``.
+    alone : bool
+        Whether it solves the problem without the other engines.
+    """
+
+    name: str
+    module: str
+    takes: str
+    buys: str
+    asked_by: str = ""
+    applies: Applies | None = None
+    kernels: Kernels = lambda case: []
+    alone: bool = False
+
+
+def _terminal_kernels(case: Case) -> Needed:
+    problem = case.problem
+    needed: Needed = [(TWO_LEVELS, case.kind)]
+    if problem.min_leaf > 1 or problem.min_leaf_per_arm > 0:
+        needed += [(RELAXED, "")]
+    if is_long(problem.data.n_bins, is_signed(problem)):
+        needed += [(LONG, "")]
+    return needed
+
+
+def _row_duals_apply(case: Case) -> bool:
+    fit = row_duals_apply(case.problem, case.gates) and columns_are_few(case.problem.data.n_bins, case.gates)
+    return case.deep and case.block_kind is None and fit
+
+
+def _block_kernels(case: Case) -> Needed:
+    return [] if case.block_kind is None else [(PAIRS + PAIRS_DEEP * (case.depth > 3), case.block_kind.name)]
+
+
+def _pareto_kernels(case: Case) -> Needed:
+    problem = case.problem
+    return pareto_kernels(problem.data.n_bins, is_signed(problem), 3 if case.depth > 3 else int(case.depth))
+
+
+ENGINES = (
+    Engine(
+        "shared test costs", "exact.shared_test_costs",
+        "A feature or group with a cost that a path could ask twice and that is charged once; depth up to four.",
+        "Possible at all: the other engines charge every split.",
+        applies=lambda case: shares_test_costs(case.problem),
+        kernels=lambda case: [(SHARED_COSTS, "")],
+        alone=True,
+    ),
+    Engine(
+        "interval DP", "exact.interval_dp",
+        "One ordered feature, any depth and number of leaves.",
+        "20,000 rows, depth four: 0.01 s with, 0.43 s without; and more than 65,536 values at all.",
+        applies=lambda case: one_feature_applies(case.problem),
+        kernels=lambda case: [(ONE_FEATURE, "")],
+        alone=True,
+    ),
+    Engine(
+        "terminal solver", "core.rows",
+        "Depth two, and the last two levels of deeper trees.",
+        "The core: every tree of depth two is read off tables of pairs of columns.",
+        applies=lambda case: case.depth >= 2 or case.deep,
+        kernels=_terminal_kernels,
+    ),
+    Engine(
+        "blocks of two-valued columns", "exact.binary_features",
+        "Two actions, all columns of two values, depth three to six; no minimum of leaves, limit of leaves, cost of "
+        "questions or given first split.",
+        "Coupon, depth four: 0.06 s with, 0.94 s without; with a leaf penalty 0.54 s and 1.45 s.",
+        applies=lambda case: case.block_kind is not None,
+        kernels=_block_kernels,
+    ),
+    Engine(
+        "depth-first search", "exact.engines",
+        "Depth three and more, or a given first split; not where blocks apply.",
+        "The core: branch and bound above sweeps of depth two.",
+        applies=lambda case: case.deep and case.block_kind is None,
+        kernels=lambda case: [(DEEPER, case.kind)],
+    ),
+    Engine(
+        "subsets", "exact.subset_search",
+        "A leaf penalty and no depth limit, or one above four.",
+        "Proofs without a depth limit. Where row duals alone prove, it costs: COMPAS, penalty 0.005, 0.83 s with and "
+        "0.64 s without.",
+        applies=lambda case: case.deep and subset_search_applies(case.problem, case.gates),
+        kernels=lambda case: [*SUBSET_KERNELS],
+    ),
+    Engine(
+        "row duals", "exact.bounds.row_duals",
+        "A leaf penalty, no depth limit or one above three, at most 16 columns, not all of two values.",
+        "COMPAS, penalty 0.005, no depth limit: proved in 0.83 s; without them a time limit, bound 1889 of 2384.",
+        applies=_row_duals_apply,
+        kernels=lambda case: [(ROW_DUALS, "")],
+    ),
+    Engine(
+        "conflict pairs", "exact.bounds.conflict_pairs",
+        "A leaf penalty, columns that are too many for row duals, at most 1,000 cuts and some 2,900 merged rows.",
+        "Broward, penalty 0.02: bound 469 with, 243 without, at the same limit; neither proves.",
+        applies=lambda case: case.deep and conflict_pairs_apply(case.problem, case.gates),
+    ),
+    Engine(
+        "constraint generation", "exact.constraint_generation",
+        "Depth four and more, at least 2,000 merged rows, few errors of the best tree, no minimum of leaves.",
+        "Depth four: wilt 0.22 s with, 1.07 s without; occupancy 1.48 s with, more than 4.2 s (not proved) without.",
+        applies=lambda case: case.block_kind is None and generation_may_apply(case.problem, case.gates),
+        kernels=lambda case: [(DEEPER, case.kind)],
+    ),
+    Engine(
+        "fractional programming", "nonadditive.fractional",
+        "Objectives that are a ratio of sums over rows: F-score.",
+        "Exact F-scores; blocks of two-valued columns take 2 instead of 10 ms, and 7 instead of 39.",
+        asked_by='objective="f_score"',
+        kernels=lambda case: [(PAIRS + PAIR_ROUNDS, kind) for kind in BLOCKS],
+    ),
+    Engine(
+        "ranking search", "nonadditive.ranking",
+        "Objectives of leaf statistics: area under the ROC curve, in whole or in part.",
+        "Exact areas: no sum over rows states them.",
+        asked_by='objective="auc"',
+        kernels=lambda case: [(RANKING + ROW_DUALS, "")],
+    ),
+    Engine(
+        "monotone objectives by Pareto fronts", "multi_objective.monotone",
+        "Objectives that grow with the errors of every class; depth up to three is quick.",
+        "Exact for any such function, given as Python.",
+        asked_by="objective=MonotoneObjective(...)",
+        kernels=_pareto_kernels,
+    ),
+    Engine(
+        "budgets and shares", "constrained.solve",
+        "Limits on what actions or questions cost, or on whom an action gets.",
+        "The Lagrangian dual by the direct solver; Pareto fronts close its gap up to depth three.",
+        asked_by="budget=, max_share=, min_share=, max_expected_cost=",
+        kernels=_pareto_kernels,
+    ),
+    Engine(
+        "near-ties", "rashomon.enumerate",
+        "All trees within a slack of the optimum; depth up to three.",
+        "A complete list, and how many trees there are.",
+        asked_by="near_ties()",
+        kernels=lambda case: [*_terminal_kernels(case), (DEEPER[:1] + RASHOMON, "")],
+    ),
+    Engine(
+        "penalty path", "regularization_path",
+        "The best tree of every leaf penalty.",
+        "As many searches as there are best trees, without a grid of penalties.",
+        asked_by="tree_path()",
+    ),
+    Engine(
+        "guesses", "guided.solve",
+        "A reference model that suggests thresholds, a depth and bounds; around any solver.",
+        "Fewer cuts: the proof is for the guesses.",
+        asked_by="guesses=",
+    ),
+    Engine(
+        "approximate", "approximate.auto",
+        "Sampling where an exact search is estimated to be long, or duplication of weighted rows.",
+        "A tree in time, without a proof.",
+        asked_by='solver="auto", "sampling", "duplication"',
+    ),
+    Engine(
+        "greedy trees of low test cost", "test_costs.grow",
+        "Tests that cost money, pain or time; any size.",
+        "A low expected cost, without a proof.",
+        asked_by="LowCostTreeClassifier",
+        kernels=lambda case: [(LOW_COST, "")],
+    ),
+    Engine(
+        "out of core", "out_of_core.table_search",
+        "Encoded rows that memory does not hold, or of a cluster; depth up to three.",
+        "Exact from tables of pairs and triples that stream by.",
+        asked_by="fit(encode(...))",
+        kernels=lambda case: [each for codes in CODES for each in streamed_kernels(codes)],
+    ),
+)  # fmt: skip
+
+
+def engines_for(case: Case) -> list[Engine]:
+    """The engines that may work on a problem in the exact search: one that works alone, or all that apply."""
+    chosen = []
+    for engine in ENGINES:  # those that work alone stand first
+        if engine.applies is not None and engine.applies(case):
+            if engine.alone:
+                return [engine]
+            chosen.append(engine)
+    return chosen
+
+
+def kernels_of(case: Case) -> Needed:
+    """The kernels that the exact search for a problem may call."""
+    engines = engines_for(case)
+    shared: Needed = [] if any(engine.alone for engine in engines) else [(ALWAYS, "")]
+    return shared + [pair for engine in engines for pair in engine.kernels(case)]

@@ -1,0 +1,91 @@
+"""The table of engines: what it declares is true of the code, and the site and the command line read it."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from policytree.problem.types import Problem
+from policytree.solvers.core import compilation
+from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.exact.engine_table import ENGINES, Case, engines_for, kernels_of
+from policytree.solvers.exact.needed_kernels import needed_kernels
+
+EXTENSIONS = Path(__file__).resolve().parents[1] / "docs" / "extensions"
+
+
+def problem(n=60, p=4, values=7, K=2, depth: int | None = 4, penalty=0.0, **rules) -> Problem:
+    rng = np.random.default_rng(n + p)
+    X = rng.integers(0, values, (n, p)).astype(float)
+    return Problem(bin_matrix(X), rng.integers(0, 2, (n, K)).astype(float), penalty, depth, **rules)
+
+
+COSTS = {"feature_costs": np.ones(4), "feature_groups": np.zeros(4, np.int64)}
+CORE = ["terminal solver", "depth-first search"]
+CHOSEN = {
+    "a leaf": (problem(depth=1), []),
+    "depth two": (problem(depth=2), CORE[:1]),
+    "depth three": (problem(depth=3), CORE),
+    "a given first split": (problem(depth=1, root_features=(1,)), CORE),
+    "shared test costs": (problem(**COSTS), ["shared test costs"]),
+    "one feature": (problem(p=1, depth=None), ["interval DP"]),
+    "two values": (problem(values=2), [CORE[0], "blocks of two-valued columns"]),
+    "two values, three actions": (problem(values=2, K=3), CORE),
+    "two values and a penalty": (
+        problem(values=2, depth=5, penalty=1.0), [CORE[0], "blocks of two-valued columns", "subsets", "conflict pairs"],
+    ),
+    "few columns and a penalty": (problem(depth=None, penalty=1.0), [*CORE, "subsets", "row duals"]),
+    "many columns and a penalty": (
+        problem(p=20, depth=None, penalty=1.0), [*CORE, "subsets", "conflict pairs"],
+    ),
+    "many rows": (problem(n=2000), [*CORE, "constraint generation"]),
+    "many rows and a smallest leaf": (problem(n=2000, min_leaf=5), CORE),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_engines_of_a_problem(name):
+    given, engines = CHOSEN[name]
+    assert [engine.name for engine in engines_for(Case.of(given))] == engines
+
+
+def test_the_table_states_what_there_is():
+    assert len({engine.name for engine in ENGINES}) == len(ENGINES)
+    for engine in ENGINES:
+        assert importlib.import_module(f"policytree.solvers.{engine.module}").__doc__
+        assert (engine.applies is None) == bool(engine.asked_by), "the search or the user chooses an engine"
+        assert all(text.endswith(".") for text in (engine.takes, engine.buys))
+    alone = [engine.alone for engine in ENGINES]
+    assert alone == sorted(alone, reverse=True), "engines that work alone are asked first"
+
+
+def test_every_kernel_belongs_to_an_engine():
+    """What is compiled beforehand is what engines call, with the codes of every table and what all searches share."""
+    long = Problem(bin_matrix(np.random.default_rng(0).normal(size=(300, 4))), np.zeros((300, 3)), 1.0, None)
+    cases = [Case.of(each) for each in (long, problem(min_leaf=2), problem(depth=None, penalty=1.0))]
+    cases += [Case(problem(values=2), np.dtype(kind)) for kind in compilation.BLOCKS]
+    needed = [pair for engine in ENGINES for case in cases for pair in engine.kernels(case)]
+    declared = {kernel for kernels, _ in needed for kernel in kernels}
+    every = {kernel for kernels, _ in compilation.all_kernels() for kernel in kernels}
+    assert every == declared | {*compilation.ALWAYS, *compilation.CODING}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_the_search_loads_the_kernels_of_its_engines(name):
+    case = Case.of(CHOSEN[name][0])
+    assert needed_kernels(case.problem, case.block_kind) == kernels_of(case)
+    assert all(pair in kernels_of(case) for engine in engines_for(case) for pair in engine.kernels(case))
+
+
+def test_the_site_reads_the_table(monkeypatch):
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(str(EXTENSIONS))
+    rows = importlib.import_module("engine_table").engine_rows()
+    for name in ("engine_table", "benchmark_tables", "result_tables"):
+        sys.modules.pop(name, None)
+    assert [row[0] for row in rows] == [engine.name for engine in ENGINES]
+    assert ".. engine-table::" in (EXTENSIONS.parent / "method.rst").read_text(encoding="utf-8")
