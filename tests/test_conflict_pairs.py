@@ -118,7 +118,9 @@ def test_where_it_pays():
     node, clock = node_of(many_columns(314))[0], Clock(None, new_control())
     assert ConflictPairs(node, clock).pays(1e3)
     assert not ConflictPairs(node, clock).pays(1e-3)  # the search is short
-    assert ConflictPairs(node, clock).bound(1e-3) < ConflictPairs(node, clock).bound(1e3) == pair_bound(node)
+    pairs = ConflictPairs(node, clock)
+    assert pairs.work(0, [(-1, 0)], 3, 1e3) == pair_bound(node)
+    assert not pairs.pays(1e3)  # it is found once
     assert not ConflictPairs(node_of(many_columns(314, columns=5))[0], clock).pays(1e3)  # prices of rows do better
     clock.fits_memory = lambda more: False
     assert not ConflictPairs(node, clock).pays(1e3)

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from policytree.problem.types import Problem
+from policytree.problem.types import Problem, SearchLimits, SizeGates
 from policytree.solvers.core import compilation
 from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.exact.direct import NEVER, solve_direct
 from policytree.solvers.exact.engine_table import ENGINES, Case, engines_for, kernels_of
 from policytree.solvers.exact.needed_kernels import needed_kernels
 
@@ -79,6 +80,38 @@ def test_the_search_loads_the_kernels_of_its_engines(name):
     case = Case.of(CHOSEN[name][0])
     assert needed_kernels(case.problem, case.block_kind) == kernels_of(case)
     assert all(pair in kernels_of(case) for engine in engines_for(case) for pair in engine.kernels(case))
+
+
+GATES = SizeGates(
+    least_generation_rows=0, most_generation_columns=np.inf, most_generation_errors=1.0, least_pricing_seconds=0.0,
+    pricing_share=10.0, pair_share=np.inf, least_set_slice=1 << 8, most_set_slice=1 << 10,
+)  # fmt: skip
+#: For each switch: the engine's name and counter, and a problem on which it works if gates are open.
+WORKS = {
+    "row_duals": ("row duals", "raised_by_row_duals", problem(n=80, p=3, values=5, depth=4, penalty=2.0)),
+    "subsets": ("subsets", "raised_by_subsets", problem(n=80, p=3, values=5, depth=None, penalty=3.0)),
+    "conflict_pairs": (
+        "conflict pairs", "raised_by_conflict_pairs", problem(n=80, p=17, values=2, K=3, depth=4, penalty=3.0),
+    ),
+    "constraint_generation": ("constraint generation", "generated_rows", problem(n=80, p=3, values=5, depth=4)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("switch", WORKS)
+def test_engines_count_what_they_did_and_can_be_switched_off(switch):
+    engine, counter, given = WORKS[switch]
+    limits = SearchLimits(gates=GATES)
+    used, unused = solve_direct(given, limits), solve_direct(given, limits, **{switch: False})
+    assert used.counters[counter] > 0 and unused.counters[counter] == 0
+    assert used.status is unused.status and used.status.proved
+    assert used.objective == unused.objective and used.lower_bound == unused.lower_bound
+    assert engine in [each.name for each in engines_for(Case.of(given, GATES))]
+    without = SizeGates(**{gate: size for gate, size in NEVER[switch].items()})
+    assert engine not in [each.name for each in engines_for(Case.of(given, without))]
+
+
+def test_every_engine_beside_the_core_has_a_switch():
+    assert set(WORKS) == set(NEVER) == set(solve_direct.switches[5:])
 
 
 def test_the_site_reads_the_table(monkeypatch):

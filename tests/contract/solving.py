@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
 from policytree.problem.types import SearchLimits, Status
+from policytree.solvers.exact.direct import NEVER
 from tests import checker
 from tests.strategies import Case
 
@@ -17,6 +20,17 @@ def solve(solver, case: Case, limits: SearchLimits = PATIENCE, **switches):
     solution = solver(problem, limits, **switches)
     checker.check_solution(problem, case.X, solution)
     return solution
+
+
+def all_settings(solver) -> list[dict[str, bool]]:
+    """Every combination of the switches within kernels; with these on, and all off, those of engines: each, and all."""
+    names = getattr(solver, "switches", ())
+    within, engines = [n for n in names if n not in NEVER], [n for n in names if n in NEVER]
+    found = [dict(zip(within, values, strict=True)) for values in product([True, False], repeat=len(within))]
+    if engines:
+        found += [{name: False} for name in engines]
+        found += [dict.fromkeys(engines, False), dict.fromkeys(names, False)]
+    return found
 
 
 def assert_same_tree(one, other):

@@ -14,7 +14,7 @@ from policytree.solvers import solve_direct
 from policytree.solvers.core.binning import bin_matrix
 from tests import oracles
 
-SWITCHES = ("similar_support", "cache", "look_ahead", "merge")
+SWITCHES = ("similar_support", "cache", "look_ahead", "merge", "constraint_generation")
 
 
 def planted(rng, n: int, p: int, K: int, wrong: int):

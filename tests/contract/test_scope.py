@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from policytree.problem.types import Guesses, SearchLimits, Status
 from policytree.solvers import SOLVERS
 from policytree.solvers.guided.solve import solve_with_guesses
 from tests import checker, interval_oracles, strategies
-from tests.contract.solving import PATIENCE, assert_same_tree, prove, solve
+from tests.contract.solving import PATIENCE, all_settings, assert_same_tree, prove, solve
 from tests.strategies import Case
 
 each_solver = pytest.mark.parametrize("solver", list(SOLVERS.values()), ids=list(SOLVERS))
@@ -34,11 +33,6 @@ def scoped_case(rng) -> Case:
     if rng.random() < 0.3:
         changes["root_features"] = (int(rng.integers(p)),)
     return case.but(**changes)
-
-
-def _settings(solver):
-    names = getattr(solver, "switches", ())
-    return [dict(zip(names, values, strict=True)) for values in product([True, False], repeat=len(names))]
 
 
 @each_solver
@@ -123,7 +117,7 @@ def test_every_combination_of_switches_keeps_the_optimum_of_a_larger_problem(sol
     case = strategies.planted_case(rng, 100, 4, 3, 5, max_depth=3, penalty=6.0, max_leaf_nodes=6)
     case = case.but(feature_costs=np.array([0.0, 1.0, 0.5, 2.0]), root_features=(1, 2, 3))
     optimum = case.fast_optimum(2)
-    for switches in _settings(solver):
+    for switches in all_settings(solver):
         assert 2 * solve(solver, case, **switches).objective == optimum, switches
 
 

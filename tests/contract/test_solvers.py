@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import given, settings
 from policytree.problem.types import SearchLimits, Status
 from policytree.solvers import SOLVERS, get_solver
 from tests import checker, interval_oracles, strategies
-from tests.contract.solving import PATIENCE, solve
+from tests.contract.solving import PATIENCE, all_settings, solve
 from tests.strategies import Case
 
 pytestmark = pytest.mark.parametrize("solver", list(SOLVERS.values()), ids=list(SOLVERS))
@@ -108,7 +107,7 @@ FOUND = {
 
 @pytest.mark.parametrize("name", FOUND)
 def test_cases_that_once_failed(solver, name):
-    for switches in _all_settings(solver):
+    for switches in all_settings(solver):
         assert_optimal(solver, FOUND[name], **switches)
 
 
@@ -174,11 +173,6 @@ def test_one_feature_equals_dynamic_programming(solver, max_depth, rng):
 # --- switching off bounds and caches ---
 
 
-def _all_settings(solver):
-    names = getattr(solver, "switches", ())
-    return [dict(zip(names, values, strict=True)) for values in product([True, False], repeat=len(names))]
-
-
 def test_direct_has_switches(solver):
     if solver is SOLVERS["direct"]:
         assert solver.switches
@@ -188,9 +182,9 @@ def test_direct_has_switches(solver):
 
 
 def test_every_combination_of_switches_keeps_the_optimum(solver):
-    settings_ = _all_settings(solver)
+    settings_ = all_settings(solver)
     rng = np.random.default_rng(5)
-    for _ in range(max(20, 2_000 // len(settings_))):
+    for _ in range(max(20, 2_400 // len(settings_))):
         case = strategies.random_case(rng, max_rows=9)
         optimum, problem = case.optimum(), case.problem()
         for switches in settings_:
@@ -218,5 +212,5 @@ def test_every_combination_of_switches_keeps_the_optimum_of_larger_problems(solv
     rng = np.random.default_rng([seed, 6])
     case = strategies.planted_case(rng, 120, 4, 2 + seed % 2, 6, max_depth=3, penalty=[0.0, 30.0, 0.0][seed])
     optimum = case.fast_optimum()
-    for switches in _all_settings(solver):
+    for switches in all_settings(solver):
         assert solve(solver, case, **switches).objective == optimum, switches

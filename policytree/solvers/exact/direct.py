@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -37,10 +38,10 @@ from policytree.solvers.exact.estimate import estimated_seconds
 from policytree.solvers.exact.grow_incumbent import MOST_GROWN, grow_incumbent
 from policytree.solvers.exact.interval_dp import one_feature_applies, solve_one_feature
 from policytree.solvers.exact.needed_kernels import needed_kernels
-from policytree.solvers.exact.run import Run
+from policytree.solvers.exact.run import RAISED_BY_PAIRS, Run
 from policytree.solvers.exact.shared_test_costs import shares_test_costs, solve_shared_costs
 from policytree.solvers.exact.subset_search import subset_search_applies
-from policytree.solvers.kernels.base.layout import COUNTERS, FEASIBLE, LEAF_COUNTS, TWO, UNLIMITED
+from policytree.solvers.kernels.base.layout import FEASIBLE, LEAF_COUNTS, TWO, UNLIMITED
 from policytree.solvers.kernels.base.sums import best_one_split
 
 # The search over subsets works in slices, each of twice as much work, as long as a slice closes its share of the gap.
@@ -57,6 +58,10 @@ def solve_direct(
     look_ahead: bool = True,
     leaf_counts: bool = True,
     merge: bool = True,
+    row_duals: bool = True,
+    subsets: bool = True,
+    conflict_pairs: bool = True,
+    constraint_generation: bool = True,
 ) -> Solution:
     """Find the best tree, with a proof.
 
@@ -67,6 +72,9 @@ def solve_direct(
     similar_support, cache, look_ahead, leaf_counts, merge : bool
         What only saves work, and never changes the objective: bounds from neighbouring cuts; the cache of solved sets;
         that a side is a leaf or pays for two; that a deep tree pays for many leaves; merging of equal rows.
+    row_duals, subsets, conflict_pairs, constraint_generation : bool
+        The engines and bounds beside the depth-first search, where they apply (``exact/engine_table.py``). They never
+        change the objective of a search that ends with a proof.
 
     Returns
     -------
@@ -84,6 +92,11 @@ def solve_direct(
     if shares_test_costs(problem):
         return solve_shared_costs(problem, limits)
     limits, control = limits or SearchLimits(), new_control(similar_support, cache, look_ahead, leaf_counts)
+    engines = {
+        "row_duals": row_duals, "subsets": subsets, "conflict_pairs": conflict_pairs,
+        "constraint_generation": constraint_generation,
+    }  # fmt: skip
+    limits = _without([name for name, used in engines.items() if not used], limits)
     kind = blocks_for(problem, limits.gates)
     compile_seconds = load_kernels(needed_kernels(problem, kind, limits.gates))
     clock = Clock(limits.time_limit, control, limits.memory_limit)
@@ -91,8 +104,23 @@ def solve_direct(
     return replace(solution, compile_seconds=compile_seconds) if compile_seconds else solution
 
 
-SWITCHES = ("similar_support", "cache", "look_ahead", "leaf_counts", "merge")
+#: Switches of engines, and the sizes at which they never apply.
+NEVER: dict[str, dict[str, Any]] = {
+    "row_duals": {"most_unpriced_depth": math.inf},
+    "subsets": {"most_setless_depth": math.inf},
+    "conflict_pairs": {"most_pair_cuts": 0},
+    "constraint_generation": {"least_generation_rows": math.inf},
+}
+SWITCHES = ("similar_support", "cache", "look_ahead", "leaf_counts", "merge", *NEVER)
 vars(solve_direct).update(estimated_seconds=estimated_seconds, switches=SWITCHES)  # a long search is warned of
+
+
+def _without(names: list[str], limits: SearchLimits) -> SearchLimits:
+    """The limits of a search without these engines: then their kernels are not loaded either."""
+    if not names:
+        return limits
+    sizes = {gate: size for name in names for gate, size in NEVER[name].items()}
+    return replace(limits, gates=replace(limits.gates, **sizes))
 
 
 def _solve(problem: Problem, limits: SearchLimits, clock: Clock, merge: bool, kind: np.dtype | None) -> Solution:
@@ -108,10 +136,9 @@ def _solve(problem: Problem, limits: SearchLimits, clock: Clock, merge: bool, ki
     run = Run(problem, node, leaf, floor, limits, clock, fixed)
     _Search(run, problem, kind).solve()
     best = run.incumbent
-    counters = {"merged_rows": node.n_rows, **dict(zip(COUNTERS, map(int, run.work), strict=True))}
     status = clock.status if clock.stopped and not best.proved else problem.proved_status
     gap = fixed.to_float(best.value - best.bound)
-    return finish(problem, fixed, expand(node, best.tree), gap, status, clock.seconds(), counters)
+    return finish(problem, fixed, expand(node, best.tree), gap, status, clock.seconds(), run.counters)
 
 
 class _Search:
@@ -205,7 +232,7 @@ class _Search:
             if run.clock.stopped:
                 return
             seconds = work_units.of_depth(run.node, before, run.work)
-            run.incumbent.raise_bound(self.pairs.bound(work_units.of_next_depth(run.node, seconds)))
+            run.improve(self.pairs, RAISED_BY_PAIRS, depth, work_units.of_next_depth(run.node, seconds))
         if run.useful_depth() <= depth:
             run.incumbent.raise_bound(run.incumbent.value)
 

@@ -17,13 +17,13 @@ import numpy as np
 from policytree.problem.types import Status
 from policytree.solvers.core import work_units
 from policytree.solvers.core.fixed_point import MOST_PRICED
-from policytree.solvers.core.rows import Node, Splits, expand, rows_of, size_of
+from policytree.solvers.core.rows import Node, Splits, rows_of, size_of
 from policytree.solvers.exact.binary_features import BinaryRoot, BinaryStack
 from policytree.solvers.exact.bounds.conflict_pairs import ConflictPairs
 from policytree.solvers.exact.bounds.row_duals import RowDuals
 from policytree.solvers.exact.constraint_generation import ConstraintGeneration, constraint_generation_applies
 from policytree.solvers.exact.depth_search import RootFeature, Stack
-from policytree.solvers.exact.run import Run
+from policytree.solvers.exact.run import GENERATED_ROWS, RAISED_BY_DUALS, RAISED_BY_PAIRS, RAISED_BY_SUBSETS, Run
 from policytree.solvers.exact.scheduler import Partition, Scheduler
 from policytree.solvers.exact.subset_search import SubsetSearch, start_subset_search
 from policytree.solvers.kernels.base.layout import INF, NODES, SIMILAR
@@ -84,7 +84,9 @@ class DepthEngine:
             return
         self.scheduler = self._schedule(need, bounded)
         if self.blocks is None and constraint_generation_applies(bounded, self.useful, run.incumbent.value, run.gates):
-            ConstraintGeneration(self).run()
+            generation = ConstraintGeneration(self)
+            generation.run()
+            run.used[GENERATED_ROWS] += int(generation.inside.sum())
         for first in (True, False):
             if not (run.incumbent.proved or all(state.solved for state in self.features.values())):
                 self._round(first)
@@ -197,7 +199,8 @@ class SubsetEngine:
             self.slice *= 2
             run.work[NODES] += int(search.counters[ENTERED]) - entered
             spent = work_units.of_sets(search.counters)
-            run.incumbent.raise_bound(max(search.bound, self.pairs.bound(spent)))
+            run.raise_bound(search.bound, RAISED_BY_SUBSETS)
+            run.improve(self.pairs, RAISED_BY_PAIRS, 0, spent)
             run.report()
             pays = run.incumbent.value - run.incumbent.bound <= (1 - run.gates.set_gain) * gap
             if run.incumbent.proved or not (pays or slices > 0) or spent > until:
@@ -225,8 +228,7 @@ class DualEngine:
             return
         run = self.run
         self.duals = self.duals or RowDuals(run.node, run.clock, run.gates)
-        tree = expand(run.node, run.incumbent.tree)
-        run.incumbent.raise_bound(self.duals.work(run.incumbent.value, tree, depth, seconds))
+        run.improve(self.duals, RAISED_BY_DUALS, depth, seconds)
         self.slow = self.duals.slow
         run.report()
 

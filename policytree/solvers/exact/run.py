@@ -9,8 +9,14 @@ import numpy as np
 from policytree.problem.types import Problem, Progress, SearchLimits
 from policytree.solvers.core.fixed_point import FixedPoint
 from policytree.solvers.core.limits import Clock
-from policytree.solvers.core.rows import Node, Splits
+from policytree.solvers.core.rows import Node, Splits, expand
+from policytree.solvers.exact.bounds.root_bound import RootBound
 from policytree.solvers.kernels.base.layout import COUNTERS, CUTS, INF, NODES, UNLIMITED
+
+#: Counters of engines, in ``Solution.counters`` beside those of kernels.
+USED = RAISED_BY_SUBSETS, RAISED_BY_DUALS, RAISED_BY_PAIRS, GENERATED_ROWS = (
+    "raised_by_subsets", "raised_by_row_duals", "raised_by_conflict_pairs", "generated_rows",
+)  # fmt: skip
 
 
 class Incumbent:
@@ -42,9 +48,11 @@ class Incumbent:
         self.value, self.tree = int(value), tree
         return True
 
-    def raise_bound(self, bound: int) -> None:
-        """Take a bound if it is higher; a bound above the value proves the value."""
-        self.bound = min(self.value, max(self.bound, int(bound)))
+    def raise_bound(self, bound: int) -> bool:
+        """Take a bound if it is higher; a bound above the value proves the value. Returns whether it was raised."""
+        before = self.bound
+        self.bound = min(self.value, max(before, int(bound)))
+        return self.bound > before
 
 
 class Run:
@@ -65,6 +73,9 @@ class Run:
         Columns that the first split may use.
     work : ndarray, int64
         Counters of all engines, in the order of ``kernels.base.layout.COUNTERS``.
+    used : dict of str to int
+        Counters of what engines beside the depth-first search did, by name: how often each raised the bound, and how
+        many rows constraint generation needed.
     lock : RLock
         Held by a partition while it counts, changes what is shared, and reports.
     """
@@ -78,6 +89,7 @@ class Run:
         self.leaves = UNLIMITED if problem.max_leaf_nodes is None else problem.max_leaf_nodes
         self.roots = np.flatnonzero(problem.root_columns).tolist()
         self.work = np.zeros(len(COUNTERS), dtype=np.int64)
+        self.used = dict.fromkeys(USED, 0)
         self._most_leaves = min([node.n_rows, self.leaves, *(node.counts.sum(axis=1) // node.rules.minima)])
         self._base, self._fixed = float(problem.losses[:, 0].sum()), fixed
         self.lock = threading.RLock()  # of what partitions share; callbacks never overlap
@@ -105,6 +117,21 @@ class Run:
         if penalty > 0:
             most = min(most, max(-(-(value - self.floor) // penalty) - 2, 0))
         return min(self.depth, most)
+
+    def raise_bound(self, bound: int, counter: str) -> None:
+        """Take a bound if it is higher, and count under that name that it was."""
+        self.used[counter] += self.incumbent.raise_bound(bound)
+
+    def improve(self, bound: RootBound, counter: str, depth: int, seconds: float) -> None:
+        """Give a bound its turn beside a search of so many seconds; down to ``depth`` the incumbent is proved."""
+        if bound.pays(seconds):
+            tree = expand(self.node, self.incumbent.tree)
+            self.raise_bound(bound.work(self.incumbent.value, tree, depth, seconds), counter)
+
+    @property
+    def counters(self) -> dict[str, int | float]:
+        """What the search did, for the solution."""
+        return {"merged_rows": self.node.n_rows, **dict(zip(COUNTERS, map(int, self.work), strict=True)), **self.used}
 
     def count(self, counters: np.ndarray, value: int) -> None:
         """Add up the work of a partition, and note the best value that it knows, for reports."""

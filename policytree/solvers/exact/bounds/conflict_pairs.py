@@ -8,9 +8,8 @@ import numpy as np
 
 from policytree.problem.types import GATES, Problem, SizeGates
 from policytree.solvers.core.limits import Clock
-from policytree.solvers.core.rows import Node
+from policytree.solvers.core.rows import Node, Splits
 from policytree.solvers.exact.bounds.row_duals import boxes_are_few, columns_are_few
-from policytree.solvers.kernels.base.layout import INF
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -46,16 +45,17 @@ class ConflictPairs:
 
     def __init__(self, node: Node, clock: Clock, gates: SizeGates = GATES):
         self.node, self.clock, self.gates = node, clock, gates
-        self.found: int | None = None
+        self.found = False
 
-    def bound(self, seconds: float) -> int:
-        """What every tree with a split costs at least, beside a search of so many seconds; -INF if it is not tried."""
-        if self.found is None and self.pays(seconds):
-            self.found = pair_bound(self.node)
-        return -INF if self.found is None else self.found
+    def work(self, best: int, tree: Splits, depth: int, seconds: float) -> int:
+        """What every tree with a split costs at least; found once, whatever the arguments."""
+        self.found = True
+        return pair_bound(self.node)
 
     def pays(self, seconds: float) -> bool:
-        """Whether the bound is tried: rows and cuts are few, and row duals, which do better, do not apply."""
+        """Whether the bound is to be found: rows and cuts are few, and row duals, which do better, do not apply."""
+        if self.found:
+            return False
         node, gates = self.node, self.gates
         cuts, n = int((node.bins - 1).sum()), node.n_rows
         few = _cuts_are_few(node.bins, gates) and n * n <= gates.most_pair_distances

@@ -155,6 +155,10 @@ class RowDuals:
         self._bounded = self.strongest, bounded
         return bounded
 
+    def pays(self, seconds: float) -> bool:
+        """Whether there is time: the caller gives a share of what the next depth may take (``seconds_to_spend``)."""
+        return seconds > 0
+
     def work(self, best: int, tree: Splits, depth: int, seconds: float) -> int:
         """Work for some seconds on a lower bound of all trees deeper than ``depth``; return the bound.
 
