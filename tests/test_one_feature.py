@@ -105,7 +105,7 @@ def test_it_agrees_with_plain_dynamic_programming(seed):
 def partition(problem, limit=None, most_bytes=math.inf):
     load_kernels([(ONE_FEATURE, "")])
     fixed = to_fixed_point(problem.losses, problem.leaf_penalty, problem.data.n_rows)
-    return _Partition(problem, fixed, Clock(limit), most_bytes)
+    return _Partition(problem, fixed, Clock(limit), SearchLimits(gates=SizeGates(most_layer_bytes=most_bytes)))
 
 
 def partition_of(problem):
@@ -120,16 +120,16 @@ def test_limits_end_it_with_a_tree_and_a_bound():
     problem = Problem(bin_matrix(x[:, None]), losses, 0.0, None, max_leaf_nodes=100)
     whole = partition(problem)
     whole.run()
-    assert whole.bound == whole.best and len(whole.leaves) <= 100
+    assert whole.incumbent.bound == whole.incumbent.value and len(whole.incumbent.tree) <= 100
     short = partition(problem)
     short.clock.fits_memory = lambda more: False
     short.run()
-    assert short.bound <= whole.best <= short.best and len(short.leaves) <= 100
-    assert short.bound == short.best or short.clock.status is Status.MEMORY_LIMIT
+    assert short.incumbent.bound <= whole.incumbent.value <= short.incumbent.value and len(short.incumbent.tree) <= 100
+    assert short.incumbent.bound == short.incumbent.value or short.clock.status is Status.MEMORY_LIMIT
     stopped = partition(problem)
     stopped.clock.stop(Status.INTERRUPTED)
     stopped.run()
-    assert stopped.bound <= whole.best <= stopped.best < 1 << 59
+    assert stopped.incumbent.bound <= whole.incumbent.value <= stopped.incumbent.value < 1 << 59
     solution = solve_direct(problem, SearchLimits(time_limit=0.0))
     assert solution.lower_bound <= solution.objective and solution.tree.n_leaves >= 1
 
@@ -149,7 +149,7 @@ def test_starts_that_memory_does_not_hold_are_computed_again(seed):
         again = solve_direct(problem, SearchLimits(gates=SizeGates(most_layer_bytes=0)))
         assert again.objective == whole.objective
         assert_same_tree(again.tree, whole.tree)
-        assert search.best == search.bound and search.passes > search.most  # blocks were needed
+        assert search.incumbent.value == search.incumbent.bound and search.passes > search.most  # blocks were needed
         assert interval_dp._Layers(search).bytes < 60 * len(search.ends) * most
 
 
@@ -160,7 +160,7 @@ def test_a_stop_while_starts_are_computed_again_leaves_a_tree():
     problem = Problem(bin_matrix(x[:, None]), losses, 0.0, None, max_leaf_nodes=40)
     search = partition(problem, most_bytes=0)
     search._take([(0, len(search.ends) - 1, True)])
-    before, add = search.best, search.add
+    before, add = search.incumbent.value, search.add
 
     def stop_after(costs, count):
         if search.passes == search.most + 2:
@@ -169,7 +169,10 @@ def test_a_stop_while_starts_are_computed_again_leaves_a_tree():
 
     search.add = stop_after
     search._limited()
-    assert search.passes > search.most and search.best == before > search.bound == partition_of(problem).best
+    assert (
+        search.passes > search.most
+        and search.incumbent.value == before > search.incumbent.bound == partition_of(problem).incumbent.value
+    )
 
 
 def test_a_stop_after_the_first_pass_leaves_its_bound(monkeypatch):
@@ -180,8 +183,8 @@ def test_a_stop_after_the_first_pass_leaves_its_bound(monkeypatch):
     monkeypatch.setattr(search, "_multiplier", lambda: search.clock.stop(Status.TIME_LIMIT))
     search.run()
     fixed = to_fixed_point(problem.losses, problem.leaf_penalty, problem.data.n_rows)
-    bound = losses[:, 0].sum() + fixed.to_float(search.bound)
-    assert search.bound < search.best and bound == losses.min(axis=1).sum()
+    bound = losses[:, 0].sum() + fixed.to_float(search.incumbent.bound)
+    assert search.incumbent.bound < search.incumbent.value and bound == losses.min(axis=1).sum()
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -196,9 +199,9 @@ def test_rows_of_leaves_are_where_the_tree_sends_them(seed):
             continue
         problem = Problem(data, rng.normal(size=(n, K)), 0.05, None, min_leaf=int(rng.choice([1, 4])))
         search = partition_of(problem)
-        if not search.leaves:
+        if not search.incumbent.tree:
             continue
-        leaves = [(int(search.ends[a]), int(search.ends[b]), missing) for a, b, missing in search.leaves]
+        leaves = [(int(search.ends[a]), int(search.ends[b]), missing) for a, b, missing in search.incumbent.tree]
         splits, values = interval_dp.balanced_splits(leaves, int(search.ends[-1])), int(search.ends[-1])
         given = interval_dp._rows_of_leaves(problem, leaves, values)
         followed = [r for r, (c, _) in zip(rows_of_splits(data, splits), splits, strict=True) if c < 0]

@@ -19,6 +19,8 @@
     rows.py              the merged rows of a search's root, and trees that need no bounds
     scoring.py           from the splits of a search to a Tree with its sums; the objective scored from the losses as
                          given
+    search_state.py      what every search in fixed point has: a clock, an incumbent with a bound, reports, and the
+                         solution they end in
     side_bounds.py       similarity bounds of both sides of a column's cuts, for searches that branch in Python
     work_units.py        estimated seconds of work on a usual machine, by counting it
 

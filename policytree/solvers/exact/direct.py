@@ -22,7 +22,7 @@ from policytree.solvers.core.rows import (
     prepare,
     refuse_memory,
 )
-from policytree.solvers.core.scoring import finish, leaf_only
+from policytree.solvers.core.scoring import leaf_only
 from policytree.solvers.exact.binary_features import BinaryRoot, blocks_for
 from policytree.solvers.exact.bounds.conflict_pairs import ConflictPairs
 from policytree.solvers.exact.bounds.row_duals import (
@@ -127,7 +127,7 @@ def _solve(problem: Problem, limits: SearchLimits, clock: Clock, merge: bool, ki
     costs = problem.feature_costs, problem.weights
     fixed = to_fixed_point(problem.losses, problem.leaf_penalty, problem.most_leaves, *costs)
     if one_feature_applies(problem):
-        return solve_one_feature(problem, fixed, clock, limits.gates)
+        return solve_one_feature(problem, fixed, clock, limits)
     refuse_memory(problem, limits)
     node = prepare(problem, fixed, merge, is_special(problem), limits.gates)
     leaf, floor = node.leaf()
@@ -135,10 +135,7 @@ def _solve(problem: Problem, limits: SearchLimits, clock: Clock, merge: bool, ki
         return leaf_only(problem, fixed, Status.INFEASIBLE, clock.seconds())
     run = Run(problem, node, leaf, floor, limits, clock, fixed)
     _Search(run, problem, kind).solve()
-    best = run.incumbent
-    status = clock.status if clock.stopped and not best.proved else problem.proved_status
-    gap = fixed.to_float(best.value - best.bound)
-    return finish(problem, fixed, expand(node, best.tree), gap, status, clock.seconds(), run.counters)
+    return run.result()
 
 
 class _Search:

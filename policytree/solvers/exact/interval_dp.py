@@ -6,12 +6,13 @@ import math
 
 import numpy as np
 
-from policytree.problem.types import Problem, SizeGates, Solution, Status
+from policytree.problem.types import Problem, SearchLimits, Solution, Status
 from policytree.solvers.core.fixed_point import FixedPoint
 from policytree.solvers.core.limits import Clock
 from policytree.solvers.core.merge import sums_of_first_codes
 from policytree.solvers.core.rows import counted_rows
-from policytree.solvers.core.scoring import finish, leaf_only
+from policytree.solvers.core.scoring import leaf_only
+from policytree.solvers.core.search_state import Incumbent, SearchState
 from policytree.solvers.kernels.base.layout import FEASIBLE, INF
 from policytree.solvers.kernels.depth_two.interval_dp import ALONE, VALUE, Intervals, add_leaf, useful_ends
 
@@ -31,7 +32,7 @@ def one_feature_applies(problem: Problem) -> bool:
     return same and np.isposinf(right[-1]) and np.array_equal(right[:-1], left)
 
 
-def solve_one_feature(problem: Problem, fixed: FixedPoint, clock: Clock, gates: SizeGates) -> Solution:
+def solve_one_feature(problem: Problem, fixed: FixedPoint, clock: Clock, limits: SearchLimits) -> Solution:
     """Find the best tree of a problem that :func:`one_feature_applies` takes.
 
     A tree of depth d has up to 2^d leaves, and any 2^d intervals are a balanced tree of that depth: limits of depth are
@@ -39,46 +40,42 @@ def solve_one_feature(problem: Problem, fixed: FixedPoint, clock: Clock, gates: 
     limit is first turned into a further price per leaf (a Lagrange multiplier); where no such price gives just the
     number of leaves that is allowed, leaves are added one after the other, in O(n K) each.
     """
-    search = _Partition(problem, fixed, clock, gates.most_layer_bytes)
+    search = _Partition(problem, fixed, clock, limits)
     search.run()
-    if search.best >= FEASIBLE:
+    if search.incumbent.value >= FEASIBLE:
         return leaf_only(problem, fixed, Status.INFEASIBLE, clock.seconds())
-    status = problem.proved_status
-    if search.bound < search.best:
-        status = clock.status
-    leaves = [(int(search.ends[first]), int(search.ends[end]), missing) for first, end, missing in search.leaves]
+    ends = search.ends
+    leaves = [(int(ends[first]), int(ends[end]), missing) for first, end, missing in search.incumbent.tree]
     values = int(search.ends[-1])
     splits = balanced_splits(leaves, values)
     counters = {"values": len(search.ends) - 1, "passes": search.passes}
-    gap = fixed.to_float(search.best - min(search.bound, search.best))
-    rows = _rows_of_leaves(problem, leaves, values)
-    return finish(problem, fixed, splits, gap, status, clock.seconds(), counters, rows)
+    return search.solution(splits, counters, _rows_of_leaves(problem, leaves, values))
 
 
-class _Partition:
-    """The best intervals, and a bound, of one problem."""
+class _Partition(SearchState):
+    """The best intervals, and a bound, of one problem; the incumbent's tree is its leaves."""
 
-    def __init__(self, problem: Problem, fixed: FixedPoint, clock: Clock, most_bytes: float):
-        self.clock, self.penalty, self.most_bytes = clock, fixed.leaf_penalty, most_bytes
+    def __init__(self, problem: Problem, fixed: FixedPoint, clock: Clock, limits: SearchLimits):
+        super().__init__(problem, fixed, clock, limits, Incumbent(INF, [], -INF))
+        self.penalty, self.most_bytes = fixed.leaf_penalty, limits.gates.most_layer_bytes
         self.intervals, self.ends = _sums(problem, fixed)
         values = len(self.intervals.sums) - 1 + self.intervals.any_missing
         self.most = min(values, problem.most_leaves)
         self.least = np.empty((3, problem.losses.shape[1], 3), np.int64)
-        self.best, self.bound, self.passes = INF, -INF, 0
-        self.leaves: list[Leaf] = []
+        self.passes = 0
 
     def run(self) -> None:
         """Search until the bound meets the best value, or a limit strikes."""
         value, leaves = self._priced(0)
         if len(leaves) > self.most:
-            self.bound = value
+            self.incumbent.raise_bound(value)
             self._take([(0, len(self.intervals.sums) - 1, self.intervals.any_missing)])
             self._multiplier()
-            if self.bound < self.best and not self.clock.stopped:
+            if not self.done:
                 self._limited()
         else:
-            self.best = self.bound = value
-            self.leaves = leaves
+            self.incumbent.offer(value, leaves)
+            self.incumbent.raise_bound(value)
 
     def empty(self) -> np.ndarray:
         """Costs where no row is in a leaf yet."""
@@ -110,17 +107,16 @@ class _Partition:
         for first, end, missing in leaves:
             loss = sums[end] - sums[first] + (self.intervals.missing_sums if missing else 0)
             value += int(loss.min()) + self.penalty
-        if value < self.best:
-            self.best, self.leaves = value, leaves
+        self.incumbent.offer(value, leaves)
 
     def _multiplier(self) -> None:
         """Bisect the least further price per leaf at which few enough leaves are best; all prices give bounds."""
         each = np.vstack([np.diff(self.intervals.sums, axis=0), self.intervals.missing_sums])
         low, high = 0, int(np.ptp(each, axis=1).sum()) + 1  # more than any split can save
-        while low < high and not self.clock.stopped and self.bound < self.best:
+        while low < high and not self.done:
             middle = (low + high) // 2
             value, leaves = self._priced(middle)
-            self.bound = max(self.bound, value - middle * self.most)
+            self.incumbent.raise_bound(value - middle * self.most)
             if len(leaves) <= self.most:
                 high = middle
                 self._take(leaves)
@@ -142,7 +138,7 @@ class _Partition:
                 best, leaves = value, count
             if self.clock.stopped:
                 return
-        self.bound = best
+        self.incumbent.raise_bound(best)
         chosen = _walk(state, lambda state, i, taken: layers.start(leaves - taken, state, i), len(self.ends) - 1)
         if not self.clock.stopped:  # else starts are lacking
             self._take(chosen)

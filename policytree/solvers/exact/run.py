@@ -6,10 +6,11 @@ import threading
 
 import numpy as np
 
-from policytree.problem.types import Problem, Progress, SearchLimits
+from policytree.problem.types import Problem, SearchLimits, Solution
 from policytree.solvers.core.fixed_point import FixedPoint
 from policytree.solvers.core.limits import Clock
-from policytree.solvers.core.rows import Node, Splits, expand
+from policytree.solvers.core.rows import Node, expand
+from policytree.solvers.core.search_state import Incumbent, SearchState
 from policytree.solvers.exact.bounds.root_bound import RootBound
 from policytree.solvers.kernels.base.layout import COUNTERS, CUTS, INF, NODES, UNLIMITED
 
@@ -19,43 +20,7 @@ USED = RAISED_BY_SUBSETS, RAISED_BY_DUALS, RAISED_BY_PAIRS, GENERATED_ROWS = (
 )  # fmt: skip
 
 
-class Incumbent:
-    """The best tree found so far, and the lower bound of all trees.
-
-    Attributes
-    ----------
-    value : int
-        Cost of the tree, leaf penalties included, in fixed point.
-    tree : list of (int, int)
-        Its splits in preorder, as kernels state them (see ``core.rows.expand``).
-    bound : int
-        No tree costs less. It never exceeds ``value``.
-    """
-
-    def __init__(self, value: int, tree: Splits, bound: int):
-        self.value, self.tree = value, tree
-        self.bound = min(value, bound)
-
-    @property
-    def proved(self) -> bool:
-        """Whether the bound meets the value."""
-        return self.bound == self.value
-
-    def offer(self, value: int, tree: Splits) -> bool:
-        """Take a tree if it is better; among equals the first one stays. Returns whether it was taken."""
-        if value >= self.value:
-            return False
-        self.value, self.tree = int(value), tree
-        return True
-
-    def raise_bound(self, bound: int) -> bool:
-        """Take a bound if it is higher; a bound above the value proves the value. Returns whether it was raised."""
-        before = self.bound
-        self.bound = min(self.value, max(before, int(bound)))
-        return self.bound > before
-
-
-class Run:
+class Run(SearchState):
     """What all engines of one search share.
 
     Attributes
@@ -64,9 +29,6 @@ class Run:
         All merged rows.
     floor : int
         The sum of the rows' least losses: no tree loses less.
-    incumbent : Incumbent
-    clock : Clock
-        Its flag stops kernels; its limits bound time and memory.
     depth, leaves : int
         The largest depth and number of leaves of a tree; ``leaves`` is UNLIMITED if there is no limit.
     roots : list of int
@@ -83,15 +45,15 @@ class Run:
     def __init__(
         self, problem: Problem, node: Node, leaf: int, floor: int, limits: SearchLimits, clock: Clock, fixed: FixedPoint
     ):
-        self.node, self.floor, self.limits, self.clock, self.gates = node, floor, limits, clock, limits.gates
-        self.incumbent = Incumbent(leaf + node.penalty, [(-1, 0)], floor + 2 * node.penalty)
+        incumbent = Incumbent(leaf + node.penalty, [(-1, 0)], floor + 2 * node.penalty)
+        super().__init__(problem, fixed, clock, limits, incumbent)
+        self.node, self.floor, self.gates = node, floor, limits.gates
         self.depth = UNLIMITED if problem.max_depth is None else min(problem.max_depth, node.n_rows - 1)
         self.leaves = UNLIMITED if problem.max_leaf_nodes is None else problem.max_leaf_nodes
         self.roots = np.flatnonzero(problem.root_columns).tolist()
         self.work = np.zeros(len(COUNTERS), dtype=np.int64)
         self.used = dict.fromkeys(USED, 0)
         self._most_leaves = min([node.n_rows, self.leaves, *(node.counts.sum(axis=1) // node.rules.minima)])
-        self._base, self._fixed = float(problem.losses[:, 0].sum()), fixed
         self.lock = threading.RLock()  # of what partitions share; callbacks never overlap
         self._shown = INF  # the best value of all partitions; the incumbent itself moves only between rounds
 
@@ -99,11 +61,6 @@ class Run:
     def any_root(self) -> bool:
         """Whether the first split may use every column."""
         return len(self.roots) == len(self.node.bins)
-
-    @property
-    def done(self) -> bool:
-        """Whether the incumbent is proved, or a limit has struck."""
-        return self.clock.stopped or self.incumbent.proved
 
     def useful_depth(self) -> int:
         """The largest depth at which a tree can still be better.
@@ -140,9 +97,9 @@ class Run:
 
     def report(self, closed: float = 0.0) -> None:
         """Call the user's callback; ``closed`` is the share of the root features that are solved."""
-        if self.limits.progress is None:
-            return
-        values = (min(self._shown, self.incumbent.value), self.incumbent.bound)
-        shown, bound = (self._base + self._fixed.to_float(value) for value in values)
         work = int(self.work[NODES] + self.work[CUTS])
-        self.limits.progress(Progress(self.clock.seconds(), shown, bound, closed, work))
+        self.show(min(self._shown, self.incumbent.value), closed, work)
+
+    def result(self) -> Solution:
+        """The solution that the run has come to."""
+        return self.solution(expand(self.node, self.incumbent.tree), self.counters)

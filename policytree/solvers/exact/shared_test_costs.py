@@ -28,12 +28,13 @@ from dataclasses import replace
 import numpy as np
 
 from policytree.exceptions import InputError
-from policytree.problem.types import Problem, Progress, SearchLimits, Solution, Status
+from policytree.problem.types import Problem, SearchLimits, Solution, Status
 from policytree.solvers.core.compilation import SHARED_COSTS, load_kernels
-from policytree.solvers.core.fixed_point import to_fixed_point
+from policytree.solvers.core.fixed_point import FixedPoint, to_fixed_point
 from policytree.solvers.core.limits import Clock
 from policytree.solvers.core.rows import Node, Splits, new_control, occurring, prepare, refuse_memory, rows_of
-from policytree.solvers.core.scoring import finish, leaf_only
+from policytree.solvers.core.scoring import leaf_only
+from policytree.solvers.core.search_state import Incumbent, SearchState
 from policytree.solvers.core.side_bounds import SideBounds, row_values
 from policytree.solvers.kernels.base.layout import COUNTERS, FEASIBLE, INF, NODES, TWO
 from policytree.solvers.kernels.test_costs.shared_cost_pairs import solve_two
@@ -137,23 +138,20 @@ def solve_shared_costs(problem: Problem, limits: SearchLimits | None = None) -> 
     if leaf >= FEASIBLE:
         solution = leaf_only(problem, fixed, Status.INFEASIBLE, clock.seconds())
     else:
-        search = _Search(problem, node, clock, limits.progress, fixed)
+        search = _Search(problem, node, clock, limits, fixed)
         clock.watch(search.run)
-        status = problem.proved_status
-        if search.bound < search.best:
-            status = clock.status
-        gap = fixed.to_float(search.best - search.bound)
         counters = {"merged_rows": node.n_rows, **dict(zip(COUNTERS, map(int, search.work), strict=True))}
-        solution = finish(problem, fixed, search.tree, gap, status, clock.seconds(), counters)
+        solution = search.solution(search.incumbent.tree, counters)
     return replace(solution, compile_seconds=compile_seconds)
 
 
-class _Search:
+class _Search(SearchState):
     """Depth first through columns and cuts; subproblems that were met before are remembered."""
 
-    def __init__(self, problem: Problem, node: Node, clock: Clock, progress, fixed):
-        self.node, self.clock, self.progress = node, clock, progress
-        self.to_float, self.base = fixed.to_float, float(problem.losses[:, 0].sum())
+    def __init__(self, problem: Problem, node: Node, clock: Clock, limits: SearchLimits, fixed: FixedPoint):
+        leaf, floor = node.leaf()
+        super().__init__(problem, fixed, clock, limits, Incumbent(leaf + node.penalty, LEAF, floor + 2 * node.penalty))
+        self.node = node
         columns = problem.data.columns
         assert problem.feature_groups is not None and problem.max_depth is not None, "shares_test_costs says so"
         self.owner = np.array([problem.feature_groups[c.feature] for c in columns], dtype=np.int64)
@@ -161,9 +159,6 @@ class _Search:
         self.roots = problem.root_columns
         self.spreads = charge_spreads(node.charges, node.rows.groups, self.owner)
         self.penalty = node.penalty
-        leaf, floor = node.leaf()
-        self.best, self.tree = leaf + self.penalty, LEAF
-        self.bound = min(self.best, floor + 2 * self.penalty)
         self.solved: dict[tuple, tuple[int, Splits | None]] = {}
         self.work = np.zeros(len(COUNTERS), dtype=np.int64)
 
@@ -171,18 +166,13 @@ class _Search:
         """Search until the bound meets the tree or a limit strikes."""
         rows = np.arange(self.node.n_rows)
         for depth in range(min(self.depth, 2), self.depth + 1):  # shallower trees are incumbents
-            value, tree = self._solve(rows, depth, frozenset(), self.best, True)
-            if value < self.best and tree is not None:
-                self.best, self.tree = value, tree
+            value, tree = self._solve(rows, depth, frozenset(), self.incumbent.value, True)
+            if tree is not None:
+                self.incumbent.offer(value, tree)
             if self.clock.stopped:
                 return
-            self._report(depth)
-        self.bound = self.best
-
-    def _report(self, depth: int) -> None:
-        if self.progress is not None:
-            low, best = (self.base + self.to_float(v) for v in (self.bound, self.best))
-            self.progress(Progress(self.clock.seconds(), best, low, depth / (self.depth + 1), int(self.work[NODES])))
+            self.show(self.incumbent.value, depth / (self.depth + 1), int(self.work[NODES]))
+        self.incumbent.raise_bound(self.incumbent.value)
 
     def _solve(self, rows, depth: int, paid: frozenset, cutoff: int, root: bool = False) -> tuple[int, Splits | None]:
         """The best value and its tree; or, without a tree, a lower bound that is at least the budget.
