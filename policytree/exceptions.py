@@ -10,23 +10,74 @@ class InputError(ValueError):
 
     A subclass of :class:`ValueError`, so that scikit-learn's conventions hold. The command line prints the
     message and exits with code 2.
+
+    Examples
+    --------
+    >>> from policytree import InputError, PolicyTree
+    >>> try:
+    ...     PolicyTree(max_depth=-1).fit([[1.0]], [[0.0, 1.0]])
+    ... except InputError as error:
+    ...     print(error)
+    ...
+    max_depth must be an integer >= 0 or None; got -1.
     """
 
 
 class SearchWarning(UserWarning):
-    """A search stopped early, or is expected to take very long; the message says how far it got."""
+    """A search stopped early, or is expected to take very long; the message says how far it got.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from policytree import SearchWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", SearchWarning)  # accept proved trees only
+    ...
+    """
 
 
 class OverlapWarning(UserWarning):
-    """Estimated propensities leave some persons with almost no chance of some treatment."""
+    """Estimated propensities leave some persons with almost no chance of some treatment.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from policytree import OverlapWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", OverlapWarning)  # stop rather than extrapolate
+    ...
+    """
 
 
 class UnseenValueWarning(UserWarning):
-    """New rows have categories or gaps in a column that no training row had; the message says where they go."""
+    """New rows have categories or gaps in a column that no training row had; the message says where they go.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import pandas as pd
+    >>> from policytree import OptimalTreeClassifier
+    >>> tree = OptimalTreeClassifier(max_depth=1).fit(pd.DataFrame({"site": ["a", "a", "b", "b"]}), [0, 0, 1, 1])
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     labels = tree.predict(pd.DataFrame({"site": ["c"]}))
+    ...
+    >>> caught[0].category.__name__
+    'UnseenValueWarning'
+    """
 
 
 class BalanceWarning(UserWarning):
-    """After weighting, covariates still differ between treatments; the message says which, and by how much."""
+    """After weighting, covariates still differ between treatments; the message says which, and by how much.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from policytree import BalanceWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", BalanceWarning)  # stop where weighting leaves differences
+    ...
+    """
 
 
 def quoted(value: object) -> str:

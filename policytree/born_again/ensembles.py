@@ -77,6 +77,15 @@ class TreeEnsemble:
         The class of the largest score, the first of several; or the second class if the only score is >= 0, or > 0.
     additive : bool
         Whether a tree alone says nothing about classes, as in boosting.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from policytree.born_again import read_ensemble
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
+    >>> ensemble = read_ensemble(DecisionTreeClassifier().fit(X, y))
+    >>> len(ensemble.trees), ensemble.feature_names
+    (1, ('x0',))
     """
 
     trees: tuple[EnsembleTree, ...]

@@ -43,6 +43,13 @@ def load_dataset(name: str, *, data_dir: str | os.PathLike | None = None) -> Dat
     InputError
         If the name is unknown, the package or file with the data is missing, or ``data_dir`` is given for a study
         that comes with a package.
+
+    Examples
+    --------
+    >>> from policytree import load_dataset
+    >>> study = load_dataset("rand-hie")
+    >>> study.treatment, len(study.frame)
+    ('plan', 16154)
     """
     for file, names in STUDIES.items():
         if name in names:

@@ -52,6 +52,20 @@ def calibration_table(
         If some bin's share that got the treatment is more than a fifth off its propensity, beyond chance: of tables of
         right propensities, about one in a hundred warns, however many bins there are (Bonferroni, by Student's t with
         the bin's clusters less one as degrees of freedom).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from policytree import calibration_table
+    >>> T = ["drug", "drug", "none", "none"]
+    >>> propensity = pd.DataFrame({"drug": [0.8, 0.6, 0.4, 0.2], "none": [0.2, 0.4, 0.6, 0.8]})
+    >>> calibration_table(propensity, T, n_bins=2)[["predicted", "observed"]]
+                   predicted  observed
+    treatment bin
+    drug      0          0.3       0.0
+              1          0.7       1.0
+    none      0          0.3       0.0
+              1          0.7       1.0
     """
     p, arm, labels = per_treatment(propensity, T)
     w = weights(sample_weight, len(p))
@@ -142,6 +156,18 @@ def outcome_fit_table(Y, T, regression, *, sample_weight=None) -> pd.DataFrame:
     UserWarning
         If, for a treatment of ten rows or more, the predictions are clearly worse than the treatment's mean, or the
         bias exceeds four standard errors.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from policytree import outcome_fit_table
+    >>> T = ["drug", "drug", "none", "none"]
+    >>> regression = pd.DataFrame({"drug": [1.0, 3.0, 1.0, 3.0], "none": [0.0, 2.0, 0.0, 2.0]})
+    >>> outcome_fit_table([1.5, 3.5, 0.0, 2.0], T, regression)
+               rows    r2  rmse  bias  standard_error
+    treatment
+    drug          2  0.75   0.5   0.5             0.0
+    none          2  1.00   0.0   0.0             0.0
     """
     m, arm, labels = per_treatment(regression, T, "regression")
     y = numbers(Y, "Y", len(m)).to_numpy()
@@ -211,6 +237,20 @@ def outcome_calibration_table(Y, T, regression, *, n_bins: int = 10) -> pd.DataF
     ------
     InputError
         If an argument cannot be used; the message names it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from policytree import outcome_calibration_table
+    >>> T = ["drug", "drug", "none", "none"]
+    >>> regression = pd.DataFrame({"drug": [1.0, 3.0, 1.0, 3.0], "none": [0.0, 2.0, 0.0, 2.0]})
+    >>> outcome_calibration_table([1.5, 3.5, 0.0, 2.0], T, regression, n_bins=2)
+                   rows  predicted  observed  standard_error
+    treatment bin
+    drug      0       1        1.0       1.5             NaN
+              1       1        3.0       3.5             NaN
+    none      0       1        0.0       0.0             NaN
+              1       1        2.0       2.0             NaN
     """
     m, arm, labels = per_treatment(regression, T, "regression")
     y = numbers(Y, "Y", len(m)).to_numpy()

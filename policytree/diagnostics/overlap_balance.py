@@ -55,6 +55,18 @@ def overlap_table(propensity: pd.DataFrame, T, *, floor: float = 0.01, sample_we
         If more than one row in a hundred is at the floor for some treatment; if the weighted rows of some treatment are
         as good as less than a tenth of their number; or if some mean_weight is more than a tenth off one, beyond three
         standard errors.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from policytree import overlap_table
+    >>> T = ["drug", "drug", "none", "none"]
+    >>> propensity = pd.DataFrame({"drug": [0.8, 0.6, 0.4, 0.2], "none": [0.2, 0.4, 0.6, 0.8]})
+    >>> overlap_table(propensity, T)[["rows", "share", "mean_weight"]].round(2)
+               rows  share  mean_weight
+    treatment
+    drug          2    0.5         0.73
+    none          2    0.5         0.73
     """
     p, arm, labels = observed_propensity(propensity, T)
     w = weights(sample_weight, len(p))
@@ -171,6 +183,15 @@ def crump_trimming(propensity: pd.DataFrame, T) -> Trimming:
     Crump, Hotz, Imbens & Mitnik (2009), Biometrika 96(1): the set of rows that minimises ``mean of g / share kept``,
     ``g = 1 / (e (1 - e))``, found by trying every threshold rather than by their first-order condition; for several
     treatments with ``g = sum of 1 / e_k``, Yang, Imbens, Cui, Faries & Kadziola (2016), Biometrics 72(4).
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from policytree import crump_trimming
+    >>> chance = np.array([0.5, 0.4, 0.6, 0.001])
+    >>> T = ["drug", "none", "drug", "none"]
+    >>> crump_trimming(pd.DataFrame({"drug": chance, "none": 1 - chance}), T).keep.tolist()
+    [True, True, True, False]
     """
     p, arm, labels = observed_propensity(propensity, T)
     if not (p > 0.0).all():
@@ -224,6 +245,17 @@ def balance_table(X, T, *, propensity: pd.DataFrame | None = None, sample_weight
     References
     ----------
     Austin (2009), Statistics in Medicine 28(25). Rubin (2001), for variance ratios (0.5 to 2).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from policytree import balance_table
+    >>> X = pd.DataFrame({"age": [30, 40, 50, 60], "female": [0, 1, 0, 1]})
+    >>> balance_table(X, ["drug", "drug", "none", "none"])
+                           difference_before  variance_ratio_before
+    comparison  covariate
+    none - drug age                      4.0                    1.0
+                female                   0.0                    1.0
     """
     arm, labels = treatment_codes(T)
     if X is None:

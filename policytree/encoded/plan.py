@@ -144,6 +144,18 @@ def open_encoded(directory: str | os.PathLike) -> EncodedData:
     ------
     InputError
         If the folder holds no encoded rows, or those of a job that did not end.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> from policytree import encode, open_encoded
+    >>> rows = pd.DataFrame({"age": [30, 40, 50, 60], "none": [1.0, 1, 0, 0], "drug": [0.0, 0, 2, 2]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     data = encode(rows, ["age"], rewards=["none", "drug"], directory=folder)
+    ...     open_encoded(folder).n_rows
+    ...
+    4
     """
     directory = Path(directory)
     path = directory / MANIFEST

@@ -50,6 +50,23 @@ def predict_to_file(
     ------
     InputError
         If the tree knows no names of columns, a column is missing, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> from policytree import PolicyTree, predict_to_file
+    >>> rows = pd.DataFrame({"age": [30, 40, 50, 60]})
+    >>> rewards = pd.DataFrame({"none": [1.0, 1, 0, 0], "drug": [0.0, 0, 2, 2]})
+    >>> tree = PolicyTree(max_depth=1).fit(rows, rewards)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pd.read_csv(predict_to_file(tree, rows, f"{folder}/rules.csv", keep=["age"]))
+    ...
+       age prediction
+    0   30       none
+    1   40       none
+    2   50       drug
+    3   60       drug
     """
     check_is_fitted(tree)
     check_count(batch_rows, "batch_rows", 1)

@@ -55,6 +55,24 @@ class StreamedRewards:
         Rows.
     n_clipped : int
         Rows with a propensity raised to ``min_propensity``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np, pandas as pd
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from policytree import RewardEstimator, stream_rewards
+    >>> rng = np.random.default_rng(0)
+    >>> rows = pd.DataFrame({"age": rng.integers(20, 80, 400), "drug": rng.choice(["no", "yes"], 400)})
+    >>> rows["gain"] = (rows.drug == "yes") * 1.0
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     scores = stream_rewards(
+    ...         RewardEstimator(LinearRegression(), cv=2, random_state=0), rows, ["age"], outcome="gain",
+    ...         treatment="drug", propensity=0.5, directory=folder,
+    ...     )
+    ...
+    >>> scores.treatments, scores.rewards
+    (['no', 'yes'], ['no', 'yes'])
     """
 
     directory: Path

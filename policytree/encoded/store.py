@@ -116,6 +116,18 @@ class EncodedData:
     thinned : tuple of int
         Features that keep quantiles only, so that proofs hold given the bins.
     stored : tuple of Stored
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> from policytree import encode
+    >>> rows = pd.DataFrame({"age": [30, 40, 50, 60], "none": [1.0, 1, 0, 0], "drug": [0.0, 0, 2, 2]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     data = encode(rows, ["age"], rewards=["none", "drug"], directory=folder)
+    ...
+    >>> data.n_rows, data.labels.tolist()
+    (4, ['none', 'drug'])
     """
 
     directory: Path

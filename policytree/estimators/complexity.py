@@ -32,6 +32,14 @@ class ComplexityChoice:
     tried : DataFrame
         One row per weight that was tried: ``complexity_weight``, ``accuracy`` and ``expected_cost`` on the validation
         rows, ``n_leaves``.
+
+    Examples
+    --------
+    >>> from policytree import LowCostTreeClassifier, choose_complexity_weight
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]] * 5, [0, 0, 1, 1] * 5
+    >>> choice = choose_complexity_weight(LowCostTreeClassifier({0: 2.0, 1: 1.0}, min_probability=0.0), X, y, X, y)
+    >>> choice.complexity_weight, choice.estimator.get_used_features()
+    (0.0, ['x0', 'x1'])
     """
 
     complexity_weight: float
@@ -75,6 +83,16 @@ def choose_complexity_weight(
     ------
     InputError
         If ``weights`` are no numbers >= 0, or the split rule knows no such weight.
+
+    Examples
+    --------
+    >>> from policytree import LowCostTreeClassifier, choose_complexity_weight
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]] * 5, [0, 0, 1, 1] * 5
+    >>> tree = LowCostTreeClassifier({0: 2.0, 1: 1.0}, min_probability=0.0)
+    >>> choose_complexity_weight(tree, X, y, X, y, weights=[10.0, 1.0]).tried
+       complexity_weight  accuracy  expected_cost  n_leaves
+    0               10.0       1.0            2.0         2
+    1                1.0       1.0            3.0         4
     """
     import pandas as pd
 

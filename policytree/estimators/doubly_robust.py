@@ -83,6 +83,18 @@ class DRPolicyTree(NotebookView, SearchArguments):
     Athey and Wager, "Policy learning with observational data", Econometrica 2021; Zhou, Athey and Wager, "Offline
     multi-action policy learning", Operations Research 2023 (cross-fitted augmented inverse propensity scores, then an
     exact tree search).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import DRPolicyTree
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(20, 80, size=(200, 1))
+    >>> T = rng.permutation(np.repeat(["drug", "none"], 100))
+    >>> Y = (T == "drug") * np.where(X[:, 0] > 50, 1.0, -1.0) + rng.normal(size=200)
+    >>> model = DRPolicyTree(max_depth=1, cv=2, random_state=0).fit(Y, T, X=X, propensity=0.5)
+    >>> model.predict([[30.0], [70.0]]).tolist()
+    ['none', 'drug']
     """
 
     model_regression: Any = "auto"

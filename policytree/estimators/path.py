@@ -41,6 +41,14 @@ class TreePath:
         (an estimator's ``expected_cost_`` says how much they are).
     proved : bool
         Whether all searches ended with a proof: then every tree is optimal on its range, and none is lacking.
+
+    Examples
+    --------
+    >>> from policytree import OptimalTreeClassifier, tree_path
+    >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1]
+    >>> path = tree_path(OptimalTreeClassifier(max_depth=1), X, y)
+    >>> path.n_leaves.tolist(), path.proved
+    ([1, 2], True)
     """
 
     estimators: tuple

@@ -15,7 +15,18 @@ from policytree.objectives.objective import LeafStatistics, Objective, check_par
 
 @dataclass(frozen=True)
 class Accuracy(Objective):
-    """The share of rows whose class is predicted; every unit of weight counts alike."""
+    """The share of rows whose class is predicted; every unit of weight counts alike.
+
+    Examples
+    --------
+    >>> from policytree import OptimalTreeClassifier
+    >>> from policytree.objectives import Accuracy
+    >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1]
+    >>> objective = Accuracy()
+    >>> tree = OptimalTreeClassifier(0.0, max_depth=1, objective=objective).fit(X, y)
+    >>> round(tree.score(X, y), 3)
+    0.75
+    """
 
     name: ClassVar[str] = "accuracy"
     score_name: ClassVar[str] = "accuracy"
@@ -37,7 +48,18 @@ class Accuracy(Objective):
 
 @dataclass(frozen=True)
 class BalancedAccuracy(Objective):
-    """The mean over classes of the share of their rows that is predicted (of two classes: (TPR + TNR) / 2)."""
+    """The mean over classes of the share of their rows that is predicted (of two classes: (TPR + TNR) / 2).
+
+    Examples
+    --------
+    >>> from policytree import OptimalTreeClassifier
+    >>> from policytree.objectives import BalancedAccuracy
+    >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1]
+    >>> objective = BalancedAccuracy()
+    >>> tree = OptimalTreeClassifier(0.0, max_depth=1, objective=objective).fit(X, y)
+    >>> round(tree.score(X, y), 3)
+    0.75
+    """
 
     name: ClassVar[str] = "balanced_accuracy"
     score_name: ClassVar[str] = "balanced accuracy"
@@ -87,6 +109,16 @@ class WeightedAccuracy(Objective):
         What a missed positive counts, a false alarm counting one. Two classes only, unless it is 1.
     class_weights : mapping of label to number > 0, optional
         What a missed row of each class counts, for any number of classes; classes that are left out count one.
+
+    Examples
+    --------
+    >>> from policytree import OptimalTreeClassifier
+    >>> from policytree.objectives import WeightedAccuracy
+    >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1]
+    >>> objective = WeightedAccuracy(class_weights={0: 1.0, 1: 5.0})
+    >>> tree = OptimalTreeClassifier(0.0, max_depth=1, objective=objective).fit(X, y)
+    >>> round(tree.score(X, y), 3)
+    0.917
     """
 
     omega: float = 1.0

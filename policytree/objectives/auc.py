@@ -19,6 +19,16 @@ class AUC(RankingObjective):
 
     Lin et al. (ICML 2020), section 2.1. Predictions are the majority of the leaf; ``decision_function`` and
     ``predict_proba`` have the ranking.
+
+    Examples
+    --------
+    >>> from policytree import OptimalTreeClassifier
+    >>> from policytree.objectives import AUC
+    >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1]
+    >>> objective = AUC()
+    >>> tree = OptimalTreeClassifier(0.0, max_depth=1, objective=objective).fit(X, y)
+    >>> round(tree.score(X, y), 3)
+    0.75
     """
 
     name: ClassVar[str] = "auc"

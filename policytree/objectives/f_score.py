@@ -43,6 +43,16 @@ class FScore(Objective):
     ----------
     beta : float > 0, default 1
         How many times as much recall counts as precision.
+
+    Examples
+    --------
+    >>> from policytree import OptimalTreeClassifier
+    >>> from policytree.objectives import FScore
+    >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1]
+    >>> objective = FScore(beta=2.0)
+    >>> tree = OptimalTreeClassifier(0.0, max_depth=1, objective=objective).fit(X, y)
+    >>> round(tree.score(X, y), 3)
+    0.909
     """
 
     beta: float = 1.0
@@ -114,6 +124,16 @@ class OmegaFScore(FScore, RankingObjective):
     ----------
     beta : float > 0, default 1
     omega : float > 0, default 1
+
+    Examples
+    --------
+    >>> from policytree import OptimalTreeClassifier
+    >>> from policytree.objectives import OmegaFScore
+    >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1]
+    >>> objective = OmegaFScore(beta=1.0, omega=2.0)
+    >>> tree = OptimalTreeClassifier(0.0, max_depth=1, objective=objective).fit(X, y)
+    >>> round(tree.score(X, y), 3)
+    0.8
     """
 
     omega: float = 1.0

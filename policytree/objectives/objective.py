@@ -34,6 +34,12 @@ class Objective(ABC):
         Which search optimises an objective that is not additive: "ranking", "fractional" or "monotone".
     max_fpr : float or None
         The false positive rate up to which the ROC curve counts; None if all of it does, or none.
+
+    Examples
+    --------
+    >>> from policytree.objectives import AUC, Objective
+    >>> isinstance(AUC(), Objective), AUC().score_name
+    (True, 'area under the ROC curve')
     """
 
     name: ClassVar[str]

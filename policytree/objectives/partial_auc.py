@@ -24,6 +24,16 @@ class PartialAUC(RankingObjective):
     ----------
     max_fpr : float, default 0.2
         The false positive rate up to which the area counts; > 0 and <= 1. With 1 it is the whole area.
+
+    Examples
+    --------
+    >>> from policytree import OptimalTreeClassifier
+    >>> from policytree.objectives import PartialAUC
+    >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1]
+    >>> objective = PartialAUC(max_fpr=0.5)
+    >>> tree = OptimalTreeClassifier(0.0, max_depth=1, objective=objective).fit(X, y)
+    >>> round(tree.score(X, y), 3)
+    0.625
     """
 
     max_fpr: float = 0.2

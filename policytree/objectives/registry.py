@@ -21,6 +21,12 @@ def resolve_objective(objective: str | Objective) -> Objective:
     ------
     InputError
         If there is no such objective.
+
+    Examples
+    --------
+    >>> from policytree.objectives import resolve_objective
+    >>> resolve_objective("f_score")
+    FScore(beta=1.0)
     """
     if isinstance(objective, Objective):
         return objective

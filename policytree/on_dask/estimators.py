@@ -152,6 +152,17 @@ class DaskPolicyTree(_OnDask, PolicyTree):
     -----
     Depth three at most. What encoded rows cannot be asked (costs of features, budgets, guesses, other solvers) is
     refused here as well.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> import pandas as pd
+    >>> from policytree import DaskPolicyTree
+    >>> rows = pd.DataFrame({"age": [30, 40, 50, 60], "none": [1.0, 1, 0, 0], "drug": [0.0, 0, 2, 2]})
+    >>> frame = dd.from_pandas(rows, npartitions=2)
+    >>> tree = DaskPolicyTree(max_depth=1).fit(frame[["age"]], frame[["none", "drug"]])
+    >>> tree.predict(rows[["age"]]).tolist()
+    ['none', 'none', 'drug', 'drug']
     """
 
     max_bins: int | None = field(default=64, kw_only=True)
@@ -206,6 +217,16 @@ class DaskOptimalTreeClassifier(_OnDask, OptimalTreeClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (K,)
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> import pandas as pd
+    >>> from policytree import DaskOptimalTreeClassifier
+    >>> frame = dd.from_pandas(pd.DataFrame({"age": [30, 40, 50, 60], "ill": [0, 0, 1, 1]}), npartitions=2)
+    >>> tree = DaskOptimalTreeClassifier(max_depth=1).fit(frame[["age"]], frame["ill"])
+    >>> tree.predict(pd.DataFrame({"age": [35, 55]})).tolist()
+    [0, 1]
     """
 
     max_depth: int | None = 2

@@ -32,6 +32,14 @@ class BudgetPathDisplay:
     figure_ : matplotlib Figure
     ax_ : matplotlib Axes
         Of the curve.
+
+    Examples
+    --------
+    >>> from policytree import BudgetPathDisplay, PolicyTree, budget_path
+    >>> X, rewards = [[1.0], [2.0], [3.0], [4.0]], [[0.0, -1.0], [0.0, 1.0], [0.0, 2.0], [0.0, 4.0]]
+    >>> path = budget_path(PolicyTree(max_depth=1), X, rewards, budget_costs=[0, 100])
+    >>> BudgetPathDisplay(path).plot().ax_.get_xlabel()
+    'spend per person'
     """
 
     def __init__(self, path: BudgetPath, held_out: pd.DataFrame | None = None):

@@ -34,6 +34,17 @@ class TOCDisplay:
     figure_ : matplotlib Figure
     ax_ : matplotlib Axes
     lines_ : list of matplotlib Line2D
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import TOCDisplay, rank_average_treatment_effect
+    >>> rng = np.random.default_rng(0)
+    >>> age = rng.uniform(20, 80, size=500)
+    >>> scores = np.column_stack([np.zeros(500), (age > 50) + rng.normal(size=500)])
+    >>> ranking = rank_average_treatment_effect({"age": age}, scores, held_out=True)
+    >>> TOCDisplay(ranking).plot().ax_.get_xlabel()
+    'share treated, by priority'
     """
 
     def __init__(self, ranking: Ranking):
@@ -102,6 +113,16 @@ class QiniCurveDisplay:
     figure_ : matplotlib Figure
     ax_ : matplotlib Axes
     lines_ : list of matplotlib Line2D
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import QiniCurveDisplay, qini_curve
+    >>> rng = np.random.default_rng(0)
+    >>> effects = np.column_stack([np.zeros(100), rng.normal(size=100)])
+    >>> curve = qini_curve(effects, effects, {1: 1.0}, held_out=True)
+    >>> QiniCurveDisplay({"forest": curve}).plot().ax_.get_xlabel()
+    'budget per person'
     """
 
     def __init__(self, curves: Mapping[str, QiniCurve]):

@@ -61,6 +61,16 @@ class OverlapDisplay:
     ----------
     table : DataFrame, see :func:`overlap_table`
     figure_, axes_ : matplotlib Figure and array of K Axes, after :meth:`plot`
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from policytree import OverlapDisplay
+    >>> T = ["drug", "drug", "none", "none"]
+    >>> propensity = pd.DataFrame({"drug": [0.8, 0.6, 0.4, 0.2], "none": [0.2, 0.4, 0.6, 0.8]})
+    >>> display = OverlapDisplay(propensity, T).plot()
+    >>> len(display.figure_.axes)
+    2
     """
 
     def __init__(self, propensity: pd.DataFrame, T: Column, *, floor: float = 0.01):
@@ -150,6 +160,16 @@ class CovariateBalanceDisplay:
     ----------
     table : DataFrame
         From :func:`balance_table`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from policytree import CovariateBalanceDisplay, balance_table
+    >>> X = pd.DataFrame({"age": [30, 40, 50, 60], "female": [0, 1, 0, 1]})
+    >>> table = balance_table(X, ["drug", "drug", "none", "none"])
+    >>> display = CovariateBalanceDisplay(table).plot()
+    >>> [label.get_text() for label in display.ax_.get_yticklabels()]
+    ['female', 'age']
     """
 
     def __init__(self, table: pd.DataFrame):
@@ -206,6 +226,15 @@ class CalibrationDisplay:
     ----------
     table : DataFrame
         From :func:`calibration_table`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from policytree import CalibrationDisplay, calibration_table
+    >>> T = ["drug", "drug", "none", "none"]
+    >>> propensity = pd.DataFrame({"drug": [0.8, 0.6, 0.4, 0.2], "none": [0.2, 0.4, 0.6, 0.8]})
+    >>> CalibrationDisplay(calibration_table(propensity, T, n_bins=2)).plot().ax_.get_xlabel()
+    'propensity'
     """
 
     def __init__(self, table: pd.DataFrame):
@@ -263,6 +292,16 @@ class OutcomeFitDisplay:
     table : DataFrame, see :func:`outcome_fit_table`
     bins : DataFrame, see :func:`outcome_calibration_table`
     figure_, axes_ : matplotlib Figure and array of K Axes, after :meth:`plot`
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from policytree import OutcomeFitDisplay
+    >>> T = ["drug", "drug", "none", "none"]
+    >>> regression = pd.DataFrame({"drug": [1.0, 3.0, 1.0, 3.0], "none": [0.0, 2.0, 0.0, 2.0]})
+    >>> display = OutcomeFitDisplay([1.5, 3.5, 0.0, 2.0], T, regression, n_bins=2).plot()
+    >>> len(display.figure_.axes)
+    2
     """
 
     def __init__(self, Y: Column, T: Column, regression: pd.DataFrame, *, n_bins: int = 10):

@@ -73,6 +73,14 @@ class PartitionDisplay:
     ----------
     figure_ : matplotlib Figure
     ax_ : matplotlib Axes
+
+    Examples
+    --------
+    >>> from policytree import PartitionDisplay, PolicyTree
+    >>> X = [[1.0, 1.0], [1.0, 2.0], [2.0, 1.0], [2.0, 2.0]]
+    >>> tree = PolicyTree(max_depth=2).fit(X, [[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
+    >>> PartitionDisplay.from_estimator(tree, X).ax_.get_xlabel()
+    'x0'
     """
 
     def __init__(self, data: Mapping[str, Any]):

@@ -54,6 +54,14 @@ class ROCHullDisplay:
     figure_ : matplotlib Figure
     ax_ : matplotlib Axes
     line_ : matplotlib Line2D
+
+    Examples
+    --------
+    >>> from policytree import OptimalTreeClassifier, ROCHullDisplay
+    >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1]
+    >>> tree = OptimalTreeClassifier(0.0, max_depth=1, objective="auc").fit(X, y)
+    >>> ROCHullDisplay.from_estimator(tree, X, y).ax_.get_xlabel()
+    'false positive rate'
     """
 
     def __init__(self, curve: Curve, name: str = "tree", max_fpr: float | None = None):

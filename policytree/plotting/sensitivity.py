@@ -41,6 +41,17 @@ class MarginalSensitivityDisplay:
     ----------
     figure_ : matplotlib Figure
     ax_ : matplotlib Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import MarginalSensitivityDisplay, marginal_sensitivity
+    >>> rng = np.random.default_rng(0)
+    >>> T = rng.permutation(np.repeat(["drug", "none"], 50))
+    >>> Y = 1.0 * (T == "drug") + rng.normal(size=100)
+    >>> result = marginal_sensitivity("drug", Y, T, propensity=0.5, baseline="none", n_bootstrap=50, random_state=0)
+    >>> MarginalSensitivityDisplay(result).plot().ax_.get_xlabel()
+    'Gamma: factor on the odds of treatment by what is hidden'
     """
 
     def __init__(self, result: MarginalSensitivity):
@@ -128,6 +139,19 @@ class OmittedVariableDisplay:
     ----------
     figure_ : matplotlib Figure
     ax_ : matplotlib Axes
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from policytree import OmittedVariableDisplay, omitted_variable_bounds
+    >>> rng = np.random.default_rng(0)
+    >>> T = rng.permutation(np.repeat(["drug", "none"], 100))
+    >>> Y = 1.0 * (T == "drug") + rng.normal(size=200)
+    >>> regression = pd.DataFrame({"drug": np.ones(200), "none": np.zeros(200)})
+    >>> known = {"propensity": 0.5, "regression": regression}
+    >>> bounds = omitted_variable_bounds("drug", Y, T, **known, baseline="none", random_state=0)
+    >>> OmittedVariableDisplay(bounds).plot().ax_.get_xlabel()
+    'cf_d: share of the squared weights due to the omitted variable'
     """
 
     def __init__(self, result: OmittedVariableBounds):

@@ -31,6 +31,20 @@ class PolicyStabilityDisplay:
     ----------
     figure_ : matplotlib Figure
     axes_ : ndarray of matplotlib Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import DRPolicyTree, PolicyStabilityDisplay, policy_stability
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(20, 80, size=(200, 1))
+    >>> T = rng.permutation(np.repeat(["drug", "none"], 100))
+    >>> Y = (T == "drug") * np.where(X[:, 0] > 50, 1.0, -1.0) + rng.normal(size=200)
+    >>> model = DRPolicyTree(max_depth=1, cv=2, random_state=0)
+    >>> stability = policy_stability(model, Y, T, X=X, propensity=0.5, n_resamples=3, random_state=0)
+    >>> display = PolicyStabilityDisplay(stability).plot()
+    >>> len(display.figure_.axes)
+    3
     """
 
     def __init__(self, stability: PolicyStability):

@@ -47,6 +47,15 @@ class PolicyTreeDisplay:
     ax_ : matplotlib Axes
     boxes_ : dict of int to matplotlib Text
         The drawn box of every node.
+
+    Examples
+    --------
+    >>> from policytree import PolicyTree
+    >>> X, rewards = [[1.0], [2.0], [3.0], [4.0]], [[1.0, 0.0], [1.0, 0.0], [0.0, 2.0], [0.0, 2.0]]
+    >>> tree = PolicyTree(max_depth=1).fit(X, rewards)
+    >>> display = tree.plot(title="Who gets the drug")
+    >>> [box.get_text() for box in display.boxes_.values()][0]
+    'x0 ≤ 2.5?'
     """
 
     def __init__(self, tree: Tree, leaf_values: Mapping[int, Any] | None = None):

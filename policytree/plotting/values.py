@@ -27,6 +27,20 @@ class PolicyValueDisplay:
     ----------
     figure_ : matplotlib Figure
     ax_ : matplotlib Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import DRPolicyTree, PolicyValueDisplay, cross_val_policy_value
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(20, 80, size=(200, 1))
+    >>> T = rng.permutation(np.repeat(["drug", "none"], 100))
+    >>> Y = (T == "drug") * np.where(X[:, 0] > 50, 1.0, -1.0) + rng.normal(size=200)
+    >>> model = DRPolicyTree(max_depth=1, cv=2, random_state=0)
+    >>> values = cross_val_policy_value(model, Y, T, X=X, propensity=0.5, cv=2, n_repeats=1, random_state=0)
+    >>> display = PolicyValueDisplay(values).plot()
+    >>> [label.get_text() for label in display.ax_.get_yticklabels()][-1]
+    'policy tree'
     """
 
     def __init__(self, table: Any, direction: str | None = None):

@@ -74,7 +74,15 @@ class BinnedData:
 
 
 class Status(Enum):
-    """How a search ended, and so what its lower bound certifies."""
+    """How a search ended, and so what its lower bound certifies.
+
+    Examples
+    --------
+    >>> from policytree import PolicyTree, Status
+    >>> tree = PolicyTree(max_depth=1).fit([[1.0], [2.0]], [[1.0, 0.0], [0.0, 1.0]])
+    >>> tree.status_ is Status.OPTIMAL
+    True
+    """
 
     OPTIMAL = "optimal"
     OPTIMAL_GIVEN_GUESSES = "optimal given the guesses"
@@ -224,6 +232,15 @@ class Guesses:
         What a reference loses in every row of the problem, weighted: no set of rows is expected to lose less.
     reference_tree : ReferenceTree or None
         A single tree in place of the reference, on the kept thresholds: takes nothing away, and bounds what is lost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import Guesses, OptimalTreeClassifier
+    >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1]
+    >>> tree = OptimalTreeClassifier(guesses=Guesses(thresholds=(np.array([2.5]),))).fit(X, y)
+    >>> tree.tree_.threshold[0], tree.status_.name
+    (np.float64(2.5), 'OPTIMAL_GIVEN_GUESSES')
     """
 
     max_depth: int | None = None

@@ -66,6 +66,12 @@ class About:
         By the key of a section, what to do for more than it says.
     value_names : mapping of str to tuple of two str
         By the name of a covariate of zeros and ones, what these mean: ``{"sex": ("male", "female")}``.
+
+    Examples
+    --------
+    >>> from policytree import About
+    >>> About(treatment="programme", outcome="earnings", unit="dollars").outcome
+    'earnings'
     """
 
     source: str = ""

@@ -52,6 +52,12 @@ def get_solver(name: str, options: Mapping | None = None):
     ------
     InputError
         If there is no such solver, or it knows no such option.
+
+    Examples
+    --------
+    >>> from policytree.solvers import get_solver
+    >>> get_solver("duplication", {"factor": 50}).keywords
+    {'factor': 50}
     """
     if not isinstance(name, str) or name not in ALL_SOLVERS:
         raise InputError(f"solver={quoted(name)} is not known; use one of {', '.join(map(repr, ALL_SOLVERS))}.")
@@ -70,18 +76,39 @@ def get_solver(name: str, options: Mapping | None = None):
 
 @cache
 def solver_options(name: str) -> tuple[str, ...]:
-    """Names of the options of a solver."""
+    """Names of the options of a solver.
+
+    Examples
+    --------
+    >>> from policytree.solvers import solver_options
+    >>> solver_options("sampling")
+    ('amplification', 'n_draws', 'random_state', 'delta', 'solve')
+    """
     parameters = inspect.signature(ALL_SOLVERS[name]).parameters.values()
     return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
 
 
 def draws(name: str) -> bool:
-    """Whether a solver draws random numbers: then it takes a seed, ``random_state``. Unknown names draw nothing."""
+    """Whether a solver draws random numbers: then it takes a seed, ``random_state``. Unknown names draw nothing.
+
+    Examples
+    --------
+    >>> from policytree.solvers import draws
+    >>> draws("sampling"), draws("direct")
+    (True, False)
+    """
     return isinstance(name, str) and name in ALL_SOLVERS and "random_state" in solver_options(name)
 
 
 def time_estimate(name: str) -> Callable[[Problem], float] | None:
-    """How to estimate a solver's seconds, if its function says so by an attribute ``estimated_seconds``."""
+    """How to estimate a solver's seconds, if its function says so by an attribute ``estimated_seconds``.
+
+    Examples
+    --------
+    >>> from policytree.solvers import time_estimate
+    >>> time_estimate("direct") is None, time_estimate("sampling") is None
+    (False, True)
+    """
     return getattr(ALL_SOLVERS[name], "estimated_seconds", None)
 
 

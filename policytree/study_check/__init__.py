@@ -120,7 +120,7 @@ def check_study(
     >>> y = rng.normal(size=500)
     >>> X = pd.DataFrame({"age": rng.integers(20, 80, size=500), "score": np.exp(y)})
     >>> [(f.severity, f.column) for f in check_study(X, rng.integers(2, size=500), y).findings]
-    [('serious', 'score')]
+    [('serious', 'score'), ('note', 'Treatment')]
     """
     seen = observe(Y, T, groups=groups, sample_weight=sample_weight, strata=strata)
     tables = [_table(X, "X", seen.n)] + ([] if W is None else [_table(W, "W", seen.n)])
@@ -234,6 +234,16 @@ def check_rewards(
     ------
     InputError
         If an argument cannot be used, or the rewards are of other rows.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from policytree import check_rewards
+    >>> rng = np.random.default_rng(0)
+    >>> Y, T = rng.normal(size=200), rng.integers(2, size=200)
+    >>> rewards = pd.DataFrame({arm: np.where(T == arm, 2 * Y, 0.0) for arm in (0, 1)})
+    >>> check_rewards(Y, T, rewards).findings
+    ()
     """
     seen = observe(Y, T, groups=groups, sample_weight=sample_weight)
     frame = as_pandas(rewards)

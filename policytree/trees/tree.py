@@ -42,6 +42,18 @@ class Tree:
     features : tuple of Feature
     actions : tuple
         The user's labels of the K actions.
+
+    Examples
+    --------
+    >>> from policytree import PolicyTree
+    >>> X, rewards = [[1.0], [2.0], [3.0], [4.0]], [[1.0, 0.0], [1.0, 0.0], [0.0, 2.0], [0.0, 2.0]]
+    >>> tree = PolicyTree(max_depth=1).fit(X, rewards)
+    >>> tree.tree_.node_count, tree.tree_.max_depth, tree.tree_.actions
+    (3, 1, (np.int64(0), np.int64(1)))
+    >>> print(tree.export_text())
+    x0 ≤ 2.5?
+    ├─ yes: 0  (2 rows, 50.0%)
+    └─ no:  1  (2 rows, 50.0%)
     """
 
     children_left: np.ndarray

@@ -28,6 +28,23 @@ class CateEffects:
         EconML's pointwise inference; None if the estimator was fitted without. Zero in the reference's column.
     level : float
         Coverage of ``lower`` to ``upper``.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> import numpy as np
+    >>> from policytree import cate_effects
+    >>> forest = SimpleNamespace(  # in place of a fitted estimator of EconML
+    ...     transformer=SimpleNamespace(categories_=[["none", "drug"]]),
+    ...     const_marginal_effect=lambda X: np.where(X > 50, 1.0, -1.0),
+    ...     const_marginal_effect_inference=lambda X: SimpleNamespace(
+    ...         point_estimate=np.where(X > 50, 1.0, -1.0), stderr=0.1 * np.ones(X.shape),
+    ...         conf_int=lambda alpha: (np.where(X > 50, 0.8, -1.2), np.where(X > 50, 1.2, -0.8)),
+    ...     ),
+    ... )
+    >>> effects = cate_effects(forest, np.array([[30.0], [70.0]]))
+    >>> effects.reference, effects.lower["drug"].tolist()
+    (np.str_('none'), [-1.2, 0.8])
     """
 
     effects: pd.DataFrame
@@ -88,6 +105,24 @@ def cate_effects(estimator: Any, X: Table, *, level: float = 0.95) -> CateEffect
     ------
     InputError
         If the estimator is no effect estimator, or was not fitted with discrete treatments and one outcome.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> import numpy as np
+    >>> from policytree import cate_effects
+    >>> forest = SimpleNamespace(  # in place of a fitted estimator of EconML
+    ...     transformer=SimpleNamespace(categories_=[["none", "drug"]]),
+    ...     const_marginal_effect=lambda X: np.where(X > 50, 1.0, -1.0),
+    ...     const_marginal_effect_inference=lambda X: SimpleNamespace(
+    ...         point_estimate=np.where(X > 50, 1.0, -1.0), stderr=0.1 * np.ones(X.shape),
+    ...         conf_int=lambda alpha: (np.where(X > 50, 0.8, -1.2), np.where(X > 50, 1.2, -0.8)),
+    ...     ),
+    ... )
+    >>> cate_effects(forest, np.array([[30.0], [70.0]])).effects
+       drug  none
+    0  -1.0   0.0
+    1   1.0   0.0
     """
     check_level(level)
     categories = _categories(estimator)
@@ -131,6 +166,20 @@ def from_cate(cate_estimator: Any, X: Table, sample_treatment_costs: PerTreatmen
     ------
     InputError
         As in :func:`cate_effects`.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> import numpy as np
+    >>> from policytree import from_cate
+    >>> forest = SimpleNamespace(  # in place of a fitted estimator of EconML
+    ...     transformer=SimpleNamespace(categories_=[["none", "drug"]]),
+    ...     const_marginal_effect=lambda X: np.where(X > 50, 1.0, -1.0),
+    ... )
+    >>> from_cate(forest, np.array([[30.0], [70.0]]))
+       drug  none
+    0  -1.0   0.0
+    1   1.0   0.0
     """
     categories = _categories(cate_estimator)
     values = cate_estimator.const_marginal_effect(X)

@@ -28,6 +28,13 @@ class WeightedLabels:
     weight : ndarray of shape (m,), float64
         Positive, in the reward's unit.
     constant : float
+
+    Examples
+    --------
+    >>> from policytree.weighting import weighted_labels
+    >>> labels = weighted_labels([[2.0, 0.0], [0.0, 1.0]])
+    >>> labels.row.tolist(), labels.label.tolist(), labels.weight.tolist()
+    ([0, 1], [0, 1], [2.0, 1.0])
     """
 
     row: np.ndarray
@@ -64,6 +71,12 @@ def best_arm(rewards) -> tuple[np.ndarray, np.ndarray]:
     weight : ndarray of shape (n,)
         Best minus second best reward. With K = 2 the weighted error is the regret exactly; with more treatments it only
         bounds the regret from below: use :func:`policytree.weighted_labels`.
+
+    Examples
+    --------
+    >>> from policytree.weighting import best_arm
+    >>> best_arm([[2.0, 0.0, 1.5], [0.0, 1.0, 0.0]])
+    (array([0, 1]), array([0.5, 1. ]))
     """
     values, labels = _reward_values(rewards)
     top = np.partition(values, -2, axis=1)
@@ -93,6 +106,15 @@ def weighted_labels(rewards: Table, *, sample_weight: Column | None = None) -> W
     A policy that picks k in row i pays ``sum over j != k of (r_ij - min_i)``, which is ``sum_j (r_ij - min_i) - (r_ik -
     min_i)``: the regret plus ``sum_j (r_ij - min_i) - (max_i - min_i)``, the same for every policy. This is the
     reduction of cost-sensitive to weighted classification of Abe, Zadrozny & Langford (2004, KDD), section 4.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from policytree import weighted_labels
+    >>> rewards = pd.DataFrame({"drug": [2.0, 0.0, 1.0, 3.0], "none": [0.0, 1.0, 1.0, 0.0]})
+    >>> labels = weighted_labels(rewards)
+    >>> labels.label.tolist(), labels.weight.tolist()
+    (['drug', 'none', 'drug'], [2.0, 1.0, 3.0])
     """
     values, labels = _reward_values(rewards)
     w = weights(sample_weight, len(values), "rewards")

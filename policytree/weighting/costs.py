@@ -39,6 +39,13 @@ def treatment_costs(costs, n: int, treatments) -> np.ndarray:
     ------
     InputError
         If a label is unknown, the shape fits none of the forms, or a cost is missing or infinite.
+
+    Examples
+    --------
+    >>> from policytree.weighting import treatment_costs
+    >>> treatment_costs({"drug": 0.5, "none": 0.0}, 2, ["drug", "none"])
+    array([[0.5, 0. ],
+           [0.5, 0. ]])
     """
     names = list(treatments)
     matrix = _matrix(costs, n, names)
@@ -81,6 +88,16 @@ def subtract_costs(rewards, costs) -> pd.DataFrame:
     ------
     InputError
         If ``rewards`` is no frame, or as in :func:`treatment_costs`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from policytree.weighting import subtract_costs
+    >>> rewards = pd.DataFrame({"drug": [2.0, 0.0], "none": [0.0, 1.0]})
+    >>> subtract_costs(rewards, {"drug": 0.5, "none": 0.0})
+       drug  none
+    0   1.5   0.0
+    1  -0.5   1.0
     """
     frame = as_pandas(rewards)
     if frame is None:
@@ -111,6 +128,16 @@ def row_costs(table, per_label: Mapping, *, scale: tuple[float, float] | None = 
     ------
     InputError
         If a column is missing, a cost is not finite, or ``scale`` cannot be reached because all costs are equal.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from policytree.weighting import row_costs
+    >>> table = pd.DataFrame({"age": [30, 60], "fee": [5.0, 8.0]})
+    >>> row_costs(table, {"drug": lambda d: 2 * d["age"], "test": "fee", "none": 0.0})
+        drug  test  none
+    0   60.0   5.0   0.0
+    1  120.0   8.0   0.0
     """
     import pandas as pd
 

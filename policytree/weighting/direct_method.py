@@ -17,6 +17,18 @@ class DirectMethod:
     References
     ----------
     Qian & Murphy (2011), Annals of Statistics 39(2), eq. (2.3); "direct method" in Dudik, Langford & Li (2011), ICML.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from policytree.weighting import DirectMethod, RewardEstimator
+    >>> X, T = np.arange(8.0).reshape(-1, 1), np.array(["drug", "none"] * 4)
+    >>> model = RewardEstimator(LinearRegression(), method=DirectMethod(), cv=2, random_state=0)
+    >>> model.fit_predict(X[:, 0] + (T == "drug"), T, X=X).mean().round(2)
+    drug    4.5
+    none    3.5
+    dtype: float64
     """
 
     needs_regression: bool = True

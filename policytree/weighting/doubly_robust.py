@@ -34,6 +34,18 @@ class DoublyRobust:
     Robins, Rotnitzky & Zhao (1994), JASA 89(427), the augmented estimating equation. Athey & Wager (2021), Econometrica
     89(1), eq. (14) and Zhou, Athey & Wager (2023), Operations Research 71(1), eq. (4): scores for policy learning.
     Robins, Sued, Lei-Gomez & Rotnitzky (2007), Statistical Science 22(4), 544-559 (normalised weights).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from policytree.weighting import DoublyRobust, RewardEstimator
+    >>> X, T = np.arange(8.0).reshape(-1, 1), np.array(["drug", "none"] * 4)
+    >>> model = RewardEstimator(LinearRegression(), method=DoublyRobust(normalized=True), cv=2, random_state=0)
+    >>> model.fit_predict(X[:, 0] + (T == "drug"), T, X=X, propensity=0.5).mean().round(2)
+    drug    4.5
+    none    3.5
+    dtype: float64
     """
 
     normalized: bool = False

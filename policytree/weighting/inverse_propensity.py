@@ -30,6 +30,17 @@ class InversePropensity:
     ----------
     Horvitz & Thompson (1952), JASA 47(260). Hajek (1971), comment on Basu. Swaminathan & Joachims (2015), NeurIPS
     (self-normalised policy values). Hirano, Imbens & Ridder (2003), Econometrica 71(4).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree.weighting import InversePropensity, RewardEstimator
+    >>> X, T = np.arange(8.0).reshape(-1, 1), np.array(["drug", "none"] * 4)
+    >>> model = RewardEstimator(method=InversePropensity(normalized=True), cv=2, random_state=0)
+    >>> model.fit_predict(X[:, 0] + (T == "drug"), T, X=X, propensity=0.5).mean().round(2)
+    drug    4.0
+    none    4.0
+    dtype: float64
     """
 
     normalized: bool = False

@@ -63,6 +63,17 @@ def feature_propensity_weights(
     ------
     InputError
         If values are missing, only one occurs, or some occur less often than there are folds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from policytree.weighting import feature_propensity_weights
+    >>> rng = np.random.default_rng(0)
+    >>> X, feature = rng.normal(size=(100, 1)), rng.integers(2, size=100)
+    >>> weights = feature_propensity_weights(feature, X, model=LogisticRegression(), cv=2, random_state=0)
+    >>> weights.shape
+    (100,)
     """
     if X is None:
         raise InputError("X is missing; pass the other features, from which the feature is to be predicted.")
@@ -89,6 +100,12 @@ def class_balanced_weights(y, *, sample_weight=None) -> np.ndarray:
     y : column of n labels
     sample_weight : column of n numbers, optional
         Survey weights: classes are balanced in weight, and the result has the same total as ``sample_weight``.
+
+    Examples
+    --------
+    >>> from policytree.weighting import class_balanced_weights
+    >>> class_balanced_weights(["ill", "well", "well", "well"]).round(2)
+    array([2.  , 0.67, 0.67, 0.67])
     """
     codes, labels = treatment_codes(y, argument="y", what="class")
     w = weights(sample_weight, len(codes), "y")
@@ -120,6 +137,15 @@ def cost_matrix_losses(y, costs, *, sample_weight=None) -> pd.DataFrame:
     ------
     InputError
         If a true class has no row of costs, or costs are no finite numbers.
+
+    Examples
+    --------
+    >>> from policytree.weighting import cost_matrix_losses
+    >>> missed = {("ill", "well"): 10.0, ("well", "ill"): 1.0}
+    >>> cost_matrix_losses(["ill", "well"], missed)
+       ill  well
+    0  0.0  10.0
+    1  1.0   0.0
     """
     series = as_series(y, "y").rename("y")
     table = _cost_table(costs, sorted_labels(series.to_numpy()))

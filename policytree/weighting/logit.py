@@ -65,6 +65,17 @@ class LogitPropensity(ClassifierMixin, BaseEstimator):
     columns_ : ndarray of int
         Columns of X that the design holds, after the intercept.
     classes_ : ndarray of shape (n_classes,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree.weighting import LogitPropensity
+    >>> X, T = np.array([[1.0], [2.0], [3.0], [4.0]]), np.array(["a", "b", "a", "b"])
+    >>> LogitPropensity().fit(X, T).predict_proba(X).round(2)
+    array([[0.8 , 0.2 ],
+           [0.61, 0.39],
+           [0.39, 0.61],
+           [0.2 , 0.8 ]])
     """
 
     def fit(self, X, y, sample_weight=None):
@@ -120,6 +131,19 @@ def propensity_table(T, *, X=None, W=None, sample_weight=None, level: float = 0.
     ------
     InputError
         If there are no covariates, or they predict a treatment perfectly.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from policytree.weighting import propensity_table
+    >>> rng = np.random.default_rng(0)
+    >>> X = pd.DataFrame({"age": rng.uniform(20, 80, size=200)})
+    >>> T = np.where(X["age"] + 20 * rng.normal(size=200) > 50, "drug", "none")
+    >>> propensity_table(T, X=X)[["coefficient", "standard_error"]].round(2)
+                         coefficient  standard_error
+    treatment term
+    none      intercept         4.36            0.64
+              age              -0.08            0.01
     """
     check_level(level)
     if X is None and W is None:

@@ -190,6 +190,18 @@ class MatchingRewards(BaseEstimator):
     References
     ----------
     Parikh, Rudin & Volfovsky (2022), MALTS: Matching After Learning to Stretch, JMLR 23(240).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import MatchingRewards
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(20, 80, size=(200, 1))
+    >>> T = rng.permutation(np.repeat(["drug", "none"], 100))
+    >>> Y = (T == "drug") * np.where(X[:, 0] > 50, 1.0, -1.0) + rng.normal(size=200)
+    >>> rewards = MatchingRewards(n_splits=2, random_state=0).fit_predict(Y, T, X=X)
+    >>> list(rewards.columns), rewards.shape
+    (['drug', 'none'], (200, 2))
     """
 
     n_neighbors: int = 10

@@ -27,6 +27,18 @@ class DoublyRobustOverlap:
     ----------
     Li, Morgan & Zaslavsky (2018), JASA 113(521), 390-400. Li & Li (2019), Annals of Applied Statistics 13(4),
     2389-2415 (several treatments).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from policytree.weighting import DoublyRobustOverlap, RewardEstimator
+    >>> X, T = np.arange(8.0).reshape(-1, 1), np.array(["drug", "none"] * 4)
+    >>> model = RewardEstimator(LinearRegression(), method=DoublyRobustOverlap(), cv=2, random_state=0)
+    >>> model.fit_predict(X[:, 0] + (T == "drug"), T, X=X, propensity=0.5).mean().round(2)
+    drug    4.5
+    none    3.5
+    dtype: float64
     """
 
     needs_regression: bool = True

@@ -34,6 +34,18 @@ class DoublyRobustTreated:
     ----------
     Hahn (1998), Econometrica 66(2), 315-331 (efficiency bound). Mercatanti & Li (2014), Annals of Applied Statistics
     8(4), 2485-2508 (double robustness). Li & Li (2019), Annals of Applied Statistics 13(4), 2389-2415 (several arms).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from policytree.weighting import DoublyRobustTreated, RewardEstimator
+    >>> X, T = np.arange(8.0).reshape(-1, 1), np.array(["drug", "none"] * 4)
+    >>> model = RewardEstimator(LinearRegression(), method=DoublyRobustTreated("drug"), cv=2, random_state=0)
+    >>> model.fit_predict(X[:, 0] + (T == "drug"), T, X=X, propensity=0.5).mean().round(2)
+    drug    4.0
+    none    3.0
+    dtype: float64
     """
 
     treated: Any

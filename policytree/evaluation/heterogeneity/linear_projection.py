@@ -149,6 +149,19 @@ def calibration_test(
     Chernozhukov, Demirer, Duflo & Fernandez-Val (2018), NBER working paper 24678, section 3 (best linear predictor);
     ``test_calibration`` in the R package grf (residuals). Semenova & Chernozhukov (2021), Econometrics Journal 24(2),
     264-289 (regressions on doubly robust scores).
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from policytree import calibration_test
+    >>> rng = np.random.default_rng(0)
+    >>> effect, T = rng.normal(size=400), rng.integers(2, size=400)
+    >>> regression = pd.DataFrame({0: np.zeros(400), 1: effect})
+    >>> propensity = pd.DataFrame({0: np.full(400, 0.5), 1: np.full(400, 0.5)})
+    >>> Y = effect * T + rng.normal(size=400)
+    >>> test = calibration_test(Y, T, regression=regression, propensity=propensity)
+    >>> test.loc[1, ["slope", "slope_error"]].round(2).tolist()
+    [1.12, 0.08]
     """
     check_choice(method, "method", ("scores", "residuals"))
     m, arm, labels = per_treatment(regression, T, "regression")
@@ -265,6 +278,19 @@ def best_linear_projection(
     ----------
     Semenova & Chernozhukov (2021), Econometrics Journal 24(2), 264-289; ``best_linear_projection`` in the R package
     grf.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from policytree import best_linear_projection
+    >>> rng = np.random.default_rng(0)
+    >>> X = pd.DataFrame({"age": rng.uniform(20, 80, size=400)})
+    >>> rewards = pd.DataFrame({"drug": X["age"] / 10 + rng.normal(size=400), "none": 0.0})
+    >>> best_linear_projection(rewards, X, treatment="drug", baseline="none")["coefficient"].round(1)
+    covariate
+    (constant)    0.0
+    age           0.1
+    Name: coefficient, dtype: float64
     """
     values, _, labels = per_treatment(rewards, [treatment] * len(rewards), "rewards")
     k, b = position_of(treatment, labels, "treatment"), position_of(baseline, labels, "baseline")

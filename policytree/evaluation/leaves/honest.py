@@ -103,6 +103,19 @@ def honest_leaf_summary(
     References
     ----------
     Athey and Imbens (2016), Recursive partitioning for heterogeneous causal effects, PNAS 113(27), 7353-7360.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import DRPolicyTree, honest_leaf_summary
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(20, 80, size=(200, 1))
+    >>> T = rng.permutation(np.repeat(["drug", "none"], 100))
+    >>> Y = (T == "drug") * np.where(X[:, 0] > 50, 1.0, -1.0) + rng.normal(size=200)
+    >>> model = DRPolicyTree(max_depth=1, cv=2, random_state=0)
+    >>> leaves = honest_leaf_summary(model, Y, T, X=X, propensity=0.5, random_state=0)
+    >>> list(leaves.leaves["arm"])
+    ['none', 'drug']
     """
     check_level(level)
     direction = checked_direction(estimator)

@@ -191,6 +191,14 @@ def leaf_summary(
     Simultaneous intervals come from a Gaussian multiplier bootstrap over influence functions
     (:mod:`policytree.evaluation.inference.simultaneous`), with clusters taken whole even where they reach into several
     leaves.
+
+    Examples
+    --------
+    >>> from policytree import PolicyTree, leaf_summary
+    >>> X, rewards = [[1.0], [2.0], [3.0], [4.0]], [[1.0, 0.0], [1.0, 0.0], [0.0, 2.0], [0.0, 2.0]]
+    >>> tree = PolicyTree(max_depth=1).fit(X, rewards)
+    >>> leaf_summary(tree.apply(X), tree.predict(X), rewards)["arm"].tolist()
+    [0, 1]
     """
     if hasattr(leaves, "apply"):
         direction = direction or getattr(leaves, "direction", None)

@@ -166,6 +166,19 @@ def cross_val_policy_value(
     der Laan (2016), Statistical inference for the mean outcome under a possibly non-unique optimal treatment strategy,
     Annals of Statistics 44(2), 713-742 (sequential validation). Bates, Hastie and Tibshirani (2023), Journal of the
     American Statistical Association 119(546), 1434-1445 (why naive errors of cross-validation are too small).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import DRPolicyTree, cross_val_policy_value
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(20, 80, size=(200, 1))
+    >>> T = rng.permutation(np.repeat(["drug", "none"], 100))
+    >>> Y = (T == "drug") * np.where(X[:, 0] > 50, 1.0, -1.0) + rng.normal(size=200)
+    >>> model = DRPolicyTree(max_depth=1, cv=2, random_state=0)
+    >>> values = cross_val_policy_value(model, Y, T, X=X, propensity=0.5, cv=2, n_repeats=1, random_state=0)
+    >>> values.verdict.use_tree
+    True
     """
     check_level(level)  # before the work, not after
     direction = checked_direction(estimator)

@@ -34,6 +34,18 @@ class HeldOutRewards:
         Which way outcomes are better: the estimator's.
     estimator : fitted estimator
         Learnt from the rows that are not in ``rows``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import RewardEstimator, held_out_rewards
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(20, 80, size=(200, 1))
+    >>> T = rng.permutation(np.repeat(["drug", "none"], 100))
+    >>> Y = (T == "drug") * np.where(X[:, 0] > 50, 1.0, -1.0) + rng.normal(size=200)
+    >>> held = held_out_rewards(RewardEstimator(cv=2, random_state=0), Y, T, X=X, propensity=0.5, random_state=0)
+    >>> held.rewards.shape, len(held.rows)
+    ((100, 2), 100)
     """
 
     rewards: pd.DataFrame = field(repr=False)

@@ -55,6 +55,14 @@ def policy_value(
     ----------
     Dudik, Langford and Li (2011), Doubly robust policy evaluation and learning, ICML. Athey and Wager (2021),
     Econometrica 89(1), 133-161.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from policytree import policy_value
+    >>> rewards = pd.DataFrame({"drug": [2.0, 0.0, 1.0, 3.0], "none": [0.0, 1.0, 1.0, 0.0]})
+    >>> policy_value(["drug", "none", "none", "drug"], rewards).value
+    1.75
     """
     table = reward_frame(rewards)
     scores = policy_scores(policy, table, "policy")
@@ -89,6 +97,14 @@ def policy_difference(
     ------
     InputError
         As :func:`policy_value`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from policytree import policy_difference
+    >>> rewards = pd.DataFrame({"drug": [2.0, 0.0, 1.0, 3.0], "none": [0.0, 1.0, 1.0, 0.0]})
+    >>> policy_difference(["drug", "none", "none", "drug"], ["drug"] * 4, rewards).value
+    0.25
     """
     table = reward_frame(rewards)
     scores = policy_scores(a, table, "a") - policy_scores(b, table, "b")

@@ -48,6 +48,19 @@ def nuisances_without(
     ------
     InputError
         If there is no such column, or the estimator's method has not both nuisances.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import RewardEstimator, nuisances_without
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(20, 80, size=(200, 1))
+    >>> T = rng.permutation(np.repeat(["drug", "none"], 100))
+    >>> Y = (T == "drug") * np.where(X[:, 0] > 50, 1.0, -1.0) + rng.normal(size=200)
+    >>> model = RewardEstimator(cv=2, random_state=0)
+    >>> without = nuisances_without(model, Y, T, X=X, covariates=[0], propensity=0.5)
+    >>> list(without)
+    ['0']
     """
     estimator = getattr(estimator, "reward_estimator_", estimator)
     if not isinstance(estimator, RewardEstimator):

@@ -256,6 +256,19 @@ def omitted_variable_bounds(
     Chernozhukov, Cinelli, Newey, Sharma and Syrgkanis (2022), Long story short: omitted variable bias in causal machine
     learning, NBER working paper 30302, theorems 2 and 4. Cinelli and Hazlett (2020), Journal of the Royal Statistical
     Society B 82(1), 39-67 (robustness values, benchmarks).
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from policytree import omitted_variable_bounds
+    >>> rng = np.random.default_rng(0)
+    >>> T = rng.permutation(np.repeat(["drug", "none"], 100))
+    >>> Y = 1.0 * (T == "drug") + rng.normal(size=200)
+    >>> regression = pd.DataFrame({"drug": np.ones(200), "none": np.zeros(200)})
+    >>> known = {"propensity": 0.5, "regression": regression}
+    >>> bounds = omitted_variable_bounds("drug", Y, T, **known, baseline="none", random_state=0)
+    >>> round(bounds.robustness_value, 2)
+    0.47
     """
     check_level(level)
     if not is_real(rho) or not -1.0 <= rho <= 1.0:

@@ -128,7 +128,7 @@ def near_ties(
     >>> X, y = [[1, 0], [2, 0], [3, 1], [4, 1]], [0, 0, 1, 0]
     >>> ties = near_ties(OptimalTreeClassifier(0.0, max_depth=1), X, y, slack=0.0)
     >>> ties.n_trees, len(ties.decisions())
-    (3, 3)
+    (3, 2)
     """
     limits = SearchLimits(time_limit, memory_limit)
     _check(epsilon, slack, most, limits, max_depth)

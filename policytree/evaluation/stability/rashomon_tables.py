@@ -80,6 +80,14 @@ class NearTies:
         For ``without=``.
     exact : bool
         False if thresholds were thinned (``max_bins``): near-ties are then those among the thresholds kept.
+
+    Examples
+    --------
+    >>> from policytree import OptimalTreeClassifier, near_ties
+    >>> X, y = [[1, 0], [2, 0], [3, 1], [4, 1]], [0, 0, 1, 0]
+    >>> ties = near_ties(OptimalTreeClassifier(0.0, max_depth=1), X, y, slack=0.0)
+    >>> ties.n_trees, ties.objective
+    (3, 0.25)
     """
 
     trees: TreeList = field(repr=False)

@@ -103,6 +103,19 @@ def policy_stability(
     ----------
     Efron and Tibshirani (1993), An Introduction to the Bootstrap. Meinshausen and Buhlmann (2010), Stability selection,
     Journal of the Royal Statistical Society B 72(4), 417-473 (subsamples of a half).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import DRPolicyTree, policy_stability
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(20, 80, size=(200, 1))
+    >>> T = rng.permutation(np.repeat(["drug", "none"], 100))
+    >>> Y = (T == "drug") * np.where(X[:, 0] > 50, 1.0, -1.0) + rng.normal(size=200)
+    >>> model = DRPolicyTree(max_depth=1, cv=2, random_state=0)
+    >>> stability = policy_stability(model, Y, T, X=X, propensity=0.5, n_resamples=5, random_state=0)
+    >>> stability.n_requested, stability.method
+    (5, 'bootstrap')
     """
     direction = checked_direction(estimator)
     seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata)
@@ -216,6 +229,15 @@ def policy_agreement(
     ------
     InputError
         If there are fewer than two policies, or their lengths differ.
+
+    Examples
+    --------
+    >>> from policytree import policy_agreement
+    >>> policies = {"tree": ["drug", "none", "none", "drug"], "all": ["drug"] * 4}
+    >>> policy_agreement(policies)["agreement"]
+    a     b
+    tree  all    0.5
+    Name: agreement, dtype: float64
     """
     if not isinstance(policies, Mapping):
         raise InputError("policies must be a mapping from names to policies.")

@@ -76,6 +76,15 @@ def streamed_leaf_summary(
     ------
     InputError
         If a column is missing or cannot be used, the tree gives a treatment without rewards, or a leaf has no weight.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from policytree import PolicyTree, streamed_leaf_summary
+    >>> rows = pd.DataFrame({"age": [30, 40, 50, 60], "none": [1.0, 1, 0, 0], "drug": [0.0, 0, 2, 2]})
+    >>> tree = PolicyTree(max_depth=1).fit(rows[["age"]], rows[["none", "drug"]])
+    >>> streamed_leaf_summary(tree, rows, rewards=["none", "drug"])["arm"].tolist()
+    ['none', 'drug']
     """
     better = direction or str(getattr(tree, "direction", "maximize"))
     check_direction(better)

@@ -64,6 +64,21 @@ def streamed_policy_values(
     InputError
         If a column is missing or cannot be used, a tree gives a treatment without rewards, or there are fewer than two
         rows or clusters.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from policytree import PolicyTree, streamed_policy_values
+    >>> rows = pd.DataFrame({"age": [30, 40, 50, 60], "none": [1.0, 1, 0, 0], "drug": [0.0, 0, 2, 2]})
+    >>> tree = PolicyTree(max_depth=1).fit(rows[["age"]], rows[["none", "drug"]])
+    >>> values = streamed_policy_values(tree, rows, rewards=["none", "drug"])
+    >>> values[["rule", "less", "value"]]
+              rule         less  value
+    0       policy                 1.5
+    1  always none                 0.5
+    2  always drug                 1.0
+    3       policy  always none    1.0
+    4       policy  always drug    0.5
     """
     check_level(level)
     check_count(batch_rows, "batch_rows", 1)

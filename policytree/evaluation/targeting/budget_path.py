@@ -49,6 +49,14 @@ class BudgetPath:
         ``high[0]`` is infinite, ``low[-1]`` zero.
     proved : bool
         Whether all searches ended with a proof: then no corner is lacking.
+
+    Examples
+    --------
+    >>> from policytree import PolicyTree, budget_path
+    >>> X, rewards = [[1.0], [2.0], [3.0], [4.0]], [[0.0, -1.0], [0.0, 1.0], [0.0, 2.0], [0.0, 4.0]]
+    >>> path = budget_path(PolicyTree(max_depth=1), X, rewards, budget_costs=[0, 100])
+    >>> path.spend.tolist(), path.values.tolist()
+    ([0.0, 25.0, 50.0, 75.0], [0.0, 1.0, 1.5, 1.75])
     """
 
     estimators: tuple[PolicyTree, ...]
@@ -194,11 +202,11 @@ def budget_path(
     >>> X, rewards = [[1.0], [2.0], [3.0], [4.0]], [[0.0, -1.0], [0.0, 1.0], [0.0, 2.0], [0.0, 4.0]]
     >>> path = budget_path(PolicyTree(max_depth=1), X, rewards, budget_costs=[0, 100])
     >>> path.to_frame()[["spend", "value", "low", "high"]]
-       spend  value     low  high
-    0    0.0   0.00  0.0400   inf
-    1   25.0   1.00  0.0200  0.04
-    2   50.0   1.50  0.0100  0.02
-    3   75.0   1.75  0.0000  0.01
+       spend  value   low  high
+    0    0.0   0.00  0.04   inf
+    1   25.0   1.00  0.02  0.04
+    2   50.0   1.50  0.01  0.02
+    3   75.0   1.75  0.00  0.01
     """
     if not isinstance(estimator, PolicyTree):
         raise InputError(

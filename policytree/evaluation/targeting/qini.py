@@ -41,6 +41,16 @@ class QiniCurve:
         Whether people are told apart. If not, the plan knows only average rewards and costs, and draws lots.
     level : float
         Coverage of the intervals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import qini_curve
+    >>> rng = np.random.default_rng(0)
+    >>> effects = np.column_stack([np.zeros(100), rng.normal(size=100)])
+    >>> curve = qini_curve(effects, effects, {1: 1.0}, held_out=True)
+    >>> curve.value_at(0.5)
+    Estimate(value=0.436903, standard_error=0.0574, 95% interval [0.322951, 0.550856], n=100, n_clusters=100)
     """
 
     spend: np.ndarray = field(repr=False)

@@ -49,6 +49,17 @@ class Ranking:
     held_out : bool
         Whether these rows' outcomes had no part in the priorities; if they had, every number is flattered and there are
         no intervals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import rank_average_treatment_effect
+    >>> rng = np.random.default_rng(0)
+    >>> age = rng.uniform(20, 80, size=500)
+    >>> scores = np.column_stack([np.zeros(500), (age > 50) + rng.normal(size=500)])
+    >>> ranking = rank_average_treatment_effect({"age": age}, scores, held_out=True)
+    >>> ranking.target, list(ranking.estimates), bool(ranking.estimate.lower > 0)
+    ('AUTOC', ['age'], True)
     """
 
     target: str

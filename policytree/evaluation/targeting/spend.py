@@ -53,6 +53,12 @@ def policy_spend(
     InputError
         If the policy names a treatment that an array or frame of costs does not have, or as
         :func:`policytree.policy_value`.
+
+    Examples
+    --------
+    >>> from policytree import policy_spend
+    >>> policy_spend(["drug", "none", "none", "drug"], {"drug": 100.0, "none": 0.0}).value
+    50.0
     """
     if np.ndim(policy) == 0:
         raise InputError(f"policy must be a column of treatments, one a row, or a table; got {quoted(policy)}.")
@@ -83,6 +89,15 @@ def policy_shares(
     -------
     DataFrame
         One row a treatment: share, standard_error, lower, upper.
+
+    Examples
+    --------
+    >>> from policytree import policy_shares
+    >>> policy_shares(["drug"] * 60 + ["none"] * 40).round(2)
+               share  standard_error  lower  upper
+    treatment
+    drug         0.6            0.05    0.5    0.7
+    none         0.4            0.05    0.3    0.5
     """
     chosen = as_series(policy, "policy")
     chosen = column(chosen, "policy", len(chosen))

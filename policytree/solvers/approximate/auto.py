@@ -33,6 +33,18 @@ def solve_auto(problem: Problem, limits: SearchLimits | None = None, *, random_s
     -------
     Solution
         ``guarantees["solver"]`` names whose tree it is, ``guarantees["reason"]`` says why in one sentence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree.solvers.core.binning import bin_matrix
+    >>> from policytree.problem.types import Problem
+    >>> from policytree.solvers import solve_auto
+    >>> losses = np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> problem = Problem(bin_matrix(np.array([[1.0], [2.0], [3.0]])), losses, max_depth=1)
+    >>> solution = solve_auto(problem)
+    >>> solution.objective, solution.status.name
+    (0.0, 'OPTIMAL')
     """
     limits = limits or SearchLimits()
     budget = LONG if limits.time_limit is None else limits.time_limit

@@ -187,6 +187,18 @@ def solve_duplication(
     -----
     Behrouz et al. (2022, arXiv:2210.06825), section 3.2. With leaf penalty per total weight ``lambda``, the integer
     problem has the same ``lambda``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree.solvers.core.binning import bin_matrix
+    >>> from policytree.problem.types import Problem
+    >>> from policytree.solvers import solve_duplication
+    >>> losses = np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> problem = Problem(bin_matrix(np.array([[1.0], [2.0], [3.0]])), losses, max_depth=1)
+    >>> solution = solve_duplication(problem)
+    >>> solution.objective, solution.status.name
+    (0.0, 'OPTIMAL')
     """
     limits = limits or SearchLimits()
     labelled = LabelledRows.of(problem)

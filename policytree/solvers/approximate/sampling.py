@@ -96,6 +96,18 @@ def solve_sampling(
     Behrouz et al. (2022, arXiv:2210.06825), Algorithm 2. ``probable_lower_bound``: an optimal tree's objective in a
     sample is at least the sample's optimum, and the mean of its error rate over D samples of S rows exceeds the
     weighted error rate by ``sqrt(log(1 / delta) / (2 D S))`` with probability delta at most (one-sided Hoeffding).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree.solvers.core.binning import bin_matrix
+    >>> from policytree.problem.types import Problem
+    >>> from policytree.solvers import solve_sampling
+    >>> losses = np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> problem = Problem(bin_matrix(np.array([[1.0], [2.0], [3.0]])), losses, max_depth=1)
+    >>> solution = solve_sampling(problem)
+    >>> solution.objective, solution.status.name
+    (1.0, 'HEURISTIC')
     """
     _check_options(amplification, n_draws, delta, random_state)
     limits = limits or SearchLimits()

@@ -88,6 +88,18 @@ def solve_direct(
     by tables over pairs of features (after the specialised depth-two solver of Demirovic et al., MurTree, JMLR 2022);
     root cuts are refuted by similar-support bounds (Angelino et al., CORELS, JMLR 2018; Brita et al., ConTree, AAAI
     2025), and a branch ends when the leaf penalty of its next split exceeds what is left to gain.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree.solvers.core.binning import bin_matrix
+    >>> from policytree.problem.types import Problem
+    >>> from policytree.solvers import solve_direct
+    >>> losses = np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> problem = Problem(bin_matrix(np.array([[1.0], [2.0], [3.0]])), losses, max_depth=1)
+    >>> solution = solve_direct(problem)
+    >>> solution.objective, solution.status.name
+    (0.0, 'OPTIMAL')
     """
     if shares_test_costs(problem):
         return solve_shared_costs(problem, limits)

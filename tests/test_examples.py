@@ -1,0 +1,47 @@
+"""Every public class and function has an example in its docstring, and examples print what they say."""
+
+import doctest
+import importlib
+import inspect
+
+import pytest
+
+PACKAGES = ("policytree", "policytree.objectives", "policytree.solvers", "policytree.weighting")
+DASK = "policytree.on_dask"
+SUPERSEDED = {"load_rand_hie", "plot_tree"}  # load_dataset and estimators' plot show what they do
+
+
+def public_names():
+    """Classes and functions that packages export, each once, by their names there."""
+    found = {}
+    for package in map(importlib.import_module, PACKAGES):
+        for name in sorted({*package.__all__} - SUPERSEDED):
+            item = inspect.unwrap(getattr(package, name))
+            if inspect.isclass(item) or inspect.isfunction(item):
+                found.setdefault(id(item), pytest.param(item, id=f"{package.__name__}.{name}"))
+    return list(found.values())
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt = importlib.import_module("matplotlib.pyplot")
+    plt.close("all")
+
+
+@pytest.mark.parametrize("item", public_names())
+def test_examples_print_what_they_say(item):
+    if item.__module__.startswith(DASK):
+        pytest.importorskip("dask.dataframe")
+    text = inspect.getdoc(item)
+    assert "\nExamples\n--------\n>>> " in text
+    example = doctest.DocTestParser().get_doctest(text, {}, item.__qualname__, inspect.getsourcefile(item), 0)
+    said = []
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    runner.run(example, out=said.append)
+    assert not said, "".join(said)
+    assert runner.tries > 0
+
+
+def test_every_package_exports_something_with_examples():
+    assert len(public_names()) > 110
