@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import StratifiedKFold
 
-from policytree import CostSensitiveTreeClassifier, Status, plot_tree
+from policytree import CostSensitiveTreeClassifier, Status
 from policytree.evaluation.estimates import Estimate, influence_estimate, mean_estimate, repeated_estimate
 
 FOLDS, REPEATS = 5, 5
@@ -129,7 +129,7 @@ def show_tree(study, task: Decisions, without: tuple[str, ...], words: tuple[str
     study.show(f"{title}: {100 * tree.objective_value_:.2f} per 100 people, {tree.status_.name}")
     study.show(f"{tree.export_text()}\n")
     if file:
-        study.figure(plot_tree(tree, title=title, value_name="mean cost").figure_, file)
+        study.figure(tree.plot(title=title, value_name="mean cost").figure_, file)
 
 
 # --- what each exclusion costs ---

@@ -26,7 +26,6 @@ from sklearn.tree import DecisionTreeClassifier
 from policytree import BornAgainTree, InputError, OptimalTreeClassifier, SearchWarning, Status, TreeEnsemble
 from policytree.born_again import check_faithfulness, prune, read_ensemble, solve_born_again
 from policytree.born_again.readers import float64_threshold
-from policytree.plotting import plot_tree
 from policytree.serialization import from_json
 from tests.born_again_oracles import cells_of
 
@@ -134,7 +133,7 @@ def test_named_columns_clone_pickle_and_views():
     assert np.array_equal(fresh.fit().tree_.threshold, tree.tree_.threshold, equal_nan=True)
     assert "rows" not in fresh.export_text() and "rows" not in fresh.export_graphviz()
     assert np.array_equal(from_json(fresh.to_json()).action, fresh.tree_.action)
-    assert len(plot_tree(fresh).boxes_) == fresh.tree_.node_count
+    assert len(fresh.plot().boxes_) == fresh.tree_.node_count
 
 
 def test_constant_ensembles_are_one_leaf():

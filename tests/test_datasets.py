@@ -13,7 +13,7 @@ from policytree.exceptions import InputError
 
 @pytest.fixture(scope="module")
 def rand():
-    return load_rand_hie()
+    return load_dataset("rand-hie", sites="all")
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_rand_households_nest_persons_and_resemble_families(rand):
 
 
 def test_rand_raw_rates_and_spending_on_request(raw):
-    rand = load_rand_hie(arms="coinsurance", outcome="spending")
+    rand = load_dataset("rand-hie", arms="coinsurance", outcome="spending", sites="all")
     arguments = rand.fit_arguments()
     np.testing.assert_array_equal(arguments["T"], raw["coins"])
     np.testing.assert_array_equal(arguments["Y"], raw["meddol"])
@@ -92,7 +92,7 @@ def test_fit_arguments_are_aligned(rand):
 
 
 def test_rand_leaves_out_the_site_that_lacks_a_plan_on_request_and_by_its_name(rand):
-    five = load_rand_hie(sites="every_arm")
+    five = load_dataset("rand-hie", sites="every_arm")
     assert len(five.frame) == 16_154
     assert five.frame[["person", "household"]].nunique().tolist() == [4_680, 1_449]
     assert "Seattle" not in set(five.frame["site"])
@@ -107,17 +107,31 @@ def test_rand_leaves_out_the_site_that_lacks_a_plan_on_request_and_by_its_name(r
 
 def test_rand_has_no_site_with_all_raw_rates():
     with pytest.raises(InputError, match="sites='every_arm' leaves no row: no site has all 5 arms of 'coinsurance'"):
-        load_rand_hie(arms="coinsurance", sites="every_arm")
+        load_dataset("rand-hie", arms="coinsurance", sites="every_arm")
 
 
 @pytest.mark.parametrize("arguments", [{"arms": "rate"}, {"outcome": "mdvis"}, {"sites": "Seattle"}, {"sites": None}])
 def test_rand_unknown_options_are_named(arguments):
     with pytest.raises(InputError, match=f"{next(iter(arguments))} must be"):
-        load_rand_hie(**arguments)
+        load_dataset("rand-hie", **arguments)
+
+
+def test_options_that_a_study_does_not_have_are_refused():
+    with pytest.raises(InputError, match="'rand-hie' has no option 'plans'; it takes arms, outcome, sites"):
+        load_dataset("rand-hie", plans="all")
+    with pytest.raises(InputError, match="'nsw' has no option 'arms'; it takes none"):
+        load_dataset("nsw", arms="plan")
+
+
+def test_load_rand_hie_still_loads_all_sites_and_names_what_takes_its_place(rand):
+    with pytest.warns(DeprecationWarning, match='use load_dataset\\("rand-hie", sites="all"\\)') as caught:
+        old = load_rand_hie()
+    pd.testing.assert_frame_equal(old.frame, rand.frame)
+    assert caught[0].filename == __file__
 
 
 def test_loading_rand_does_not_import_statsmodels():
-    code = "import sys; from policytree import load_rand_hie; load_rand_hie(); print('statsmodels' in sys.modules)"
+    code = "import sys; from policytree import load_dataset as f; f('rand-hie'); print('statsmodels' in sys.modules)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "False"
 

@@ -29,7 +29,6 @@ from policytree import (
     PolicyTree,
     PolicyValueDisplay,
     balance_table,
-    plot_tree,
 )
 from policytree.common.safe_text import visible
 from policytree.exceptions import BalanceWarning
@@ -90,7 +89,7 @@ def test_short_thresholds_send_every_row_the_same_way(table):
         short = with_short_thresholds(model.tree_, encoded)
         assert (short.apply(encoded) == model.tree_.apply(encoded)).all()
         assert max(len(repr(t)) for t in short.threshold) <= max(len(repr(t)) for t in model.tree_.threshold)
-    text = plot_tree(PolicyTree(max_depth=1).fit(X[["age"]], rewards), X=X[["age"]]).boxes_[0].get_text()
+    text = PolicyTree(max_depth=1).fit(X[["age"]], rewards).plot(X=X[["age"]]).boxes_[0].get_text()
     assert text == "age ≤ 46?"
 
 

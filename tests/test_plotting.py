@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import InputError, PolicyTree, PolicyValueDisplay, leaf_summary, plot_tree
+from policytree import InputError, PolicyTree, PolicyTreeDisplay, PolicyValueDisplay, leaf_summary, plot_tree
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +52,7 @@ def test_text_shrinks_into_given_axes():
 def test_leaves_show_held_out_value_gain_and_second_best_arm():
     X, rewards, model = _model(2, 2)
     summary = leaf_summary(model, X, rewards, held_out=True)
-    display = plot_tree(model, leaf_summary=summary, title="A title")
+    display = model.plot(leaf_summary=summary, title="A title")
     leaf = int(np.flatnonzero(model.tree_.is_leaf)[0])
     text = display.boxes_[leaf].get_text()
     arm = model.tree_.actions[model.tree_.action[leaf]]
@@ -69,9 +69,9 @@ def test_values_of_the_rows_that_chose_the_tree_say_so():
     """Wherever they come from: the estimator itself, or a summary that was not said to be held out."""
     X, rewards, model = _model(2, 2)
     leaves = np.flatnonzero(model.tree_.is_leaf)
-    for display in (model.plot(), plot_tree(model, leaf_summary=leaf_summary(model, X, rewards))):
+    for display in (model.plot(), model.plot(leaf_summary=leaf_summary(model, X, rewards))):
         assert all("value" in (text := display.boxes_[k].get_text()) and "(training rows)" in text for k in leaves)
-    assert all("value" not in plot_tree(model.tree_).boxes_[k].get_text() for k in leaves)
+    assert all("value" not in PolicyTreeDisplay.from_tree(model.tree_).boxes_[k].get_text() for k in leaves)
 
 
 def test_a_long_title_is_broken_and_stays_in_the_figure():
@@ -141,7 +141,7 @@ def test_what_stands_under_a_small_tree_is_inside_the_picture():
     """One leaf is narrow; the arms that nobody gets, and long names, are not cut at the picture's edge."""
     arms = ["drug A, twice a day", "drug B (high dose)", "placebo", "watchful waiting"]
     tree = PolicyTree(max_depth=0).fit(np.zeros((5, 1)), pd.DataFrame(np.eye(4)[[0] * 5], columns=arms))
-    figure = plot_tree(tree).figure_
+    figure = tree.plot().figure_
     legend = figure.legends[0]
     assert all(arm in legend.get_title().get_text() for arm in arms[1:])
     figure.canvas.draw()
@@ -150,3 +150,14 @@ def test_what_stands_under_a_small_tree_is_inside_the_picture():
         box = text.get_window_extent(renderer)
         assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= figure.bbox.width
     assert legend.get_window_extent(renderer).y1 <= figure.axes[0].get_window_extent(renderer).y0 + 1
+
+
+def test_plot_tree_still_draws_and_names_what_takes_its_place():
+    model = _model(2, 2)[2]
+    for tree, instead in ((model, r"estimator\.plot\(\)"), (model.tree_, r"PolicyTreeDisplay\.from_tree\(tree\)")):
+        with pytest.warns(
+            DeprecationWarning, match=rf"plot_tree goes with the next release; use {instead}\."
+        ) as caught:
+            display = plot_tree(tree, title="A title")
+        assert display.ax_.get_title() == "A title"
+        assert caught[0].filename == __file__

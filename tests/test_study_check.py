@@ -11,7 +11,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import policytree
-from policytree import InputError, RewardEstimator, check_rewards, load_dataset, load_rand_hie
+from policytree import InputError, RewardEstimator, check_rewards, load_dataset
 from policytree.datasets import DATASET_NAMES
 from policytree.study_check import findings_beside
 from policytree.study_check.events import direction_findings
@@ -528,7 +528,7 @@ def test_values_with_which_nobody_got_some_treatment(rng):
 
 
 def test_seattle_is_found_with_households_as_clusters():
-    data = load_rand_hie().fit_arguments()
+    data = load_dataset("rand-hie", sites="all").fit_arguments()
     check = check_study(data["X"], data["T"], data["Y"], W=data["W"], groups=data["groups"])
     assert [(f.kind, f.column, f.rows, f.treatment) for f in check.of("serious")] == [
         (NEVER_TREATED, "site", 4_036, "50%")

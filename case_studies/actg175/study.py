@@ -1,7 +1,7 @@
 """ACTG 175: four HIV treatments, CD4 cells after 20 weeks; which for whom if side effects cost something.
 
 Public interface used: load_dataset, RewardEstimator, PolicyTree, DRPolicyTree, cross_val_policy_value, policy_value,
-plot_tree, PolicyValueDisplay; in priorities.py rankings and cost curves.
+PolicyTreeDisplay, PolicyValueDisplay; in priorities.py rankings and cost curves.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from sklearn.base import BaseEstimator
 from policytree import (
     DRPolicyTree,
     PolicyTree,
+    PolicyTreeDisplay,
     PolicyValueDisplay,
     RewardEstimator,
     cross_val_policy_value,
     load_dataset,
-    plot_tree,
     policy_value,
 )
 
@@ -118,7 +118,7 @@ def show_trees(study, data, rewards) -> dict[int, PolicyTree]:
         study.show(f"depth {depth}: {tree.status_.name.lower()}, gap {tree.optimality_gap_:g}; mean on the rows that "
                    f"chose it (flattered) {tree.objective_value_:.1f}\n")  # fmt: skip
         title = f"ACTG 175, depth {depth}: CD4 at 20 weeks net of side effects"
-        picture = plot_tree(tree.tree_, title=title, treatment_colors=COLORS, unit="patients")
+        picture = PolicyTreeDisplay.from_tree(tree.tree_, title=title, treatment_colors=COLORS, unit="patients")
         study.figure(picture.figure_, f"tree_depth_{depth}")
         trees[depth] = tree
     priced = PolicyTree(max_depth=2, min_samples_per_treatment=SMALLEST, regularization=LEAF_PRICE)

@@ -2,7 +2,7 @@
 
 Public interface used: load_dataset, MatchingRewards, row_costs, OptimalTreeClassifier (solvers direct, duplication,
 sampling; guessed thresholds), RewardEstimator, PolicyTree, DRPolicyTree, heterogeneity_test, cross_val_policy_value,
-policy_value, policy_difference, leaf_summary, plot_tree, PolicyValueDisplay. The second half of the study is in
+policy_value, policy_difference, leaf_summary, PolicyValueDisplay. The second half of the study is in
 comparison.py.
 """
 
@@ -27,7 +27,6 @@ from policytree import (
     heterogeneity_test,
     leaf_summary,
     load_dataset,
-    plot_tree,
     policy_difference,
     policy_value,
 )
@@ -208,7 +207,7 @@ def show_label_trees(study, sample: Sample) -> None:
         study.show(tree.export_text() + "\n")
         title = f"Label tree, depth {depth} ({sample.name} men): 2 gains, 1 neither, 0 loses"
         colors = {k: COLORS[k] for k in tree.classes_.tolist()}
-        display = plot_tree(tree, title=title, treatment_colors=colors, unit="men", value_name="share of weight")
+        display = tree.plot(title=title, treatment_colors=colors, unit="men", value_name="share of weight")
         study.figure(display.figure_, f"label_tree_{depth}_{sample.name}")
 
 
@@ -228,7 +227,7 @@ def show_policy_trees(study, sample: Sample) -> None:
             study.show(tree.export_text() + "\n")
             summary = leaf_summary(tree.apply(sample.allowed), arms, rewards)
             title = f"Policy tree, depth 2 ({sample.name} men): 1978 earnings (training rows)"
-            study.figure(plot_tree(tree, leaf_summary=summary, title=title, unit="men",
+            study.figure(tree.plot(leaf_summary=summary, title=title, unit="men",
                                    treatment_colors={k: COLORS[k] for k in (TRAIN, "control")}).figure_,
                          f"policy_tree_{sample.name}")  # fmt: skip
     study.table(pd.DataFrame(rows), f"policy_trees_{sample.name}", digits=0, index=False)

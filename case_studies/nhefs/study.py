@@ -1,7 +1,7 @@
 """NHEFS: what quitting smoking does to weight, for whom, and how sure one can be without an experiment.
 
 Public interface used: load_dataset, check_study, RewardEstimator, overlap_table, balance_table, OverlapDisplay,
-CovariateBalanceDisplay, policy_difference, average_effect, heterogeneity_test, DRPolicyTree, PolicyTree, plot_tree,
+CovariateBalanceDisplay, policy_difference, average_effect, heterogeneity_test, DRPolicyTree, PolicyTree,
 cross_val_policy_value, PolicyValueDisplay, held_out_rewards, honest_leaf_summary. Rankings are in priorities.py, hidden
 confounders in confounding.py.
 """
@@ -33,7 +33,6 @@ from policytree import (
     honest_leaf_summary,
     load_dataset,
     overlap_table,
-    plot_tree,
     policy_difference,
 )
 from policytree.evaluation.estimates import Estimate, influence_estimate
@@ -131,7 +130,7 @@ def show_tree(study, data: dict, fitted: RewardEstimator) -> None:
     study.show(f"{tree.export_text()}\n")
     study.show(f"{tree.status_.name}, gap {tree.optimality_gap_:g}: no tree of depth 2 is better on these rows.")
     title = f"Help with weight where quitting adds more than {WORTH:g} kg"
-    plot = plot_tree(tree, title=title, value_name="kg and price")
+    plot = tree.plot(title=title, value_name="kg and price")
     study.figure(plot.figure_, "tree")
     study.step("leaves, judged by the other half")
     model, costs = learner()

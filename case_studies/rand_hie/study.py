@@ -1,6 +1,6 @@
 """RAND Health Insurance Experiment: which of five plans for whom, as the worth of a doctor's visit moves.
 
-Public interface used: load_rand_hie, RewardEstimator, PolicyTree, policy_value, policy_difference, plot_tree, and of
+Public interface used: load_dataset, RewardEstimator, PolicyTree, policy_value, policy_difference, and of
 policytree.evaluation repeated_estimate and compare_with_best; in priorities.py rankings and cost curves.
 """
 
@@ -21,9 +21,9 @@ from policytree import (
     DRPolicyTree,
     OverlapWarning,
     PolicyTree,
+    PolicyTreeDisplay,
     RewardEstimator,
-    load_rand_hie,
-    plot_tree,
+    load_dataset,
     policy_difference,
     policy_value,
 )
@@ -43,7 +43,7 @@ PUBLISHED = {"free": (4.55, 749), "25%": (3.33, 634), "50%": (3.03, 674), "95%":
 
 def persons(study):
     """The data set, all rows of it, and those of the five sites where every plan was offered."""
-    dataset = load_rand_hie()
+    dataset = load_dataset("rand-hie", sites="all")
     frame = dataset.frame
     if study.quick:
         frame = frame[frame["household"] % 4 == 0].reset_index(drop=True)
@@ -208,7 +208,7 @@ def show_trees(study, frame, X, rewards) -> pd.DataFrame:
             study.show(f"A visit is worth {price} dollars ({tree.status_.name.lower()}, gap {tree.optimality_gap_:g}):")
             study.show(tree.export_text() + "\n")
             title = f"RAND: a visit worth {price} dollars"
-            display = plot_tree(tree.tree_, title=title, treatment_colors=COLORS, unit="person-years")
+            display = PolicyTreeDisplay.from_tree(tree.tree_, title=title, treatment_colors=COLORS, unit="person-years")
             study.figure(display.figure_, f"tree_price_{price}")
     table = pd.DataFrame(rows)
     study.show("Share of person-years per plan:")

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from test_costs import data
 
-from policytree import CostSensitiveTreeClassifier, plot_tree
+from policytree import CostSensitiveTreeClassifier
 from policytree.trees.text import to_rules
 
 # Dollars per person. Assumptions, written down from memory and not looked up: replace them by your own.
@@ -43,7 +43,7 @@ def show(study) -> None:
         f"Tests and errors cost {fitted.objective_value_:.2f} dollars per person on these rows, of which "
         f"{fitted.expected_cost_:.2f} for tests ({fitted.status_.value}, gap {fitted.optimality_gap_:.2g})."
     )
-    picture = plot_tree(fitted, unit="people", value_name="dollars by errors", title="Which blood values to order")
+    picture = fitted.plot(unit="people", value_name="dollars by errors", title="Which blood values to order")
     study.figure(picture.figure_, "clinic")
     models = {"runs paid for once": once, "every question charged": again, "tests for free when choosing": blind}
     held_out(study, models, X, y)

@@ -6,8 +6,10 @@ the files, and pandas with them, are imported when a study is loaded.
 
 from __future__ import annotations
 
+import inspect
 import os
 from importlib import import_module
+from typing import Any
 
 from policytree.datasets.study import Dataset
 from policytree.exceptions import InputError
@@ -23,7 +25,7 @@ STUDIES = {
 DATASET_NAMES = tuple(name for names in STUDIES.values() for name in names)
 
 
-def load_dataset(name: str, *, data_dir: str | os.PathLike | None = None) -> Dataset:
+def load_dataset(name: str, *, data_dir: str | os.PathLike | None = None, **options: Any) -> Dataset:
     """Load a built-in study by name.
 
     Parameters
@@ -33,6 +35,15 @@ def load_dataset(name: str, *, data_dir: str | os.PathLike | None = None) -> Dat
     data_dir : path or None
         Directory that holds the files of a study that no package ships, or has them in ``trials/`` (an error names the
         file and where to get it). None means the environment variable ``POLICYTREE_DATA``.
+    **options
+        What a study lets one choose. Only "rand-hie" has any:
+
+        - ``arms``: "plan" (default), the five published plan groups ("25%", "50%", "95%", "deductible", "free"), or
+          "coinsurance", the raw rate in percent (0, 25, 50, 95, 100), which identifies less (see ``description``).
+        - ``outcome``: "visits" (default), face-to-face visits to a physician a year, or "spending", dollars of medical
+          spending a year, without dental care and outpatient psychotherapy.
+        - ``sites``: "every_arm" (default), the five sites where every plan was offered, or "all": also Seattle, where
+          nobody has 50%, so that what that plan would do there is not in the data.
 
     Returns
     -------
@@ -41,8 +52,8 @@ def load_dataset(name: str, *, data_dir: str | os.PathLike | None = None) -> Dat
     Raises
     ------
     InputError
-        If the name is unknown, the package or file with the data is missing, or ``data_dir`` is given for a study
-        that comes with a package.
+        If the name or an option is unknown, the package or file with the data is missing, or ``data_dir`` is given for
+        a study that comes with a package.
 
     Examples
     --------
@@ -53,7 +64,13 @@ def load_dataset(name: str, *, data_dir: str | os.PathLike | None = None) -> Dat
     """
     for file, names in STUDIES.items():
         if name in names:
-            return import_module(f"policytree.datasets.{file}").load(name, data_dir)
+            load = import_module(f"policytree.datasets.{file}").load
+            known = [p.name for p in inspect.signature(load).parameters.values() if p.kind is p.KEYWORD_ONLY]
+            for option in options:
+                if option not in known:
+                    takes = f"takes {', '.join(known)}" if known else "takes none"
+                    raise InputError(f"{name!r} has no option {option!r}; it {takes}.")
+            return load(name, data_dir, **options)
     raise InputError(f"There is no data set {name!r}; choose one of {', '.join(DATASET_NAMES)}.")
 
 

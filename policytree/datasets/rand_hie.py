@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -35,7 +36,7 @@ Nobody in Seattle has 50%: its value there
 rests on the outcome model alone (sites="every_arm" leaves Seattle out).""",
     "every_arm": """\
 Seattle is left out: nobody there has 50%,
-so that its rows cannot show what that plan does there (load_rand_hie with sites="all" keeps its 4,036 rows).""",
+so that its rows cannot show what that plan does there (sites="all" keeps its 4,036 rows).""",
 }
 _DESCRIPTION = """\
 RAND Health Insurance Experiment, 1974-82: families in six sites were randomised to health insurance plans that differ
@@ -63,26 +64,26 @@ persons as groups, standard errors of differences between raw means of arms come
 too small."""
 
 
-def load(name: str, data_dir: str | os.PathLike | None) -> Dataset:
-    """Load the study by its name: the sites where every plan was offered, with default arms and outcome."""
-    refuse_directory(name, data_dir)
-    return load_rand_hie(sites="every_arm")
-
-
 def load_rand_hie(*, arms: str = "plan", outcome: str = "visits", sites: str = "all") -> Dataset:
-    """RAND Health Insurance Experiment, from the raw file that ships with statsmodels.
+    """RAND Health Insurance Experiment.
 
-    Parameters
-    ----------
-    arms : {"plan", "coinsurance"}
-        ``"plan"``: the five published plan groups ("25%", "50%", "95%", "deductible", "free"). ``"coinsurance"``: the
-        raw rate in percent (0, 25, 50, 95, 100); see the description for why it identifies less.
-    outcome : {"visits", "spending"}
-        The default outcome: face-to-face visits to a physician a year, or dollars of medical spending a year (without
-        dental care and outpatient psychotherapy).
-    sites : {"all", "every_arm"}
-        ``"every_arm"``: only the sites where every plan was offered, which leaves out Seattle, where nobody has 50%:
-        what that plan would do there is not in the data. ``load_dataset("rand-hie")`` and the command line take these.
+    .. deprecated:: 0.1
+        Use ``load_dataset("rand-hie", sites="all")``; this name goes with the next release.
+    """
+    message = 'load_rand_hie goes with the next release; use load_dataset("rand-hie", sites="all").'
+    warnings.warn(message, DeprecationWarning, stacklevel=2)
+    return load("rand-hie", None, arms=arms, outcome=outcome, sites=sites)
+
+
+def load(
+    name: str,
+    data_dir: str | os.PathLike | None,
+    *,
+    arms: str = "plan",
+    outcome: str = "visits",
+    sites: str = "every_arm",
+) -> Dataset:
+    """Load the study from the raw file that ships with statsmodels; :func:`load_dataset` describes the options.
 
     Returns
     -------
@@ -100,6 +101,7 @@ def load_rand_hie(*, arms: str = "plan", outcome: str = "visits", sites: str = "
     Manning, Newhouse, Duan, Keeler and Leibowitz (1987), American Economic Review 77(3), 251-277. Deb and Trivedi
     (2002), Journal of Health Economics 21(4), 601-625. Cameron and Trivedi (2005), Microeconometrics, Cambridge.
     """
+    refuse_directory(name, data_dir)
     treatments = {"plan": "plan", "coinsurance": "coinsurance"}
     outcomes = {"visits": "face-to-face physician visits a year", "spending": "dollars of medical spending a year"}
     if not isinstance(arms, str) or arms not in treatments:

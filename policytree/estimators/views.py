@@ -112,11 +112,27 @@ class TreeViews(NotebookView):
         return to_json(self.tree_)
 
     def plot(self, ax: Any = None, **options: Any) -> PolicyTreeDisplay:
-        """Draw the tree with matplotlib; options as in :func:`policytree.plot_tree`."""
-        from policytree.plotting import plot_tree
+        """Draw the tree with matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure of the right size.
+        **options
+            ``title``, ``treatment_colors``, ``fontsize``, ``unit``, ``value_name`` and ``limits``, which
+            :meth:`policytree.PolicyTreeDisplay.plot` describes; ``leaf_summary``, a frame of
+            :func:`policytree.leaf_summary` or :func:`policytree.honest_leaf_summary` with the values that the leaves
+            show; and ``X``, the table of ``fit``, for thresholds that are as short as its rows allow.
+
+        Returns
+        -------
+        PolicyTreeDisplay
+            With ``figure_`` and ``ax_``.
+        """
+        from policytree.plotting import PolicyTreeDisplay
 
         check_is_fitted(self)
-        return plot_tree(self, ax=ax, **options)
+        return PolicyTreeDisplay.from_estimator(self, ax=ax, **options)
 
 
 class TableViews(TreeViews):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -64,7 +65,19 @@ class PolicyTreeDisplay:
 
     @classmethod
     def from_tree(cls, tree: Tree, *, leaf_summary: Any = None, ax: Any = None, **options: Any) -> PolicyTreeDisplay:
-        """Draw a tree; see :func:`plot_tree`."""
+        """Draw a tree.
+
+        Parameters
+        ----------
+        tree : Tree
+        leaf_summary : DataFrame, optional
+            From :func:`policytree.leaf_summary` or :func:`policytree.honest_leaf_summary`: the values that the leaves
+            show, with intervals. If held out, also the gain over the best other arm and the second-best arm; if of
+            training rows, leaves say so.
+        ax : matplotlib Axes, optional
+        **options
+            As in :meth:`plot`: ``title``, ``treatment_colors``, ``fontsize``, ``unit``, ``value_name``, ``limits``.
+        """
         return cls(tree, leaf_values(tree, leaf_summary)).plot(ax=ax, **options)
 
     @classmethod
@@ -73,7 +86,13 @@ class PolicyTreeDisplay:
     ) -> PolicyTreeDisplay:
         """Draw the tree of a fitted estimator; without ``leaf_summary`` leaves show their mean on training rows.
 
-        With the table ``X`` that it was fitted on, thresholds are as short as these rows allow.
+        Parameters
+        ----------
+        estimator : fitted estimator
+        leaf_summary, ax, **options
+            Those of :meth:`from_tree`.
+        X : DataFrame or array-like of shape (n, p), optional
+            The table of ``fit``: thresholds are then as short as these rows allow.
         """
         tree = estimator.tree_
         values = leaf_values(tree, leaf_summary)
@@ -251,24 +270,14 @@ class PolicyTreeDisplay:
 def plot_tree(tree_or_estimator: Any, *, leaf_summary: Any = None, ax: Any = None, **options: Any) -> PolicyTreeDisplay:
     """Draw a policy tree.
 
-    Parameters
-    ----------
-    tree_or_estimator : Tree or fitted estimator
-    leaf_summary : DataFrame, optional
-        From :func:`policytree.leaf_summary` or :func:`policytree.honest_leaf_summary`: values to show in the leaves,
-        with intervals, the gain over the best other arm and the second-best arm if held out, and marked if of training
-        rows.
-    ax : matplotlib Axes, optional
-    **options
-        ``title``, ``treatment_colors``, ``fontsize``, ``unit``, ``value_name``, ``limits``; see
-        :meth:`PolicyTreeDisplay.plot`. For estimators also ``X``, see :meth:`PolicyTreeDisplay.from_estimator`.
-
-    Returns
-    -------
-    PolicyTreeDisplay
-        With ``figure_`` and ``ax_``.
+    .. deprecated:: 0.1
+        Use the estimator's ``plot``, or :meth:`PolicyTreeDisplay.from_tree`; this name goes with the next release.
     """
-    make = PolicyTreeDisplay.from_tree if isinstance(tree_or_estimator, Tree) else PolicyTreeDisplay.from_estimator
+    is_tree = isinstance(tree_or_estimator, Tree)
+    instead = "PolicyTreeDisplay.from_tree(tree)" if is_tree else "estimator.plot()"
+    message = f"plot_tree goes with the next release; use {instead}."
+    warnings.warn(message, DeprecationWarning, stacklevel=2)
+    make = PolicyTreeDisplay.from_tree if is_tree else PolicyTreeDisplay.from_estimator
     return make(tree_or_estimator, leaf_summary=leaf_summary, ax=ax, **options)
 
 

@@ -30,6 +30,6 @@ NearTiesDisplay.from_result(found)
 # %%
 # Among rules that are equally good, take the one that is easiest to apply:
 
-from policytree import plot_tree
+from policytree import PolicyTreeDisplay
 
-plot_tree(found.simplest, title="The simplest of them")
+PolicyTreeDisplay.from_tree(found.simplest, title="The simplest of them")

@@ -117,10 +117,10 @@ print(heterogeneity_test(Y, T, **given, fitted=model.reward_estimator_, random_s
 # Half of the families choose the tree, and the other half says what is in its leaves. The intervals hold for all
 # leaves at once. The tree is another one than above, because fewer people chose it.
 
-from policytree import honest_leaf_summary, plot_tree
+from policytree import honest_leaf_summary
 
 honest = honest_leaf_summary(model, Y, T, **given, random_state=0)
-plot_tree(honest.estimator, leaf_summary=honest.leaves, title=table.verdict, value_name="visits")
+honest.estimator.plot(leaf_summary=honest.leaves, title=table.verdict, value_name="visits")
 
 # %%
 # The report
