@@ -3,11 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesRegressor
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV
 
-from policytree import DRPolicyTree, InputError, Status, cross_val_policy_value
+from policytree import DRPolicyTree, InputError, RewardEstimator, Status, cross_val_policy_value
 
 
 @pytest.fixture
@@ -83,3 +85,42 @@ def test_cross_validated_value_refits_everything(trial):
     assert table.loc["policy tree", "value"] > table.loc["always a", "value"]
     assert (table["lower"] < table["value"]).all() and (table["value"] < table["upper"]).all()
     assert not hasattr(model, "tree_")
+
+
+def test_rewards_as_one_object_give_what_the_short_form_gives(trial):
+    X, T, Y, propensity = trial
+    short = DRPolicyTree(LinearRegression(), cv=3, max_depth=1, random_state=0).fit(Y, T, X=X, propensity=propensity)
+    rewards = RewardEstimator(LinearRegression(), cv=3)
+    model = DRPolicyTree(rewards=rewards, max_depth=1, random_state=0).fit(Y, T, X=X, propensity=propensity)
+    pd.testing.assert_frame_equal(model.rewards_, short.rewards_)
+    assert model.objective_value_ == short.objective_value_
+    assert not hasattr(rewards, "rewards_") and rewards.random_state is None  # cloned, as arguments are
+    seeded = DRPolicyTree(rewards=RewardEstimator(LinearRegression(), cv=3, random_state=5), max_depth=1)
+    repeated = seeded.set_params(rewards__n_repeats=2).fit(Y, T, X=X, propensity=propensity)
+    assert len(repeated.reward_estimator_.repeats_) == 2
+    assert repeated.reward_estimator_.random_state == 5
+
+
+def test_parameter_searches_reach_into_rewards(trial):
+    X, T, Y, _ = trial
+    model = DRPolicyTree(rewards=RewardEstimator(LinearRegression(), LogisticRegression(), cv=2), max_depth=1)
+    assert clone(model).get_params()["rewards__min_propensity"] == 0.01
+    with config_context(enable_metadata_routing=True):
+        search = GridSearchCV(model, {"rewards__min_propensity": [0.001, 0.01]}, cv=2).fit(X, Y, T=T)
+    assert search.best_estimator_.reward_estimator_.min_propensity == search.best_params_["rewards__min_propensity"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"cv": 3}, r"^cv is given beside rewards; set it there: rewards=RewardEstimator\(cv=\.\.\.\)\.$"),
+        ({"model_regression": LinearRegression()}, "^model_regression is given beside rewards"),
+        ({"rewards": LinearRegression()}, r"^rewards must be a RewardEstimator or None; got LinearRegression\(\)\.$"),
+        ({"rewards": RewardEstimator(method="direct_method")}, "^rewards must be doubly robust and of everybody"),
+        ({"rewards": RewardEstimator(estimand="overlap")}, "^rewards must be doubly robust and of everybody"),
+    ],
+)
+def test_rewards_that_cannot_be_meant_are_refused_in_one_sentence(trial, arguments, message):
+    X, T, Y, propensity = trial
+    with pytest.raises(InputError, match=message):
+        DRPolicyTree(**{"rewards": RewardEstimator(), **arguments}).fit(Y, T, X=X, propensity=propensity)

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from policytree import CostSensitiveTreeClassifier, DRPolicyTree, OptimalTreeClassifier, PolicyTree
+from policytree.common.docstrings import shares_documentation
 from policytree.estimators.arguments import SearchArguments, inherits_documentation
 
 ESTIMATORS = [PolicyTree, OptimalTreeClassifier, CostSensitiveTreeClassifier, DRPolicyTree]
@@ -62,6 +63,47 @@ def test_the_order_of_leading_arguments():
         CostSensitiveTreeClassifier: ["costs", "regularization"],
         DRPolicyTree: ["model_regression", "model_propensity"],
     }
+
+
+@each_estimator
+def test_own_arguments_come_first_and_are_described_in_the_order_of_the_signature(estimator):
+    own = list(inspect.signature(estimator).parameters)
+    assert described(estimator, "Parameters") == own
+    assert [name in SHARED for name in own] == sorted(name in SHARED for name in own)
+
+
+def test_a_function_is_given_entries_of_what_it_takes():
+    def source(rows, weights, groups=None):
+        """First.
+
+        Parameters
+        ----------
+        rows : array
+        weights, groups : optional
+            Of every row.
+
+        Returns
+        -------
+        int
+        """
+
+    @shares_documentation(source)
+    def target(weights, own, rows=None):
+        """Second.
+
+        Parameters
+        ----------
+        own : str
+            Mine.
+
+        Notes
+        -----
+        The end.
+        """
+
+    lines = target.__doc__.splitlines()
+    described = ["weights : optional", "    Of every row.", "own : str", "    Mine.", "rows : array"]
+    assert lines[2:] == ["Parameters", "----------", *described, "", "Notes", "-----", "The end."]
 
 
 def test_what_a_class_says_itself_stays():

@@ -7,7 +7,6 @@ The estimators are dataclasses, so that a constructor is a list of its arguments
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -15,43 +14,28 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from policytree.common.docstrings import shares_documentation
 from policytree.guesses import Guesses, ReferenceGuesses
 
-SECTIONS = ("Parameters", "Attributes")
 Class = TypeVar("Class", bound=type)
 
 
 def inherits_documentation(cls: Class) -> Class:
-    """Class decorator: adds what :class:`SearchArguments` says of parameters and attributes where a class is silent.
+    """Class decorator: adds what :class:`SearchArguments` says of parameters and attributes where a class is silent."""
+    return shares_documentation(SearchArguments)(cls)
 
-    Entries are those of numpydoc, ``name : type`` or ``one, other : type`` with an indented text, in the sections
-    "Parameters" and "Attributes", which the class needs to have. What a class says itself stays.
+
+def own_arguments_first(cls: Class) -> Class:
+    """Class decorator of dataclasses: the signature shows a class's own arguments, then those of the search.
+
+    Dataclasses put inherited fields first. All arguments concerned are keyword-only, so that calls do not change.
     """
-    if cls.__doc__ is None or SearchArguments.__doc__ is None:  # python -OO
-        return cls
-    text, shared = inspect.cleandoc(cls.__doc__), inspect.cleandoc(SearchArguments.__doc__)
-    for section in SECTIONS:
-        known = {name for names in _entries(text, section) for name in names}
-        lacking = [entry for names, entry in _entries(shared, section).items() if not known & {*names}]
-        body = _body(text, section)
-        end = body[len(body.rstrip()) :]
-        text = text.replace(body, "\n".join([body.rstrip(), *lacking]) + end, 1)
-    cls.__doc__ = text
+    shared = SearchArguments.__dataclass_fields__
+    constructor: Any = vars(cls)["__init__"]
+    signature = inspect.signature(constructor)
+    ordered = sorted(signature.parameters.values(), key=lambda each: (each.kind, each.name in shared))
+    constructor.__signature__ = signature.replace(parameters=ordered)
     return cls
-
-
-def _body(text: str, section: str) -> str:
-    """What stands under a section's title, up to the next title."""
-    found = re.search(rf"^{section}\n-+\n(.*?)(?=^\S[^\n]*\n-+\n|\Z)", text, re.MULTILINE | re.DOTALL)
-    if found is None:
-        raise ValueError(f"The docstring lacks the section {section}.")
-    return found.group(1)
-
-
-def _entries(text: str, section: str) -> dict[tuple[str, ...], str]:
-    """Entries of a section by the names that they describe."""
-    entries = re.split(r"\n(?=\S)", _body(text, section).rstrip())
-    return {tuple(entry.split("\n")[0].split(" : ")[0].split(", ")): entry.rstrip() for entry in entries}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

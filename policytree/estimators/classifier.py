@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from policytree.common.typing import Column, Table
 from policytree.common.validation import refuse_odd_arrays, sorted_labels, weights
 from policytree.encoded.store import EncodedData
-from policytree.estimators.arguments import inherits_documentation
+from policytree.estimators.arguments import inherits_documentation, own_arguments_first
 from policytree.estimators.base import TreeEstimator
 from policytree.estimators.encoded_fit import fit_encoded
 from policytree.estimators.inputs import weigh
@@ -48,6 +48,7 @@ class ClassPredictions(ClassifierMixin, TableViews):
 
 
 @inherits_documentation
+@own_arguments_first
 @dataclass(eq=False, repr=False)
 class OptimalTreeClassifier(ClassPredictions, TreeEstimator):
     """The classification tree that is best at an objective, less a price per leaf, with a proof.

@@ -7,18 +7,20 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal, Self, TypedDict, Unpack, overload
 
+from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.common.calls import either_order
+from policytree.common.docstrings import shares_documentation
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.common.validation import as_series, sorted_labels
-from policytree.estimators.arguments import SearchArguments, inherits_documentation
+from policytree.estimators.arguments import SearchArguments, own_arguments_first
 from policytree.estimators.constraints import check_constraints
 from policytree.estimators.policy import PolicyTree
 from policytree.estimators.views import NotebookView
-from policytree.exceptions import InputError
-from policytree.weighting import RewardEstimator
+from policytree.exceptions import InputError, quoted
+from policytree.weighting import DoublyRobust, RewardEstimator
 
 
 class _ScoreArguments(TypedDict, total=False):
@@ -38,7 +40,8 @@ class _FitArguments(_ScoreArguments, total=False):
     budget_costs: PerTreatment | None
 
 
-@inherits_documentation
+@shares_documentation(PolicyTree)
+@own_arguments_first
 @dataclass(eq=False, repr=False)
 class DRPolicyTree(NotebookView, SearchArguments):
     """Cross-fitted doubly robust rewards, then the best tree for them.
@@ -47,18 +50,22 @@ class DRPolicyTree(NotebookView, SearchArguments):
 
     Parameters
     ----------
-    model_regression, model_propensity : "auto" or scikit-learn estimator
-        Nuisance models; see :class:`RewardEstimator`.
-    min_propensity : float, default 0.01
-        Propensities are clipped from below at this value.
+    model_regression : "auto", scikit-learn regressor or classifier, or mapping of treatment to one
+        Outcome model, fitted for every treatment; "auto" mixes ridge (or logistic) regression and boosted small trees.
+    model_propensity : "auto" or scikit-learn classifier
+        Probabilities of treatment; not used where ``propensity`` is given to ``fit``. "auto" mixes the treatments'
+        shares, a multinomial logit and multinomial boosting.
+    min_propensity : float in [0, 1/K), default 0.01
+        Estimated propensities below this are raised to it.
     cv : int, splitter, list of (train, test) rows, or array of shape (n,), default 5
-        Folds of cross-fitting.
-    max_depth, regularization, min_samples_leaf, min_samples_per_treatment, direction
-        As for :class:`PolicyTree`.
-    budget, max_share, min_share
-        As for :class:`PolicyTree`.
+        Folds of cross-fitting, balanced over treatments.
+    rewards : RewardEstimator, optional
+        Doubly robust rewards with everything that :class:`RewardEstimator` lets one set, such as repeated cross-fitting
+        (``n_repeats``) or an ``executor``, instead of the four arguments above, which are short for
+        ``RewardEstimator(model_regression, model_propensity, min_propensity=..., cv=...)``. It is cloned; parameter
+        searches reach into it (``rewards__min_propensity``). A ``random_state`` that it lacks is this estimator's.
     split_features : list of column names or positions, optional
-        As for :class:`PolicyTree`. The nuisance models see every column of ``X``.
+        The columns that the tree may split on. The nuisance models see every column of ``X``.
     random_state : int, RandomState or None
         Seed of the folds, of learners that take one, and of the search where it needs one.
 
@@ -67,11 +74,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
     reward_estimator_ : RewardEstimator
     rewards_ : DataFrame of shape (n, K)
     policy_tree_ : PolicyTree
-        Its fitted attributes are attributes of this estimator too, those below among them.
-    treatments_, objective_value_, node_values_, spend_, shares_, multipliers_
-        As for :class:`PolicyTree`.
-    max_depth_, regularization_, depth_choice_
-        As for :class:`PolicyTree`.
+        Its fitted attributes are attributes of this estimator too: those below.
 
     Notes
     -----
@@ -102,6 +105,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
     _: KW_ONLY
     min_propensity: float = 0.01
     cv: Any = 5
+    rewards: RewardEstimator | None = None
     max_depth: int | Literal["auto"] | None = 2
     regularization: float | Literal["auto"] = 0.0
     min_samples_leaf: int = 1
@@ -170,26 +174,41 @@ class DRPolicyTree(NotebookView, SearchArguments):
         """
         tree = PolicyTree(**{name: getattr(self, name) for name in PolicyTree().get_params()})
         tree._check_arguments()  # before minutes of nuisance fits
+        rewards = self._reward_estimator()
         if Y is None:
             raise InputError("fit requires y to be passed, but the target y is None: give the outcomes Y.")
         tree._table(X, reset=True)
         tree._column_arguments(tree.encoder_.features)
         arms = as_series(T, "T")
         check_constraints(tree, sorted_labels(arms.dropna().to_numpy()), len(arms), budget_costs)
-        rewards = RewardEstimator(
-            self.model_regression,
-            self.model_propensity,
-            min_propensity=self.min_propensity,
-            cv=self.cv,
-            random_state=self.random_state,
-        )
-        rewards._called = type(self).__name__
         self.rewards_ = rewards.fit_predict(
             Y, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups, strata=strata
         )
         self.reward_estimator_ = rewards
         self.policy_tree_ = tree.fit(X, self.rewards_, T, sample_weight, sample_treatment_costs, budget_costs, groups)
         return self
+
+    def _reward_estimator(self) -> RewardEstimator:
+        """The estimator of rewards that the arguments ask for, unfitted."""
+        short = {name: getattr(self, name) for name in ("model_regression", "model_propensity", "min_propensity", "cv")}
+        if self.rewards is None:
+            rewards = RewardEstimator(**short, random_state=self.random_state)
+            rewards._called = type(self).__name__
+            return rewards
+        if not isinstance(self.rewards, RewardEstimator):
+            raise InputError(f"rewards must be a RewardEstimator or None; got {quoted(self.rewards)}.")
+        defaults = RewardEstimator()
+        for name, value in short.items():
+            if value is not (default := getattr(defaults, name)) and quoted(value) != quoted(default):
+                raise InputError(f"{name} is given beside rewards; set it there: rewards=RewardEstimator({name}=...).")
+        method, estimand = self.rewards.method, self.rewards.estimand
+        if estimand != "all" or not (isinstance(method, DoublyRobust) or quoted(method) == quoted("doubly_robust")):
+            raise InputError(
+                "rewards must be doubly robust and of everybody (method='doubly_robust', estimand='all'); for other "
+                "rewards fit a RewardEstimator, and a PolicyTree on what it returns."
+            )
+        rewards = clone(self.rewards)
+        return rewards if rewards.random_state is not None else rewards.set_params(random_state=self.random_state)
 
     def __getattr__(self, name):
         """Look up the fitted tree's attributes (``tree_``, ``status_``, ...)."""

@@ -12,7 +12,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.common.validation import check_choice, group_codes, treatment_codes, weights
 from policytree.encoded.store import EncodedData
-from policytree.estimators.arguments import inherits_documentation
+from policytree.estimators.arguments import inherits_documentation, own_arguments_first
 from policytree.estimators.base import TreeEstimator
 from policytree.estimators.constraints import (
     check_constraints,
@@ -31,6 +31,7 @@ from policytree.weighting.costs import treatment_costs
 
 
 @inherits_documentation
+@own_arguments_first
 @dataclass(eq=False, repr=False)
 class PolicyTree(TreeEstimator):
     """The best tree of given depth for a matrix of rewards, with a proof.

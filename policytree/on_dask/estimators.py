@@ -11,7 +11,7 @@ import numpy as np
 
 from policytree.common.executors import NO_WORKERS_TIMEOUT
 from policytree.encoded.solve import MOST_BYTES, solve_by_tables, tables_answer
-from policytree.estimators.arguments import inherits_documentation
+from policytree.estimators.arguments import inherits_documentation, own_arguments_first
 from policytree.estimators.classifier import OptimalTreeClassifier
 from policytree.estimators.encoded_fit import keep_answer, question_of
 from policytree.estimators.inputs import check_number
@@ -127,6 +127,7 @@ def _predict(part: Any, local: Any) -> Any:
 
 
 @inherits_documentation
+@own_arguments_first
 @dataclass(eq=False, repr=False)
 class DaskPolicyTree(_OnDask, PolicyTree):
     """:class:`policytree.PolicyTree` for dask DataFrames: the same tree, without the rows ever being in one place.
@@ -199,6 +200,7 @@ class DaskPolicyTree(_OnDask, PolicyTree):
 
 
 @inherits_documentation
+@own_arguments_first
 @dataclass(eq=False, repr=False)
 class DaskOptimalTreeClassifier(_OnDask, OptimalTreeClassifier):
     """:class:`policytree.OptimalTreeClassifier` for dask DataFrames; see :class:`DaskPolicyTree`.

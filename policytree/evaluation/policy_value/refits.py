@@ -374,7 +374,6 @@ class _Refit:
 
 def _quiet(estimator):
     """For a process among several: one thread, and no progress of its own."""
-    known = estimator.get_params(deep=False)
-    return clone(estimator).set_params(
-        **{name: value for name, value in (("n_jobs", 1), ("verbose", 0), ("executor", None)) if name in known}
-    )
+    quiet = {"n_jobs": 1, "verbose": 0, "executor": None, "rewards__executor": None}
+    known = estimator.get_params()
+    return clone(estimator).set_params(**{name: value for name, value in quiet.items() if name in known})
