@@ -247,8 +247,8 @@ class ParetoSearch:
         known = {}
         for f in columns:
             at = values[node.rows.offset[f] : node.rows.offset[f + 1]]
-            known[f] = np.concatenate([[-INF], np.where(at <= -INF, at, at - node.paid(f))])
-        for f in sorted(columns, key=lambda f: int(known[f][1:-1].min(initial=INF))):
+            known[f] = np.where(at <= -INF, at, at - node.paid(f))
+        for f in sorted(columns, key=lambda f: int(known[f][:-1].min(initial=INF))):
             yield f, whole, known[f]
 
     def _two_levels(self, c: Criteria, f: int, whole: int, known, wanted: Wanted, points: Points, count: int):

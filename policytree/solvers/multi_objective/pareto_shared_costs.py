@@ -45,7 +45,7 @@ class SharedCostSearch(ParetoSearch):
         values, _ = self._two(bound_as_node(c), self.owner)
         order = np.arange(c.n)
         for f in sorted(columns, key=lambda f: int(values[f])):
-            known = np.full(c.bins[f] + 1, values[f] if values[f] >= INF else values[f] - price_of_split(c, f)[0])
+            known = np.full(c.bins[f], values[f] if values[f] >= INF else values[f] - price_of_split(c, f)[0])
             yield f, int(least_bound(self._below(c, f), order, 0, c.n)), known
 
     def _later(self, f: int) -> np.ndarray:

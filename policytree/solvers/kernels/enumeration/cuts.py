@@ -1,41 +1,23 @@
 """Depth two, judged by several sums: the first cuts of one feature that are of use, and the trees below them.
 
-A cut is open as long as the least bounds of its two sides may add up to what is of use. The cuts of a feature are
-looked at from the middle outwards. What is known of two cuts bounds those between them ("similar support", see
-depth_two/similarity_bounds.py): rows that a side gains cost at least their cheapest actions, rows that it loses saved
-at most their dearest ones. Where leaves have a minimum, the second holds alone: with fewer rows fewer trees are
-allowed. Features of few codes have bounds of all cuts from pair tables as well.
+A cut is open as long as the least bounds of its two sides may add up to what is of use. Open cuts are solved in the
+middle of the heaviest run of them, and each bounds the others by similarity (depth_two/similarity_bounds.py). Features
+of few codes have bounds of all cuts from pair tables as well.
 
 Cost: that of depth_two/solve.py; two passes over the rows for every feature and every cut that bounds leave open.
 Symbols: see layout.py.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
-from policytree.solvers.kernels.base.layout import FEASIBLE, INF, STOP, Rows, Rules, Special, i8, long_1d
+from policytree.solvers.kernels.base.layout import FEASIBLE, INF, STOP, Bounds, Deep, Rows, Rules, Special, i8, long_1d
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.depth_two.first_splits import first_split_values
+from policytree.solvers.kernels.depth_two.similarity_bounds import choose_cut, cumulate_values, spread_bounds
 from policytree.solvers.kernels.depth_two.solve import FirstSplits, short_pairs
 from policytree.solvers.kernels.enumeration.layout import Criteria, Points, Wanted
 from policytree.solvers.kernels.enumeration.lists import join
 from policytree.solvers.kernels.enumeration.stumps import least_bound, list_stumps
-
-
-class Sides(NamedTuple):
-    """The two sides of every cut of a feature: at ``t + 1`` of cut t, from t = -1, where all rows are on the right.
-
-    ``least`` and ``most`` are cumulated: what the rows of the left side add to a tree's bound at least, at most.
-    ``known``: what both sides cost at least, from elsewhere.
-    """
-
-    left: long_1d
-    right: long_1d
-    least: long_1d
-    most: long_1d
-    ends: long_1d  # rows of the left side
-    known: long_1d
 
 
 @kernel(separate=True)
@@ -56,31 +38,21 @@ def sort_rows(c, f):
 
 
 @kernel(separate=True)
-def extremes(c, f, splits):
-    """What the rows of the left sides of a feature's cuts add to a tree's bound at least and at most, cumulated.
-
-    At ``t + 1`` of cut t; with at most so many splits on a row's path.
-    """
-    A, B = c.n_losses, c.bins[f]
-    least = np.zeros(B + 1, np.int64)
-    most = np.zeros(B + 1, np.int64)
+def value_range(c):
+    """What every row adds to a tree's bound at least, and at most with one split; prices need not ascend."""
+    A = c.n_losses
+    low = np.zeros(c.n, np.int64)
+    high = np.zeros(c.n, np.int64)
     first = len(c.leaf) * A + len(c.minima)
     for i in range(c.n):
-        x = 0
-        y = 0
         for a in range(A):
-            x = min(x, c.planes[a, i])
-            y = max(y, c.planes[a, i])
+            low[i] = min(low[i], c.planes[a, i])
+            high[i] = max(high[i], c.planes[a, i])
         dearest = 0
         for j in range(first, first + c.prices):
             dearest = max(dearest, c.planes[j, i])
-        b = c.codes[f, i] + 1
-        least[b] += x
-        most[b] += y + splits * dearest
-    for b in range(1, B + 1):
-        least[b] += least[b - 1]
-        most[b] += most[b - 1]
-    return least, most
+        high[i] += dearest
+    return low, high
 
 
 @kernel(takes=(Rows, Rules, long_1d, Special), separate=True)
@@ -105,51 +77,22 @@ def bound_cuts(rows, rules, control, special):
 
 
 @kernel(separate=True)
-def sides_of(c, f, ends, whole, known):
-    """Sides of which only those without rows, and with all of them, are known; ``whole`` is what all rows cost."""
-    B = c.bins[f]
-    least, most = extremes(c, f, 1)
-    sides = Sides(np.zeros(B + 1, np.int64), np.zeros(B + 1, np.int64), least, most, ends, known)
-    sides.left[0] = c.leaf[0]
-    sides.right[0] = whole
-    sides.left[B] = whole
-    sides.right[B] = c.leaf[0]
-    return sides
+def first_bounds(c, f, ends, whole, known, limit):
+    """Bounds of the sides of every cut of a feature, where ``whole`` is what all rows cost at least.
 
-
-@kernel(separate=True)
-def side_bound(sides, a, b, k, minima):
-    """What the sides of cut k - 1 cost at least, from what is known of those at a < k and b > k.
-
-    INF where it leaves a side without rows, or is the same as the cut before.
+    INF where a side has no rows, where the cut before divides the rows alike, and where what is known of the cut
+    exceeds the limit.
     """
-    ends = sides.ends
-    if ends[k] == ends[k - 1] or ends[k] == ends[len(ends) - 1]:
-        return INF
-    left = sides.left[b] - (sides.most[b] - sides.most[k])
-    right = sides.right[a] - (sides.most[k] - sides.most[a])
-    if minima == 0:
-        left = max(left, sides.left[a] + sides.least[k] - sides.least[a])
-        right = max(right, sides.right[b] + sides.least[b] - sides.least[k])
-    return max(left + right, sides.known[k])
-
-
-@kernel(separate=True)
-def open_cut(sides, a, b, limit, minima):
-    """A cut between a and b that its bound leaves open, near the middle of them; -1 if there is none."""
-    first = -1
-    last = -1
-    for k in range(a + 1, b):
-        if side_bound(sides, a, b, k, minima) <= limit:
-            first = k if first < 0 else first
-            last = k
-    if first < 0:
-        return -1
-    middle = (first + last) // 2
-    for k in range(middle, last + 1):
-        if side_bound(sides, a, b, k, minima) <= limit:
-            return k
-    return last
+    B, leaf = c.bins[f], c.leaf[0]
+    bounds = Bounds(np.empty(B, np.int64), np.empty(B, np.int64), np.empty(B, np.int64), np.empty(B, np.int64))
+    cumulate_values(c.codes[f], B, c.n, value_range(c), bounds, 0)
+    least, most = bounds.least, bounds.most
+    for t in range(B):
+        bounds.left[t] = max(least[t] + leaf, whole - (most[B - 1] - most[t]))
+        bounds.right[t] = max(least[B - 1] - least[t] + leaf, whole - most[t])
+        if ends[t + 1] == ends[t] or ends[t + 1] == c.n or known[t] > limit:
+            bounds.left[t] = INF
+    return bounds
 
 
 @kernel(takes=(Criteria, i8, i8, long_1d, long_1d, Wanted, Points, i8, long_1d), separate=True)
@@ -160,8 +103,8 @@ def list_two_levels(c, f, whole, known, paid, wanted, out, count, control):
     ----------
     whole : int
         The least bound of a leaf or one split of all rows.
-    known : (B + 1,)
-        Bounds of the cuts, at ``t + 1`` of cut t, without the price of the split.
+    known : (B,)
+        Bounds of the cuts, without the price of the split.
     paid : (V,)
         What the first split adds; ``c`` holds below it, where its feature may be free.
     wanted : Wanted
@@ -180,36 +123,28 @@ def list_two_levels(c, f, whole, known, paid, wanted, out, count, control):
     """
     B = c.bins[f]
     order, ends = sort_rows(c, f)
-    sides = sides_of(c, f, ends, whole, known)
+    bounds = first_bounds(c, f, ends, whole, known, wanted.caps[0] - paid[0])
+    rules = Rules(c.n_losses, c.minima, c.prices, c.leaf[0], -1, 0)
+    no_bound = np.full(B, -INF, np.int64)
+    deep = Deep(no_bound, no_bound)
     split = np.empty(2, np.int64)
     split[0] = f
-    stack = np.empty((2 * B + 2, 2), np.int64)
-    stack[0, 0] = 0
-    stack[0, 1] = B
-    height = 1
     cuts = 0
-    while height > 0 and control[STOP] == 0:
-        height -= 1
-        a = stack[height, 0]
-        b = stack[height, 1]
+    while control[STOP] == 0:
         limit = wanted.caps[0] - paid[0]
-        k = open_cut(sides, a, b, limit, len(c.minima))
-        if k < 0:
-            continue
-        cuts += 1
-        m = ends[k]
-        x = least_bound(c, order, 0, m)
-        y = least_bound(c, order, m, c.n)
-        sides.left[k] = x
-        sides.right[k] = y
-        if x + y <= limit:
-            left, n_left = list_stumps(c, order, 0, m, limit - y, control)
-            right, n_right = list_stumps(c, order, m, c.n, limit - x, control)
-            split[1] = k - 1
-            out, count = join(left, n_left, right, n_right, paid, wanted, split, out, count, control)
-        stack[height, 0] = a
-        stack[height, 1] = k
-        stack[height + 1, 0] = k
-        stack[height + 1, 1] = b
-        height += 2
+        t = choose_cut(bounds, deep, B - 1, limit + 1)
+        if t < 0:
+            break
+        if known[t] <= limit:
+            cuts += 1
+            m = ends[t + 1]
+            x = least_bound(c, order, 0, m)
+            y = least_bound(c, order, m, c.n)
+            spread_bounds(bounds, B - 1, t, x, y, rules, True)
+            if x + y <= limit:
+                left, n_left = list_stumps(c, order, 0, m, limit - y, control)
+                right, n_right = list_stumps(c, order, m, c.n, limit - x, control)
+                split[1] = t
+                out, count = join(left, n_left, right, n_right, paid, wanted, split, out, count, control)
+        bounds.left[t] = INF  # solved: it is not chosen again
     return out, count, cuts
