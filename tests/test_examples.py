@@ -3,12 +3,16 @@
 import doctest
 import importlib
 import inspect
+import re
 
 import pytest
+
+from policytree.common.docstrings import entries
 
 PACKAGES = ("policytree", "policytree.objectives", "policytree.solvers", "policytree.weighting")
 DASK = "policytree.on_dask"
 SUPERSEDED = {"load_rand_hie", "plot_tree"}  # load_dataset and estimators' plot show what they do
+CHAIN = re.compile(r"^ +As (for|in) ", re.MULTILINE)  # instead of a description
 
 
 def public_names():
@@ -45,3 +49,25 @@ def test_examples_print_what_they_say(item):
 
 def test_every_package_exports_something_with_examples():
     assert len(public_names()) > 110
+
+
+def arguments_without_description(function) -> list[str]:
+    """Arguments that the docstring's section "Parameters" leaves out."""
+    names = {name.lstrip("*") for entry in entries(inspect.getdoc(function), "Parameters") for name in entry}
+    return [name for name in inspect.signature(function).parameters if name not in {*names, "self", "cls"}]
+
+
+def public_functions():
+    """Public functions and the public methods of estimators that take arguments with a section "Parameters"."""
+    items = [param.values[0] for param in public_names()]
+    yield from (item for item in items if inspect.isfunction(item) and inspect.signature(item).parameters)
+    for item in items:
+        if inspect.isclass(item):
+            methods = [each for each in vars(item).values() if inspect.isfunction(each)]
+            yield from (each for each in methods if "\nParameters\n" in (inspect.getdoc(each) or ""))
+
+
+@pytest.mark.parametrize("function", list(public_functions()), ids=lambda each: each.__qualname__)
+def test_every_argument_is_described_where_it_is_taken(function):
+    assert arguments_without_description(function) == []
+    assert not CHAIN.search(inspect.getdoc(function).split("\nReturns\n")[0])

@@ -13,6 +13,7 @@ own_thread.py    work in a thread without signal handlers, and Ctrl-C at any byt
 progress.py      live progress of searches and of jobs with several stages, on a terminal; plain lines, or nothing,
                  elsewhere
 safe_text.py     names from data as safe text: nothing steers a terminal, reverses a line or breaks a page
+shared_arguments.py  arguments that many functions take, described once
 typing.py        type names for users' arguments; values that do not fit are refused at run time in one sentence
 validation.py    input validation for all packages: columns become plain arrays and labels codes, or one sentence
                  says why not

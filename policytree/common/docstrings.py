@@ -33,7 +33,7 @@ def shares_documentation(*sources: Any) -> Callable[[Documented], Documented]:
         for source in sources:
             shared = source if isinstance(source, str) else source.__doc__ or ""
             for section in SECTIONS if is_class else SECTIONS[:1]:
-                text = _with_entries(text, _entries(inspect.cleandoc(shared), section), section, wanted)
+                text = _with_entries(text, entries(inspect.cleandoc(shared), section), section, wanted)
         item.__doc__ = _in_order(text, order)
         return item
 
@@ -42,7 +42,7 @@ def shares_documentation(*sources: Any) -> Callable[[Documented], Documented]:
 
 def _with_entries(text: str, shared: dict[tuple[str, ...], str], section: str, wanted: set[str] | None) -> str:
     """A docstring with the entries that its section lacks, of all names or of wanted ones."""
-    known = {name for names in _entries(text, section) for name in names}
+    known = {name for names in entries(text, section) for name in names}
     lacking = []
     for names, entry in shared.items():
         if wanted is None:
@@ -57,14 +57,14 @@ def _with_entries(text: str, shared: dict[tuple[str, ...], str], section: str, w
 def _in_order(text: str, order: list[str]) -> str:
     """A docstring with its parameters in an order; entries of other names keep theirs, at the end."""
     place = {name: k for k, name in enumerate(order)}
-    entries = sorted(_entries(text, "Parameters").items(), key=lambda each: place.get(each[0][0], len(place)))
-    return _with_body(text, "Parameters", [entry for _, entry in entries])
+    ordered = sorted(entries(text, "Parameters").items(), key=lambda each: place.get(each[0][0], len(place)))
+    return _with_body(text, "Parameters", [entry for _, entry in ordered])
 
 
-def _with_body(text: str, section: str, entries: list[str]) -> str:
+def _with_body(text: str, section: str, described: list[str]) -> str:
     """A docstring with other entries in a section."""
     body = _body(text, section)
-    return text.replace(body, "\n".join(entries) + body[len(body.rstrip()) :], 1)
+    return text.replace(body, "\n".join(described) + body[len(body.rstrip()) :], 1)
 
 
 def _body(text: str, section: str) -> str:
@@ -75,7 +75,7 @@ def _body(text: str, section: str) -> str:
     return found.group(1)
 
 
-def _entries(text: str, section: str) -> dict[tuple[str, ...], str]:
+def entries(text: str, section: str) -> dict[tuple[str, ...], str]:
     """Entries of a section by the names that they describe."""
     entries = re.split(r"\n(?=\S)", _body(text, section).rstrip())
     return {tuple(entry.split("\n")[0].split(" : ")[0].split(", ")): entry.rstrip() for entry in entries}

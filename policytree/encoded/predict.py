@@ -32,7 +32,8 @@ def predict_to_file(
     tree : fitted estimator
         With named columns: fitted on a DataFrame or on encoded rows.
     source : path, list of paths, Arrow dataset or table, DuckDB relation, or DataFrame
-        As for :func:`policytree.encode`; only the columns that the tree knows, and those to keep, are read.
+        Rows, in one of the forms that :func:`policytree.encode` reads; only the columns that the tree knows, and those
+        to keep, are read.
     path : path
         Ends in .parquet or .csv. The file appears when it is complete.
     keep : list of str, optional

@@ -121,7 +121,8 @@ def stream_rewards(
         Learners, folds (``cv``, a number), ``min_propensity``, ``random_state``, ``executor`` and ``method``
         ("doubly_robust", "inverse_propensity" or "direct"). It is not changed.
     source : path, list of paths, Arrow dataset or table, DuckDB relation, or DataFrame
-        As for :func:`policytree.encode`. It is read three times, once more if a learner streams.
+        Rows, in one of the forms that :func:`policytree.encode` reads. They are read three times, once more if a
+        learner streams.
     X : list of str
         What a tree may look at: numbers or text; missing values are allowed.
     outcome, treatment : str

@@ -67,8 +67,10 @@ def choose_complexity_weight(
     ----------
     estimator : LowCostTreeClassifier
         Not fitted; its ``complexity_weight`` does not matter.
-    X, y : training rows, as for ``fit``
-    X_validation, y_validation : rows that choose
+    X, X_validation : DataFrame or array of shape (n, p)
+        Rows that the trees are learnt from, and rows that choose among them.
+    y, y_validation : array of shape (n,)
+        Their labels.
     weights : sequence of float
         Tried from the largest down.
     tolerance : float, default 0.01

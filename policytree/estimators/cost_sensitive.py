@@ -139,7 +139,8 @@ class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
         Parameters
         ----------
         X : DataFrame or array-like of shape (n, p)
-        y : labels or costs, as for ``fit``
+        y : array-like of shape (n,), or of shape (n, K)
+            Labels, or what each prediction costs.
         sample_weight : array-like of shape (n,), optional
         """
         check_is_fitted(self)

@@ -124,6 +124,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
     @overload
     def fit(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[_FitArguments]) -> Self: ...
 
+    @shares_documentation(PolicyTree.fit)
     @either_order
     def fit(
         self,
@@ -158,8 +159,6 @@ class DRPolicyTree(NotebookView, SearchArguments):
             Clusters; never split between folds.
         strata : array-like of shape (n,) or table, optional
             Blocks within which treatment was assigned; folds are balanced over them (:meth:`RewardEstimator.fit`).
-        sample_treatment_costs, budget_costs : optional
-            As for :meth:`PolicyTree.fit`.
 
         Returns
         -------
@@ -221,6 +220,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
     @overload
     def score(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[_ScoreArguments]) -> float: ...
 
+    @shares_documentation(fit)
     @either_order
     def score(
         self,
@@ -243,12 +243,12 @@ class DRPolicyTree(NotebookView, SearchArguments):
 
         Parameters
         ----------
-        Y, T, X, W, propensity, groups
-            As for :meth:`RewardEstimator.predict_rewards`: rows of clusters that were in the fit are judged only by
-            nuisance models that did not see them; the tree did.
+        groups : array-like of shape (n,), optional
+            Clusters: rows of those that were in the fit are judged only by nuisance models that did not see them; the
+            tree did.
         sample_weight : array-like of shape (n,), optional
         sample_treatment_costs : mapping, array-like of shape (K,) or (n, K), optional
-            What the treatments cost, in the outcome's unit, as for ``fit``: the value is then net of them.
+            What the treatments cost, in the outcome's unit: the value is then net of them.
 
         Raises
         ------

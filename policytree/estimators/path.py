@@ -80,8 +80,10 @@ def tree_path(
     ----------
     estimator : OptimalTreeClassifier, CostSensitiveTreeClassifier or PolicyTree
         Not fitted; its ``regularization`` does not matter, everything else holds. ``time_limit`` is for the whole path.
-    X, y : as for ``estimator.fit``
-        For :class:`PolicyTree`, ``y`` are the rewards.
+    X : DataFrame or array of shape (n, p)
+        The table that ``estimator.fit`` takes.
+    y : array of shape (n,), or of shape (n, K)
+        Labels; for :class:`PolicyTree` the rewards.
     min_regularization : float
         Where the path ends; with 0 its last tree has the least loss within ``max_depth`` and ``max_leaf_nodes``. Small
         values may need long searches.

@@ -265,10 +265,10 @@ class PolicyTree(TreeEstimator):
         ----------
         X : DataFrame or array-like of shape (n, p)
         rewards : DataFrame or array-like of shape (n, K)
-            As for ``fit``, columns in any order.
+            Reward of every arm for every row; columns in any order.
         sample_weight : array-like of shape (n,), optional
         sample_treatment_costs : mapping, array-like of shape (K,) or (n, K), optional
-            As for ``fit``: the mean is then net of what the treatments cost.
+            Costs in the reward's unit: the mean is then net of what the treatments cost.
 
         Raises
         ------

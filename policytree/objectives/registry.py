@@ -17,6 +17,11 @@ OBJECTIVES: dict[str, type[Objective]] = {
 def resolve_objective(objective: str | Objective) -> Objective:
     """The objective that a name stands for (with its parameters' defaults), or the instance itself.
 
+    Parameters
+    ----------
+    objective : str or Objective
+        A name such as "accuracy", "f_score" or "auc", or an instance.
+
     Raises
     ------
     InputError

@@ -113,7 +113,7 @@ class PartitionDisplay:
         ax : matplotlib Axes, optional
         title : str, optional
         treatment_colors : dict, optional
-            As for :meth:`PolicyTreeDisplay.plot`.
+            Colour of each action label; a colour-blind-safe palette by default.
         """
         from matplotlib.patches import Rectangle
 

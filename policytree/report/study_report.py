@@ -48,8 +48,12 @@ class StudyReport:
         What the tree may look at.
     W : table of shape (n, q), optional
         Further confounders.
-    groups, strata, sample_weight : optional
-        As in :meth:`policytree.DRPolicyTree.fit`.
+    groups : column of shape (n,), optional
+        Clusters, such as persons with several rows.
+    strata : column of shape (n,), or table, optional
+        Blocks within which treatment was assigned.
+    sample_weight : column of shape (n,), optional
+        Weights >= 0.
     results : result or sequence of results
         What else was found out: of :func:`policytree.cross_val_policy_value` (without it there is no verdict),
         :func:`policytree.honest_leaf_summary`, :func:`policytree.heterogeneity_test`,

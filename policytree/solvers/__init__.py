@@ -78,6 +78,10 @@ def get_solver(name: str, options: Mapping | None = None):
 def solver_options(name: str) -> tuple[str, ...]:
     """Names of the options of a solver.
 
+    Parameters
+    ----------
+    name : {"direct", "duplication", "sampling", "auto"}
+
     Examples
     --------
     >>> from policytree.solvers import solver_options
@@ -91,6 +95,10 @@ def solver_options(name: str) -> tuple[str, ...]:
 def draws(name: str) -> bool:
     """Whether a solver draws random numbers: then it takes a seed, ``random_state``. Unknown names draw nothing.
 
+    Parameters
+    ----------
+    name : {"direct", "duplication", "sampling", "auto"}
+
     Examples
     --------
     >>> from policytree.solvers import draws
@@ -102,6 +110,10 @@ def draws(name: str) -> bool:
 
 def time_estimate(name: str) -> Callable[[Problem], float] | None:
     """How to estimate a solver's seconds, if its function says so by an attribute ``estimated_seconds``.
+
+    Parameters
+    ----------
+    name : {"direct", "duplication", "sampling", "auto"}
 
     Examples
     --------

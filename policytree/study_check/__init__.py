@@ -7,6 +7,7 @@ from collections.abc import Hashable
 import numpy as np
 import pandas as pd
 
+from policytree.common.docstrings import shares_documentation
 from policytree.common.typing import Column, Table
 from policytree.common.validation import as_series
 from policytree.data.feature_encoder import as_pandas, object_numbers
@@ -86,7 +87,7 @@ def check_study(
     W : table of shape (n, q), optional
         Further confounders.
     groups, sample_weight : columns of shape (n,), optional
-        As in :meth:`policytree.DRPolicyTree.fit`.
+        Clusters, such as persons with several rows; weights >= 0.
     strata : column of n labels, or table, optional
         Blocks within which treatment was assigned.
     known_propensity : bool
@@ -196,6 +197,7 @@ def _later_than_baseline(table: pd.DataFrame, outcome: str | None) -> list[Findi
     ]
 
 
+@shares_documentation(check_study)
 def check_rewards(
     Y: Column,
     T: Column,
@@ -214,8 +216,6 @@ def check_rewards(
 
     Parameters
     ----------
-    Y, T, groups, sample_weight
-        As for :func:`check_study`.
     rewards : DataFrame of shape (n, K)
         ``RewardEstimator.rewards_`` for these rows, before what treatments cost.
     propensity : DataFrame of shape (n, K), optional

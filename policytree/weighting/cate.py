@@ -153,7 +153,7 @@ def from_cate(cate_estimator: Any, X: Table, sample_treatment_costs: PerTreatmen
     X : table of shape (n, p)
         Effect modifiers, as at the estimator's fit.
     sample_treatment_costs : optional
-        In the outcome's unit; forms as in :func:`policytree.weighting.costs.treatment_costs`.
+        What treatments cost in the outcome's unit: a mapping from label, or an array of shape (K,) or (n, K).
 
     Returns
     -------
@@ -165,7 +165,7 @@ def from_cate(cate_estimator: Any, X: Table, sample_treatment_costs: PerTreatmen
     Raises
     ------
     InputError
-        As in :func:`cate_effects`.
+        If the estimator is no effect estimator, or was not fitted with discrete treatments and one outcome.
 
     Examples
     --------

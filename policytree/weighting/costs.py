@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from policytree.common.docstrings import shares_documentation
 from policytree.common.validation import as_numbers
 from policytree.data.feature_encoder import as_pandas
 from policytree.exceptions import InputError, quoted
@@ -69,6 +70,7 @@ def _matrix(costs, n: int, names: list) -> np.ndarray:
     )
 
 
+@shares_documentation(treatment_costs)
 def subtract_costs(rewards, costs) -> pd.DataFrame:
     """Rewards net of what the treatments cost.
 
@@ -77,8 +79,6 @@ def subtract_costs(rewards, costs) -> pd.DataFrame:
     rewards : DataFrame (pandas or polars) of shape (n, K)
         Larger is better. For outcomes that are better when small, negate them first or let
         ``PolicyTree(direction="minimize")`` add the costs.
-    costs
-        As in :func:`treatment_costs`.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def subtract_costs(rewards, costs) -> pd.DataFrame:
     Raises
     ------
     InputError
-        If ``rewards`` is no frame, or as in :func:`treatment_costs`.
+        If ``rewards`` is no frame, or a cost cannot be used.
 
     Examples
     --------

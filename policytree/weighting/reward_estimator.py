@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.common.calls import either_order
+from policytree.common.docstrings import shares_documentation
 from policytree.common.executors import check_executor
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import as_series
@@ -281,6 +282,7 @@ class RewardEstimator(BaseEstimator):
     @overload
     def predict_rewards(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[_NewRowArguments]) -> pd.DataFrame: ...
 
+    @shares_documentation(fit)
     @either_order
     @by_default_settings
     def predict_rewards(
@@ -300,8 +302,9 @@ class RewardEstimator(BaseEstimator):
 
         Parameters
         ----------
-        Y, T, X, W, propensity, regression
-            As in :meth:`fit`. A propensity that was one distribution for all rows at fit need not be repeated.
+        propensity : optional
+            Known assignment probabilities, where ``fit`` was given some. A propensity that was one distribution for all
+            rows at fit need not be repeated.
         groups : column of n cluster labels, optional
             Rows of clusters that were in the fit are judged only by the models that did not see them.
 
@@ -323,6 +326,7 @@ class RewardEstimator(BaseEstimator):
         nuisances, _ = self._complete(scheme, given, [r.predict_new(Z, cluster, given) for r in self.repeats_])
         return _finite(scheme.rewards(observed, nuisances), observed)
 
+    @shares_documentation(predict_rewards)
     @by_default_settings
     def predict_outcomes(
         self, *, X: Table | None = None, W: Table | None = None, groups: Column | None = None
@@ -331,9 +335,8 @@ class RewardEstimator(BaseEstimator):
 
         Parameters
         ----------
-        X, W : tables as in :meth:`fit`
-        groups : column of n cluster labels, optional
-            As in :meth:`predict_rewards`.
+        X, W : table of shape (n, p), optional
+            Covariates, the columns of ``fit``.
 
         Returns
         -------

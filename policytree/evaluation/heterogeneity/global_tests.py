@@ -11,6 +11,8 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from policytree.common.docstrings import shares_documentation
+from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.evaluation.estimates import mean_estimate
 from policytree.evaluation.heterogeneity.linear_projection import cluster_sums, holm, independent_columns, position_of
@@ -75,6 +77,7 @@ class HeterogeneityTest:
         return f"{how}: {p}."
 
 
+@shares_documentation(STUDY)
 def heterogeneity_test(
     Y: Column,
     T: Column,
@@ -109,8 +112,8 @@ def heterogeneity_test(
 
     Parameters
     ----------
-    Y, T, X, W, propensity, sample_weight, groups, strata
-        As for :meth:`policytree.RewardEstimator.fit`; ``X`` and ``W`` both count as what may tell people apart.
+    X, W : DataFrame or array of shape (n, p), optional
+        Covariates; both count as what may tell people apart.
     baseline : label, optional
         The treatment that the others are compared with; by default the first in sorted order, whatever it is called
         (only the command line looks for a "placebo"). Only the test of predicted effects depends on it.

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from policytree.common.docstrings import shares_documentation
+from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import check_level
 from policytree.evaluation.estimates import Estimate
@@ -49,6 +51,7 @@ class HonestLeaves:
     against_best: BestComparison
 
 
+@shares_documentation(STUDY)
 def honest_leaf_summary(
     estimator: Any,
     Y: Column,
@@ -80,9 +83,8 @@ def honest_leaf_summary(
     Parameters
     ----------
     estimator : DRPolicyTree or the like
-        As in :func:`policytree.cross_val_policy_value`, with ``apply``; it is cloned.
-    Y, T, X, W, propensity, groups, strata, sample_weight, sample_treatment_costs, budget_costs
-        As in :func:`policytree.cross_val_policy_value`.
+        Unfitted or fitted; it is cloned. Needs the methods that :func:`policytree.cross_val_policy_value` uses, and
+        ``apply``.
     honest : float in [0.1, 0.9], or array of shape (n,) of bool, or of row positions
         The share of rows that judge (to the nearest fraction with a denominator of at most ten), drawn in balance over
         treatments, no cluster divided; or which rows.

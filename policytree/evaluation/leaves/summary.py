@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from policytree.common.docstrings import shares_documentation
+from policytree.common.shared_arguments import JUDGED
 from policytree.common.typing import Column, Table
 from policytree.common.validation import check_level, treatment_codes
 from policytree.evaluation.formatting import bounds_text
@@ -129,6 +131,7 @@ def _known(number: float) -> float | None:
     return float(number) if np.isfinite(number) else None
 
 
+@shares_documentation(JUDGED)
 def leaf_summary(
     leaves: Any,
     policy: Column | Table | Any,
@@ -154,8 +157,6 @@ def leaf_summary(
         Leaf of every row, from a tree's ``apply``; or the estimator itself.
     policy : array of shape (n,), or one label; with an estimator: the table ``X`` of shape (n, p)
         The treatment recommended to every row, from ``predict``; the same for all rows of a leaf.
-    rewards, groups, sample_weight
-        As in :func:`policy_value`.
     T : array of shape (n,), optional
         Treatments received: counts each arm's rows in every leaf and warns where they are few.
     direction : {"maximize", "minimize"}, optional

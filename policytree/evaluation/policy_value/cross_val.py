@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from policytree.common.docstrings import shares_documentation
+from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import check_choice, check_level
 from policytree.evaluation.estimates import Estimate
@@ -32,6 +34,7 @@ from policytree.weighting.observed import Observed, observe
 from policytree.weighting.stacking import PROPENSITY_LEARNERS
 
 
+@shares_documentation(STUDY)
 def cross_val_policy_value(
     estimator: Any,
     Y: Column,
@@ -88,27 +91,10 @@ def cross_val_policy_value(
         groups)``, ``predict(X)`` and, once fitted, ``reward_estimator_`` with ``predict_rewards(Y, T, *, X, W,
         propensity)`` and ``predict_outcomes(*, X, W)``, both (n, K) frames. Its ``direction`` ("maximize" if it has
         none) says which outcomes are better.
-    Y : array of shape (n,)
-        Outcome, in its unit.
-    T : array of shape (n,)
-        Treatment labels of any type.
-    X : DataFrame or array of shape (n, p)
-        What the rule may look at.
-    W : DataFrame or array of shape (n, q), optional
-        Further confounders.
-    propensity : optional
-        Known assignment probabilities, in any form that ``RewardEstimator.fit`` takes.
-    groups : array of shape (n,), optional
-        Clusters; never split between folds.
-    strata : array of shape (n,) or table, optional
-        Blocks within which treatment was assigned; drawn folds are balanced over them (:meth:`RewardEstimator.fit`).
-    sample_weight : array of shape (n,), optional
-        Weights of the rows, in fitting and in the averages.
-    sample_treatment_costs : optional
-        What treatments cost, in the outcome's unit; forms as in :meth:`PolicyTree.fit`. All values are then net of
-        costs, the status quo's too.
-    budget_costs : optional
-        What counts against the estimator's ``budget``, as in :meth:`PolicyTree.fit`; not against rivals'.
+    sample_treatment_costs : mapping, array of shape (K,) or (n, K), optional
+        What treatments cost, in the outcome's unit. All values are then net of costs, the status quo's too.
+    budget_costs : mapping, array of shape (K,) or (n, K), optional
+        Costs that count against the estimator's ``budget``, in any unit; not against rivals'.
     control : optional
         Label of the treatment that a rule must be shown better than to be recommended; what people got by default.
     rivals : mapping of str to estimator, optional

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from policytree.common.docstrings import shares_documentation
+from policytree.common.shared_arguments import JUDGED
 from policytree.common.typing import Column, Table
 from policytree.common.validation import numbers
 from policytree.data.feature_encoder import as_pandas
@@ -17,6 +19,7 @@ from policytree.exceptions import InputError
 MEAN_TOLERANCE = 1e-6
 
 
+@shares_documentation(JUDGED)
 def average_effect(
     rewards: Table,
     treatment: Any,
@@ -42,8 +45,6 @@ def average_effect(
     population : array of shape (n,), optional
         ``RewardEstimator.population_``; needed for ``estimand="treated"`` and ``"overlap"``, where leaving it out gives
         the same value with a standard error that is slightly off.
-    groups, sample_weight, level
-        As in :func:`policytree.policy_value`.
 
     Returns
     -------

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from policytree.common.docstrings import shares_documentation
+from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.evaluation.inputs import generator
 from policytree.evaluation.policy_value.refits import Data, checked_direction, fit_finished
@@ -72,6 +74,7 @@ class HeldOutRewards:
         return sign * (self.outcomes[treatment] - self.outcomes[baseline])
 
 
+@shares_documentation(STUDY)
 def held_out_rewards(
     estimator: Any,
     Y: Column,
@@ -95,8 +98,6 @@ def held_out_rewards(
     ----------
     estimator : RewardEstimator or DRPolicyTree
         Cloned, and fitted on the rows that learn.
-    Y, T, X, W, propensity, groups, strata, sample_weight
-        As in :func:`policytree.cross_val_policy_value`.
     honest : float in [0.1, 0.9], or array of shape (n,) of bool, or of row positions
         The share of rows that judge (to the nearest fraction with a denominator of at most ten), drawn in balance over
         treatments, no cluster divided; or which rows, such as ``rows`` of another such result.

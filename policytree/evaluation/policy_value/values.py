@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from policytree.common.docstrings import shares_documentation
+from policytree.common.shared_arguments import JUDGED
 from policytree.common.typing import Column, Table
 from policytree.evaluation.estimates import Estimate, mean_estimate
 from policytree.evaluation.inputs import policy_scores, reward_frame, rows_arguments
 from policytree.exceptions import InputError
 
 
+@shares_documentation(JUDGED)
 def policy_value(
     policy: Column | Table | Any,
     rewards: Table,
@@ -30,16 +33,6 @@ def policy_value(
     policy : array of shape (n,), one label, or array of shape (n, K)
         The recommended treatment of every row, one treatment for all, or the probability of each treatment (columns as
         in ``rewards``; a frame's columns are matched by name).
-    rewards : DataFrame or array of shape (n, K)
-        Reward of every row under every treatment, in the outcome's unit, for example from
-        :class:`policytree.RewardEstimator`. Columns are the treatment labels; those of an array are 0, ..., K - 1.
-        Rows are matched to ``policy`` by position.
-    groups : array of shape (n,), optional
-        Clusters, such as persons with several rows.
-    sample_weight : array of shape (n,), optional
-        Sampling weights, >= 0.
-    level : float
-        Coverage of the interval.
 
     Returns
     -------
@@ -69,6 +62,7 @@ def policy_value(
     return checked_estimate(scores, groups, sample_weight, level)
 
 
+@shares_documentation(JUDGED)
 def policy_difference(
     a: Column | Table | Any,
     b: Column | Table | Any,
@@ -86,8 +80,6 @@ def policy_difference(
     ----------
     a, b : policies
         In any form that :func:`policy_value` takes.
-    rewards, groups, sample_weight, level
-        As in :func:`policy_value`.
 
     Returns
     -------

@@ -8,12 +8,15 @@ from typing import Any
 import pandas as pd
 from sklearn.base import clone
 
+from policytree.common.docstrings import shares_documentation
+from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.data.feature_encoder import as_pandas
 from policytree.exceptions import InputError
 from policytree.weighting.reward_estimator import RewardEstimator
 
 
+@shares_documentation(STUDY)
 def nuisances_without(
     estimator: Any,
     Y: Column,
@@ -34,8 +37,8 @@ def nuisances_without(
     estimator : RewardEstimator, or fitted DRPolicyTree
         Cloned; give it a ``random_state``, so that folds are the same with and without a covariate. A tree's
         ``reward_estimator_`` is used.
-    Y, T, X, W, propensity, sample_weight, groups, strata
-        As in :meth:`RewardEstimator.fit`. With known propensities no covariate changes them.
+    propensity : optional
+        Known assignment probabilities; no covariate changes them.
     covariates : sequence of column names, or mapping of str to column names
         Columns of ``X`` or ``W`` to leave out, one at a time; of a mapping, all columns of an entry together.
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from policytree.common.docstrings import shares_documentation
+from policytree.common.shared_arguments import SENSITIVITY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import as_numbers, check_level
 from policytree.evaluation.formatting import bounds_text, decimals, size_text
@@ -135,6 +137,7 @@ def _gamma_text(gamma: float) -> str:
     return f"{gamma:.2f}" if gamma < 1e5 else "infinity"
 
 
+@shares_documentation(SENSITIVITY)
 def marginal_sensitivity(
     policy: Column | Table | Any,
     Y: Column,
@@ -167,33 +170,11 @@ def marginal_sensitivity(
 
     Parameters
     ----------
-    policy : PolicyValueTable, or array of shape (n,), one label, or array of shape (n, K)
-        The table of :func:`policytree.cross_val_policy_value` stands for its learnt rules: bounds are computed in every
-        repetition, on the rows that were judged, and put together as its values are (mean; variance ``N + kappa b``),
-        so that intervals know of the noise that rules of different folds share. Bounds are then of the mean value of
-        the rules as trained. Everything else is a fixed rule, as in :func:`policytree.policy_value`.
-    Y, T : arrays of shape (n,)
-        Outcome in its unit, and treatment received; with a table all rows that it was made from, in their order.
     propensity : frame of shape (n, K), or any form that ``RewardEstimator.fit`` takes
         Out of fold, as ``RewardEstimator.propensity_``; or known.
     regression : frame of shape (n, K), or array, or mapping, optional
         Expected outcomes out of fold, as ``RewardEstimator.regression_``. Without it there are no sharp bounds.
-    baseline : policy, optional
-        The rule that the policy is to be better than, in any form of ``policy``.
     gammas : sequence of float >= 1
-    groups, sample_weight
-        As in :func:`policytree.policy_value`; those of a table unless given.
-    held_out : bool, default False
-        Whether the policy was chosen without these rows' outcomes. If not, numbers flatter it, and no intervals are
-        given. One treatment for everybody (against another) was not chosen by rows, and a table is held out, so they
-        need no such word. What one repetition of a cross-fitting recommends (``table.policy``) is no fixed rule: its
-        intervals are too short; pass the table.
-    level : float
-        Coverage of the intervals.
-    n_bootstrap : int
-        Draws of the percentile bootstrap, clusters taken whole, nuisances and rules kept.
-    random_state : int, RandomState or None
-        Of the bootstrap, and of the folds for quantiles.
 
     Returns
     -------

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from policytree.common.docstrings import shares_documentation
+from policytree.common.shared_arguments import SENSITIVITY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import as_numbers, check_level, is_real
 from policytree.evaluation.estimates import Estimate, repeated_estimate
@@ -203,6 +205,7 @@ class OmittedVariableBounds:
         return self.to_text()
 
 
+@shares_documentation(SENSITIVITY)
 def omitted_variable_bounds(
     policy: Column | Table | Any,
     Y: Column,
@@ -230,8 +233,6 @@ def omitted_variable_bounds(
 
     Parameters
     ----------
-    policy, Y, T, baseline, groups, sample_weight, held_out, level, n_bootstrap, random_state
-        As in :func:`policytree.marginal_sensitivity`.
     propensity, regression : frames of shape (n, K), or other forms
         Out of fold, as ``RewardEstimator.propensity_`` and ``regression_``.
     benchmarks : mapping of str to (propensity, regression), optional

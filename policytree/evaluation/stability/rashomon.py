@@ -64,8 +64,10 @@ def near_ties(
         Its price of a leaf, smallest leaves, costs of columns and so on hold; all thresholds are looked at whatever its
         ``guesses`` and ``solver``. Fitted or not, but a DRPolicyTree has to be fitted: its doubly robust rewards are
         taken.
-    X, y : as for ``estimator.fit``
-        For :class:`PolicyTree`, ``y`` are the rewards; for :class:`DRPolicyTree`, none.
+    X : DataFrame or array of shape (n, p)
+        The table that ``estimator.fit`` takes.
+    y : array of shape (n,), or of shape (n, K)
+        Labels; for :class:`PolicyTree` the rewards; for :class:`DRPolicyTree` nothing is given.
     epsilon : float, optional
         How much worse than the best tree a near-tie may be. Labels and costs: its objective is at most
         ``(1 + epsilon)`` times the least one (costs must not be negative). Rewards, whose zero means nothing: it keeps

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from policytree.common.docstrings import shares_documentation
+from policytree.common.shared_arguments import JUDGED, STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.data.feature_encoder import FeatureEncoder
 from policytree.data.features import CATEGORICAL
@@ -33,6 +35,7 @@ from policytree.weighting.observed import observe
 FEWEST = 2  # resamples, for anything to recur
 
 
+@shares_documentation(STUDY)
 def policy_stability(
     estimator: Any,
     Y: Column,
@@ -63,9 +66,9 @@ def policy_stability(
 
     Parameters
     ----------
-    estimator, Y, T, X, W, propensity, groups, strata, sample_weight, sample_treatment_costs, budget_costs
-        As in :func:`policytree.cross_val_policy_value`. An estimator that was fitted on these rows beforehand is taken
-        as the rule to show, whose own splits and treatments are looked for in the resamples.
+    estimator : DRPolicyTree or the like
+        Cloned for every resample. One that was fitted on these rows beforehand is taken as the rule to show, whose own
+        splits and treatments are looked for in the resamples.
     method : {"bootstrap", "subsample"}
         "bootstrap" draws as many rows (clusters) as there are, with replacement; copies never fall into different
         folds. "subsample" draws a share of them without replacement: no copies, but less data than the rule to show
@@ -203,6 +206,7 @@ def _numeric(X) -> dict[str, np.ndarray]:
     }
 
 
+@shares_documentation(JUDGED)
 def policy_agreement(
     policies: Mapping[str, Column | Any],
     *,
@@ -216,8 +220,6 @@ def policy_agreement(
     ----------
     policies : mapping of str to array of shape (n,), or one label
         At least two policies for the same people, one of them with a label per row.
-    groups, sample_weight, level
-        As in :func:`policytree.policy_value`.
 
     Returns
     -------

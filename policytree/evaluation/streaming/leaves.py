@@ -49,7 +49,7 @@ def streamed_leaf_summary(
     tree : fitted tree
         Fitted on named columns, with treatments among ``rewards``.
     source : path, list of paths, Arrow dataset or table, DuckDB relation, or DataFrame
-        As for :func:`policytree.encode`; it is read once.
+        Rows, in one of the forms that :func:`policytree.encode` reads; they are read once, a batch at a time.
     rewards : list of str
         Columns of rewards, one a treatment.
     treatment : str, optional

@@ -42,7 +42,7 @@ def streamed_policy_values(
     policies : fitted tree, or mapping of names to fitted trees
         Each fitted on named columns, with treatments among ``rewards``. One alone is called "policy".
     source : path, list of paths, Arrow dataset or table, DuckDB relation, or DataFrame
-        As for :func:`policytree.encode`; it is read once.
+        Rows, in one of the forms that :func:`policytree.encode` reads; they are read once, a batch at a time.
     rewards : list of str
         Columns of rewards, one a treatment.
     weights : str, optional

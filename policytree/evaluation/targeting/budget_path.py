@@ -177,8 +177,12 @@ def budget_path(
     estimator : PolicyTree
         Not fitted; its ``budget`` does not matter, everything else holds. ``time_limit`` is for the whole path. It must
         not ask for shares.
-    X, rewards : as for :meth:`PolicyTree.fit`
-    budget_costs : as for :meth:`PolicyTree.fit`
+    X : DataFrame or array of shape (n, p)
+        What the trees may split on.
+    rewards : DataFrame or array of shape (n, K)
+        Reward of every row under every treatment; column names are the treatments' labels.
+    budget_costs : mapping, array of shape (K,) or (n, K)
+        What treatments cost, in any unit. Treatments that a mapping leaves out cost nothing.
     **fit_params
         Passed to ``fit``: ``sample_weight``, ``T``, ``sample_treatment_costs``.
 

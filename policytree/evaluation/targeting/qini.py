@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
+from policytree.common.docstrings import shares_documentation
+from policytree.common.shared_arguments import HALF_SAMPLES
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import as_numbers, check_level, is_real
 from policytree.evaluation.estimates import Estimate, estimate_with_error
@@ -236,6 +238,7 @@ class QiniCurve:
         return same and numbers[0] == numbers[1] and self.held_out == other.held_out
 
 
+@shares_documentation(HALF_SAMPLES)
 def qini_curve(
     predicted: Table,
     rewards: Table | HeldOutRewards,
@@ -278,13 +281,9 @@ def qini_curve(
         negative budget.
     direction : {"maximize", "minimize"}, optional
         "minimize": a gain is what is saved. Default: that of ``HeldOutRewards``, else "maximize".
-    groups, sample_weight
-        As in :func:`policytree.policy_value`; they come with ``HeldOutRewards``.
     held_out : bool, optional
         True says that the outcomes of these rows had no part in ``predicted`` (nor in predicted costs). Without it (and
         without ``HeldOutRewards``) the curve is marked "training rows" and has no intervals, since none would cover.
-    level, n_bootstrap, random_state
-        As in :func:`policytree.rank_average_treatment_effect`.
 
     Returns
     -------

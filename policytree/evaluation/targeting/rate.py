@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
+from policytree.common.docstrings import shares_documentation
+from policytree.common.shared_arguments import HALF_SAMPLES
 from policytree.common.typing import Column, Seed, Table
 from policytree.common.validation import check_choice, check_level, numbers
 from policytree.data.feature_encoder import as_pandas
@@ -134,6 +136,7 @@ class Ranking:
         return "\n".join(lines)
 
 
+@shares_documentation(HALF_SAMPLES)
 def rank_average_treatment_effect(
     priority: Column | Mapping[str, Column] | Table,
     rewards: Table | HeldOutRewards,
@@ -167,24 +170,16 @@ def rank_average_treatment_effect(
         Doubly robust scores. :func:`policytree.held_out_rewards` brings rows, clusters, weights and direction along.
     treatment : label, or any policy, optional
         What those who are put first get; with two treatments, the one that is not the baseline. With more, name one, or
-        pass each person's own treatment as for :func:`policytree.policy_value`.
+        pass each person's own treatment.
     baseline : label, or any policy, optional
         What the others get; by default the first column of ``rewards``, whatever it is called.
     target : {"AUTOC", "QINI"}
     direction : {"maximize", "minimize"}, optional
         "minimize": a gain is what the treatment saves. Default: that of ``HeldOutRewards``, else "maximize".
-    groups, sample_weight
-        As in :func:`policytree.policy_value`; they come with ``HeldOutRewards``.
     held_out : bool, optional
         True says that the outcomes of these rows had no part in the priorities: they are baseline covariates, or were
         learnt from other rows. Without it (and without ``HeldOutRewards``) the result is marked "training rows" and has
         no intervals, since none would cover.
-    level : float
-        Coverage of the intervals.
-    n_bootstrap : int
-        Half-samples for the standard errors; clusters are drawn whole, and the ranking is not learnt again.
-    random_state : int, RandomState or None
-        Draws the half-samples; fixed by default, so that intervals do not change from run to run.
 
     Returns
     -------

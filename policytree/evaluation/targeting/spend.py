@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from policytree.common.docstrings import shares_documentation
+from policytree.common.shared_arguments import JUDGED
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.common.validation import as_series, sorted_labels
 from policytree.evaluation.estimates import Estimate
@@ -17,6 +19,7 @@ from policytree.exceptions import InputError, quoted
 from policytree.weighting.costs import treatment_costs
 
 
+@shares_documentation(JUDGED)
 def policy_spend(
     policy: Column | Table | Any,
     costs: PerTreatment,
@@ -37,12 +40,6 @@ def policy_spend(
     costs : mapping of label to number or (n,) numbers, or array or frame of shape (K,) or (n, K)
         What treatments cost, as ``budget_costs`` of :meth:`policytree.PolicyTree.fit`. Labels that a mapping leaves out
         cost nothing; those of an array are 0, ..., K - 1.
-    groups : array of shape (n,), optional
-        Clusters.
-    sample_weight : array of shape (n,), optional
-        Sampling weights, >= 0.
-    level : float
-        Coverage of the interval.
 
     Returns
     -------
@@ -66,6 +63,7 @@ def policy_spend(
     return policy_value(policy, table, groups=groups, sample_weight=sample_weight, level=level)
 
 
+@shares_documentation(JUDGED)
 def policy_shares(
     policy: Column,
     *,
@@ -82,8 +80,6 @@ def policy_shares(
         The recommended treatment of every row.
     treatments : array-like of shape (K,), optional
         All treatments, in the order of the rows; by default those that occur.
-    groups, sample_weight, level
-        As in :func:`policy_spend`.
 
     Returns
     -------
