@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from policytree.problem.types import Problem, SearchLimits, Solution, Status
-from policytree.solvers.core.limits import now
+from policytree.solvers.core.limits import Stopwatch
 from policytree.solvers.core.rescore import equivalent_points_bound
 from policytree.solvers.core.scoring import dearest_level
 from policytree.solvers.exact.direct import solve_direct
@@ -122,8 +122,7 @@ class _Envelope:
     """Lines found so far, and the solves that find them."""
 
     def __init__(self, problem: Problem, limits: SearchLimits, min_penalty: float, solve):
-        self.problem, self.limits, self.min_penalty, self.solve = problem, limits, min_penalty, solve
-        self.start = now()
+        self.problem, self.watch, self.min_penalty, self.solve = problem, Stopwatch(limits), min_penalty, solve
         self.proved, self.guessed, self.interrupted = True, False, False
         self.solves = 0
         # Losses are sums of floats: lines closer than this cannot be told apart.
@@ -159,18 +158,13 @@ class _Envelope:
             return []
         return [*self._between(line, small), line, *self._between(large, line)]
 
-    def _time_left(self) -> float | None:
-        if self.interrupted or self.limits.time_limit is None:
-            return 0.0 if self.interrupted else None
-        return max(0.0, self.limits.time_limit - (now() - self.start))
-
     def _line(self, penalty: float, depth: int | None) -> _Line | None:
         """Solve at one penalty; None if no tree is allowed, no time is left, or the user interrupted."""
-        left = self._time_left()
+        left = 0.0 if self.interrupted else self.watch.left()
         if left == 0.0 and self.solves >= 2:
             self.proved = False
             return None
-        limits = replace(self.limits, time_limit=left)
+        limits = replace(self.watch.limits, time_limit=left)
         self.solves += 1
         solution = self.solve(replace(self.problem, leaf_penalty=penalty, max_depth=depth), limits)
         if solution.status is Status.INFEASIBLE:

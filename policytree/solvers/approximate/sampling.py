@@ -14,7 +14,7 @@ from policytree.common.validation import is_real, is_whole
 from policytree.exceptions import InputError, quoted
 from policytree.problem.types import Problem, SearchLimits, Solution, Status
 from policytree.solvers.core.labelled import LabelledRows
-from policytree.solvers.core.limits import now, stopped_by
+from policytree.solvers.core.limits import Stopwatch, stopped_by
 from policytree.solvers.core.rescore import equivalent_points_bound, rescore
 from policytree.solvers.exact.direct import solve_direct
 
@@ -124,7 +124,7 @@ def solve_sampling(
     limited = [s.status for s in inner if not s.status.proved]
     limited += [Status.TIME_LIMIT] * (len(inner) < n_draws)
     best = _best_of(problem, labelled, inner, size, delta)
-    return replace(best, status=limited[0] if limited else Status.HEURISTIC, seconds=now() - samples.start)
+    return replace(best, status=limited[0] if limited else Status.HEURISTIC, seconds=samples.watch.seconds())
 
 
 def _best_of(problem: Problem, labelled: LabelledRows, inner: list[Solution], size: int, delta: float) -> Solution:
@@ -169,8 +169,8 @@ class _Samples:
     def __init__(self, problem, labelled: LabelledRows, size, n_draws, random_state, limits: SearchLimits, solve):
         self.problem, self.labelled, self.size, self.solve = problem, labelled, size, solve
         self.limits = limits
+        self.watch = Stopwatch(limits)
         self.seeds = np.random.SeedSequence(random_state).spawn(int(n_draws))
-        self.start = now()
         self.stop = threading.Event()
 
     def run(self) -> list[Solution]:
@@ -203,12 +203,11 @@ class _Samples:
         """Solve draw k in its share of the time left; None if no time is left and an earlier draw has an answer."""
         if self.stop.is_set():
             return None
-        seconds = None
-        if limits.time_limit is not None:
-            left = limits.time_limit - (now() - self.start)
-            if left <= 0 and k >= workers:
+        seconds = self.watch.left()
+        if seconds is not None:
+            if seconds == 0.0 and k >= workers:
                 return None
-            seconds = max(0.0, left) / math.ceil((len(self.seeds) - k) / workers)
+            seconds /= math.ceil((len(self.seeds) - k) / workers)
         rng = np.random.default_rng(self.seeds[k])
         counts = rng.multinomial(self.size, self.labelled.weight / self.labelled.total)
         # A sample's bound certifies nothing about the problem: the report shows none.

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from policytree.problem.types import SearchLimits, Solution, Status
 from policytree.solvers.constrained.lagrangian import Corner, Priced, Relaxation
-from policytree.solvers.core.limits import now
+from policytree.solvers.core.limits import Stopwatch
 
 MOST_PLANES = 200  # of several constraints; the bound holds wherever it ends
 CLOSE = 1e-11  # of the losses' size: planes and dual function agree
@@ -51,8 +50,7 @@ class Dual:
     """
 
     def __init__(self, relaxation: Relaxation, limits: SearchLimits, found: Callable[[Corner], None]):
-        self.relaxation, self.search, self.found = relaxation, limits, found
-        self.start = now()
+        self.relaxation, self.watch, self.found = relaxation, Stopwatch(limits), found
         self.corners: list[Corner] = []
         self.bound: Fraction | None = None
         self.priced: Priced | None = None
@@ -65,10 +63,7 @@ class Dual:
         """The best tree at some prices, and the bound; raises Stopped once it is known."""
         relaxation = self.relaxation
         priced = relaxation.priced(prices, on_loss)
-        left = self.search.time_limit
-        if left is not None:
-            left = max(0.0, left - (now() - self.start))
-        corner, bound, solution = relaxation.best(priced, replace(self.search, time_limit=left, progress=None))
+        corner, bound, solution = relaxation.best(priced, self.watch.limits_left(progress=None))
         self.solves += 1
         self.corners.append(corner)
         if on_loss and (self.bound is None or bound > self.bound):

@@ -28,7 +28,7 @@ from policytree.solvers.core.columns import coarser
 from policytree.solvers.core.compilation import SHARED_COSTS, load_kernels, pareto_kernels
 from policytree.solvers.core.constraints import Constraint
 from policytree.solvers.core.fixed_point import useful_costs
-from policytree.solvers.core.limits import Clock, now
+from policytree.solvers.core.limits import Clock, Stopwatch
 from policytree.solvers.core.rows import Splits, counted_rows
 from policytree.solvers.core.scoring import scored_tree
 from policytree.solvers.exact.direct import solve_direct
@@ -97,18 +97,16 @@ def solve_within(
         If no tree meets them, or none was found in time. Where leaves have a minimum that all rows together do not
         reach, the solution's status is INFEASIBLE, as without constraints.
     """
-    limits, start = limits or SearchLimits(), now()
+    watch = Stopwatch(limits or SearchLimits())
     if problem.feature_costs is not None:
         # Prices that are meant to forbid a question would leave no digits to the losses. Cut down, they bound all trees
         # from below, and a tree that does not pay them is as good as it seems.
         costs = useful_costs(problem.losses, problem.feature_costs, problem.weights)
-        found = _Search(replace(problem, feature_costs=costs), constraints, limits, solve).run()
+        found = _Search(replace(problem, feature_costs=costs), constraints, watch.limits, solve).run()
         cut = np.flatnonzero(costs < problem.feature_costs)
         if not np.isin(cut, found.solution.tree.used_features).any():
             return found
-        left = None if limits.time_limit is None else max(0.0, limits.time_limit - (now() - start))
-        limits = replace(limits, time_limit=left)
-    return _Search(problem, constraints, limits, solve).run()
+    return _Search(problem, constraints, watch.limits_left(), solve).run()
 
 
 class _Search:
@@ -116,7 +114,7 @@ class _Search:
 
     def __init__(self, problem: Problem, constraints, limits: SearchLimits, solve):
         self.problem, self.limits = problem, limits
-        self.start = now()
+        self.watch = Stopwatch(limits)
         self.relaxation = Relaxation(problem, constraints, solve)
         self.dual = Dual(self.relaxation, limits, self.offer)
         self.best: Corner | None = None
@@ -221,7 +219,7 @@ class _Search:
     def _close(self) -> None:
         """Search the trees whose priced loss lies between the bound and the best tree's."""
         depth = self._depth()
-        clock = Clock(self._time_left(), memory_limit=self.limits.memory_limit)
+        clock = Clock(self.watch.left(), memory_limit=self.limits.memory_limit)
         clock.watch(lambda: self._search_all(clock, depth if depth <= MOST_DEPTH else MOST_DEPTH - 1))
         if clock.stopped:
             self.status = clock.status
@@ -229,10 +227,6 @@ class _Search:
             self.status = Status.HEURISTIC
         elif self.best is not None:
             self.bound = Fraction(self.best.loss)
-
-    def _time_left(self) -> float | None:
-        limit = self.limits.time_limit
-        return None if limit is None else max(0.0, limit - (now() - self.start))
 
     def _search_all(self, clock: Clock, depth: int) -> None:
         """First among few cuts of long features: a better tree leaves fewer open among all cuts."""
@@ -320,7 +314,7 @@ class _Search:
         base, fixed = float(self.problem.losses[:, 0].sum()), self.relaxation.fixed
         bound = min(self.dual.bound, Fraction(self.best.loss))
         best, below = (base + fixed.to_float(float(v)) for v in (self.best.loss, bound))
-        self.limits.progress(Progress(now() - self.start, best, below, 0.0, self.dual.solves + self.cuts))
+        self.limits.progress(Progress(self.watch.seconds(), best, below, 0.0, self.dual.solves + self.cuts))
 
     def _result(self) -> Budgeted:
         best, relaxation, problem = self.best, self.relaxation, self.problem
@@ -344,7 +338,7 @@ class _Search:
             "merged_rows": relaxation.data.n_rows,
         }
         solution = Solution(
-            tree, objective, objective - gap, status, now() - self.start, fixed.resolution, counters,
+            tree, objective, objective - gap, status, self.watch.seconds(), fixed.resolution, counters,
             {"dual_bound": objective - dual_gap},
         )  # fmt: skip
         return Budgeted(solution, tuple(sums), tuple(multipliers))

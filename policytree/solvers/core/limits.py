@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from policytree.common.own_thread import LOOK_EVERY, Task, run_in_own_thread
-from policytree.problem.types import Status
+from policytree.problem.types import SearchLimits, Status
 from policytree.solvers.kernels.compiling import seconds_compiling
 
 Result = TypeVar("Result")
@@ -38,6 +39,34 @@ def stopped_by(event: threading.Event) -> Iterator[None]:
 def now() -> float:
     """Seconds on a clock that stands still while kernels are compiled: for work that is made of several searches."""
     return time.perf_counter() - seconds_compiling()
+
+
+class Stopwatch:
+    """The time of work that is made of several searches, each of which gets what is left of the limit.
+
+    It stands still while kernels are compiled.
+
+    Parameters
+    ----------
+    limits : SearchLimits
+        Of the work as a whole.
+    """
+
+    def __init__(self, limits: SearchLimits):
+        self.limits, self.start = limits, now()
+
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return now() - self.start
+
+    def left(self) -> float | None:
+        """Seconds that are left, at least zero; None without a limit."""
+        limit = self.limits.time_limit
+        return None if limit is None else max(0.0, limit - self.seconds())
+
+    def limits_left(self, **others: Any) -> SearchLimits:
+        """The limits of the next search: the time that is left, and ``others`` in place of the work's."""
+        return replace(self.limits, time_limit=self.left(), **others)
 
 
 class Clock:

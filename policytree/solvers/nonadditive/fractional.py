@@ -13,7 +13,7 @@ from policytree.problem.types import Problem, Progress, SearchLimits, Solution, 
 from policytree.solvers.core.columns import equal_rows, preorder_splits
 from policytree.solvers.core.interrupts import solve
 from policytree.solvers.core.leaf_sums import exact_price, join_siblings, leaf_stats_of, merged_rows
-from policytree.solvers.core.limits import Clock, now
+from policytree.solvers.core.limits import Clock, Stopwatch
 from policytree.solvers.core.rows import Splits
 from policytree.solvers.core.scoring import scored_tree
 from policytree.solvers.exact.direct import solve_direct
@@ -81,7 +81,7 @@ class _FractionalSearch:
         self.merged, self.sums = merged_rows(problem)
         self.N, self.P, self.b = self.sums.N, self.sums.P, objective.squared
         self.price = exact_price(problem)
-        self.start = now()
+        self.watch = Stopwatch(limits)
         self.status = problem.proved_status
         self.best: _Found | None = None
         self.bound = Fraction(0)
@@ -117,7 +117,7 @@ class _FractionalSearch:
         clocks: list[Clock] = []
 
         def clock() -> Clock:
-            clocks.append(Clock(self._time_left(), memory_limit=self.limits.memory_limit))
+            clocks.append(Clock(self.watch.left(), memory_limit=self.limits.memory_limit))
             return clocks[-1]
 
         rounds = PairRounds(self.merged, self.sums, self.b, self.limits.gates)
@@ -224,7 +224,7 @@ class _FractionalSearch:
 
     def _solve(self, inner: Problem) -> Solution:
         progress = None if self.limits.progress is None else self._beside
-        solution = solve_direct(inner, replace(self.limits, time_limit=self._time_left(), progress=progress))
+        solution = solve_direct(inner, self.watch.limits_left(progress=progress))
         self.searches += 1
         self.finished = self.subproblems
         if not solution.status.proved:
@@ -284,11 +284,6 @@ class _FractionalSearch:
         f = 1 - self._incumbent.value + self.price
         return min(all_positive, (1 + self.b) * self.P / f) if f > 0 else all_positive
 
-    def _time_left(self) -> float | None:
-        if self.limits.time_limit is None:
-            return None
-        return max(0.0, self.limits.time_limit - (now() - self.start))
-
     def _beside(self, progress: Progress) -> None:
         """Show that one of the searches goes on; its bound is not one of the objective."""
         self.subproblems = self.finished + progress.subproblems
@@ -298,7 +293,7 @@ class _FractionalSearch:
         if self.limits.progress is not None:
             total = float(self.problem.losses.sum())
             best, bound = float(self._incumbent.value), float(min(self.bound, self._incumbent.value))
-            self.limits.progress(Progress(now() - self.start, total * best, total * bound, 0.0, self.subproblems))
+            self.limits.progress(Progress(self.watch.seconds(), total * best, total * bound, 0.0, self.subproblems))
 
     def solution(self) -> Solution:
         """The best tree and what was proved of it."""
@@ -307,6 +302,6 @@ class _FractionalSearch:
         bound = best.value if self.proved else min(self.bound, best.value)
         resolution = total * (self.resolution + 2 * self.sums.rounding)
         return Solution(
-            tree, total * float(best.value), total * float(bound), self.status, now() - self.start, resolution,
+            tree, total * float(best.value), total * float(bound), self.status, self.watch.seconds(), resolution,
             {"searches": self.searches}, {"f_score": float(1 - best.value + self.price * best.leaves)},
         )  # fmt: skip
