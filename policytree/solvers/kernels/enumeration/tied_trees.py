@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from policytree.solvers.kernels.base.child_rows import order_rows
 from policytree.solvers.kernels.base.layout import (
     INF,
     STOP,
@@ -263,23 +264,22 @@ def tied_trees(rows, rules, questions, goal, ties, control):
     room = S * K * (K - 1) if goal.depth > 1 else 0
     lists = Lists(np.empty((2, room), np.int64), np.empty((2, room), np.int64))
     grown = np.empty((Q1, S), np.int64)
-    order = np.empty(n, np.int64)
+    order = np.empty(n, np.int32)
+    ends = np.empty(rows.bins.max() + 1 if p > 0 else 1, np.int64)
     for f in range(goal.begin, goal.end):
         exceed = rows_to_exceed(questions, node, rows, f)
         if exceed == n or not questions.first[f]:
             continue
-        order[:] = np.argsort(rows.codes[f, :n], kind="mergesort")
+        order_rows(rows, f, order, ends)
         grown[:] = 0
         left.total[:] = 0
         paid = price_of(node, rules, rows, f)
         known_left = -INF
         known_right = -INF
-        at = 0
         for t in range(rows.bins[f] - 1):
-            start = at
-            while at < n and np.int64(rows.codes[f, order[at]]) == t:
-                i = order[at]
-                at += 1
+            start, at = ends[t], ends[t + 1]
+            for j in range(start, at):
+                i = order[j]
                 low = 0
                 high = 0
                 for q in range(Q1):
