@@ -8,7 +8,13 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from policytree import CostSensitiveTreeClassifier, DRPolicyTree, OptimalTreeClassifier, PolicyTree
+from policytree import (
+    CostSensitiveTreeClassifier,
+    DRPolicyTree,
+    LowCostTreeClassifier,
+    OptimalTreeClassifier,
+    PolicyTree,
+)
 from policytree.common.docstrings import shares_documentation
 from policytree.estimators.arguments import SearchArguments, inherits_documentation
 
@@ -104,6 +110,13 @@ def test_a_function_is_given_entries_of_what_it_takes():
     lines = target.__doc__.splitlines()
     described = ["weights : optional", "    Of every row.", "own : str", "    Mine.", "rows : array"]
     assert lines[2:] == ["Parameters", "----------", *described, "", "Notes", "-----", "The end."]
+
+
+@pytest.mark.parametrize("estimator", [*ESTIMATORS, LowCostTreeClassifier])
+def test_two_arguments_at_most_are_given_by_position(estimator):
+    kinds = [each.kind for each in inspect.signature(estimator).parameters.values()]
+    assert kinds.count(inspect.Parameter.POSITIONAL_OR_KEYWORD) == 2
+    assert {*kinds[2:]} == {inspect.Parameter.KEYWORD_ONLY}
 
 
 def test_what_a_class_says_itself_stays():

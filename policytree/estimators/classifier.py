@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -95,8 +95,9 @@ class OptimalTreeClassifier(ClassPredictions, TreeEstimator):
 
     regularization: float = 0.01
     max_depth: int | None = None
+    _: KW_ONLY
     min_samples_leaf: int = 1
-    time_limit: float | None = field(default=60.0, kw_only=True)
+    time_limit: float | None = 60.0
     objective: str | Objective = "accuracy"
 
     def fit(self, X: Table | EncodedData, y: Column | None = None, sample_weight: Column | None = None) -> Self:

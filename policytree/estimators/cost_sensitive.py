@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -66,6 +66,7 @@ class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
 
     costs: Any = None
     regularization: float = 0.0
+    _: KW_ONLY
     max_depth: int | None = 3
     min_samples_leaf: int = 1
 

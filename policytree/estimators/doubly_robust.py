@@ -184,7 +184,15 @@ class DRPolicyTree(NotebookView, SearchArguments):
             Y, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups, strata=strata
         )
         self.reward_estimator_ = rewards
-        self.policy_tree_ = tree.fit(X, self.rewards_, T, sample_weight, sample_treatment_costs, budget_costs, groups)
+        self.policy_tree_ = tree.fit(
+            X,
+            self.rewards_,
+            T,
+            sample_weight=sample_weight,
+            sample_treatment_costs=sample_treatment_costs,
+            budget_costs=budget_costs,
+            groups=groups,
+        )
         return self
 
     def _reward_estimator(self) -> RewardEstimator:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -145,21 +145,20 @@ class LowCostTreeClassifier(ClassPredictions):
 
     feature_costs: Mapping[Any, float] | Sequence[float] | np.ndarray | None = None
     criterion: str = "entropy"
+    _: KW_ONLY
     complexity_weight: float = 10.0
     min_probability: float = 0.005
     repeated_features: str = "free"
-    feature_groups: Mapping[str, Sequence[str | int]] | Sequence[Sequence[str | int]] | None = field(
-        default=None, kw_only=True
-    )
-    split_rule: str = field(default="regularized", kw_only=True)
-    categorical_tests: str = field(default="one_vs_rest", kw_only=True)
-    ccp_alpha: float | str = field(default=0.0, kw_only=True)
-    cv: Any = field(default=5, kw_only=True)
-    min_distinct_split: int = field(default=2, kw_only=True)
-    max_depth: int | None = field(default=None, kw_only=True)
-    max_bins: int | None = field(default=256, kw_only=True)
-    split_features: Sequence[str | int] | str | int | None = field(default=None, kw_only=True)
-    random_state: int | np.random.RandomState | None = field(default=None, kw_only=True)
+    feature_groups: Mapping[str, Sequence[str | int]] | Sequence[Sequence[str | int]] | None = None
+    split_rule: str = "regularized"
+    categorical_tests: str = "one_vs_rest"
+    ccp_alpha: float | str = 0.0
+    cv: Any = 5
+    min_distinct_split: int = 2
+    max_depth: int | None = None
+    max_bins: int | None = 256
+    split_features: Sequence[str | int] | str | int | None = None
+    random_state: int | np.random.RandomState | None = None
 
     @classmethod
     def named(cls, name: str, **arguments: Any) -> Self:

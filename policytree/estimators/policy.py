@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -104,6 +104,7 @@ class PolicyTree(TreeEstimator):
 
     max_depth: int | Literal["auto"] | None = 2
     regularization: float | Literal["auto"] = 0.0
+    _: KW_ONLY
     min_samples_leaf: int = 1
     min_samples_per_treatment: int = 0
     direction: str = "maximize"
@@ -121,6 +122,7 @@ class PolicyTree(TreeEstimator):
         X: Table | EncodedData,
         rewards: Table | None = None,
         T: Column | None = None,
+        *,
         sample_weight: Column | None = None,
         sample_treatment_costs: PerTreatment | None = None,
         budget_costs: PerTreatment | None = None,
