@@ -71,3 +71,9 @@ def public_functions():
 def test_every_argument_is_described_where_it_is_taken(function):
     assert arguments_without_description(function) == []
     assert not CHAIN.search(inspect.getdoc(function).split("\nReturns\n")[0])
+
+
+@pytest.mark.parametrize("estimator", [each for each in public_names() if hasattr(each.values[0], "get_params")])
+def test_every_argument_of_an_estimator_is_described(estimator):
+    if inspect.signature(estimator).parameters:
+        assert arguments_without_description(estimator) == []

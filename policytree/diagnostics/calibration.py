@@ -21,7 +21,7 @@ ENOUGH_ROWS = 10  # of a treatment, to say anything about its outcome model
 def calibration_table(
     propensity: pd.DataFrame, T, *, n_bins: int = 10, sample_weight=None, groups=None
 ) -> pd.DataFrame:
-    """Whether those said to have a 30 % chance of a treatment got it in 30 % of the cases.
+    """Compare predicted propensities with the shares that received each treatment, in bins.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def _warn_miscalibrated(table: pd.DataFrame) -> None:
 
 
 def outcome_fit_table(Y, T, regression, *, sample_weight=None) -> pd.DataFrame:
-    """How well the outcome models predict, out of fold, those who got each treatment.
+    """Measure how well outcome models predict, out of fold, the rows that received each treatment.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def _warn_misfit(table: pd.DataFrame) -> None:
 
 
 def outcome_calibration_table(Y, T, regression, *, n_bins: int = 10) -> pd.DataFrame:
-    """Whether those predicted an outcome of 30 under the treatment they got have 30 on average.
+    """Compare predicted with mean observed outcomes under the treatment received, in bins.
 
     Parameters
     ----------

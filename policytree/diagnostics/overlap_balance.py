@@ -28,7 +28,7 @@ def effective_sample_size(weight) -> float:
 
 
 def overlap_table(propensity: pd.DataFrame, T, *, floor: float = 0.01, sample_weight=None, groups=None) -> pd.DataFrame:
-    """How likely every treatment was, for everybody and for those who got it.
+    """Describe every treatment's propensities, over all rows and over those that received it.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class Trimming:
 
 
 def crump_trimming(propensity: pd.DataFrame, T) -> Trimming:
-    """The rows for which average effects can be estimated most precisely.
+    """Select the rows for which average effects can be estimated most precisely.
 
     Trimming changes whom the answer is about: report ``table``, and learn and value the policy on the kept rows only.
 

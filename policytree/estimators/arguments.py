@@ -40,7 +40,7 @@ def own_arguments_first(cls: Class) -> Class:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SearchArguments(BaseEstimator):
-    """What every estimator is told about the search, by keyword; and what every fitted one has.
+    """Arguments of the search that all estimators share, and attributes that all fitted ones have.
 
     Parameters
     ----------

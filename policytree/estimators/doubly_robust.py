@@ -44,9 +44,10 @@ class _FitArguments(_ScoreArguments, total=False):
 @own_arguments_first
 @dataclass(eq=False, repr=False)
 class DRPolicyTree(NotebookView, SearchArguments):
-    """Cross-fitted doubly robust rewards, then the best tree for them.
+    """Estimate cross-fitted doubly robust rewards, then find the best policy tree for them.
 
-    Takes the place of EconML's class of the same name, with ``score``, any number of arms and a proof.
+    A replacement for EconML's class of the same name that adds ``score``, any number of treatments and a proof of
+    optimality.
 
     Parameters
     ----------
@@ -78,10 +79,10 @@ class DRPolicyTree(NotebookView, SearchArguments):
 
     Notes
     -----
-    ``fit`` and ``score`` take their arguments in two orders: EconML's, ``fit(Y, T, X=X)``, and scikit-learn's,
-    ``fit(X, Y, T=T)``, which is meant where two arguments stand by position and ``T`` has a name. Pipelines, searches
-    and cross-validation use the latter: after ``sklearn.set_config(enable_metadata_routing=True)`` they pass on ``T``,
-    and what else ``set_fit_request`` and ``set_score_request`` ask for.
+    ``fit`` and ``score`` accept their arguments in two orders: EconML's, ``fit(Y, T, X=X)``, and scikit-learn's,
+    ``fit(X, Y, T=T)``, which applies if two arguments are given by position and ``T`` by name. Pipelines, searches and
+    cross-validation use the latter: after ``sklearn.set_config(enable_metadata_routing=True)`` they pass on ``T`` and
+    whatever else ``set_fit_request`` and ``set_score_request`` ask for.
 
     Athey and Wager, "Policy learning with observational data", Econometrica 2021; Zhou, Athey and Wager, "Offline
     multi-action policy learning", Operations Research 2023 (cross-fitted augmented inverse propensity scores, then an

@@ -74,7 +74,7 @@ class TreePath:
 def tree_path(
     estimator: TreeEstimator, X: Table, y: Column, *, min_regularization: float = 0.0, **fit_params: Any
 ) -> TreePath:
-    """Every tree that is the best one for some regularization, found without trying values of it.
+    """Find every tree that is optimal for some regularization, without trying values of it.
 
     Parameters
     ----------

@@ -9,9 +9,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from policytree.common.docstrings import shares_documentation
 from policytree.common.executors import NO_WORKERS_TIMEOUT
 from policytree.encoded.solve import MOST_BYTES, solve_by_tables, tables_answer
-from policytree.estimators.arguments import inherits_documentation, own_arguments_first
+from policytree.estimators.arguments import own_arguments_first
 from policytree.estimators.classifier import OptimalTreeClassifier
 from policytree.estimators.encoded_fit import keep_answer, question_of
 from policytree.estimators.inputs import check_number
@@ -126,7 +127,7 @@ def _predict(part: Any, local: Any) -> Any:
     return pd.Series(labels, index=part.index, name="prediction")
 
 
-@inherits_documentation
+@shares_documentation(PolicyTree)
 @own_arguments_first
 @dataclass(eq=False, repr=False)
 class DaskPolicyTree(_OnDask, PolicyTree):
@@ -199,7 +200,7 @@ class DaskPolicyTree(_OnDask, PolicyTree):
         return self._fit_dask(X, rewards, sample_weight, columns)
 
 
-@inherits_documentation
+@shares_documentation(OptimalTreeClassifier)
 @own_arguments_first
 @dataclass(eq=False, repr=False)
 class DaskOptimalTreeClassifier(_OnDask, OptimalTreeClassifier):

@@ -35,7 +35,7 @@ Kind = TypeVar("Kind")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """What is said of a study beside its numbers; everything may be left out.
+    """Names, units, notes and warnings that a report states beside its numbers; all are optional.
 
     Attributes
     ----------

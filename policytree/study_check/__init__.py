@@ -209,7 +209,7 @@ def check_rewards(
     min_propensity: float = 0.01,
     by_chance: str = "",
 ) -> StudyCheck:
-    """What can be seen once rewards are there; a serious finding is a reason not to say anything by them.
+    """Check estimated rewards; a serious finding is a reason to conclude nothing from them.
 
     Looked for: a treatment whose mean reward is far from the mean of those who got it; a mean reward outside all
     outcomes that were observed; estimated chances that reach the floor, or with which a few rows decide.

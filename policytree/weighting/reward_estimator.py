@@ -55,7 +55,7 @@ class _FitArguments(_NewRowArguments, total=False):
 
 @dataclass(eq=False, repr=False)
 class RewardEstimator(BaseEstimator):
-    """What each treatment would bring each person: an (n, K) frame of rewards from a trial or an observational study.
+    """Estimate every person's reward under every treatment, an (n, K) frame, from a trial or an observational study.
 
     The nuisances (expected outcomes per treatment, probabilities of treatment) are cross-fitted: every row is judged by
     models that saw neither the row nor its cluster. Both learn from X and W together; pass as X what a policy may look

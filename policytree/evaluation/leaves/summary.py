@@ -144,7 +144,7 @@ def leaf_summary(
     held_out: bool = False,
     level: float = 0.95,
 ) -> pd.DataFrame:
-    """Who is in each leaf, what they get, and what each treatment would be worth there.
+    """Summarise every leaf: its people, their treatment, and the value of each treatment there.
 
     On the rows that chose the tree every value is flattered: half of all leaves of a search in pure noise look
     significant. So a summary is taken to be of such rows, is marked so, and has no intervals, unless ``held_out=True``

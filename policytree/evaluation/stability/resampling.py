@@ -214,7 +214,7 @@ def policy_agreement(
     sample_weight: Column | None = None,
     level: float = 0.95,
 ) -> pd.DataFrame:
-    """To what share of people two policies give the same treatment, for every pair.
+    """Estimate the share of people to whom two policies give the same treatment, for every pair of policies.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ def streamed_leaf_summary(
     level: float = 0.95,
     batch_rows: int = 1 << 18,
 ) -> pd.DataFrame:
-    """Who is in each leaf, what they get, and what each treatment would be worth there, from rows of any number.
+    """Summarise every leaf as :func:`policytree.leaf_summary` does, from any number of rows.
 
     The table is that of :func:`policytree.leaf_summary`; only sums over rows, or clusters, are kept. Without clusters
     sums are exact, so that no number depends on batches or on the order of rows.

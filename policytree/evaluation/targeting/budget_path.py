@@ -170,7 +170,7 @@ class BudgetPath:
 def budget_path(
     estimator: PolicyTree, X: Table, rewards: Table, *, budget_costs: PerTreatment, **fit_params: Any
 ) -> BudgetPath:
-    """Every tree that is the best one at some price of money.
+    """Find every tree that is optimal at some price of the budget, which is its Lagrange multiplier.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ def policy_spend(
     sample_weight: Column | None = None,
     level: float = 0.95,
 ) -> Estimate:
-    """What a policy spends a person, with an interval for the people that these rows are a sample of.
+    """Estimate what a policy spends per person, with an interval for the population that the rows are drawn from.
 
     A tree never spends more than its budget on the rows that chose it; there its spend is no estimate but a choice, and
     the interval means nothing. Ask on other rows.
@@ -72,7 +72,7 @@ def policy_shares(
     sample_weight: Column | None = None,
     level: float = 0.95,
 ) -> pd.DataFrame:
-    """To which share of the people a policy gives each treatment, with intervals; see :func:`policy_spend`.
+    """Estimate the share of the people to whom a policy gives each treatment; see :func:`policy_spend`.
 
     Parameters
     ----------
