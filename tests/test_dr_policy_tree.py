@@ -9,7 +9,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
-from policytree import DRPolicyTree, InputError, RewardEstimator, Status, cross_val_policy_value
+from policytree import DRPolicyTree, InputError, RewardEstimator, Status, StudyReport, cross_val_policy_value
 
 
 @pytest.fixture
@@ -124,3 +124,18 @@ def test_rewards_that_cannot_be_meant_are_refused_in_one_sentence(trial, argumen
     X, T, Y, propensity = trial
     with pytest.raises(InputError, match=message):
         DRPolicyTree(**{"rewards": RewardEstimator(), **arguments}).fit(Y, T, X=X, propensity=propensity)
+
+
+def test_held_out_values_and_the_report_take_rewards_as_one_object(trial):
+    X, T, Y, propensity = trial
+    rewards = RewardEstimator(LinearRegression(), cv=2)
+    repeats = {"propensity": propensity, "cv": 2, "n_repeats": 2, "random_state": 0}
+    tables, texts = [], []
+    for model in (
+        DRPolicyTree(LinearRegression(), cv=2, max_depth=1, random_state=0),
+        DRPolicyTree(rewards=rewards, max_depth=1, random_state=0),
+    ):
+        tables.append(cross_val_policy_value(model, Y, T, X=X, **repeats))
+        texts.append(StudyReport(model.fit(Y, T, X=X, propensity=propensity), Y, T, X=X, results=tables[-1]).to_text())
+    pd.testing.assert_frame_equal(tables[0].to_frame(), tables[1].to_frame())
+    assert "RewardEstimator" in texts[1] and "RewardEstimator" not in texts[0]

@@ -45,6 +45,16 @@ for depth in range(3):
 # Folds differ by more than depths do, and the best of several scores is too good. Let ``cross_val_policy_value`` say
 # what the chosen rule is worth, with an interval: :doc:`depth_and_price`.
 #
+# Choose how rewards are estimated
+# --------------------------------
+#
+# ``rewards=`` takes all settings of the rewards as one object, instead of ``model_regression``, ``model_propensity``,
+# ``min_propensity`` and ``cv``. Searches reach into it::
+#
+#     rewards = RewardEstimator(LinearRegression(), LogisticRegression(), n_repeats=3)
+#     tree = DRPolicyTree(rewards=rewards, max_depth=1, random_state=0)
+#     GridSearchCV(tree, {"rewards__min_propensity": [0.01, 0.05]}, cv=folds).fit(X, Y, T=T)
+#
 # People in clusters
 # ------------------
 #
