@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,11 @@ class SearchState:
 
     def __init__(self, problem: Problem, fixed: FixedPoint, clock: Clock, limits: SearchLimits, incumbent: Incumbent):
         self.problem, self.fixed, self.clock, self.limits, self.incumbent = problem, fixed, clock, limits, incumbent
-        self._base = float(problem.losses[:, 0].sum())  # integers are relative to the first action
+
+    @cached_property
+    def _base(self) -> float:
+        """The loss of the first action, to which integers are relative."""
+        return float(self.problem.losses[:, 0].sum())
 
     @property
     def done(self) -> bool:
@@ -79,7 +84,8 @@ class SearchState:
     def show(self, value: int, closed: float, work: int) -> None:
         """Call the user's callback with a value, the bound, the share that is closed, and subproblems so far."""
         if self.limits.progress is not None:
-            shown, bound = (self._base + self.fixed.to_float(each) for each in (value, self.incumbent.bound))
+            base = self._base
+            shown, bound = (base + self.fixed.to_float(each) for each in (value, self.incumbent.bound))
             self.limits.progress(Progress(self.clock.seconds(), shown, bound, closed, work))
 
     def solution(

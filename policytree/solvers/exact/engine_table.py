@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -53,7 +54,7 @@ from policytree.solvers.exact.shared_test_costs import shares_test_costs
 from policytree.solvers.exact.subset_search import subset_search_applies
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Case:
     """A problem, with what several engines need to know about it.
 
@@ -75,17 +76,17 @@ class Case:
         """The case of a problem."""
         return cls(problem, blocks_for(problem, gates), gates)
 
-    @property
+    @cached_property
     def depth(self) -> float:
         """The largest depth; infinite without a limit."""
         return math.inf if self.problem.max_depth is None else self.problem.max_depth
 
-    @property
+    @cached_property
     def deep(self) -> bool:
         """Whether root features are searched one by one: beyond depth two, or where the first split is restricted."""
         return self.depth > 2 or self.problem.root_features is not None
 
-    @property
+    @cached_property
     def kind(self) -> str:
         """The version of the kernels that build tables."""
         return SPECIAL if is_special(self.problem) else PLAIN

@@ -25,7 +25,7 @@ def conflict_pairs_apply(problem: Problem, gates: SizeGates) -> bool:
     """Whether the bound may be tried, as far as the rows before merging can tell."""
     bins = problem.data.n_bins
     several = problem.leaf_penalty > 0 and problem.losses.shape[1] > 1
-    return several and _cuts_are_few(bins, gates) and not columns_are_few(bins, gates)
+    return several and not columns_are_few(bins, gates) and _cuts_are_few(bins, gates)
 
 
 def _cuts_are_few(bins: np.ndarray, gates: SizeGates) -> bool:
