@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from policytree.common.safe_text import visible
 from policytree.exceptions import InputError
@@ -96,3 +97,18 @@ def arm_legend(figure: Any, colors: Mapping[Any, Any], *, loc: str, columns: int
     legend = figure.legend(handles, names, title=note or None, title_fontsize=LEGEND_SIZE, **options)
     for text in (*legend.get_texts(), legend.get_title()):
         text.set_parse_math(False)
+
+
+def draw_people(ax: Any, shares: pd.DataFrame, unit: str, title: str) -> Any:
+    """Draw people, sorted, by their shares (n, K) of treatments, so that settled ones stand together; the image."""
+    values = shares.to_numpy()
+    if values.shape[1] == 2:
+        order = np.argsort(-values[:, 0], kind="stable")
+    else:
+        order = np.lexsort((-values.max(axis=1), values.argmax(axis=1)))
+    image = ax.imshow(values[order].T, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest")
+    ax.set_yticks(np.arange(values.shape[1]), [short_name(label) for label in shares.columns], parse_math=False)
+    ax.set_xticks([])
+    ax.set_xlabel(f"{len(values):,} {unit}, sorted")
+    ax.set_title(title, fontsize=10)
+    return image

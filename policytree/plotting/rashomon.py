@@ -9,6 +9,7 @@ import numpy as np
 from policytree.common.validation import check_count
 from policytree.evaluation.stability.rashomon_tables import NearTies
 from policytree.plotting import room_for_names, short_name
+from policytree.plotting.common import draw_people
 
 MOST_COLUMNS = 12
 NEEDED, ASKED = "#08519c", "#9ecae1"
@@ -113,17 +114,9 @@ class NearTiesDisplay:
     def _people(self, ax, unit: str):
         """People by the shares of decisions that give them each treatment."""
         ties = self.ties
-        shares = ties.arm_shares().to_numpy()
-        order = np.lexsort((-shares.max(axis=1), shares.argmax(axis=1)))
-        if shares.shape[1] == 2:
-            order = np.argsort(-shares[:, 0], kind="stable")
-        image = ax.imshow(shares[order].T, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest")
-        ax.set_yticks(np.arange(shares.shape[1]), [short_name(label) for label in ties.trees.actions], parse_math=False)
-        ax.set_xticks([])
-        ax.set_xlabel(f"{len(shares):,} {unit}, sorted")
         decisions = "decision" if ties.n_decisions == 1 else "different decisions"
-        ax.set_title(f"{ties.n_decisions:,} {decisions}: {ties.settled_share:.0%} of {unit} settled", fontsize=10)
-        return image
+        title = f"{ties.n_decisions:,} {decisions}: {ties.settled_share:.0%} of {unit} settled"
+        return draw_people(ax, ties.arm_shares(), unit, title)
 
 
 def _percent(share: float) -> str:

@@ -10,6 +10,7 @@ import pandas as pd
 from policytree.common.validation import check_count
 from policytree.evaluation.stability.tables import SETTLED, PolicyStability
 from policytree.plotting import room_for_names, short_name
+from policytree.plotting.common import draw_people
 
 MOST_COVARIATES = 12
 CATEGORY = 0.12  # width of a category's cell
@@ -143,18 +144,6 @@ class PolicyStabilityDisplay:
 
     def _people(self, ax, unit: str):
         """People by their shares of treatments, those that are settled at the ends."""
-        shares = self.stability.arm_shares()
-        if len(shares.columns) == 2:
-            order = np.argsort(-shares.iloc[:, 0].to_numpy(), kind="stable")
-        else:
-            values = shares.to_numpy()
-            order = np.lexsort((-values.max(axis=1), values.argmax(axis=1)))
-        image = ax.imshow(
-            shares.to_numpy()[order].T, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest"
-        )
-        ax.set_yticks(np.arange(len(shares.columns)), [short_name(label) for label in shares.columns])
-        ax.set_xlabel(f"{len(shares):,} {unit}, sorted")
-        ax.set_xticks([])
         settled = self.stability.settled_share()
-        ax.set_title(f"treatments: settled for {settled:.0%} (same in {SETTLED:.0%} of resamples)", fontsize=10)
-        return image
+        title = f"treatments: settled for {settled:.0%} (same in {SETTLED:.0%} of resamples)"
+        return draw_people(ax, self.stability.arm_shares(), unit, title)
