@@ -1,6 +1,6 @@
 """Data larger than memory: from files to codes on disk, and from these to trees.
 
-    source -> tally, scan -> plan -> encode (files of codes) -> streams (tables) -> table_search -> grow -> Tree
+    source -> tally, scan -> plan -> encode (files of codes) -> streams (tables) -> table_search -> solve.grown -> Tree
                                         on_dask: the same, a partition per task   (no rows)      (one more reading)
 
 sources    where rows come from
@@ -16,7 +16,7 @@ draws      folds and samples that depend on a row's number and a seed only
 study_rows, nuisance_models, reward_job, rewards
            outcomes and treatments to cross-fitted rewards
 streams    sums over the files
-solve      the best tree from these sums
+solve      the best tree from these sums, with exact sums of its nodes
 predict    predictions, a batch at a time
 
 Codes of one or two bytes per column and integer losses stand in files. Sums over rows by the codes of two or three
