@@ -14,7 +14,7 @@ shown.
 
 ``sensitivity_marginal`` and ``sensitivity_omitted``: what a hidden confounder could do to a policy or to a contrast of
 two (``contrasts``; ``judged_contrasts``, of the learnt rules of a table of held-out values); ``bounds`` come from
-``simple_bounds``, ``sharp_bounds`` and ``omitted_parts``, their intervals from ``cluster_bootstrap`` and
+``simple_bounds`` and ``sharp_bounds``, their intervals from ``cluster_bootstrap`` and
 ``repeated_bounds``, and ``benchmark_covariates`` say how strong the confounder may be.
 ``stability``: what recurs over ``resamples`` (``stability_tables``).
 ``near_ties``: the other trees that do as well on the same rows (``near_tie_decisions``, ``near_tie_results``).

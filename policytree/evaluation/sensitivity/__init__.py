@@ -8,10 +8,8 @@ judged_contrasts.py        what a sensitivity analysis is of: a fixed rule, or t
                            by repetitions
 marginal.py                would the conclusion survive a hidden confounder? Bounds by the marginal sensitivity
                            model
-omitted_parts.py           what omitted-variable bounds are made of: scores of the estimate, of sigma^2 and of nu^2,
-                           by repetitions
-omitted_variables.py       how strong must an omitted variable be to undo the conclusion? Bounds, with covariates to
-                           compare it with
+omitted_variables.py       how strong must an omitted variable be to undo the conclusion? Bounds from the scores of the
+                           estimate, of sigma^2 and of nu^2, with covariates to compare it with
 repeated_bounds.py         bounds from the repetitions of a cross-fitting, put together as held-out values are
 sharp_bounds.py            the marginal sensitivity model's sharp bounds: what is known from covariates limits what
                            a confounder can do
