@@ -46,7 +46,8 @@ class SearchArguments(BaseEstimator):
     ----------
     solver : {"direct", "duplication", "sampling", "auto"}, default "direct"
         Which search to use: exact; exact for weights rounded to integers; on samples drawn by weight; or chosen by an
-        estimate of the time (:mod:`policytree.solvers`). Rewards become weighted labels for the two in the middle.
+        estimate of the time (:mod:`policytree.solvers`). For "duplication" and "sampling", rewards become weighted
+        labels.
     solver_options : mapping, optional
         Options of the solver, such as ``{"factor": 50}`` or ``{"amplification": 0.5, "n_draws": 8}``.
     guesses : optional
@@ -77,8 +78,9 @@ class SearchArguments(BaseEstimator):
         every person (unit of ``sample_weight``) who reaches it. Columns that a mapping leaves out are free.
     repeated_features : {"charged", "free"}, default "charged"
         Whether a column is charged again where a path splits on it again. "free" takes ``solver="direct"`` without
-        guesses and a ``max_depth`` of at most 4: what was paid for is part of every subproblem. The tree is proved as
-        ever; depth three and four take longer than with "charged" (:mod:`policytree.solvers.exact.shared_test_costs`).
+        guesses and a ``max_depth`` of at most 4: what was paid for is part of every subproblem. The tree is still
+        proved optimal; depths three and four take longer than with "charged"
+        (:mod:`policytree.solvers.exact.shared_test_costs`).
     feature_groups : mapping of names to lists of columns, or list of such lists, optional
         Columns that are measured together, such as the values of one blood sample: only the first on a path is charged,
         at its own cost. Needs ``repeated_features="free"``.

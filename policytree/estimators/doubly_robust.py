@@ -62,9 +62,9 @@ class DRPolicyTree(NotebookView, SearchArguments):
         Folds of cross-fitting, balanced over treatments.
     rewards : RewardEstimator, optional
         Doubly robust rewards with everything that :class:`RewardEstimator` lets one set, such as repeated cross-fitting
-        (``n_repeats``) or an ``executor``, instead of the four arguments above, which are short for
+        (``n_repeats``) or an ``executor``, instead of the four arguments above, which are shorthand for
         ``RewardEstimator(model_regression, model_propensity, min_propensity=..., cv=...)``. It is cloned; parameter
-        searches reach into it (``rewards__min_propensity``). A ``random_state`` that it lacks is this estimator's.
+        searches reach into it (``rewards__min_propensity``). If it has no ``random_state``, this estimator's is used.
     split_features : list of column names or positions, optional
         The columns that the tree may split on. The nuisance models see every column of ``X``.
     random_state : int, RandomState or None
@@ -75,7 +75,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
     reward_estimator_ : RewardEstimator
     rewards_ : DataFrame of shape (n, K)
     policy_tree_ : PolicyTree
-        Its fitted attributes are attributes of this estimator too: those below.
+        The fitted policy tree; its fitted attributes, listed below, are also available here.
 
     Notes
     -----
