@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -99,3 +101,17 @@ def test_rewards_are_passed_as_planes_and_labels_as_entries(K, rng):
     assert not pays(_losses("classes", X, rng, K))
     assert not pays(_losses("rewards", X, rng, K) >> 40)  # so small that twice as many lanes fit a vector
     assert pays(_losses("large", X, rng, K) >> 25) == (K == 3)
+
+
+@pytest.mark.parametrize("K", [3, 5])
+@pytest.mark.parametrize("seed", range(4))
+def test_codes_that_no_row_has(K, seed):
+    """A caller's codes may have gaps, at their beginning and end too: cuts there leave a side empty."""
+    rng = np.random.default_rng(seed)
+    data = bin_matrix(_columns("distinct", rng))
+    kept = np.flatnonzero((data.codes > 20).all(axis=0) & (data.codes < N - 20).all(axis=0))
+    data = replace(data, codes=np.ascontiguousarray(data.codes[:, kept]))
+    losses = rng.integers(-100_000, 100_001, (len(kept), K))  # whole numbers whose sums tables hold exactly
+    optimum = oracles.best_objective_fast(data.codes.T.astype(np.int64), losses, max_depth=2)
+    solution = solve_direct(Problem(data, losses.astype(float), max_depth=2))
+    assert solution.objective == solution.lower_bound == optimum

@@ -93,7 +93,8 @@ class Data:
     def held_out_rewards(self, fitted, rows: np.ndarray, outcomes: pd.DataFrame | None = None) -> pd.DataFrame:
         """Rewards of rows that a fitted estimator has not seen, net of costs, by its own nuisance models.
 
-        ``outcomes`` are its expected outcomes of these rows, where they are known already.
+        ``outcomes`` are its expected outcomes of these rows, where they are known already: averages over all fold
+        models, as rewards are of rows whose clusters the fit has not seen.
         """
         estimator = getattr(fitted, "reward_estimator_", fitted)
         known = {} if outcomes is None or not isinstance(estimator, RewardEstimator) else {"regression": outcomes}
