@@ -87,8 +87,8 @@ def sort_planes(rows, planes, large, to):
             to.places[at] = -1
             for k in range(Q):
                 to.amounts[at * Q + k] = planes[k, i]
-        # starts[b] is where the rows up to code b end. The last of several codes without rows names the cut, which has the
-        # same sums as the others; below the first row there is none.
+        # starts[b] is where the rows up to code b end. Codes without rows have the same cut, named by the last of them;
+        # below the first row there is none.
         for b in range(B - 1):
             if starts[b] > 0:
                 to.places[f * n + starts[b] - 1] = o + b
