@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from policytree.solvers.kernels.base.child_rows import order_rows
 from policytree.solvers.kernels.base.layout import FORBIDDEN, i4
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.depth_two.class_tiles import vectors_of
@@ -67,31 +68,23 @@ def sort_planes(rows, planes, large, to):
     widest = 1
     for f in range(len(rows.bins)):
         widest = max(widest, rows.bins[f])
-    starts = np.empty(widest + 1, np.int64)
+    ends = np.empty(widest + 1, np.int64)
     for f in range(len(rows.bins)):
         if not large[f]:
             continue
-        c = rows.codes[f]
-        B = rows.bins[f]
         o = rows.offset[f]
-        starts[: B + 1] = 0
+        order = to.rows[f * n : (f + 1) * n]
+        order_rows(rows, f, order, ends)
         for i in range(n):
-            starts[np.int64(c[i]) + 1] += 1
-        for b in range(B):
-            starts[b + 1] += starts[b]
-        for i in range(n):
-            b = np.int64(c[i])
-            at = f * n + starts[b]
-            starts[b] += 1
-            to.rows[at] = i
+            at = f * n + i
             to.places[at] = -1
             for k in range(Q):
-                to.amounts[at * Q + k] = planes[k, i]
-        # starts[b] is where the rows up to code b end. Codes without rows have the same cut, named by the last of them;
-        # below the first row there is none.
-        for b in range(B - 1):
-            if starts[b] > 0:
-                to.places[f * n + starts[b] - 1] = o + b
+                to.amounts[at * Q + k] = planes[k, order[i]]
+        # Rows up to code b end at ends[b + 1]. Codes without rows have the same cut, named by the last of them; below
+        # the first row there is none.
+        for b in range(rows.bins[f] - 1):
+            if ends[b + 1] > 0:
+                to.places[f * n + ends[b + 1] - 1] = o + b
 
 
 @kernel(separate=True)
