@@ -132,13 +132,17 @@ def test_calls_in_neither_order_are_refused(trial, call, words):
 def test_what_scikit_learn_may_pass_on():
     of_rows = {"W", "propensity", "sample_weight", "groups"}
     fitted = {"strata", "sample_treatment_costs", "budget_costs"}
+    of_times, asked_at_fit = {"event", "entry"}, {"horizon", "target", "cause", "missing_outcome"}
     expected = {
-        DRPolicyTree: {"fit": {"T", *of_rows, *fitted}, "score": {"T", *of_rows, "sample_treatment_costs"}},
+        DRPolicyTree: {
+            "fit": {"T", *of_rows, *fitted, *of_times, *asked_at_fit},
+            "score": {"T", *of_rows, *of_times, "sample_treatment_costs"},
+        },
         PolicyTree: {
             "fit": {"T", "sample_weight", "sample_treatment_costs", "budget_costs", "groups"},
             "score": {"sample_weight", "sample_treatment_costs"},
         },
-        RewardEstimator: {"fit": {"T", *of_rows, "strata", "regression"}},
+        RewardEstimator: {"fit": {"T", *of_rows, "strata", "regression", *of_times, *asked_at_fit}},
         MatchingRewards: {"fit": {"T", "sample_weight", "groups"}},
         OptimalTreeClassifier: {"fit": {"sample_weight"}, "score": {"sample_weight"}},
         CostSensitiveTreeClassifier: {"fit": {"sample_weight"}, "score": {"sample_weight"}},

@@ -74,7 +74,7 @@ RARE = np.where(PAIRS % 4 == 0, "b", "a")
         (lambda: OptimalTreeClassifier(0.1, 2).fit(X, [[1], [2, 3]] * (N // 2)), "y must be one column of labels"),
         (lambda: OptimalTreeClassifier(0.1, 2).fit(X, LABELS + 0.5), "y holds fractions, such as 0.5 in row 0"),
         (lambda: OptimalTreeClassifier(0.1, 2).fit(X, SURVIVAL), "y is a structured array with the fields event, time"),
-        (lambda: DRPolicyTree().fit(SURVIVAL, T, X=X), "Y is a structured array with the fields event, time"),
+        (lambda: DRPolicyTree().fit(SURVIVAL[["time"]], T, X=X), "Y is a structured array with the fields time"),
         (
             lambda: RewardEstimator(model_propensity=Ridge()).fit(Y, T, X=X),
             "model_propensity must be a classifier with predict_proba; got Ridge",

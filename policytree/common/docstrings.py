@@ -28,7 +28,7 @@ def shares_documentation(*sources: Any) -> Callable[[Documented], Documented]:
         if item.__doc__ is None:  # python -OO
             return item
         text = inspect.cleandoc(item.__doc__)
-        is_class, order = inspect.isclass(item), list(inspect.signature(item).parameters)
+        is_class, order = inspect.isclass(item), _argument_names(item)
         wanted = None if is_class else {*order}
         for source in sources:
             shared = source if isinstance(source, str) else source.__doc__ or ""
@@ -38,6 +38,12 @@ def shares_documentation(*sources: Any) -> Callable[[Documented], Documented]:
         return item
 
     return complete
+
+
+def _argument_names(item: Any) -> list[str]:
+    """Names of arguments as numpydoc writes them: those that collect others by name begin with two stars."""
+    parameters = inspect.signature(item).parameters.values()
+    return [f"**{p.name}" if p.kind is p.VAR_KEYWORD else p.name for p in parameters]
 
 
 def _with_entries(text: str, shared: dict[tuple[str, ...], str], section: str, wanted: set[str] | None) -> str:

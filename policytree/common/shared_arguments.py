@@ -24,6 +24,9 @@ sample_treatment_costs : mapping, array of shape (K,) or (n, K), optional
     What treatments cost, in the outcome's unit; rewards and values are net of it.
 budget_costs : mapping, array of shape (K,) or (n, K), optional
     Costs that count against the estimator's ``budget``, in any unit; nothing else.
+**outcome : optional
+    ``event``, ``horizon``, ``target``, ``entry`` and ``cause`` where Y are times to an event, ``missing_outcome`` where
+    some of Y are missing: as :meth:`policytree.RewardEstimator.fit` takes them.
 """
 
 JUDGED = """

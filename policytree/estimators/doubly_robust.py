@@ -31,11 +31,17 @@ class _ScoreArguments(TypedDict, total=False):
     sample_weight: Column | None
     groups: Column | None
     sample_treatment_costs: PerTreatment | None
+    event: Column | None
+    entry: Column | None
 
 
 class _FitArguments(_ScoreArguments, total=False):
     """What ``fit`` takes beside Y, T and X."""
 
+    horizon: float | None
+    target: str | None
+    cause: Any
+    missing_outcome: str
     strata: Column | Table | None
     budget_costs: PerTreatment | None
 
@@ -125,7 +131,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
     @overload
     def fit(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[_FitArguments]) -> Self: ...
 
-    @shares_documentation(PolicyTree.fit)
+    @shares_documentation(PolicyTree.fit, RewardEstimator.fit)
     @either_order
     def fit(
         self,
@@ -140,6 +146,12 @@ class DRPolicyTree(NotebookView, SearchArguments):
         strata: Column | Table | None = None,
         sample_treatment_costs: PerTreatment | None = None,
         budget_costs: PerTreatment | None = None,
+        event: Column | None = None,
+        horizon: float | None = None,
+        target: str | None = None,
+        entry: Column | None = None,
+        cause: Any = None,
+        missing_outcome: str = "refuse",
     ) -> Self:
         """Estimate rewards and find the tree: ``fit(Y, T, X=X)``, or ``fit(X, Y, T=T)`` as in scikit-learn.
 
@@ -182,8 +194,9 @@ class DRPolicyTree(NotebookView, SearchArguments):
         arms = as_series(T, "T")
         check_constraints(tree, sorted_labels(arms.dropna().to_numpy()), len(arms), budget_costs)
         self.rewards_ = rewards.fit_predict(
-            Y, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups, strata=strata
-        )
+            Y, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups, strata=strata,
+            event=event, horizon=horizon, target=target, entry=entry, cause=cause, missing_outcome=missing_outcome,
+        )  # fmt: skip
         self.reward_estimator_ = rewards
         self.policy_tree_ = tree.fit(
             X,
@@ -242,6 +255,8 @@ class DRPolicyTree(NotebookView, SearchArguments):
         sample_weight: Column | None = None,
         groups: Column | None = None,
         sample_treatment_costs: PerTreatment | None = None,
+        event: Column | None = None,
+        entry: Column | None = None,
     ) -> float:
         """Doubly robust value of the policy on rows that the fit did not see; greater is better.
 
@@ -266,7 +281,9 @@ class DRPolicyTree(NotebookView, SearchArguments):
         """
         check_is_fitted(self, "policy_tree_")
         self.policy_tree_._table(X, reset=False)  # refuses other columns than those of the fit, as predict does
-        rewards = self.reward_estimator_.predict_rewards(Y, T, X=X, W=W, propensity=propensity, groups=groups)
+        rewards = self.reward_estimator_.predict_rewards(
+            Y, T, X=X, W=W, propensity=propensity, groups=groups, event=event, entry=entry
+        )
         return self.policy_tree_.score(X, rewards, sample_weight, sample_treatment_costs)
 
     def __sklearn_tags__(self) -> Tags:

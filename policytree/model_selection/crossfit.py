@@ -16,6 +16,7 @@ from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
+from policytree.common.executors import submitted
 from policytree.exceptions import InputError
 from policytree.model_selection.folds import FoldPlan
 
@@ -246,6 +247,26 @@ class FoldFits:
         return self.assembled([self.of_fold(f) for f in range(self.folds.n_folds)])
 
 
+@dataclass(frozen=True)
+class _Fits:
+    """Models of several nuisances, by their number and the fold: one task for workers."""
+
+    fits: list[FoldFits]
+
+    def __call__(self, part: tuple[int, int]) -> tuple[FittedModel, np.ndarray]:
+        return self.fits[part[0]].of_fold(part[1])
+
+
+def run_fits(fits: list[FoldFits], executor: Any) -> list[CrossFit]:
+    """Several nuisances, one fold after the other, or on the workers of an executor."""
+    if executor is None:
+        return [fit.run() for fit in fits]
+    parts = [(i, f) for i, fit in enumerate(fits) for f in range(fit.folds.n_folds)]
+    found = dict(submitted(executor, _Fits(fits), parts))
+    results = iter(found[k] for k in range(len(parts)))
+    return [fit.assembled([next(results) for _ in range(fit.folds.n_folds)]) for fit in fits]
+
+
 def cross_fit_mean(learner, X, y, folds: FoldPlan, *, train_rows=None, sample_weight=None, groups=None) -> CrossFit:
     """Out-of-fold expected outcomes for all rows, learnt from the rows marked in ``train_rows`` (all by default).
 
@@ -295,7 +316,11 @@ def predict_new(models: tuple[Predictor, ...], X: np.ndarray, held_out_of: np.nd
     -------
     ndarray of shape (n,) or (n, K)
     """
-    each = np.stack([model.predict(X) for model in models])
+    return averaged(np.stack([model.predict(X) for model in models]), held_out_of)
+
+
+def averaged(each: np.ndarray, held_out_of: np.ndarray | None) -> np.ndarray:
+    """The mean over fold models of what each says of new rows, ``each`` (F, n, ...); see :func:`predict_new`."""
     out = each.mean(axis=0)
     if held_out_of is not None:
         known = np.flatnonzero(held_out_of >= 0)

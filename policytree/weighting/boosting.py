@@ -23,6 +23,7 @@ SETTINGS = {
     "seed": 1,
     "verbosity": -1,
 }
+LEAST_EVENTS = 5.0  # that are expected in a leaf of rates
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +33,10 @@ class Boosted:
     Attributes
     ----------
     booster : lightgbm.Booster
-    objective : {"regression", "binary", "multiclass"}
+    objective : {"regression", "binary", "multiclass", "poisson"}
     centre, scale : float
-        A regression's outcome was standardised by these: LightGBM keeps labels in single precision.
+        A regression's outcome was standardised by these: LightGBM keeps labels in single precision. Rates were divided
+        by ``scale``.
     """
 
     booster: Any
@@ -60,6 +62,8 @@ class Boosted:
     def _linked(self, raw) -> np.ndarray:
         if self.objective == "regression":
             return self.centre + self.scale * raw
+        if self.objective == "poisson":
+            return self.scale * np.exp(raw)
         if self.objective == "binary":
             return 1.0 / (1.0 + np.exp(-np.clip(raw, -700.0, 700.0)))
         odds = np.exp(raw - raw.max(axis=1, keepdims=True))
@@ -76,9 +80,10 @@ def boost(
     Z : ndarray of shape (n, p), float64
         NaN is routed to the better side.
     y : ndarray of shape (n,)
-        Numbers; 0 and 1 for "binary"; codes 0, 1, ... for "multiclass".
+        Numbers; 0 and 1 for "binary"; codes 0, 1, ... for "multiclass"; rates for "poisson".
     weight : ndarray of shape (n,), float64, or None
-    objective : {"regression", "binary", "multiclass"}
+        Time at risk, for rates.
+    objective : {"regression", "binary", "multiclass", "poisson"}
     rounds : int
     rate : float
         Learning rate.
@@ -103,6 +108,10 @@ def boost(
         y = (y - centre) / scale
     elif objective == "multiclass":
         settings["num_class"] = int(y.max()) + 1
+    elif objective == "poisson":
+        scale = float(np.average(y, weights=weight))  # leaves are limited by how many events are expected in them
+        y, weight = y / scale, np.ones(len(y)) * scale if weight is None else weight * scale
+        settings["min_sum_hessian_in_leaf"] = LEAST_EVENTS
     # As ``lightgbm.train`` without what it does for callbacks and for continued training: it writes the model as text
     # and reads it again.
     booster = lightgbm.Booster(settings, lightgbm.Dataset(Z, y, weight=weight, params=settings))

@@ -39,13 +39,13 @@ def imputer() -> SimpleImputer:
     return SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
 
 
-def one_thread() -> threadpool_limits:
-    """A context in which boosting uses one thread.
+def one_thread(user_api: str | None = "openmp") -> threadpool_limits:
+    """A context in which boosting uses one thread; with None for ``user_api`` linear algebra as well.
 
     Trees of eight leaves leave little to share, and threads that wait for each other on a busy machine cost far more
     than they gain: 100,000 rows took 19 s on one thread and 187 s on two, with three other processes at work.
     """
-    return threadpool_limits(1, user_api="openmp")
+    return threadpool_limits(1, user_api=user_api)
 
 
 def _checked_weight(sample_weight, X):

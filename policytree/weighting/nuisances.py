@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from policytree.common.executors import submitted
 from policytree.exceptions import InputError, quoted
 from policytree.model_selection.crossfit import (
     CrossFit,
@@ -20,14 +19,26 @@ from policytree.model_selection.crossfit import (
     fit_mean,
     fit_probabilities,
     predict_new,
+    run_fits,
 )
 from policytree.model_selection.folds import FoldPlan
+from policytree.weighting.completion import completed
 from policytree.weighting.learners import OutcomeClassifier, OutcomeRegressor, imputed, propensity_learner
 from policytree.weighting.observed import Observed
 from policytree.weighting.scheme import Nuisances
-from policytree.weighting.stacking import PROPENSITY_LEARNERS, OutcomeStack, PropensityStack, StackedOutcomes
+from policytree.weighting.stacking import (
+    PROPENSITY_LEARNERS,
+    OutcomeStack,
+    PropensityStack,
+    StackedOutcomes,
+    indicators,
+)
+from policytree.weighting.time_to_event.censoring import CompletedOutcomes, complete_times
+from policytree.weighting.time_to_event.hazards import HazardStack
+from policytree.weighting.time_to_event.survival_models import check_survival_model
 
 NOTHING_GIVEN = Nuisances()
+FEWEST_MISSING = 5  # outcomes, and seen ones, among the rows that a model of who is missing learns from
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,16 +133,13 @@ def _is_binary(y: np.ndarray) -> bool:
     return bool(np.isin(y, (0.0, 1.0)).all())
 
 
-def resolve_propensity(learner: Any, has_covariates: bool):
+def resolve_propensity(learner: Any, has_covariates: bool, argument: str = "model_propensity"):
     """The propensity learner; must be a classifier with probabilities."""
     named = type(learner).__name__  # as the user knows it, without what is put around it
-    learner = _resolve(
-        learner, propensity_learner(), "model_propensity", has_covariates, DummyClassifier(strategy="prior")
-    )
+    learner = _resolve(learner, propensity_learner(), argument, has_covariates, DummyClassifier(strategy="prior"))
     if not is_classifier(learner) or not hasattr(learner, "predict_proba"):
         raise InputError(
-            f"model_propensity must be a classifier with predict_proba; got {named}, use for instance "
-            "LogisticRegression()."
+            f"{argument} must be a classifier with predict_proba; got {named}, use for instance LogisticRegression()."
         )
     return learner
 
@@ -143,6 +151,21 @@ def resolve_arms(learner: Any, has_covariates: bool):
     if isinstance(learner, str) and learner in PROPENSITY_LEARNERS:
         learner = "auto"  # without covariates all are the same
     return resolve_propensity(learner, has_covariates)
+
+
+def resolve_observation(learner: Any, has_covariates: bool):
+    """The model of whether an outcome is seen: as that of treatment; the arm is always among its columns."""
+    if _is_auto(learner):
+        return PropensityStack()
+    return resolve_propensity(learner, True, "model_observation") if has_covariates else PropensityStack()
+
+
+def resolve_hazard(model: Any, argument: str) -> HazardStack:
+    """The models of a hazard: a mixture by default, else the user's survival model."""
+    if _is_auto(model):
+        return HazardStack()
+    check_survival_model(model, argument)
+    return HazardStack(model)
 
 
 def learners_by_treatment(learner, treatments: np.ndarray) -> list:
@@ -165,21 +188,41 @@ class CrossFitted:
     folds : FoldPlan
     regression : CrossFittedRegression or None
     propensity : CrossFit or None
+    completed : CompletedOutcomes or None
+        Of times to an event.
+    observation : CrossFit or None
+        Probabilities (n, 2) that outcomes are missing or seen, of covariates and the arm, where some are missing.
+    n_arms : int
+        Of the arms that ``observation`` tells apart.
     """
 
     folds: FoldPlan
     regression: CrossFittedRegression | None
     propensity: CrossFit | None
+    completed: CompletedOutcomes | None = None
+    observation: CrossFit | None = None
+    n_arms: int = 0
 
     def predictions(self) -> Nuisances:
         """Out of fold, for the rows of the fit."""
         return Nuisances(
             None if self.regression is None else self.regression.predictions,
             None if self.propensity is None else self.propensity.predictions,
+            observation=None if self.observation is None else self.observation.predictions[:, 1],
         )
 
+    def held_out_of(self, row_of_cluster: np.ndarray | None) -> np.ndarray | None:
+        """The fold in which each row's cluster was held out, (n,), -1 for new clusters; None without clusters."""
+        if row_of_cluster is None:
+            return None
+        return np.where(row_of_cluster < 0, -1, self.folds.fold[row_of_cluster])
+
     def predict_new(
-        self, Z: np.ndarray, row_of_cluster: np.ndarray | None, given: Nuisances = NOTHING_GIVEN
+        self,
+        Z: np.ndarray,
+        row_of_cluster: np.ndarray | None,
+        given: Nuisances = NOTHING_GIVEN,
+        arm: np.ndarray | None = None,
     ) -> Nuisances:
         """For other rows: averages over the fold models, or the one model that did not see the row's cluster.
 
@@ -190,10 +233,13 @@ class CrossFitted:
             A row of the fit with the same cluster; -1 for rows of new clusters.
         given : Nuisances
             Parts that are not to be predicted, because they are known.
+        arm : ndarray of shape (n,), int, or None
+            The arm that each row got, for the probability that its outcome is seen.
         """
-        held_out_of = None
-        if row_of_cluster is not None:
-            held_out_of = np.where(row_of_cluster < 0, -1, self.folds.fold[row_of_cluster])
+        held_out_of, observation = self.held_out_of(row_of_cluster), None
+        if self.observation is not None and arm is not None:
+            table = observation_table(Z, arm, self.n_arms)
+            observation = predict_new(self.observation.models, table, held_out_of)[:, 1]
         return Nuisances(
             None
             if self.regression is None or given.regression is not None
@@ -201,7 +247,13 @@ class CrossFitted:
             None
             if self.propensity is None or given.propensity is not None
             else predict_new(self.propensity.models, Z, held_out_of),
+            observation=observation,
         )
+
+
+def observation_table(Z: np.ndarray, arm: np.ndarray, n_arms: int) -> np.ndarray:
+    """What the probability depends on that an outcome is seen: covariates, and an indicator of every arm."""
+    return np.hstack([Z, indicators(arm, n_arms)])
 
 
 def cross_fit(
@@ -212,6 +264,9 @@ def cross_fit(
     propensity,
     executor: Any = None,
     *,
+    hazards: tuple[HazardStack, HazardStack] | None = None,
+    observation=None,
+    floor: float = 0.0,
     divisor: Callable[[np.ndarray | None], np.ndarray | None] = lambda estimated: estimated,
 ) -> tuple[CrossFitted, ...]:
     """Cross-fit the nuisances whose learner is not None, once for every draw of folds.
@@ -228,6 +283,14 @@ def cross_fit(
         One model of the arm per fold.
     executor : optional
         Where to fit; see :func:`policytree.common.executors.submitted`.
+    hazards : tuple of two HazardStack, or None
+        Of events and of censoring, where outcomes are times; the completed outcomes (their median over the draws of
+        folds) are then what outcome models learn from, and the models of events are one more learner of the default
+        mixture.
+    observation : PropensityStack, scikit-learn classifier, or None
+        Of whether an outcome is seen, where some are missing; outcome models learn from those that are seen.
+    floor : float
+        Least probability of being observed, of those that scores divide by.
     divisor : callable
         From estimated propensities (n, K), None if there are none, to those that scores divide by; None if they divide
         by nothing. Default outcome models are targeted by them.
@@ -237,29 +300,55 @@ def cross_fit(
     tuple of CrossFitted
         Probabilities are not clipped.
     """
+    completions: Sequence[CompletedOutcomes | None] = [None] * len(plans)
+    if hazards is not None:
+        completions = done_times = complete_times(Z, observed, plans, *hazards, floor, executor)
+        observed = completed(observed, np.median([each.outcome for each in done_times], axis=0))
+    watched: Sequence[CrossFit | None] = [None] * len(plans)
+    if observation is not None:
+        watched = _fit_observation(observation, Z, observed, plans, executor)
+    of_outcomes = observed
+    if observed.seen is not None:
+        of_outcomes = replace(observed, sample_weight=observed.weight * observed.seen)
     fits: list[FoldFits] = []
     counts: list[tuple[int, int]] = []
     for plan in plans:
-        outcomes, arms = _outcome_fits(regression, Z, observed, plan), _arm_fits(propensity, Z, observed, plan)
+        outcomes, arms = _outcome_fits(regression, Z, of_outcomes, plan), _arm_fits(propensity, Z, observed, plan)
         counts.append((len(outcomes), len(arms)))
         fits += outcomes + arms
-    finished = _run(fits, executor)
+    finished = run_fits(fits, executor)
     if isinstance(propensity, PropensityStack):
         _fit_again(propensity, counts, finished, Z, observed, executor)
     done = iter(finished)
     out = []
-    for plan, (n_outcomes, n_arms) in zip(plans, counts, strict=True):
+    for plan, completion, seen, (n_outcomes, n_arms) in zip(plans, completions, watched, counts, strict=True):
         outcomes_done, arms_done = ([next(done) for _ in range(count)] for count in (n_outcomes, n_arms))
         chances = _joined_arms(propensity, arms_done, observed)
         found = None
         if isinstance(regression, OutcomeStack):
             by = divisor(None if chances is None else chances.predictions)
-            found = CrossFittedRegression(*regression.mixed(outcomes_done, Z, observed, by))
+            if by is not None and seen is not None:
+                by = by * np.maximum(seen.predictions[:, 1:], floor)
+            if completion is not None and completion.predicts_from_start:
+                outcomes_done.append(completion.learner(Z, observed.arm))
+            found = CrossFittedRegression(*regression.mixed(outcomes_done, Z, of_outcomes, by))
         elif outcomes_done:
             models = tuple(ArmModels(of_fold) for of_fold in zip(*(f.models for f in outcomes_done), strict=True))
             found = CrossFittedRegression(np.column_stack([f.predictions for f in outcomes_done]), models)
-        out.append(CrossFitted(plan, found, chances))
+        out.append(CrossFitted(plan, found, chances, completion, seen, observed.n_arms))
     return tuple(out)
+
+
+def _fit_observation(learner, Z, observed: Observed, plans: list[FoldPlan], executor: Any) -> list[CrossFit]:
+    """Whether outcomes are seen, by covariates and the arm: the two classes in place of the arms."""
+    assert observed.seen is not None, "some outcomes are missing"
+    classes = replace(observed, arm=observed.seen.astype(np.int64), treatments=np.array([0, 1]), seen=None)
+    table = observation_table(Z, observed.arm, observed.n_arms)
+    counts = [np.bincount(classes.arm[train], minlength=2).min() for plan in plans for train, _ in plan.splits()]
+    if isinstance(learner, PropensityStack) and min(counts) < FEWEST_MISSING:
+        learner = PropensityStack(("shares",))
+    found = cross_fit(table, classes, plans, None, learner, executor)
+    return [each.propensity for each in found if each.propensity is not None]
 
 
 def _outcome_fits(regression, Z, observed: Observed, plan: FoldPlan) -> list[FoldFits]:
@@ -269,8 +358,9 @@ def _outcome_fits(regression, Z, observed: Observed, plan: FoldPlan) -> list[Fol
         return regression.fits(Z, observed, plan)
     own: dict[str, Any] = {"sample_weight": observed.sample_weight, "groups": observed.groups}
     learners = learners_by_treatment(regression, observed.treatments)
+    seen = np.ones(observed.n, dtype=bool) if observed.seen is None else observed.seen
     return [
-        FoldFits(partial(fit_mean, learner), Z, observed.y, plan, observed.arm == k, **own)
+        FoldFits(partial(fit_mean, learner), Z, observed.y, plan, (observed.arm == k) & seen, **own)
         for k, learner in enumerate(learners)
     ]
 
@@ -293,7 +383,7 @@ def _fit_again(stack: PropensityStack, counts, finished: list[CrossFit], Z, obse
         own = stack.fits_again(finished[start : start + n_arms], Z, observed)
         again |= {start + k: fits for k, fits in own.items()}
         start += n_arms
-    for position, fit in zip(again, _run(list(again.values()), executor), strict=True):
+    for position, fit in zip(again, run_fits(list(again.values()), executor), strict=True):
         finished[position] = fit
 
 
@@ -301,25 +391,6 @@ def _joined_arms(propensity, done: list[CrossFit], observed: Observed) -> CrossF
     if not done:
         return None
     return propensity.mixed(done, observed) if isinstance(propensity, PropensityStack) else done[0]
-
-
-@dataclass(frozen=True)
-class _Fits:
-    """Models of several nuisances, by their number and the fold: one task for workers."""
-
-    fits: list[FoldFits]
-
-    def __call__(self, part: tuple[int, int]) -> tuple[FittedModel, np.ndarray]:
-        return self.fits[part[0]].of_fold(part[1])
-
-
-def _run(fits: list[FoldFits], executor: Any) -> list[CrossFit]:
-    if executor is None:
-        return [fit.run() for fit in fits]
-    parts = [(i, f) for i, fit in enumerate(fits) for f in range(fit.folds.n_folds)]
-    found = dict(submitted(executor, _Fits(fits), parts))
-    results = iter(found[k] for k in range(len(parts)))
-    return [fit.assembled([next(results) for _ in range(fit.folds.n_folds)]) for fit in fits]
 
 
 def median_of_repeats(parts: list[Nuisances]) -> Nuisances:
@@ -330,10 +401,10 @@ def median_of_repeats(parts: list[Nuisances]) -> Nuisances:
     """
     if len(parts) == 1:
         return parts[0]
-    regression, propensity = (
+    regression, propensity, observation = (
         None if getattr(parts[0], name) is None else np.median([getattr(p, name) for p in parts], axis=0)
-        for name in ("regression", "propensity")
+        for name in ("regression", "propensity", "observation")
     )
     if propensity is not None:
         propensity = propensity / propensity.sum(axis=1, keepdims=True)
-    return Nuisances(regression, propensity)
+    return Nuisances(regression, propensity, observation=observation)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, TypedDict
 
 import numpy as np
 import pandas as pd
 
+from policytree.common.typing import Column
 from policytree.common.validation import (
+    as_series,
+    check_choice,
     group_codes,
     numbers,
     refuse_nonfinite,
@@ -19,7 +23,13 @@ from policytree.common.validation import (
 from policytree.exceptions import InputError
 from policytree.model_selection.folds import FoldPlan, make_folds
 from policytree.weighting.by_label import by_label
+from policytree.weighting.time_to_event.outcome import TimeToEvent, is_structured, split_structured, time_to_event
 
+REFUSE, WEIGHT = "refuse", "weight"
+_REMEDY = (
+    "leave these rows out if nothing they depend on matters for the outcome, or pass missing_outcome='weight', which "
+    "weights for who is missing."
+)
 LARGEST_OUTCOME = 1e151  # squares can still be added up over a million rows
 FEW_TREATMENTS = 20  # so many may be rare; more, in most of the rows, are doses or names of persons
 
@@ -43,6 +53,10 @@ class Observed:
         Row labels of the user's data, kept for the frames that come out.
     strata : ndarray of shape (n,), int64, or None
         Codes of the blocks within which treatment was assigned.
+    times : TimeToEvent, or None
+        Where outcomes are times, some of them censored; ``y`` are then the times.
+    seen : ndarray of shape (n,), bool, or None
+        Rows whose outcome is not missing; ``y`` of the others is zero. None if no outcome is missing.
     """
 
     y: np.ndarray
@@ -52,6 +66,8 @@ class Observed:
     groups: np.ndarray | None
     index: pd.Index
     strata: np.ndarray | None = None
+    times: TimeToEvent | None = None
+    seen: np.ndarray | None = None
 
     @property
     def n(self) -> int:
@@ -89,24 +105,70 @@ class Observed:
 
     def rows(self, rows: np.ndarray) -> Observed:
         """Some of the rows, by their positions; treatments stay all."""
-        parts = (None if part is None else part[rows] for part in (self.sample_weight, self.groups, self.strata))
-        weight, groups, strata = parts
-        return Observed(self.y[rows], self.arm[rows], self.treatments, weight, groups, self.index[rows], strata)
+        parts = (self.sample_weight, self.groups, self.strata, self.seen)
+        weight, groups, strata, seen = (None if part is None else part[rows] for part in parts)
+        times = None if self.times is None else self.times.rows(rows)
+        return Observed(
+            self.y[rows], self.arm[rows], self.treatments, weight, groups, self.index[rows], strata, times, seen
+        )
 
     def frame(self, values: np.ndarray) -> pd.DataFrame:
         """(n, K) values with the user's rows and one column per treatment."""
         return pd.DataFrame(values, index=self.index, columns=self.treatments)
 
 
-def observe(Y, T, *, sample_weight=None, groups=None, strata=None, treatments: np.ndarray | None = None) -> Observed:
+class OutcomeArguments(TypedDict, total=False):
+    """What says how outcomes were observed, beside Y; see :meth:`RewardEstimator.fit`."""
+
+    event: Column | None
+    horizon: float | None
+    target: str | None
+    entry: Column | None
+    cause: Any
+    missing_outcome: str
+
+
+def observe(
+    Y,
+    T,
+    *,
+    sample_weight=None,
+    groups=None,
+    strata=None,
+    treatments: np.ndarray | None = None,
+    event=None,
+    horizon: float | None = None,
+    target: str | None = None,
+    entry=None,
+    cause=None,
+    missing_outcome: str = REFUSE,
+) -> Observed:
     """Check and encode what was observed; see :class:`Observed`.
+
+    Parameters
+    ----------
+    treatments : ndarray of shape (K,), optional
+        Labels that are known from a fit; others are refused, and nothing is asked of how many rows have each.
 
     Raises
     ------
     InputError
         For empty data, missing or infinite values, unequal lengths, a single treatment, or unknown treatments.
     """
-    y = numbers(Y, "Y")
+    check_choice(missing_outcome, "missing_outcome", (REFUSE, WEIGHT))
+    if is_structured(Y) and event is None:
+        Y, event = split_structured(Y)
+    if event is None:
+        _refuse_without_event(horizon=horizon, target=target, entry=entry, cause=cause)
+    elif missing_outcome == WEIGHT:
+        raise InputError(
+            "missing_outcome='weight' is for outcomes that are numbers; a time that is not known to the end is "
+            "censored at the last time at which the row was seen."
+        )
+    seen = None
+    if missing_outcome == WEIGHT:
+        Y, seen = _without_missing(Y)
+    y = numbers(Y, "Y", remedy=_REMEDY if event is None else "leave these rows out.")
     if not len(y):
         raise InputError("Y has no rows; pass data with at least a few rows per treatment.")
     if np.abs(y.to_numpy()).max() > LARGEST_OUTCOME:
@@ -121,7 +183,40 @@ def observe(Y, T, *, sample_weight=None, groups=None, strata=None, treatments: n
     if treatments is None:
         refuse_weightless(arm, labels, w)
     clusters = group_codes(groups, len(y))
-    return Observed(y.to_numpy(), arm, labels, w, clusters, y.index, stratum_codes(strata, len(y)))
+    times = None
+    if event is not None:
+        asked: dict[str, Any] = {"horizon": horizon, "target": target, "cause": cause, "entry": entry}
+        seen_before = treatments is not None
+        times = time_to_event(y, event, arm=arm, treatments=labels, weight=w, new_rows=seen_before, **asked)
+    if seen is not None and treatments is None:
+        _refuse_unseen_arms(arm, labels, seen)
+    return Observed(y.to_numpy(), arm, labels, w, clusters, y.index, stratum_codes(strata, len(y)), times, seen)
+
+
+def _refuse_without_event(**given: Any) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(
+                f"{name} is about times to an event; pass event= as well (1: the event was seen, 0: censored), or "
+                f"leave {name} out."
+            )
+
+
+def _without_missing(Y) -> tuple[pd.Series, np.ndarray | None]:
+    """Outcomes with zeros in place of missing ones, and which are seen; None if all are."""
+    series = as_series(Y, "Y")
+    seen = series.notna().to_numpy()
+    if seen.all():
+        return series, None
+    if not seen.any():
+        raise InputError(f"{series.name} is missing in all rows; there is nothing to learn from.")
+    return series.where(series.notna(), 0), seen
+
+
+def _refuse_unseen_arms(arm: np.ndarray, labels: np.ndarray, seen: np.ndarray) -> None:
+    unseen = np.flatnonzero(np.bincount(arm[seen], minlength=len(labels)) == 0)
+    if len(unseen):
+        raise InputError(f"All outcomes of treatment {labels[unseen[0]]!s} are missing; leave the treatment out.")
 
 
 def outcome_matrix(regression, n: int, treatments: np.ndarray) -> np.ndarray:

@@ -157,3 +157,15 @@ def warn_of_small(counts: np.ndarray, least: np.ndarray, n: int, floor: float, t
             OverlapWarning,
             stacklevel=7,  # who called fit or predict_rewards, past their two decorators
         )
+
+
+def warn_if_unobserved(n_raised: int, n: int, floor: float) -> None:
+    """Warn where many estimated probabilities of being observed were raised: ``n_raised`` rows of ``n``."""
+    if n_raised > WARN_SHARE * n:
+        warnings.warn(
+            f"Of {n} rows, {n_raised} have an estimated probability of being observed (not censored, not missing) "
+            f"below min_observed={floor:g}; it was raised to that, so the rewards there lean on the models of events "
+            "or outcomes. An earlier horizon needs less of that.",
+            OverlapWarning,
+            stacklevel=5,  # who called fit, past its two decorators
+        )

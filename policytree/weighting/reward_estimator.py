@@ -19,11 +19,20 @@ from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import as_series
 from policytree.exceptions import InputError
 from policytree.model_selection.crossfit import by_default_settings
+from policytree.weighting.completion import by_curves, completed, curves_of, of_missing
 from policytree.weighting.covariates import Covariates
-from policytree.weighting.nuisances import CrossFitted, cross_fit, median_of_repeats, resolve_arms, resolve_outcomes
-from policytree.weighting.observed import Observed, observe
+from policytree.weighting.nuisances import (
+    CrossFitted,
+    cross_fit,
+    median_of_repeats,
+    resolve_arms,
+    resolve_hazard,
+    resolve_observation,
+    resolve_outcomes,
+)
+from policytree.weighting.observed import WEIGHT, Observed, observe
 from policytree.weighting.overlap import DoublyRobustOverlap
-from policytree.weighting.propensities import clip, is_constant
+from policytree.weighting.propensities import clip, is_constant, warn_if_unobserved
 from policytree.weighting.reward_arguments import (
     check_parameters,
     divided_by,
@@ -32,6 +41,8 @@ from policytree.weighting.reward_arguments import (
     resolve_scheme,
 )
 from policytree.weighting.scheme import Nuisances, Scheme
+from policytree.weighting.time_to_event.outcome import is_structured
+from policytree.weighting.time_to_event.product_limit import MarginalCurve
 from policytree.weighting.treated import DoublyRobustTreated
 
 LEAST_DIVISOR = 1e-3  # of targeting, where min_propensity is smaller: no row then outweighs a thousand others
@@ -44,6 +55,8 @@ class _NewRowArguments(TypedDict, total=False):
     propensity: PerTreatment | None
     regression: PerTreatment | None
     groups: Column | None
+    event: Column | None
+    entry: Column | None
 
 
 class _FitArguments(_NewRowArguments, total=False):
@@ -51,6 +64,10 @@ class _FitArguments(_NewRowArguments, total=False):
 
     sample_weight: Column | None
     strata: Column | Table | None
+    horizon: float | None
+    target: str | None
+    cause: Any
+    missing_outcome: str
 
 
 @dataclass(eq=False, repr=False)
@@ -100,6 +117,17 @@ class RewardEstimator(BaseEstimator):
     executor : optional
         Where models are fitted: anything with ``submit`` as in ``concurrent.futures``, or ``client.get_executor()``
         of a dask client. Processes and dask's workers are sent the data once. Copies that are pickled have none.
+    model_event, model_censoring : "auto" or survival model
+        Of times to an event: models of the event and of censoring. "auto" mixes the arms' own rates, penalised
+        log-linear rates with a smooth time, and boosted rates by their out-of-fold errors
+        (:mod:`policytree.weighting.time_to_event.hazards`). Otherwise an object with ``fit(X, time, event)`` and
+        ``predict_survival(X, times)``; copies of it are fitted within every treatment
+        (:class:`policytree.weighting.time_to_event.survival_models.SurvivalModel`).
+    model_observation : "auto" or scikit-learn classifier
+        P(the outcome is seen | X, W, T), where ``missing_outcome="weight"``; "auto" as for ``model_propensity``.
+    min_observed : float in [0, 1)
+        Estimated probabilities of being observed (not yet censored, not missing) below this are raised to it
+        (``n_raised_``, with an ``OverlapWarning`` if many).
 
     Attributes
     ----------
@@ -117,6 +145,15 @@ class RewardEstimator(BaseEstimator):
         The nuisances of every repetition; empty if nothing was estimated.
     n_clipped_ : int
         Rows with at least one propensity raised.
+    outcome_ : Series of shape (n,)
+        What the rows' own treatments brought: Y itself where all is known; otherwise with the same conditional mean as
+        the target, if the model of events (outcomes) or that of censoring (missingness) is right.
+    horizon_, target_ : float and str, or None
+        Of times to an event.
+    n_raised_ : int
+        Rows whose probability of being observed was raised.
+    observation_ : Series of shape (n,), or None
+        Probability that each outcome is seen, where some are missing.
     population_ : ndarray of shape (n,)
         How many people of the target population every row stands for; (weighted) mean one, and one in every row for
         ``estimand="all"``.
@@ -153,6 +190,10 @@ class RewardEstimator(BaseEstimator):
     estimand: str = "all"
     treated: Any = None
     executor: Any = None
+    model_event: Any = "auto"
+    model_censoring: Any = "auto"
+    model_observation: Any = "auto"
+    min_observed: float = 0.02
 
     __metadata_request__fit: ClassVar = {"T": True}  # pipelines pass it on without being asked: nothing fits without
     _called = "RewardEstimator"  # by messages; an estimator that has one inside it gives it its own name
@@ -187,6 +228,12 @@ class RewardEstimator(BaseEstimator):
         sample_weight: Column | None = None,
         groups: Column | None = None,
         strata: Column | Table | None = None,
+        event: Column | None = None,
+        horizon: float | None = None,
+        target: str | None = None,
+        entry: Column | None = None,
+        cause: Any = None,
+        missing_outcome: str = "refuse",
     ) -> Self:
         """Estimate the nuisances out of fold, and the rewards of these rows.
 
@@ -214,6 +261,26 @@ class RewardEstimator(BaseEstimator):
         strata : column of n labels, or table of several such columns, optional
             Blocks (sites, say) within which treatment was assigned: drawn folds hold each treatment of each block in
             equal numbers, as far as sizes and clusters allow. Put what predicts the outcome in X or W as well.
+        event : column of n values, optional
+            Y are times to an event: 1 (or True) where the event was seen, 0 where the row was censored then. With
+            ``cause``, 0 for censored and other values for the causes. A structured array Y with a boolean and a numeric
+            field, as scikit-survival's ``Surv`` makes them, says both.
+        horizon : float, optional
+            Time up to which events count, in the unit of Y. By default the last time at which a tenth of every
+            treatment's rows is still followed.
+        target : {"rmst", "survival", "years_lost", "cumulative_incidence"}, optional
+            What a reward is: the mean time without event up to the horizon (restricted mean survival time, the
+            default); the probability of no event up to it; with ``cause``, the mean time lost to that cause up to the
+            horizon (the default then), or the probability of an event of that cause. Of the last two, less is better
+            where the event is bad.
+        entry : column of n numbers, optional
+            Times from which on rows were under observation (left truncation), before Y. Rewards are then about rows
+            that are free of events at their entry; put ``entry`` into X or W as well.
+        cause : optional
+            The value of ``event`` that is asked about, where there are several causes (competing risks).
+        missing_outcome : {"refuse", "weight"}
+            Whether rows of which Y is missing are refused, or stay: outcomes are then learnt from the others, and their
+            residuals divided by the probability of being seen as well, given X, W and T.
 
         Returns
         -------
@@ -227,16 +294,28 @@ class RewardEstimator(BaseEstimator):
         Warns
         -----
         OverlapWarning
-            If many propensities fall below ``min_propensity``.
+            If many propensities fall below ``min_propensity``, or probabilities of being observed below
+            ``min_observed``.
+
+        References
+        ----------
+        Robins and Rotnitzky (1992), AIDS Epidemiology, 297-331; Rubin and van der Laan (2007), International Journal of
+        Biostatistics 3(1) (outcomes in place of censored ones). Cui, Kosorok, Sverdrup, Wager and Zhu (2023), Journal
+        of the Royal Statistical Society B 85(2), 179-211 (rewards from them).
         """
         check_executor(self.executor)
-        observed = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata)
+        observed = observe(
+            Y, T, sample_weight=sample_weight, groups=groups, strata=strata, event=event, horizon=horizon,
+            target=target, entry=entry, cause=cause, missing_outcome=missing_outcome,
+        )  # fmt: skip
         scheme = resolve_scheme(self, observed.treatments)
         check_parameters(self, observed.n_arms)
         self.covariates_ = Covariates.fit(X, W)
         Z = self.covariates_.matrix(X, W, observed.n)
         given = given_nuisances(self, propensity, regression, observed, scheme)
         self._remember(observed, groups, propensity, regression)
+        self._missing_outcome, self._cause = missing_outcome, cause
+        observed, given = self._complete_by_curves(Z, observed, scheme, given)
         self.repeats_ = self._cross_fit(Z, observed, scheme, given)
         self.folds_ = self.repeats_[0].folds.fold if self.repeats_ else None
         self.models_regression_ = self._all_models("regression")
@@ -244,6 +323,16 @@ class RewardEstimator(BaseEstimator):
         nuisances, self.n_clipped_ = self._complete(scheme, given, [r.predictions() for r in self.repeats_])
         self.regression_ = None if nuisances.regression is None else observed.frame(nuisances.regression)
         self.propensity_ = None if nuisances.propensity is None else observed.frame(nuisances.propensity)
+        if observed.times is not None:
+            of_repeats = [r.completed for r in self.repeats_ if r.completed is not None]
+            self.n_raised_ = int(of_repeats[0].raised.sum())
+            observed = completed(observed, np.median([each.outcome for each in of_repeats], axis=0))
+        elif observed.seen is not None:
+            self.n_raised_ = self._count_raised(nuisances, observed.seen)
+            self.observation_ = pd.Series(nuisances.observation, index=observed.index, name="observation")
+            observed = self._complete_missing(observed, nuisances)
+        warn_if_unobserved(self.n_raised_, observed.n, self.min_observed)
+        self.outcome_ = pd.Series(observed.y, index=observed.index, name=getattr(Y, "name", None))
         self.rewards_ = _finite(scheme.rewards(observed, nuisances), observed)
         self.population_ = np.ones(observed.n)
         if isinstance(scheme, (DoublyRobustOverlap, DoublyRobustTreated)):
@@ -270,10 +359,20 @@ class RewardEstimator(BaseEstimator):
         sample_weight: Column | None = None,
         groups: Column | None = None,
         strata: Column | Table | None = None,
+        event: Column | None = None,
+        horizon: float | None = None,
+        target: str | None = None,
+        entry: Column | None = None,
+        cause: Any = None,
+        missing_outcome: str = "refuse",
     ) -> pd.DataFrame:
         """``fit``, then ``rewards_``: an (n, K) DataFrame; arguments as in :meth:`fit`."""
-        rows = {"sample_weight": sample_weight, "groups": groups, "strata": strata}
-        return self.fit(Y, T, X=X, W=W, propensity=propensity, regression=regression, **rows).rewards_
+        fitted = self.fit(
+            Y, T, X=X, W=W, propensity=propensity, regression=regression, sample_weight=sample_weight, groups=groups,
+            strata=strata, event=event, horizon=horizon, target=target, entry=entry, cause=cause,
+            missing_outcome=missing_outcome,
+        )  # fmt: skip
+        return fitted.rewards_
 
     @overload
     def predict_rewards(
@@ -295,10 +394,13 @@ class RewardEstimator(BaseEstimator):
         propensity: PerTreatment | None = None,
         regression: PerTreatment | None = None,
         groups: Column | None = None,
+        event: Column | None = None,
+        entry: Column | None = None,
     ) -> pd.DataFrame:
         """Rewards of *new* rows, with the fitted nuisances averaged over the fold models.
 
-        For the rows of the fit use ``rewards_``: here they would be judged by models that saw them.
+        For the rows of the fit use ``rewards_``: here they would be judged by models that saw them. Horizon, target and
+        what is done about missing outcomes are those of the fit.
 
         Parameters
         ----------
@@ -317,14 +419,120 @@ class RewardEstimator(BaseEstimator):
         InputError
             If a treatment is unknown or an argument given at fit is missing.
         """
+        observed, nuisances = self._of_new_rows(Y, T, X, W, propensity, regression, groups, event, entry)
+        return _finite(resolve_scheme(self, self.treatments_).rewards(observed, nuisances), observed)
+
+    @shares_documentation(predict_rewards)
+    @either_order
+    @by_default_settings
+    def predict_own_outcomes(
+        self,
+        Y: Column,
+        T: Column,
+        *,
+        X: Table | None = None,
+        W: Table | None = None,
+        groups: Column | None = None,
+        event: Column | None = None,
+        entry: Column | None = None,
+        regression: PerTreatment | None = None,
+    ) -> pd.Series:
+        """What the own treatments of new rows brought: Y, with outcomes in place of censored or missing ones.
+
+        The mean over rows is the value of the treatments that they got; see ``outcome_``.
+
+        Parameters
+        ----------
+        regression : array or frame of shape (n, K), optional
+            Expected outcomes, where ``fit`` was given some and outcomes may be missing.
+
+        Returns
+        -------
+        Series of shape (n,)
+
+        Raises
+        ------
+        InputError
+            If a treatment is unknown or an argument given at fit is missing.
+        """
         check_is_fitted(self, "rewards_")
-        observed = observe(Y, T, treatments=self.treatments_)
-        Z = self.covariates_.matrix(X, W, observed.n)
+        observed = self._observed_again(Y, T, event, entry)
+        Z, cluster = self.covariates_.matrix(X, W, observed.n), self._row_of_cluster(groups, observed.n)
+        return pd.Series(self._completed_again(observed, Z, cluster, regression).y, index=observed.index)
+
+    def _completed_again(self, observed: Observed, Z: np.ndarray, cluster, regression) -> Observed:
+        """What was observed of new rows, outcomes completed; ``regression`` (n, K): expected ones if known."""
+        if observed.times is not None:
+            if self._curves is not None:
+                return completed(observed, by_curves(observed, self._curves))
+            parts = [(r.completed, r.held_out_of(cluster)) for r in self.repeats_]
+            each = [part.of_new(observed, Z, held_out) for part, held_out in parts if part is not None]
+            return completed(observed, np.median(each, axis=0))
+        if self._missing_outcome != WEIGHT:
+            return observed
+        known = Nuisances() if regression is None else Nuisances(np.asarray(regression, dtype=np.float64))
+        repeats = [r.predict_new(Z, cluster, known, observed.arm) for r in self.repeats_]
+        nuisances = median_of_repeats(repeats) if repeats else Nuisances()
+        if regression is not None:
+            nuisances = replace(nuisances, regression=known.regression)
+        return self._complete_missing(observed, nuisances)
+
+    def _of_new_rows(self, Y, T, X, W, propensity, regression, groups, event, entry) -> tuple[Observed, Nuisances]:
+        """What was observed of new rows, outcomes completed, and their nuisances."""
+        check_is_fitted(self, "rewards_")
+        observed = self._observed_again(Y, T, event, entry)
+        Z, cluster = self.covariates_.matrix(X, W, observed.n), self._row_of_cluster(groups, observed.n)
         scheme = resolve_scheme(self, self.treatments_)
+        if self._curves is not None and scheme.needs_regression and regression is None:
+            regression = self._tiled_means(observed.n)
         given = self._given_again(propensity, regression, observed, scheme)
-        cluster = self._row_of_cluster(groups, observed.n)
-        nuisances, _ = self._complete(scheme, given, [r.predict_new(Z, cluster, given) for r in self.repeats_])
-        return _finite(scheme.rewards(observed, nuisances), observed)
+        repeats = [r.predict_new(Z, cluster, given) for r in self.repeats_]
+        nuisances, _ = self._complete(scheme, given, repeats)
+        observed = self._completed_again(observed, Z, cluster, nuisances.regression)
+        return observed, nuisances
+
+    def _observed_again(self, Y, T, event, entry) -> Observed:
+        """What was observed of new rows, with the horizon and the target of the fit."""
+        if self.horizon_ is None:
+            if event is not None or entry is not None or is_structured(Y):
+                raise InputError("No event was given at fit, where outcomes were numbers; leave event and entry out.")
+            return observe(Y, T, treatments=self.treatments_, missing_outcome=self._missing_outcome)
+        if event is None and not is_structured(Y):
+            raise InputError("Outcomes were times to an event at fit; pass event= for the new rows as well.")
+        if (entry is not None) is not self._has_entry:
+            was = "was" if self._has_entry else "was not"
+            raise InputError(f"entry {was} given at fit; do the same for the new rows.")
+        return observe(
+            Y, T, treatments=self.treatments_, event=event, entry=entry, horizon=self.horizon_, target=self.target_,
+            cause=self._cause,
+        )  # fmt: skip
+
+    def _complete_by_curves(
+        self, Z: np.ndarray, observed: Observed, scheme: Scheme, given: Nuisances
+    ) -> tuple[Observed, Nuisances]:
+        """Without covariates, times are completed by the product-limit curves of every treatment."""
+        if observed.times is None or Z.shape[1] > 0:
+            return observed, given
+        self._curves: tuple[MarginalCurve, ...] | None = curves_of(observed, self.min_observed)
+        if scheme.needs_regression and given.regression is None:
+            given = replace(given, regression=self._tiled_means(observed.n))
+        return completed(observed, by_curves(observed, self._curves)), given
+
+    def _tiled_means(self, n: int) -> np.ndarray:
+        """What the curves say of every arm, for so many rows, (n, K)."""
+        assert self._curves is not None, "there are no covariates"
+        return np.tile([curve.mean for curve in self._curves], (n, 1))
+
+    def _complete_missing(self, observed: Observed, nuisances: Nuisances) -> Observed:
+        """Missing outcomes by the outcome model, corrected by the residuals of those that are seen."""
+        own = np.arange(observed.n), observed.arm
+        expected = np.zeros(observed.n) if nuisances.regression is None else nuisances.regression[own]
+        chance = np.ones(observed.n) if nuisances.observation is None else nuisances.observation
+        return completed(observed, of_missing(observed, expected, np.maximum(chance, self.min_observed)))
+
+    def _count_raised(self, nuisances: Nuisances, seen: np.ndarray) -> int:
+        assert nuisances.observation is not None, "some outcomes are missing"
+        return int(((nuisances.observation < self.min_observed) & seen).sum())
 
     @shares_documentation(predict_rewards)
     @by_default_settings
@@ -403,6 +611,12 @@ class RewardEstimator(BaseEstimator):
 
     def _remember(self, observed: Observed, groups, propensity, regression) -> None:
         self.treatments_ = observed.treatments
+        times = observed.times
+        self.horizon_ = None if times is None else times.horizon
+        self.target_ = None if times is None else times.target.name
+        self._has_entry = times is not None and times.entry is not None
+        self._curves = None
+        self.n_raised_, self.observation_ = 0, None
         self._group_labels = None if groups is None else as_series(groups, "groups").to_numpy()
         given = {"propensity": propensity, "regression": regression}
         self._given_at_fit = {name for name, value in given.items() if value is not None}
@@ -415,10 +629,21 @@ class RewardEstimator(BaseEstimator):
         seed, has_covariates = random_state.randint(2**31 - 1), Z.shape[1] > 0
         regression = propensity = None
         if scheme.needs_regression and given.regression is None:
-            regression = resolve_outcomes(self.model_regression, observed.y, has_covariates, seed)
+            y = observed.y if observed.seen is None else observed.y[observed.seen]
+            regression = resolve_outcomes(self.model_regression, y, has_covariates, seed)
         if scheme.needs_propensity and given.propensity is None:
             propensity = resolve_arms(self.model_propensity, has_covariates)
-        if regression is None and propensity is None:
+        hazards = observation = None
+        if observed.times is not None:
+            hazards = (
+                resolve_hazard(self.model_event, "model_event"),
+                resolve_hazard(self.model_censoring, "model_censoring"),
+            )
+            if self._has_entry and any(stack.model is not None for stack in hazards):
+                raise InputError("Survival models of your own know no entry; leave it out, or use the default models.")
+        if observed.seen is not None:
+            observation = resolve_observation(self.model_observation, has_covariates)
+        if all(learner is None for learner in (regression, propensity, hazards, observation)):
             return ()
         plans = [
             observed.folds(self.cv, random_state.randint(2**31 - 1), whose=f" of {self._called}")
@@ -431,7 +656,10 @@ class RewardEstimator(BaseEstimator):
             chances = given.propensity if estimated is None else estimated
             return None if chances is None else np.maximum(chances, max(self.min_propensity, LEAST_DIVISOR))
 
-        return cross_fit(Z, observed, plans, regression, propensity, self.executor, divisor=divisor)
+        return cross_fit(
+            Z, observed, plans, regression, propensity, self.executor, hazards=hazards, observation=observation,
+            floor=self.min_observed, divisor=divisor,
+        )  # fmt: skip
 
     def _all_models(self, nuisance: str) -> tuple | None:
         parts = [getattr(repeat, nuisance) for repeat in self.repeats_]
@@ -448,7 +676,7 @@ class RewardEstimator(BaseEstimator):
         if p is None and estimated.propensity is not None:
             raw, divided = estimated.propensity, divided_by(scheme, self.treatments_)
             p, n_clipped = clip(raw, self.min_propensity, self.treatments_, divided)
-        return Nuisances(m, p, raw), n_clipped
+        return Nuisances(m, p, raw, estimated.observation), n_clipped
 
     def _row_of_cluster(self, groups, n: int) -> np.ndarray | None:
         """A row of the fit from each row's cluster (its fold tells which models missed it); -1 for new clusters."""

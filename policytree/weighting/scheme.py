@@ -23,11 +23,14 @@ class Nuisances:
     unclipped : ndarray of shape (n, K), or None
         The same as it was estimated or given, for what is multiplied by a propensity: there, raising small ones would
         give weight to rows that should have next to none. None means that nothing was raised.
+    observation : ndarray of shape (n,), or None
+        Probability that the row's outcome is seen, under the treatment that it got; None where none is missing.
     """
 
     regression: np.ndarray | None = None
     propensity: np.ndarray | None = None
     unclipped: np.ndarray | None = None
+    observation: np.ndarray | None = None
 
     @property
     def as_estimated(self) -> np.ndarray | None:

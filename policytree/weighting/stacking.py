@@ -65,7 +65,8 @@ class CovariateScaler(TransformerMixin, BaseEstimator):
         return (X - self.mean_) / self.scale_
 
 
-def _prepared() -> Pipeline:
+def prepared() -> Pipeline:
+    """What linear learners see: missing values imputed, columns scaled; unfitted."""
     return make_pipeline(imputer(), CovariateScaler())
 
 
@@ -186,7 +187,7 @@ def _boosted(Z, y, w, binary: bool):
 # --- outcomes: learners of all arms ---
 
 
-class _Interactions(TransformerMixin, BaseEstimator):
+class Interactions(TransformerMixin, BaseEstimator):
     """Covariates, arms as columns, and their products, from a table whose last column is the arm.
 
     Parameters
@@ -199,48 +200,51 @@ class _Interactions(TransformerMixin, BaseEstimator):
 
     def fit(self, X, y=None):
         """Learn how covariates are prepared, and the arms' shares."""
-        self.prepare_ = _prepared().fit(X[:, :-1])
-        self.shares_ = _indicators(X[:, -1], self.n_arms).mean(axis=0)
+        self.prepare_ = prepared().fit(X[:, :-1])
+        self.shares_ = indicators(X[:, -1], self.n_arms).mean(axis=0)
         return self
 
     def transform(self, X):
         """(n, q + K + q K) numbers; arms are centred, so that a covariate's own coefficient is its average one."""
-        Z, arms = self.prepare_.transform(X[:, :-1]), 2.0 * (_indicators(X[:, -1], self.n_arms) - self.shares_)
+        Z, arms = self.prepare_.transform(X[:, :-1]), 2.0 * (indicators(X[:, -1], self.n_arms) - self.shares_)
         return np.hstack([Z, arms, *(Z * arm[:, None] for arm in arms.T)])
 
 
-def _indicators(arm: np.ndarray, n_arms: int) -> np.ndarray:
+def indicators(arm: np.ndarray, n_arms: int) -> np.ndarray:
+    """A column of zeros and ones for every arm, (n, K)."""
     return (arm[:, None] == np.arange(n_arms)).astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)
-class _ByArm:
+class ByArm:
     """A model of its own for every arm."""
 
     models: tuple[Any, ...]
 
     @property
     def model(self) -> Any:
+        """One of them, for messages."""
         return self.models[0]
 
     def predict(self, ZA: np.ndarray) -> np.ndarray:
-        """Every stage's prediction for the arm that each row got, (n, S)."""
+        """Every stage's prediction for the arm that each row got, (n, S); rates of J bins: (n, J, S)."""
         out: np.ndarray | None = None
         for k, model in enumerate(self.models):
             own = ZA[:, -1] == k
             if own.any():
-                found = model.stages(ZA[own, :-1]).T
-                out = np.empty((len(ZA), found.shape[1])) if out is None else out
+                found = np.moveaxis(model.stages(ZA[own, :-1]), 0, -1)
+                out = np.empty((len(ZA), *found.shape[1:])) if out is None else out
                 out[own] = found
         assert out is not None, "every row has an arm"
         return out
 
     def of_arm(self, Z: np.ndarray, k: int, stage: int) -> np.ndarray:
+        """One stage's prediction under one arm, (n,) or (n, J)."""
         return self.models[k].at(Z, stage)
 
 
 @dataclass(frozen=True, slots=True)
-class _OverArms:
+class OverArms:
     """One model of all arms; ``indicators``: arms are 0/1 columns of it, otherwise the last column is their code."""
 
     model: Any
@@ -248,14 +252,15 @@ class _OverArms:
     indicators: bool
 
     def predict(self, ZA: np.ndarray) -> np.ndarray:
-        """Every stage's prediction for the arm that each row got, (n, S)."""
-        return self.model.stages(self._columns(ZA)).T
+        """Every stage's prediction for the arm that each row got, (n, S); rates of J bins: (n, J, S)."""
+        return np.moveaxis(self.model.stages(self._columns(ZA)), 0, -1)
 
     def of_arm(self, Z: np.ndarray, k: int, stage: int) -> np.ndarray:
+        """One stage's prediction under one arm, (n,) or (n, J)."""
         return self.model.at(self._columns(np.column_stack([Z, np.full(len(Z), float(k))])), stage)
 
     def _columns(self, ZA: np.ndarray) -> np.ndarray:
-        return np.hstack([ZA[:, :-1], _indicators(ZA[:, -1], self.n_arms)]) if self.indicators else ZA
+        return np.hstack([ZA[:, :-1], indicators(ZA[:, -1], self.n_arms)]) if self.indicators else ZA
 
 
 def _fit_outcomes(kind: str, n_arms: int, binary: bool, ZA, y, sample_weight=None, groups=None):
@@ -265,10 +270,10 @@ def _fit_outcomes(kind: str, n_arms: int, binary: bool, ZA, y, sample_weight=Non
         ZA, y, sample_weight = ZA[kept], y[kept], sample_weight[kept] / sample_weight[kept].mean()
     arm = ZA[:, -1]
     if kind == "linear over arms":
-        return _OverArms(_linear(make_pipeline(_Interactions(n_arms)), ZA, y, sample_weight, binary), n_arms, False)
+        return OverArms(_linear(make_pipeline(Interactions(n_arms)), ZA, y, sample_weight, binary), n_arms, False)
     if kind == "boosted over arms":
-        Z = np.hstack([ZA[:, :-1], _indicators(arm, n_arms)])
-        return _OverArms(_boosted(Z, y, sample_weight, binary), n_arms, True)
+        Z = np.hstack([ZA[:, :-1], indicators(arm, n_arms)])
+        return OverArms(_boosted(Z, y, sample_weight, binary), n_arms, True)
     models = []
     for k in range(n_arms):
         own = arm == k
@@ -280,8 +285,8 @@ def _fit_outcomes(kind: str, n_arms: int, binary: bool, ZA, y, sample_weight=Non
         w = None if sample_weight is None else sample_weight[own]
         Z = ZA[own, :-1]
         boosts = kind == "boosted"
-        models.append(_boosted(Z, y[own], w, binary) if boosts else _linear(_prepared(), Z, y[own], w, binary))
-    return _ByArm(tuple(models))
+        models.append(_boosted(Z, y[own], w, binary) if boosts else _linear(prepared(), Z, y[own], w, binary))
+    return ByArm(tuple(models))
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,9 +391,9 @@ class OutcomeStack:
         kinds, K = list(LEARNERS), observed.n_arms
         if len(Z) * (Z.shape[1] + 1) * (K + 1) > MOST_INTERACTIONS:
             kinds.remove("linear over arms")
-        ZA = np.column_stack([Z, observed.arm.astype(np.float64)])
+        ZA, weight = np.column_stack([Z, observed.arm.astype(np.float64)]), observed.sample_weight
         return [
-            FoldFits(partial(_fit_outcomes, kind, K, self.binary), ZA, observed.y, plan, None, observed.sample_weight)
+            FoldFits(partial(_fit_outcomes, kind, K, self.binary), ZA, observed.y, plan, observed.seen, weight)
             for kind in kinds
         ]
 
@@ -456,8 +461,13 @@ def convex_weights(predictions: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.
     scale = np.sqrt(np.average((y - centre) ** 2, weights=w)) or 1.0
     root = np.sqrt(w / w.mean())
     A, b = (predictions - centre) / scale * root[:, None], (y - centre) / scale * root
+    return on_simplex(A, b)
+
+
+def on_simplex(A: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The point ``w`` of least ``|A w - b|`` among those that are at least 0 and sum to one."""
     # The sum is a row of its own, heavy enough to hold; what rounding leaves is divided out.
-    heavy = 1e3 * np.sqrt(len(y))
+    heavy = 1e3 * np.sqrt(len(b))
     found = nnls(np.vstack([A, np.full((1, A.shape[1]), heavy)]), np.append(b, heavy))[0]
     return found / found.sum()
 
@@ -538,9 +548,8 @@ def _fit_arms(kind: str, n_arms: int, n_stages: int, Z, arm, sample_weight=None,
         objective = "binary" if n_arms == 2 else "multiclass"
         rounds = PROPENSITY_ROUNDS[n_stages - 1]
         return _BoostedArms(boost(Z, arm, sample_weight, objective, rounds, PROPENSITY_RATE), n_stages)
-    prepare = _prepared()
-    prepared = prepare.fit_transform(Z)
-    return _MultinomialLogits(prepare, logits(prepared, arm, sample_weight), n_arms)
+    prepare = prepared()
+    return _MultinomialLogits(prepare, logits(prepare.fit_transform(Z), arm, sample_weight), n_arms)
 
 
 PROPENSITY_LEARNERS = {
@@ -595,7 +604,7 @@ class StackedPropensity:
 
 def _errors(fit: CrossFit, observed: Observed) -> np.ndarray:
     """Summed Brier scores of every stage, (S,)."""
-    got = _indicators(observed.arm, observed.n_arms)
+    got = indicators(observed.arm, observed.n_arms)
     return observed.weight @ ((fit.predictions - got[:, :, None]) ** 2).sum(axis=1)
 
 
@@ -639,7 +648,7 @@ class PropensityStack:
 
     def mixed(self, fits: list[CrossFit], observed: Observed) -> CrossFit:
         """The mixture of least Brier score out of fold; its boosted part then gets more rounds (module docstring)."""
-        w, n_arms, got = observed.weight, observed.n_arms, _indicators(observed.arm, observed.n_arms)
+        w, n_arms, got = observed.weight, observed.n_arms, indicators(observed.arm, observed.n_arms)
         scores = [_errors(fit, observed) for fit in fits]
         stages = [int(score.argmin()) for score in scores]
         errors = np.array([score.min() for score in scores]) / w.sum()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -21,9 +21,10 @@ from policytree.exceptions import InputError
 from policytree.model_selection.crossfit import fit_mean
 from policytree.model_selection.folds import FoldPlan
 from policytree.weighting import RewardEstimator
+from policytree.weighting.completion import completed
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.nuisances import resolve_regression
-from policytree.weighting.observed import Observed, observe
+from policytree.weighting.observed import Observed, OutcomeArguments, observe
 
 UNITS_PER_DIRECTION = 10  # the joint test needs so many rows or clusters for each direction it looks in
 N_BLOCKS = 5
@@ -93,6 +94,7 @@ def heterogeneity_test(
     fitted: RewardEstimator | None = None,
     n_blocks: int | None = None,
     random_state: Seed = None,
+    **outcome: Unpack[OutcomeArguments],
 ) -> HeterogeneityTest:
     """Test whether any treatment's effect differs between people, before looking for a rule.
 
@@ -155,12 +157,14 @@ def heterogeneity_test(
     >>> print(heterogeneity_test(Y, T, X=X, propensity=0.5, random_state=0))
     Effects differ between people: p < 0.001.
     """
-    seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata)
+    seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **outcome)
     if fitted is None:
         fitted = RewardEstimator(random_state=random_state) if estimator is None else clone(estimator)
-        rows = {"sample_weight": sample_weight, "groups": groups, "strata": strata}
-        fitted.fit(Y, T, X=X, W=W, propensity=propensity, **rows)
+        fitted.fit(
+            Y, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups, strata=strata, **outcome
+        )
     _check_fitted(fitted, seen)
+    seen = completed(seen, fitted.outcome_.to_numpy())
     b, rng = position_of(baseline, seen.treatments, "baseline"), generator(random_state)
     null = _NullModel.of(fitted, seen, b)
     Z = Covariates.fit(X, W).matrix(X, W, seen.n)

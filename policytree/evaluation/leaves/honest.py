@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,8 @@ from policytree.evaluation.policy_value.refits import Data, checked_direction, f
 from policytree.evaluation.policy_value.sample_split import judging_rows, rows_of
 from policytree.evaluation.policy_value.values import policy_difference, policy_value
 from policytree.exceptions import InputError
-from policytree.weighting.observed import Observed, observe
+from policytree.weighting.observed import Observed, OutcomeArguments, observe
+from policytree.weighting.time_to_event.outcome import INCIDENCE, SURVIVAL
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +69,7 @@ def honest_leaf_summary(
     honest: float | Column = 0.5,
     level: float = 0.95,
     random_state: Seed = None,
+    **outcome: Unpack[OutcomeArguments],
 ) -> HonestLeaves:
     """Learn a tree from some rows and summarise its leaves by the others, which had no say in it.
 
@@ -123,7 +125,7 @@ def honest_leaf_summary(
     direction = checked_direction(estimator)
     if not hasattr(estimator, "apply"):
         raise InputError(f"{type(estimator).__name__} has no leaves (no apply); use DRPolicyTree.")
-    seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata)
+    seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **outcome)
     data = Data(seen, X, W, propensity, sample_treatment_costs, direction, budget_costs)
     judging = judging_rows(honest, seen, random_state)
     rows = np.flatnonzero(judging)
@@ -133,18 +135,29 @@ def honest_leaf_summary(
     options: dict[str, Any] = {"groups": groups, "sample_weight": weight, "level": level}
     received, policy = seen.treatments[seen.arm[rows]], fitted.predict(x)
     leaves = leaf_summary(fitted.apply(x), policy, table, T=received, direction=direction, held_out=True, **options)
-    if len(np.unique(seen.y)) == 2 and sample_treatment_costs is None:
-        leaves = _for_shares(leaves, fitted.apply(x), seen, rows, level, direction)
+    limits = _limits_of_shares(seen)
+    if limits is not None and sample_treatment_costs is None:
+        leaves = _for_shares(leaves, fitted.apply(x), seen, rows, level, direction, limits)
     differences = {f"always {k}": policy_difference(policy, k, table, **options) for k in seen.treatments}
     return HonestLeaves(
         fitted, leaves, rows, table, policy_value(policy, table, **options), compare_with_best(differences, direction)
     )
 
 
-def _for_shares(leaves: pd.DataFrame, leaf: np.ndarray, seen: Observed, rows: np.ndarray, level, direction: str):
+def _limits_of_shares(seen: Observed) -> tuple[float, float] | None:
+    """The two values of an outcome that has no others; of events, whether there was one by the horizon."""
+    if seen.times is not None:
+        return (0.0, 1.0) if seen.times.target.name in (SURVIVAL, INCIDENCE) else None
+    values = np.unique(seen.y if seen.seen is None else seen.y[seen.seen])
+    return (float(values[0]), float(values[1])) if len(values) == 2 else None
+
+
+def _for_shares(
+    leaves: pd.DataFrame, leaf: np.ndarray, seen: Observed, rows: np.ndarray, level, direction: str, limits
+) -> pd.DataFrame:
     """Intervals as wide as those of shares must be, for outcomes of two values."""
     groups, weight = rows_of(seen, rows)
     leaf_of, shape = np.searchsorted(leaves.index, leaf), (len(leaves), seen.n_arms)
     effective = effective_rows(leaf_of, seen.arm[rows], shape, groups, weight)
     sign = 1.0 if direction == "maximize" else -1.0
-    return widened(leaves, (float(seen.y.min()), float(seen.y.max())), effective, level, sign)
+    return widened(leaves, limits, effective, level, sign)

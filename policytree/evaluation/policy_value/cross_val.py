@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -30,7 +30,7 @@ from policytree.evaluation.policy_value.validation import (
 )
 from policytree.evaluation.policy_value.verdict import Difference, Rules, SecondOpinion, Verdict, decide
 from policytree.exceptions import InputError, OverlapWarning, quoted
-from policytree.weighting.observed import Observed, observe
+from policytree.weighting.observed import Observed, OutcomeArguments, observe
 from policytree.weighting.stacking import PROPENSITY_LEARNERS
 
 
@@ -59,6 +59,7 @@ def cross_val_policy_value(
     n_jobs: int | None = None,
     executor: Any = None,
     progress: Callable[[int, int], None] | None = None,
+    **outcome: Unpack[OutcomeArguments],
 ) -> PolicyValueTable:
     """Held-out value of a policy learner, against every constant treatment, the status quo and the plug-in rule.
 
@@ -168,7 +169,7 @@ def cross_val_policy_value(
     """
     check_level(level)  # before the work, not after
     direction = checked_direction(estimator)
-    seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata)
+    seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **outcome)
     data = Data(seen, X, W, propensity, sample_treatment_costs, direction, budget_costs)
     control = None if control is None else known_label(control, seen.treatments.tolist(), "control")
     drawn = draw_validation(validation, cv, n_repeats, seen, random_state)
@@ -250,7 +251,7 @@ def _assembled(judged: list[Judged], data: Data, validation: Validation) -> Repe
     rivals = {name: whole(j.rivals[name] for j in judged) for name in judged[0].rivals}
     scores = {POLICY: rewards[every, policy]}
     scores |= {f"always {label}": rewards[:, k] for k, label in enumerate(seen.treatments)}
-    scores |= {STATUS_QUO: data.net_outcome()[rows], PLUG_IN: rewards[every, plug_in]}
+    scores |= {STATUS_QUO: whole(j.outcome for j in judged), PLUG_IN: rewards[every, plug_in]}
     scores |= {name: rewards[every, codes] for name, codes in rivals.items()}
     return Repetition(
         validation.plans[judged[0].fit.repetition], seen.treatments[policy], seen.treatments[plug_in],

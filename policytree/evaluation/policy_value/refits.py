@@ -22,7 +22,7 @@ from policytree.evaluation.policy_value.validation import Fit
 from policytree.exceptions import InputError, UnseenValueWarning, quoted
 from policytree.problem.types import Status
 from policytree.weighting.costs import treatment_costs
-from policytree.weighting.observed import Observed
+from policytree.weighting.observed import WEIGHT, Observed
 from policytree.weighting.propensities import is_constant
 from policytree.weighting.reward_estimator import RewardEstimator
 
@@ -85,10 +85,21 @@ class Data:
             return rewards
         return rewards - costs if self.direction == "maximize" else rewards + costs
 
-    def net_outcome(self) -> np.ndarray:
-        """Everybody's outcome after what the own treatment cost, shape (n,)."""
-        every = np.arange(self.seen.n)
-        return self.net(np.tile(self.seen.y[:, None], self.seen.n_arms), every)[every, self.seen.arm]
+    def own_outcomes(self, fitted, rows: np.ndarray) -> np.ndarray:
+        """What the own treatments of these rows brought after what they cost, shape (len(rows),).
+
+        Where some outcomes are censored or missing, a fitted estimator that has not seen these rows completes them.
+        """
+        own, y = self.seen.arm[rows], self.seen.y[rows]
+        if self.seen.times is not None or self.seen.seen is not None:
+            estimator = getattr(fitted, "reward_estimator_", fitted)
+            if not hasattr(estimator, "predict_own_outcomes"):
+                raise InputError(
+                    f"{type(estimator).__name__} has no predict_own_outcomes, which completes censored or missing "
+                    "outcomes; use RewardEstimator or DRPolicyTree."
+                )
+            y = np.asarray(estimator.predict_own_outcomes(**self.outcomes(rows), **self.covariates(rows)))
+        return self.net(np.tile(y[:, None], self.seen.n_arms), rows)[np.arange(len(rows)), own]
 
     def held_out_rewards(self, fitted, rows: np.ndarray, outcomes: pd.DataFrame | None = None) -> pd.DataFrame:
         """Rewards of rows that a fitted estimator has not seen, net of costs, by its own nuisance models.
@@ -107,13 +118,17 @@ class Data:
         return {"X": _rows(self._X, rows), "W": None if self._W is None else _rows(self._W, rows)}
 
     def observations(self, rows: np.ndarray) -> dict:
-        """Y, T, X, W and propensity of these rows."""
-        return {
-            "Y": self.seen.y[rows],
-            "T": self.seen.treatments[self.seen.arm[rows]],
-            "propensity": _rows(self._propensity, rows) if self._per_row else self._propensity,
-            **self.covariates(rows),
-        }
+        """Y, T, X, W and propensity of these rows, with how their times ended."""
+        known = {"propensity": _rows(self._propensity, rows) if self._per_row else self._propensity}
+        return {**self.outcomes(rows), **known, **self.covariates(rows)}
+
+    def outcomes(self, rows: np.ndarray) -> dict:
+        """Y and T of these rows, with how their times ended."""
+        seen, y = self.seen, self.seen.y[rows]
+        if seen.seen is not None:
+            y = np.where(seen.seen[rows], y, np.nan)
+        how = {} if seen.times is None else seen.times.columns(rows)
+        return {"Y": y, "T": seen.treatments[seen.arm[rows]], **how}
 
     def fit_arguments(self, rows: np.ndarray) -> dict:
         """All arguments of ``fit`` for these rows."""
@@ -123,6 +138,10 @@ class Data:
         arguments["groups"] = None if seen.groups is None else seen.groups[rows]
         if seen.strata is not None:
             arguments["strata"] = seen.strata[rows]
+        if seen.times is not None:
+            arguments |= seen.times.arguments(rows)
+        if seen.seen is not None:
+            arguments["missing_outcome"] = WEIGHT
         if self._costs is not None:
             arguments["sample_treatment_costs"] = self._costs.iloc[rows]
         if self._budget_costs is not None:
@@ -141,6 +160,8 @@ class Judged:
         Net of treatment costs.
     other_rewards : ndarray of shape (n_test, K), or None
         The same by another model of treatment, where that was asked for.
+    outcome : ndarray of shape (n_test,)
+        What their own treatments brought, net of costs.
     policy, plug_in : ndarray of shape (n_test,), int
         Positions of treatments.
     rivals : mapping of str to ndarray of shape (n_test,), int
@@ -156,6 +177,7 @@ class Judged:
     fit: Fit
     rewards: np.ndarray
     other_rewards: np.ndarray | None
+    outcome: np.ndarray
     policy: np.ndarray
     plug_in: np.ndarray
     rivals: Mapping[str, np.ndarray]
@@ -181,6 +203,7 @@ def refit(estimator, fit: Fit, *, rivals: Mapping[str, Any], data: Data, other: 
             fit,
             rewards,
             other_rewards,
+            data.own_outcomes(fitted, rows),
             policy_codes(fitted, covariates["X"], treatments),
             _plug_in(outcomes, data, rows),
             {name: policy_codes(rival, covariates["X"], treatments) for name, rival in learnt.items()},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Real
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.evaluation.inputs import generator
 from policytree.evaluation.policy_value.refits import Data, checked_direction, fit_finished
 from policytree.exceptions import InputError, quoted
-from policytree.weighting.observed import Observed, observe
+from policytree.weighting.observed import Observed, OutcomeArguments, observe
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,6 +88,7 @@ def held_out_rewards(
     sample_weight: Column | None = None,
     honest: float | Column = 0.5,
     random_state: Seed = None,
+    **outcome: Unpack[OutcomeArguments],
 ) -> HeldOutRewards:
     """Learn from some rows; score the others, and predict their outcomes, by models that have not seen them.
 
@@ -131,7 +132,7 @@ def held_out_rewards(
         raise InputError(
             f"estimator has estimand={estimator.estimand!r}, but rankings and budgets count everybody; use 'all'."
         )
-    seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata)
+    seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **outcome)
     data = Data(seen, X, W, propensity, None, direction)
     judging = judging_rows(honest, seen, random_state)
     rows = np.flatnonzero(judging)

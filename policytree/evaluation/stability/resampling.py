@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -30,7 +30,7 @@ from policytree.evaluation.stability.resamples import (
 from policytree.evaluation.stability.tables import PolicyStability
 from policytree.exceptions import InputError, OverlapWarning, SearchWarning
 from policytree.trees.tree import Tree
-from policytree.weighting.observed import observe
+from policytree.weighting.observed import OutcomeArguments, observe
 
 FEWEST = 2  # resamples, for anything to recur
 
@@ -55,6 +55,7 @@ def policy_stability(
     random_state: Seed = None,
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
+    **outcome: Unpack[OutcomeArguments],
 ) -> PolicyStability:
     """Learn the policy again on resamples, and count how often splits, thresholds and each person's treatment recur.
 
@@ -121,7 +122,7 @@ def policy_stability(
     (5, 'bootstrap')
     """
     direction = checked_direction(estimator)
-    seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata)
+    seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **outcome)
     data = Data(seen, X, W, propensity, sample_treatment_costs, direction, budget_costs)
     units = seen.clusters
     rows = draw_rows(method, share, units, n_resamples, random_state)

@@ -1,0 +1,69 @@
+"""Outcomes that are known for everybody on average, in place of censored and of missing ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from policytree.weighting.observed import Observed
+from policytree.weighting.time_to_event.outcome import TimeToEvent
+from policytree.weighting.time_to_event.product_limit import MarginalCurve, marginal_curve, transformed_by_curve
+
+
+def completed(observed: Observed, outcome: np.ndarray) -> Observed:
+    """What was observed, with outcomes (n,) that are known for everybody."""
+    return replace(observed, y=outcome, times=None, seen=None)
+
+
+def of_missing(observed: Observed, expected: np.ndarray, chance: np.ndarray) -> np.ndarray:
+    """Expected outcomes (n,), corrected by the residuals of those that are seen over their chance (n,) of it."""
+    seen = np.ones(observed.n, dtype=bool) if observed.seen is None else observed.seen
+    return expected + np.where(seen, (observed.y - expected) / chance, 0.0)
+
+
+def curves_of(observed: Observed, floor: float) -> tuple[MarginalCurve, ...]:
+    """Product-limit curves of events and of censoring, of every arm."""
+    times, curves = _times(observed), []
+    for k in range(observed.n_arms):
+        own = np.flatnonzero(observed.arm == k)
+        curves.append(marginal_curve(times.rows(own), observed.weight[own], floor))
+    return tuple(curves)
+
+
+def by_curves(observed: Observed, curves: tuple[MarginalCurve, ...]) -> np.ndarray:
+    """Outcomes of rows by the curves of their arms, (n,)."""
+    times, out = _times(observed), np.empty(observed.n)
+    for k, curve in enumerate(curves):
+        own = np.flatnonzero(observed.arm == k)
+        out[own] = transformed_by_curve(times.rows(own), curve)
+    return out
+
+
+def unadjusted(observed: Observed, floor: float = 0.02) -> Observed:
+    """Outcomes completed without covariates, so that means of arms are what is seen of these.
+
+    Of times the (weighted) mean of an arm is what its curve of Kaplan and Meier says, with its standard error; of
+    outcomes some of which are missing it is the mean of the others. What is known for everybody stays.
+
+    Parameters
+    ----------
+    observed : Observed
+    floor : float
+        Least probability of not being censored.
+    """
+    if observed.times is not None:
+        return completed(observed, by_curves(observed, curves_of(observed, floor)))
+    if observed.seen is None:
+        return observed
+    weight = observed.weight
+    of_seen, of_all = (
+        np.bincount(observed.arm, weights=w, minlength=observed.n_arms) for w in (weight * observed.seen, weight)
+    )
+    total = np.bincount(observed.arm, weights=weight * observed.seen * observed.y, minlength=observed.n_arms)
+    return completed(observed, of_missing(observed, (total / of_seen)[observed.arm], (of_seen / of_all)[observed.arm]))
+
+
+def _times(observed: Observed) -> TimeToEvent:
+    assert observed.times is not None, "outcomes are times"
+    return observed.times

@@ -1,0 +1,363 @@
+"""Times to an event: what was observed, up to which horizon, and which target is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from policytree.common.validation import as_series, check_choice, is_real, numbers
+from policytree.exceptions import InputError, quoted
+
+AT_RISK_BY_DEFAULT = 0.1  # of every arm, at the default horizon
+FEWEST_AT_RISK = 5  # rows of an arm that are still followed at the horizon, where some were censored before
+LARGEST_TIME = 1e100
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a time and its event count for, as a function of the time that is linear up to the horizon.
+
+    Attributes
+    ----------
+    name : str
+    by_cause : bool
+        Whether one of several causes of events is asked about.
+    event, other : tuple of two floats
+        Intercept and slope, in the time, of what an event counts for: of the cause that is asked about, of any other.
+        Intercepts and what follows are multiplied by the horizon where ``per_horizon``.
+    free : float
+        What counts who is free of events at the horizon.
+    per_horizon : bool
+    """
+
+    name: str
+    by_cause: bool
+    event: tuple[float, float]
+    other: tuple[float, float]
+    free: float
+    per_horizon: bool
+
+    def of_event(self, time: np.ndarray, horizon: float) -> np.ndarray:
+        """What events of the cause at these times count for."""
+        return self._of(self.event, time, horizon)
+
+    def of_other(self, time: np.ndarray, horizon: float) -> np.ndarray:
+        """What events of other causes at these times count for."""
+        return self._of(self.other, time, horizon)
+
+    def of_free(self, horizon: float) -> float:
+        """What is counted without an event up to the horizon."""
+        return self.free * (horizon if self.per_horizon else 1.0)
+
+    def _of(self, line: tuple[float, float], time: np.ndarray, horizon: float) -> np.ndarray:
+        intercept = line[0] * (horizon if self.per_horizon else 1.0)
+        return intercept + line[1] * np.asarray(time, dtype=np.float64)
+
+
+RMST, SURVIVAL, YEARS_LOST, INCIDENCE = "rmst", "survival", "years_lost", "cumulative_incidence"
+TARGETS: Mapping[str, Target] = {
+    RMST: Target(RMST, False, (0.0, 1.0), (0.0, 1.0), 1.0, True),
+    SURVIVAL: Target(SURVIVAL, False, (0.0, 0.0), (0.0, 0.0), 1.0, False),
+    YEARS_LOST: Target(YEARS_LOST, True, (1.0, -1.0), (0.0, 0.0), 0.0, True),
+    INCIDENCE: Target(INCIDENCE, True, (1.0, 0.0), (0.0, 0.0), 0.0, False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TimeToEvent:
+    """Times of follow-up with how they ended, and the target.
+
+    Attributes
+    ----------
+    time : ndarray of shape (n,), float64
+        Until the event or until censoring, in the user's unit.
+    code : ndarray of shape (n,), int64
+        0: censored, 1: the event (of the cause that is asked about), 2: an event of another cause.
+    entry : ndarray of shape (n,), float64, or None
+        Time from which on a row was under observation (left truncation).
+    horizon : float
+        Events after it do not matter.
+    target : Target
+    default_horizon : bool
+        Whether nobody named the horizon.
+    """
+
+    time: np.ndarray
+    code: np.ndarray
+    entry: np.ndarray | None
+    horizon: float
+    target: Target
+    default_horizon: bool = False
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.time)
+
+    @property
+    def free(self) -> np.ndarray:
+        """Rows that are known to be free of events at the horizon, (n,) bool."""
+        return (self.time > self.horizon) | ((self.time == self.horizon) & (self.code == 0))
+
+    @property
+    def known(self) -> np.ndarray:
+        """Rows whose outcome up to the horizon is known, (n,) bool."""
+        return self.free | (self.code > 0)
+
+    @property
+    def censored(self) -> np.ndarray:
+        """Rows that were censored before the horizon, (n,) bool."""
+        return ~self.known
+
+    @property
+    def observed_value(self) -> np.ndarray:
+        """What known outcomes count for, (n,); of censored rows what an event at that time would."""
+        h = self.horizon
+        out = np.where(self.code == 2, self.target.of_other(self.time, h), self.target.of_event(self.time, h))
+        return np.where(self.free, self.target.of_free(h), out)
+
+    def rows(self, rows: np.ndarray) -> TimeToEvent:
+        """Some of the rows, by their positions."""
+        entry = None if self.entry is None else self.entry[rows]
+        return replace(self, time=self.time[rows], code=self.code[rows], entry=entry)
+
+    def columns(self, rows: np.ndarray) -> dict[str, Any]:
+        """``event`` and ``entry`` of some rows, as ``predict_rewards`` takes them."""
+        return {"event": self.code[rows], "entry": None if self.entry is None else self.entry[rows]}
+
+    def arguments(self, rows: np.ndarray) -> dict[str, Any]:
+        """All that ``fit`` takes beside the time: as :meth:`columns`, with the horizon and the target."""
+        cause = 1 if self.target.by_cause else None
+        return {**self.columns(rows), "horizon": self.horizon, "target": self.target.name, "cause": cause}
+
+    def described(self, outcome: str, unit: str = "") -> str:
+        """The target in words, for the column of the time and its unit."""
+        until = f"{self.horizon:,.6g}" + (f" {unit}" if unit else "")
+        return {
+            RMST: f"mean {outcome} up to {until}",
+            SURVIVAL: f"share without event at {outcome} = {until}",
+            YEARS_LOST: f"mean {outcome} lost to the cause up to {until}",
+            INCIDENCE: f"share with an event of the cause by {outcome} = {until}",
+        }[self.target.name]
+
+
+def is_structured(Y: Any) -> bool:
+    """Whether an outcome is a structured array, as scikit-survival's ``Surv`` makes them."""
+    return getattr(getattr(Y, "dtype", None), "names", None) is not None
+
+
+def split_structured(Y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Time and event of a structured array with one field of booleans and one of numbers.
+
+    Raises
+    ------
+    InputError
+        If it has other fields.
+    """
+    names = Y.dtype.names
+    events = [name for name in names if Y.dtype[name].kind == "b"]
+    times = [name for name in names if Y.dtype[name].kind in "fiu"]
+    if len(names) != 2 or len(events) != 1 or len(times) != 1:
+        raise InputError(
+            f"Y is a structured array with the fields {', '.join(names)}; times to an event have two, one of booleans "
+            "(whether the event was seen) and one of numbers (the time)."
+        )
+    return np.asarray(Y[times[0]]), np.asarray(Y[events[0]])
+
+
+def time_to_event(
+    Y: pd.Series,
+    event: Any,
+    *,
+    entry: Any = None,
+    horizon: float | None = None,
+    target: str | None = None,
+    cause: Any = None,
+    arm: np.ndarray,
+    treatments: np.ndarray,
+    weight: np.ndarray | None = None,
+    new_rows: bool = False,
+) -> TimeToEvent:
+    """Check and encode times to an event.
+
+    Parameters
+    ----------
+    Y : Series of n numbers
+        Times.
+    event : column of n values
+        1 or True: the event was seen; 0 or False: censored. With ``cause``: 0 and the codes of the causes.
+    entry : column of n numbers, optional
+    horizon : float, optional
+        By default the last time at which a tenth of every arm is at risk.
+    target : str, optional
+        A name in ``TARGETS``.
+    cause : optional
+        The value of ``event`` that is asked about.
+    arm : ndarray of shape (n,), int64
+    treatments : ndarray of shape (K,)
+    weight : ndarray of shape (n,), or None
+        Rows of weight zero do not count as being at risk.
+    new_rows : bool
+        Whether rows are to be judged by models of others: nothing is then asked of the arms.
+
+    Raises
+    ------
+    InputError
+        One sentence that names the argument and the remedy.
+    """
+    kind = _target(target, cause)
+    n = len(Y)
+    time = Y.to_numpy()
+    negative = np.flatnonzero(time < 0.0)
+    if len(negative):
+        raise InputError(
+            f"{Y.name} has {len(negative)} negative times, the first in row {negative[0]}; leave these rows out, or "
+            "count time from an earlier origin."
+        )
+    if time.max() > LARGEST_TIME:
+        raise InputError(f"{Y.name} holds times beyond {LARGEST_TIME:g}, too large to compute with; rescale it.")
+    code = _event_codes(event, n, cause, new_rows)
+    start = None if entry is None else _entries(entry, time, Y.name)
+    seen = np.ones(n, dtype=bool) if weight is None else weight > 0.0
+    if new_rows:
+        assert horizon is not None, "known from the fit"
+        return TimeToEvent(time, code, start, float(horizon), kind)
+    if not (code[seen] > 0).any():
+        raise InputError(
+            "event says that every time is censored; without a single event there is nothing to learn: check which "
+            "value stands for an event."
+        )
+    until = _horizon(horizon, time, start, arm, seen, treatments)
+    out = TimeToEvent(time, code, start, until, kind, horizon is None)
+    _refuse_thin_arms(out, arm, seen, treatments)
+    return out
+
+
+def _target(target: str | None, cause: Any) -> Target:
+    if target is None:
+        target = RMST if cause is None else YEARS_LOST
+    check_choice(target, "target", TARGETS)
+    kind = TARGETS[target]
+    if kind.by_cause and cause is None:
+        raise InputError(f"target={target!r} is about one of several causes of events; name it: cause=1.")
+    if not kind.by_cause and cause is not None:
+        raise InputError(
+            f"target={target!r} counts events of every cause; leave cause out, or ask for target={YEARS_LOST!r} or "
+            f"{INCIDENCE!r}."
+        )
+    return kind
+
+
+def _event_codes(event: Any, n: int, cause: Any, new_rows: bool) -> np.ndarray:
+    series = as_series(event, "event")
+    name = series.name
+    if len(series) != n:
+        raise InputError(f"{name} has {len(series)} rows, but Y has {n}; give one value per row.")
+    gaps = int(series.isna().sum())
+    if gaps:
+        raise InputError(f"{name} is missing in {gaps} rows; leave these rows out.")
+    kinds = ", ".join(sorted({str(value) for value in series.unique()})[:6])
+    if cause is None:
+        try:
+            values = series.to_numpy(dtype=np.float64)
+        except (TypeError, ValueError):
+            values = np.full(n, np.nan)
+        if not np.isin(values, (0.0, 1.0)).all():
+            raise InputError(
+                f"{name} must be 1 (the event was seen) or 0 (censored); it holds {kinds}: compare it with the value "
+                f"that stands for the event, such as event == {series.iloc[0]!r}, or name one of several causes by "
+                "cause=."
+            )
+        return values.astype(np.int64)
+    values = series.to_numpy()
+    is_cause = values == cause
+    none = values == 0
+    if new_rows:  # which may well have no event
+        return np.where(is_cause, 1, np.where(none, 0, 2)).astype(np.int64)
+    if not np.any(is_cause):
+        raise InputError(f"{name} never holds cause={quoted(cause)}; it holds {kinds}.")
+    if cause == 0 or not np.any(none):
+        raise InputError(
+            f"With cause= a value 0 of {name} stands for censoring, and causes have other values; it holds {kinds}."
+        )
+    return np.where(is_cause, 1, np.where(none, 0, 2)).astype(np.int64)
+
+
+def _entries(entry: Any, time: np.ndarray, name: Any) -> np.ndarray:
+    start = numbers(entry, "entry", len(time)).to_numpy()
+    late = np.flatnonzero(start >= time)
+    if len(late):
+        raise InputError(
+            f"entry is not before {name} in {len(late)} rows, the first of them row {late[0]}; who enters after the "
+            "end was never at risk: leave these rows out."
+        )
+    if (start < 0.0).any():
+        raise InputError(f"entry has {(start < 0.0).sum()} negative values; count time from an earlier origin.")
+    return start
+
+
+def _at_risk(at: float, time: np.ndarray, entry: np.ndarray | None) -> np.ndarray:
+    return time >= at if entry is None else (time >= at) & (entry < at)
+
+
+def _horizon(horizon, time, entry, arm, seen, treatments) -> float:
+    if horizon is None:
+        return min(
+            _default_horizon(time[own], None if entry is None else entry[own]) for own in _arms(arm, seen, treatments)
+        )
+    if not is_real(horizon) or isinstance(horizon, bool) or not 0.0 < horizon < np.inf:
+        raise InputError(f"horizon must be a time greater than 0, in the unit of Y; got {quoted(horizon)}.")
+    last = float(time[seen].max())
+    if horizon > last:
+        raise InputError(
+            f"horizon={horizon:g} lies beyond all follow-up, which ends at {last:g}; choose an earlier one."
+        )
+    if entry is not None and (entry[seen] >= horizon).any():
+        raise InputError(
+            f"{int((entry[seen] >= horizon).sum())} rows enter at or after horizon={horizon:g}; leave them out, or "
+            "choose a later one."
+        )
+    return float(horizon)
+
+
+def _arms(arm: np.ndarray, seen: np.ndarray, treatments: np.ndarray) -> list[np.ndarray]:
+    return [(arm == k) & seen for k in range(len(treatments))]
+
+
+def _default_horizon(time: np.ndarray, entry: np.ndarray | None) -> float:
+    """The last time at which a tenth of these rows, and some of them, are at risk."""
+    needed = max(AT_RISK_BY_DEFAULT * len(time), FEWEST_AT_RISK)
+    at = np.unique(time)
+    at_risk = len(time) - np.searchsorted(np.sort(time), at, side="left")
+    if entry is not None:
+        at_risk = at_risk - (len(entry) - np.searchsorted(np.sort(entry), at, side="left"))
+    return float(at[np.flatnonzero(at_risk >= needed)[-1]]) if (at_risk >= needed).any() else float(at[0])
+
+
+def _refuse_thin_arms(times: TimeToEvent, arm: np.ndarray, seen: np.ndarray, treatments: np.ndarray) -> None:
+    """Arms of which nothing can be said up to the horizon."""
+    h = times.horizon
+    for label, own in zip(treatments.tolist(), _arms(arm, seen, treatments), strict=True):
+        part = times.rows(np.flatnonzero(own))
+        followed = int(_at_risk(h, part.time, part.entry).sum())
+        if followed < FEWEST_AT_RISK and part.censored.any():
+            latest = _latest(part)
+            raise InputError(
+                f"At horizon={h:g} only {followed} rows of treatment {label!s} are still followed; choose an earlier "
+                f"one, at most {latest:g}."
+            )
+        if not ((part.code > 0) & (part.time <= h)).any():
+            raise InputError(
+                f"Treatment {label!s} has no event up to horizon={h:g} in {part.n} rows, so that what it brings "
+                "cannot be estimated; choose a later horizon, or merge it with another treatment."
+            )
+
+
+def _latest(part: TimeToEvent) -> float:
+    """The last time at which enough rows are followed."""
+    ordered = np.sort(part.time)
+    return float(ordered[max(len(ordered) - FEWEST_AT_RISK, 0)])

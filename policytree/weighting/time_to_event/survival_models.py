@@ -1,0 +1,103 @@
+"""The user's own survival models in place of the default ones: two methods, as hazards in bins."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from policytree.exceptions import InputError
+from policytree.weighting.stacking import ByArm
+
+LEAST_SURVIVAL = 1e-12
+
+
+class SurvivalModel(Protocol):
+    """A model of times to an event that may take the place of the default ones.
+
+    It is copied before every fit, and fitted within every arm of every fold: on the events of interest (others count as
+    censored) or, as a model of censoring, on censoring as the event.
+    """
+
+    def fit(self, X: np.ndarray, time: np.ndarray, event: np.ndarray) -> Any:
+        """Learn from covariates (n, p), times (n,) and whether each ended with the event, (n,) bool."""
+
+    def predict_survival(self, X: np.ndarray, times: np.ndarray) -> np.ndarray:
+        """Probability of no event by each of these ascending times, (n, len(times))."""
+
+
+def check_survival_model(model: Any, argument: str) -> None:
+    """Refuse what lacks one of the two methods."""
+    if isinstance(model, type):
+        raise InputError(f"{argument} must be an instance; write {model.__name__}() instead of {model.__name__}.")
+    for name in ("fit", "predict_survival"):
+        if not callable(getattr(model, name, None)):
+            raise InputError(
+                f"{argument} must be 'auto' or have fit(X, time, event) and predict_survival(X, times); "
+                f"{type(model).__name__} has no {name}."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _OfModel:
+    """Hazards of a fitted survival model, in one stage."""
+
+    fitted: Any
+    edges: np.ndarray
+    tied: bool
+
+    def stages(self, Z: np.ndarray) -> np.ndarray:
+        return self.at(Z, 0)[None]
+
+    def at(self, Z: np.ndarray, stage: int) -> np.ndarray:
+        survival = np.asarray(self.fitted.predict_survival(Z, self.edges[1:]), dtype=np.float64)
+        shape = (len(Z), len(self.edges) - 1)
+        if survival.shape != shape or not np.isfinite(survival).all():
+            raise InputError(
+                f"predict_survival of {type(self.fitted).__name__} must give finite probabilities of shape {shape}; "
+                f"its shape is {survival.shape}."
+            )
+        steps = np.maximum(np.minimum.accumulate(np.clip(survival, 0.0, 1.0), axis=1), LEAST_SURVIVAL)
+        before = np.column_stack([np.ones(len(Z)), steps[:, :-1]])
+        return 1.0 - steps / before if self.tied else np.log(before / steps) / np.diff(self.edges)
+
+
+@dataclass(frozen=True, slots=True)
+class _NoEvent:
+    """An arm that has no event to learn from."""
+
+    n_bins: int
+
+    def stages(self, Z: np.ndarray) -> np.ndarray:
+        return np.zeros((1, len(Z), self.n_bins))
+
+    def at(self, Z: np.ndarray, stage: int) -> np.ndarray:
+        return np.zeros((len(Z), self.n_bins))
+
+
+def fit_survival_model(
+    model: SurvivalModel, n_arms: int, edges: np.ndarray, tied: bool, ZA: np.ndarray, y: np.ndarray, sample_weight=None,
+    groups=None,
+) -> ByArm:  # fmt: skip
+    """A copy of the model fitted within every arm, to times that ``y`` (n, 2 J) has as time at risk and counts."""
+    at_risk, counts = np.hsplit(y, 2)
+    arm, event = ZA[:, -1], np.asarray(counts.any(axis=1))
+    if tied:  # the end of the last bin at risk
+        time = edges[1:][np.maximum(at_risk.shape[1] - 1 - (at_risk[:, ::-1] > 0.0).argmax(axis=1), 0)]
+    else:
+        time = edges[0] + at_risk.sum(axis=1)
+    kept = np.asarray((at_risk > 0.0).any(axis=1))
+    if sample_weight is not None:
+        kept &= sample_weight > 0.0
+    models: list[Any] = []
+    for k in range(n_arms):
+        own = kept & (arm == k)
+        if not event[own].any():
+            models.append(_NoEvent(len(edges) - 1))
+            continue
+        fitted = copy.deepcopy(model)
+        fitted.fit(ZA[own, :-1], time[own], event[own])
+        models.append(_OfModel(fitted, edges, tied))
+    return ByArm(tuple(models))

@@ -1,0 +1,409 @@
+"""Times to an event: curves, outcomes in place of censored ones, hazards and rewards."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.dummy import DummyRegressor
+
+from policytree import RewardEstimator, load_dataset
+from policytree.exceptions import InputError
+from policytree.weighting.observed import observe
+from policytree.weighting.time_to_event.grid import Grid, make_grid, person_time
+from policytree.weighting.time_to_event.outcome import TARGETS, TimeToEvent
+from policytree.weighting.time_to_event.product_limit import numbers_at_risk, product_limit
+from policytree.weighting.time_to_event.transformation import Hazards, expected_target, transformed
+
+DATA = Path(__file__).parents[2] / "shared" / "data"
+SHARED_ARMS = {k: 0.25 for k in range(4)}
+
+
+def brute_force_curve(time, event, weight, at):
+    """Share without event after ``at``: the product over event times, written out."""
+    share = 1.0
+    for t in sorted(set(time[event])):
+        if t <= at:
+            share *= 1.0 - weight[event & (time == t)].sum() / weight[time >= t].sum()
+    return share
+
+
+def brute_force_area(time, event, weight, horizon):
+    """Area under that curve up to the horizon, from one event time to the next."""
+    edges = [0.0, *sorted(t for t in set(time[event]) if t < horizon), horizon]
+    return sum(brute_force_curve(time, event, weight, a) * (b - a) for a, b in pairwise(edges))
+
+
+@st.composite
+def follow_up(draw):
+    n = draw(st.integers(12, 40))
+    time = np.array(draw(st.lists(st.integers(0, 12), min_size=n, max_size=n)), dtype=float)
+    event = np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n)))
+    weight = np.array(draw(st.lists(st.integers(1, 3), min_size=n, max_size=n)), dtype=float)
+    return time, event, weight
+
+
+@given(follow_up(), st.integers(1, 12))
+@settings(deadline=None)
+def test_curves_are_the_products_written_out(study, horizon):
+    time, event, weight = study
+    curve = product_limit(time, event, weight=weight)
+    for at in range(14):
+        assert curve.at(np.array([float(at)]))[0] == pytest.approx(
+            brute_force_curve(time, event, weight, at), abs=1e-12
+        )
+    assert curve.area(float(horizon)) == pytest.approx(brute_force_area(time, event, weight, horizon), abs=1e-9)
+    assert numbers_at_risk(time, np.array([3.0])).tolist() == [(time >= 3).sum()]
+
+
+@given(follow_up(), st.sampled_from(["rmst", "survival"]), st.booleans())
+@settings(deadline=None)
+def test_without_covariates_mean_rewards_are_the_curves_of_kaplan_and_meier(study, target, weighted):
+    time, event, weight = study
+    weight = weight if weighted else np.ones(len(time))
+    # A second arm of fixed rows that everybody can estimate; both are followed to the end by some.
+    time = np.concatenate([time, np.full(6, 13.0), np.arange(1.0, 13.0), np.full(6, 13.0)])
+    event = np.concatenate([event, np.zeros(6, bool), np.arange(12) % 2 == 0, np.zeros(6, bool)])
+    weight = np.concatenate([weight, np.ones(24)])
+    T = np.array(["a"] * (len(time) - 18) + ["b"] * 18)
+    horizon = 10.0
+    if not (event & (time <= horizon) & (T == "a")).any():
+        return
+    rewards = RewardEstimator(cv=2, random_state=0).fit_predict(
+        time, T, event=event, horizon=horizon, target=target, propensity=0.3, sample_weight=weight
+    )
+    for arm in ("a", "b"):
+        own = arm == T
+        curve = (time[own], event[own], weight[own])
+        expected = brute_force_area(*curve, horizon) if target == "rmst" else brute_force_curve(*curve, horizon)
+        assert np.average(rewards[arm], weights=weight) == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_published_means_of_actg175(actg175_times):
+    days, arms, event = actg175_times
+    asked = {"event": event, "horizon": 1000, "propensity": SHARED_ARMS}
+    area = RewardEstimator(random_state=0).fit_predict(days, arms, **asked)
+    # lifelines 0.30, restricted_mean_survival_time of KaplanMeierFitter by arm (shared notes of this project).
+    assert area.mean().round(1).tolist() == [827.9, 921.0, 918.4, 902.6]
+    assert (area.std() / np.sqrt(len(area))).round(0).tolist() == [12, 8, 9, 10]
+    survival = RewardEstimator(random_state=0).fit_predict(days, arms, target="survival", **asked)
+    assert survival.mean().round(3).tolist() == [0.630, 0.792, 0.787, 0.758]
+
+
+@pytest.fixture(scope="module")
+def actg175_times():
+    if not DATA.exists():
+        pytest.skip("the files of ../shared are not here")
+    frame = load_dataset("actg175", data_dir=DATA).frame
+    arms = ["zidovudine", "zidovudine + didanosine", "zidovudine + zalcitabine", "didanosine"]
+    return frame["days"], frame["arm"].map({arm: k for k, arm in enumerate(arms)}), frame["cens"]
+
+
+# --- the transformation, against integrals by many small steps ---
+
+
+def steps_of(grid: Grid, n_steps: int):
+    """A fine grid of midpoints, their widths and the bin of each."""
+    at = np.concatenate([np.linspace(a, b, n_steps + 1)[:-1] + (b - a) / n_steps / 2 for a, b in pairwise(grid.edges)])
+    return at, np.repeat(np.diff(grid.edges) / n_steps, n_steps), np.repeat(np.arange(grid.n_bins), n_steps)
+
+
+def slow_outcome(times: TimeToEvent, grid: Grid, hazards: Hazards, i: int, n_steps: int = 4000) -> float:
+    """The formula of the module, each part as a sum over small steps of time."""
+    at, width, of = steps_of(grid, n_steps)
+    other = np.zeros_like(hazards.event[i]) if hazards.other is None else hazards.other[i]
+    h, entry = times.horizon, 0.0 if times.entry is None else times.entry[i]
+    event, rest, losing = hazards.event[i][of], other[of], hazards.censoring[i][of]
+    survival = np.exp(-np.cumsum((event + rest) * width))
+    brought = times.target.of_event(at, h) * event + times.target.of_other(at, h) * rest
+
+    def expected(u: float) -> float:
+        later = at > u
+        total = (brought * survival * width)[later].sum() + times.target.of_free(h) * survival[-1]
+        return total / (survival[~later][-1] if (~later).any() else 1.0)
+
+    def followed(u: float) -> float:
+        return float(np.exp(-(losing * width)[(at > entry) & (at <= u)].sum()))
+
+    stop = min(times.time[i], h)
+    inside = (at > entry) & (at <= stop)
+    some = np.flatnonzero(inside)[:: max(1, inside.sum() // 400)]
+    values = np.array([expected(u) / followed(u) for u in at[some]])
+    lost = np.interp(at[inside], at[some], values) @ (losing * width)[inside]
+    ended = times.observed_value[i] if times.known[i] else expected(stop)
+    return ended / followed(stop) - lost
+
+
+@pytest.mark.parametrize("target", list(TARGETS))
+@pytest.mark.parametrize("entry", [False, True])
+def test_outcomes_are_the_integrals_of_the_formula(target, entry, rng):
+    grid = Grid(np.array([0.0, 0.5, 1.2, 2.0]), tied=False)
+    time = np.array([0.3, 0.9, 1.7, 2.5, 0.3, 0.9, 1.7, 1.3])
+    code = np.array([1, 1, 1, 0, 0, 0, 0, 2 if TARGETS[target].by_cause else 1])
+    start = np.array([0.1, 0.6, 0.0, 1.3, 0.2, 0.0, 0.7, 0.4]) if entry else None
+    times = TimeToEvent(time, code, start, 2.0, TARGETS[target])
+    shape = (8, 3)
+    other = rng.uniform(0.1, 0.8, shape) if TARGETS[target].by_cause else None
+    hazards = Hazards(rng.uniform(0.1, 1.5, shape), other, rng.uniform(0.1, 1.0, shape))
+    found, raised = transformed(times, grid, person_time(times, grid), hazards, 1e-6)
+    assert not raised.any()
+    for i in range(8):
+        assert found[i] == pytest.approx(slow_outcome(times, grid, hazards, i), abs=2e-3)
+
+
+@pytest.mark.parametrize("target", list(TARGETS))
+@pytest.mark.parametrize("right", ["event", "censoring"])
+@pytest.mark.parametrize("tied", [False, True])
+def test_outcomes_are_right_on_average_if_either_model_is(target, right, tied, rng):
+    n, edges = 400_000, np.array([0.0, 1.0, 2.0, 3.0, 4.0])
+    grid, by_cause = Grid(edges, tied), TARGETS[target].by_cause
+    truth = np.array([0.25, 0.3, 0.2, 0.4]), np.array([0.1, 0.2, 0.15, 0.1]) * by_cause, np.array([0.2, 0.25, 0.3, 0.1])
+    ends = []
+    for hazard in truth:
+        if tied:
+            came = rng.uniform(size=(n, 4)) < hazard
+            ends.append(np.where(came.any(axis=1), came.argmax(axis=1) + 1.0, 99.0))
+        else:
+            total = np.concatenate([[0.0], np.cumsum(hazard)])
+            drawn = rng.exponential(size=n)
+            ends.append(
+                np.where(drawn < total[-1], np.interp(drawn, total, edges), 99.0) if total[-1] else np.full(n, 99.0)
+            )
+    if tied:  # of two causes in one bin the first is seen: its hazard stays, the other's is that of who is left
+        truth = truth[0], truth[1] * (1 - truth[0]), truth[2]
+    event, other, censoring = ends
+    time = np.minimum(np.minimum(event, other), censoring)
+    code = np.where((event <= other) & (event <= censoring), 1, np.where(other <= censoring, 2, 0))
+    times = TimeToEvent(np.minimum(time, 4.5), np.where(time > 4.0, 0, code), None, 4.0, TARGETS[target])
+    wrong = np.array([0.4, 0.1, 0.5, 0.2])
+    rows = [np.tile(h, (n, 1)) for h in (
+        truth[0] if right == "event" else wrong, truth[1] if right == "event" else wrong * by_cause / 2,
+        truth[2] if right == "censoring" else wrong,
+    )]  # fmt: skip
+    hazards = Hazards(rows[0], rows[1] if by_cause else None, rows[2])
+    found, _ = transformed(times, grid, person_time(times, grid), hazards, 1e-9)
+    known = TimeToEvent(
+        np.minimum(np.minimum(event, other), 4.5),
+        np.where(event <= other, 1, 2) * (np.minimum(event, other) <= 4.0),
+        None,
+        4.0,
+        TARGETS[target],
+    )
+    true_mean = known.observed_value.mean()
+    error = (found - known.observed_value).std() / np.sqrt(n)
+    assert abs(found.mean() - true_mean) < 4 * error
+    expected = expected_target(
+        np.tile(truth[0], (1, 1)), np.tile(truth[1], (1, 1)) if by_cause else None, grid, TARGETS[target], 4.0
+    )[0, 0]
+    assert expected == pytest.approx(true_mean, abs=4 * known.observed_value.std() / np.sqrt(n) + 1e-12)
+
+
+# --- rewards with covariates ---
+
+
+def study(n, rng, effect=1.0):
+    """Exponential times, censoring that depends on covariates and arm; last, the true effects on the area."""
+    X = rng.uniform(size=(n, 4))
+    T = (rng.uniform(size=n) < 1 / (1 + np.exp(0.5 - X[:, 0]))).astype(int)
+    rates = [np.exp(-0.6 + 1.2 * X[:, 0] + effect * (X[:, 1] - 0.6) * t) for t in (0, 1)]
+    until = rng.exponential(size=n) / np.where(T == 1, rates[1], rates[0])
+    censoring = rng.exponential(size=n) / np.exp(-2.0 + 2.2 * X[:, 0] + 0.8 * T * X[:, 1])
+    areas = [(1 - np.exp(-2 * r)) / r for r in rates]
+    return X, T, np.minimum(until, censoring), until <= censoring, areas[1] - areas[0]
+
+
+def test_the_average_effect_is_inside_where_naive_answers_are_not(rng):
+    X, T, time, event, effect = study(4000, rng)
+    model = RewardEstimator(random_state=0).fit(time, T, X=X, event=event, horizon=2.0)
+    difference = model.rewards_[1] - model.rewards_[0]
+    error = difference.std() / np.sqrt(4000)
+    assert abs(difference.mean() - effect.mean()) < 3 * error
+    naive = RewardEstimator(random_state=0).fit_predict(np.minimum(time, 2.0), T, X=X).mean()
+    assert abs(naive[1] - naive[0] - effect.mean()) > 2 * error
+    predicted = model.predict_outcomes(X=X)
+    assert np.corrcoef(predicted[1] - predicted[0], effect)[0, 1] > 0.7
+
+
+def test_new_rows_are_judged_by_models_that_did_not_see_them(rng):
+    X, T, time, event, _ = study(3000, rng)
+    old, new = np.arange(1500), np.arange(1500, 3000)
+    model = RewardEstimator(random_state=0, cv=3).fit(time[old], T[old], X=X[old], event=event[old], horizon=2.0)
+    own = model.predict_own_outcomes(time[new], T[new], X=X[new], event=event[new])
+    rewards = model.predict_rewards(time[new], T[new], X=X[new], event=event[new])
+    assert len(own) == 1500
+    both = RewardEstimator(random_state=0, cv=3).fit(time[new], T[new], X=X[new], event=event[new], horizon=2.0)
+    assert abs(rewards.mean() - both.rewards_.mean()).max() < 0.05
+    assert own.mean() == pytest.approx(both.outcome_.mean(), abs=0.05)
+    with pytest.raises(InputError, match="pass event= for the new rows"):
+        model.predict_rewards(time[new], T[new], X=X[new])
+
+
+def test_without_censoring_outcomes_are_the_times_themselves(rng):
+    X, T, time, _, _ = study(300, rng)
+    model = RewardEstimator(random_state=0).fit(time, T, X=X, event=np.ones(300, bool), horizon=1.0)
+    assert np.allclose(model.outcome_, np.minimum(time, 1.0), atol=1e-12)
+    assert model.n_raised_ == 0
+
+
+def test_several_causes_add_up(rng):
+    X, T, time, event, _ = study(600, rng)
+    cause = np.where(event, rng.integers(1, 3, size=600), 0)
+    kept = {"X": X, "event": cause, "horizon": 1.5}
+    one, two = (
+        RewardEstimator(random_state=0).fit_predict(time, T, target="years_lost", cause=c, **kept) for c in (1, 2)
+    )
+    whole = RewardEstimator(random_state=0).fit_predict(time, T, X=X, event=event, horizon=1.5)
+    assert (one.mean() + two.mean()).to_numpy() == pytest.approx(1.5 - whole.mean().to_numpy(), abs=0.03)
+
+
+def test_late_entries_are_about_who_is_free_at_entry(rng):
+    n = 6000
+    T, until = rng.integers(2, size=n), rng.exponential(size=n)
+    entry, censoring = rng.uniform(0, 1, size=n), rng.exponential(size=n) * 2
+    here = entry < until
+    time, event = np.minimum(until, entry + censoring)[here], (until <= entry + censoring)[here]
+    X = pd.DataFrame({"entry": entry[here]})
+    fitted = RewardEstimator(random_state=0).fit(
+        time, T[here], X=X, event=event, entry=entry[here], horizon=2.0, propensity=0.5
+    )
+    # Without memory: after entry e the mean time without event up to 2 is e + 1 - exp(-(2 - e)).
+    expected = entry[here] + 1 - np.exp(entry[here] - 2.0)
+    difference = fitted.rewards_[1] - expected
+    assert abs(difference.mean()) < 3 * difference.std() / np.sqrt(here.sum())
+    curves = RewardEstimator(random_state=0).fit_predict(
+        time, T[here], event=event, entry=entry[here], horizon=2.0, propensity=0.5
+    )
+    off = curves[1] - expected
+    assert abs(off.mean()) < 3 * off.std() / np.sqrt(here.sum())
+
+
+class Curves:
+    """A survival model of one's own: the curve of Kaplan and Meier."""
+
+    def fit(self, X, time, event):
+        self.curve_ = product_limit(time, event)
+        return self
+
+    def predict_survival(self, X, times):
+        return np.tile(self.curve_.at(times), (len(X), 1))
+
+
+def test_survival_models_of_ones_own_take_their_place(rng):
+    X, T, time, event, effect = study(3000, rng)
+    own = RewardEstimator(random_state=0, model_event=Curves(), model_regression=DummyRegressor())
+    rewards = own.fit_predict(time, T, X=X, event=event, horizon=2.0)
+    difference = rewards[1] - rewards[0]
+    assert abs(difference.mean() - effect.mean()) < 3.5 * difference.std() / np.sqrt(3000)
+    with pytest.raises(InputError, match="has no fit"):
+        RewardEstimator(model_event=object()).fit(time, T, X=X, event=event, horizon=2.0)
+
+
+def test_a_structured_array_says_both(rng):
+    X, T, time, event, _ = study(200, rng)
+    survival = np.array(list(zip(event, time, strict=True)), dtype=[("seen", bool), ("weeks", float)])
+    settings = {"X": X, "horizon": 1.0}
+    by_array = RewardEstimator(random_state=0).fit_predict(survival, T, **settings)
+    by_column = RewardEstimator(random_state=0).fit_predict(time, T, event=event, **settings)
+    pd.testing.assert_frame_equal(by_array, by_column)
+
+
+# --- what cannot be used ---
+
+N = 60
+TIME, ARM = np.arange(1.0, N + 1.0), np.tile([0, 1], N // 2)
+EVENT = np.tile([1, 1, 0, 1, 0, 1], N // 6)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"Y": TIME - 5.0}, "negative times"),
+        ({"event": EVENT + 1}, "must be 1 .* or 0"),
+        ({"event": np.zeros(N)}, "every time is censored"),
+        ({"event": np.where(ARM == 1, 0, 1), "horizon": 30.0}, "Treatment 1 has no event"),
+        ({"horizon": 99.0}, "beyond all follow-up, which ends at 60"),
+        ({"horizon": 58.0}, "only [12] rows of treatment [01] are still followed"),
+        ({"horizon": -1.0}, "horizon must be a time greater than 0"),
+        ({"horizon": True}, "horizon must be a time greater than 0"),
+        ({"target": "median"}, "target must be 'rmst'"),
+        ({"target": "years_lost"}, "name it: cause=1"),
+        ({"cause": 1, "target": "rmst"}, "leave cause out"),
+        ({"cause": 7}, "never holds cause=7"),
+        ({"event": EVENT[:-1]}, "event has 59 rows"),
+        ({"event": np.where(TIME == 3, np.nan, EVENT)}, "event is missing in 1 rows"),
+        ({"entry": TIME}, "entry is not before"),
+        ({"entry": TIME - 9.0}, "negative values"),
+        ({"event": None, "horizon": 3.0}, "horizon is about times to an event"),
+        ({"missing_outcome": "weight"}, "for outcomes that are numbers"),
+        ({"missing_outcome": "drop"}, "missing_outcome must be"),
+    ],
+)
+def test_one_sentence_for_what_cannot_be_used(changed, words):
+    arguments = {"Y": TIME, "T": ARM, "event": EVENT} | changed
+    with pytest.raises(InputError, match=words):
+        observe(**arguments)
+
+
+def test_the_default_horizon_is_where_a_tenth_of_every_arm_is_followed():
+    observed = observe(TIME, ARM, event=EVENT)
+    h = observed.times.horizon
+    assert observed.times.default_horizon
+    followed = [((k == ARM) & (h <= TIME)).sum() for k in (0, 1)]
+    assert min(followed) == 5  # a tenth of 30 rows would be three, too few to say anything
+
+
+def test_discrete_times_are_told_from_continuous_ones(rng):
+    few, many = rng.integers(1, 20, size=300).astype(float), rng.exponential(size=300)
+    for time, tied in ((few, True), (many, False)):
+        times = TimeToEvent(time, np.ones(300, dtype=np.int64), None, float(np.quantile(time, 0.9)), TARGETS["rmst"])
+        assert make_grid(times).tied is tied
+
+
+# --- outcomes that are missing ---
+
+
+def test_weighting_mends_what_missing_outcomes_bias(rng):
+    n = 4000
+    X, T = rng.normal(size=(n, 3)), rng.integers(2, size=n)
+    Y = X[:, 0] + T * (1 + X[:, 1]) + rng.normal(size=n)
+    seen = rng.uniform(size=n) < 1 / (1 + np.exp(-1 - 1.5 * X[:, 1] * T))
+    gaps = np.where(seen, Y, np.nan)
+    model = RewardEstimator(random_state=0).fit(gaps, T, X=X, propensity=0.5, missing_outcome="weight")
+    difference = model.rewards_[1] - model.rewards_[0]
+    truth, error = 1 + X[:, 1].mean(), difference.std() / np.sqrt(n)
+    assert abs(difference.mean() - truth) < 3 * error
+    complete = gaps[(T == 1) & seen].mean() - gaps[(T == 0) & seen].mean()
+    assert abs(complete - truth) > 4 * error
+    constant = RewardEstimator(DummyRegressor(), random_state=0).fit_predict(
+        gaps, T, X=X, propensity=0.5, missing_outcome="weight"
+    )
+    off = constant[1] - constant[0]
+    assert abs(off.mean() - truth) < 3 * off.std() / np.sqrt(n)
+    assert model.observation_.between(0, 1).all()
+    new = model.predict_rewards(gaps, T, X=X)
+    assert abs((new[1] - new[0]).mean() - truth) < 4 * error
+    own = model.predict_own_outcomes(gaps, T, X=X)
+    assert own.notna().all()
+    with pytest.raises(InputError, match="missing_outcome='weight'"):
+        RewardEstimator().fit(gaps, T, X=X)
+
+
+@pytest.mark.parametrize("method", ["doubly_robust", "inverse_propensity", "direct"])
+def test_few_gaps_in_a_small_trial_of_binary_outcomes(method, rng):
+    n = 200
+    X = pd.DataFrame({"age": rng.integers(20, 80, n), "site": rng.choice(["a", "b", "rare"], n, p=[0.6, 0.38, 0.02])})
+    T, Y = rng.choice(["x", "y", "z"], n), rng.integers(2, size=n).astype(float)
+    Y[[3, 50]] = np.nan
+    model = RewardEstimator(method=method, random_state=0).fit(Y, T, X=X, missing_outcome="weight")
+    seen = ~np.isnan(Y)
+    raw = pd.Series(Y[seen]).groupby(T[seen]).mean()
+    assert abs(model.rewards_.mean() - raw).max() < 0.08
+
+
+def test_all_outcomes_of_an_arm_are_missing():
+    Y = np.where(ARM == 1, np.nan, 1.0)
+    with pytest.raises(InputError, match="All outcomes of treatment 1 are missing"):
+        RewardEstimator().fit(Y, ARM, missing_outcome="weight")
