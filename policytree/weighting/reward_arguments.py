@@ -41,6 +41,9 @@ def check_parameters(estimator: Any, n_arms: int) -> None:
             f"min_propensity must lie in [0, 1/K) = [0, {1 / n_arms:.3g}) with {n_arms} treatments; got "
             f"{quoted(floor)}."
         )
+    least = estimator.min_observed
+    if not is_real(least) or not 0.0 <= least < 1.0:
+        raise InputError(f"min_observed must lie in [0, 1), such as 0.02; got {quoted(least)}.")
     repeats = estimator.n_repeats
     if not isinstance(repeats, (int, np.integer)) or repeats < 1:
         raise InputError(f"n_repeats must be a whole number of at least 1; got {quoted(repeats)}.")

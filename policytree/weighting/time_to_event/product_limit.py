@@ -61,7 +61,7 @@ def product_limit(
     weight = np.ones(len(time)) if weight is None else weight
     at = np.unique(time[event])
     at_risk = _weight_from(time, weight, at) - (0.0 if entry is None else _weight_from(entry, weight, at))
-    died = np.bincount(np.searchsorted(at, time[event]), weights=weight[event], minlength=len(at))
+    died = _sums(np.searchsorted(at, time[event]), weight[event], len(at))
     hazard = died / at_risk
     survival = np.cumprod(1.0 - hazard)
     left = at_risk - died
@@ -141,7 +141,12 @@ def marginal_curve(times: TimeToEvent, weight: np.ndarray, floor: float) -> Marg
 def _counts(times: TimeToEvent, weight: np.ndarray, at: np.ndarray, code: int) -> np.ndarray:
     """Weight of what ends with a code at each of the times; who is free at the horizon is not lost there."""
     own = (times.code == code) & (times.time <= times.horizon) & ~times.free
-    return np.bincount(np.searchsorted(at, times.time[own]), weights=weight[own], minlength=len(at))
+    return _sums(np.searchsorted(at, times.time[own]), weight[own], len(at))
+
+
+def _sums(place: np.ndarray, weight: np.ndarray, n: int) -> np.ndarray:
+    """Sums of weights by place, (n,) float64; numpy counts in integers where there is nothing to sum."""
+    return np.bincount(place, weights=weight, minlength=n).astype(np.float64)
 
 
 def transformed_by_curve(times: TimeToEvent, curve: MarginalCurve) -> np.ndarray:
