@@ -9,7 +9,7 @@ Designs 1 to 4 are those of Cui, Kosorok, Sverdrup, Wager and Zhu (2023), Journa
 85(2), section 5.1; "own" has exponential times and a censoring that depends strongly on covariates and arm. Cells
 named "signs" learn from 2,000 rows of 15 covariates, those named "trees" from 2,000 rows of 5, those named "robust"
 from 1,000 rows of "own" with some of the four models wrong: hazards that ignore all covariates, a constant as the
-outcome model, equal chances in place of the propensity; those named "held out" judge stumps on 400 rows by
+outcome model, equal chances in place of the propensity; those named "held out" judge stumps on 600 rows by
 `cross_val_policy_value`. Every run is kept in `benchmarks/results/time_to_event.csv`.
 """
 
@@ -179,7 +179,7 @@ CELLS |= {
     )
 }  # fmt: skip
 CELLS["no effect"] = Cell("no effect", 1_000, 5)
-CELLS |= {f"held out: {d}": Cell(d, 400, 5, held_out=True) for d in ("own", "no effect")}
+CELLS |= {f"held out: {d}": Cell(d, 600, 5, held_out=True) for d in ("own", "no effect")}
 
 
 def run_held_out(cell: Cell, draw: int) -> dict:

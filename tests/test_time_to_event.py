@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.dummy import DummyRegressor
 
-from policytree import RewardEstimator, load_dataset
+from policytree import DRPolicyTree, RewardEstimator, cross_val_policy_value, load_dataset
 from policytree.exceptions import InputError
 from policytree.weighting.observed import observe
 from policytree.weighting.time_to_event.grid import Grid, make_grid, person_time
@@ -353,6 +353,23 @@ def test_the_default_horizon_is_where_a_tenth_of_every_arm_is_followed():
     assert observed.times.default_horizon
     followed = [((k == ARM) & (h <= TIME)).sum() for k in (0, 1)]
     assert min(followed) == 5  # a tenth of 30 rows would be three, too few to say anything
+
+
+def test_refits_of_small_trials_are_not_refused_for_a_rare_arm(rng):
+    """Nine rows in an arm: the default horizon has five of them, and no fold may leave so many."""
+    n = 160
+    T = np.where(np.arange(n) < 9, "rare", np.where(np.arange(n) % 2 == 0, "a", "b"))
+    X = pd.DataFrame({"age": rng.integers(20, 80, n), "town": np.where(np.arange(n) % 80 == 0, "small", "large")})
+    until, censoring = rng.exponential(10, size=n), rng.exponential(20, size=n)
+    time, event = np.minimum(until, censoring), until <= censoring
+    model = DRPolicyTree(max_depth=1, cv=2, random_state=0)
+    values = cross_val_policy_value(model, time, T, X=X, event=event, cv=3, n_repeats=1, random_state=0)
+    h = values.observed.times.horizon
+    expected = {arm: product_limit(time[arm == T], event[arm == T]).area(h) for arm in ("rare", "a", "b")}
+    for arm, area in expected.items():
+        estimate = values.estimates[f"always {arm}"]
+        assert abs(estimate.value - area) < 3 * estimate.standard_error
+    assert abs(values.estimates["status quo"].value - np.mean([expected[arm] for arm in T])) < 0.5
 
 
 def test_discrete_times_are_told_from_continuous_ones(rng):

@@ -67,6 +67,13 @@ TARGETS: Mapping[str, Target] = {
 }
 
 
+class CheckedHorizon(float):
+    """A horizon to which enough rows of every arm were followed, among all of which a fit has some.
+
+    What is learnt again without a fold is not refused for the few rows that the fold has taken away.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class TimeToEvent:
     """Times of follow-up with how they ended, and the target.
@@ -132,7 +139,8 @@ class TimeToEvent:
     def arguments(self, rows: np.ndarray) -> dict[str, Any]:
         """All that ``fit`` takes beside the time: as :meth:`columns`, with the horizon and the target."""
         cause = 1 if self.target.by_cause else None
-        return {**self.columns(rows), "horizon": self.horizon, "target": self.target.name, "cause": cause}
+        horizon = CheckedHorizon(self.horizon)
+        return {**self.columns(rows), "horizon": horizon, "target": self.target.name, "cause": cause}
 
     def described(self, outcome: str, unit: str = "") -> str:
         """The target in words, for the column of the time and its unit."""
@@ -233,7 +241,8 @@ def time_to_event(
         )
     until = _horizon(horizon, time, start, arm, seen, treatments)
     out = TimeToEvent(time, code, start, until, kind, horizon is None)
-    _refuse_thin_arms(out, arm, seen, treatments)
+    if not isinstance(horizon, CheckedHorizon):
+        _refuse_thin_arms(out, arm, seen, treatments)
     return out
 
 
@@ -312,7 +321,7 @@ def _horizon(horizon, time, entry, arm, seen, treatments) -> float:
     if not is_real(horizon) or isinstance(horizon, bool) or not 0.0 < horizon < np.inf:
         raise InputError(f"horizon must be a time greater than 0, in the unit of Y; got {quoted(horizon)}.")
     last = float(time[seen].max())
-    if horizon > last:
+    if horizon > last and not isinstance(horizon, CheckedHorizon):
         raise InputError(
             f"horizon={horizon:g} lies beyond all follow-up, which ends at {last:g}; choose an earlier one."
         )
