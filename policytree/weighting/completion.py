@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from policytree.weighting.observed import Observed
+from policytree.weighting.time_to_event.marginal import MarginalCurve, marginal_curve, transformed_by_curve
 from policytree.weighting.time_to_event.outcome import TimeToEvent
-from policytree.weighting.time_to_event.product_limit import MarginalCurve, marginal_curve, transformed_by_curve
 
 
 def completed(observed: Observed, outcome: np.ndarray) -> Observed:

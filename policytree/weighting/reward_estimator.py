@@ -41,8 +41,8 @@ from policytree.weighting.reward_arguments import (
     resolve_scheme,
 )
 from policytree.weighting.scheme import Nuisances, Scheme
+from policytree.weighting.time_to_event.marginal import MarginalCurve
 from policytree.weighting.time_to_event.outcome import is_structured
-from policytree.weighting.time_to_event.product_limit import MarginalCurve
 from policytree.weighting.treated import DoublyRobustTreated
 
 LEAST_DIVISOR = 1e-3  # of targeting, where min_propensity is smaller: no row then outweighs a thousand others

@@ -11,9 +11,11 @@ import pandas as pd
 
 from policytree.common.validation import as_series, check_choice, is_real, numbers
 from policytree.exceptions import InputError, quoted
+from policytree.weighting.time_to_event.product_limit import product_limit
 
 AT_RISK_BY_DEFAULT = 0.1  # of every arm, at the default horizon
-FEWEST_AT_RISK = 5  # rows of an arm that are still followed at the horizon, where some were censored before
+FEWEST_AT_RISK = 5  # rows of an arm that are still followed at the horizon, where some were censored before,
+NOT_MANY = 0.05  # unless events leave no more than this share of the arm when so few are followed
 LARGEST_TIME = 1e100
 
 
@@ -353,8 +355,8 @@ def _refuse_thin_arms(times: TimeToEvent, arm: np.ndarray, seen: np.ndarray, tre
     for label, own in zip(treatments.tolist(), _arms(arm, seen, treatments), strict=True):
         part = times.rows(np.flatnonzero(own))
         followed = int(_at_risk(h, part.time, part.entry).sum())
-        if followed < FEWEST_AT_RISK and part.censored.any():
-            latest = _latest(part)
+        latest = _latest(part)
+        if followed < FEWEST_AT_RISK and part.censored.any() and _left(part, latest) > NOT_MANY:
             raise InputError(
                 f"At horizon={h:g} only {followed} rows of treatment {label!s} are still followed; choose an earlier "
                 f"one, at most {latest:g}."
@@ -364,6 +366,11 @@ def _refuse_thin_arms(times: TimeToEvent, arm: np.ndarray, seen: np.ndarray, tre
                 f"Treatment {label!s} has no event up to horizon={h:g} in {part.n} rows, so that what it brings "
                 "cannot be estimated; choose a later horizon, or merge it with another treatment."
             )
+
+
+def _left(part: TimeToEvent, at: float) -> float:
+    """Share without event after a time."""
+    return float(product_limit(part.time, part.code > 0, entry=part.entry).at(np.array([at]))[0])
 
 
 def _latest(part: TimeToEvent) -> float:
