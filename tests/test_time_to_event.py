@@ -355,6 +355,15 @@ def test_the_default_horizon_is_where_a_tenth_of_every_arm_is_followed():
     assert min(followed) == 5  # a tenth of 30 rows would be three, too few to say anything
 
 
+def test_a_horizon_behind_the_last_event_of_everybody_is_none_that_nothing_is_known_of(rng):
+    until = rng.integers(1, 9, size=80).astype(float)
+    T, event = np.tile([0, 1], 40), rng.uniform(size=80) < 0.9
+    event[until >= 7] = True  # events end both curves
+    rewards = RewardEstimator(random_state=0).fit_predict(until, T, event=event, horizon=20.0, propensity=0.5)
+    expected = [product_limit(until[k == T], event[k == T]).area(20.0) for k in (0, 1)]
+    assert rewards.mean().to_numpy() == pytest.approx(expected, abs=1e-9)
+
+
 def test_refits_of_small_trials_are_not_refused_for_a_rare_arm(rng):
     """Nine rows in an arm: the default horizon has five of them, and no fold may leave so many."""
     n = 160

@@ -322,11 +322,6 @@ def _horizon(horizon, time, entry, arm, seen, treatments) -> float:
         )
     if not is_real(horizon) or isinstance(horizon, bool) or not 0.0 < horizon < np.inf:
         raise InputError(f"horizon must be a time greater than 0, in the unit of Y; got {quoted(horizon)}.")
-    last = float(time[seen].max())
-    if horizon > last and not isinstance(horizon, CheckedHorizon):
-        raise InputError(
-            f"horizon={horizon:g} lies beyond all follow-up, which ends at {last:g}; choose an earlier one."
-        )
     if entry is not None and (entry[seen] >= horizon).any():
         raise InputError(
             f"{int((entry[seen] >= horizon).sum())} rows enter at or after horizon={horizon:g}; leave them out, or "
@@ -351,12 +346,15 @@ def _default_horizon(time: np.ndarray, entry: np.ndarray | None) -> float:
 
 def _refuse_thin_arms(times: TimeToEvent, arm: np.ndarray, seen: np.ndarray, treatments: np.ndarray) -> None:
     """Arms of which nothing can be said up to the horizon."""
-    h = times.horizon
+    h, last = times.horizon, float(times.time[seen].max())
     for label, own in zip(treatments.tolist(), _arms(arm, seen, treatments), strict=True):
         part = times.rows(np.flatnonzero(own))
         followed = int(_at_risk(h, part.time, part.entry).sum())
         latest = _latest(part)
-        if followed < FEWEST_AT_RISK and part.censored.any() and _left(part, latest) > NOT_MANY:
+        too_few = followed < FEWEST_AT_RISK and part.censored.any() and _left(part, latest) > NOT_MANY
+        if h > last and too_few:
+            raise InputError(f"horizon={h:g} lies beyond all follow-up, which ends at {last:g}; choose an earlier one.")
+        if too_few:
             raise InputError(
                 f"At horizon={h:g} only {followed} rows of treatment {label!s} are still followed; choose an earlier "
                 f"one, at most {latest:g}."
