@@ -84,7 +84,10 @@ def least_expected_cost(codes, multiway, labels, p, costs, theta):
 
 
 def best_shared_costs(problem):
-    """Least objective where the first split of a group on a path is paid for; inf if no leaf is allowed."""
+    """Least objective where the first split of a group on a path is paid for; inf if no leaf is allowed.
+
+    Limits of depth and leaves may be None.
+    """
     data, (n, K) = problem.data, problem.losses.shape
     weights = np.ones(n) if problem.weights is None else problem.weights
     costs, groups = problem.feature_costs, problem.feature_groups
@@ -97,25 +100,28 @@ def best_shared_costs(problem):
         return problem.losses[rows].sum(axis=0).min() + problem.leaf_penalty
 
     known = {}
+    most_depth = n - 1 if problem.max_depth is None else problem.max_depth
 
-    def solve(rows, depth, paid):
-        name = (rows.tobytes(), depth, paid)
+    def solve(rows, depth, leaves, paid):
+        name = (rows.tobytes(), depth, leaves, paid)
         if name not in known:
-            known[name] = search(rows, depth, paid)
+            known[name] = search(rows, depth, leaves, paid)
         return known[name]
 
-    def search(rows, depth, paid):
+    def search(rows, depth, leaves, paid):
         best = leaf(rows)
-        for j, column in enumerate(data.columns if depth else ()):
+        for j, column in enumerate(data.columns if depth and leaves != 1 else ()):
             f = column.feature
-            if depth == problem.max_depth and f not in (problem.root_features or range(len(costs))):
+            if depth == most_depth and f not in (problem.root_features or range(len(costs))):
                 continue
             price = 0.0 if groups[f] in paid else costs[f] * weights[rows].sum()
             for cut in range(data.n_bins[j] - 1):
                 left = data.codes[j, rows] <= cut
                 if 0 < left.sum() < len(rows):
-                    sides = (solve(part, depth - 1, paid | {groups[f]}) for part in (rows[left], rows[~left]))
-                    best = min(best, price + sum(sides))
+                    for share in [None] if leaves is None else range(1, leaves):
+                        parts = (rows[left], share), (rows[~left], share and leaves - share)
+                        sides = (solve(part, depth - 1, most, paid | {groups[f]}) for part, most in parts)
+                        best = min(best, price + sum(sides))
         return best
 
-    return solve(np.arange(n), problem.max_depth, frozenset())
+    return solve(np.arange(n), most_depth, problem.max_leaf_nodes, frozenset())

@@ -43,8 +43,6 @@ class CostDraw(Draw):
         self.cap = float(np.round(rng.uniform(0, 1.2) * max(0.1, self.question_costs.mean()) * max(1, self.depth), 2))
         if rng.random() < 0.6:
             self.limits = []
-        if self.groups is not None:
-            self.max_leaves = None  # refused
 
     def problem(self) -> Problem:
         one = super().problem()
@@ -285,10 +283,12 @@ def test_rewards_estimated_from_a_trial(patients, rng):
     assert tree.policy_tree_.measurement_cost(X).mean() == pytest.approx(tree.expected_cost_)
 
 
-def test_deeper_trees_keep_the_limit_and_report_their_gap(patients):
+@pytest.mark.parametrize("repeated, depth", [("charged", 4), ("free", 4), ("free", 5)])
+def test_deeper_trees_keep_the_limit_and_report_their_gap(patients, repeated, depth):
     X, y = patients
-    shallow = OptimalTreeClassifier(0.0, 2, feature_costs=DOLLARS, max_expected_cost=40).fit(X, y)
-    deep = OptimalTreeClassifier(0.0, 4, feature_costs=DOLLARS, max_expected_cost=40)
+    limited = {"feature_costs": DOLLARS, "max_expected_cost": 40, "repeated_features": repeated}
+    shallow = OptimalTreeClassifier(0.0, 2, **limited).fit(X, y)
+    deep = OptimalTreeClassifier(0.0, depth, **limited)
     with pytest.warns(SearchWarning, match="more than three levels are found by prices alone"):
         deep.fit(X, y)
     assert deep.status_ is Status.HEURISTIC and deep.expected_cost_ <= 40
@@ -315,7 +315,6 @@ REFUSED = {
     "solver": ({"solver": "sampling"}, "max_expected_cost needs the exact search; leave solver and guesses alone"),
     "guesses": ({"guesses": "thresholds"}, "max_expected_cost needs the exact search"),
     "too large": ({"feature_costs": [1e308] * 4, "max_expected_cost": 1e307}, "Costs are too large to be added up"),
-    "too deep": ({"repeated_features": "free", "max_depth": 5}, "needs a max_depth of at most 4, got 5"),
     "objective": ({"objective": "auc"}, "feature_costs are costs per row, which objective='auc' has no unit for"),
 }
 

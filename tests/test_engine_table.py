@@ -32,7 +32,10 @@ CHOSEN = {
     "depth two": (problem(depth=2), CORE[:1]),
     "depth three": (problem(depth=3), CORE),
     "a given first split": (problem(depth=1, root_features=(1,)), CORE),
-    "shared test costs": (problem(**COSTS), ["shared test costs"]),
+    "shared test costs": (problem(**COSTS), CORE),
+    "shared test costs, a penalty and many rows": (
+        problem(n=2000, depth=None, penalty=1.0, **COSTS), CORE,
+    ),
     "one feature": (problem(p=1, depth=None), ["interval DP"]),
     "two values": (problem(values=2), [CORE[0], "blocks of two-valued columns"]),
     "two values, three actions": (problem(values=2, K=3), CORE),

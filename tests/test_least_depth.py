@@ -181,7 +181,7 @@ def test_bounds_of_deep_sides_hold_for_every_cut(seed):
     sides = [[frozenset(range(t + 1)) for t in range(n - 1)], [every - frozenset(range(t + 1)) for t in range(n - 1)]]
     least = np.minimum(losses[:, 1], 0).cumsum()
     most = np.maximum(losses[:, 1], 0).cumsum()
-    rules = Rules(1, np.empty(0, np.int64), 0, penalty, -1, 0)
+    rules = Rules(1, np.empty(0, np.int64), 0, penalty, -1, 0, 0)
     deep_values = [[best(rows, need - 1, 3) for rows in each] for each in sides]
     for side, at in itertools.product(range(2), range(n - 1)):
         any_left, any_right = ([best(rows, 0, 3) for rows in each] for each in sides)

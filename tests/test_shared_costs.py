@@ -20,10 +20,12 @@ from policytree import (
     near_ties,
     tree_path,
 )
-from policytree.problem.types import Problem, SearchLimits
+from policytree.problem.types import Problem, SearchLimits, SizeGates
 from policytree.solvers import solve_direct
 from policytree.solvers.core.binning import bin_matrix
-from policytree.solvers.exact.shared_test_costs import shares_test_costs, solve_shared_costs
+from policytree.solvers.core.compilation import is_long, is_signed
+from policytree.solvers.core.shared_costs import shares_test_costs
+from policytree.solvers.exact.direct import SWITCHES
 from tests.cost_oracles import best_shared_costs
 
 
@@ -74,7 +76,6 @@ def test_the_best_tree_of_tiny_problems(block):
         problem = tiny_problem(seed)
         truth = best_shared_costs(problem)
         assert_optimal(solve_direct(problem), truth)
-        assert_optimal(solve_shared_costs(problem), truth)  # also where the direct solver has another way
         ask_twice += shares_test_costs(problem)
     assert ask_twice > 5
 
@@ -116,14 +117,93 @@ def test_copies_of_columns_in_groups_of_unequal_prices(block, depth):
     """A split that restricting a tree drops may have been the cheap one that paid for the group."""
     for seed in range(40 * block, 40 * (block + 1)):
         problem = problem_of_copies(seed, depth)
-        assert_optimal(solve_shared_costs(problem), best_shared_costs(problem))
+        assert_optimal(solve_direct(problem), best_shared_costs(problem))
 
 
 @settings(max_examples=25)
 @given(st.integers(1_000, 10**9))
 def test_depth_four(seed):
     problem = replace(tiny_problem(seed, n_most=9), max_depth=4)
-    assert_optimal(solve_shared_costs(problem), best_shared_costs(problem))
+    assert_optimal(solve_direct(problem), best_shared_costs(problem))
+
+
+def exact_problem(seed):
+    """Limits of depth and of leaves, or none; losses and prices whose sums have no rounding."""
+    rng = np.random.default_rng(seed)
+    n, p, K = int(rng.integers(3, 9)), int(rng.integers(1, 5)), int(rng.integers(2, 5))
+    X = rng.integers(0, rng.integers(2, 4), (n, p)).astype(float)
+    costs = rng.choice([0.0, 0.125, 0.25, 0.5], p)
+    return Problem(
+        bin_matrix(X),
+        rng.integers(0, 4, (n, K)) / rng.choice([1.0, 8.0]),
+        leaf_penalty=float(rng.choice([0.0, 0.125, 0.5])),
+        max_depth=[None, 2, 3, 5][rng.integers(4)],
+        max_leaf_nodes=[None, 3, 4, 5, 6][rng.integers(5)],
+        min_leaf=int(rng.choice([1, 1, 1, 2])),
+        feature_costs=costs if rng.random() < 0.7 else np.full(p, costs[0]),
+        weights=[None, rng.integers(0, 4, n).astype(float)][rng.integers(2)],
+        root_features=tuple(sorted(set(rng.integers(0, p, 2).tolist()))) if rng.random() < 0.1 else None,
+        feature_groups=np.arange(p) if rng.random() < 0.3 else rng.integers(0, 1 + p // 2, p),
+    )
+
+
+@settings(max_examples=150)
+@given(st.integers(0, 10**9))
+def test_limits_of_depth_and_leaves(seed):
+    problem = exact_problem(seed)
+    solution, truth = solve_direct(problem), best_shared_costs(problem)
+    if np.isinf(truth):
+        assert solution.status is Status.INFEASIBLE
+    else:
+        assert solution.objective == truth == solution.lower_bound
+
+
+def noisy_problem(rng, n, p, values, depth, K=2, groups=None, **rules):
+    """Whole losses; every group has one price, or its features differ."""
+    X = rng.integers(0, values, (n, p)).astype(float)
+    groups = np.arange(p) // 2 if groups is None else groups
+    costs = (rng.choice([1.0, 2.0, 4.0], p) if rng.random() < 0.5 else np.full(p, 2.0)) / 64
+    losses = rng.integers(0, 3, (n, K)).astype(float)
+    return Problem(bin_matrix(X), losses, 0.0, depth, feature_costs=costs, feature_groups=groups, **rules)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("K", [2, 3])
+def test_columns_too_long_for_tables(K, seed):
+    """Depth two by tiles, where the first split of a group pays for the second one."""
+    rng = np.random.default_rng([seed, K])
+    n, values, p = (130, 10**6, 2) if K == 2 else (40, 10**6, 3)
+    problem = noisy_problem(rng, n, p, values, 2, K, rng.integers(0, 2, p), min_leaf=1 + 2 * int(rng.integers(2)))
+    assert is_long(problem.data.n_bins, is_signed(problem))
+    assert solve_direct(problem).objective == best_shared_costs(problem)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_engines_and_bounds_only_save_work(seed):
+    """Depths three to five, with and without every switch, sweeps, cache and threads."""
+    rng = np.random.default_rng([seed, 5])
+    depth, n = [(3, 60), (4, 40), (5, 25)][seed % 3]
+    rules = {"max_leaf_nodes": int(rng.integers(4, 9))} if rng.random() < 0.3 else {}
+    problem = noisy_problem(rng, n, 4, 5, depth, int(rng.integers(2, 4)), **rules)
+    found = solve_direct(problem)
+    assert found.status is Status.OPTIMAL and found.lower_bound == found.objective
+    plain = dict.fromkeys(SWITCHES, False)
+    for switches in (plain, *({name: False} for name in SWITCHES)):
+        assert solve_direct(problem, **switches).objective == found.objective
+    assert solve_direct(problem, SearchLimits(n_jobs=2)).objective == found.objective
+
+
+def test_results_of_other_paths_are_known_by_the_groups_that_were_paid_for():
+    """More groups than bits of a number, and a cache in which most results have the same place."""
+    rng, hits = np.random.default_rng(0), 0
+    for p, n_groups, n in [(68, 66, 12), (5, 2, 60), (5, 3, 60), (5, 3, 60)]:
+        problem = noisy_problem(rng, n, p, 3, 5, groups=np.arange(p) % n_groups)
+        without = solve_direct(problem, cache=False, similar_support=False).objective
+        for gates in (SizeGates(), SizeGates(most_solved_sets=2)):
+            found = solve_direct(problem, SearchLimits(gates=gates))
+            assert found.objective == without
+            hits += found.counters["cache_hits"]
+    assert hits > 10
 
 
 def test_a_column_is_charged_once_and_not_again():
@@ -186,9 +266,9 @@ def test_a_stopped_search_has_a_valid_tree_and_bound(rng):
 
 
 def test_two_levels_of_many_values_can_be_stopped(rng):
-    X = rng.standard_normal((4_000, 6))
-    y = (X[:, 0] * X[:, 1] + rng.standard_normal(4_000) > 0).astype(int)
-    tree = OptimalTreeClassifier(0.0, 2, feature_costs=[0.01] * 6, repeated_features="free", time_limit=0.5)
+    X = rng.standard_normal((50_000, 20))
+    y = (X[:, 0] * X[:, 1] + rng.standard_normal(len(X)) > 0).astype(int)
+    tree = OptimalTreeClassifier(0.0, 2, feature_costs=[0.01] * 20, repeated_features="free", time_limit=0.05)
     with pytest.warns(SearchWarning, match="The search ended by time limit"):
         tree.fit(X, y)
     assert tree.solution_.seconds < 5.0 and tree.objective_bound_ < tree.objective_value_ <= y.mean()
@@ -202,9 +282,6 @@ def test_near_ties_charge_every_split(blood):
 
 
 REFUSED = {
-    "no depth": ({"max_depth": None}, "repeated_features='free' needs a max_depth of at most 4, got None"),
-    "too deep": ({"max_depth": 5}, "at most 4, got 5"),
-    "leaves": ({"max_leaf_nodes": 3}, "takes no max_leaf_nodes"),
     "solver": ({"solver": "sampling"}, "takes solver='direct' without guesses"),
     "guesses": ({"guesses": "thresholds"}, "takes solver='direct' without guesses"),
     "neither": ({"repeated_features": "paid"}, "repeated_features must be 'charged' or 'free'; got 'paid'"),

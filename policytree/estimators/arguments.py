@@ -78,9 +78,8 @@ class SearchArguments(BaseEstimator):
         every person (unit of ``sample_weight``) who reaches it. Columns that a mapping leaves out are free.
     repeated_features : {"charged", "free"}, default "charged"
         Whether a column is charged again where a path splits on it again. "free" takes ``solver="direct"`` without
-        guesses and a ``max_depth`` of at most 4: what was paid for is part of every subproblem. The tree is still
-        proved optimal; depths three and four take longer than with "charged"
-        (:mod:`policytree.solvers.exact.shared_test_costs`).
+        guesses. The tree is still proved optimal. Trees of four levels and more may take longer than with "charged",
+        since what was paid for is part of every subproblem.
     feature_groups : mapping of names to lists of columns, or list of such lists, optional
         Columns that are measured together, such as the values of one blood sample: only the first on a path is charged,
         at its own cost. Needs ``repeated_features="free"``.

@@ -93,7 +93,7 @@ def test_rewards_are_passed_as_planes_and_labels_as_entries(K, rng):
 
     def pays(losses):
         planes = np.ascontiguousarray((losses[:, 1:] - losses[:, :1]).T, dtype=np.int32)
-        rules = Rules(K - 1, np.zeros(0, np.int64), 0, 0, -1, 0)
+        rules = Rules(K - 1, np.zeros(0, np.int64), 0, 0, -1, 0, 0)
         return planes_pay.py_func(Rounded(planes, np.zeros(N, np.int64), 0, 0), rules, N)
 
     X = _columns("distinct", rng)

@@ -25,16 +25,15 @@ from policytree.solvers.constrained.lagrangian import Corner, Relaxation
 from policytree.solvers.constrained.lagrangian_dual import Dual, Stopped
 from policytree.solvers.constrained.leaf_labels import best_labels
 from policytree.solvers.core.columns import coarser
-from policytree.solvers.core.compilation import SHARED_COSTS, load_kernels, pareto_kernels
+from policytree.solvers.core.compilation import load_kernels, pareto_kernels
 from policytree.solvers.core.constraints import Constraint
 from policytree.solvers.core.fixed_point import useful_costs
 from policytree.solvers.core.limits import Clock, Stopwatch
 from policytree.solvers.core.rows import Splits, counted_rows
 from policytree.solvers.core.scoring import scored_tree
+from policytree.solvers.core.shared_costs import shared_groups
 from policytree.solvers.exact.direct import solve_direct
-from policytree.solvers.exact.shared_test_costs import check_size, shares_test_costs
 from policytree.solvers.multi_objective.pareto_front import MOST_DEPTH, ParetoSearch, criteria_of, read_tree
-from policytree.solvers.multi_objective.pareto_shared_costs import SharedCostSearch
 
 
 @dataclass(eq=False)
@@ -124,11 +123,7 @@ class _Search:
 
     def run(self) -> Budgeted:
         """Do all steps."""
-        if shares_test_costs(self.problem, self.relaxation.is_priced):
-            check_size(self.problem)
         load_kernels(pareto_kernels(self.problem.data.n_bins, self._signed(), self._depth()))
-        if self._shared_costs():
-            load_kernels([(SHARED_COSTS, "")])
         try:
             self._first_trees()
             self._prices()
@@ -239,7 +234,7 @@ class _Search:
     def _search(self, clock: Clock, depth: int, data: BinnedData, cuts: list[tuple[int, np.ndarray]]) -> None:
         """Search the trees of some cuts (for every column of the data: which it was, and which cuts it has)."""
         roots = np.flatnonzero(data.columns_of(self.problem.root_features))
-        search = self._pareto_search(data, clock, roots.tolist())
+        search = ParetoSearch(self._criteria(data), clock.flag, roots.tolist(), self._owners(data))
         caps = self._caps()
         before = self.cuts
         for points in search.parts(depth, caps, self._shift()):
@@ -251,22 +246,14 @@ class _Search:
             self.cuts = before + search.cuts
             self._report()
 
-    def _shared_costs(self) -> bool:
-        """Whether only the first question of a group of features on a path is paid for."""
-        return self.problem.feature_groups is not None and self.relaxation.n_prices > 0
-
-    def _pareto_search(self, data: BinnedData, clock: Clock, roots: list[int]) -> ParetoSearch:
-        if not self._shared_costs():
-            return ParetoSearch(self._criteria(data), clock.flag, roots)
-        groups = self.problem.feature_groups
-        assert groups is not None
-        owner = np.array([groups[c.feature] for c in data.columns], dtype=np.int64)
-        return SharedCostSearch(self._criteria(data), owner, clock.flag, roots)
+    def _owners(self, data: BinnedData) -> np.ndarray:
+        """The test groups of columns that paths pay for once."""
+        return shared_groups(self.problem, self.relaxation.is_priced, data)
 
     def _criteria(self, data: BinnedData):
         """Loss, sums and, where leaves are limited, their number; bound by the priced loss.
 
-        Where splits have prices, one more of zero comes last.
+        Where splits have prices, one more of zero comes first.
         """
         relaxation, problem = self.relaxation, self.problem
         priced = self.dual.priced
@@ -279,9 +266,9 @@ class _Search:
         charges = groups = None
         if relaxation.n_prices:
             charges = np.zeros((len(leaf), relaxation.n_prices + 1, data.n_rows), np.int64)
-            charges[0, :-1] = priced.charges
-            charges[1 : 1 + len(relaxation.charges), :-1] = relaxation.charges
-            groups = relaxation.price_of[[c.feature for c in data.columns]]
+            charges[0, 1:] = priced.charges
+            charges[1 : 1 + len(relaxation.charges), 1:] = relaxation.charges
+            groups = 1 + relaxation.price_of[[c.feature for c in data.columns]]
         counts, minima = counted_rows(problem)  # such rows are not merged
         return criteria_of(
             data, np.stack(sums), bound=priced.losses, leaf=leaf, charges=charges, groups=groups,

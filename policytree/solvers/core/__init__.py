@@ -21,6 +21,7 @@
                          given
     search_state.py      what every search in fixed point has: a clock, an incumbent with a bound, reports, and the
                          solution they end in
+    shared_costs.py      shared test costs: a path pays for a test group, a feature or several ones, once
     side_bounds.py       similarity bounds of both sides of a column's cuts, for searches that branch in Python
     work_units.py        estimated seconds of work on a usual machine, by counting it
 

@@ -40,7 +40,6 @@ from policytree.solvers.kernels.subsets.ranking_search import search_ranking
 from policytree.solvers.kernels.subsets.search import search_subsets
 from policytree.solvers.kernels.subsets.table import copy_table, place_of
 from policytree.solvers.kernels.test_costs.scores import best_test, class_totals, divide
-from policytree.solvers.kernels.test_costs.shared_cost_pairs import solve_two
 
 PLAIN, SPECIAL = "plain", "special"  # see kernels/base/layout.py, Special
 BLOCKS = ("int16", "int32", "int64")  # numbers of blocks of pair sums
@@ -71,11 +70,7 @@ RANKING = (
 )  # fmt: skip
 ONE_FEATURE = (*EXACT_SUMS, add_columns, useful_ends, add_leaf)
 CODING = (code_steps,)  # of every table of numbers
-# Where columns are paid for once on a path; and greedy trees that are cheap to apply.
-SHARED_COSTS = (
-    *MERGING, *EXACT_SUMS, node_sums, pack_rows,
-    solve_two,
-)  # fmt: skip
+# Greedy trees that are cheap to apply.
 LOW_COST = (*MERGING, class_totals, best_test, divide)
 RASHOMON = (tied_trees,)
 # Trees judged by several sums: see multi_objective/pareto_front.py.
@@ -129,7 +124,7 @@ def all_kernels() -> Needed:
     """Kernels of every search over trees; those of born-again trees are ``born_again.needed_kernels.BORN_AGAIN``."""
     tables = [(TWO_LEVELS + DEEPER + PARETO_TABLES, kind) for kind in (PLAIN, SPECIAL)]
     blocks = [(PAIRS + PAIRS_DEEP + PAIR_ROUNDS, kind) for kind in BLOCKS]
-    rest = CODING + RELAXED + ROW_DUALS + ONE_FEATURE + RASHOMON + PARETO + SHARED_COSTS + LOW_COST + RANKING
+    rest = CODING + RELAXED + ROW_DUALS + ONE_FEATURE + RASHOMON + PARETO + LOW_COST + RANKING
     streamed = [pair for codes in CODES for pair in streamed_kernels(codes)]
     return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, *SUBSET_KERNELS, (rest, ""), *streamed]
 

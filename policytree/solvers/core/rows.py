@@ -11,6 +11,7 @@ from policytree.problem.types import GATES, Problem, SearchLimits, SizeGates
 from policytree.solvers.core.columns import rows_of_splits, short_codes
 from policytree.solvers.core.fixed_point import FixedPoint
 from policytree.solvers.core.merge import merge_equal_rows
+from policytree.solvers.core.shared_costs import are_uneven, shared_groups
 from policytree.solvers.kernels.base.child_rows import Packed, pack_rows
 from policytree.solvers.kernels.base.layout import INF, OPEN, Rows, Rules
 from policytree.solvers.kernels.base.sums import best_one_split, node_sums
@@ -58,6 +59,11 @@ class Node:
         return bool(self.rules.prices)
 
     @property
+    def shares_costs(self) -> bool:
+        """Whether a path pays for some test group once."""
+        return bool((self.rows.owners >= 0).any())
+
+    @property
     def losses(self) -> np.ndarray:
         """Planes of losses, (actions less one, rows)."""
         return self.rows.planes[: self.rules.n_losses]
@@ -97,6 +103,13 @@ class Node:
         """What a split of all rows on a column costs."""
         return int(self.charges[self.rows.groups[column]].sum()) if self.priced else 0
 
+    def below(self, column: int) -> Node:
+        """The same rows with the prices that hold below a split on a column: its test group is paid for."""
+        rows = self.rows
+        if rows.owners[column] < 0:
+            return self
+        return replace(self, rows=rows._replace(groups=np.where(rows.owners == rows.owners[column], 0, rows.groups)))
+
 
 def new_control(
     similar_support: bool = True, cache: bool = True, look_ahead: bool = True, leaf_counts: bool = True
@@ -124,11 +137,16 @@ def prepare(problem: Problem, fixed: FixedPoint, merge: bool, special: bool = Tr
     codes = short_codes(data)
     rows, minima = counted_rows(problem)
     prices, groups = 0, np.zeros(len(codes), np.int64)
+    owners = np.full(len(codes), -1)
     if fixed.groups is not None and fixed.charges is not None:
         used, groups = np.unique(fixed.groups[[c.feature for c in data.columns]], return_inverse=True)
-        if fixed.charges[used].any():  # constant columns have no split to pay for
-            rows.extend(fixed.charges[used])
-            prices = len(used)
+        charges = fixed.charges[used]
+        if charges.any():  # constant columns have no split to pay for
+            owners = shared_groups(problem)
+            if (owners >= 0).any() and charges[0].any():  # what was paid for has the price 0
+                charges, groups = np.vstack([np.zeros_like(charges[:1]), charges]), groups + 1
+            rows.extend(charges)
+            prices = len(charges)
         groups = (groups if prices else np.zeros_like(groups)).astype(np.int64)
     values = np.vstack([fixed.planes, *rows]) if rows else fixed.planes
     codes, planes = merge_equal_rows(codes, values) if merge else (codes, values)
@@ -136,13 +154,14 @@ def prepare(problem: Problem, fixed: FixedPoint, merge: bool, special: bool = Tr
     bins = np.array(data.n_bins, dtype=np.int64)
     offset = np.concatenate([[0], np.cumsum(bins)]).astype(np.int64)
     return Node(
-        Rows(codes, np.ascontiguousarray(np.vstack([planes, keys])), bins, offset, groups, codes.shape[1]),
+        Rows(codes, np.ascontiguousarray(np.vstack([planes, keys])), bins, offset, groups, owners, codes.shape[1]),
         Rules(
             n_losses=problem.losses.shape[1] - 1,
             minima=np.array(minima, dtype=np.int64),
             prices=prices,
             penalty=int(fixed.leaf_penalty),
             beyond=-1,
+            uneven=int(are_uneven(owners, groups)),
             loose=gates.loose_minimum,
         ),
         1 if special else None,
@@ -220,7 +239,7 @@ def expand(node: Node, tree: Splits) -> Splits:
     out: Splits = []
     entries = iter(tree)
 
-    def walk(rows: np.ndarray) -> None:
+    def walk(node: Node, rows: np.ndarray) -> None:
         column, cut = next(entries)
         if column < OPEN:
             part, leaves = rows_of(node, rows), OPEN - column
@@ -235,16 +254,17 @@ def expand(node: Node, tree: Splits) -> Splits:
         left = node.codes[c, rows] <= (cut if cut >= 0 else -1 - cut)
         parts = rows[left], rows[~left]
         out.append((c, cut if cut >= 0 else -1 - cut))
+        below = node.below(c)
         if column >= 0:
             for part in parts:
-                walk(part)
+                walk(below, part)
             return
-        saved, sides = zip(*(one_split(rows_of(node, part)) for part in parts), strict=True)
+        saved, sides = zip(*(one_split(rows_of(below, part)) for part in parts), strict=True)
         if cut < 0:  # three leaves: the side that saves more may split
             sides = (sides[0], [(-1, 0)]) if saved[0] >= saved[1] else ([(-1, 0)], sides[1])
         out.extend(sides[0] + sides[1])
 
-    walk(np.arange(node.n_rows))
+    walk(node, np.arange(node.n_rows))
     return out
 
 
@@ -282,14 +302,14 @@ def occurring(node: Node) -> tuple[Node, np.ndarray, np.ndarray]:
     """The node without columns and codes that its rows lack, its columns, and its codes, as they were before."""
     rows = node.rows
     p, n, S = len(rows.bins), rows.n, int(rows.offset[-1])
-    bins, groups, columns = np.empty((3, p), np.int64)
+    bins, groups, owners, columns = np.empty((4, p), np.int64)
     to = Packed(
         np.empty((p, n), np.uint16), np.empty((len(rows.planes), n), np.int64), bins, np.empty(p + 1, np.int64), groups,
-        columns, np.empty(S, np.int64),
+        owners, columns, np.empty(S, np.int64),
     )  # fmt: skip
     names = np.concatenate([np.arange(b) for b in rows.bins])
     q = pack_rows(rows, np.arange(p), names, np.arange(n, dtype=np.int32), 0, n, to)
-    packed = Rows(to.codes[:q], to.planes, bins[:q], to.offset[: q + 1], groups[:q], n)
+    packed = Rows(to.codes[:q], to.planes, bins[:q], to.offset[: q + 1], groups[:q], owners[:q], n)
     return replace(node, rows=packed), columns[:q], to.cuts
 
 

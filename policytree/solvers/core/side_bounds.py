@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from policytree.solvers.core.rows import Node
+from policytree.solvers.core.shared_costs import are_uneven
 
 
 def row_values(node: Node, splits: int) -> tuple[np.ndarray, np.ndarray]:
@@ -20,6 +21,20 @@ def row_values(node: Node, splits: int) -> tuple[np.ndarray, np.ndarray]:
     if node.priced:
         most = most + splits * node.charges.max(axis=0)
     return node.least_losses, most
+
+
+def charged_later(node: Node) -> np.ndarray | None:
+    """What each row pays more, at most, if splits of a tree of at most three levels are dropped; None if nothing.
+
+    A split that is dropped may have been the cheap one that paid for its test group, and a dearer one further down now
+    pays. That takes two splits of the group on the row's path: in three levels, it concerns one group at most. Columns
+    of groups that are paid for have one price already.
+    """
+    owners, prices = node.rows.owners, node.rows.groups
+    if not are_uneven(owners, prices):
+        return None
+    groups = [np.unique(prices[owners == owner]) for owner in range(owners.max() + 1)]
+    return np.max([np.ptp(node.charges[used], axis=0) for used in groups if len(used)], axis=0)
 
 
 class SideBounds:
@@ -35,8 +50,8 @@ class SideBounds:
     whole : int, optional
         What all rows cost at least as one side.
     later : ndarray of shape (n_rows,), int64, optional
-        What a row may be charged more, at most, by a tree that loses splits when it is restricted to the row's side;
-        zero by default.
+        What a row may be charged more, at most, by a tree that loses splits when it is restricted to the row's side
+        (see :func:`charged_later`); zero by default.
 
     Attributes
     ----------

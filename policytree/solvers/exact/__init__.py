@@ -21,15 +21,12 @@
                                 share
     scheduler.py                root features spread over partitions, and partitions over threads, so that threads never
                                 change the tree
-    shared_test_costs.py        exact trees with shared test costs: a column, or a group of columns, is paid for once on
-                                a path
     subset_search.py            dynamic programming over subsets of rows: proofs without a depth limit, for trees with a
                                 leaf penalty
     subset_storage.py           how subsets are kept: as bits where rows have few distinct losses, otherwise as lists of
                                 rows
 
     solve_direct -> one feature?   interval_dp
-                 -> shared costs?  shared_test_costs
                  -> depth <= 2     core.rows.depth_two (the terminal solver)
                  -> otherwise      a Run, and depth after depth:
                       greedy incumbent -> turns of SubsetEngine and DualEngine -> DepthEngine

@@ -19,6 +19,7 @@ import numpy as np
 
 from policytree.problem.types import Problem, SizeGates
 from policytree.solvers.core.rows import Node, Splits, expand, occurring, rows_of
+from policytree.solvers.core.shared_costs import shares_test_costs
 from policytree.solvers.exact.depth_search import RootFeature, Stack
 from policytree.solvers.exact.grow_incumbent import MOST_GROWN, grow_incumbent
 from policytree.solvers.exact.run import Run
@@ -30,6 +31,8 @@ def constraint_generation_applies(node: Node, depth: int, value: int, gates: Siz
     """Whether depth four and more is to be proved from some of the rows, given the incumbent's value."""
     if depth < 4 or node.rules.beyond >= 0 or len(node.rules.minima):  # a tree may be allowed on all rows only
         return False
+    if node.shares_costs:
+        return False
     return _rows_are_many(node.n_rows, len(node.bins), gates) and errors_are_few(node, value, gates)
 
 
@@ -37,7 +40,8 @@ def generation_may_apply(problem: Problem, gates: SizeGates) -> bool:
     """Whether it may apply, as far as can be told before rows are merged and a good tree is known."""
     deep = problem.max_depth is None or problem.max_depth >= 4
     counted = problem.min_leaf > 1 or problem.min_leaf_per_arm > 0
-    return deep and not counted and _rows_are_many(problem.data.n_rows, len(problem.data.n_bins), gates)
+    many = _rows_are_many(problem.data.n_rows, len(problem.data.n_bins), gates)
+    return deep and not counted and many and not shares_test_costs(problem)
 
 
 def _rows_are_many(n: int, p: int, gates: SizeGates) -> bool:

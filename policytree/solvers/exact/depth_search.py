@@ -9,7 +9,17 @@ import numpy as np
 
 from policytree.problem.types import GATES, SizeGates
 from policytree.solvers.core.rows import Node
-from policytree.solvers.kernels.base.layout import COUNTERS, CUTS_AT_ONCE, INF, NEED_BITS, NODE, SIDE, SOLVED, UNLIMITED
+from policytree.solvers.kernels.base.layout import (
+    COUNTERS,
+    CUTS_AT_ONCE,
+    INF,
+    NEED_BITS,
+    NODE,
+    SIDE,
+    SOLVED,
+    UNLIMITED,
+    WORD,
+)
 from policytree.solvers.kernels.depth_first.cache import Memory
 from policytree.solvers.kernels.depth_first.search import advance
 from policytree.solvers.kernels.depth_first.stack import FEATURE, Levels
@@ -60,14 +70,15 @@ class Stack:
         self.counters = np.zeros(len(COUNTERS), np.int64)
         cached, sides = self._rows_kept(node, useful, gates)
         pool = np.empty((4 * cached if useful > 3 else 0, 2), np.int64)
-        self.memory = Memory(_blank(cached, SOLVED), pool, np.zeros(1, np.int64), _blank(sides, SIDE))
+        context = np.empty((cached, self.levels.context.shape[1]), np.int64)
+        self.memory = Memory(_blank(cached, SOLVED), context, pool, np.zeros(1, np.int64), _blank(sides, SIDE))
 
     @staticmethod
     def bytes(node: Node, useful: int, gates: SizeGates) -> int:
         """Roughly what a stack takes."""
         p, n = node.codes.shape
         cached, sides = Stack._rows_kept(node, useful, gates)
-        deep = cached * (SOLVED.itemsize + 64) + sides * SIDE.itemsize
+        deep = cached * (SOLVED.itemsize + 64 + 8 * _words(node)) + sides * SIDE.itemsize
         inner = 32 * max(useful - 1, 2) * int(node.rows.offset[-1]) if useful > 3 else 0
         rows = max(useful - 1, 2) * n * (2 * p + 8 * len(node.rows.planes) + 4)
         largest = min(int(np.prod(np.sort(node.bins)[-2:])), 4 * n * p * p)  # table of two columns that pays
@@ -131,6 +142,11 @@ def least_depth(
     return min(depth, (1 << NEED_BITS) - 1) if bounds else 0
 
 
+def _words(node: Node) -> int:
+    """Numbers that have a bit for every test group."""
+    return -(-int(node.rows.owners.max(initial=-1) + 1) // WORD)
+
+
 def _blank(places: int, kind: np.dtype) -> np.ndarray:
     """Zeros of which only what is touched takes time and memory: ``np.zeros`` may write all of them."""
     private = {"flags": mmap.MAP_PRIVATE} if hasattr(mmap, "MAP_PRIVATE") else {}
@@ -143,16 +159,17 @@ def _empty_levels(node: Node, useful: int) -> Levels:
     p, n = node.codes.shape
     places, widest = int(node.rows.offset[-1]), int(node.bins.max(initial=1))
     leaves = min(2 ** min(useful, 40), n)
-    bins, groups, columns, order, first_values, first_cuts = np.empty((6, levels, p), np.int64)
+    bins, groups, owners, columns, order, first_values, first_cuts = np.empty((7, levels, p), np.int64)
     ends, left, right, least, most, deep_left, deep_right = np.empty((7, levels, widest + 1), np.int64)
     tree, first_tree = np.empty((2, levels, 2 * leaves + 8, 2), np.int64)
     offset, cuts = np.zeros((levels, p + 1), np.int64), np.empty((levels, places), np.int64)
     codes, planes = np.empty((levels, p, n), np.uint16), np.empty((levels, len(node.rows.planes), n), np.int64)
-    codes[0], planes[0], bins[0], offset[0], groups[0] = node.rows[:5]
+    codes[0], planes[0], bins[0], offset[0], groups[0], owners[0] = node.rows[:6]
     columns[0] = np.arange(p)
     cuts[0] = np.concatenate([np.arange(b) for b in node.bins])
     return Levels(
-        np.zeros(levels, NODE), codes, planes, bins, offset, groups, columns, cuts, np.empty((levels, n), np.int32),
-        ends, left, right, least, most, deep_left, deep_right, order, first_values, first_cuts, tree, first_tree,
-        np.full((levels, 4), -1), np.empty((levels, 2, 2, places if useful > 3 else 0), np.int64),
+        np.zeros(levels, NODE), codes, planes, bins, offset, groups, owners, columns, cuts,
+        np.empty((levels, n), np.int32), ends, left, right, least, most, deep_left, deep_right, order, first_values,
+        first_cuts, tree, first_tree, np.full((levels, 4), -1), np.zeros((levels, _words(node)), np.int64),
+        np.empty((levels, 2, 2, places if useful > 3 else 0), np.int64),
     )  # fmt: skip

@@ -39,7 +39,6 @@ from policytree.solvers.exact.grow_incumbent import MOST_GROWN, grow_incumbent
 from policytree.solvers.exact.interval_dp import one_feature_applies, solve_one_feature
 from policytree.solvers.exact.needed_kernels import needed_kernels
 from policytree.solvers.exact.run import RAISED_BY_PAIRS, Run
-from policytree.solvers.exact.shared_test_costs import shares_test_costs, solve_shared_costs
 from policytree.solvers.exact.subset_search import subset_search_applies
 from policytree.solvers.kernels.base.layout import FEASIBLE, LEAF_COUNTS, TWO, UNLIMITED
 from policytree.solvers.kernels.base.sums import best_one_split
@@ -101,8 +100,6 @@ def solve_direct(
     >>> solution.objective, solution.status.name
     (0.0, 'OPTIMAL')
     """
-    if shares_test_costs(problem):
-        return solve_shared_costs(problem, limits)
     limits, control = limits or SearchLimits(), new_control(similar_support, cache, look_ahead, leaf_counts)
     engines = {
         "row_duals": row_duals, "subsets": subsets, "conflict_pairs": conflict_pairs,

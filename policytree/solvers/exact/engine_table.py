@@ -34,7 +34,6 @@ from policytree.solvers.core.compilation import (
     RASHOMON,
     RELAXED,
     ROW_DUALS,
-    SHARED_COSTS,
     SPECIAL,
     SUBSET_KERNELS,
     TWO_LEVELS,
@@ -50,7 +49,6 @@ from policytree.solvers.exact.bounds.conflict_pairs import conflict_pairs_apply
 from policytree.solvers.exact.bounds.row_duals import columns_are_few, row_duals_apply
 from policytree.solvers.exact.constraint_generation import generation_may_apply
 from policytree.solvers.exact.interval_dp import one_feature_applies
-from policytree.solvers.exact.shared_test_costs import shares_test_costs
 from policytree.solvers.exact.subset_search import subset_search_applies
 
 
@@ -155,14 +153,6 @@ def _pareto_kernels(case: Case) -> Needed:
 
 
 ENGINES = (
-    Engine(
-        "shared test costs", "exact.shared_test_costs",
-        "A feature or group with a cost that a path could ask twice and that is charged once; depth up to four.",
-        "Possible at all: the other engines charge every split.",
-        applies=lambda case: shares_test_costs(case.problem),
-        kernels=lambda case: [(SHARED_COSTS, "")],
-        alone=True,
-    ),
     Engine(
         "interval DP", "exact.interval_dp",
         "One ordered feature, any depth and number of leaves.",

@@ -29,31 +29,33 @@ def grow_incumbent(node: Node, splits: Splits, depth: int, flag: np.ndarray) -> 
     flag : ndarray
         The kernels' control array; once stopped, what is there is taken as it is.
     """
-    return _Grower(node, flag).follow(np.arange(node.n_rows), iter(splits), depth)
+    return _Grower(flag).follow(node, np.arange(node.n_rows), iter(splits), depth)
 
 
 class _Grower:
-    def __init__(self, node: Node, flag: np.ndarray):
-        self.node, self.flag = node, flag
+    """``node`` has all rows, at the prices that hold where the tree is grown."""
 
-    def follow(self, rows: np.ndarray, splits: Iterator[tuple[int, int]], room: int) -> Found:
+    def __init__(self, flag: np.ndarray):
+        self.flag = flag
+
+    def follow(self, node: Node, rows: np.ndarray, splits: Iterator[tuple[int, int]], room: int) -> Found:
         """Keep the next of the given splits, if there is one and more than two levels are left for it."""
         column, cut = next(splits)
         if column >= 0 and room > 2:
-            left = self.node.codes[column, rows] <= cut
-            one = self.follow(rows[left], splits, room - 1)
-            other = self.follow(rows[~left], splits, room - 1)
-            return self._joined(rows_of(self.node, rows), column, cut, one, other)
+            left, below = node.codes[column, rows] <= cut, node.below(column)
+            one = self.follow(below, rows[left], splits, room - 1)
+            other = self.follow(below, rows[~left], splits, room - 1)
+            return self._joined(rows_of(node, rows), column, cut, one, other)
         open_ = 2 if column >= 0 else 0  # subtrees of a split that is not kept
         while open_ > 0:
             open_ += 1 if next(splits)[0] >= 0 else -1
-        return self._grow(rows, room)
+        return self._grow(node, rows, room)
 
-    def _grow(self, rows: np.ndarray, room: int) -> Found:
-        part = rows_of(self.node, rows)
+    def _grow(self, node: Node, rows: np.ndarray, room: int) -> Found:
+        part = rows_of(node, rows)
         leaf, floor = part.leaf()
-        leaf += self.node.penalty
-        if room == 0 or leaf <= floor + 2 * self.node.penalty:
+        leaf += node.penalty
+        if room == 0 or leaf <= floor + 2 * node.penalty:
             return leaf, [(-1, 0)]
         if room == 1:
             saved, splits = one_split(part)
@@ -62,8 +64,9 @@ class _Grower:
         if room == 2 or column == -1:
             return value, [(column, cut)]
         column = -2 - column
-        left = self.node.codes[column, rows] <= cut
-        return self._joined(part, column, cut, self._grow(rows[left], room - 1), self._grow(rows[~left], room - 1))
+        left, below = node.codes[column, rows] <= cut, node.below(column)
+        one, other = self._grow(below, rows[left], room - 1), self._grow(below, rows[~left], room - 1)
+        return self._joined(part, column, cut, one, other)
 
     @staticmethod
     def _joined(part: Node, column: int, cut: int, one: Found, other: Found) -> Found:

@@ -11,6 +11,7 @@ from policytree.problem.types import GATES, Problem, SizeGates
 from policytree.solvers.core.limits import Clock
 from policytree.solvers.core.merge import sums_of_first_codes
 from policytree.solvers.core.rows import Node, Splits, rows_of
+from policytree.solvers.core.shared_costs import shares_test_costs
 from policytree.solvers.exact.interval_dp import balanced_splits
 from policytree.solvers.exact.subset_storage import BitMaker, ListMaker, make_sets
 from policytree.solvers.kernels.base.layout import INF, LANES
@@ -43,7 +44,7 @@ SLACK = 2  # prices that a set may be worked on beyond the second best split's b
 def subset_search_applies(problem: Problem, gates: SizeGates) -> bool:
     """Whether the search is of use: a price per leaf, and no limit of depth that is low."""
     deep = (math.inf if problem.max_depth is None else problem.max_depth) > gates.most_setless_depth
-    return deep and problem.leaf_penalty > 0 and problem.losses.shape[1] > 1
+    return deep and problem.leaf_penalty > 0 and problem.losses.shape[1] > 1 and not shares_test_costs(problem)
 
 
 def start_subset_search(

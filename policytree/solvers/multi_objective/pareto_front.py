@@ -22,7 +22,8 @@ from policytree.solvers.core.columns import short_codes
 from policytree.solvers.core.compilation import are_special
 from policytree.solvers.core.merge import merge_equal_rows
 from policytree.solvers.core.rows import Node, Splits, rows_of, two_splits
-from policytree.solvers.core.side_bounds import SideBounds, row_values
+from policytree.solvers.core.shared_costs import are_uneven
+from policytree.solvers.core.side_bounds import SideBounds, charged_later, row_values
 from policytree.solvers.kernels.base.layout import FEASIBLE, INF, Rows, Rules
 from policytree.solvers.kernels.enumeration.cuts import bound_cuts, list_two_levels
 from policytree.solvers.kernels.enumeration.layout import THREE_LEVELS, TWO_LEVELS, Criteria, Points, Wanted
@@ -153,13 +154,24 @@ class ParetoSearch:
         Raised (nonzero) by whoever wants the search to stop: what was found so far is then incomplete.
     roots : sequence of int, optional
         Columns that the first split may be on; any by default.
+    owners : ndarray of shape (n_columns,), int64, optional
+        Their test groups, which a path pays for once, as :func:`policytree.solvers.core.shared_costs.shared_groups` has
+        them; then the first of the prices is zero, in the bound and in every criterion. By default every split is
+        charged.
     """
 
-    def __init__(self, criteria: Criteria, flag: np.ndarray, roots: Sequence[int] | None = None):
+    def __init__(
+        self,
+        criteria: Criteria,
+        flag: np.ndarray,
+        roots: Sequence[int] | None = None,
+        owners: np.ndarray | None = None,
+    ):
         self.criteria, self.flag = criteria, flag
+        self.owners = np.full(len(criteria.bins), -1) if owners is None else owners
         self.roots = list(range(len(criteria.bins))) if roots is None else list(roots)
         self.cuts = 0  # looked at, on the first level
-        self._bound: Node | None = None  # the bound of all rows as an objective
+        self._bound = bound_as_node(criteria, self.owners)  # the bound of all rows as an objective
 
     @property
     def stopped(self) -> bool:
@@ -219,8 +231,9 @@ class ParetoSearch:
                 yield from self._three_levels(f, below, wholes[prices], wanted)
 
     def _below(self, c: Criteria, f: int) -> Criteria:
-        """Rows and criteria as they are below a split on a column."""
-        return c
+        """Rows and criteria as they are below a split on a column: its test group is paid for."""
+        owner = self.owners[f]
+        return c if owner < 0 else c._replace(groups=np.where(self.owners == owner, 0, c.groups))
 
     def _stumps(self, depth: int, limit: int) -> Points:
         """Leaves, and trees of one split on a column that it may be on, kept as trees of a depth."""
@@ -241,15 +254,19 @@ class ParetoSearch:
 
     def _first_splits(self, c: Criteria, columns: Sequence[int]) -> Iterator[tuple[int, int, np.ndarray]]:
         """Columns, the most promising first, the least bound of one split at most, and bounds of the first cuts."""
-        whole = int(least_bound(c, np.arange(c.n), 0, c.n))
-        node = bound_as_node(c)
+        node = bound_as_node(c, self.owners)
+        wholes: dict[bytes, int] = {}
         values = bound_cuts(node.rows, node.rules, self.flag, node.special)
         known = {}
         for f in columns:
             at = values[node.rows.offset[f] : node.rows.offset[f + 1]]
             known[f] = np.where(at <= -INF, at, at - node.paid(f))
         for f in sorted(columns, key=lambda f: int(known[f][:-1].min(initial=INF))):
-            yield f, whole, known[f]
+            below = self._below(c, f)
+            prices = below.groups.tobytes()
+            if prices not in wholes:
+                wholes[prices] = int(least_bound(below, np.arange(c.n), 0, c.n))
+            yield f, wholes[prices], known[f]
 
     def _two_levels(self, c: Criteria, f: int, whole: int, known, wanted: Wanted, points: Points, count: int):
         below, paid = self._below(c, f), price_of_split(c, f)
@@ -263,7 +280,7 @@ class ParetoSearch:
         ``c`` is what holds below the root, ``whole`` the least bound of a tree of depth two of all rows there.
         """
         paid, node = price_of_split(self.criteria, f), self._node(c)
-        bounds = SideBounds(node, f, row_values(node, splits=2), whole, self._later(f))
+        bounds = SideBounds(node, f, row_values(node, splits=2), whole, charged_later(node))
 
         def room() -> int:
             return int(min(wanted.caps[0] - paid[0], ANY))
@@ -274,10 +291,6 @@ class ParetoSearch:
                 return
             if bounds.at(t) <= room():
                 yield self._joined(c, bounds, paid, wanted, (f, t))
-
-    def _later(self, f: int) -> np.ndarray | None:
-        """What rows may be charged more by a tree below a split on a column that is restricted to them."""
-        return None
 
     def _joined(self, c: Criteria, bounds: SideBounds, paid: np.ndarray, wanted: Wanted, cut: tuple[int, int]):
         """All trees under one root cut that are of use."""
@@ -307,23 +320,22 @@ class ParetoSearch:
         return int(two_splits(rows_of(self._node(c), rows), 4, self.flag)[0])
 
     def _node(self, c: Criteria) -> Node:
-        """The bound of all rows as an ordinary objective."""
-        if self._bound is None:
-            self._bound = bound_as_node(self.criteria)
+        """The bound of all rows as an ordinary objective, at the prices of some criteria."""
         return replace(self._bound, rows=self._bound.rows._replace(groups=c.groups))
 
 
-def bound_as_node(c: Criteria) -> Node:
-    """The bound as an ordinary objective, for the kernels of depth two."""
+def bound_as_node(c: Criteria, owners: np.ndarray) -> Node:
+    """The bound as an ordinary objective, for the kernels of depth two; ``owners``: test groups of the columns."""
     A, first = c.n_losses, len(c.leaf) * c.n_losses
     charges = c.planes[first + len(c.minima) :][: c.prices]
     keys = np.zeros((2, c.n), np.int64)
     planes = np.ascontiguousarray(np.vstack([c.planes[:A], c.planes[first : first + len(c.minima)], charges, keys]))
     offset = np.concatenate([[0], np.cumsum(c.bins)]).astype(np.int64)
-    rows = Rows(c.codes, planes, c.bins, offset, c.groups, c.n)
+    rows = Rows(c.codes, planes, c.bins, offset, c.groups, owners, c.n)
+    uneven = int(are_uneven(owners, c.groups))
     signed = A == 1 and not len(c.minima)
     special = 1 if are_special(c.bins, signed) else None
-    return Node(rows, Rules(A, c.minima, c.prices, int(c.leaf[0]), -1, 0), special)
+    return Node(rows, Rules(A, c.minima, c.prices, int(c.leaf[0]), -1, uneven, 0), special)
 
 
 def price_of_split(c: Criteria, f: int) -> np.ndarray:

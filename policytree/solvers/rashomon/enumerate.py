@@ -20,11 +20,11 @@ from policytree.solvers.core.exact_sums import exact_sum
 from policytree.solvers.core.fixed_point import FixedPoint, to_fixed_point
 from policytree.solvers.core.limits import Clock
 from policytree.solvers.core.rows import Node, Splits, new_control, prepare, refuse_memory, rows_of, two_splits
+from policytree.solvers.core.shared_costs import refuse_shared_costs
 from policytree.solvers.core.side_bounds import SideBounds, row_values
 from policytree.solvers.exact.binary_features import blocks_for
 from policytree.solvers.exact.direct import solve_direct
 from policytree.solvers.exact.needed_kernels import needed_kernels
-from policytree.solvers.exact.shared_test_costs import refuse_shared_costs
 from policytree.solvers.kernels.base.layout import FEASIBLE
 from policytree.solvers.kernels.enumeration.side_splits import (
     CATEGORY,

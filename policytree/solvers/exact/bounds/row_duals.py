@@ -11,6 +11,7 @@ from policytree.problem.types import GATES, Problem, SizeGates
 from policytree.solvers.core import work_units
 from policytree.solvers.core.limits import Clock
 from policytree.solvers.core.rows import Node, Splits
+from policytree.solvers.core.shared_costs import shares_test_costs
 from policytree.solvers.exact.bounds.dual_fitting import DualFitting, merge_codes
 from policytree.solvers.exact.bounds.leaf_count_envelope import LeafCountEnvelope
 
@@ -32,7 +33,7 @@ ROUNDS = 4  # that a proof takes at least: one that takes a larger share of the 
 def row_duals_apply(problem: Problem, gates: SizeGates) -> bool:
     """Whether row duals may bound trees: there is a leaf penalty, and depth beyond what is cheap."""
     deep = (math.inf if problem.max_depth is None else problem.max_depth) > gates.most_unpriced_depth
-    return deep and problem.leaf_penalty > 0 and problem.losses.shape[1] > 1
+    return deep and problem.leaf_penalty > 0 and problem.losses.shape[1] > 1 and not shares_test_costs(problem)
 
 
 def boxes_are_few(node: Node, gates: SizeGates) -> bool:

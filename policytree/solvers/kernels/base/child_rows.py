@@ -20,6 +20,7 @@ class Packed(NamedTuple):
     bins: long_1d
     offset: long_1d
     groups: long_1d
+    owners: long_1d
     columns: long_1d
     cuts: long_1d
 
@@ -60,6 +61,7 @@ def pack_rows(rows, columns, cuts, index, a, b, to):
         to.offset[p + 1] = o + found
         to.columns[p] = columns[f]
         to.groups[p] = rows.groups[f]
+        to.owners[p] = rows.owners[f]
         p += 1
     for k in range(to.planes.shape[0]):
         for i in range(n):

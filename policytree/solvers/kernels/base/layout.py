@@ -14,6 +14,8 @@ penalty of a leaf.
 
 
 The charge of a row is what it pays for a split that it reaches: one for every price that features have, ascending.
+Where test costs are shared, a path pays for a test group once, and price 0 is zero: below a split on one feature of a
+group, all of them have that price. So the prices of a node's features say all that matters of the path to it.
 What rows are worth, where that is known (rules.beyond >= 0), says what any tree on a set of rows costs at least: their
 sum and rules.beyond (row_prices.py). Sums of the two random keys name a set of rows.
 
@@ -33,6 +35,7 @@ FEASIBLE = 1 << 59  # values below are real
 FORBIDDEN = (1 << 30) - 1  # INF of the int32 tables: two of them fit, and no real leaf makes up for one
 LARGEST = (1 << 30) - 2  # bound of sums in int32 tables beside FORBIDDEN; twice that without
 UNLIMITED = 1 << 30  # leaves, and the depth of a problem, without a limit
+WORD = 63  # test groups whose bits are in a number
 NEED_BITS = 5  # of the depth that trees need, in names of results
 OPEN = -(1 << 40)  # in trees: OPEN - h is a subtree of at most h leaves and of depth two or less, to be solved
 LANES = 8  # numbers in a vector
@@ -81,7 +84,8 @@ class Rows(NamedTuple):
     planes: long_2d  # (planes, rows)
     bins: long_1d  # codes of each feature
     offset: long_1d  # where each feature's places begin, and the end of the last
-    groups: long_1d  # which of the prices a split on the feature has
+    groups: long_1d  # which of the prices a split on the feature has; 0 where its test group is paid for
+    owners: long_1d  # the test group of the feature, which a path pays for once; -1: every split is charged
     n: i8  # how many rows: arrays may be longer
 
 
@@ -93,6 +97,7 @@ class Rules(NamedTuple):
     prices: i8  # how many different prices splits have; 0 if they are free
     penalty: i8  # of a leaf
     beyond: i8  # what any tree costs at least beyond the sum of its rows' duals; -1 if these are not known
+    uneven: i8  # whether features of one test group differ in price
     loose: i8  # minima that rows meet so many times are relaxed first (depth_three/sweep_tables.py); 0: none are
 
 

@@ -27,6 +27,23 @@ def charge(rows, rules, f):
     return paid
 
 
+@kernel(inline="always")
+def price_below(rows, f, g):
+    """Which price a split on feature g has below one on feature f: zero if both are of one test group."""
+    return 0 if rows.owners[f] >= 0 and rows.owners[f] == rows.owners[g] else rows.groups[g]
+
+
+@kernel
+def rows_below(rows, f):
+    """The rows with the prices that hold below a split on feature f."""
+    if rows.owners[f] < 0:
+        return rows
+    groups = np.empty(len(rows.groups), np.int64)
+    for g in range(len(groups)):
+        groups[g] = price_below(rows, f, g)
+    return Rows(rows.codes, rows.planes, rows.bins, rows.offset, groups, rows.owners, rows.n)
+
+
 @kernel(separate=True, borrows=True)
 def dual_bound(rows, rules):
     """What any tree on all rows costs at least, by their worth; only where it is known."""

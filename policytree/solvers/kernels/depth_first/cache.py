@@ -1,7 +1,8 @@
 """What is known of sets of rows, whatever splits led to them.
 
-A set is named by the sums of its rows' two random 64-bit keys, a result by that and the size of the trees. A place
-holds the latest result that hashed to it; what was there is forgotten, which costs time, never truth.
+A set is named by the sums of its rows' two random 64-bit keys, a result by that, the size of the trees, and the test
+groups that were paid for. A place holds the latest result that hashed to it; what was there is forgotten, which costs
+time, never truth.
 
 Cost: one look for a set; B looks for all sides of a feature's cuts.
 Symbols: see base/layout.py.
@@ -16,7 +17,8 @@ from policytree.solvers.kernels.compiling import kernel
 class Memory(NamedTuple):
     """What a worker remembers; the number of places is a power of two."""
 
-    solved: solved_1d  # subsets of rows, with their trees in
+    solved: solved_1d  # subsets of rows, with
+    context: long_2d  # (places, words) the test groups that were paid for, and with their trees in
     pool: long_2d  # (column, cut), and
     used: long_1d  # (1): how much of the pool
     sides: sides_1d  # bounds of sides that were swept
@@ -30,16 +32,29 @@ def size_key(node):
 
 
 @kernel
-def look_up(memory, key1, key2, size):
-    """Place of what is known of a set of rows and a size of trees; -1: nothing."""
-    solved = memory.solved
-    h = (key1 ^ (size * 40503)) & (len(solved) - 1)
-    known = solved[h]
-    return h if known.size == size and known.key1 == key1 and known.key2 == key2 else -1
+def place_of(memory, key1, size, context):
+    """Where a result is kept."""
+    h = key1 ^ (size * 40503)
+    for w in range(len(context)):
+        h ^= context[w] * 2654435761
+    return h & (len(memory.solved) - 1)
 
 
 @kernel
-def remember(memory, node, size, tree):
+def look_up(memory, key1, key2, size, context):
+    """Place of what is known of a set of rows, a size of trees and the groups paid for; -1: nothing."""
+    h = place_of(memory, key1, size, context)
+    known = memory.solved[h]
+    if known.size != size or known.key1 != key1 or known.key2 != key2:
+        return -1
+    for w in range(len(context)):
+        if memory.context[h, w] != context[w]:
+            return -1
+    return h
+
+
+@kernel
+def remember(memory, node, size, context, tree):
     """Store a node's lower bound (no tree) or its exact value and tree."""
     solved, pool = memory.solved, memory.pool
     length = node.tree_length
@@ -50,7 +65,10 @@ def remember(memory, node, size, tree):
         pool[start + i, 0] = tree[i, 0]
         pool[start + i, 1] = tree[i, 1]
     memory.used[0] += length
-    known = solved[(node.key1 ^ (size * 40503)) & (len(solved) - 1)]
+    h = place_of(memory, node.key1, size, context)
+    known = solved[h]
+    for w in range(len(context)):
+        memory.context[h, w] = context[w]
     known.key1 = node.key1
     known.key2 = node.key2
     known.size = size

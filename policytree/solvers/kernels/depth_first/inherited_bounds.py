@@ -69,8 +69,9 @@ def move_inner(levels, level, side, t, rules):
     was = levels.inner_at[level, side]
     levels.inner_at[level, side] = t
     low, high = levels.inner[level, side, 0], levels.inner[level, side, 1]
-    if was < 0 or (len(rules.minima) > 0 and (t > was) == (side == LEFT_SIDE)):
-        for j in range(len(low)):  # with minima, a smaller set says nothing of a larger one
+    constrained = len(rules.minima) > 0 or rules.uneven != 0  # a smaller set says nothing of a larger one
+    if was < 0 or (constrained and (t > was) == (side == LEFT_SIDE)):
+        for j in range(len(low)):
             low[j] = -INF
             high[j] = -INF
         return

@@ -10,7 +10,7 @@ Symbols: see base/layout.py and stack.py.
 
 import numpy as np
 
-from policytree.solvers.kernels.base.layout import CACHE, FEASIBLE, HITS, INF, SIMILAR, TWO, UNLIMITED
+from policytree.solvers.kernels.base.layout import CACHE, FEASIBLE, HITS, INF, SIMILAR, TWO, UNLIMITED, WORD
 from policytree.solvers.kernels.base.sums import best_one_split, costly, dual_bound, node_sums, prefix_sums
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.depth_first.cache import look_up, size_key
@@ -34,7 +34,7 @@ MOST_STEPS = 1 << 22  # values times leaves in dynamic programming: some hundred
 def recall(levels, level, memory, size):
     """Take a node's result from the cache: a tree, or a bound that reaches the node's cutoff."""
     node = levels.nodes[level]
-    h = look_up(memory, node.key1, node.key2, size)
+    h = look_up(memory, node.key1, node.key2, size, levels.context[level])
     if h < 0:
         return False
     known = memory.solved[h]
@@ -166,6 +166,21 @@ def name_rows(levels, level):
 
 
 @kernel
+def name_context(levels, level):
+    """The test groups that the path has paid for, if a feature of the node would cost something otherwise.
+
+    The rows say which features the node has, and these bits what each of them costs: rows and bits are the subproblem.
+    """
+    context = levels.context[level]
+    for w in range(len(context)):
+        context[w] = 0
+    for f in range(levels.nodes[level].features if len(context) > 0 else 0):
+        owner = levels.owners[level, f]
+        if owner >= 0 and levels.groups[level, f] == 0 and levels.groups[0, levels.columns[level, f]] != 0:
+            context[owner // WORD] |= 1 << (owner % WORD)
+
+
+@kernel
 def order_features(levels, level):
     """Try the features with the best value of depth two first (insertion sort: ties keep their order)."""
     order, values = levels.order[level], levels.first_values[level]
@@ -215,8 +230,10 @@ def enter(levels, level, rules, memory, counters, control, special):
         node.best = min(leaf, known)
         node.tree_length = 1 if known >= leaf else 0
         return DONE
-    # The cache is keyed by the set of rows, not by the path to it: any order of the same splits finds the entry.
+    # The cache is keyed by the set of rows and the groups that were paid for, not by the path: any order of the same
+    # splits finds the entry.
     name_rows(levels, level)
+    name_context(levels, level)
     if control[CACHE] != 0 and recall(levels, level, memory, size_key(node)):
         counters[HITS] += 1
         return DONE

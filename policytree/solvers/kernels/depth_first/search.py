@@ -35,6 +35,7 @@ from policytree.solvers.kernels.base.layout import (
     i8,
     long_1d,
 )
+from policytree.solvers.kernels.base.sums import rows_below
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.depth_first.cache import (
     Memory,
@@ -106,7 +107,7 @@ def sweep_next(levels, level, tables, swept, keys, memory, control, special):
         batch = include(swept.cuts, batch, hint)
     if batch == 0:
         return 0
-    if not sweep(rows, tables, levels.index[level], levels.ends[level], swept, batch, control, special):
+    if not sweep(rows_below(rows, f), tables, levels.index[level], levels.ends[level], swept, batch, control, special):
         return -1
     most = min(node.leaves - 1, 4) - 1
     for j in range(batch):
@@ -124,8 +125,8 @@ def sweep_next(levels, level, tables, swept, keys, memory, control, special):
 
 @kernel(inline="always")
 def remembers_sides(memory, control):
-    """Whether bounds of swept sides are kept."""
-    return len(memory.sides) > 1 and control[CACHE] != 0
+    """Whether bounds of swept sides are kept: where test costs are shared, they hold for the path only."""
+    return len(memory.sides) > 1 and memory.context.shape[1] == 0 and control[CACHE] != 0
 
 
 @kernel
@@ -184,7 +185,7 @@ def close_node(levels, level, memory):
         node.best = min(node.best, node.split_bound, node.too_deep_bound)
         node.tree_length = 0
     if node.to_try != NOT_SEARCHED and node.rows > 1:
-        remember(memory, node, size_key(node), levels.tree[level])
+        remember(memory, node, size_key(node), levels.context[level], levels.tree[level])
 
 
 @kernel

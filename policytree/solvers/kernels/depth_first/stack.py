@@ -40,7 +40,7 @@ from policytree.solvers.kernels.base.layout import (
     long_4d,
     nodes_1d,
 )
-from policytree.solvers.kernels.base.sums import charge
+from policytree.solvers.kernels.base.sums import charge, rows_below
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.depth_two.similarity_bounds import (
     row_bounds,
@@ -67,6 +67,7 @@ class Levels(NamedTuple):
     bins: long_2d
     offset: long_2d
     groups: long_2d
+    owners: long_2d
     columns: long_2d  # of the problem, by feature
     cuts: long_2d  # of the problem, by place
     index: int_2d  # rows in the order of the feature being tried
@@ -84,6 +85,7 @@ class Levels(NamedTuple):
     first_tree: long_3d  # of the side that was solved first
     inner_at: long_2d  # (levels, 4): for which cut each side's inner bounds hold (-1: none), and how much more than
     # needed each side is refuted by; see inherited_bounds.py
+    context: long_2d  # (levels, words): the test groups that were paid for, as bits; see node_bounds.name_context
     inner: long_4d  # (levels, 2, 2, places of the problem)
 
 
@@ -94,7 +96,7 @@ def rows_at(levels, level):
     p = node.features
     return Rows(
         levels.codes[level], levels.planes[level], levels.bins[level, :p], levels.offset[level, : p + 1],
-        levels.groups[level, :p], node.rows,
+        levels.groups[level, :p], levels.owners[level, :p], node.rows,
     )  # fmt: skip
 
 
@@ -180,9 +182,9 @@ def push_child(levels, level, side):
     below = level + 1
     to = Packed(
         levels.codes[below], levels.planes[below], levels.bins[below], levels.offset[below], levels.groups[below],
-        levels.columns[below], levels.cuts[below],
+        levels.owners[below], levels.columns[below], levels.cuts[below],
     )  # fmt: skip
-    rows = rows_at(levels, level)
+    rows = rows_below(rows_at(levels, level), node.feature)
     child = levels.nodes[below]
     child.features = pack_rows(rows, levels.columns[level], levels.cuts[level], levels.index[level], start, end, to)
     child.rows = end - start

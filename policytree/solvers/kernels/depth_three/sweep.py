@@ -68,7 +68,7 @@ def rows_in_order(rows, tables, index):
         tables.totals, tables.sums, tables.charges, tables.block, tables.pays, tables.fill_cost, tables.cut_cost,
         tables.largest, tables.pairs, tables.lane_bytes,
     )  # fmt: skip
-    return Rows(codes, rows.planes, rows.bins, rows.offset, rows.groups, n), tables
+    return Rows(codes, rows.planes, rows.bins, rows.offset, rows.groups, rows.owners, n), tables
 
 
 @kernel(separate=True)

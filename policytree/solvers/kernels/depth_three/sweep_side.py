@@ -23,6 +23,7 @@ from policytree.solvers.kernels.base.layout import (
     int_3d,
     long_1d,
 )
+from policytree.solvers.kernels.base.sums import price_below
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.depth_three.simd_counted import (
     COLUMN,
@@ -164,7 +165,7 @@ def lane_scratch(like, widest, S, places, largest, planes):
 @kernel(borrows=True)
 def lane_pairs(rows, tables, growing, first, n, scratch, minimum, control):
     """Fill and scan the tables of all pairs for cuts first, ..., first + n - 1; False if stopped."""
-    bins, offset, groups, where = rows.bins, rows.offset, rows.groups, tables.where
+    bins, offset, where = rows.bins, rows.offset, tables.where
     others, H, masks = growing.others, scratch.H, scratch.masks
     p = len(bins)
     S = offset[p]
@@ -196,8 +197,8 @@ def lane_pairs(rows, tables, growing, first, n, scratch, minimum, control):
                     else:
                         add_lanes(H, x + x, d[r], masks, e)
                         add_lanes(H, x + x + np.uint64(1), counts[r], masks, e)
-            f_at = groups[g] * S + offset[f]
-            g_at = groups[f] * S + offset[g]
+            f_at = price_below(rows, f, g) * S + offset[f]
+            g_at = price_below(rows, g, f) * S + offset[g]
             pair = Pair(bins[f], bins[g], where[f0, g0], offset[f], offset[g], own + f_at, other + f_at, own + g_at,
                         other + g_at)  # fmt: skip
             # The lists leave out the rows of the commonest code of f (or g). Their cells are what the sums of single
@@ -253,7 +254,7 @@ def sweep_pairs(rows, rules, tables, growing, first, n_cuts, extremes, control):
 @kernel(borrows=True)
 def pairs_one_by_one(rows, rules, tables, growing, first, n_cuts, extremes, room, control):
     """:func:`sweep_pairs`, with room for the tables of a pair: added up, and cumulated on either side."""
-    bins, offset, groups, where = rows.bins, rows.offset, rows.groups, tables.where
+    bins, offset, where = rows.bins, rows.offset, tables.where
     side, index, ends = growing.side, growing.index, growing.ends
     K = rules.n_losses + len(rules.minima)
     p = len(bins)
@@ -276,8 +277,8 @@ def pairs_one_by_one(rows, rules, tables, growing, first, n_cuts, extremes, room
             h3 = h.reshape((K, R, W))
             c3 = c.reshape((K, R, W))
             d3 = d.reshape((K, R, W))
-            f_at = groups[g] * S + offset[f]
-            g_at = groups[f] * S + offset[g]
+            f_at = price_below(rows, f, g) * S + offset[f]
+            g_at = price_below(rows, g, f) * S + offset[g]
             # h holds the rows of the growing side of cut e, index[ends[0]:ends[e + 1]]; d, by subtraction from the
             # totals, those of the other side. Both are exact, so that both sides' results are.
             for e in range(first, n_cuts):

@@ -59,7 +59,7 @@ def relaxed_rules(rows, rules):
             count += rows.planes[rules.n_losses + c, i]
         if count < rules.loose * rules.minima[c]:
             return rules
-    return Rules(rules.n_losses, np.empty(0, np.int64), 0, rules.penalty, -1, 0)
+    return Rules(rules.n_losses, np.empty(0, np.int64), 0, rules.penalty, -1, 0, 0)
 
 
 @kernel(inline="always")
@@ -162,7 +162,9 @@ def make_tables(rows, all_rules, special):
     if pays:
         fill_totals(rows, rounded, sums, where, totals)
     relaxed = len(rules.minima) < len(all_rules.minima)
-    exact = rounded.error == 0 and not relaxed
+    # The first of a side's splits need not divide its rows. That makes no tree cheaper, unless it pays for its test
+    # group at a lower price than the second one.
+    exact = rounded.error == 0 and not relaxed and rules.uneven == 0
     return SweepTables(
         rules, 1 if relaxed else 0, 1 if exact else 0, rounded, where, totals, sums, charge_sums(rows, rules), block,
         1 if pays else 0, fill_cost, cut_cost, largest, pairs, lane_bytes,

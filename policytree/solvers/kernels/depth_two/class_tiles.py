@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from policytree.solvers.kernels.base.layout import FORBIDDEN, i4, int_2d
+from policytree.solvers.kernels.base.sums import price_below
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.depth_two.pair_tables import table_pays
 from policytree.solvers.kernels.depth_two.simd_classes import (
@@ -211,7 +212,7 @@ def add_segments(rows, tiles, x):
 @kernel(separate=True)
 def pass_features(f, rows, rules, lanes, entries, totals, x):
     """Pass the entries in the order of every long second feature; gains go to lanes.best by price."""
-    bins, groups = rows.bins, rows.groups
+    bins = rows.bins
     vectors = len(lanes.totals)
     for j in range(vectors):
         for e in range(TILE):
@@ -226,7 +227,7 @@ def pass_features(f, rows, rules, lanes, entries, totals, x):
             for e in range(TILE):
                 lanes.sums[j, e] = 0
                 lanes.sums[vectors + j, e] = lanes.totals[j, e]
-        second = Pass(g * entries.count, 2 * groups[g])
+        second = Pass(g * entries.count, 2 * price_below(rows, f, g))
         pass_over_entries(entries, lanes, second, x, len(entries.minima))
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from policytree.solvers.kernels.base.layout import FEASIBLE, FORBIDDEN, INF, long_1d
-from policytree.solvers.kernels.base.sums import costly, two_leaves
+from policytree.solvers.kernels.base.sums import costly, price_below, two_leaves
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.depth_two.pair_tables import is_signed
 
@@ -200,16 +200,16 @@ def first_split_values(sums, splits, rows, rules, shift, leaves, own, skip, valu
             three = min(three, y)
             four = min(four, w)
             continue
-        price = rows.groups[f]
-        paid = charges[price, end]
+        again = price_below(rows, f, f)
+        paid = charges[rows.groups[f], end]
         split_by_itself(leaves_of, rules, o, B, own)
         for t in range(B - 1):
             x, y = two_leaves(leaves_of, rules, o + t, end)
             values[o + t] = INF
             if x > 0 or y > 0:
                 continue
-            u = second_split(own.low[t], splits.low, o + t, S, charges, price, o + t, -1, shift) + 2 * penalty
-            v = second_split(own.high[t], splits.high, o + t, S, charges, price, end, o + t, shift) + 2 * penalty
+            u = second_split(own.low[t], splits.low, o + t, S, charges, again, o + t, -1, shift) + 2 * penalty
+            v = second_split(own.high[t], splits.high, o + t, S, charges, again, end, o + t, shift) + 2 * penalty
             x = (x << shift) + penalty
             y = (y << shift) + penalty
             two = min(two, x + y + paid)
@@ -267,7 +267,7 @@ def exact_value(rows, rules, leaves, f, t, sums):
         for g in range(p):
             more = 2 * penalty
             if n_sums > K:
-                more += sums[s, K + rows.groups[g], offset[1] - 1]
+                more += sums[s, K + price_below(rows, f, g), offset[1] - 1]
             for u in range(offset[g], offset[g + 1] - 1):
                 x, y = two_leaves(sums[s], rules, u, offset[g + 1] - 1)
                 if x < FEASIBLE and y < FEASIBLE:

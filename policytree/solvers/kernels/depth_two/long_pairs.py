@@ -11,7 +11,7 @@ Symbols: see base/layout.py.
 import numpy as np
 
 from policytree.solvers.kernels.base.layout import FEASIBLE, INF, SIMILAR, STOP, Bounds, Rows, Rules, i8, long_1d
-from policytree.solvers.kernels.base.sums import two_leaves
+from policytree.solvers.kernels.base.sums import price_below, two_leaves
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.depth_two.class_tiles import make_class_tiles, scan_classes
 from policytree.solvers.kernels.depth_two.first_splits import exact_value, second_split
@@ -67,7 +67,7 @@ def value_chosen(f, n, rows, rules, leaves, work, at, chosen):
     S = rows.offset[len(rows.bins)]
     o = rows.offset[f]
     last = o + rows.bins[f] - 1
-    price = rows.groups[f]
+    price, again = rows.groups[f], price_below(rows, f, f)
     for j in range(n):
         t = chosen.cuts[j]
         x, y = two_leaves(sums, rules, o + t, last)
@@ -75,13 +75,13 @@ def value_chosen(f, n, rows, rules, leaves, work, at, chosen):
         right = INF
         if x < FEASIBLE:
             x = (x << shift) + penalty - error
-            v = min(second_split(own.low[t], splits.low, o + t, S, charges, price, o + t, -1, shift),
-                    second_split(1, splits.low, at + j, TILE, charges, price, o + t, -1, shift))  # fmt: skip
+            v = min(second_split(own.low[t], splits.low, o + t, S, charges, again, o + t, -1, shift),
+                    second_split(1, splits.low, at + j, TILE, charges, again, o + t, -1, shift))  # fmt: skip
             left = min(x, v + 2 * penalty - error)
         if y < FEASIBLE:
             y = (y << shift) + penalty - error
-            v = min(second_split(own.high[t], splits.high, o + t, S, charges, price, last, o + t, shift),
-                    second_split(1, splits.high, at + j, TILE, charges, price, last, o + t, shift))  # fmt: skip
+            v = min(second_split(own.high[t], splits.high, o + t, S, charges, again, last, o + t, shift),
+                    second_split(1, splits.high, at + j, TILE, charges, again, last, o + t, shift))  # fmt: skip
             right = min(y, v + 2 * penalty - error)
         chosen.left[j] = left
         chosen.right[j] = right

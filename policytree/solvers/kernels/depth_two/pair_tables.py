@@ -18,6 +18,7 @@ Symbols: a table has R rows and W columns.
 from typing import NamedTuple
 
 from policytree.solvers.kernels.base.layout import FORBIDDEN, i4, int_2d
+from policytree.solvers.kernels.base.sums import price_below
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.depth_two.sparse_tables import fill_pair
 
@@ -260,8 +261,9 @@ def fill_and_scan(f, g, rows, rounded, rules, sums, others, scratch, splits):
     for k in range(K):
         fill_pair(H[k], f, g, rows, rounded.planes[k], others, sums.leaves[k])
         cumulate(H[k], C[k], R, W)
-    groups, offset = rows.groups, rows.offset
-    scan(C, R, W, rules, scratch.extremes, splits, groups[g] * S + offset[f], groups[f] * S + offset[g])
+    offset = rows.offset
+    f_at, g_at = price_below(rows, f, g) * S + offset[f], price_below(rows, g, f) * S + offset[g]
+    scan(C, R, W, rules, scratch.extremes, splits, f_at, g_at)
 
 
 @kernel

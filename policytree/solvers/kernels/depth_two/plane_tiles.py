@@ -21,6 +21,7 @@ import numpy as np
 
 from policytree.solvers.kernels.base.child_rows import order_rows
 from policytree.solvers.kernels.base.layout import FORBIDDEN, i4
+from policytree.solvers.kernels.base.sums import price_below
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.depth_two.class_tiles import vectors_of
 from policytree.solvers.kernels.depth_two.pair_tables import table_pays
@@ -117,7 +118,7 @@ def scan_planes_of(f, n_chosen, chosen, rows, rules, tiles, x, leaves, splits, a
 
     ``x[i]`` says which of the chosen cuts have row i on their left; lanes without a cut have all rows there.
     """
-    bins, groups, lanes = rows.bins, rows.groups, tiles.lanes
+    bins, lanes = rows.bins, tiles.lanes
     o = rows.offset[f]
     Q = len(lanes.sums)
     for k in range(Q):
@@ -135,7 +136,7 @@ def scan_planes_of(f, n_chosen, chosen, rows, rules, tiles, x, leaves, splits, a
         for k in range(Q):
             for e in range(TILE):
                 lanes.sums[k, e] = i4(0)
-        pass_over_planes(tiles.sorted, lanes, PlanePass(g * rows.n, 2 * groups[g]), x, leaves)
+        pass_over_planes(tiles.sorted, lanes, PlanePass(g * rows.n, 2 * price_below(rows, f, g)), x, leaves)
     for j in range(max(rules.prices, 1)):
         for e in range(TILE):
             splits.low[at + j * TILE + e] = lanes.best[2 * j, e]

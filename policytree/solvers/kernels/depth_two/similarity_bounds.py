@@ -8,6 +8,11 @@ by no less than what D costs at least, and by no more than what D can cost at mo
 (Angelino et al., CORELS, JMLR 2018; Brita et al., ConTree, AAAI 2025). With minimum counts a tree may become
 forbidden when rows leave, so only the bounds from larger to smaller sets hold.
 
+The first inequality leaves out the splits of a tree that no longer divide the rows when D leaves. Where test costs are
+shared, such a split may have paid for its test group. If all features of a group have one price, a later split on the
+group pays no more than that. If they differ (``rules.uneven``), it may pay more, so that the inequality does not hold
+for sides of two levels and more. A side of one level has no later split.
+
 Say all trees of a depth below ``need`` are known to be no better than the best one. Then one side of every cut has the
 depth need - 1 at least: it is *deep*. It has ``need`` leaves at least, and each has its price. Both sides cost at least
 what a deep tree on one side and any tree on the other cost.
@@ -130,7 +135,7 @@ def spread_bounds(bounds, cuts, at, left_value, right_value, rules, similar):
     right[at] = max(right[at], right_value)
     if not similar:
         return
-    constrained = len(rules.minima) > 0
+    constrained = len(rules.minima) > 0 or rules.uneven != 0
     least_at = least[at]
     most_at = most[at]
     for t in range(at):
@@ -171,7 +176,7 @@ def spread_deep(bounds, deep, cuts, at, value, on_left, rules, similar):
     if not similar:
         return
     larger = min(value, known + rules.penalty)
-    constrained = len(rules.minima) > 0
+    constrained = len(rules.minima) > 0 or rules.uneven != 0
     for t in range(cuts):
         if t == at:
             continue

@@ -19,6 +19,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from policytree.solvers.kernels.base.layout import i4, i8, int_1d, int_2d
+from policytree.solvers.kernels.base.sums import price_below
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.depth_two.pair_tables import table_pays
 
@@ -311,7 +312,7 @@ def scan_tiles(f, rows, tiles, x, splits, at):
     for g in range(len(bins)):
         if g != f and table_pays(bins[f], bins[g], n, True):
             continue
-        second = Second(g * n, rows.offset[g] + g, np.int64(tiles.groups[g]), n, 2 * rows.groups[g])
+        second = Second(g * n, rows.offset[g] + g, np.int64(tiles.groups[g]), n, 2 * price_below(rows, f, g))
         if tiles.kinds > 0:
             pass_over_rows(tiles, second, x, tiles.tables, found_short)
         elif len(tiles.masks_short) > 0:

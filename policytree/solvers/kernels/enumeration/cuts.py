@@ -124,7 +124,7 @@ def list_two_levels(c, f, whole, known, paid, wanted, out, count, control):
     B = c.bins[f]
     order, ends = sort_rows(c, f)
     bounds = first_bounds(c, f, ends, whole, known, wanted.caps[0] - paid[0])
-    rules = Rules(c.n_losses, c.minima, c.prices, c.leaf[0], -1, 0)
+    rules = Rules(c.n_losses, c.minima, c.prices, c.leaf[0], -1, 0, 0)
     no_bound = np.full(B, -INF, np.int64)
     deep = Deep(no_bound, no_bound)
     split = np.empty(2, np.int64)
