@@ -81,7 +81,7 @@ def timed(fit) -> tuple[object, float]:
 
 def ours(X, y, objective, depth, price, limit) -> dict:
     """The fit, timed."""
-    model = OptimalTreeClassifier(price, depth, objective=objective, time_limit=limit)
+    model = OptimalTreeClassifier(depth, price, objective=objective, time_limit=limit)
     tree, seconds = timed(lambda: model.fit(X, y))
     return {"score": tree.score(X, y), "leaves": tree.get_n_leaves(), "objective": tree.objective_value_,
             "gap": tree.optimality_gap_, "proved": tree.status_.proved, "seconds": seconds}  # fmt: skip

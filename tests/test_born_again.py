@@ -290,7 +290,7 @@ def test_theorem_4_1_bounds_the_objective_of_the_optimal_tree(bounds):
     born_again = BornAgainTree(model, "leaves").fit()
     wrong = weight * (model.predict(X) != labels)
     guesses = born_again.as_guesses(X, lower_bounds=wrong if bounds else None)
-    tree = OptimalTreeClassifier(0.01, guesses=guesses).fit(X, labels, sample_weight=weight)
+    tree = OptimalTreeClassifier(regularization=0.01, guesses=guesses).fit(X, labels, sample_weight=weight)
     H = BornAgainTree(model, "leaves", prune=True).fit(X).get_n_leaves()
     stated = tree.solution_.guarantees
     assert stated["reference_tree_leaves"] == H
@@ -308,7 +308,7 @@ def test_theorem_4_1_says_when_it_does_not_apply():
         ({"min_samples_leaf": 30}, "fewer rows"),
         ({"feature_costs": {0: 1.0}}, "have a price"),
     ):
-        tree = OptimalTreeClassifier(0.05, guesses=guesses, **arguments).fit(X, y)
+        tree = OptimalTreeClassifier(regularization=0.05, guesses=guesses, **arguments).fit(X, y)
         assert why in tree.solution_.guarantees["theorem_4_1"]
     with pytest.raises(InputError, match="actions of reference_tree"):
         OptimalTreeClassifier(guesses=guesses).fit(X[:100], y[:100])

@@ -73,7 +73,7 @@ def test_dl85_agrees_with_ours_on_repeated_rows_and_any_labels(part):
     copies = np.repeat(np.arange(len(y)), weight.astype(int))
     peers = part("peers")
     [answer] = peers.run([peers.Fit("DL8.5", columns, labels, 2, 5, rows=copies, X_test=columns[:4])])
-    ours = OptimalTreeClassifier(0.0, 2).fit(X, labels, sample_weight=weight)
+    ours = OptimalTreeClassifier(2, 0.0).fit(X, labels, sample_weight=weight)
     assert answer.proved and answer.held_out.tolist() == answer.predicted[:4].tolist()
     assert weight[answer.predicted != labels].sum() == pytest.approx(weight[ours.predict(X) != labels].sum())
 
@@ -86,7 +86,7 @@ def test_gosdt_is_scored_by_its_tree(part):
     columns = part("data").binary(X, [np.arange(4) + 0.5] * 3)
     peers = part("peers")
     [answer] = peers.run([peers.Fit("gosdt", columns, y, 3, 10, penalty=0.02)])
-    ours = OptimalTreeClassifier(0.02, 3).fit(X, y)
+    ours = OptimalTreeClassifier(3, 0.02).fit(X, y)
     objective = np.mean(answer.predicted != y) + 0.02 * answer.n_leaves
     assert answer.proved and objective == pytest.approx(ours.objective_value_)
 

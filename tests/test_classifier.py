@@ -37,7 +37,7 @@ def test_scikit_learn_estimator_checks(estimator, check):
     check(estimator)
 
 
-CLASSIFIERS = [OptimalTreeClassifier(0.01, 2), CostSensitiveTreeClassifier(regularization=0.01, max_depth=2)]
+CLASSIFIERS = [OptimalTreeClassifier(2, 0.01), CostSensitiveTreeClassifier(regularization=0.01, max_depth=2)]
 both = pytest.mark.parametrize("classifier", CLASSIFIERS, ids=["optimal", "cost-sensitive"])
 
 
@@ -82,12 +82,12 @@ def test_balanced_accuracy_counts_classes_alike(rng):
     y = np.where(rng.random(300) < 0.08, 1, 0)
     X[:, 0] += 1.5 * y
     w = rng.uniform(0.5, 2, 300)
-    balanced = OptimalTreeClassifier(0.01, 2, objective="balanced_accuracy").fit(X, y, w)
-    by_hand = OptimalTreeClassifier(0.01, 2).fit(X, y, w * compute_sample_weight("balanced", y) / _factor(y, w))
+    balanced = OptimalTreeClassifier(2, 0.01, objective="balanced_accuracy").fit(X, y, w)
+    by_hand = OptimalTreeClassifier(2, 0.01).fit(X, y, w * compute_sample_weight("balanced", y) / _factor(y, w))
     assert (balanced.predict(X) == by_hand.predict(X)).all()
     recalls = [np.average(balanced.predict(X)[y == k] == k, weights=w[y == k]) for k in (0, 1)]
     assert balanced.objective_value_ == pytest.approx(1 - np.mean(recalls) + 0.01 * balanced.get_n_leaves())
-    assert OptimalTreeClassifier(0.01, 2).fit(X, y, w).predict(X).sum() < balanced.predict(X).sum()
+    assert OptimalTreeClassifier(2, 0.01).fit(X, y, w).predict(X).sum() < balanced.predict(X).sum()
 
 
 def _factor(y, w):
@@ -159,8 +159,8 @@ def test_grid_search_and_pipeline(labelled_rows):
     ).fit(X, y)
     assert search.best_score_ > 0.7
     assert search.best_params_["regularization"] == 0.01
-    pipe = make_pipeline(StandardScaler(), OptimalTreeClassifier(0.01, 2)).fit(X, y)
-    assert pipe.score(X, y) == OptimalTreeClassifier(0.01, 2).fit(X, y).score(X, y)
+    pipe = make_pipeline(StandardScaler(), OptimalTreeClassifier(2, 0.01)).fit(X, y)
+    assert pipe.score(X, y) == OptimalTreeClassifier(2, 0.01).fit(X, y).score(X, y)
     costs = pd.DataFrame({"no": (y == "yes") * 3.0, "yes": (y == "no") * 1.0})
     by_cost = GridSearchCV(CostSensitiveTreeClassifier(), {"max_depth": [0, 2]}, cv=3).fit(X, costs)
     assert by_cost.best_params_ == {"max_depth": 2}
@@ -171,19 +171,19 @@ def test_grid_search_and_pipeline(labelled_rows):
 def test_guesses_are_named_and_kept(labelled_rows):
     X, y, w = labelled_rows
     reference = ReferenceGuesses(lower_bounds=True, n_estimators=20, max_depth=2)
-    tree = OptimalTreeClassifier(0.005, 3, guesses=reference).fit(X, y, w)
+    tree = OptimalTreeClassifier(3, 0.005, guesses=reference).fit(X, y, w)
     assert tree.status_ is Status.OPTIMAL_GIVEN_GUESSES
     said = tree.solution_.guarantees
     assert "thresholds" in said["guessed"] and "reference loss" in said["reference"]
     assert tree.guesses_.reference_losses.sum() / w.sum() == pytest.approx(said["reference_loss"])
-    exact = OptimalTreeClassifier(0.005, 3).fit(X, y, w)
+    exact = OptimalTreeClassifier(3, 0.005).fit(X, y, w)
     assert exact.guesses_ is None
     assert exact.objective_value_ <= tree.objective_value_ <= exact.objective_value_ + 0.05
 
 
 def test_given_thresholds_are_snapped_to_the_data(labelled_rows):
     X, y, _ = labelled_rows
-    tree = OptimalTreeClassifier(0.0, 2, guesses=Guesses(thresholds=([5.1], [], [3.9, 100.0], None))).fit(X, y)
+    tree = OptimalTreeClassifier(2, 0.0, guesses=Guesses(thresholds=([5.1], [], [3.9, 100.0], None))).fit(X, y)
     assert tree.status_ is Status.OPTIMAL_GIVEN_GUESSES
     used = {(int(f), float(t)) for f, t in zip(tree.tree_.feature, tree.tree_.threshold, strict=True) if f in (0, 1, 2)}
     assert used <= {(0, 5.5), (2, 3.5)} and used
@@ -221,7 +221,7 @@ def test_sampling_follows_the_seed(labelled_rows):
     X, y, w = labelled_rows
     options = {"amplification": 0.15}
     fits = [
-        OptimalTreeClassifier(0.0, 3, solver="sampling", solver_options=options, random_state=seed).fit(X, y, w)
+        OptimalTreeClassifier(3, 0.0, solver="sampling", solver_options=options, random_state=seed).fit(X, y, w)
         for seed in (0, 0, 1, 2)
     ]
     assert fits[0].objective_value_ == fits[1].objective_value_

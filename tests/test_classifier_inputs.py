@@ -81,7 +81,7 @@ def test_extreme_scales_of_weights_change_nothing(rng, scale):
     X, weight = rng.normal(size=(60, 2)), rng.uniform(0.1, 1.0, size=60)
     y = (X[:, 0] + rng.normal(size=60) > 0).astype(int)
     for objective in ("accuracy", "balanced_accuracy"):
-        one, other = (OptimalTreeClassifier(0.02, 2, objective=objective).fit(X, y, weight * s) for s in (1.0, scale))
+        one, other = (OptimalTreeClassifier(2, 0.02, objective=objective).fit(X, y, weight * s) for s in (1.0, scale))
         assert other.tree_.threshold.tolist() == pytest.approx(one.tree_.threshold.tolist(), nan_ok=True)
         assert other.objective_value_ == pytest.approx(one.objective_value_, rel=1e-9)
 

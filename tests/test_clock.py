@@ -370,7 +370,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 warnings.simplefilter("ignore")
 rng = np.random.default_rng(0)
 X, y = rng.integers(0, 12, (160, 4)).astype(float), rng.integers(0, 2, 160)
-model = OptimalTreeClassifier(0.004, 3, objective=sys.argv[1], time_limit=None).fit(X, y)
+model = OptimalTreeClassifier(3, 0.004, objective=sys.argv[1], time_limit=None).fit(X, y)
 start = time.perf_counter()
 optimum, least = model.fit(X, y).objective_value_, time.perf_counter() - start
 main, seen = threading.main_thread().ident, 0

@@ -207,23 +207,23 @@ def test_costs_are_limited_and_not_charged(patients):
     arguments = {"max_depth": 3, "feature_costs": DOLLARS, "repeated_features": "free", "feature_groups": BLOOD}
     before = 1.0
     for limit in (0, 5.9, 6, 100, 1_000):
-        tree = OptimalTreeClassifier(0.0, **arguments, max_expected_cost=limit).fit(X, y)
+        tree = OptimalTreeClassifier(regularization=0.0, **arguments, max_expected_cost=limit).fit(X, y)
         assert tree.status_ is Status.OPTIMAL and tree.optimality_gap_ == 0
         assert tree.expected_cost_ <= limit
         assert tree.measurement_cost(X).mean() == pytest.approx(tree.expected_cost_)
         assert tree.objective_value_ == pytest.approx(1 - tree.score(X, y)) and tree.objective_value_ <= before
         before = tree.objective_value_
     assert tree.multipliers_ == {"expected_cost": 0.0}
-    assert tree.objective_value_ == OptimalTreeClassifier(0.0, 3).fit(X, y).objective_value_
-    exactly = OptimalTreeClassifier(0.0, **arguments, max_expected_cost=6).fit(X, y)
+    assert tree.objective_value_ == OptimalTreeClassifier(3, 0.0).fit(X, y).objective_value_
+    exactly = OptimalTreeClassifier(regularization=0.0, **arguments, max_expected_cost=6).fit(X, y)
     assert exactly.expected_cost_ == 6.0 and set(exactly.get_used_features()) >= {"albumin", "bilirubin"}
     lines = exactly.certificate().splitlines()
     assert "no tree of depth 3 or less within the limits is better, among" in lines[0]
     assert "(1 - accuracy on the rows that chose the tree: flattered)" in lines[1]
     assert any(line.startswith("questions  cost 6.0000 a row on average, within 6.0000") for line in lines)
-    alone = OptimalTreeClassifier(0.0, 3, feature_costs=DOLLARS, max_expected_cost=6).fit(X, y)
+    alone = OptimalTreeClassifier(3, 0.0, feature_costs=DOLLARS, max_expected_cost=6).fit(X, y)
     assert alone.objective_value_ > exactly.objective_value_ and alone.multipliers_["expected_cost"] > 0
-    free = OptimalTreeClassifier(0.0, 2, feature_costs={"scan": 0.0}, max_expected_cost=0).fit(X, y)
+    free = OptimalTreeClassifier(2, 0.0, feature_costs={"scan": 0.0}, max_expected_cost=0).fit(X, y)
     assert free.expected_cost_ == 0 and not hasattr(free, "multipliers_")  # nothing to limit
 
 
@@ -232,8 +232,8 @@ def test_weights_count_and_limits_are_met_as_they_are_written(patients):
     X, y = patients
     weight = np.arange(len(X)) % 3
     costs = dict.fromkeys(X, 0.1)
-    tree = OptimalTreeClassifier(0.0, 3, feature_costs=costs, max_expected_cost=0.3).fit(X, y, sample_weight=weight)
-    free = OptimalTreeClassifier(0.0, 3).fit(X, y, sample_weight=weight)
+    tree = OptimalTreeClassifier(3, 0.0, feature_costs=costs, max_expected_cost=0.3).fit(X, y, sample_weight=weight)
+    free = OptimalTreeClassifier(3, 0.0).fit(X, y, sample_weight=weight)
     assert tree.objective_value_ == free.objective_value_ and tree.expected_cost_ <= 0.3
     less = tree.set_params(max_expected_cost=0.2999).fit(X, y, sample_weight=weight)
     assert less.expected_cost_ <= 0.2999
@@ -247,13 +247,13 @@ def test_a_price_that_forbids_leaves_digits_to_the_others(patients):
     X, y = patients
     costs = {"age": 1e300, "albumin": 1 / 3, "bilirubin": np.pi, "scan": 1e12}
     for limit in (1 / 3, 1.7, np.pi):
-        dear = OptimalTreeClassifier(0.0, 2, feature_costs=costs, max_expected_cost=limit).fit(X, y)
+        dear = OptimalTreeClassifier(2, 0.0, feature_costs=costs, max_expected_cost=limit).fit(X, y)
         without = OptimalTreeClassifier(
-            0.0, 2, feature_costs={**costs, "age": 0, "scan": 0}, max_expected_cost=limit,
+            2, 0.0, feature_costs={**costs, "age": 0, "scan": 0}, max_expected_cost=limit,
             split_features=["albumin", "bilirubin"],
         ).fit(X, y)  # fmt: skip
         assert dear.objective_value_ == without.objective_value_ and dear.expected_cost_ <= limit
-    assert OptimalTreeClassifier(0.0, 2, feature_costs=costs, max_expected_cost=0).fit(X, y).get_n_leaves() == 1
+    assert OptimalTreeClassifier(2, 0.0, feature_costs=costs, max_expected_cost=0).fit(X, y).get_n_leaves() == 1
 
 
 def test_policies_within_budgets_shares_and_costs_of_tests(patients):
@@ -287,8 +287,8 @@ def test_rewards_estimated_from_a_trial(patients, rng):
 def test_deeper_trees_keep_the_limit_and_report_their_gap(patients, repeated, depth):
     X, y = patients
     limited = {"feature_costs": DOLLARS, "max_expected_cost": 40, "repeated_features": repeated}
-    shallow = OptimalTreeClassifier(0.0, 2, **limited).fit(X, y)
-    deep = OptimalTreeClassifier(0.0, depth, **limited)
+    shallow = OptimalTreeClassifier(2, 0.0, **limited).fit(X, y)
+    deep = OptimalTreeClassifier(depth, 0.0, **limited)
     with pytest.warns(SearchWarning, match="more than three levels are found by prices alone"):
         deep.fit(X, y)
     assert deep.status_ is Status.HEURISTIC and deep.expected_cost_ <= 40
@@ -300,7 +300,7 @@ def test_a_stopped_search_keeps_the_limit_and_a_bound(rng, repeated):
     X = rng.standard_normal((3_000, 8))
     y = (X[:, 0] * X[:, 1] + rng.standard_normal(3_000) > 0).astype(int)
     tree = OptimalTreeClassifier(
-        0.0, 3, feature_costs=np.arange(1.0, 9), max_expected_cost=5, repeated_features=repeated, time_limit=1.0
+        3, 0.0, feature_costs=np.arange(1.0, 9), max_expected_cost=5, repeated_features=repeated, time_limit=1.0
     )
     with pytest.warns(SearchWarning, match="The search ended by time limit"):
         tree.fit(X, y)

@@ -32,7 +32,7 @@ def test_a_cost_matrix_is_the_costs_of_its_rows(labelled_rows):
     for other in (by_array, by_pairs, by_row):
         assert other.objective_value_ == by_matrix.objective_value_
         assert (other.predict(X) == by_matrix.predict(X)).all()
-    plain = OptimalTreeClassifier(0.0, max_depth=2).fit(X, y, w)
+    plain = OptimalTreeClassifier(regularization=0.0, max_depth=2).fit(X, y, w)
     assert (by_matrix.predict(X) == "yes").sum() > (plain.predict(X) == "yes").sum()
     assert by_array.score(X[y == "no"], y[y == "no"]) > -1  # a class may be absent when scored
 

@@ -30,7 +30,7 @@ def _named_rewards(estimator):
         PolicyTree(),
         PolicyTree(direction="minimize"),
         OptimalTreeClassifier(max_depth=2, time_limit=None),
-        OptimalTreeClassifier(0.0, 3, time_limit=None, max_leaf_nodes=5, feature_costs={0: 0.0001}, root_feature=[0]),
+        OptimalTreeClassifier(3, 0.0, time_limit=None, max_leaf_nodes=5, feature_costs={0: 0.0001}, root_feature=[0]),
     ],
     expected_failed_checks=_named_rewards,
 )

@@ -128,7 +128,7 @@ def test_sums_of_nodes_are_those_of_their_rows(rng):
     X[rng.random(X.shape) < 0.2] = np.nan
     y, weight = rng.integers(0, 3, 200), rng.lognormal(size=200)
     for depth in (0, 1, 3):
-        tree = OptimalTreeClassifier(0.0, depth).fit(X, y, weight)
+        tree = OptimalTreeClassifier(depth, 0.0).fit(X, y, weight)
         for node, rows in enumerate(tree.tree_.rows_of_nodes(X)):
             shares = np.array([weight[rows][y[rows] == k].sum() for k in range(3)])
             assert tree.node_values_[node] == pytest.approx(shares / weight[rows].sum(), abs=1e-12)

@@ -283,7 +283,7 @@ def test_theorems_about_sums_are_not_stated_of_other_objectives(rng):
 
     X = rng.integers(0, 5, (120, 3)).astype(float)
     y = ((X[:, 0] > 2) ^ (rng.random(120) < 0.1)).astype(int)
-    model = OptimalTreeClassifier(0.02, 3, objective="auc", guesses=Guesses(max_depth=2)).fit(X, y)
+    model = OptimalTreeClassifier(3, 0.02, objective="auc", guesses=Guesses(max_depth=2)).fit(X, y)
     assert model.solution_.guarantees["guessed"] == "depth" and "theorem_a_1" not in model.solution_.guarantees
 
 

@@ -137,7 +137,7 @@ def test_compas(depth, count):
         pytest.skip("needs classification/compas.csv.gz: set POLICYTREE_DATA")
     frame = pd.read_csv(path)
     X, y = frame.iloc[:, :-1], frame.iloc[:, -1]
-    ties = near_ties(OptimalTreeClassifier(0.01), X, y, max_depth=depth, epsilon=0.02)
+    ties = near_ties(OptimalTreeClassifier(regularization=0.01), X, y, max_depth=depth, epsilon=0.02)
     assert (ties.n_trees, ties.complete, ties.truncated) == (count, True, False)
     assert ties.objective * len(y) == pytest.approx(2_533.21, abs=1e-9)
     assert ties.simplest.n_leaves == 3
@@ -165,7 +165,7 @@ def trial(rng):
 
 def test_epsilon_is_a_share_of_the_least_objective(labels):
     X, y = labels
-    tree = OptimalTreeClassifier(0.01, max_depth=2).fit(X, y)
+    tree = OptimalTreeClassifier(regularization=0.01, max_depth=2).fit(X, y)
     ties = near_ties(tree, X, y, epsilon=0.05)
     assert ties.objective == pytest.approx(tree.objective_value_)
     assert ties.limit == pytest.approx(1.05 * tree.objective_value_)
@@ -191,7 +191,7 @@ def test_epsilon_of_rewards_is_a_share_of_the_gain_over_one_treatment(trial, rng
 def test_decimals_are_meant_as_they_are_printed():
     """Ten rows, one error more is a tenth: 0.1 + 0.1 is within a slack of 0.2, and of an epsilon of 1."""
     X, y = np.arange(10.0)[:, None], np.array([0, 0, 0, 1, 0, 1, 1, 1, 0, 1])
-    tree = OptimalTreeClassifier(0.0, max_depth=1)
+    tree = OptimalTreeClassifier(regularization=0.0, max_depth=1)
     errors = [int(((X[:, 0] <= cut) == y).sum()) for cut in range(9)]
     errors += [10 - wrong for wrong in errors] + [int(y.sum()), int((1 - y).sum())]
     for more in (0, 1, 2, 3):
@@ -205,7 +205,7 @@ def test_weights_and_prices_of_columns(labels, rng):
     X, y = labels
     weight = rng.integers(0, 3, len(y))
     twice = np.repeat(np.arange(len(y)), weight)
-    tree = OptimalTreeClassifier(0.01, max_depth=2, feature_costs={"score": 0.002})
+    tree = OptimalTreeClassifier(regularization=0.01, max_depth=2, feature_costs={"score": 0.002})
     one = near_ties(tree, X, y, epsilon=0.1, sample_weight=weight)
     other = near_ties(tree, X.iloc[twice], y[twice], epsilon=0.1)
     assert (one.n_trees, one.n_decisions) == (other.n_trees, other.n_decisions)
@@ -234,8 +234,8 @@ def test_costs_and_doubly_robust_rewards(labels, rng):
 
 def test_decisions_people_and_columns_by_hand(labels):
     X, y = labels
-    ties = near_ties(OptimalTreeClassifier(0.01, max_depth=2), X, y, epsilon=0.15)
-    encoded = OptimalTreeClassifier(0.01, max_depth=2).fit(X, y).encoder_.encode(X)
+    ties = near_ties(OptimalTreeClassifier(regularization=0.01, max_depth=2), X, y, epsilon=0.15)
+    encoded = OptimalTreeClassifier(regularization=0.01, max_depth=2).fit(X, y).encoder_.encode(X)
     policies = np.array([np.array(tree.actions)[tree.action[tree.apply(encoded)]] for tree in ties.trees])
     different = {tuple(policy) for policy in policies}
     assert 1 < len(different) == ties.n_decisions < ties.n_trees == len(ties.trees)
@@ -264,7 +264,7 @@ def test_decisions_people_and_columns_by_hand(labels):
 def test_simplest_is_that_of_all_near_ties(labels):
     """Also where the list is too short to hold it."""
     X, y = labels
-    tree = OptimalTreeClassifier(0.002, max_depth=3)
+    tree = OptimalTreeClassifier(regularization=0.002, max_depth=3)
     long, short = (near_ties(tree, X, y, epsilon=0.05, most=most) for most in (20_000, 3))
     assert long.n_trees == short.n_trees == len(long.trees) > len(short.trees) == 3
     assert short.truncated and not long.truncated
@@ -277,13 +277,13 @@ def test_simplest_is_that_of_all_near_ties(labels):
 def test_doing_without_columns(labels):
     """Its cost is that of an exact search without them, and near-ties without them are those listed."""
     X, y = labels
-    tree = OptimalTreeClassifier(0.01, max_depth=2).fit(X, y)
+    tree = OptimalTreeClassifier(regularization=0.01, max_depth=2).fit(X, y)
     ties = near_ties(tree, X, y, epsilon=0.1, without=["sex", 0, ["age", "score"]])
     table = ties.without()
     assert table.index.tolist() == ["sex", "age", "age, score"]
     for names in (["sex"], ["age"], ["age", "score"]):
         kept = [name for name in X if name not in names]
-        best = OptimalTreeClassifier(0.01, max_depth=2).fit(X[kept], y).objective_value_
+        best = OptimalTreeClassifier(regularization=0.01, max_depth=2).fit(X[kept], y).objective_value_
         row = table.loc[", ".join(names)]
         assert row["objective"] == pytest.approx(best)
         assert row["cost"] == pytest.approx(best - tree.objective_value_)
@@ -294,7 +294,7 @@ def test_doing_without_columns(labels):
 
 
 def test_as_plain_values(labels):
-    ties = near_ties(OptimalTreeClassifier(0.01, max_depth=2), *labels, without="sex")
+    ties = near_ties(OptimalTreeClassifier(regularization=0.01, max_depth=2), *labels, without="sex")
     plain = json.loads(json.dumps(ties.to_dict()))
     assert plain["n_trees"] == ties.n_trees
     assert len(plain["decisions"]) == ties.n_decisions
@@ -302,10 +302,12 @@ def test_as_plain_values(labels):
 
 
 def test_rows_that_are_all_alike():
-    ties = near_ties(OptimalTreeClassifier(0.01, max_depth=3), np.ones((5, 2)), [0, 0, 1, 0, 0], slack=1.0)
+    ties = near_ties(
+        OptimalTreeClassifier(regularization=0.01, max_depth=3), np.ones((5, 2)), [0, 0, 1, 0, 0], slack=1.0
+    )
     assert (ties.n_trees, ties.n_decisions, ties.agreement, ties.settled_share) == (2, 2, 0.0, 0.0)
     assert ties.simplest.n_leaves == 1
-    one = near_ties(OptimalTreeClassifier(0.01, max_depth=3), np.arange(4.0)[:, None], [1, 1, 1, 1])
+    one = near_ties(OptimalTreeClassifier(regularization=0.01, max_depth=3), np.arange(4.0)[:, None], [1, 1, 1, 1])
     assert (one.n_trees, one.n_decisions, one.agreement, one.settled_share) == (1, 1, 1.0, 1.0)
     assert "There is 1 tree of depth at most 3" in str(one)
 
@@ -334,7 +336,9 @@ def test_a_time_limit_leaves_a_lower_bound(rng):
     X = rng.integers(0, 60, (2_000, 8)).astype(float)
     y = np.where((X[:, 0] > 30) ^ (rng.random(2_000) < 0.3), 1, 0)
     with pytest.warns(SearchWarning, match="at least .* near-ties"):
-        ties = near_ties(OptimalTreeClassifier(0.001), X, y, max_depth=3, epsilon=0.3, most=100, time_limit=3.0)
+        ties = near_ties(
+            OptimalTreeClassifier(regularization=0.001), X, y, max_depth=3, epsilon=0.3, most=100, time_limit=3.0
+        )
     assert len(ties.trees) > 0 and ties.objectives[0] == pytest.approx(ties.objective)
     assert not ties.complete and ties.truncated and ties.n_trees > 0
     assert "at least" in str(ties)
@@ -360,7 +364,7 @@ def test_a_time_limit_leaves_a_lower_bound(rng):
 )
 def test_refusals(labels, options, message):
     with pytest.raises(InputError, match=message):
-        near_ties(OptimalTreeClassifier(0.01, max_depth=2), *labels, **options)
+        near_ties(OptimalTreeClassifier(regularization=0.01, max_depth=2), *labels, **options)
 
 
 def test_estimators_that_cannot_be_asked(labels, trial):

@@ -21,7 +21,7 @@ def rows(rng):
 
 
 def test_bars_and_people(rows):
-    ties = near_ties(OptimalTreeClassifier(0.01, max_depth=2), *rows, epsilon=0.1)
+    ties = near_ties(OptimalTreeClassifier(regularization=0.01, max_depth=2), *rows, epsilon=0.1)
     display = NearTiesDisplay.from_result(ties, title="A study", unit="loans")
     columns, people = display.axes_
     shares = ties.variables()
@@ -51,7 +51,7 @@ def test_several_arms_and_a_short_list(rng):
 
 
 def test_a_single_leaf():
-    ties = near_ties(OptimalTreeClassifier(0.1, max_depth=2), np.ones((6, 1)), [0, 0, 0, 0, 0, 1])
+    ties = near_ties(OptimalTreeClassifier(regularization=0.1, max_depth=2), np.ones((6, 1)), [0, 0, 0, 0, 0, 1])
     display = NearTiesDisplay.from_result(ties)
     assert display.axes_[1].get_title() == "1 decision: 100% of people settled"
     display.figure_.canvas.draw()

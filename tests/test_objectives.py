@@ -41,7 +41,7 @@ def labelled(rng):
 
 def fitted(objective, labelled, **arguments):
     X, y, w = labelled
-    return OptimalTreeClassifier(0.01, 2, objective=objective, **arguments).fit(X, y, w)
+    return OptimalTreeClassifier(2, 0.01, objective=objective, **arguments).fit(X, y, w)
 
 
 def test_scikit_learn_agrees(labelled):
@@ -97,8 +97,8 @@ def test_the_pareto_search_finds_the_same_f_score(labelled):
 def test_weights_of_several_classes(rng):
     X = rng.normal(size=(300, 2))
     y = np.digitize(X[:, 0] + rng.normal(size=300), [-0.5, 1.5])
-    weighted = OptimalTreeClassifier(0.01, 2, objective=WeightedAccuracy(class_weights={2: 5.0})).fit(X, y)
-    by_hand = OptimalTreeClassifier(0.01, 2).fit(X, y, np.where(y == 2, 5.0, 1.0))
+    weighted = OptimalTreeClassifier(2, 0.01, objective=WeightedAccuracy(class_weights={2: 5.0})).fit(X, y)
+    by_hand = OptimalTreeClassifier(2, 0.01).fit(X, y, np.where(y == 2, 5.0, 1.0))
     assert weighted.objective_value_ == pytest.approx(by_hand.objective_value_)
     assert weighted.score(X, y) == pytest.approx(by_hand.score(X, y, np.where(y == 2, 5.0, 1.0)))
     assert weighted.decision_function(X).shape == (300, 3)
@@ -108,13 +108,13 @@ def test_weights_of_several_classes(rng):
 def test_paths_end_in_the_best_tree_without_a_price(labelled, objective):
     X, y, w = labelled
     path = tree_path(OptimalTreeClassifier(max_depth=2, objective=objective), X, y, sample_weight=w)
-    free = OptimalTreeClassifier(0.0, 2, objective=objective).fit(X, y, w)
+    free = OptimalTreeClassifier(2, 0.0, objective=objective).fit(X, y, w)
     assert path.proved
     assert path.values[-1] == pytest.approx(free.objective_value_, abs=1e-9)
     assert (np.diff(path.n_leaves) > 0).all() and (np.diff(path.values) < 0).all()
     for k, estimator in enumerate(path.estimators):
         price = estimator.regularization
-        direct = OptimalTreeClassifier(price, 2, objective=objective).fit(X, y, w)
+        direct = OptimalTreeClassifier(2, price, objective=objective).fit(X, y, w)
         assert direct.objective_value_ == pytest.approx(path.values[k] + price * path.n_leaves[k], abs=1e-9)
 
 
@@ -160,7 +160,7 @@ def test_trees_without_a_limit_are_refused(rng):
     X = rng.normal(size=(2500, 2))
     y = (rng.random(2500) < 0.3).astype(int)
     with pytest.raises(InputError, match="needs a limit on the size of trees"):
-        OptimalTreeClassifier(0.0, objective="auc").fit(X, y)
+        OptimalTreeClassifier(regularization=0.0, objective="auc").fit(X, y)
 
 
 def test_two_classes_are_needed(rng):
@@ -225,8 +225,8 @@ def test_buckets_lose_accuracy():
     between_classes = first[:-1][y[:-1] != y[1:]] + 0.5
     assert 4.5 not in between_classes
     buckets = Guesses(thresholds=(between_classes, None))
-    free = OptimalTreeClassifier(0.0, 2).fit(X, y)
-    bucketed = OptimalTreeClassifier(0.0, 2, guesses=buckets).fit(X, y)
+    free = OptimalTreeClassifier(2, 0.0).fit(X, y)
+    bucketed = OptimalTreeClassifier(2, 0.0, guesses=buckets).fit(X, y)
     assert free.score(X, y) == 1.0
     assert bucketed.score(X, y) == 7 / 8
 
@@ -240,7 +240,7 @@ def test_ties_of_labels_end(rng):
     y = np.array([1, 0, 0, 0, 1, 1])
     weight = np.array([3.0, 1.0, 2.0, 3.0, 1.0, 1.0])
     objective = OmegaFScore(beta=2.0, omega=1.0)
-    tree = OptimalTreeClassifier(0.1, objective=objective, time_limit=20).fit(X, y, weight)
+    tree = OptimalTreeClassifier(regularization=0.1, objective=objective, time_limit=20).fit(X, y, weight)
     all_stats = ranking_oracles.all_leaf_stats(X, y == 1, [Fraction(w) for w in weight], 5)
     best = min(
         1 - ranking_oracles.omega_f_score(leaf_stats, 2, 1) + Fraction(0.1) * len(leaf_stats)
@@ -256,7 +256,7 @@ def test_labels_of_many_ties_are_exact(rng, omega):
     for k in range(8):
         X, y = rng.integers(0, 3, size=(8, 2)).astype(float), np.r_[0, 1, rng.integers(0, 2, 6)]
         weight = rng.choice([0.1, 0.2, 0.3, 0.6] if k % 2 else [1.0, 2.0, 3.0, 6.0], 8)
-        tree = OptimalTreeClassifier(0.01, 2, objective=OmegaFScore(omega=omega)).fit(X, y, weight)
+        tree = OptimalTreeClassifier(2, 0.01, objective=OmegaFScore(omega=omega)).fit(X, y, weight)
         all_stats = ranking_oracles.all_leaf_stats(X, y == 1, [Fraction(w) for w in weight], 2)
         best = min(
             1 - ranking_oracles.omega_f_score(leaf_stats, 1, omega) + Fraction(0.01) * len(leaf_stats)
@@ -271,7 +271,7 @@ def test_a_class_of_next_to_no_weight_has_exact_rates():
     weight = np.array([1e-7, 1.0, 2e-7, 2.0, 1.1e-7])
     for objective in (PartialAUC(0.5), FScore(0.5)):
         for given in (y, 1 - y):
-            tree = OptimalTreeClassifier(0.0, 1, objective=objective).fit(X, given, weight)
+            tree = OptimalTreeClassifier(1, 0.0, objective=objective).fit(X, given, weight)
             assert tree.objective_value_ == pytest.approx(1 - tree.score(X, given, weight), abs=1e-10)
 
 
@@ -285,12 +285,12 @@ def test_functions_that_fall_are_refused(labelled):
     X, y, w = labelled
     falls = MonotoneObjective(lambda fp, fn, p, n: fn / p - fp / n)
     with pytest.raises(InputError, match="must not fall where one of them rises"):
-        OptimalTreeClassifier(0.01, 2, objective=falls).fit(X, y, w)
+        OptimalTreeClassifier(2, 0.01, objective=falls).fit(X, y, w)
 
 
 def test_near_ties_refuse_objectives_of_bags(labelled):
     X, y, _ = labelled
-    tree = OptimalTreeClassifier(0.01, 2, objective="auc").fit(X, y)
+    tree = OptimalTreeClassifier(2, 0.01, objective="auc").fit(X, y)
     with pytest.raises(InputError, match="for a sum over rows, which objective='auc' is not"):
         near_ties(tree, X, y)
 
@@ -304,7 +304,7 @@ def test_bounds_of_stopped_monotone_searches_say_something(labelled):
     """The least weighted errors bound every loss; a function of rates alone would be bounded by zero."""
     best = fitted(MonotoneObjective(worse_rate), labelled).objective_value_
     X, y, w = labelled
-    problem = OptimalTreeClassifier(0.01, 2, objective=MonotoneObjective(worse_rate))._prepare(X, y, w).problem
+    problem = OptimalTreeClassifier(2, 0.01, objective=MonotoneObjective(worse_rate))._prepare(X, y, w).problem
     search = _Monotone(problem, MonotoneObjective(worse_rate), SearchLimits())
     search._bound()
     assert best - 0.01 >= search.least >= 0.8 * (best - 0.04)
@@ -314,7 +314,7 @@ def test_bounds_of_stopped_monotone_searches_say_something(labelled):
 def test_progress_is_told_with_valid_bounds(labelled, objective, monkeypatch):
     X, y, w = labelled
     monkeypatch.setattr(limits, "LOOK_EVERY", 1e-4)  # so that there are looks while so small a search runs
-    job = OptimalTreeClassifier(0.005, 2, objective=objective)._prepare(X, y, w)
+    job = OptimalTreeClassifier(2, 0.005, objective=objective)._prepare(X, y, w)
     seen = []
     solution = solver_for(objective)(job.problem, SearchLimits(progress=seen.append))
     assert solution.status.proved and len(seen) > 2
@@ -326,7 +326,7 @@ def test_progress_is_told_with_valid_bounds(labelled, objective, monkeypatch):
 def test_interrupted_f_scores_begin_no_further_search(labelled, monkeypatch, when):
     """Ctrl-C in one of the searches used to be followed by another one."""
     X, y, w = labelled
-    problem = OptimalTreeClassifier(0.01, 3, objective="f_score")._prepare(X, y, w).problem
+    problem = OptimalTreeClassifier(3, 0.01, objective="f_score")._prepare(X, y, w).problem
     done = []
 
     def stopped(inner, limits):
@@ -355,7 +355,7 @@ def test_interrupts_between_searches_keep_the_best_tree(labelled, monkeypatch, o
 
     monkeypatch.setattr(module, "solve_direct", interrupted)
     with pytest.warns(SearchWarning, match="ended by interrupted"):
-        tree = OptimalTreeClassifier(0.01, 3, objective=objective).fit(X, y, w)
+        tree = OptimalTreeClassifier(3, 0.01, objective=objective).fit(X, y, w)
     assert tree.objective_bound_ <= tree.objective_value_
 
 
@@ -363,7 +363,7 @@ def test_bounds_that_say_nothing_prove_nothing():
     """At a price near what the best tree loses, the first bound is below zero: it once ended the search."""
     X = np.array([[0.0], [0.0], [1.0], [1.0], [1.0], [2.0]])
     y, weight = np.array([0, 0, 1, 0, 1, 0]), np.array([3.0, 2.0, 0.1, 0.15, 0.1, 1.0])
-    tree = OptimalTreeClassifier(0.1, 2, objective=OmegaFScore(beta=0.5)).fit(X, y, weight)
+    tree = OptimalTreeClassifier(2, 0.1, objective=OmegaFScore(beta=0.5)).fit(X, y, weight)
     all_stats = ranking_oracles.all_leaf_stats(X, y == 1, [Fraction(w) for w in weight], 2)
     best = min(
         1 - ranking_oracles.omega_f_score(leaf_stats, 0.5, 1) + Fraction(0.1) * len(leaf_stats)
@@ -380,7 +380,7 @@ def test_trees_of_bounds_obey_the_limits(rng, objective):
     y = ((X[:, 1] == 1) ^ (rng.random(40) < 0.1)).astype(int)
     for root, leaves in ((0, None), (None, 2), (0, 3)):
         limits = {"root_feature": root, "max_leaf_nodes": leaves}
-        tree = OptimalTreeClassifier(0.001, 3, objective=objective, **limits).fit(X, y)
+        tree = OptimalTreeClassifier(3, 0.001, objective=objective, **limits).fit(X, y)
         assert tree.get_n_leaves() <= (leaves or 9)
         assert root is None or tree.tree_.feature[0] in (root, -2)
         all_stats = ranking_oracles.all_leaf_stats(
@@ -408,7 +408,7 @@ def test_numbers_of_rows_bound_deep_trees_of_bag_objectives(rng, objective):
     objective = OmegaFScore(0.5) if objective == "omega_f" else objective
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SearchWarning)  # the time limit
-        tree = OptimalTreeClassifier(0.02, 4, objective=objective, time_limit=5).fit(X, y)
+        tree = OptimalTreeClassifier(4, 0.02, objective=objective, time_limit=5).fit(X, y)
     assert tree.objective_bound_ <= tree.objective_value_ + 1e-12
 
 
@@ -431,12 +431,12 @@ def test_bounds_hold_where_classes_differ_in_weight(objective, ratio):
     if isinstance(objective, MonotoneObjective) and not 1e-5 < ratio < 1e5:
         pytest.skip("refused: see below")
     X, y, w = two_classes(ratio)
-    tree = OptimalTreeClassifier(0.0, 2, objective=objective).fit(X, y, w)
+    tree = OptimalTreeClassifier(2, 0.0, objective=objective).fit(X, y, w)
     assert tree.status_ is Status.OPTIMAL
     own = 1.0 - tree.score(X, y, w)
     assert tree.objective_value_ == pytest.approx(own, abs=1e-9) and tree.objective_bound_ <= own + 1e-9
     if not isinstance(objective, FScore):  # the others do not heed how classes weigh against each other
-        other = OptimalTreeClassifier(0.0, 2, objective=objective).fit(X, y, two_classes(1.0)[2])
+        other = OptimalTreeClassifier(2, 0.0, objective=objective).fit(X, y, two_classes(1.0)[2])
         assert own == pytest.approx(1.0 - other.score(X, y, w), abs=1e-9)
 
 
@@ -446,4 +446,4 @@ def test_classes_too_unequal_to_prove_anything_are_refused(objective, ratio):
     """From 1e9 on bounds lay above the optimum, from 1e17 on trees were wrong, beyond a division by zero ended them."""
     X, y, w = two_classes(ratio)
     with pytest.raises(InputError, match=r"sample_weight makes one class weigh .* rescale the weights of a class"):
-        OptimalTreeClassifier(0.0, 2, objective=objective).fit(X, y, w)
+        OptimalTreeClassifier(2, 0.0, objective=objective).fit(X, y, w)

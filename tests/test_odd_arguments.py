@@ -67,13 +67,13 @@ RARE = np.where(PAIRS % 4 == 0, "b", "a")
     ("call", "words"),
     [
         (
-            lambda: OptimalTreeClassifier(1e308, 2).fit(X, LABELS),
+            lambda: OptimalTreeClassifier(2, 1e308).fit(X, LABELS),
             r"regularization=1e\+308 .* larger than numbers can be",
         ),
-        (lambda: OptimalTreeClassifier(0.1, 2).fit(X, [(k, 1) for k in LABELS]), "y must be one column of labels"),
-        (lambda: OptimalTreeClassifier(0.1, 2).fit(X, [[1], [2, 3]] * (N // 2)), "y must be one column of labels"),
-        (lambda: OptimalTreeClassifier(0.1, 2).fit(X, LABELS + 0.5), "y holds fractions, such as 0.5 in row 0"),
-        (lambda: OptimalTreeClassifier(0.1, 2).fit(X, SURVIVAL), "y is a structured array with the fields event, time"),
+        (lambda: OptimalTreeClassifier(2, 0.1).fit(X, [(k, 1) for k in LABELS]), "y must be one column of labels"),
+        (lambda: OptimalTreeClassifier(2, 0.1).fit(X, [[1], [2, 3]] * (N // 2)), "y must be one column of labels"),
+        (lambda: OptimalTreeClassifier(2, 0.1).fit(X, LABELS + 0.5), "y holds fractions, such as 0.5 in row 0"),
+        (lambda: OptimalTreeClassifier(2, 0.1).fit(X, SURVIVAL), "y is a structured array with the fields event, time"),
         (lambda: DRPolicyTree().fit(SURVIVAL[["time"]], T, X=X), "Y is a structured array with the fields time"),
         (
             lambda: RewardEstimator(model_propensity=Ridge()).fit(Y, T, X=X),

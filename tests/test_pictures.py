@@ -140,11 +140,11 @@ def test_notebooks_show_the_tree_and_its_certificate(table, fitted):
     assert "optimal" not in PolicyTree()._repr_html_() and "PolicyTree" in PolicyTree()._repr_html_()
     labels = np.where(rewards["b"] > 0, "<b>", "x")
     for model, words in (
-        (OptimalTreeClassifier(0.0, 1).fit(X, labels), "1 - accuracy on the rows that chose the tree: flattered"),
+        (OptimalTreeClassifier(1, 0.0).fit(X, labels), "1 - accuracy on the rows that chose the tree: flattered"),
         (CostSensitiveTreeClassifier(max_depth=1).fit(X, -rewards), "mean cost on the rows that chose the tree"),
     ):
         assert words in model._repr_html_() and "<b>" not in model._repr_html_()
-    born_again = BornAgainTree(OptimalTreeClassifier(0.0, 1).fit(X.dropna(), labels[X["income"].notna()]))
+    born_again = BornAgainTree(OptimalTreeClassifier(1, 0.0).fit(X.dropna(), labels[X["income"].notna()]))
     assert "<svg" not in born_again._repr_html_()
 
 

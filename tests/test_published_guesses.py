@@ -49,7 +49,7 @@ def fitted(name, n_estimators, max_depth, price, all_three, elimination="one_by_
         n_estimators=n_estimators, max_depth=max_depth, lower_bounds=all_three, depth=all_three, elimination=elimination
     )
     X, y = data(name)
-    return OptimalTreeClassifier(price, DEPTH, guesses=guesses, time_limit=60).fit(X, y)
+    return OptimalTreeClassifier(DEPTH, price, guesses=guesses, time_limit=60).fit(X, y)
 
 
 @each_setting
@@ -86,7 +86,7 @@ def test_takeaway_keeps_as_many_thresholds_as_the_published_rule():
     X, y = data("coupon_carryout_onehot")
     kept, scores = [], []
     for train, _ in KFold(5, shuffle=True, random_state=0).split(X):
-        tree = OptimalTreeClassifier(0.001, DEPTH, guesses=ReferenceGuesses(n_estimators=30, max_depth=2))
+        tree = OptimalTreeClassifier(DEPTH, 0.001, guesses=ReferenceGuesses(n_estimators=30, max_depth=2))
         tree.fit(X[train], y[train])
         kept.append(sum(map(len, tree.guesses_.thresholds)))
         scores.append(tree.score(X[train], y[train]))
@@ -96,6 +96,6 @@ def test_takeaway_keeps_as_many_thresholds_as_the_published_rule():
 
 def test_compas_needs_no_guess():
     """All 134 thresholds are proved at depth five: no set of guessed ones can do better."""
-    tree = OptimalTreeClassifier(0.001, DEPTH, time_limit=120, n_jobs=2).fit(*data("compas"))
+    tree = OptimalTreeClassifier(DEPTH, 0.001, time_limit=120, n_jobs=2).fit(*data("compas"))
     assert tree.status_ is Status.OPTIMAL
     assert tree.objective_value_ == pytest.approx(0.321437, abs=5e-7)

@@ -4,6 +4,7 @@ import inspect
 import pickle
 import re
 
+import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.utils import get_tags
@@ -14,9 +15,11 @@ from policytree import (
     LowCostTreeClassifier,
     OptimalTreeClassifier,
     PolicyTree,
+    RewardEstimator,
 )
 from policytree.common.docstrings import shares_documentation
 from policytree.estimators.arguments import SearchArguments, inherits_documentation
+from policytree.exceptions import InputError
 
 ESTIMATORS = [PolicyTree, OptimalTreeClassifier, CostSensitiveTreeClassifier, DRPolicyTree]
 each_estimator = pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -62,13 +65,72 @@ def test_scikit_learn_sees_an_ordinary_constructor(estimator):
 
 
 def test_the_order_of_leading_arguments():
-    first = {estimator: list(inspect.signature(estimator).parameters)[:2] for estimator in ESTIMATORS}
-    assert first == {
+    names = {estimator: list(inspect.signature(estimator).parameters) for estimator in ESTIMATORS}
+    assert all(each.index("max_depth") + 1 == each.index("regularization") for each in names.values())
+    assert {estimator: each[:2] for estimator, each in names.items()} == {
         PolicyTree: ["max_depth", "regularization"],
-        OptimalTreeClassifier: ["regularization", "max_depth"],
-        CostSensitiveTreeClassifier: ["costs", "regularization"],
+        OptimalTreeClassifier: ["max_depth", "regularization"],
+        CostSensitiveTreeClassifier: ["costs", "max_depth"],
         DRPolicyTree: ["model_regression", "model_propensity"],
     }
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ((0.02,), {"regularization": 0.02}),
+        ((np.float32(0.5), None), {"regularization": 0.5, "max_depth": None}),
+        ((0.0, 3), {"regularization": 0.0, "max_depth": 3}),
+        ((0, 3), {"regularization": 0, "max_depth": 3}),
+        ((0,), {"regularization": 0}),
+    ],
+)
+def test_the_price_of_a_leaf_may_still_come_first(given, meant):
+    with pytest.warns(DeprecationWarning, match=r"^Write regularization=.* by name; .* max_depth first\.$") as caught:
+        tree = OptimalTreeClassifier(*given, min_samples_leaf=2)
+    assert tree.get_params() == OptimalTreeClassifier(**meant, min_samples_leaf=2).get_params()
+    assert [each.filename for each in caught] == [__file__]
+
+
+def test_a_depth_that_comes_first_is_a_depth():
+    for given in ((3, 0.02), (np.int64(3),), (None, 0.1), (0, 0.1), ()):
+        named = dict(zip(("max_depth", "regularization"), given, strict=False))
+        assert OptimalTreeClassifier(*given).get_params() == OptimalTreeClassifier(**named).get_params()
+    with pytest.raises(TypeError, match="positional"):
+        OptimalTreeClassifier(3, 0.1, 5)
+    with pytest.raises(TypeError, match="multiple values"), pytest.warns(DeprecationWarning):
+        OptimalTreeClassifier(0.1, regularization=0.2)
+
+
+@pytest.mark.parametrize("price", [0.5, 2])
+def test_a_second_argument_after_costs_is_still_the_price_of_a_leaf(price):
+    with pytest.warns(DeprecationWarning, match=rf"^Write regularization={price} by name; .* next release\.$"):
+        tree = CostSensitiveTreeClassifier(None, price)
+    assert (tree.regularization, tree.max_depth) == (price, 3)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "given"),
+    [
+        (DRPolicyTree(), "rewards__cv"),
+        (PolicyTree(guesses="depth"), "guesses__max_depth"),
+        (RewardEstimator(), "model_regression__alpha"),
+        (DRPolicyTree(rewards=RewardEstimator()), "rewards__model_regression__alpha"),
+    ],
+)
+def test_arguments_of_what_is_no_estimator_are_refused(estimator, given):
+    *_, argument, inner = given.split("__")
+    with pytest.raises(
+        InputError, match=rf"^{argument}__{inner} sets {inner} of {argument}, but {argument} is .*3\)\.$"
+    ):
+        estimator.set_params(**{given: 3})
+
+
+def test_an_estimator_may_be_set_with_its_arguments():
+    tree = DRPolicyTree().set_params(rewards=RewardEstimator(), rewards__cv=3)
+    assert tree.rewards.cv == 3 and tree.set_params(rewards__cv=4).rewards.cv == 4
+    with pytest.raises(ValueError, match="Invalid parameter 'prices'"):
+        tree.set_params(prices__cv=3)
 
 
 @each_estimator
@@ -115,7 +177,7 @@ def test_a_function_is_given_entries_of_what_it_takes():
 @pytest.mark.parametrize("estimator", [*ESTIMATORS, LowCostTreeClassifier])
 def test_two_arguments_at_most_are_given_by_position(estimator):
     kinds = [each.kind for each in inspect.signature(estimator).parameters.values()]
-    assert kinds.count(inspect.Parameter.POSITIONAL_OR_KEYWORD) == 2
+    assert inspect.Parameter.POSITIONAL_OR_KEYWORD in kinds
     assert {*kinds[2:]} == {inspect.Parameter.KEYWORD_ONLY}
 
 

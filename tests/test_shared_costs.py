@@ -233,12 +233,14 @@ COSTS = {"albumin": 0.06, "bilirubin": 0.08, "scan": 0.5}
 def test_the_first_of_a_group_pays(blood):
     X, y = blood
     arguments = {"max_depth": 2, "feature_costs": COSTS, "repeated_features": "free"}
-    alone = OptimalTreeClassifier(0.001, **arguments).fit(X, y)
-    together = OptimalTreeClassifier(0.001, **arguments, feature_groups={"blood": ["albumin", "bilirubin"]}).fit(X, y)
+    alone = OptimalTreeClassifier(regularization=0.001, **arguments).fit(X, y)
+    together = OptimalTreeClassifier(
+        regularization=0.001, **arguments, feature_groups={"blood": ["albumin", "bilirubin"]}
+    ).fit(X, y)
     assert together.expected_cost_ == pytest.approx(0.06) and together.get_used_features() == ["albumin", "bilirubin"]
     assert alone.expected_cost_ > 0.08
     assert together.measurement_cost(X).mean() == pytest.approx(together.expected_cost_)
-    same = OptimalTreeClassifier(0.001, **arguments, feature_groups=[[0, 1], ["scan"]]).fit(X, y)
+    same = OptimalTreeClassifier(regularization=0.001, **arguments, feature_groups=[[0, 1], ["scan"]]).fit(X, y)
     assert same.objective_value_ == together.objective_value_
 
 
@@ -258,7 +260,7 @@ def test_other_estimators_pay_once_too(blood):
 def test_a_stopped_search_has_a_valid_tree_and_bound(rng):
     X = rng.standard_normal((600, 6))
     y = (X[:, 0] * X[:, 1] + rng.standard_normal(600) > 0).astype(int)
-    tree = OptimalTreeClassifier(0.0, 4, feature_costs=[0.01] * 6, repeated_features="free")
+    tree = OptimalTreeClassifier(4, 0.0, feature_costs=[0.01] * 6, repeated_features="free")
     job = tree._prepare(X, y)
     solution = solve_direct(job.problem, SearchLimits(time_limit=0.3))
     assert solution.status is Status.TIME_LIMIT
@@ -268,7 +270,7 @@ def test_a_stopped_search_has_a_valid_tree_and_bound(rng):
 def test_two_levels_of_many_values_can_be_stopped(rng):
     X = rng.standard_normal((50_000, 20))
     y = (X[:, 0] * X[:, 1] + rng.standard_normal(len(X)) > 0).astype(int)
-    tree = OptimalTreeClassifier(0.0, 2, feature_costs=[0.01] * 20, repeated_features="free", time_limit=0.05)
+    tree = OptimalTreeClassifier(2, 0.0, feature_costs=[0.01] * 20, repeated_features="free", time_limit=0.05)
     with pytest.warns(SearchWarning, match="The search ended by time limit"):
         tree.fit(X, y)
     assert tree.solution_.seconds < 5.0 and tree.objective_bound_ < tree.objective_value_ <= y.mean()
@@ -304,8 +306,8 @@ def test_what_cannot_be_had_is_refused(blood, case):
 def test_two_valued_columns_need_no_other_search(blood):
     X, y = blood
     flags = (X > 1).astype(float)
-    free = OptimalTreeClassifier(0.001, None, feature_costs=COSTS, repeated_features="free").fit(flags, y)
+    free = OptimalTreeClassifier(None, 0.001, feature_costs=COSTS, repeated_features="free").fit(flags, y)
     assert free.status_ is Status.OPTIMAL
     assert (
-        free.objective_value_ == OptimalTreeClassifier(0.001, None, feature_costs=COSTS).fit(flags, y).objective_value_
+        free.objective_value_ == OptimalTreeClassifier(None, 0.001, feature_costs=COSTS).fit(flags, y).objective_value_
     )

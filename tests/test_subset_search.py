@@ -204,7 +204,7 @@ def test_a_leaf_of_indifferent_rows_may_be_the_price_of_the_first_split(keep):
     search, exact = started(case, keep=keep)
     value = search.run(NO_CUTOFF, 1 << 40)
     assert exact(value) == exact(search.bound) == case.optimum() == Fraction(43, 8)
-    labels = OptimalTreeClassifier(0.05, root_feature=[0])
+    labels = OptimalTreeClassifier(regularization=0.05, root_feature=[0])
     labels.fit([[1, 1], [1, 1], [0, 0], [0, 0], [0, 1], [0, 1]], [0, 1, 0, 0, 1, 1])
     assert labels.objective_value_ == pytest.approx(1 / 6 + 3 * 0.05)
 

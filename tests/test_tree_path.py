@@ -132,7 +132,7 @@ def test_path_of_a_classifier(data):
     assert path.proved and len(path) == len(path.estimators) >= 3
     for tree, low, high in zip(path.estimators, path.low, path.high, strict=True):
         assert low <= tree.regularization <= high
-        again = OptimalTreeClassifier(tree.regularization, 3).fit(X, y, w)
+        again = OptimalTreeClassifier(3, tree.regularization).fit(X, y, w)
         assert again.objective_value_ == pytest.approx(tree.objective_value_, rel=1e-12)
         assert tree.status_ is Status.OPTIMAL and tree.optimality_gap_ == 0
         assert tree.get_n_leaves() == again.get_n_leaves()

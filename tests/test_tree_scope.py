@@ -27,7 +27,7 @@ from policytree.solvers.exact.estimate import estimated_seconds
 ESTIMATORS = {
     "policy": lambda **options: PolicyTree(3, **options),
     "minimised policy": lambda **options: PolicyTree(3, direction="minimize", **options),
-    "labels": lambda **options: OptimalTreeClassifier(0.0, **({"max_depth": 3} | options)),
+    "labels": lambda **options: OptimalTreeClassifier(regularization=0.0, **({"max_depth": 3} | options)),
     "costs": lambda **options: CostSensitiveTreeClassifier(**options),
 }
 each_estimator = pytest.mark.parametrize("name", ESTIMATORS)
@@ -129,10 +129,10 @@ def test_what_is_unset_changes_nothing(name, data):
 
 def test_columns_that_may_not_be_split_on_stay_in_the_table(data):
     X, y, _ = data
-    tree = OptimalTreeClassifier(0.0, 3, split_features=["scan", "region"]).fit(X, y)
+    tree = OptimalTreeClassifier(3, 0.0, split_features=["scan", "region"]).fit(X, y)
     assert set(tree.get_used_features()) <= {"scan", "region"}
     assert tree.status_ is Status.OPTIMAL
-    small = OptimalTreeClassifier(0.0, 3).fit(X[["scan", "region"]], y)
+    small = OptimalTreeClassifier(3, 0.0).fit(X[["scan", "region"]], y)
     assert tree.objective_value_ == small.objective_value_
     assert (tree.predict(X) == small.predict(X[["scan", "region"]])).all()
     with pytest.raises(ValueError, match="region"):
@@ -152,25 +152,28 @@ def test_thinned_columns_that_are_left_out_do_not_matter(data, rng):
 
 def test_root_features(data):
     X, y, _ = data
-    best = OptimalTreeClassifier(0.0, 3).fit(X, y)
+    best = OptimalTreeClassifier(3, 0.0).fit(X, y)
     values = []
     for name in X:
-        tree = OptimalTreeClassifier(0.0, 3, root_feature=name).fit(X, y)
+        tree = OptimalTreeClassifier(3, 0.0, root_feature=name).fit(X, y)
         assert tree.tree_.features[tree.tree_.feature[0]].name == name
         assert tree.optimality_gap_ == 0
         values.append(tree.objective_value_)
     assert min(values) == best.objective_value_ < max(values)
-    assert OptimalTreeClassifier(1.0, root_feature="noise").fit(X, y).get_n_leaves() == 1  # no split is no first one
+    assert (
+        OptimalTreeClassifier(regularization=1.0, root_feature="noise").fit(X, y).get_n_leaves() == 1
+    )  # no split is no first one
 
 
 def test_dear_tests_are_avoided_and_few_leaves_are_kept(data):
     X, y, _ = data
     leaves = [
-        OptimalTreeClassifier(0.0, max_leaf_nodes=h, max_depth=None).fit(X, y).get_n_leaves() for h in (1, 2, 3, 5)
+        OptimalTreeClassifier(regularization=0.0, max_leaf_nodes=h, max_depth=None).fit(X, y).get_n_leaves()
+        for h in (1, 2, 3, 5)
     ]
     assert leaves == [1, 2, 3, 5]
     used = [
-        set(OptimalTreeClassifier(0.001, 3, feature_costs={"scan": c}).fit(X, y).get_used_features()) for c in (0, 0.5)
+        set(OptimalTreeClassifier(3, 0.001, feature_costs={"scan": c}).fit(X, y).get_used_features()) for c in (0, 0.5)
     ]
     assert "scan" in used[0] and "scan" not in used[1]
 
@@ -178,10 +181,10 @@ def test_dear_tests_are_avoided_and_few_leaves_are_kept(data):
 def test_names_of_arrays_and_of_integer_columns(data):
     X, y, _ = data
     numbers = X[["age", "scan", "noise"]].to_numpy()
-    tree = OptimalTreeClassifier(0.0, 3, split_features=["x0"], feature_costs={0: 0.01}).fit(numbers, y)
+    tree = OptimalTreeClassifier(3, 0.0, split_features=["x0"], feature_costs={0: 0.01}).fit(numbers, y)
     assert tree.get_used_features() == ["x0"] and tree.expected_cost_ > 0
     frame = pd.DataFrame(numbers, columns=[1, 0, 2])  # names, though they are integers, come before positions
-    assert OptimalTreeClassifier(0.0, 3, split_features=[1]).fit(frame, y).tree_.feature[0] == 0
+    assert OptimalTreeClassifier(3, 0.0, split_features=[1]).fit(frame, y).tree_.feature[0] == 0
 
 
 @pytest.mark.parametrize("solver", ["duplication", "sampling", "auto"])
@@ -189,8 +192,8 @@ def test_other_solvers_keep_the_scope(solver, data):
     X, y, w = data
     scope = {"max_leaf_nodes": 4, "root_feature": "scan", "split_features": ["age", "scan"]}
     scope["feature_costs"] = {"age": 0.02, "scan": 0.01}
-    exact = OptimalTreeClassifier(0.0, 3, **scope).fit(X, y, w)
-    tree = OptimalTreeClassifier(0.0, 3, solver=solver, random_state=0, **scope).fit(X, y, w)
+    exact = OptimalTreeClassifier(3, 0.0, **scope).fit(X, y, w)
+    tree = OptimalTreeClassifier(3, 0.0, solver=solver, random_state=0, **scope).fit(X, y, w)
     assert tree.get_n_leaves() <= 4 and tree.tree_.features[tree.tree_.feature[0]].name == "scan"
     assert set(tree.get_used_features()) <= {"age", "scan"}
     assert tree.objective_bound_ <= exact.objective_value_ + 1e-12 <= tree.objective_value_ + 2e-12
@@ -204,10 +207,10 @@ def test_other_solvers_keep_the_scope(solver, data):
 def test_guesses_keep_the_scope(guesses, data):
     X, y, w = data
     scope = {"max_leaf_nodes": 5, "root_feature": ["scan", "region"], "feature_costs": {"age": 0.02, "noise": 0.1}}
-    exact = OptimalTreeClassifier(0.002, 3, **scope).fit(X, y, w)
+    exact = OptimalTreeClassifier(3, 0.002, **scope).fit(X, y, w)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a gap that guessed lower bounds leave
-        tree = OptimalTreeClassifier(0.002, 3, guesses=guesses, random_state=0, **scope).fit(X, y, w)
+        tree = OptimalTreeClassifier(3, 0.002, guesses=guesses, random_state=0, **scope).fit(X, y, w)
     assert tree.get_n_leaves() <= 5 and tree.tree_.feature[0] in (1, 2)
     assert tree.objective_value_ >= exact.objective_value_ - 1e-12
     paid = test_cost(tree, X, scope["feature_costs"], w)
@@ -225,14 +228,14 @@ def test_path_ends_at_the_largest_number_of_leaves_and_its_loss_holds_test_costs
         again = clone(tree).fit(X, y, w)
         assert again.objective_value_ == pytest.approx(tree.objective_value_, rel=1e-12)
     for regularization in (0.001, 0.004, 0.015, 0.05):
-        best = OptimalTreeClassifier(regularization, 4, **scope).fit(X, y, w).objective_value_
+        best = OptimalTreeClassifier(4, regularization, **scope).fit(X, y, w).objective_value_
         covering = next(k for k in range(len(path)) if path.low[k] <= regularization <= path.high[k])
         assert best == pytest.approx(path.values[covering] + regularization * path.n_leaves[covering], rel=1e-12)
 
 
 def test_grid_search_over_leaves(data):
     X, y, _ = data
-    search = GridSearchCV(OptimalTreeClassifier(0.0, 3), {"max_leaf_nodes": [1, 2, 5, None]}, cv=3).fit(X, y)
+    search = GridSearchCV(OptimalTreeClassifier(3, 0.0), {"max_leaf_nodes": [1, 2, 5, None]}, cv=3).fit(X, y)
     assert search.best_params_["max_leaf_nodes"] in (2, 5, None)
     copy = clone(search.best_estimator_.set_params(feature_costs={"age": 1.0}, root_feature=["age"]))
     assert copy.get_params()["feature_costs"] == {"age": 1.0} and copy.root_feature == ["age"]

@@ -64,7 +64,9 @@ def one_fold(X, y, X_test, y_test) -> dict:
     cart = DecisionTreeClassifier(max_leaf_nodes=max(2, leaves), random_state=0).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SearchWarning)
-        sparse = OptimalTreeClassifier(PRICE, guesses=born_again.as_guesses(X), time_limit=SECONDS).fit(X, y)
+        sparse = OptimalTreeClassifier(regularization=PRICE, guesses=born_again.as_guesses(X), time_limit=SECONDS).fit(
+            X, y
+        )
     models = {"forest": forest, "BA+P": born_again, "CART, as many leaves": cart, "optimal": sparse}
     return {
         **{key: float((model.predict(X_test) == y_test).mean()) for key, model in models.items()},

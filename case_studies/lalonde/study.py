@@ -109,7 +109,7 @@ def label_trees(sample: Sample, label, weight, *, guessed: bool = True) -> dict:
         for solver, options in SOLVERS.items():
             for guesses in (None, "thresholds") if guessed else (None,):
                 tree = OptimalTreeClassifier(
-                    0.0, depth, solver=solver, solver_options=options, guesses=guesses, random_state=0
+                    depth, 0.0, solver=solver, solver_options=options, guesses=guesses, random_state=0
                 )
                 key = (depth, solver, "all" if guesses is None else "guessed")
                 trees[key] = tree.fit(sample.everything, label, sample_weight=weight)
@@ -165,7 +165,7 @@ def show_seeds(study, sample: Sample) -> None:
     rows, first = [], None
     for seed in range(3 if study.quick else 6):
         label = labels(effects(sample.matching(seed=seed).rewards_))
-        tree = OptimalTreeClassifier(0.0, 3).fit(sample.everything, label, sample_weight=weights(sample, label))
+        tree = OptimalTreeClassifier(3, 0.0).fit(sample.everything, label, sample_weight=weights(sample, label))
         predicted = tree.predict(sample.everything)
         first = (label, predicted) if first is None else first
         rows.append({"seed of matching": seed, "label 2": int(np.sum(label == 2)),

@@ -73,7 +73,7 @@ def show_objectives(study) -> None:
     study.heading(f"FourClass: {y.sum()} positives of {len(y)}, a cut every {CUT_EVERY}, price {PRICE} a leaf")
     trees = {}
     for name, objective in OBJECTIVES.items():
-        trees[name] = OptimalTreeClassifier(PRICE, objective=objective).fit(X, y)
+        trees[name] = OptimalTreeClassifier(regularization=PRICE, objective=objective).fit(X, y)
     rows = {}
     for name, tree in trees.items():
         scores = {other: score_of(tree, judge, X, y) for other, judge in trees.items()}
@@ -107,7 +107,11 @@ def show_sparsity(study) -> None:
         study.step(name)
         X, y = table(name, study.data_dir)
         for price in prices:
-            rows.append(folded(name, X, y, "ours", price, lambda p=price: OptimalTreeClassifier(p, time_limit=LIMIT)))
+            rows.append(
+                folded(
+                    name, X, y, "ours", price, lambda p=price: OptimalTreeClassifier(regularization=p, time_limit=LIMIT)
+                )
+            )
         for leaves in LEAVES:
             rows.append(
                 folded(
@@ -177,14 +181,14 @@ def show_published(study) -> None:
     for name, (leaves, train, test) in list(PUBLISHED.items())[: 1 if study.quick else None]:
         X, y = table(name, study.data_dir, drop=None)
         found = folded(name, X, y, "ours", leaves, lambda h=leaves: OptimalTreeClassifier(
-            1e-4, max_leaf_nodes=h, time_limit=PRINTED_LIMIT))  # fmt: skip
+            regularization=1e-4, max_leaf_nodes=h, time_limit=PRINTED_LIMIT))  # fmt: skip
         rows.append({"data": name, "leaves": leaves, "published train": train, "published test": test,
                      "ours train": found["train"], "ours test": found["test"], "test sd": found["test sd"],
                      "ours leaves": found["leaves"], "proved": found["proved"]})  # fmt: skip
     study.table(pd.DataFrame(rows), "published", digits=1, index=False)
     X, y = table("monk1", study.data_dir, drop=None)
     study.show(f"monk 1, all {len(y)} rows, at most 8 leaves\n"
-               f"{OptimalTreeClassifier(1e-4, max_leaf_nodes=8).fit(X, y).export_text()}")  # fmt: skip
+               f"{OptimalTreeClassifier(regularization=1e-4, max_leaf_nodes=8).fit(X, y).export_text()}")  # fmt: skip
 
 
 def show_times(study) -> None:
@@ -196,7 +200,7 @@ def show_times(study) -> None:
         start = time.process_time()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SearchWarning)
-            tree = OptimalTreeClassifier(SLOW_PRICE, time_limit=PROOF_LIMIT).fit(X, y)
+            tree = OptimalTreeClassifier(regularization=SLOW_PRICE, time_limit=PROOF_LIMIT).fit(X, y)
         seconds = time.process_time() - start - tree.solution_.compile_seconds
         rows.append({"data": name, "rows": len(y), "columns": X.shape[1], "objective": tree.objective_value_,
                      "gap": tree.optimality_gap_, "leaves": tree.get_n_leaves(), "seconds": seconds})  # fmt: skip

@@ -48,7 +48,7 @@ def compare(table: data.Table, costs: np.ndarray, price: float) -> dict:
             found.append((error + price * tree.expected_cost_, error, tree.expected_cost_))
     greedy = min(found)
     best = OptimalTreeClassifier(
-        0.0, feature_costs=price * costs, repeated_features="free", time_limit=120, **shared
+        regularization=0.0, feature_costs=price * costs, repeated_features="free", time_limit=120, **shared
     ).fit(table.X, table.y)
     cost = best.expected_cost_ / price
     return {

@@ -78,7 +78,7 @@ def ours(method, X, y, weight, copies, repeats=REPEATS) -> dict:
     given = (X[copies], y[copies]) if method == OURS[2] else (X, y)
     weights = None if method == OURS[2] else weight
     options = {"solver": "duplication", "solver_options": {"factor": FACTOR}} if method == OURS[1] else {}
-    model = OptimalTreeClassifier(0.0, DEPTH, **options)
+    model = OptimalTreeClassifier(DEPTH, 0.0, **options)
     seconds = min(timed(model, *given, sample_weight=weights) for _ in range(repeats))
     exact = method == OURS[0] or set(np.unique(weight)) <= {1.0, 2.0}
     return {"seconds": seconds, "errors": float(weight[model.predict(X) != y].sum()) if exact else np.nan}

@@ -55,9 +55,9 @@ def main(study) -> None:
 
 def one_cell(X, y, train, test, price, depth, made, limit) -> dict:
     """Both guesses, and thresholds only."""
-    both = OptimalTreeClassifier(price, depth, guesses=Guesses(None, made.thresholds, made.reference_losses),
+    both = OptimalTreeClassifier(depth, price, guesses=Guesses(None, made.thresholds, made.reference_losses),
                                  time_limit=limit)  # fmt: skip
-    alone = OptimalTreeClassifier(price, depth, guesses=Guesses(thresholds=made.thresholds), time_limit=limit)
+    alone = OptimalTreeClassifier(depth, price, guesses=Guesses(thresholds=made.thresholds), time_limit=limit)
     row = {"seconds": timed(both, X[train], y[train]), "th seconds": timed(alone, X[train], y[train])}
     return row | {"proved": proved(both), "leaves": both.get_n_leaves(), "th proved": proved(alone),
                   "train": both.score(X[train], y[train]), "test": both.score(X[test], y[test]),

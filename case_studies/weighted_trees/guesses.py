@@ -81,7 +81,7 @@ def one_fit(X, y, train, test, size, price) -> tuple[dict, list[dict], Guesses]:
     rows = []
     for method, guesses in (("ours th", Guesses(thresholds=made.thresholds)),
                             ("ours th+lb", Guesses(None, made.thresholds, made.reference_losses))):  # fmt: skip
-        model = OptimalTreeClassifier(price, DEPTH, guesses=guesses, time_limit=LIMIT)
+        model = OptimalTreeClassifier(DEPTH, price, guesses=guesses, time_limit=LIMIT)
         seconds = timed(model, X[train], y[train])
         rows.append({"method": method, "seconds": seconds, "proved": proved(model),
                      "leaves": model.get_n_leaves(), "objective": model.objective_value_,

@@ -49,11 +49,11 @@ def main(study) -> None:
 
 def one_tree(study, X, y, w, depth) -> tuple[dict, OptimalTreeClassifier]:
     """The best tree on all men, and its accuracy on folds."""
-    model = OptimalTreeClassifier(0.0, depth, time_limit=LIMIT)
+    model = OptimalTreeClassifier(depth, 0.0, time_limit=LIMIT)
     seconds = timed(model, X, y, sample_weight=w)
     scores = []
     for train, test in folds(len(y), FOLDS)[: 1 if study.quick else FOLDS]:
-        part = OptimalTreeClassifier(0.0, depth, time_limit=LIMIT)
+        part = OptimalTreeClassifier(depth, 0.0, time_limit=LIMIT)
         timed(part, X.iloc[train], y[train], sample_weight=w[train])
         predicted = part.predict(X)
         scores.append([weighted_accuracy(predicted[i], y[i], w[i]) for i in (train, test)])

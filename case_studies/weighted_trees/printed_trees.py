@@ -46,7 +46,7 @@ def one_tree(study, printed) -> tuple[dict, str]:
     limits = {"max_leaf_nodes": count} if printed.price is None else {}
 
     def ours() -> OptimalTreeClassifier:
-        return OptimalTreeClassifier(price, printed.depth, guesses=guesses, time_limit=LIMIT, **limits)
+        return OptimalTreeClassifier(printed.depth, price, guesses=guesses, time_limit=LIMIT, **limits)
 
     model = ours()
     seconds = timed(model, X, y)
@@ -71,7 +71,7 @@ def spiral(study) -> None:
     rows = []
     for price in SPIRAL_PRICES[-1:] if study.quick else SPIRAL_PRICES:
         for depth in (5, None):
-            exact = OptimalTreeClassifier(price, depth, time_limit=LIMIT)
+            exact = OptimalTreeClassifier(depth, price, time_limit=LIMIT)
             seconds = timed(exact, X, y)
             row = {"price": price, "depth": "none" if depth is None else depth, "exact": exact.objective_value_,
                    "exact proved": proved(exact), "exact s": seconds}  # fmt: skip
@@ -81,7 +81,7 @@ def spiral(study) -> None:
                 made = first.guesses_
                 for what, guesses in (("th", Guesses(thresholds=made.thresholds)),
                                       ("th+lb", Guesses(None, made.thresholds, made.reference_losses))):  # fmt: skip
-                    model = OptimalTreeClassifier(price, depth, guesses=guesses, time_limit=LIMIT)
+                    model = OptimalTreeClassifier(depth, price, guesses=guesses, time_limit=LIMIT)
                     timed(model, X, y)
                     row[f"{size} {what}"] = model.objective_value_
                 row[f"{size} accuracy"] = 1 - first.solution_.guarantees["reference_loss"]

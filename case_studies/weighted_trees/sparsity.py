@@ -88,7 +88,7 @@ def one_fold(data, train, test, chosen: Settings) -> list[dict]:
                      "train": accuracy[0], "test": accuracy[1], "proved": sure})  # fmt: skip
 
     for depth, penalty, name in product(DEPTHS, chosen.penalties, SOLVERS):
-        model = OptimalTreeClassifier(penalty, depth, guesses=guesses, time_limit=chosen.limit, **SOLVERS[name])
+        model = OptimalTreeClassifier(depth, penalty, guesses=guesses, time_limit=chosen.limit, **SOLVERS[name])
         seconds = timed(model, X, y, sample_weight=w)
         sure = proved(model) if name == "direct" else None
         keep(name, f"depth {depth}, {penalty:g}", model, seconds, model.get_n_leaves(), sure)

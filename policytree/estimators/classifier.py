@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from policytree.common.typing import Column, Table
 from policytree.common.validation import refuse_odd_arrays, sorted_labels, weights
 from policytree.encoded.store import EncodedData
-from policytree.estimators.arguments import inherits_documentation, own_arguments_first
+from policytree.estimators.arguments import accepts_former_order, inherits_documentation, own_arguments_first
 from policytree.estimators.base import TreeEstimator
 from policytree.estimators.encoded_fit import fit_encoded
 from policytree.estimators.inputs import weigh
@@ -49,17 +49,18 @@ class ClassPredictions(ClassifierMixin, TableViews):
 
 @inherits_documentation
 @own_arguments_first
+@accepts_former_order("regularization", "max_depth")
 @dataclass(eq=False, repr=False)
 class OptimalTreeClassifier(ClassPredictions, TreeEstimator):
     """The classification tree that is best at an objective, less a price per leaf, with a proof.
 
     Parameters
     ----------
+    max_depth : int or None, default None
+        Largest number of splits on a path. None leaves it to ``regularization`` and ``max_leaf_nodes``.
     regularization : float, default 0.01
         The price of a leaf in the unit of the objective: the tree minimises ``1 - score + regularization * leaves``,
         of accuracy the error rate (Hu, Rudin and Seltzer, "Optimal sparse decision trees", NeurIPS 2019, eq. 1).
-    max_depth : int or None, default None
-        Largest number of splits on a path. None leaves it to ``regularization`` and ``max_leaf_nodes``.
     time_limit : float or None, default 60.0
         Seconds after which the search ends with its best tree, its gap and a ``SearchWarning``; without a depth
         limit, proofs on noisy data may take much longer than finding the tree. None: until it is proved.
@@ -93,8 +94,8 @@ class OptimalTreeClassifier(ClassPredictions, TreeEstimator):
     (['no', 'yes'], 0.2)
     """
 
-    regularization: float = 0.01
     max_depth: int | None = None
+    regularization: float = 0.01
     _: KW_ONLY
     min_samples_leaf: int = 1
     time_limit: float | None = 60.0

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from policytree.common.typing import Column, Table
 from policytree.common.validation import sorted_labels, weights
-from policytree.estimators.arguments import inherits_documentation, own_arguments_first
+from policytree.estimators.arguments import accepts_former_order, inherits_documentation, own_arguments_first
 from policytree.estimators.base import TreeEstimator
 from policytree.estimators.classifier import label_codes, label_column
 from policytree.estimators.inputs import reward_matrix, weigh
@@ -23,6 +23,7 @@ from policytree.weighting.label_weights import cost_matrix_losses
 
 @inherits_documentation
 @own_arguments_first
+@accepts_former_order("costs", "regularization")
 @dataclass(eq=False, repr=False)
 class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
     """The tree of least mean cost plus a price per leaf, with a proof.
@@ -33,11 +34,11 @@ class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
         What predicting the column's class costs when the row's class is true, for fits on labels; labels sorted for
         arrays; a mapping ``{(true, predicted): cost}`` leaves the others at zero. None: 1 for every mistake. Not used,
         and refused, if costs of every row are given to ``fit``.
-    regularization : float, default 0
-        The price of a leaf, in the unit of the mean cost: the tree minimises ``mean cost + regularization * leaves``.
     max_depth : int or None, default 3
         Largest number of splits on a path; None means no limit (then set ``regularization``, or
         ``max_leaf_nodes``).
+    regularization : float, default 0
+        The price of a leaf, in the unit of the mean cost: the tree minimises ``mean cost + regularization * leaves``.
     min_samples_leaf : int, default 1
         Smallest number of rows in a leaf (weights are not counted).
 
@@ -65,9 +66,9 @@ class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
     """
 
     costs: Any = None
-    regularization: float = 0.0
     _: KW_ONLY
     max_depth: int | None = 3
+    regularization: float = 0.0
     min_samples_leaf: int = 1
 
     def fit(self, X: Table, y: Column, sample_weight: Column | None = None) -> Self:

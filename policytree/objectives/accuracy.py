@@ -23,7 +23,7 @@ class Accuracy(Objective):
     >>> from policytree.objectives import Accuracy
     >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1]
     >>> objective = Accuracy()
-    >>> tree = OptimalTreeClassifier(0.0, max_depth=1, objective=objective).fit(X, y)
+    >>> tree = OptimalTreeClassifier(max_depth=1, regularization=0.0, objective=objective).fit(X, y)
     >>> round(tree.score(X, y), 3)
     0.75
     """
@@ -56,7 +56,7 @@ class BalancedAccuracy(Objective):
     >>> from policytree.objectives import BalancedAccuracy
     >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1]
     >>> objective = BalancedAccuracy()
-    >>> tree = OptimalTreeClassifier(0.0, max_depth=1, objective=objective).fit(X, y)
+    >>> tree = OptimalTreeClassifier(max_depth=1, regularization=0.0, objective=objective).fit(X, y)
     >>> round(tree.score(X, y), 3)
     0.75
     """
@@ -116,7 +116,7 @@ class WeightedAccuracy(Objective):
     >>> from policytree.objectives import WeightedAccuracy
     >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1]
     >>> objective = WeightedAccuracy(class_weights={0: 1.0, 1: 5.0})
-    >>> tree = OptimalTreeClassifier(0.0, max_depth=1, objective=objective).fit(X, y)
+    >>> tree = OptimalTreeClassifier(max_depth=1, regularization=0.0, objective=objective).fit(X, y)
     >>> round(tree.score(X, y), 3)
     0.917
     """

@@ -26,7 +26,7 @@ class AUC(RankingObjective):
     >>> from policytree.objectives import AUC
     >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1]
     >>> objective = AUC()
-    >>> tree = OptimalTreeClassifier(0.0, max_depth=1, objective=objective).fit(X, y)
+    >>> tree = OptimalTreeClassifier(max_depth=1, regularization=0.0, objective=objective).fit(X, y)
     >>> round(tree.score(X, y), 3)
     0.75
     """

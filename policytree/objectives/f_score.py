@@ -50,7 +50,7 @@ class FScore(Objective):
     >>> from policytree.objectives import FScore
     >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1]
     >>> objective = FScore(beta=2.0)
-    >>> tree = OptimalTreeClassifier(0.0, max_depth=1, objective=objective).fit(X, y)
+    >>> tree = OptimalTreeClassifier(max_depth=1, regularization=0.0, objective=objective).fit(X, y)
     >>> round(tree.score(X, y), 3)
     0.909
     """
@@ -131,7 +131,7 @@ class OmegaFScore(FScore, RankingObjective):
     >>> from policytree.objectives import OmegaFScore
     >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1]
     >>> objective = OmegaFScore(beta=1.0, omega=2.0)
-    >>> tree = OptimalTreeClassifier(0.0, max_depth=1, objective=objective).fit(X, y)
+    >>> tree = OptimalTreeClassifier(max_depth=1, regularization=0.0, objective=objective).fit(X, y)
     >>> round(tree.score(X, y), 3)
     0.8
     """

@@ -31,7 +31,7 @@ class PartialAUC(RankingObjective):
     >>> from policytree.objectives import PartialAUC
     >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1]
     >>> objective = PartialAUC(max_fpr=0.5)
-    >>> tree = OptimalTreeClassifier(0.0, max_depth=1, objective=objective).fit(X, y)
+    >>> tree = OptimalTreeClassifier(max_depth=1, regularization=0.0, objective=objective).fit(X, y)
     >>> round(tree.score(X, y), 3)
     0.625
     """

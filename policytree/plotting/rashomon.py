@@ -32,7 +32,7 @@ class NearTiesDisplay:
     --------
     >>> from policytree import NearTiesDisplay, OptimalTreeClassifier, near_ties
     >>> X, y = [[1, 0], [2, 0], [3, 1], [4, 1]], [0, 0, 1, 0]
-    >>> ties = near_ties(OptimalTreeClassifier(0.0, max_depth=1), X, y, slack=0.0)
+    >>> ties = near_ties(OptimalTreeClassifier(max_depth=1, regularization=0.0), X, y, slack=0.0)
     >>> display = NearTiesDisplay(ties).plot()
     >>> len(display.figure_.axes)
     3

@@ -59,7 +59,7 @@ class ROCHullDisplay:
     --------
     >>> from policytree import OptimalTreeClassifier, ROCHullDisplay
     >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1]
-    >>> tree = OptimalTreeClassifier(0.0, max_depth=1, objective="auc").fit(X, y)
+    >>> tree = OptimalTreeClassifier(max_depth=1, regularization=0.0, objective="auc").fit(X, y)
     >>> ROCHullDisplay.from_estimator(tree, X, y).ax_.get_xlabel()
     'false positive rate'
     """

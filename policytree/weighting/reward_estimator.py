@@ -8,11 +8,10 @@ from typing import Any, ClassVar, Self, TypedDict, Unpack, overload
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from policytree.common.calls import either_order
+from policytree.common.calls import NestedParameters, either_order
 from policytree.common.docstrings import shares_documentation
 from policytree.common.executors import check_executor
 from policytree.common.typing import Column, PerTreatment, Seed, Table
@@ -71,7 +70,7 @@ class _FitArguments(_NewRowArguments, total=False):
 
 
 @dataclass(eq=False, repr=False)
-class RewardEstimator(BaseEstimator):
+class RewardEstimator(NestedParameters):
     """Estimate every person's reward under every treatment, an (n, K) frame, from a trial or an observational study.
 
     The nuisances (expected outcomes per treatment, probabilities of treatment) are cross-fitted: every row is judged by

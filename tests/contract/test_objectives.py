@@ -74,7 +74,7 @@ def test_the_tree_is_the_best_of_all(name, rng):
         all_stats = stats_of_trees(X, y, weight, limits)
         price = float(rng.choice(PRICES))
         best = min(float(lost(leaf_stats)) + price * len(leaf_stats) for leaf_stats in all_stats)
-        tree = OptimalTreeClassifier(price, objective=objective, **limits).fit(X, y, weight)
+        tree = OptimalTreeClassifier(regularization=price, objective=objective, **limits).fit(X, y, weight)
         assert tree.objective_value_ == pytest.approx(best, abs=1e-9)
         assert tree.status_ is Status.OPTIMAL
         assert best - 1e-9 <= tree.objective_bound_ + 2e-9 <= best + 3e-9
@@ -109,8 +109,8 @@ def test_a_stopped_search_has_a_valid_tree_and_bound(name, rng):
     objective, _ = OBJECTIVES[name]
     X = rng.normal(size=(300, 4))
     y = (rng.random(300) < 1 / (1 + np.exp(-2 * X[:, 0] * X[:, 1]))).astype(int)
-    full = OptimalTreeClassifier(0.005, 2, objective=objective).fit(X, y)
-    stopped = OptimalTreeClassifier(0.005, 2, objective=objective, time_limit=0.0)
+    full = OptimalTreeClassifier(2, 0.005, objective=objective).fit(X, y)
+    stopped = OptimalTreeClassifier(2, 0.005, objective=objective, time_limit=0.0)
     with warnings.catch_warnings():  # what takes no time at all may be finished
         warnings.simplefilter("ignore", SearchWarning)
         stopped.fit(X, y)

@@ -8,6 +8,9 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from policytree import (
     About,
@@ -15,6 +18,7 @@ from policytree import (
     InputError,
     OptimalTreeClassifier,
     PolicyTree,
+    RewardEstimator,
     StudyReport,
     near_ties,
     rank_average_treatment_effect,
@@ -190,6 +194,19 @@ def test_a_tree_of_given_rewards_has_a_report_without_nuisances(plain):
     assert "youth &lt;b&gt;" in report.to_html() and "youth <b>" not in report.to_html()
     assert "<StudyReport: Verdict" in repr(report) and 'class="policytree-report"' in report._repr_html_()
     assert "<script>" not in report._repr_html_()
+
+
+def test_settings_stand_on_one_line_each(plain):
+    _, Y, T, X, _ = plain
+    steps = [(f"step_{k}", FunctionTransformer(np.asarray, check_inverse=False)) for k in range(12)]
+    rewards = RewardEstimator(Pipeline([*steps, ("last", DummyRegressor())]), DummyClassifier(), cv=2)
+    model = DRPolicyTree(rewards=rewards, max_depth=1, random_state=3, max_share={"yes": 0.5}).fit(Y, T, X=X)
+    facts = dict(StudyReport(model, Y, T, X=X).content.section("reproduce").blocks[0].pairs)
+    assert facts["seed"] == "3" and facts["max_depth"] == "1" and facts["max_share"] == "{'yes': 0.5}"
+    assert facts["rewards"].startswith("RewardEstimator(cv=2, model_propensity=DummyClassifier(), model_regression=")
+    assert facts["rewards"].endswith("('last', DummyRegressor())]))")
+    assert {*facts} == {"versions", "seed", "rewards", "max_depth", "max_share"}
+    assert not any("\n" in text or "  " in text for text in facts.values())
 
 
 def test_thresholds_are_short_and_send_every_row_the_same_way(plain):

@@ -19,7 +19,7 @@ table = pd.DataFrame(rng.normal(size=(20_000, 4)), columns=["age", "income", "ri
 table["label"] = np.where((table["risk"] > 0.5) ^ (rng.random(20_000) < 0.1), "yes", "no")
 rows = dd.from_pandas(table, npartitions=4)
 
-tree = DaskOptimalTreeClassifier(0.005, max_depth=2, max_bins=16).fit(
+tree = DaskOptimalTreeClassifier(regularization=0.005, max_depth=2, max_bins=16).fit(
     rows[["age", "income", "risk", "distance"]], rows["label"]
 )
 local = tree.to_local()  # an ordinary estimator: predict, plot, export

@@ -25,7 +25,7 @@ def share(count, total):
 
 rows = {}
 for objective in ("accuracy", "balanced_accuracy", "f_score"):
-    tree = OptimalTreeClassifier(0.002, max_depth=2, objective=objective).fit(X[train], ill[train])
+    tree = OptimalTreeClassifier(regularization=0.002, max_depth=2, objective=objective).fit(X[train], ill[train])
     said, is_ill = tree.predict(X[test]) == 1, ill[test] == 1
     rows[objective] = {
         "status": tree.status_.value,
@@ -40,8 +40,12 @@ pd.DataFrame(rows).T
 
 from policytree.objectives import FScore, WeightedAccuracy
 
-recall_counts_double = OptimalTreeClassifier(0.002, max_depth=2, objective=FScore(beta=2)).fit(X[train], ill[train])
-three_to_one = OptimalTreeClassifier(0.002, max_depth=2, objective=WeightedAccuracy(omega=3)).fit(X[train], ill[train])
+recall_counts_double = OptimalTreeClassifier(regularization=0.002, max_depth=2, objective=FScore(beta=2)).fit(
+    X[train], ill[train]
+)
+three_to_one = OptimalTreeClassifier(regularization=0.002, max_depth=2, objective=WeightedAccuracy(omega=3)).fit(
+    X[train], ill[train]
+)
 print(recall_counts_double.certificate())
 print()
 print(three_to_one.certificate())

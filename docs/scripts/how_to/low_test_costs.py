@@ -28,7 +28,7 @@ cheap = LowCostTreeClassifier(prices, feature_groups=sample).fit(X[train], y[tra
 
 in_errors = {test_name: dollars / 1_000 for test_name, dollars in prices.items()}
 best = OptimalTreeClassifier(
-    0.001, max_depth=2, feature_costs=in_errors, repeated_features="free", feature_groups=sample
+    regularization=0.001, max_depth=2, feature_costs=in_errors, repeated_features="free", feature_groups=sample
 ).fit(X[train], y[train])
 print(best.export_text())
 

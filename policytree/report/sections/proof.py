@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import platform
+import re
 from importlib import metadata
+from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from policytree import __version__
 from policytree.estimators.certificate import certificate
@@ -122,6 +126,13 @@ def _evidence(material: Material, cite) -> list[str]:
     return said
 
 
+def _on_one_line(value: Any) -> str:
+    """A setting as it is typed; estimators among them say only what differs from their defaults, in full."""
+    is_estimator = isinstance(value, BaseEstimator)
+    text = BaseEstimator.__repr__(value, N_CHAR_MAX=math.inf) if is_estimator else repr(value)
+    return re.sub(r"\s*\n\s*", " ", text)
+
+
 def reproduce_section(material: Material) -> Section:
     """Versions, seeds, settings and the command."""
     model = material.model
@@ -131,8 +142,7 @@ def reproduce_section(material: Material) -> Section:
     given = {k: v for k, v in model.get_params(deep=False).items() if k not in ("verbose", "n_jobs", "random_state")}
     changed = {name: value for name, value in given.items() if repr(value) != repr(usual[name])}
     facts = [("versions", ", ".join(versions)), ("seed", str(getattr(model, "random_state", None)))]
-    if changed:
-        facts.append(("settings", ", ".join(f"{name}={value!r}" for name, value in sorted(changed.items()))))
+    facts += [(name, _on_one_line(value)) for name, value in sorted(changed.items())]
     blocks: tuple[Block, ...] = (Facts(tuple(facts)),)
     if material.study.about.command:
         blocks = (*blocks, Code(material.study.about.command))
