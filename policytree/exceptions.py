@@ -50,7 +50,7 @@ class OverlapWarning(UserWarning):
 
 
 class UnseenValueWarning(UserWarning):
-    """New rows have categories or gaps in a column that no training row had; the message says where they go.
+    """New rows have categories or gaps in a column that no training row had; the message says to which side they go.
 
     Examples
     --------

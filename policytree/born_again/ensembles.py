@@ -163,7 +163,7 @@ class TreeEnsemble:
         return sum(len(tree.leaves) for tree in self.trees)
 
     def scores(self, X: np.ndarray) -> np.ndarray:
-        """Scores of rows, summed in the ensemble's own order; (n, K)."""
+        """Return the scores of rows, added up in the order of the trees in the ensemble; shape (n, K)."""
         total, part, group = np.zeros((len(X), len(self.base))), np.tile(self.base, (len(X), 1)), 0
         for t, tree in enumerate(self.trees, start=1):
             part += tree.value[tree.apply(X)]
@@ -185,7 +185,7 @@ class TreeEnsemble:
         return [np.unique(threshold[feature == j]) for j in range(self.n_features)]
 
     def with_hard_votes(self) -> TreeEnsemble:
-        """The same trees with one vote each, for the largest value of the leaf; ties go to the first class."""
+        """Return the same trees, each with one vote for the leaf's largest class; ties go to the first."""
         if self.additive:
             raise InputError("voting='hard' needs trees that vote for classes; boosted trees add scores.")
         eye = np.eye(len(self.classes))

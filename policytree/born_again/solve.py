@@ -107,7 +107,7 @@ def solve_born_again(
     Parameters
     ----------
     ensemble : TreeEnsemble
-        See :func:`policytree.born_again.readers.read_ensemble`.
+        The trees and how they vote; :func:`policytree.born_again.readers.read_ensemble` makes one of a fitted model.
     objective : {"depth", "leaves", "depth_then_leaves"}
     limits : SearchLimits, optional
         ``time_limit`` is shared: an exact search that has not ended after 70 % of it makes way for a greedy one, whose

@@ -356,12 +356,15 @@ def per_treatment(table, T, argument: str = "propensity") -> tuple[np.ndarray, n
 
 
 def observed_propensity(propensity, T) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """As :func:`per_treatment`, for probabilities that are to be divided by where the treatment was received.
+    """Probabilities of the treatments (n, K), the codes of those received and their labels, as :func:`per_treatment`.
+
+    They are divided by where a treatment was received, and must be positive there.
 
     Raises
     ------
     InputError
-        Also if a probability lies outside 0 to 1, or is zero for a treatment that was received.
+        If the frame does not fit ``T``, a value is missing or infinite, or a probability lies outside 0 to 1 or is zero
+        for a treatment that was received.
     """
     p, arm, labels = per_treatment(propensity, T)
     bad = np.argwhere((p < 0.0) | (p > 1.0))

@@ -110,7 +110,7 @@ class LowCostTreeClassifier(ClassPredictions):
     tree_ : Tree
         A multi-way test stands there as a chain of questions on its column, of which the first is paid for.
     expected_cost_ : float
-        What the tests on the way cost a training row on average, by weight. See :meth:`measurement_cost` for new rows.
+        What the tests on its path cost a training row on average, by weight. See :meth:`measurement_cost` for new rows.
     node_costs_ : ndarray of shape (node_count,)
         What the question of every node costs those who reach it.
     node_values_ : ndarray of shape (node_count, K)

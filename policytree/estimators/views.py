@@ -243,7 +243,7 @@ class TableViews(TreeViews):
         return SklearnColumns.of(self.tree_).table(self._table(X, reset=False), getattr(X, "index", None))
 
     def measurement_cost(self, X: Table) -> np.ndarray:
-        """What the tests on the way of every row cost, by ``feature_costs``; shape (n,).
+        """What the tests on the path of every row cost, by ``feature_costs``; shape (n,).
 
         Its mean over new rows is their expected cost.
         """

@@ -1,23 +1,16 @@
-"""What rules are worth, one question a file; everything speaks influence functions, clusters and weights.
+"""The value of rules and what the evidence for them is; every estimate has an influence function, clusters and weights.
 
-``estimates``: means and their standard errors; ``half_samples``: the half-sample bootstrap. ``values``: a policy on
-given rewards. ``held_out``: a learner, refitted without the rows it is judged on (``validation`` says which,
-``refits`` does it). ``fixed_rules``: rules that are settled, on new rows. ``best_arm``: against the best of several.
-``leaves``: what is in the leaves of a tree; ``two_valued``: intervals of shares there;
-``honest``: judged by other rows than chose it; ``sample_split``: who learns and who judges; ``simultaneous``:
-intervals that hold together. ``effects``: averages over a population; ``heterogeneity``: do effects differ at all,
-and ``effect_regressions`` on predictions and covariates. ``ranking``: whom first (``toc`` has the sums);
-``cost_curves``: what a budget buys (``cost_paths``: in which order; ``least_budget``: the inverse), both of rewards
-that are ``judged``. ``budget_path``: the best trees for all budgets; ``spend``: what a policy spends on other people.
-``verdict``: which rule to use. ``optimism``: how rules flatter themselves. ``tables``: what is
-shown.
-
-``sensitivity_marginal`` and ``sensitivity_omitted``: what a hidden confounder could do to a policy or to a contrast of
-two (``contrasts``; ``judged_contrasts``, of the learnt rules of a table of held-out values); ``bounds`` come from
-``simple_bounds`` and ``sharp_bounds``, their intervals from ``cluster_bootstrap`` and
-``repeated_bounds``, and ``benchmark_covariates`` say how strong the confounder may be.
-``stability``: what recurs over ``resamples`` (``stability_tables``).
-``near_ties``: the other trees that do as well on the same rows (``near_tie_decisions``, ``near_tie_results``).
+estimates.py      means with standard errors from influence functions, of blocks and of repeated cross-fittings too
+formatting.py     numbers with their errors as text
+inputs.py         checks of rewards, policies, clusters and weights
+inference/        intervals: half-samples, cluster bootstrap, simultaneous intervals, partial identification
+policy_value/     the values of rules, on the training rows and held out; the verdict
+leaves/           the people in each leaf, and the value of every treatment there
+heterogeneity/    tests of whether effects differ between people, and regressions of effects on covariates
+targeting/        whom to treat first, and what a budget buys
+sensitivity/      bounds under hidden confounding
+stability/        what recurs over resamples, and the Rashomon set
+streaming/        the same estimates from batches of rows
 """
 
 from policytree.evaluation.estimates import (

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
+from policytree.common.docstrings import shares_documentation
 from policytree.common.validation import check_level
 from policytree.weighting.cluster_robust import mean_and_influence, n_units, variance_of_mean
 
@@ -34,10 +35,10 @@ class Estimate:
         Clusters with positive weight; equal to ``n`` without clusters.
     influence : ndarray of shape (n_rows,)
         Each row's influence on ``value``; they sum to zero. Subtract those of two estimates on the same rows to get the
-        influence of their difference. Of a repeated cross-fitting, the mean over the repetitions: then the standard
-        error is larger than the one that belongs to them.
+        influence of their difference. A repeated cross-fitting has the mean over its repetitions; its standard error is
+        larger than these influences imply.
     degrees_of_freedom : int
-        Of the interval's Student t.
+        Those of Student's t in the interval.
     between_variance : float
         Variance of the estimate between repetitions of a cross-fitting (b); part of the standard error. Zero where
         nothing was repeated.
@@ -55,7 +56,7 @@ class Estimate:
     between_variance: float = 0.0
 
     def to_frame(self) -> pd.DataFrame:
-        """One row with every attribute but the influence and what belongs to repetitions."""
+        """Return one row with every attribute except the influence and the numbers of repetitions."""
         columns = ("value", "standard_error", "lower", "upper", "level", "n", "n_clusters")
         return pd.DataFrame({column: [getattr(self, column)] for column in columns})
 
@@ -72,7 +73,7 @@ class Estimate:
 
 
 def _estimate(value, standard_error, level, n, n_clusters, influence, degrees) -> Estimate:
-    """Put the interval around a value: Student's t, not the normal, for with few clusters normal ones are too short."""
+    """Put the interval around a value, by Student's t: with few clusters, normal intervals are too short."""
     half_width = float(stdtrit(degrees, 0.5 + level / 2)) * standard_error if degrees > 0 else np.nan
     return Estimate(
         value, standard_error, value - half_width, value + half_width, level, n, n_clusters, influence, max(degrees, 0)
@@ -85,8 +86,8 @@ def mean_estimate(scores, *, groups=None, sample_weight=None, level: float = 0.9
     With weights ``w`` and scores ``s`` the mean is ``m = sum(w s) / sum(w)`` and row ``i`` has the influence
     ``n w_i (s_i - m) / sum(w)``. Influences are summed within clusters; the variance is ``G / (G - 1)`` times the sum
     of the squared cluster sums, over ``n ** 2``: the sandwich variance of a regression on a constant, as statsmodels'
-    ``cov_type="cluster"`` has it. Without clusters every row is its own. The interval takes Student's t with ``G - 1``
-    degrees of freedom.
+    ``cov_type="cluster"`` computes it. Without clusters, every row is a cluster. The interval takes Student's t with
+    ``G - 1`` degrees of freedom.
 
     Parameters
     ----------
@@ -115,6 +116,7 @@ def mean_estimate(scores, *, groups=None, sample_weight=None, level: float = 0.9
     return _estimate(value, standard_error, level, n, n_clusters, influence, n_clusters - 1)
 
 
+@shares_documentation(mean_estimate)
 def estimate_with_error(
     value: float, standard_error: float, influence: np.ndarray, *, groups=None, sample_weight=None, level: float = 0.95
 ) -> Estimate:
@@ -125,12 +127,11 @@ def estimate_with_error(
     value, standard_error : float
     influence : ndarray of shape (n,)
         Each row's influence on ``value``.
-    groups, sample_weight, level
-        As in :func:`mean_estimate`; the interval takes Student's t with one less degrees of freedom than clusters.
 
     Returns
     -------
     Estimate
+        Its interval takes Student's t with one less degrees of freedom than clusters.
     """
     check_level(level)
     weight = np.ones(len(influence)) if sample_weight is None else sample_weight
@@ -143,8 +144,9 @@ def _counts(weight: np.ndarray, groups) -> tuple[int, int]:
     return n_units(weight, None), n_units(weight, groups)
 
 
+@shares_documentation(mean_estimate)
 def blocked_estimate(scores, blocks, *, groups=None, sample_weight=None, level: float = 0.95) -> Estimate:
-    """Mean of scores that come in blocks, each judged by a rule of its own: the variance is that within the blocks.
+    """Mean of scores in blocks, each of which evaluates its own rule; the variance is that within the blocks.
 
     The mean of block ``j`` estimates the value of the rule of block ``j``; their mean, weighted by the blocks' weights
     ``W_j``, estimates the weighted mean of these values, with the variance ``sum_j (W_j / W)^2 s_j^2``, where ``s_j^2``
@@ -152,9 +154,8 @@ def blocked_estimate(scores, blocks, *, groups=None, sample_weight=None, level: 
 
     Parameters
     ----------
-    scores, groups, sample_weight, level
-        As in :func:`mean_estimate`; no cluster may reach into two blocks.
     blocks : ndarray of shape (n,), int
+        The block of every row; no cluster may have rows in two blocks.
 
     Returns
     -------
@@ -177,6 +178,7 @@ def blocked_estimate(scores, blocks, *, groups=None, sample_weight=None, level: 
     return _estimate(float(value), standard_error, level, n, n_clusters, influence, n_clusters - used)
 
 
+@shares_documentation(mean_estimate)
 def influence_estimate(value: float, influence, *, groups=None, sample_weight=None, level: float = 0.95) -> Estimate:
     """An estimate from its influences, with the variance of :func:`mean_estimate`.
 
@@ -184,9 +186,9 @@ def influence_estimate(value: float, influence, *, groups=None, sample_weight=No
     ----------
     value : float
     influence : ndarray of shape (n,)
-        Each row's influence on it, with sampling weights in it; they sum to zero.
-    groups, sample_weight, level
-        As in :func:`mean_estimate`; the weights only say which rows count.
+        Each row's influence on ``value``, which includes its sampling weight; influences sum to zero.
+    sample_weight : ndarray of shape (n,), optional
+        Rows of weight zero do not count; other weights make no difference, since ``influence`` contains them.
 
     Returns
     -------
@@ -205,10 +207,10 @@ def repeated_estimate(estimates: Sequence[Estimate], n_folds: int) -> Estimate:
     ``theta_r``, ``N`` = mean of the ``s_r^2``, ``b = sum_r (theta_r - theta)^2 / (R - 1)``; the variance is ``N +
     kappa b`` with ``kappa = 1`` for up to five folds and ``K / 2 - 1 + 1 / R`` beyond.
 
-    ``N`` alone is too small: the rule of each fold has seen the other folds' noise, so the folds are dependent. The
-    missing covariance between folds cannot be seen in one draw of the folds, but draws differ by just such terms. That
-    ``kappa`` is an expansion to second order (every pair of rows interacts alike), not a theorem: it is held to
-    simulations (``benchmarks/held_out_coverage.py``).
+    ``N`` alone is too small: the rule of each fold has seen the other folds' noise, so the folds are dependent. One
+    draw of the folds does not show the covariance between them, but draws differ by just such terms. ``kappa`` comes
+    from an expansion to second order (every pair of rows interacts alike) and not from a theorem; simulations confirm
+    it (``benchmarks/held_out_coverage.py``).
 
     Parameters
     ----------
@@ -237,5 +239,5 @@ def repeated_estimate(estimates: Sequence[Estimate], n_folds: int) -> Estimate:
 
 
 def between_factor(n_folds: int, repetitions: int) -> float:
-    """What the variance between repetitions counts for (kappa); see :func:`repeated_estimate`."""
+    """The factor ``kappa`` of the variance between repetitions; :func:`repeated_estimate` explains it."""
     return 1.0 if n_folds <= 5 else n_folds / 2 - 1 + 1 / repetitions

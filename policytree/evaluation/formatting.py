@@ -14,17 +14,17 @@ def decimals(errors: Iterable[float]) -> int:
 
 
 def p_text(p: float) -> str:
-    """A p-value for a table: no 0.000."""
+    """A p-value for a table; small ones are shown as a bound and never as 0.000."""
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def rows_text(n: int, held_out: bool) -> str:
-    """How many rows something was computed on, and whether they taught it."""
+    """The number of rows behind a result, and whether they are training rows."""
     return f"{n:,} {'held-out' if held_out else 'training'} rows"
 
 
 def size_text(estimate) -> str:
-    """How many rows, and clusters, an estimate is of: anything with ``n`` and ``n_clusters``."""
+    """The numbers of rows and clusters behind an estimate, which has ``n`` and ``n_clusters``."""
     clusters = f" in {estimate.n_clusters:,} clusters" if estimate.n_clusters != estimate.n else ""
     return f"{estimate.n:,} rows{clusters}"
 
@@ -35,5 +35,5 @@ def interval_text(estimate, digits: int) -> str:
 
 
 def bounds_text(lower: float, upper: float, digits: int) -> str:
-    """Two ends that are numbers of their own."""
+    """Two ends of bounds as text."""
     return f"[{lower:,.{digits}f}, {upper:,.{digits}f}]"

@@ -16,11 +16,11 @@ from policytree.evaluation.estimates import DIRECTIONS
 from policytree.exceptions import InputError, quoted
 
 SUM_TOLERANCE = 1e-6
-FEWEST_UNITS = 10  # rows, or clusters, of a bootstrap or of half-samples: fewer say nothing about errors
+FEWEST_UNITS = 10  # rows, or clusters, that a bootstrap or half-samples need for a standard error
 
 
 def check_direction(direction: str) -> None:
-    """Refuse a direction that is none."""
+    """Refuse any direction other than "maximize" and "minimize"."""
     check_choice(direction, "direction", DIRECTIONS)
 
 
@@ -90,7 +90,7 @@ def labelled_table(table) -> pd.DataFrame | None:
 
 
 def known_label(label: Any, labels: list, argument: str) -> Any:
-    """The label as the data have it (0 is 0.0); refuses one that is none of them."""
+    """The label as the data write it (0 may be 0.0); refuses labels that the data do not have."""
     for known in labels:
         if np.ndim(label) == 0 and known == label:
             return known
@@ -150,6 +150,6 @@ def _probabilities(policy, rewards: pd.DataFrame, argument: str, of: str = "rewa
 
 
 def generator(random_state) -> np.random.RandomState:
-    """Random numbers from a seed, a RandomState or None; one sentence for anything else."""
+    """Return a generator for a seed, a RandomState or None; refuses anything else in one sentence."""
     check_seed(random_state)
     return check_random_state(random_state)

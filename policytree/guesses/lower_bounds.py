@@ -59,7 +59,7 @@ def bounded_losses(losses: np.ndarray, reference: np.ndarray) -> np.ndarray:
         Of rows; or, better, summed over groups of rows that no split can tell apart: where the reference takes a
         group's best action nothing changes then, while row by row other actions would lose what both of them do.
     reference : ndarray of shape (n,)
-        See :func:`reference_losses`.
+        The loss of every row, or group of rows, under the predictions of the reference model.
 
     Notes
     -----

@@ -244,7 +244,8 @@ class DaskOptimalTreeClassifier(_OnDask, OptimalTreeClassifier):
         Parameters
         ----------
         X : dask DataFrame; or path or list of paths
-            As of :meth:`DaskPolicyTree.fit`.
+            What the tree may split on. Or Parquet files, folders or patterns, which all workers see under these names;
+            the other arguments then name columns, and every row group is read on its own.
         y : dask Series, or str
             Labels, in partitions like those of X.
         sample_weight : dask Series, or str, optional

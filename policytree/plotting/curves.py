@@ -63,7 +63,7 @@ class TOCDisplay:
     def plot(
         self, *, ax: Any = None, title: str | None = None, unit: str | None = None, intervals: bool = True
     ) -> TOCDisplay:
-        """Draw one line per priority, from the first twenty people on.
+        """Draw one line per priority; lines begin at twenty people, since fewer have no stable mean.
 
         Parameters
         ----------

@@ -86,7 +86,7 @@ class OverlapDisplay:
         return cls(_nuisance(estimator, "propensity"), T, floor=_reward_estimator(estimator).min_propensity).plot()
 
     def plot(self, *, bins: int = N_BINS) -> OverlapDisplay:
-        """Draw one panel per treatment on a new figure; where everybody had the same chances, a line each."""
+        """Draw one panel per treatment on a new figure; a line where everybody had the same probability."""
         self.figure_ = draw_overlap(overlap_panels(self.propensity, self._arm, self.table, bins), self.floor)
         self.axes_ = np.array(self.figure_.axes)
         return self
@@ -220,7 +220,7 @@ def draw_balance(size: pd.DataFrame, ax: Any = None):
 
 
 class CalibrationDisplay:
-    """Observed share against predicted propensity, one line per treatment, with 95 % bands of the prediction.
+    """Observed share against predicted propensity, one line per treatment, with 95 % bands.
 
     Parameters
     ----------

@@ -76,7 +76,8 @@ class PolicyTreeDisplay:
             training rows, leaves say so.
         ax : matplotlib Axes, optional
         **options
-            As in :meth:`plot`: ``title``, ``treatment_colors``, ``fontsize``, ``unit``, ``value_name``, ``limits``.
+            Arguments of :meth:`plot`: ``title``, ``treatment_colors`` (a mapping of labels to colours), ``fontsize``,
+            ``unit`` and ``value_name`` (of the outcome), ``limits`` (of the intervals' common axis).
         """
         return cls(tree, leaf_values(tree, leaf_summary)).plot(ax=ax, **options)
 
@@ -89,8 +90,11 @@ class PolicyTreeDisplay:
         Parameters
         ----------
         estimator : fitted estimator
-        leaf_summary, ax, **options
-            Those of :meth:`from_tree`.
+        leaf_summary : DataFrame, optional
+            From :func:`policytree.leaf_summary` or :func:`policytree.honest_leaf_summary`.
+        ax : matplotlib Axes, optional
+        **options
+            Arguments of :meth:`plot`.
         X : DataFrame or array-like of shape (n, p), optional
             The table of ``fit``: thresholds are then as short as these rows allow.
         """

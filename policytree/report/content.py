@@ -26,7 +26,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Names with what is said of each."""
+    """Names, each with a statement."""
 
     pairs: tuple[tuple[str, str], ...]
 
@@ -41,7 +41,7 @@ class Table:
         The first one heads the rows' names.
     rows : tuple of tuples of str
     caption : str
-        What it is, for those who cannot see its place.
+        A title for readers of a screen reader.
     strong : tuple of int
         Rows that stand out.
     numbers : tuple of dict
@@ -59,7 +59,7 @@ class Table:
             raise ValueError(f"the rows of {self.caption!r} are not as long as its {len(self.columns)} columns")
 
     def is_numeric(self, column: int) -> bool:
-        """Whether a column holds numbers and intervals, which are read from the right."""
+        """Whether a column holds numbers and intervals, which are aligned to the right."""
         return all(_NUMBER.fullmatch(row[column]) for row in self.rows)
 
 
@@ -104,7 +104,7 @@ class Picture:
     data : dict
         Plain values.
     alt : str
-        What it shows, for those who cannot see it.
+        A description for readers who cannot see the picture.
     caption : str
     """
 
@@ -132,7 +132,7 @@ KINDS: dict[str, type] = {
 class Section:
     """A titled part; ``key`` is its short name, the same in every report.
 
-    ``folded``: whether a page shows its title only, until it is opened.
+    ``folded``: whether a page shows the title alone until the reader opens the section.
     """
 
     key: str
@@ -183,7 +183,7 @@ class Content:
         Raises
         ------
         InputError
-            If it is none.
+            If the data are no saved report.
         """
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise InputError(f"This is no saved report: its field 'format' must be {FORMAT!r}.")

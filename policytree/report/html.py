@@ -1,4 +1,4 @@
-"""A report as one page that needs nothing else: no network, no script to be read."""
+"""A report as one self-contained page: it loads nothing, and reads well without its script."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _environment() -> Environment:
 
 
 def shown(text: str) -> Markup:
-    """A text as it may stand in a page: hidden characters written out, markup escaped, words in order."""
+    """A text that is safe in a page: hidden characters are written out, markup is escaped, the direction is kept."""
     escaped = str(escape(visible(str(text))))
     return Markup(set_apart(escaped, lambda words: f"<bdi>{words}</bdi>"))
 

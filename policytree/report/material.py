@@ -1,4 +1,4 @@
-"""What a report is made of: the fitted model, the data that it saw, and what was found out about it."""
+"""The material of a report: the fitted model, its data, and the results about it."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class About:
     propensity : str
         Where the propensities come from, such as "known: 0.5 for drug".
     notes : tuple of str
-        What was decided without being asked.
+        Defaults that were chosen for the user.
     warnings : tuple of str
-        What was heard on the way.
+        Warnings of the computation.
     command : str
-        What makes this report again.
+        The command that reproduces this report.
     costs : str
         What treatments cost in the outcome's unit; values are net of it.
     control : str
@@ -63,7 +63,7 @@ class About:
     title : str
         Of the report.
     further : mapping of str to str
-        By the key of a section, what to do for more than it says.
+        By the key of a section, how to get further results.
     value_names : mapping of str to tuple of two str
         By the name of a covariate of zeros and ones, what these mean: ``{"sex": ("male", "female")}``.
 
@@ -92,7 +92,7 @@ class About:
     value_names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def named_after(self, Y: Any, T: Any) -> About:
-        """With the columns' names where nothing else is said."""
+        """Return a copy that has the columns' names where names are missing."""
         return replace(
             self,
             outcome=self.outcome or str(getattr(Y, "name", None) or "outcome"),
@@ -102,7 +102,7 @@ class About:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Study:
-    """The data, and what they are.
+    """The data and their meaning.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class Study:
 
     @property
     def better(self) -> str:
-        """Which way outcomes are better, in a word."""
+        """The word for better outcomes."""
         return "higher" if self.direction == "maximize" else "lower"
 
 
@@ -178,14 +178,14 @@ class Material:
 
     @property
     def constant_propensity(self) -> bool:
-        """Whether everybody had the same chances."""
+        """Whether everybody had the same probabilities of treatment."""
         if self.rewards is None or self.rewards.propensity_ is None:
             return False
         return bool((np.ptp(self.rewards.propensity_.to_numpy(), axis=0) < 1e-9).all())
 
 
 def checked_results(results: Any) -> tuple[Any, ...]:
-    """Results as a tuple, each of a kind that a report knows, and one of those that can be there once only.
+    """Check that a report takes results of these kinds and numbers, and return them as a tuple.
 
     Raises
     ------

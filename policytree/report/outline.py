@@ -111,7 +111,7 @@ def _answer(node: Mapping[str, Any], yes: bool) -> str:
 
 
 def checklist(root: Mapping[str, Any]) -> tuple[str, ...]:
-    """Steps for who applies the rule: a question each, and what to do, or where to go on, after either answer."""
+    """Steps for the person who applies the rule: a question, and the action or the next step after either answer."""
     questions: list[Mapping[str, Any]] = []
 
     def collect(node: Mapping[str, Any]) -> None:

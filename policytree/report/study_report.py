@@ -1,4 +1,4 @@
-"""StudyReport: everything that was found out about a study, said once and shown in several ways."""
+"""StudyReport: all results about a study, computed once and shown as a page, text or data."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from policytree.weighting.observed import observe
 class StudyReport:
     """A report of a study: verdict, data check, tree, values, overlap, effects, proof, methods.
 
-    What a report says is computed once, from the data, the fitted model and the results handed in, and is the same in
-    every form. Nothing is fitted here.
+    The content is computed once, from the data, the fitted model and the results, and is the same in every form. A
+    report fits nothing.
 
     Parameters
     ----------
@@ -62,12 +62,12 @@ class StudyReport:
         :func:`policytree.omitted_variable_bounds`, :func:`policytree.policy_stability`,
         :func:`policytree.near_ties`, in any order.
     about : About, optional
-        Names, units, warnings and the command: what data and results cannot know.
+        Names, units, warnings and the command, which data and results do not contain.
 
     Attributes
     ----------
     content : Content
-        What is said: sections of paragraphs, facts, tables, trees and pictures as data.
+        Sections of paragraphs, facts, tables, trees and pictures, as data.
     tree : Tree
         The model's tree with the shortest thresholds that send every row the same way: the one that is shown.
 
@@ -115,7 +115,7 @@ class StudyReport:
 
     @classmethod
     def of_study(cls, study: Study, model: Any, results: Any = ()) -> StudyReport:
-        """The same of data that were checked already."""
+        """Make a report of data that have been checked."""
         report = cls.__new__(cls)
         report._say(study, model, results)
         return report
@@ -136,7 +136,7 @@ class StudyReport:
         return self.content.to_dict()
 
     def to_text(self, path: str | Path | None = None, *, width: int = 96) -> str:
-        """The report as text in lines of so many characters; pictures are left out, what they show stands in words.
+        """The report as text of a given width; words replace the pictures.
 
         Parameters
         ----------
@@ -149,7 +149,7 @@ class StudyReport:
         return _kept(to_text(self.content, width), path)
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """The report as one HTML page that needs nothing else: no network, no script.
+        """The report as one self-contained HTML page; it loads nothing.
 
         Parameters
         ----------
@@ -217,7 +217,7 @@ def _frame(table: Any) -> pd.DataFrame:
 
 
 def make_content(material: Material) -> Content:
-    """All sections there is something to say in, in their order."""
+    """All sections that have content, in their order."""
     study, rule = material.study, (tree_section(material), rule_section(material))
     recommended = not_recommended(material) is None  # or nobody knows
     check, suspicious = check_section(study), bool(study.check.of("serious") or study.check.of("warning"))

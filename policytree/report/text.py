@@ -29,7 +29,7 @@ def to_text(content: Content, width: int = TEXT_WIDTH) -> str:
 
 
 def plain_text(parts: Iterable[RenderableType], width: int = TEXT_WIDTH) -> str:
-    """What would be printed, as text without colours and without blanks at the end of lines."""
+    """Return what would be printed, without colours and without trailing blanks."""
     plain = io.StringIO()
     console = Console(file=plain, width=width, color_system=None, highlight=False, emoji=False, markup=False)
     for part in parts:

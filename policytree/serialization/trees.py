@@ -119,7 +119,7 @@ def to_json(tree: Tree, *, indent: int | None = None) -> str:
     ----------
     tree : Tree
     indent : int or None
-        As in :func:`json.dumps`.
+        Spaces by which each level is indented; None puts everything on one line.
 
     Returns
     -------

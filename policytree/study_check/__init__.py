@@ -1,4 +1,4 @@
-"""Look at a study before anything is fitted: leaks, ids, dates, numbers as text, repeats; each with what to do."""
+"""Checks of a study before anything is fitted: leaks, ids, dates, numbers as text, repeats; each with a remedy."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ __all__ = [
     "check_study",
 ]
 
-KNOWN = "the probabilities of treatment are known"  # as check_rewards says how treatment was given by chance
+KNOWN = "the probabilities of treatment are known"  # the value of by_chance in check_rewards
 
 
 def check_study(
@@ -69,19 +69,19 @@ def check_study(
     strata: Column | Table | None = None,
     known_propensity: bool = False,
 ) -> StudyCheck:
-    """Look for what makes results wrong without any error: before anything is fitted, in seconds.
+    """Check a study for errors in the data that no later step would report; takes seconds and fits nothing.
 
-    Looked for: a covariate, or a sum of them, that nearly determines the outcome or the treatment (copies with noise,
-    in other units, cut into classes or hidden in text too); a time beside the record of its event, which makes the
-    outcome a censored one; names that suggest a measurement after treatment; values of a column with which nobody got
-    some treatment; values missing under one treatment; ids, dates, numbers stored as text; constant, repeated and
+    The check finds: a covariate, or a sum of them, that nearly determines the outcome or the treatment (also copies
+    with noise, in other units, cut into classes or hidden in text); a time beside the record of its event, which makes
+    the outcome a censored one; names that suggest a measurement after treatment; values of a column with which nobody
+    got some treatment; values missing under one treatment; ids, dates, numbers stored as text; constant, repeated and
     mostly missing columns; rare categories, unused levels; labels that only case or blanks tell apart; rows and ids
-    that repeat; whether clusters or rows were treated. :func:`check_rewards` adds what can be seen after a fit.
+    that repeat; whether clusters or rows were treated. :func:`check_rewards` adds checks of the fitted rewards.
 
     Parameters
     ----------
     X : table of shape (n, p)
-        What a rule may look at: pandas or polars frame, or array.
+        The covariates of the rule: pandas or polars frame, or array.
     T : column of n labels
     Y : column of n numbers
     W : table of shape (n, q), optional
@@ -91,7 +91,7 @@ def check_study(
     strata : column of n labels, or table, optional
         Blocks within which treatment was assigned.
     known_propensity : bool
-        Whether the probabilities of treatment are known: nothing is then said of whether they look constant.
+        Whether the probabilities of treatment are known; the check of constant probabilities is then left out.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def check_study(
     -----
     A covariate's share of the outcome's variance is the adjusted R2 of the means of at most 100 bins (or of the
     categories), the larger of that of the outcome and of its ranks: a monotone or other transformation does not hide a
-    copy. From .95 on a finding is serious, from .75 on a warning: a baseline measurement of the outcome may honestly
+    copy. From .95 on a finding is serious, from .75 on a warning: a baseline measurement of the outcome may well
     explain that much.
 
     A value of a column lacks a treatment if at least eight rows with it should have got that, by its share of all rows,
@@ -149,7 +149,7 @@ def check_study(
 
 
 def findings_beside(others: pd.DataFrame, y: np.ndarray, name: str | None, *, clustered: bool) -> tuple[Finding, ...]:
-    """What columns that no model sees say about rows and outcome: persons with several rows, events of a time.
+    """Findings from columns that no model uses: persons with several rows, and the event that belongs to a time.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def findings_beside(others: pd.DataFrame, y: np.ndarray, name: str | None, *, cl
     return (*found, *([] if clustered else repeated_ids(table)))
 
 
-# A finding of the first kind says of a column what those of the others would say less well.
+# A finding of the first kind replaces the findings of the other kinds about the same column.
 _INSTEAD = {
     KNOWS_EVENT: {AFTER_TREATMENT},
     REPEATED_IDS: {ID, RARE_CATEGORIES, DETERMINES_OUTCOME, DETERMINES_TREATMENT},
@@ -175,7 +175,7 @@ _INSTEAD = {
 
 
 def _once(findings: list[Finding]) -> list[Finding]:
-    """Without what another finding says better, and with one reason why a column comes after treatment."""
+    """Remove findings that another one covers, and keep one reason why a column was measured after treatment."""
     said = {(f.column, kind) for f in findings for kind in _INSTEAD.get(f.kind, ())}
     kept = []
     for finding in findings:
@@ -211,8 +211,9 @@ def check_rewards(
 ) -> StudyCheck:
     """Check estimated rewards; a serious finding is a reason to conclude nothing from them.
 
-    Looked for: a treatment whose mean reward is far from the mean of those who got it; a mean reward outside all
-    outcomes that were observed; estimated chances that reach the floor, or with which a few rows decide.
+    The check finds: a treatment whose mean reward is far from the mean of those who got it; a mean reward outside all
+    outcomes that were observed; estimated probabilities that reach the floor, or that give a few rows most of the
+    weight.
 
     Parameters
     ----------
@@ -223,8 +224,8 @@ def check_rewards(
     min_propensity : float
         The floor to which estimated probabilities were raised.
     by_chance : str
-        How it is known that treatment was given by chance ("its probabilities are known"): a mean that moves is then
-        serious, and known probabilities are not looked at. "" if it is not known.
+        Why treatment counts as randomised ("its probabilities are known"): a mean that moves is then
+        serious, and known probabilities are not checked. "" if treatment does not count as randomised.
 
     Returns
     -------

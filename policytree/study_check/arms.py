@@ -1,4 +1,4 @@
-"""Findings about who could get which treatment: values of a column without an arm, and treatment within clusters."""
+"""Findings about treatment assignment: values of a column without an arm, and treatment of whole clusters."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ MUCH_LESS = 0.2  # of the clusters that would vary if their rows had been treate
 
 
 def never_treated(table: pd.DataFrame, seen: Observed, known: set[str]) -> list[Finding]:
-    """Values of a column with which nobody got some treatment, though by its share many should have.
+    """Values of a column with which nobody got some treatment, although its share makes that improbable.
 
     Parameters
     ----------
     table : DataFrame of shape (n, p)
     seen : Observed
-        Where treatment was given to whole clusters, these count in place of rows.
+        Where whole clusters were treated, clusters are counted instead of rows.
     known : set of str
-        Columns that are known to record the treatment: of them this is no news.
+        Columns that are known to record the treatment; they are left out.
     """
     columns = []
     for name, column in table.items():
@@ -49,7 +49,7 @@ def never_treated(table: pd.DataFrame, seen: Observed, known: set[str]) -> list[
         for k in np.flatnonzero(lacking.any(axis=0)):
             rows = np.isin(codes, np.flatnonzero(lacking[:, k]))
             key = (int(k), rows.tobytes())
-            if key not in said:  # a column that says the same in other words
+            if key not in said:  # a column that records the treatment under other labels
                 said.add(key)
                 which = [value_text(value) for value in values[np.flatnonzero(lacking[:, k])]]
                 findings.append(_without(name, which, str(seen.treatments[k]), int(rows.sum()), seen.n))

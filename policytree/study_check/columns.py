@@ -37,7 +37,7 @@ def is_text(column: pd.Series) -> bool:
 
 
 def column_findings(column: pd.Series, outcome_name: str | None) -> list[Finding]:
-    """Everything about one column, seen alone."""
+    """All findings about one column by itself."""
     present = column.dropna()
     if present.empty:
         return [Finding("note", "constant", column.name, "has no values at all", "Leave it out.")]
@@ -60,7 +60,7 @@ def column_findings(column: pd.Series, outcome_name: str | None) -> list[Finding
 
 
 def alike(labels: Iterable[str]) -> str:
-    """Labels that only case or blanks tell apart, as text; "" if there are none."""
+    """Labels that differ only in case or blanks, as text; "" if there are none."""
     spellings: dict[str, list[str]] = {}
     for label in labels:
         spellings.setdefault(" ".join(label.split()).casefold(), []).append(label)

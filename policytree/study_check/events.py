@@ -1,4 +1,4 @@
-"""Findings about times and events: censored outcomes, covariates that know the event, harm that would be sought."""
+"""Findings about times and events: censored outcomes, covariates that reveal the event, outcomes that are harms."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HOW = (
 
 
 def event_findings(table: pd.DataFrame, y: np.ndarray, name: str | None, *, covariates: bool = True) -> list[Finding]:
-    """A time beside the record of its event: a censored outcome and what knows it, or two covariates from later.
+    """A time beside the record of its event: a censored outcome and covariates that reveal it, or two later covariates.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def event_findings(table: pd.DataFrame, y: np.ndarray, name: str | None, *, cova
     name : str or None
         Its name.
     covariates : bool
-        Whether models see these columns; otherwise only what they say about the outcome is said.
+        Whether models use these columns; otherwise only findings about the outcome are returned.
     """
     events = [column for _, column in table.items() if _records_an_event(column)]
     times = [str(column.name) for _, column in table.items() if _is_a_time(column)]
@@ -102,7 +102,7 @@ def _is_a_time(column: pd.Series) -> bool:
 
 
 def direction_findings(y: np.ndarray, name: str) -> list[Finding]:
-    """An outcome of two values of which nobody said which is better; nothing if its name says that more is good.
+    """A two-valued outcome without a stated direction; no finding if its name suggests that more is better.
 
     Parameters
     ----------

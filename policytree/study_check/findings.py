@@ -1,4 +1,4 @@
-"""What a check of the data found: a sentence each, with the numbers and what to do."""
+"""Findings of a check of the data: a sentence each, with numbers and a remedy."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ REPEATED_IDS, BY_CLUSTER, WITHIN_CLUSTERS = "repeated ids", "assigned by cluster
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was found.
+    """One finding.
 
     Attributes
     ----------
     severity : {"serious", "warning", "note"}
         Serious: results are probably wrong. Warning: they may be. Note: worth knowing.
     kind : str
-        What was looked for, such as "determines outcome" or "dates".
+        The kind of the check, such as "determines outcome" or "dates".
     column : str
         The column, or several separated by commas; "" where it is about rows.
     found : str

@@ -1,4 +1,4 @@
-"""Findings about what a column knows: the outcome, the treatment, or what another column says already."""
+"""Findings about leaks: columns that reveal the outcome or the treatment, or repeat another column."""
 
 from __future__ import annotations
 
@@ -165,14 +165,14 @@ def missing_by_treatment(table: pd.DataFrame, arm: np.ndarray, labels: np.ndarra
 
 
 def repeated_columns(table: pd.DataFrame) -> list[Finding]:
-    """Columns that say what another says: equal, or one value for one value with few values."""
+    """Columns that repeat another column: equal values, or a one-to-one mapping of few values."""
     seen: dict[Any, str] = {}
     findings = []
     for name, column in table.items():
         codes, values = pd.factorize(column, use_na_sentinel=False)
         if len(values) < 2:
             continue
-        exact = len(values) > len(column) // 10  # long columns match one to one by being long
+        exact = len(values) > len(column) // 10  # columns of many values map one to one by chance
         key: Any = (exact, numbers_of(column).tobytes() if exact and not is_text(column) else codes.tobytes())
         if exact and is_text(column):
             key = (exact, tuple(map(str, values[:1000])), *key[1:])

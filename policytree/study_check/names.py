@@ -1,4 +1,4 @@
-"""What the name of a column suggests: an id, a time until an event, an event, harm, or a measurement after treatment.
+"""Meanings of the names of columns: an id, a time until an event, an event, harm, or a measurement after treatment.
 
 A name is read as words: ``survTime``, ``surv.time`` and ``surv_time`` are ``surv time``. Times and events are
 recognised only where *all* words fit, so that years since diagnosis are no follow-up, and a heart failure in

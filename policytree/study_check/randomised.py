@@ -13,8 +13,8 @@ from policytree.study_check.findings import LOOKS_RANDOMISED, Finding
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.observed import Observed
 
-LOOKS = 0.05  # p-value from which on nothing speaks against chance
-FEWEST_UNITS = 60  # below, hardly any dependence could be seen
+LOOKS = 0.05  # p-value from which on the arms count as randomised
+FEWEST_UNITS = 60  # with fewer units, the test has hardly any power
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,11 @@ class Randomisation:
 
     @property
     def looks_randomised(self) -> bool:
-        """Whether nothing speaks against chance, among enough units to see something."""
+        """Whether the test does not reject randomisation, with enough units for some power."""
         return self.p_value >= LOOKS and self.n_units >= FEWEST_UNITS
 
     def findings(self) -> list[Finding]:
-        """What to say of it."""
+        """The findings of the test."""
         if not self.looks_randomised:
             return []
         given = ",".join(f"{label}={share:.4g}" for label, share in self.shares.items())

@@ -78,7 +78,7 @@ def unseen_values(tree: Tree, encoder: FeatureEncoder, X, encoded: np.ndarray) -
 
 
 def unseen_parts(tree: Tree, encoder: FeatureEncoder, X, encoded: np.ndarray) -> list[Unseen]:
-    """What some rows have that no row had at fit, by column; arguments as of :func:`warn_of_unseen`."""
+    """The values of some rows that no row had at fit, by column."""
     used = [int(j) for j in tree.used_features if np.isnan(encoded[:, j]).any()]
     if not used:
         return []

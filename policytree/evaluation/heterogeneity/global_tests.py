@@ -26,7 +26,7 @@ from policytree.weighting.covariates import Covariates
 from policytree.weighting.nuisances import resolve_regression
 from policytree.weighting.observed import Observed, OutcomeArguments, observe
 
-UNITS_PER_DIRECTION = 10  # the joint test needs so many rows or clusters for each direction it looks in
+UNITS_PER_DIRECTION = 10  # rows, or clusters, that the joint test needs for each direction
 N_BLOCKS = 5
 FEWEST_UNITS = 10  # in a block, for a test of its own
 WEAK, STRONG = 0.05, 0.01
@@ -34,7 +34,7 @@ WEAK, STRONG = 0.05, 0.01
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeterogeneityTest:
-    """What :func:`policytree.heterogeneity_test` found; ``str()`` is a sentence.
+    """The result of :func:`policytree.heterogeneity_test`; ``str()`` states it in a sentence.
 
     Attributes
     ----------
@@ -98,12 +98,12 @@ def heterogeneity_test(
 ) -> HeterogeneityTest:
     """Test whether any treatment's effect differs between people, before looking for a rule.
 
-    Two tests, because each sees what the other misses; both look at the residuals of a model with outcome models by
-    covariates, propensities, and one and the same effect for everybody,
+    There are two tests, because each detects what the other misses. Both use the residuals of a model with one common
+    effect for everybody,
     ``Y - E[Y | X] - sum over k of tau_k (1{T = k} - e_k)``.
 
-    *Predicted effects*: rows are dealt into blocks; effects in each block are predicted by outcome models learnt from
-    the blocks before it, and residuals are compared with ``(1{T = k} - e_k)`` times the predictions (a one-sided test
+    *Predicted effects*: rows are assigned to blocks; outcome models fitted to the blocks before a block predict the
+    effects in it, and residuals are compared with ``(1{T = k} - e_k)`` times the predictions (a one-sided test
     of their slope). Since no model has seen a later block, the blocks' statistics are a martingale: their sum over the
     root of their number is standard normal if effects are the same for everybody. Statistics pooled over ordinary
     cross-fitting are not: every fold's model has seen the other folds' noise.
@@ -115,7 +115,7 @@ def heterogeneity_test(
     Parameters
     ----------
     X, W : DataFrame or array of shape (n, p), optional
-        Covariates; both count as what may tell people apart.
+        Covariates; the tests use both.
     baseline : label, optional
         The treatment that the others are compared with; by default the first in sorted order, whatever it is called
         (only the command line looks for a "placebo"). Only the test of predicted effects depends on it.
@@ -123,11 +123,11 @@ def heterogeneity_test(
         Its models are the nuisances, and its outcome model predicts effects; default settings otherwise. A clone is
         fitted.
     fitted : RewardEstimator, optional
-        In its place, one that was fitted on these very rows already: saves half of the time.
+        An estimator that was fitted to exactly these rows, instead of ``estimator``; this saves half of the time.
     n_blocks : int, optional
         Blocks of the sequential test: 5, or as many as the rarest treatment has rows (clusters) if these are fewer.
     random_state : int, RandomState or None
-        Deals the blocks, and drives the default learners.
+        Draws the blocks, and seeds the default learners.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def heterogeneity_test(
     Raises
     ------
     InputError
-        If an argument cannot be used, or rows do not suffice.
+        If an argument cannot be used, or there are too few rows.
 
     References
     ----------
@@ -297,7 +297,7 @@ class _Block:
 
     @classmethod
     def of(cls, null: _NullModel, j: int, predicted, seen: Observed, rows: np.ndarray) -> _Block | None:
-        """None where predictions do not vary or clusters are few: such a block says nothing."""
+        """None where predictions do not vary or clusters are too few for a test."""
         kept = null.weight[rows] > 0
         rows, predicted = rows[kept], predicted[kept]
         if len(rows) < FEWEST_UNITS or np.ptp(predicted) == 0.0:
@@ -309,7 +309,7 @@ class _Block:
         if deviation == 0.0:
             return None
         t = sums.mean() / deviation * np.sqrt(len(sums))
-        # Student's t with its own degrees of freedom becomes a normal number, so that blocks may be added up.
+        # Student's t with its own degrees of freedom becomes a standard normal number, so that blocks can be summed.
         tail = stats.t.logsf(abs(t), len(sums) - 1)
         return cls(sums, squares, float(np.sign(t) * stats.norm.isf(np.exp(max(tail, -700.0)))))
 
@@ -342,7 +342,7 @@ def _linear_test(Z: np.ndarray, null: _NullModel, seen: Observed) -> dict:
 def _directions(Z: np.ndarray, w: np.ndarray) -> np.ndarray:
     """Principal components of the standardised covariates, those with most variance first; (n, rank).
 
-    Missing numbers become the column's mean, and being missing becomes a column of its own.
+    A missing number becomes the column's mean; an indicator of missing values becomes another column.
     """
     missing = np.isnan(Z)
     gaps = missing[:, missing.any(axis=0)].astype(np.float64)

@@ -48,7 +48,7 @@ def least_squares(A: np.ndarray, y: np.ndarray, *, groups=None, sample_weight=No
     Raises
     ------
     InputError
-        If rows or clusters do not suffice, or a column is a combination of others.
+        If there are too few rows or clusters, or a column is a linear combination of others.
 
     References
     ----------
@@ -85,12 +85,12 @@ def cluster_sums(values: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
 
 
 def independent_columns(A: np.ndarray) -> np.ndarray:
-    """Mask of the columns that are no combination of those before them, (k,) bool."""
+    """Mask of the columns that are linearly independent of the columns before them, (k,) bool."""
     scale = np.sqrt((A**2).sum(axis=0))
     scaled = A / np.where(scale > 0.0, scale, 1.0)
     left = scaled.T @ scaled
     mask = np.zeros(A.shape[1], dtype=bool)
-    for j in range(A.shape[1]):  # Cholesky's elimination, without the columns that have nothing left
+    for j in range(A.shape[1]):  # Cholesky elimination; columns without remaining variance are skipped
         if left[j, j] > REPEATED:
             mask[j] = True
             left = left - np.outer(left[:, j], left[j]) / left[j, j]
@@ -109,7 +109,7 @@ def calibration_test(
     groups: Column | None = None,
     sample_weight: Column | None = None,
 ) -> pd.DataFrame:
-    """Best linear predictor of effects from predicted effects: whether those who should gain more do.
+    """Regress effects on predicted effects (best linear predictor), to see whether large predictions mean large gains.
 
     Effects are those of every treatment against ``baseline``. "scores" regresses doubly robust effect scores on a
     constant and on the predicted effect less its mean, one regression a treatment. "residuals" regresses

@@ -51,7 +51,7 @@ class HalfSamples:
     def of(
         cls, n: int, *, groups: np.ndarray | None, sample_weight: np.ndarray | None, n_draws: int, seed: int
     ) -> HalfSamples:
-        """Of checked cluster codes and weights (:func:`policytree.evaluation.inputs.rows_arguments`).
+        """Make draws from checked cluster codes and weights (:func:`policytree.evaluation.inputs.rows_arguments`).
 
         Raises
         ------

@@ -11,7 +11,7 @@ from policytree.evaluation.inference.simultaneous import critical_values, smalle
 from policytree.exceptions import InputError
 
 TRAINING_ROWS, HELD_OUT = "training rows", "held out"
-FEW_ROWS = 30  # of an arm in a leaf: with fewer the arm's value there leans on the outcome model
+FEW_ROWS = 30  # of an arm in a leaf: with fewer rows, the outcome model determines most of the arm's value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +50,7 @@ class LeafParts:
     received: np.ndarray | None = None
 
     def estimable(self, held_out: bool) -> np.ndarray:
-        """Whether anything is known of an arm in a leaf, (L, K): held-out rows of which nobody got it know nothing."""
+        """Whether an arm's value is estimable in a leaf, (L, K): held out, only if somebody there received the arm."""
         if not held_out or self.received is None:
             return np.ones(self.value.shape, dtype=bool)
         return self.received > 0
@@ -168,7 +168,7 @@ def sign_of(direction: str) -> float:
 
 
 def refuse_weightless_leaves(ids: np.ndarray, total: np.ndarray) -> None:
-    """One sentence if a leaf has no weight."""
+    """Refuse leaves without weight."""
     if (total == 0).any():
         raise InputError(f"All rows of leaf {ids[total.argmin()]} have sample_weight zero; leave them out.")
 

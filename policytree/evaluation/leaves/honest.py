@@ -26,22 +26,23 @@ from policytree.weighting.time_to_event.outcome import INCIDENCE, SURVIVAL
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HonestLeaves:
-    """A tree learnt from some rows, and its leaves judged by the others.
+    """A tree fitted to some rows, and its leaves evaluated on the others.
 
     Attributes
     ----------
     estimator : fitted estimator
         Learnt from the rows that are not in ``rows``: the tree to show.
     leaves : DataFrame
-        As :func:`policytree.leaf_summary` gives it, held out, with every arm's rows.
+        One row per leaf: its people, its arm, and the value and held-out interval of every arm
+        (:func:`policytree.leaf_summary` lists the columns).
     rows : ndarray of shape (n_honest,)
-        Positions of the rows that judged.
+        Positions of the rows on which the leaves were evaluated.
     rewards : DataFrame of shape (n_honest, K)
-        Their rewards, net of treatment costs, by nuisances that did not see them.
+        Their rewards, net of treatment costs; the nuisance models were not fitted to these rows.
     value : Estimate
-        Of this very tree.
+        The value of this tree.
     against_best : BestComparison
-        This very tree against the best single treatment.
+        The comparison of this tree with the best single treatment.
     """
 
     estimator: Any
@@ -71,7 +72,7 @@ def honest_leaf_summary(
     random_state: Seed = None,
     **outcome: Unpack[OutcomeArguments],
 ) -> HonestLeaves:
-    """Learn a tree from some rows and summarise its leaves by the others, which had no say in it.
+    """Fit a tree to some rows and summarise its leaves on the others, which did not influence it.
 
     What is said of the leaves, and of the tree, holds for this very tree: intervals cover without any further
     assumption on how it was found (Athey and Imbens 2016 call such trees honest). The price is that fewer rows choose.
@@ -93,7 +94,7 @@ def honest_leaf_summary(
     level : float
         Coverage of the intervals.
     random_state : int, RandomState or None
-        Draws the rows.
+        Draws the rows that judge.
 
     Returns
     -------
@@ -102,7 +103,7 @@ def honest_leaf_summary(
     Raises
     ------
     InputError
-        If an argument cannot be used, or one side lacks a treatment.
+        If an argument cannot be used, or one of the two parts lacks a treatment.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Who is in each leaf of a tree, what each treatment is worth there, and on whose rows that was computed."""
+"""The people in each leaf of a tree, the value of each treatment there, and the rows that it was computed from."""
 
 from __future__ import annotations
 
@@ -56,19 +56,19 @@ class LeafValue:
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> LeafValue:
-        """Of what :func:`dataclasses.asdict` makes of one.
+        """Make a value from the mapping that :func:`dataclasses.asdict` returns.
 
         Raises
         ------
         TypeError, ValueError
-            If they are other fields, or no numbers where there must be some.
+            If fields differ, or a value that must be a number is none.
         """
         texts = {"second_best", "held_out"}
         known: dict[str, Any] = {k: v if k in texts or v is None else float(v) for k, v in fields.items()}
         return cls(**known)
 
     def within(self, limits: tuple[float, float] | None) -> LeafValue:
-        """The same with intervals cut to what an outcome's range allows, unless the value itself lies outside.
+        """Return the value with its intervals cut to the outcome's range, unless the value itself lies outside.
 
         No mean lies outside, so that nothing is lost: simulated intervals of two-valued outcomes near the edge of their
         range, with effects and without, hold as often as they did uncut (98.8 to 100 % at nominal 95, all leaves at
@@ -85,11 +85,11 @@ class LeafValue:
         return replace(cut, gain_lower=max(self.gain_lower, -most), gain_upper=min(self.gain_upper, most))
 
     def lines(self, name: str, digits: int) -> list[str]:
-        """How it is shown: the number, its interval, what it gains over the best other arm, and the rows it is from."""
+        """The lines that show it: number, interval, gain over the best other arm, and the rows behind it."""
         return [line for part in self.parts(name, digits) for line in part]
 
     def parts(self, name: str, digits: int) -> list[list[str]]:
-        """The same, each number with its interval."""
+        """The parts of these lines, each a number with its interval."""
         if self.value is None:
             return [[f"{name}: not estimable"]]
         value = [f"{name} {self.value:,.{digits}f}"]
@@ -127,7 +127,7 @@ def leaf_values(tree: Tree, summary: pd.DataFrame | None) -> dict[int, LeafValue
 
 
 def _known(number: float) -> float | None:
-    """None in place of NaN: a leaf of one cluster has no interval."""
+    """Replace NaN by None: a leaf of one cluster has no interval."""
     return float(number) if np.isfinite(number) else None
 
 
@@ -146,9 +146,9 @@ def leaf_summary(
 ) -> pd.DataFrame:
     """Summarise every leaf: its people, their treatment, and the value of each treatment there.
 
-    On the rows that chose the tree every value is flattered: half of all leaves of a search in pure noise look
-    significant. So a summary is taken to be of such rows, is marked so, and has no intervals, unless ``held_out=True``
-    says that neither these rows' outcomes chose the tree nor their nuisance models saw them.
+    On the rows that chose the tree, every value is too optimistic: half of the leaves that a search finds in pure noise
+    look significant. A summary is therefore marked as one of training rows and has no intervals, unless
+    ``held_out=True`` states that neither the tree nor the nuisance models were fitted to these rows' outcomes.
     :func:`policytree.honest_leaf_summary` makes such a summary by splitting the sample.
 
     Parameters
@@ -160,9 +160,10 @@ def leaf_summary(
     T : array of shape (n,), optional
         Treatments received: counts each arm's rows in every leaf and warns where they are few.
     direction : {"maximize", "minimize"}, optional
-        Which way rewards are better; the estimator's own, else "maximize". It decides the second-best arm.
+        Whether larger or smaller rewards are better; by default the estimator's direction, else "maximize". The second-
+        best arm depends on it.
     held_out : bool, default False
-        See above.
+        Whether neither the tree nor the nuisance models were fitted to these rows' outcomes.
     level : float
         Coverage of the intervals: of all values together, and of all gains together, over leaves and arms.
 
@@ -185,7 +186,8 @@ def leaf_summary(
     Raises
     ------
     InputError
-        As :func:`policy_value`, and if a leaf gives more than one treatment, or has no weight.
+        If shapes differ, values are missing or infinite, a treatment has no rewards, or a leaf gives more than one
+        treatment or has no weight.
 
     Notes
     -----

@@ -53,7 +53,8 @@ def average_effect(
     Raises
     ------
     InputError
-        If a label has no rewards, ``population`` has not mean one, or as :func:`policytree.policy_value`.
+        If a label has no rewards, the mean of ``population`` is not one, values are missing or infinite, or there are
+        fewer than two clusters.
 
     References
     ----------

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from policytree.common.docstrings import shares_documentation
+from policytree.common.shared_arguments import JUDGED
 from policytree.common.typing import Column, Table
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.formatting import decimals
@@ -22,7 +24,7 @@ from policytree.exceptions import InputError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RuleValues:
-    """Value of one settled rule beside every single treatment, what people got, and other settled rules.
+    """Value of one fixed rule beside every single treatment, the status quo and other fixed rules.
 
     Attributes
     ----------
@@ -53,6 +55,7 @@ class RuleValues:
         return rule_frame(self.estimates, self.differences)
 
 
+@shares_documentation(JUDGED)
 def compare_rules(
     policy: Column | Table | Any,
     rewards: Table,
@@ -66,26 +69,27 @@ def compare_rules(
     sample_weight: Column | None = None,
     level: float = 0.95,
 ) -> RuleValues:
-    """Value of a settled rule on new rows, against every single treatment, what people got, and other settled rules.
+    """Value of a fixed rule on new rows, compared with every single treatment, the status quo and other fixed rules.
 
-    Nothing is learnt here but the rewards, so that the intervals are those of means (of clusters). They are honest only
-    if the rows had no part in any of the rules.
+    Only the rewards are estimated from these rows, so the intervals are those of means (of clusters). They are valid
+    only if none of the rules was fitted to these rows.
 
     Parameters
     ----------
-    policy : as for :func:`policytree.policy_value`
+    policy : array of shape (n,), one label, or array of shape (n, K)
+        The recommended treatment of every row, one treatment for all, or the probability of each treatment.
     rewards : DataFrame of shape (n, K)
         Doubly robust scores of the rows, net of what treatments cost.
     status_quo : array of shape (n,)
-        What every row brought as it was treated: its outcome, net of costs.
+        The outcome of every row under the treatment that it received, net of costs.
     others : mapping of str to policies, optional
         Further rules by name.
     control : optional
-        Label of the treatment that a recommended rule must be shown better than; what people got by default.
+        Label of the treatment that a rule must beat to be recommended; by default the rule must beat the status quo.
     before_costs : (DataFrame of shape (n, K), array of shape (n,)), optional
-        ``rewards`` and ``status_quo`` before costs; the verdict's gains are then said before costs as well.
-    direction, groups, sample_weight, level
-        As in :func:`policytree.policy_difference`.
+        ``rewards`` and ``status_quo`` before costs; the verdict then states gains before costs as well.
+    direction : {"maximize", "minimize"}
+        Whether larger or smaller outcomes are better.
 
     Returns
     -------
@@ -94,7 +98,8 @@ def compare_rules(
     Raises
     ------
     InputError
-        As :func:`policytree.policy_value`, and if another rule has a name that the table has already.
+        If a rule names a treatment without rewards, shapes differ, values are missing or infinite, there are fewer than
+        two clusters, or another rule has a name that the table has already.
     """
     check_direction(direction)
     table = reward_frame(rewards)
@@ -127,6 +132,6 @@ def compare_rules(
 
 
 def _scores(rules: Mapping[str, Any], rewards: pd.DataFrame, status_quo: Column) -> dict[str, np.ndarray]:
-    """What every rule brings every row."""
+    """The reward of every row under every rule."""
     scores = {name: policy_scores(rule, rewards, name) for name, rule in rules.items()}
     return scores | {STATUS_QUO: np.asarray(status_quo, dtype=np.float64)}

@@ -33,7 +33,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Optimism:
-    """How much a rule flatters itself.
+    """How much a rule's value on the rows that chose it exceeds its held-out value.
 
     Attributes
     ----------

@@ -151,7 +151,7 @@ class Data:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judged:
-    """What a model said about rows it has not seen.
+    """A fitted model's decisions and rewards for held-out rows.
 
     Attributes
     ----------
@@ -190,7 +190,7 @@ def refit(estimator, fit: Fit, *, rivals: Mapping[str, Any], data: Data, other: 
     """Learn from the training rows, judge the test rows; ``other``: a learner of propensities that judges as well."""
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        warnings.simplefilter("ignore", UnseenValueWarning)  # rare categories of a fold: nothing to be done about
+        warnings.simplefilter("ignore", UnseenValueWarning)  # a fold may lack rare categories
         fitted = fit_finished(estimator, data, fit.train)
         treatments, rows = pd.Index(data.seen.treatments), fit.test
         covariates = data.covariates(rows)
@@ -285,7 +285,7 @@ def _learn_rivals(rivals: Mapping[str, Any], fitted, data: Data, fit: Fit) -> di
 
 
 def finished(fitted):
-    """A search answers Ctrl-C by keeping its best tree; here Ctrl-C ends everything."""
+    """Raise KeyboardInterrupt where a search kept its best tree on Ctrl-C: here Ctrl-C ends all refits."""
     if getattr(fitted, "status_", None) is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return fitted
@@ -333,7 +333,7 @@ class Refitter:
     told : callable
         Called with every result as it comes.
     executor : optional
-        Anything with ``submit`` as in ``concurrent.futures``, in place of own processes.
+        Anything with ``submit``, as in ``concurrent.futures``; replaces processes of this machine.
     """
 
     def __init__(
@@ -397,7 +397,7 @@ class _Refit:
 
 
 def _quiet(estimator):
-    """For a process among several: one thread, and no progress of its own."""
+    """Set one thread and no progress output, for one process of several."""
     quiet = {"n_jobs": 1, "verbose": 0, "executor": None, "rewards__executor": None}
     known = estimator.get_params()
     return clone(estimator).set_params(**{name: value for name, value in quiet.items() if name in known})

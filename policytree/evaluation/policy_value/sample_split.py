@@ -21,7 +21,7 @@ from policytree.weighting.observed import Observed, OutcomeArguments, observe
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldOutRewards:
-    """Rewards of rows that taught nothing, with the predictions of models that were learnt from the other rows.
+    """Rewards of held-out rows, with the predictions of models that were fitted to the other rows.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class HeldOutRewards:
         Their positions in the data.
     groups, sample_weight : ndarray of shape (m,), or None
     direction : {"maximize", "minimize"}
-        Which way outcomes are better: the estimator's.
+        Whether larger or smaller outcomes are better, as the estimator has it.
     estimator : fitted estimator
         Learnt from the rows that are not in ``rows``.
 
@@ -90,7 +90,7 @@ def held_out_rewards(
     random_state: Seed = None,
     **outcome: Unpack[OutcomeArguments],
 ) -> HeldOutRewards:
-    """Learn from some rows; score the others, and predict their outcomes, by models that have not seen them.
+    """Fit to some rows; estimate rewards and predict outcomes of the others with the fitted models.
 
     What rankings (:func:`policytree.rank_average_treatment_effect`) and cost curves (:func:`policytree.qini_curve`)
     need to be honest: predictions to plan with, and scores that had no part in them.

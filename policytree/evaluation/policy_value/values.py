@@ -78,8 +78,8 @@ def policy_difference(
 
     Parameters
     ----------
-    a, b : policies
-        In any form that :func:`policy_value` takes.
+    a, b : array of shape (n,), one label, or array of shape (n, K)
+        The recommended treatment of every row, one treatment for all, or the probability of each treatment.
 
     Returns
     -------
@@ -88,7 +88,8 @@ def policy_difference(
     Raises
     ------
     InputError
-        As :func:`policy_value`.
+        If a policy names a treatment without rewards, shapes differ, values are missing or infinite, or there are fewer
+        than two clusters.
 
     Examples
     --------

@@ -88,7 +88,10 @@ class Contrast:
 def make_contrast(
     policy: Any, Y, T, propensity, *, regression=None, baseline=None, groups=None, sample_weight=None, held_out=False
 ) -> Contrast:
-    """Check and encode; arguments as in :func:`policytree.marginal_sensitivity`.
+    """Check the arguments of a sensitivity analysis, and encode them as one contrast of rules.
+
+    ``policytree.common.shared_arguments.SENSITIVITY`` describes the arguments; ``propensity`` and ``regression`` are
+    predictions for every row and treatment, (n, K).
 
     Raises
     ------

@@ -51,13 +51,16 @@ def held_out_note(held_out_by: str) -> list[str]:
 def judged_contrasts(
     policy: Any, Y, T, propensity, *, regression=None, baseline=None, groups=None, sample_weight=None, held_out=False
 ) -> JudgedContrasts:
-    """Check and encode; arguments as in :func:`policytree.marginal_sensitivity`.
+    """Check the arguments of a sensitivity analysis, and encode one contrast of rules a repetition.
+
+    ``policytree.common.shared_arguments.SENSITIVITY`` describes the arguments; ``propensity`` and ``regression`` are
+    predictions for every row and treatment, (n, K).
 
     Raises
     ------
     InputError
-        As :func:`make_contrast`; if the rows are not those of the table; if nobody is treated otherwise than by the
-        baseline.
+        If an argument cannot be used, too few rows or clusters have weight, the rows are not those of the table, or the
+        policy and the baseline treat everybody alike.
     """
     if isinstance(baseline, PolicyValueTable):
         raise InputError("baseline must be a fixed rule, such as one treatment for all; got a table of learnt rules.")

@@ -29,7 +29,7 @@ SHARP, SIMPLE = "sharp", "simple"
 
 @dataclass(frozen=True, slots=True)
 class TippingGamma:
-    """From which Gamma on an advantage may be nothing.
+    """The smallest Gamma at which an advantage may be zero.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class MarginalSensitivity:
         return "\n".join([head, table, *held_out_note(self.held_out_by), meaning, *self.statements()])
 
     def statements(self) -> tuple[str, ...]:
-        """At which Gamma an advantage may vanish, in sentences."""
+        """Sentences that state the Gamma at which an advantage may vanish."""
         lines = []
         for kind, point in self.tipping.items():
             if point.bounds == 1.0:
@@ -229,7 +229,7 @@ def marginal_sensitivity(
 
 
 def _gammas(gammas) -> np.ndarray:
-    """Strengths to look at, ascending."""
+    """The strengths of confounding, checked and ascending."""
     values = np.unique(as_numbers(gammas, "gammas"))
     if values.ndim != 1 or not len(values) or not (np.isfinite(values) & (values >= 1.0)).all():
         raise InputError(f"gammas must be finite numbers of at least 1, such as (1, 1.5, 2); got {quoted(gammas)}.")

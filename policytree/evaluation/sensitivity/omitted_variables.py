@@ -30,7 +30,7 @@ LARGEST_SHARE = 1.0 - 1e-9  # an omitted variable cannot explain more
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OmittedPart:
-    """One repetition.
+    """The part of one repetition of a cross-fitting.
 
     In a single repetition a rule may differ from the baseline for few people, whose mean squared weight is hardly known
     and may come out negative. So the scale is that of the mean over all repetitions (``centre``), and each one's own is
@@ -61,7 +61,7 @@ class OmittedPart:
 
     @property
     def _slope(self) -> np.ndarray:
-        """Of the scale, by sigma^2 and nu^2."""
+        """Derivative of the scale with respect to sigma^2 and nu^2."""
         _, variance, square = self.centre
         return np.array([square, variance]) / (2 * self.scale) if self.scale else np.zeros(2)
 
@@ -76,13 +76,13 @@ class OmittedPart:
         return self.contrast.estimate(moved + strength * self.scale, level)
 
     def drawn_end(self, strength: float) -> np.ndarray:
-        """The same in every draw."""
+        """The same end of the bounds in every bootstrap draw."""
         around = self.draws - self.means + self.centre
         return self.draws[:, 0] + strength * (_scale(around) + self.own_scale - self.scale)
 
 
 def omitted_parts(contrasts: Sequence[Contrast], bootstrap: ClusterBootstrap) -> tuple[OmittedPart, ...]:
-    """One per repetition.
+    """Return the parts of all repetitions.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def robustness(distance: float, scale: float) -> float:
 
 
 def strength_of(cf_y: float, cf_d: float) -> float:
-    """What the scale is multiplied by."""
+    """The factor of the scale in the bounds."""
     for name, value, end in (("cf_y", cf_y, "1]"), ("cf_d", cf_d, "1)")):
         if not is_real(value) or not (0.0 <= value < 1.0 or (value == 1.0 and end == "1]")):
             raise InputError(f"{name} must lie in [0, {end}; got {quoted(value)}.")
@@ -164,7 +164,7 @@ def _scale(means: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """What a covariate would do if it were the omitted variable.
+    """The strength that a covariate would have if it were the omitted variable.
 
     Attributes
     ----------
@@ -212,8 +212,12 @@ class OmittedVariableBounds:
     robustness_value, interval_robustness_value : float
         The smallest ``cf_y = cf_d`` at which the bounds (the interval) hold zero, 0 to 1; for an advantage, else NaN.
         The second is NaN on the rows that chose the policy.
-    what, rows, held_out_by : str
-        As in :class:`~policytree.evaluation.sensitivity.marginal.MarginalSensitivity`.
+    what : str
+        What is bounded.
+    rows : str
+        "held out", or "training rows": then numbers flatter the policy, and there are no intervals.
+    held_out_by : str
+        How the rules of a held-out table were kept from the rows that judge them; empty for a fixed rule.
     """
 
     estimate: Estimate
@@ -379,7 +383,8 @@ def omitted_variable_bounds(
     Raises
     ------
     InputError
-        As :func:`policytree.marginal_sensitivity`, and if a propensity is zero where a treatment is given.
+        If shapes differ, values are missing or infinite, a treatment or baseline is unknown, or a propensity is zero
+        where a treatment is given.
 
     References
     ----------
@@ -436,7 +441,7 @@ def _multiples(multiples) -> tuple[float, ...]:
 
 
 def _benchmark(name: str, long: np.ndarray, short: np.ndarray) -> Benchmark:
-    """From the means of (estimate, sigma^2, nu^2) with and without a covariate."""
+    """Make a benchmark from the means of (estimate, sigma^2, nu^2) with and without a covariate."""
     variance = max(0.0, short[1] - long[1])
     square = max(0.0, long[2] - short[2])
     change = short[0] - long[0]
@@ -451,7 +456,7 @@ def _benchmark(name: str, long: np.ndarray, short: np.ndarray) -> Benchmark:
 
 
 def _checked(benchmarks) -> Mapping:
-    """Benchmarks by name, or one sentence."""
+    """Check the benchmarks, and return them by name."""
     given = benchmarks or {}
     pairs = given.values() if isinstance(given, Mapping) else [None]
     if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):

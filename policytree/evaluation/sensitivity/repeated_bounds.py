@@ -33,7 +33,7 @@ class ContrastBounds(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Repetitions:
-    """How ends of bounds and of their intervals are put together.
+    """The rule that combines the ends of bounds, and of intervals, over repetitions.
 
     Attributes
     ----------

@@ -145,7 +145,7 @@ def near_ties(
     if found.status is Status.INTERRUPTED:
         groups = []
     exclusions = [_without(job, found, group, limits, sign) for group in groups]
-    by_size = found.complete and len(trees) < found.n_trees  # where not all are listed, small trees are looked for
+    by_size = found.complete and len(trees) < found.n_trees  # the list is incomplete
     simplest = _simplest(job, found, limits) if by_size else trees[trees.simplest()]
     unit = sign / job.total_weight
     return NearTies(
@@ -191,7 +191,7 @@ def _prepared(estimator, X, y, max_depth, fit_params) -> tuple[Job, TreeEstimato
         raise InputError("y is lacking: pass what the estimator is fitted with, labels, costs or rewards.")
     first = of_chosen_size(estimator)
     if first.max_bins is None:
-        first.set_params(max_bins=MAX_BINS)  # more, which one column alone may have, are for other searches
+        first.set_params(max_bins=MAX_BINS)  # a single column may have more cuts than this search takes
     if max_depth is not None:
         first.set_params(max_depth=max_depth)
     if first.max_depth is None or first.max_depth > DEEPEST:

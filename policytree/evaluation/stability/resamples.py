@@ -44,7 +44,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refitted:
-    """What was learnt from one resample.
+    """The tree and the decisions that were learnt from one resample.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Refitted:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Failure:
-    """Why nothing was learnt from a resample."""
+    """The error that a resample raised."""
 
     error: Exception
 
@@ -110,7 +110,7 @@ def draw_rows(method: str, share: float, units: np.ndarray, n_resamples, random_
 
 
 def try_rows(estimator, rows: np.ndarray, *, data: Data, units: np.ndarray) -> Refitted | Failure:
-    """As :func:`refit_rows`, or why these rows do not serve: a treatment lacks rows, a learner finds no solution."""
+    """Fit to these rows, or return the error: a treatment lacks rows, or a learner finds no solution."""
     try:
         return refit_rows(estimator, rows, data=data, units=units)
     except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
@@ -118,7 +118,7 @@ def try_rows(estimator, rows: np.ndarray, *, data: Data, units: np.ndarray) -> R
 
 
 def refit_rows(estimator, rows: np.ndarray, *, data: Data, units: np.ndarray) -> Refitted:
-    """Learn from these rows, treat everybody; copies of a row, and rows of a cluster, stay in one fold.
+    """Fit to these rows and decide for everybody; copies of a row, and rows of a cluster, stay in one fold.
 
     Raises
     ------

@@ -57,13 +57,13 @@ def policy_stability(
     progress: Callable[[int, int], None] | None = None,
     **outcome: Unpack[OutcomeArguments],
 ) -> PolicyStability:
-    """Learn the policy again on resamples, and count how often splits, thresholds and each person's treatment recur.
+    """Refit the policy on resamples, and count how often splits, thresholds and each person's treatment recur.
 
-    Everything is done anew on each resample: nuisance models, rewards, the exact tree. Every rule then treats all
-    people of the study. Nothing here says what a rule is worth; rules that look different may be worth the same.
+    Each resample repeats the whole pipeline: nuisance models, rewards, the exact tree. Every rule then decides for all
+    people of the study. Stability is not value: rules that look different may have the same value.
 
-    Ctrl-C keeps what is done: the result then says how many resamples it rests on. Resamples from which nothing can be
-    learnt (too few rows of a treatment, a learner that fails) are left out, counted and reported.
+    After Ctrl-C, the result holds the finished resamples and states their number. Resamples that cannot be fitted (too
+    few rows of a treatment, a learner that fails) are left out, counted and reported.
 
     Parameters
     ----------
@@ -91,8 +91,8 @@ def policy_stability(
     Raises
     ------
     InputError
-        As :func:`policytree.cross_val_policy_value`. What the learner itself raises comes through if fewer than two
-        resamples work.
+        If an argument has the wrong shape, type or range. If fewer than two resamples can be fitted, the learner's own
+        error is raised.
     KeyboardInterrupt
         On Ctrl-C before two resamples are done.
 
@@ -155,7 +155,7 @@ def policy_stability(
 
 
 class _Teller:
-    """Keeps what is done, passes on progress and warnings; overlap warnings, which every refit repeats, once."""
+    """Collects results, reports progress and warnings; overlap warnings, which every refit repeats, come once."""
 
     def __init__(self, total: int, progress):
         self.done: list[Refitted] = []

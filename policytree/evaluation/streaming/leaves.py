@@ -70,7 +70,8 @@ def streamed_leaf_summary(
     Returns
     -------
     DataFrame
-        One row per leaf that has rows, sorted by leaf id; columns as of :func:`policytree.leaf_summary`.
+        One row per leaf that has rows, sorted by leaf id: its rows and arm, the value of every arm, and the gain over
+        the second-best arm (:func:`policytree.leaf_summary` lists the columns).
 
     Raises
     ------

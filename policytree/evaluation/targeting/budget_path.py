@@ -119,16 +119,18 @@ class BudgetPath:
         sample_weight: Column | None = None,
         level: float = 0.95,
     ) -> pd.DataFrame:
-        """What every tree spends and is worth on people who had no say in it.
+        """What every tree spends, and its value, on people whose data did not influence it.
 
         Parameters
         ----------
         X : table of shape (n, p)
             Of other people than the trees were learnt from.
         rewards : DataFrame or array of shape (n, K)
-            Theirs, in the columns of ``fit``.
-        budget_costs, sample_treatment_costs
-            Theirs, as in :meth:`PolicyTree.fit`.
+            Their rewards, in the columns of ``fit``.
+        budget_costs : mapping, array of shape (K,) or (n, K)
+            What every treatment costs, in the unit of the budgets.
+        sample_treatment_costs : mapping, array of shape (K,) or (n, K), optional
+            What every treatment costs, in the outcome's unit; values are net of it.
         groups : array of shape (n,), optional
             Clusters.
         sample_weight : array of shape (n,), optional
@@ -144,7 +146,8 @@ class BudgetPath:
         Raises
         ------
         InputError
-            As :func:`policytree.policy_value`.
+            If a column or treatment is missing, shapes differ, values are missing or infinite, or there are fewer than
+            two clusters.
         """
         table = reward_frame(rewards)
         labels = list(self.estimators[0].treatments_.tolist())

@@ -121,7 +121,8 @@ class QiniCurve:
         Raises
         ------
         InputError
-            If the curves are not of the same rows, clusters, weights and scores, or as :meth:`value_at`.
+            If the curves are not of the same rows, clusters, weights and scores, or the budget is no number, or less
+            than the cheapest treatments cost.
         """
         at = other._checked(self._checked(budget)[0])
         if not self._paired(other):
@@ -179,7 +180,7 @@ class QiniCurve:
         Raises
         ------
         InputError
-            As :meth:`value_at`.
+            If a budget is no number, or less than the cheapest treatments cost.
         """
         at = (
             np.linspace(self.spend[0], self.spend.max(), N_BUDGETS)

@@ -100,7 +100,7 @@ class Ranking:
         Raises
         ------
         InputError
-            If there is no such priority.
+            If ``a`` or ``b`` is no priority of this ranking.
         """
         for name in (a, b):
             if name not in self.estimates:

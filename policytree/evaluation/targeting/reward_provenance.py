@@ -88,7 +88,8 @@ class Judged:
         Raises
         ------
         InputError
-            As :meth:`HalfSamples.of`; and if held-out rows, which get intervals, are fewer than ten (clusters).
+            If ``n_draws`` is less than two, or there are fewer than two clusters with weight (of held-out rows, which
+            get intervals, fewer than ten).
         """
         seed = generator(random_state).randint(2**31 - 1)
         rows = {"groups": self.groups, "sample_weight": self.sample_weight}

@@ -1,1 +1,1 @@
-"""What a report says, a part a file; each makes :class:`policytree.report.content.Section` from the material."""
+"""The sections of a report: functions from the material to :class:`policytree.report.content.Section`, by topic."""

@@ -1,4 +1,4 @@
-"""The answer: which rule to use, and what speaks for it; and what was heard on the way."""
+"""The answer: which rule to use, the evidence for it, and the warnings of the computation."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ NO_VALUE = "None: without held-out values nobody knows whether this tree is wort
 
 
 def verdict_text(material: Material) -> str:
-    """Which rule to use, or that nobody knows."""
+    """The sentence that says which rule to use, or that this is not known."""
     values = material.only(PolicyValueTable)
     return NO_VALUE if values is None else str(values.verdict)
 
 
 def verdict_section(material: Material) -> Section:
-    """The verdict, and in a line each what it rests on."""
+    """The verdict, and the evidence for it, one line each."""
     blocks: list[Block] = [Words(verdict_text(material), "lead")]
     values, test = material.only(PolicyValueTable), material.only(HeterogeneityTest)
     if values is not None:
@@ -41,6 +41,6 @@ def verdict_section(material: Material) -> Section:
 
 
 def warnings_section(material: Material) -> Section | None:
-    """What was heard in the computation."""
+    """The warnings of the computation."""
     heard = material.study.about.warnings
     return Section("warnings", "Warnings", tuple(Words(text, "warning") for text in heard)) if heard else None

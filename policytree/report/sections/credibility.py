@@ -1,4 +1,4 @@
-"""Whether these rows can say anything: means by treatment beside the rewards', and what casts doubt on the verdict."""
+"""Credibility of the data: means by treatment beside those of the rewards, and reasons to doubt the verdict."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ ESTIMATED = (
     "The probabilities of treatment were estimated: the intervals count what chance does to them, but not by how much "
     "the models of outcomes and of treatment are wrong."
 )
-MUCH = 0.01  # of the rows, for which nobody knows what a treatment would do
+MUCH = 0.01  # share of the rows with values for which nobody got some treatment
 
 
 def by_chance(study: Study, rewards: Any) -> str:
-    """How it is known that treatment was given by chance; "" if it is not."""
+    """The reason why treatment counts as randomised; "" if it does not."""
     if rewards.propensity_ is not None and rewards.models_propensity_ is None:
         return KNOWN
     looks = any(finding.kind == LOOKS_RANDOMISED for finding in study.check.findings)
@@ -39,7 +39,7 @@ def by_chance(study: Study, rewards: Any) -> str:
 
 
 def rewards_check(study: Study, rewards: Any, rows: np.ndarray | None = None) -> StudyCheck | None:
-    """What is suspicious about rewards.
+    """Check the rewards for suspicious values.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def rewards_check(study: Study, rewards: Any, rows: np.ndarray | None = None) ->
 
 
 def doubts(study: Study, check: StudyCheck | None) -> tuple[str, ...]:
-    """Why nothing can be said from these rows, a reason each; none if nothing speaks against it."""
+    """The reasons why these rows do not support a verdict; empty if there are none."""
     never = [f for f in study.check.of("serious") if f.kind == NEVER_TREATED and f.rows >= MUCH * study.seen.n]
     return tuple(_reason(finding) for finding in [*never, *(() if check is None else check.of("serious"))])
 

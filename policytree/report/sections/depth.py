@@ -1,4 +1,4 @@
-"""How the depth of the tree was chosen: what trees of every depth are worth on rows that they were not learnt from."""
+"""How the depth of the tree was chosen: the values of trees of every depth on rows that they were not fitted to."""
 
 from __future__ import annotations
 

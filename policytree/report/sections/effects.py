@@ -1,4 +1,4 @@
-"""Do effects differ, whom first, and what a budget buys."""
+"""Whether effects differ, whom to treat first, and what a budget buys."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def heterogeneity_section(material: Material) -> Section:
 
 
 def _of_all(n: int, material: Material) -> str:
-    """So many rows, and whether these are all of the study."""
+    """The number of rows as text, and whether they are the whole study."""
     return f"all {n:,} rows" if n == material.study.seen.n else f"{n:,} rows"
 
 
@@ -64,7 +64,7 @@ def _two_decimals(value: float) -> str:
 
 
 def ranking_section(material: Material) -> Section | None:
-    """Priorities, budgets; None where nobody asked."""
+    """Priorities and budgets; None without such results."""
     blocks: list[Block] = []
     for ranking in material.of(Ranking):
         blocks += _ranking(ranking, material)
@@ -130,7 +130,7 @@ def _curve(curve: QiniCurve, material: Material) -> list[Block]:
 
 
 def _measured(material: Material) -> str:
-    """What a gain is measured in."""
+    """The unit of a gain."""
     return material.study.about.unit or material.study.about.outcome
 
 

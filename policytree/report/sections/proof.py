@@ -1,4 +1,4 @@
-"""What exactly is proved, how everything was done, and how to do it again."""
+"""The certificate, the methods, and how to reproduce the report."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ BOOTSTRAP = "Efron B, Tibshirani R (1993). An Introduction to the Bootstrap. Cha
 
 
 def certificate_section(material: Material) -> Section:
-    """What was proved, among which splits, and what that does not say."""
+    """The proof, the splits that it covers, and what it does not imply."""
     facts = certificate(material.model, f"mean {material.study.about.outcome}")
     return Section("certificate", "Certificate", (Facts(tuple(facts.items())), Words(SCOPE)))
 

@@ -1,4 +1,4 @@
-"""The question: what the data are, what was compared, and what looks suspicious about them."""
+"""The question: the data, the comparison, and what is suspicious about the data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TONES = {"serious": "warning", "warning": "warning", "note": "plain"}
 
 
 def question_section(study: Study) -> Section:
-    """Data, arms as observed, notes; nothing here needs a fit."""
+    """Data, arms as observed, and notes; none of these needs a fit."""
     return Section("question", "Data", (Facts(_facts(study)), _arms(study), *_notes(study)))
 
 

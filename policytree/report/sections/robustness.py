@@ -1,4 +1,4 @@
-"""What could undo the answer: a hidden confounder, another sample, other trees that do as well."""
+"""What could overturn the answer: a hidden confounder, another sample, other trees with the same value."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _omitted(result: OmittedVariableBounds) -> list[Block]:
 
 
 def stability_section(material: Material) -> Section | None:
-    """What recurs over resamples, and which other trees do as well; None where nobody asked."""
+    """What recurs over resamples, and which other trees are as good; None without such results."""
     blocks: list[Block] = []
     stability, ties = material.only(PolicyStability), material.only(NearTies)
     if stability is not None:

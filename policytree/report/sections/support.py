@@ -1,4 +1,4 @@
-"""Can the data carry the question? Overlap and balance."""
+"""Whether the data support the comparison: overlap and balance."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _balance(material: Material) -> tuple[Block, ...]:
     size = largest_differences(table)
     size = size.drop(index=Covariates.fit(covariates).second_levels(), errors="ignore")
     last = size.columns[-1]
-    size = size.dropna(subset=[last])  # a constant column has no difference to speak of
+    size = size.dropna(subset=[last])  # a constant column has no standardised difference
     size = size.sort_values(last, ascending=False)
     largest, name = float(size[last].iloc[0]), size.index[0]
     how = "After weighting" if weighted else "As randomised (the same chances for everybody leave nothing to weight)"

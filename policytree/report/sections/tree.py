@@ -1,4 +1,4 @@
-"""The tree: as a picture, as questions, in words and as a checklist; and what is in its leaves, by whose rows."""
+"""The tree as a picture, as questions, in words and as a checklist; its leaves, and the rows behind their numbers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHORTENED = (
 
 
 def leaves_of(material: Material) -> pd.DataFrame | None:
-    """Leaf summary: of held-out rows if some judged the tree, else of those that chose it; None without rewards."""
+    """The leaf summary: of held-out rows if there are any, else of the training rows; None without rewards."""
     honest = material.only(HonestLeaves)
     if honest is not None:
         return honest.leaves
@@ -70,7 +70,7 @@ def tree_section(material: Material) -> Section:
 
 
 def not_recommended(material: Material) -> Words | None:
-    """That the tree is not the rule to use, where a verdict says so."""
+    """A paragraph that the tree is not recommended, where the verdict says so."""
     values = material.only(PolicyValueTable)
     if values is None or values.verdict.use_tree:
         return None
@@ -93,7 +93,7 @@ def _missing_words(used) -> str:
 
 
 def tree_picture(material: Material, values: Mapping[int, LeafValue]) -> Picture:
-    """The picture of the tree; values stand in its leaves only if other rows than those that chose it gave them."""
+    """The picture of the tree; its leaves show values only if these come from held-out rows."""
     data = {
         "tree": to_dict(material.tree),
         "values": {str(leaf): asdict(value) for leaf, value in values.items()},
@@ -115,13 +115,13 @@ def _rules_in_words(material: Material) -> str:
 
 
 def leaf_lines(values: Mapping[int, LeafValue], digits: int) -> dict[int, tuple[str, ...]]:
-    """What held-out rows say of every leaf."""
+    """The held-out results of every leaf, as lines of text."""
     said = {leaf: value.parts("value", digits) for leaf, value in values.items()}
     return {leaf: (f"{HELD_OUT}: {' '.join(first)}", *map(" ".join, more)) for leaf, (first, *more) in said.items()}
 
 
 def _leaf_blocks(material: Material, summary: pd.DataFrame, values: Mapping[int, LeafValue]) -> list[Block]:
-    """The table of leaves, and by whose rows it was made."""
+    """The table of leaves, and the rows that it comes from."""
     honest = material.only(HonestLeaves)
     few = [f"leaf {leaf} has {text}" for leaf, text in summary["warning", ""].items() if text]
     words = " Lower is better: a gain below zero speaks for the leaf's treatment." * (material.study.better == "lower")
@@ -181,7 +181,7 @@ def _numbers(summary: pd.DataFrame) -> tuple[dict, ...]:
 
 
 def rule_section(material: Material) -> Section:
-    """The rule as sentences, and as steps for who applies it."""
+    """The rule as sentences, and as steps for the person who applies it."""
     root, tree = outline(material.tree, material.encoded, {}).root, material.tree
     found = rules(root)
     if len(found) == 1:

@@ -1,4 +1,4 @@
-"""What the rule is worth on people who did not choose it, beside everything else one could do."""
+"""The held-out value of the rule, beside the alternatives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOT_COMPUTED = "Not computed (--no-value). In Python, pass the table of cross_va
 
 
 def values_sections(material: Material) -> list[Section]:
-    """Values and differences; and how rules flatter themselves on their own rows."""
+    """Values and differences; and the optimism of rules on the rows that chose them."""
     values = material.only(PolicyValueTable)
     if values is None:
         return [Section("values", "Value, held out", (Words(NOT_COMPUTED),))]
@@ -48,7 +48,7 @@ def rules_table(values: PolicyValueTable | RuleValues) -> Table:
 
 
 def values_picture(material: Material, values: PolicyValueTable) -> Picture:
-    """What every option is worth, the one that the verdict names marked."""
+    """The values of all options; the verdict's option is marked."""
     rows = {
         rule: [e.value, e.lower, e.upper] for rule, e in values.estimates.items() if e.lower == e.lower
     }  # those with an interval
@@ -80,7 +80,7 @@ def _explanation(material: Material, values: PolicyValueTable) -> str:
 
 
 def _optimism(values: PolicyValueTable) -> tuple[Block, ...]:
-    """What rules seem to be worth on the rows that chose them, beside what they are worth."""
+    """The values of rules on the rows that chose them, beside their held-out values."""
     digits = decimals(found.difference.standard_error for found in values.optimism.values())
     level = next(iter(values.optimism.values())).difference.level
     cells = []

@@ -167,7 +167,8 @@ def solve_duplication(
     problem : Problem
     limits : SearchLimits, optional
     factor : int
-        See :func:`integer_counts`.
+        The most copies that a row stands for: weights are divided by the largest one, multiplied by ``factor`` and
+        rounded.
     solve : callable
         The solver of the integer problem, ``(Problem, SearchLimits) -> Solution``. Counts enter as integer losses; the
         optimum is that of physically repeated rows.

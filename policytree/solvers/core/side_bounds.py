@@ -46,7 +46,7 @@ class SideBounds:
         The rows that are split.
     column : int
     values : tuple of ndarray of shape (n_rows,)
-        See :func:`row_values`.
+        What each row costs at least, and at most, in any tree of the node (:func:`row_values`).
     whole : int, optional
         What all rows cost at least as one side.
     later : ndarray of shape (n_rows,), int64, optional

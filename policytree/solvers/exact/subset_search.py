@@ -58,8 +58,10 @@ def start_subset_search(
         The rows of a problem that :func:`subset_search_applies` takes.
     most_leaves : int
         More leaves than a tree that is of use can have.
-    clock, roots
-        See :class:`SubsetSearch`.
+    clock : Clock
+        Its flag ends a slice, its memory limit the growth of the table.
+    roots : sequence of int, optional
+        Columns that all rows may be split on; all of them if not given.
     keep : {"lists", "bits"}, optional
         How sets are kept (see :func:`make_sets`).
     gates : SizeGates, optional

@@ -97,7 +97,7 @@ class Found:
         Relative to "action 0 for all".
     bounds : ndarray of shape (trees,), int64
     records : ndarray of shape (trees, R), int32
-        See :mod:`policytree.solvers.kernels.enumeration.layout`.
+        Splits and actions of every tree as kernels keep them; :func:`read_tree` reads one.
     """
 
     values: np.ndarray
