@@ -60,6 +60,6 @@ def main(arguments: list[str] | None = None) -> int:
             code = app(args=arguments, prog_name="policytree", standalone_mode=False) or 0
         except KeyboardInterrupt as interrupt:  # before a command began
             code = explain_error(interrupt, debug=False)
-        except SystemExit as left:  # what prints help leaves so when nobody reads it
+        except SystemExit as left:  # printing help ends this way when the reader of a pipe has left
             code = unprinted() or left.code
         return code or unprinted()

@@ -48,7 +48,7 @@ def check(
     from policytree.report.sections.question import check_section, question_section
 
     if event is not None and direction is None:
-        direction = "maximize"  # nothing is chosen here, so that it does not matter whether an event is good or bad
+        direction = "maximize"  # no tree is chosen here, so the direction of an event does not matter
     roles = Roles(
         treatment, outcome, covariates, confounders, cluster=cluster, exclude=exclude, event=event, direction=direction
     )

@@ -1,4 +1,4 @@
-"""What a hidden confounder could do to the verdict on a designed tree."""
+"""Sensitivity of the verdict on a designed tree to a hidden confounder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_BENCHMARKS = 3  # each is one more cross-fitting of all nuisance models
 def sensitivity(
     values: PolicyValueTable, estimator: DRPolicyTree, study: Study, *, level: float, seed: int
 ) -> tuple[MarginalSensitivity | OmittedVariableBounds, ...]:
-    """Bounds of what the verdict rests on; none where nothing hidden can have driven treatment, or none can be had.
+    """Bounds of the comparison behind the verdict; none if treatment was randomised, or bounds cannot be computed.
 
     If the tree is to be used: the learnt rules against the best single treatment. If one treatment is to be used for
     all: that treatment against the next best one for all; these rows picked both, so that the bounds have no intervals.
@@ -34,7 +34,7 @@ def sensitivity(
     Raises
     ------
     InputError
-        If too few people, whom the two rules treat differently, got what they would give.
+        If the two rules differ for too few people who received what one of the rules gives.
     """
     fitted, seen = estimator.reward_estimator_, study.observed
     if study.propensity is not None or fitted.propensity_ is None or len(fitted.rewards_) != seen.n:

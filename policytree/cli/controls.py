@@ -17,15 +17,15 @@ _BREAKS = re.compile(r"[\s_-]+")
 
 
 def chosen_control(asked: str | None, study: Study) -> tuple[str, str, bool]:
-    """The control's label as text, and the same with how it came to be the control.
+    """The control's label as text, words on how it was chosen, and whether it was named.
 
-    The one that is asked for; else the one that is named like a control, if there is exactly one; else the first in
-    sorted order. Python's functions do not guess: their ``baseline`` is the first in sorted order, unless it is given.
+    It is the one asked for; else the only one that is named like a control; else the first in sorted order. Python's
+    functions do not guess: their ``baseline`` is the first in sorted order, unless it is given.
 
     Parameters
     ----------
     asked : str or None
-        What --control says.
+        The value of --control.
     study : Study
 
     Returns

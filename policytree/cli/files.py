@@ -78,7 +78,7 @@ def result_files(job: Job, result: Result, report: StudyReport) -> dict[str, byt
     if result.values is not None and not result.values.verdict.use_tree:
         title += "\nNot recommended."
     title += f"\n{verdict}"
-    # Values of the rows that chose the tree are no news to show: without others the picture has none.
+    # Values on the rows that chose the tree are too optimistic: without others the picture shows none.
     values = {} if result.honest is None else leaf_values(report.tree, result.leaves)
     limits = (float(y.min()), float(y.max()))
     display = PolicyTreeDisplay(report.tree, values).plot(title=title, unit="rows", limits=limits)
@@ -98,7 +98,7 @@ def result_files(job: Job, result: Result, report: StudyReport) -> dict[str, byt
 
 
 def leaf_file(summary: pd.DataFrame) -> pd.DataFrame:
-    """A leaf summary with one name per column; what is of the rows that chose the tree says so in its name."""
+    """A leaf summary with one name per column; names mark the columns that come from the training rows."""
     flat = summary.copy()
     training = (summary["rows", ""] == TRAINING_ROWS).all()
     names = []
@@ -110,7 +110,7 @@ def leaf_file(summary: pd.DataFrame) -> pd.DataFrame:
 
 
 def for_spreadsheets(table: pd.DataFrame) -> bytes:
-    """A table as CSV that spreadsheets show as it is: no text becomes a formula, no letter another one.
+    """A table as CSV that spreadsheets show unchanged: texts do not become formulas, and letters keep their encoding.
 
     Texts that would be formulas get an apostrophe; where there are other letters than ASCII, the file begins with the
     mark by which Excel knows UTF-8 (pandas skips it).
@@ -211,9 +211,9 @@ def design_data(job: Job, result: Result, report: StudyReport, written: list[tup
 
 
 def rows_digest(frame: pd.DataFrame, columns: list[str]) -> str | None:
-    """What tells whether two tables hold the same rows, in any order; None if a column is lacking.
+    """A digest that is equal for two tables with the same rows, in any order; None if a column is missing.
 
-    A sum of hashes: from it alone no row can be told.
+    It is a sum of hashes and does not reveal any row.
     """
     if not set(columns) <= set(frame.columns):
         return None
@@ -223,7 +223,7 @@ def rows_digest(frame: pd.DataFrame, columns: list[str]) -> str | None:
 
 
 def write_files(folder: Path, files: dict[str, bytes]) -> list[tuple[Path, str]]:
-    """Write all files, or none; returns paths and purposes. A file of an earlier run that this one has not, goes.
+    """Write all files, or none; returns paths and purposes. Files of an earlier run that this one lacks are removed.
 
     Raises
     ------
@@ -240,7 +240,7 @@ def saved_values(saved: dict[str, Any]) -> dict[int, LeafValue]:
     Raises
     ------
     InputError
-        If they are no such values.
+        If the file has other values in their place.
     """
     values = saved.get("held_out_leaf_values")
     try:

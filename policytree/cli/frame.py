@@ -1,4 +1,4 @@
-"""What all commands share: exit codes, errors of one sentence, --debug. Imports nothing heavy."""
+"""Behaviour of all commands: exit codes, errors of one sentence, --debug. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXIT_CODES = (
 
 
 def _say(kind: str, message: str) -> None:
-    """One line on standard error; what names from data would do to a terminal is escaped."""
+    """Print a line on standard error; control characters in names from data are escaped."""
     typer.echo(f"{kind}: {shown(' '.join(message.split()), longest=None)}", err=True)
 
 
@@ -95,7 +95,7 @@ def explain(error: BaseException, *, debug: bool) -> int:
 
 
 def unprinted() -> int:
-    """The exit code for what could not be printed, 0 if all was; says so, unless whoever read it has left."""
+    """The exit code for output that could not be printed, 0 if all was; reports it unless the reader has left."""
     failure = output_failure()
     if failure is None:
         return 0
@@ -107,7 +107,7 @@ def unprinted() -> int:
 
 
 def interrupt_in(error: BaseException) -> KeyboardInterrupt | None:
-    """The Ctrl-C that an error is, or that some import or handler made it of."""
+    """The KeyboardInterrupt that an error is, or that an import or handler converted into it."""
     seen: set[int] = set()
     each: BaseException | None = error
     while each is not None and id(each) not in seen:

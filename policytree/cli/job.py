@@ -112,7 +112,7 @@ def _study(job: Job) -> Study:
 
 
 def _repeats(job: Job) -> int | str | None:
-    """What --repeats, --validation and --honest say together."""
+    """The validation that --repeats, --validation and --honest ask for together."""
     if job.validation not in DEFAULT_CV:
         raise InputError(f"--validation must be repeated, sequential or split; got '{job.validation}'.")
     if job.honest is not None and not 0.1 <= job.honest <= 0.9:
@@ -131,7 +131,7 @@ def _repeats(job: Job) -> int | str | None:
 
 
 def _refuse_small_arms(job: Job, study: Study) -> None:
-    """Refuse now what the folds inside the folds would refuse after minutes."""
+    """Refuse arms that are too small for nested folds, which would fail only after minutes."""
     seen, cv = study.observed, job.cv
     arm, unit = seen.arm, "rows"
     if seen.groups is not None:
@@ -178,7 +178,7 @@ def _compute(job: Job, study: Study, described: Described, interrupts: _Interrup
 
 
 def _values(job: Job, study: Study, estimator, honest, data: dict, steps: Steps) -> PolicyValueTable:
-    """Held-out values: of refits, or of the very tree shown if some rows were kept to judge it."""
+    """Held-out values: of refits, or of the tree shown if some rows were kept to evaluate it."""
     options: dict = {"validation": job.validation, "n_repeats": job.repeats}
     options["cv"] = None if job.validation == SPLIT else job.cv
     title = "Held-out value: everything again, refit by refit"

@@ -1,4 +1,4 @@
-"""A saved tree on new rows: what it is worth, with intervals, against everything else one could do."""
+"""The value of a saved tree on new rows, with intervals, beside the alternatives."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def judge(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Do it all, and print it.
+    """Evaluate the tree, and print the result.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def _has_same_arms(frame: pd.DataFrame, treatment: Any, design: Mapping[str, Any
 
 
 def _refuse_own_rows(study: Study, design: Mapping[str, Any], data: str) -> None:
-    """A value on the rows that chose the tree would flatter it."""
+    """Refuse the rows that chose the tree: a value on them would be too optimistic."""
     covariates = design.get("covariates")
     if not isinstance(covariates, list) or not all(isinstance(name, str) for name in covariates):
         return
@@ -191,7 +191,7 @@ def _second_opinion(
 
 
 def _words(study: Study, values: RuleValues, design: Mapping[str, Any], cv: int) -> str:
-    """What the numbers are of."""
+    """The sentence that says which rows and rules the numbers belong to."""
     better, sign = ("higher", "above") if study.direction == "maximize" else ("lower", "below")
     rows = size_text(values.estimates[POLICY])
     text = (

@@ -7,11 +7,11 @@ import pandas as pd
 from policytree.cli.tables import number_in
 from policytree.exceptions import InputError
 
-MOST_LABELS = 10  # of a column that may be an outcome in words
+MOST_LABELS = 10  # labels of a column that may be a text outcome
 
 
 def event_outcome(column: pd.Series, event: str | None, direction: str | None) -> tuple[pd.Series, str]:
-    """The outcome as numbers, and what they mean ("" if they are the column's own).
+    """The outcome as numbers, and their meaning ("" if the column has numbers).
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ def event_outcome(column: pd.Series, event: str | None, direction: str | None) -
     event : str or None
         The label that counts as 1; all others count as 0, missing ones stay missing.
     direction : str or None
-        What the user said about it: whether an event is good or bad is not to be guessed.
+        The direction that the user gave, since whether an event is good or bad cannot be guessed.
 
     Raises
     ------

@@ -56,7 +56,7 @@ def _in_numbers(tree: Tree) -> list[str]:
 
 
 def actions_of(tree: Tree, batch: Batch) -> tuple[np.ndarray, list[Unseen]]:
-    """The tree's action of every row, and what it was asked about and never saw.
+    """The tree's action for every row, and the values that no training row had.
 
     Raises
     ------

@@ -29,7 +29,7 @@ def print_sections(console: Console, *sections: Section) -> None:
 
 
 def print_json(data: Any) -> None:
-    """Plain values as JSON on standard output, for scripts; numbers that JSON has not are null."""
+    """Print plain values as JSON, for scripts; numbers that JSON lacks become null."""
     typer.echo(json.dumps(finite(data), allow_nan=False, ensure_ascii=False, indent=1))
 
 

@@ -1,4 +1,4 @@
-"""What a report answers beside the value: do effects differ, whom first, what a budget buys, what could undo it all."""
+"""Questions of a report besides the value: whether effects differ, whom to treat first, budgets, robustness."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest, 
 from policytree.exceptions import InputError
 from policytree.weighting import treatment_costs
 
-# Beyond this many rows learning everything again takes minutes: then only where it is asked for.
+# With more rows, refitting everything takes minutes: it is then done only on request.
 STABILITY_ROWS, STABILITY_RESAMPLES, USUAL_RESAMPLES = 2_000, 20, 50
 DEEPEST_NEAR_TIES, NEAR_TIES_SECONDS, PATH_SECONDS = 2, 20.0, 60.0
 PATH_LIMITS = ("max_share", "min_share", "max_expected_cost")  # with which no path of budgets is known
@@ -102,7 +102,7 @@ class Fitted:
 def answers(job: Job, fitted: Fitted, steps: Steps) -> tuple[tuple[Any, ...], dict[str, str]]:
     """Results for the report, and by section what to do for more.
 
-    What cannot be answered (too few rows, say) is said among the warnings: it must not cost the rest.
+    A question that cannot be answered (too few rows, for example) becomes a warning, and the others are answered.
     """
     found: list[Any] = []
     further: dict[str, str] = {}
@@ -116,7 +116,7 @@ def answers(job: Job, fitted: Fitted, steps: Steps) -> tuple[tuple[Any, ...], di
 
 
 def _questions(job: Job, fitted: Fitted, further: dict[str, str]) -> list[tuple[str, str, str, Answer]]:
-    """What is asked: title, what is being done, where its warnings are heard, and what answers it."""
+    """The questions: title, the progress text, the place that warnings name, and the function that answers."""
     valued, study = fitted.values is not None, fitted.study
     asked: list[tuple[str, str, str, Answer]] = [
         ("Do effects differ between people?", "sequential outcome models", "in the test of effects",
@@ -257,7 +257,7 @@ def merge_warnings(heard: list[warnings.WarningMessage], into: dict[str, str], w
 
 @contextmanager
 def _collected_warnings() -> Iterator[list[warnings.WarningMessage]]:
-    """Keep warnings for the report: printed at once they would tear the live display."""
+    """Keep warnings for the report: printed at once, they would break the live display."""
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", DeprecationWarning)

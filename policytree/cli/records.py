@@ -1,4 +1,4 @@
-"""What the command line asked for, and what came out: the values that its modules hand on."""
+"""The request of the command line and its result: the values that its modules exchange."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from policytree.evaluation import HonestLeaves, PolicyValueTable
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What the command line asked for."""
+    """The request of the command line."""
 
     data: str | None
     dataset: str | None
@@ -41,7 +41,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Result:
-    """What came out.
+    """The result of a job.
 
     Attributes
     ----------

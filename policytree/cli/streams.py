@@ -38,7 +38,7 @@ class Stream:
         return len(text)
 
     def flush(self) -> None:
-        """Bring what was written to where it goes."""
+        """Flush the stream."""
         if self.failure is None:
             try:
                 self._stream.flush()
@@ -60,7 +60,7 @@ class Stream:
 
 @contextmanager
 def standard_streams() -> Iterator[None]:
-    """Have standard output and standard error remember what breaks them."""
+    """Make standard output and standard error remember the error that breaks them."""
     before = sys.stdout, sys.stderr
     for stream in before:
         if hasattr(stream, "reconfigure"):

@@ -1,4 +1,4 @@
-"""What the user's columns are for: from a table and options to the arguments of an estimator."""
+"""The roles of the user's columns: from a table and options to the arguments of an estimator."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MOST_CATEGORIES = 50  # text columns with more values are names or keys, unless 
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """The options that say what a column is for; None where the user said nothing."""
+    """The options that give columns their roles; None where the user gave none."""
 
     treatment: str | None = None
     outcome: str | None = None
@@ -190,7 +190,7 @@ def study_from_dataset(name: str, data_dir: str | None, roles: Roles) -> Study:
     Raises
     ------
     InputError
-        As :func:`study_from_file`, and if there is no such study.
+        If there is no such study, or a column is missing, has two roles or cannot be used.
     """
     dataset = load_dataset(name, data_dir=data_dir)
     own_treatment = roles.treatment in (None, dataset.treatment)

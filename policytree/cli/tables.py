@@ -1,4 +1,4 @@
-"""Tables from files: CSV and Parquet in, columns found by name, one sentence for what cannot be read."""
+"""Tables from CSV and Parquet files; columns are found by name, and errors of reading are one sentence."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ def batches(path: str | Path, rows: int, numeric: list[str]) -> Iterator[Batch]:
     Raises
     ------
     InputError
-        As :func:`read_table`; what is wrong further down is found when it is reached.
+        If there is no such file, or it is empty or no table; a later row raises when it is reached.
     """
     path = _existing(path)
     if path.name.lower().endswith(PARQUET_ENDINGS):

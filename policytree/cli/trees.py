@@ -1,4 +1,4 @@
-"""``policytree predict``, ``show`` and ``plot``: what one does with a saved tree."""
+"""``policytree predict``, ``show`` and ``plot``: commands on a saved tree."""
 
 from __future__ import annotations
 
