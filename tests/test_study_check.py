@@ -402,6 +402,16 @@ EVENTS = {
     "with gaps": ("died", lambda d: pd.Series(d).where(np.arange(len(d)) > 9)),
     "a textbook's letter": ("delta", lambda d: d),
 }
+TOLD = {  # what the check says to Python, and to the command line behind the name of the column
+    "numbers": ('event=df["status"] (1 where', ""),
+    "one and two": ('event=df["status"] == 2', " --event 2"),
+    "cens": ('event=df["cens"] (1 where', ""),
+    "texts": ("event=df[\"vital\"] == 'dead'", " --event dead"),
+    "texts under any name": ("event=df[\"q7\"] == 'event'", " --event event"),
+    "truth": ('event=df["event_observed"] (1 where', ""),
+    "with gaps": ('event=df["died"] (1 where', ""),
+    "a textbook's letter": ('event=df["delta"] (1 where', ""),
+}
 
 
 @pytest.mark.parametrize("event", sorted(EVENTS))
@@ -412,6 +422,9 @@ def test_a_time_beside_its_event_is_a_censored_outcome(rng, event, outcome):
     found = check_study(X.assign(**{name: written(died)}), T, pd.Series(time_seen, name=outcome)).findings
     assert about_events(found) == [("serious", CENSORED, outcome), ("serious", KNOWS_EVENT, name)]
     assert "understates the time" in found[0].found and "until which all were followed" in found[0].remedy
+    python, command = TOLD[event]
+    assert python in found[0].remedy and f"on the command line --event-column {name}{command}." in found[0].remedy
+    assert outcome in str(found[0]) and name in found[0].found
 
 
 def test_an_event_beside_its_time_is_one_too(rng):
@@ -419,6 +432,38 @@ def test_an_event_beside_its_time_is_one_too(rng):
     for name in ("time", "futime", "days"):
         found = check_study(X.assign(**{name: time_seen}), T, pd.Series(died, name="died")).findings
         assert about_events(found) == [("serious", CENSORED, "died"), ("serious", KNOWS_EVENT, name)]
+        assert f'Y=df["{name}"], event=df["died"]' in found[0].remedy
+        assert f"--outcome {name} --event-column died." in found[0].remedy
+
+
+def test_an_event_that_is_named_is_no_censored_outcome(rng):
+    """Nothing is said of the pair; a covariate that records the event is one from later all the same."""
+    X, T, time_seen, died = survival(rng)
+    Y = pd.Series(time_seen, name="time")
+    for event in (died, died == 1, pd.Series(died, name="status")):
+        assert check_study(X, T, Y, event=event).findings == ()
+    how = {"event": died, "horizon": 300, "target": "survival"}
+    other = np.where(np.arange(300) % 9 == 0, 1 - died, died)  # of another event, which is often the same
+    found = check_study(X.assign(status=1 + died, relapse=other), T, Y, **how).findings
+    assert about_events(found) == [("serious", KNOWS_EVENT, "status"), ("warning", AFTER_TREATMENT, "relapse")]
+    rare = np.zeros(300, dtype=int)
+    rare[:5] = 1  # any column of two values tells nearly all rows that they were censored
+    rare[-20:] = 1
+    found = check_study(X.assign(female=rng.integers(2, size=300)), T, Y, event=rare, horizon=100).findings
+    assert about_events(found) == []
+    causes = check_study(X.assign(end=2 * died), T, Y, event=2 * died, cause=2)
+    assert about_events(causes.findings) == [("serious", KNOWS_EVENT, "end")]
+    with pytest.raises(InputError, match="lies beyond all follow-up"):
+        check_study(X, T, Y, event=died, horizon=1e6)
+
+
+def test_missing_outcomes_are_not_looked_at(rng):
+    X, T, _, _ = survival(rng)
+    Y = pd.Series(X["age"] + 0.1 * rng.normal(size=300), name="score").where(rng.random(300) < 0.8)
+    with pytest.raises(InputError, match="missing_outcome='weight'"):
+        check_study(X, T, Y)
+    found = check_study(X, T, Y, missing_outcome="weight").findings
+    assert [(f.severity, f.column) for f in found] == [("serious", "age")]
 
 
 def test_a_time_and_its_event_are_no_covariates_of_another_outcome(rng):
@@ -597,5 +642,6 @@ def test_columns_that_no_model_sees_are_looked_at_too(rng):
     assert [f.kind for f in findings_beside(beside, time_seen, "time", clustered=True)] == [CENSORED]
     assert findings_beside(beside.iloc[:, :0], time_seen, "time", clustered=False) == ()
     assert findings_beside(beside.assign(days=time_seen), time_seen, "x", clustered=True) == ()
+    assert findings_beside(beside.iloc[:, ::2], time_seen, "time", clustered=True, event=died) == ()
     reverse = findings_beside(X.assign(days=time_seen), 1.0 * died, "died", clustered=True)
     assert [(f.severity, f.kind, f.column) for f in reverse] == [("warning", CENSORED, "died")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Unpack
 
 import numpy as np
 import pandas as pd
@@ -41,7 +42,7 @@ from policytree.study_check.rows import (
     repeated_rows,
     thin_support,
 )
-from policytree.weighting.observed import observe
+from policytree.weighting.observed import OutcomeArguments, observe
 
 __all__ = [
     "KNOWN",
@@ -68,12 +69,13 @@ def check_study(
     sample_weight: Column | None = None,
     strata: Column | Table | None = None,
     known_propensity: bool = False,
+    **outcome: Unpack[OutcomeArguments],
 ) -> StudyCheck:
     """Check a study for errors in the data that no later step would report; takes seconds and fits nothing.
 
     The check finds: a covariate, or a sum of them, that nearly determines the outcome or the treatment (also copies
-    with noise, in other units, cut into classes or hidden in text); a time beside the record of its event, which makes
-    the outcome a censored one; names that suggest a measurement after treatment; values of a column with which nobody
+    with noise, in other units, cut into classes or hidden in text); a time beside the record of its event, where
+    nobody said by ``event`` that the outcome is censored; names that suggest a measurement after treatment; values of a column with which nobody
     got some treatment; values missing under one treatment; ids, dates, numbers stored as text; constant, repeated and
     mostly missing columns; rare categories, unused levels; labels that only case or blanks tell apart; rows and ids
     that repeat; whether clusters or rows were treated. :func:`check_rewards` adds checks of the fitted rewards.
@@ -92,6 +94,9 @@ def check_study(
         Blocks within which treatment was assigned.
     known_propensity : bool
         Whether the probabilities of treatment are known; the check of constant probabilities is then left out.
+    **outcome : optional
+        ``event``, ``horizon``, ``target``, ``entry`` and ``cause`` where Y are times to an event, ``missing_outcome``
+        where some of Y are missing: as :meth:`policytree.RewardEstimator.fit` takes them.
 
     Returns
     -------
@@ -100,7 +105,8 @@ def check_study(
     Raises
     ------
     InputError
-        If ``Y``, ``T``, ``groups`` or ``sample_weight`` cannot be used at all, or lengths differ.
+        If ``Y``, ``T``, ``groups``, ``sample_weight`` or an argument of ``outcome`` cannot be used at all, or lengths
+        differ.
 
     Notes
     -----
@@ -123,7 +129,7 @@ def check_study(
     >>> [(f.severity, f.column) for f in check_study(X, rng.integers(2, size=500), y).findings]
     [('serious', 'score'), ('note', 'Treatment')]
     """
-    seen = observe(Y, T, groups=groups, sample_weight=sample_weight, strata=strata)
+    seen = observe(Y, T, groups=groups, sample_weight=sample_weight, strata=strata, **outcome)
     tables = [_table(X, "X", seen.n)] + ([] if W is None else [_table(W, "W", seen.n)])
     table = pd.concat(tables, axis=1)
     table = table.loc[:, ~table.columns.duplicated()]
@@ -132,10 +138,11 @@ def check_study(
     for _, column in table.items():
         findings += column_findings(column, name)
     findings += _later_than_baseline(table, name)
-    findings += event_findings(table, seen.y, name)
+    findings += event_findings(table, seen.y, name, event=None if seen.times is None else seen.times.code)
     findings += _unused_treatments(T)
     findings += _alike_treatments(seen.treatments)
-    leaks = leak_findings(table, seen.y, seen.arm, seen.treatments)
+    known = np.ones(seen.n, dtype=bool) if seen.seen is None else seen.seen
+    leaks = leak_findings(table[known], seen.y[known], seen.arm[known], seen.treatments)
     findings += leaks
     findings += never_treated(table, seen, {f.column for f in leaks if f.kind == DETERMINES_TREATMENT})
     findings += missing_by_treatment(table, seen.arm, seen.treatments)
@@ -148,7 +155,9 @@ def check_study(
     return StudyCheck(by_severity(_once(findings)), seen.n, table.shape[1])
 
 
-def findings_beside(others: pd.DataFrame, y: np.ndarray, name: str | None, *, clustered: bool) -> tuple[Finding, ...]:
+def findings_beside(
+    others: pd.DataFrame, y: np.ndarray, name: str | None, *, clustered: bool, event: np.ndarray | None = None
+) -> tuple[Finding, ...]:
     """Findings from columns that no model uses: persons with several rows, and the event that belongs to a time.
 
     Parameters
@@ -161,9 +170,11 @@ def findings_beside(others: pd.DataFrame, y: np.ndarray, name: str | None, *, cl
         Its name.
     clustered : bool
         Whether rows are known to be dependent.
+    event : ndarray of shape (n,), optional
+        How the times ``y`` ended, where that is known.
     """
     table = _table(others, "others", len(y))
-    found = event_findings(table, y, name, covariates=False)
+    found = event_findings(table, y, name, covariates=False, event=event)
     return (*found, *([] if clustered else repeated_ids(table)))
 
 
