@@ -25,6 +25,7 @@ from policytree.exceptions import InputError
 from policytree.study_check import StudyCheck
 from policytree.trees.tree import Tree
 from policytree.weighting.observed import Observed
+from policytree.weighting.time_to_event.outcome import TimeToEvent, is_structured
 
 RESULTS = (
     PolicyValueTable, HonestLeaves, HeterogeneityTest, Ranking, QiniCurve, BudgetPath, MarginalSensitivity,
@@ -92,10 +93,11 @@ class About:
     value_names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def named_after(self, Y: Any, T: Any) -> About:
-        """Return a copy that has the columns' names where names are missing."""
+        """Return a copy that has the columns' names where names are missing; a structured array has none."""
+        usual = "time" if is_structured(Y) else "outcome"
         return replace(
             self,
-            outcome=self.outcome or str(getattr(Y, "name", None) or "outcome"),
+            outcome=self.outcome or str(getattr(Y, "name", None) or usual),
             treatment=self.treatment or str(getattr(T, "name", None) or "treatment"),
         )
 
@@ -107,7 +109,11 @@ class Study:
     Attributes
     ----------
     about : About
+    observed : Observed
+        What was given: times are times, missing outcomes are missing.
     seen : Observed
+        The same with outcomes that are known for everybody: means of arms are areas under their curves of Kaplan and
+        Meier, or means of the outcomes that are not missing (:func:`policytree.weighting.completion.unadjusted`).
     X : DataFrame of shape (n, p)
     W : DataFrame of shape (n, q), or None
     direction : {"maximize", "minimize"}
@@ -115,6 +121,7 @@ class Study:
     """
 
     about: About
+    observed: Observed
     seen: Observed
     X: pd.DataFrame
     W: pd.DataFrame | None
@@ -125,6 +132,32 @@ class Study:
     def better(self) -> str:
         """The word for better outcomes."""
         return "higher" if self.direction == "maximize" else "lower"
+
+    @property
+    def times(self) -> TimeToEvent | None:
+        """Times to an event; None where outcomes are numbers."""
+        return self.observed.times
+
+    @property
+    def missing(self) -> np.ndarray | None:
+        """Rows whose outcome is missing, (n,) bool; None if no outcome is."""
+        return None if self.observed.seen is None else ~self.observed.seen
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The least and the largest outcome, between which every mean outcome lies."""
+        return self.observed.limits
+
+    @property
+    def mean_outcome(self) -> str:
+        """What values are, in words, such as "mean score" or "mean days up to 1,000 days"."""
+        about = self.about
+        return f"mean {about.outcome}" if self.times is None else self.times.described(about.outcome, about.unit)
+
+    @property
+    def value_unit(self) -> str:
+        """What values are measured in, such as "points" or "days of 1,000"; "" if nobody said it."""
+        return self.about.unit if self.times is None else self.times.value_unit(self.about.unit)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -182,6 +215,11 @@ class Material:
         if self.rewards is None or self.rewards.propensity_ is None:
             return False
         return bool((np.ptp(self.rewards.propensity_.to_numpy(), axis=0) < 1e-9).all())
+
+
+def capitalised(text: str) -> str:
+    """A text as the beginning of a sentence."""
+    return text[:1].upper() + text[1:]
 
 
 def checked_results(results: Any) -> tuple[Any, ...]:

@@ -11,6 +11,7 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.common.typing import Column, Table
+from policytree.common.validation import as_series
 from policytree.data.feature_encoder import as_pandas
 from policytree.estimators import DRPolicyTree, PolicyTree
 from policytree.exceptions import InputError
@@ -29,7 +30,9 @@ from policytree.report.sections.values import values_sections
 from policytree.serialization import save_text
 from policytree.study_check import check_study
 from policytree.trees.short_thresholds import with_short_thresholds, with_value_names
-from policytree.weighting.observed import observe
+from policytree.weighting.completion import unadjusted
+from policytree.weighting.observed import OutcomeArguments, observe
+from policytree.weighting.time_to_event.outcome import is_structured
 
 
 class StudyReport:
@@ -54,6 +57,12 @@ class StudyReport:
         Blocks within which treatment was assigned.
     sample_weight : column of shape (n,), optional
         Weights >= 0.
+    event, entry, cause, missing_outcome : optional
+        How outcomes were observed, as :meth:`policytree.RewardEstimator.fit` takes it: the model must have been fitted
+        with the same. Means as observed are then those of the curves of Kaplan and Meier, or of the outcomes that are
+        not missing.
+    horizon, target : float and str, optional
+        Those of the fit, unless given.
     results : result or sequence of results
         What else was found out: of :func:`policytree.cross_val_policy_value` (without it there is no verdict),
         :func:`policytree.honest_leaf_summary`, :func:`policytree.heterogeneity_test`,
@@ -101,12 +110,22 @@ class StudyReport:
         groups: Column | None = None,
         strata: Column | Table | None = None,
         sample_weight: Column | None = None,
+        event: Column | None = None,
+        horizon: float | None = None,
+        target: str | None = None,
+        entry: Column | None = None,
+        cause: Any = None,
+        missing_outcome: str = "refuse",
         results: Any = (),
         about: About | None = None,
     ):
+        asked = OutcomeArguments(
+            event=event, horizon=horizon, target=target, entry=entry, cause=cause, missing_outcome=missing_outcome
+        )
         self._say(
             make_study(
                 Y, T, X=X, W=W, groups=groups, strata=strata, sample_weight=sample_weight, about=about,
+                outcome=_as_fitted(model, asked, event is not None or is_structured(Y)),
                 direction=getattr(model, "direction", "maximize"), known_propensity=_known(model),
             ),
             model,
@@ -125,6 +144,7 @@ class StudyReport:
         if not isinstance(model, DRPolicyTree | PolicyTree):
             raise InputError(f"model must be a DRPolicyTree or a PolicyTree; got {type(model).__name__}.")
         check_is_fitted(model, "tree_")
+        _refuse_other_target(study, model)
         encoded = model.encoder_.encode(study.X)
         self.tree = with_value_names(with_short_thresholds(model.tree_, encoded), encoded, study.about.value_names)
         material = Material(study, model, self.tree, encoded, checked_results(results))
@@ -186,19 +206,60 @@ def make_study(
     sample_weight,
     about: About | None,
     direction: str,
+    outcome: OutcomeArguments | None = None,
     **checked: Any,
 ) -> Study:
-    """The data with their check; ``checked``: further arguments of :func:`policytree.check_study`.
+    """The data with their check.
+
+    Parameters
+    ----------
+    outcome : OutcomeArguments, optional
+        How outcomes were observed: ``event`` and so on.
+    **checked : optional
+        Further arguments of :func:`policytree.check_study`.
 
     Raises
     ------
     InputError
         If they cannot be used.
     """
-    seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata)
-    check = check_study(X, T, Y, W=W, groups=groups, sample_weight=sample_weight, strata=strata, **checked)
+    observed = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **(outcome or {}))
+    seen = unadjusted(observed)
+    known = Y if observed.seen is None else as_series(Y, "Y").reset_index(drop=True).where(observed.seen, seen.y)
+    check = check_study(X, T, known, W=W, groups=groups, sample_weight=sample_weight, strata=strata, **checked)
     named = (about or About()).named_after(Y, T)
-    return Study(named, seen, _frame(X), None if W is None else _frame(W), direction, check)
+    return Study(named, observed, seen, _frame(X), None if W is None else _frame(W), direction, check)
+
+
+def _as_fitted(model: Any, asked: OutcomeArguments, are_times: bool) -> OutcomeArguments:
+    """How outcomes were observed, with the horizon and the target of the fit where nobody named others."""
+    rewards = getattr(model, "reward_estimator_", None)
+    if rewards is None:
+        return asked
+    if rewards.horizon_ is not None and not are_times:
+        raise InputError("The model was fitted to times to an event; pass event= to the report as well.")
+    if rewards.horizon_ is None and are_times:
+        raise InputError("The model was fitted to outcomes that are numbers; fit it with event=, or leave event out.")
+    horizon, target = asked["horizon"], asked["target"]
+    return {
+        **asked,
+        "horizon": rewards.horizon_ if horizon is None else horizon,
+        "target": rewards.target_ if target is None else target,
+    }
+
+
+def _refuse_other_target(study: Study, model: Any) -> None:
+    """Refuse to say of one horizon or target what was fitted for another."""
+    rewards = getattr(model, "reward_estimator_", None)
+    if rewards is None or study.times is None or rewards.horizon_ is None:
+        return
+    asked = study.times
+    for name, here, there in (
+        ("horizon", asked.horizon, rewards.horizon_),
+        ("target", asked.target.name, rewards.target_),
+    ):
+        if here != there:
+            raise InputError(f"The model was fitted with {name}={there!r}, the report asks for {here!r}; use the same.")
 
 
 def _known(model: Any) -> bool:
@@ -236,7 +297,7 @@ def make_content(material: Material) -> Content:
     title = study.about.title or f"Which {study.about.treatment}, for whom?"
     goal = "largest" if study.direction == "maximize" else "smallest"
     source = f" ({study.about.source})" if study.about.source else ""
-    subtitle = f"A rule for the {goal} mean {study.about.outcome}{source}"
+    subtitle = f"A rule for the {goal} {study.mean_outcome}{source}"
     return Content(title, subtitle, tuple(section for section in sections if section is not None))
 
 

@@ -42,6 +42,7 @@ from policytree.study_check.rows import (
     repeated_rows,
     thin_support,
 )
+from policytree.weighting.completion import unadjusted
 from policytree.weighting.observed import OutcomeArguments, observe
 
 __all__ = [
@@ -75,10 +76,11 @@ def check_study(
 
     The check finds: a covariate, or a sum of them, that nearly determines the outcome or the treatment (also copies
     with noise, in other units, cut into classes or hidden in text); a time beside the record of its event, where
-    nobody said by ``event`` that the outcome is censored; names that suggest a measurement after treatment; values of a column with which nobody
-    got some treatment; values missing under one treatment; ids, dates, numbers stored as text; constant, repeated and
-    mostly missing columns; rare categories, unused levels; labels that only case or blanks tell apart; rows and ids
-    that repeat; whether clusters or rows were treated. :func:`check_rewards` adds checks of the fitted rewards.
+    nobody said by ``event`` that the outcome is censored; names that suggest a measurement after treatment; values of a
+    column with which nobody got some treatment; values missing under one treatment; ids, dates, numbers stored as text;
+    constant, repeated and mostly missing columns; rare categories, unused levels; labels that only case or blanks tell
+    apart; rows and ids that repeat; whether clusters or rows were treated. :func:`check_rewards` adds checks of the
+    fitted rewards.
 
     Parameters
     ----------
@@ -219,6 +221,7 @@ def check_rewards(
     propensity: Table | None = None,
     min_propensity: float = 0.01,
     by_chance: str = "",
+    **outcome: Unpack[OutcomeArguments],
 ) -> StudyCheck:
     """Check estimated rewards; a serious finding is a reason to conclude nothing from them.
 
@@ -237,6 +240,10 @@ def check_rewards(
     by_chance : str
         Why treatment counts as randomised ("its probabilities are known"): a mean that moves is then
         serious, and known probabilities are not checked. "" if treatment does not count as randomised.
+    **outcome : optional
+        ``event``, ``horizon``, ``target``, ``entry`` and ``cause`` where Y are times to an event, ``missing_outcome``
+        where some of Y are missing: as :meth:`policytree.RewardEstimator.fit` took them. Means as observed are then
+        those of the curves of Kaplan and Meier, or of the outcomes that are seen.
 
     Returns
     -------
@@ -257,7 +264,8 @@ def check_rewards(
     >>> check_rewards(Y, T, rewards).findings
     ()
     """
-    seen = observe(Y, T, groups=groups, sample_weight=sample_weight)
+    observed = observe(Y, T, groups=groups, sample_weight=sample_weight, **outcome)
+    seen = unadjusted(observed)
     frame = as_pandas(rewards)
     if frame is None or len(frame) != seen.n or not set(seen.treatments) <= set(frame.columns):
         raise InputError("rewards must be a frame with a row per row of Y and a column per treatment of T.")
@@ -266,7 +274,7 @@ def check_rewards(
         raise InputError("propensity must be a frame with a row per row of Y and a column per treatment of T.")
     matrix = None if chances is None else chances[seen.treatments].to_numpy(dtype=np.float64)
     means = arm_means(seen, frame, matrix if by_chance == KNOWN else None)
-    findings = outside_range(seen, means) + moved_means(seen, means, by_chance)
+    findings = outside_range(means, observed.limits) + moved_means(seen, means, by_chance)
     if matrix is not None and by_chance != KNOWN:
         findings += thin_support(seen, matrix, min_propensity)
     return StudyCheck(by_severity(findings), seen.n, 0)

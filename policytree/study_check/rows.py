@@ -172,9 +172,9 @@ def moved_means(seen: Observed, means: Iterable[ArmMean], by_chance: str) -> lis
     return findings
 
 
-def outside_range(seen: Observed, means: Iterable[ArmMean]) -> list[Finding]:
-    """Arms whose estimated mean lies outside all outcomes that were observed."""
-    low, high = float(seen.y.min()), float(seen.y.max())
+def outside_range(means: Iterable[ArmMean], limits: tuple[float, float]) -> list[Finding]:
+    """Arms whose estimated mean lies outside the range of outcomes, between the least and the largest of them."""
+    low, high = limits
     margin = 1e-9 * (high - low)
     return [
         Finding(

@@ -89,6 +89,23 @@ class Observed:
         """Cluster of every row, its own without clusters, shape (n,)."""
         return np.arange(self.n) if self.groups is None else self.groups
 
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The least and the largest outcome that is seen; of times to an event, that the target can be."""
+        if self.times is not None:
+            return self.times.limits
+        y = self.y if self.seen is None else self.y[self.seen]
+        return float(y.min()), float(y.max())
+
+    def arguments(self, rows: np.ndarray) -> dict[str, Any]:
+        """``Y`` of some rows, missing where it was, and what ``fit`` takes beside it to say how it was observed."""
+        y = self.y[rows]
+        if self.times is not None:
+            return {"Y": y, **self.times.arguments(rows)}
+        if self.seen is None:
+            return {"Y": y}
+        return {"Y": np.where(self.seen[rows], y, np.nan), "missing_outcome": WEIGHT}
+
     def folds(self, cv, random_state, argument: str = "cv", whose: str = "") -> FoldPlan:
         """Folds balanced over treatments within strata that split no cluster (``model_selection.folds.make_folds``)."""
         return make_folds(

@@ -11,7 +11,7 @@ import numpy as np
 from policytree.evaluation import PolicyValueTable
 from policytree.evaluation.formatting import decimals
 from policytree.report.content import Section, Table, Words
-from policytree.report.material import Material, Study
+from policytree.report.material import Material, Study, capitalised
 from policytree.report.sections.question import TONES
 from policytree.study_check import (
     KNOWN,
@@ -58,7 +58,7 @@ def rewards_check(study: Study, rewards: Any, rows: np.ndarray | None = None) ->
     if rewards is None or len(rewards.rewards_) != len(rows):
         return None
     return check_rewards(
-        seen.y[rows], seen.treatments[seen.arm[rows]], rewards.rewards_,
+        T=seen.treatments[seen.arm[rows]], rewards=rewards.rewards_, **study.observed.arguments(rows),
         groups=None if seen.groups is None else seen.groups[rows],
         sample_weight=None if seen.sample_weight is None else seen.sample_weight[rows],
         propensity=rewards.propensity_, min_propensity=rewards.min_propensity, by_chance=by_chance(study, rewards),
@@ -121,5 +121,5 @@ def means_table(study: Study, rewards: Any, rows: np.ndarray | None = None) -> T
     )
     return Table(
         ("treatment", "rows", "mean of those who got it", "mean for everybody", "difference", "z"), cells,
-        f"Mean {study.about.outcome} as observed{weighed}, and for everybody by the rewards", numbers=numbers,
+        f"{capitalised(study.mean_outcome)} as observed{weighed}, and for everybody by the rewards", numbers=numbers,
     )  # fmt: skip

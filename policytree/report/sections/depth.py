@@ -21,7 +21,7 @@ def depth_section(material: Material) -> Section | None:
         )
         for row in table.itertuples(index=False)
     )  # fmt: skip
-    columns = ("depth", "leaves, mean", f"mean {study.about.outcome}", "gain", "std. error")
+    columns = ("depth", "leaves, mean", study.mean_outcome, "gain", "std. error")
     chosen = int(table["chosen"].to_numpy().argmax())
     about = Table(
         columns, cells, "Trees by their depth", strong=(chosen,),
@@ -30,7 +30,7 @@ def depth_section(material: Material) -> Section | None:
     data = {
         "x": [int(depth) for depth in table["max_depth"]], "y": table["gain"].tolist(),
         "error": table["standard_error"].tolist(), "chosen": chosen, "xlabel": "questions on a path, at most",
-        "ylabel": f"gain over one treatment for all, {study.about.unit or study.about.outcome}",
+        "ylabel": f"gain over one treatment for all, {study.value_unit or study.about.outcome}",
     }  # fmt: skip
     shown = "; ".join(f"depth {x}: {y:+.{digits}f}" for x, y in zip(data["x"], data["y"], strict=True))
     picture = Picture(

@@ -40,7 +40,7 @@ def heterogeneity_section(material: Material) -> Section:
     study = material.study
     speaks, costs = ("above" if study.direction == "maximize" else "below"), _before_costs(material)
     words = (
-        f"Average: mean {study.about.outcome} under the first treatment less that under the second{costs}; {speaks} "
+        f"Average: {study.mean_outcome} under the first treatment less that under the second{costs}; {speaks} "
         f"zero speaks for the first. Two tests, by {test.n:,} rows: of predicted effects, each block by models of the "
         f"blocks before it (p = {test.p_predicted:.2g}), and of effects that are linear in the covariates (p = "
         f"{test.p_linear:.2g}). Slope: how observed effects go with predicted ones, 1 if these are right in size and 0 "
@@ -113,7 +113,9 @@ def _beside_effects(ranking: Ranking, material: Material) -> list[Block]:
     if not single:
         text += " Here everybody has a treatment of their own."
     if smaller:
-        text += f" A gain above zero is so much less {material.study.about.outcome}."
+        study = material.study
+        less = study.about.outcome if study.times is None else f"of the {study.mean_outcome}"
+        text += f" A gain above zero is so much less {less}."
     return [Words(text, "note")]
 
 
@@ -131,7 +133,7 @@ def _curve(curve: QiniCurve, material: Material) -> list[Block]:
 
 def _measured(material: Material) -> str:
     """The unit of a gain."""
-    return material.study.about.unit or material.study.about.outcome
+    return material.study.value_unit or material.study.about.outcome
 
 
 def _path(path: BudgetPath) -> list[Block]:

@@ -52,7 +52,7 @@ BOOTSTRAP = "Efron B, Tibshirani R (1993). An Introduction to the Bootstrap. Cha
 
 def certificate_section(material: Material) -> Section:
     """The proof, the splits that it covers, and what it does not imply."""
-    facts = certificate(material.model, f"mean {material.study.about.outcome}")
+    facts = certificate(material.model, material.study.mean_outcome)
     return Section("certificate", "Certificate", (Facts(tuple(facts.items())), Words(SCOPE)))
 
 
@@ -70,12 +70,12 @@ def _methods(material: Material) -> tuple[list[str], list[str]]:
         references.extend(text for text in texts if text not in references)
         return "[" + ", ".join(str(references.index(text) + 1) for text in texts) + "]"
 
-    seen, about = study.seen, study.about
+    seen = study.seen
     arms = ", ".join(str(label) for label in seen.treatments)
     goal = "largest" if study.direction == "maximize" else "smallest"
     sentences = [
-        f"We looked for a rule that assigns one of {seen.n_arms} treatments ({arms}) such that the mean of "
-        f"{about.outcome} is {goal}, from {seen.n:,} rows" + _clusters(material) + "."
+        f"We looked for a rule that assigns one of {seen.n_arms} treatments ({arms}) such that the "
+        f"{study.mean_outcome} is {goal}, from {seen.n:,} rows" + _clusters(material) + "."
     ]
     if material.rewards is not None:
         known = "known by design" if material.known_propensity else "estimated"

@@ -105,8 +105,7 @@ def tree_picture(material: Material, values: Mapping[int, LeafValue]) -> Picture
 
 def outcome_range(material: Material) -> list[float]:
     """The least and the largest outcome, between which every mean outcome lies."""
-    y = material.study.seen.y
-    return [float(y.min()), float(y.max())]
+    return list(material.study.limits)
 
 
 def _rules_in_words(material: Material) -> str:

@@ -7,7 +7,7 @@ from policytree.evaluation.formatting import decimals, interval_text, size_text
 from policytree.evaluation.inference.best_arm import WHY_WIDER
 from policytree.evaluation.policy_value.tables import OPTIMISM
 from policytree.report.content import Block, Picture, Section, Table, Words
-from policytree.report.material import Material
+from policytree.report.material import Material, capitalised
 from policytree.report.sections.tree import outcome_range
 
 NOT_COMPUTED = "Not computed (--no-value). In Python, pass the table of cross_val_policy_value among the results."
@@ -56,7 +56,7 @@ def values_picture(material: Material, values: PolicyValueTable) -> Picture:
     shown = "; ".join(f"{rule} {e.value:.3g} ({e.lower:.3g} to {e.upper:.3g})" for rule, e in values.estimates.items())
     data = {
         "rows": rows, "strong": values.verdict.rule, "direction": study.direction, "limits": outcome_range(material),
-        "xlabel": f"held-out mean {study.about.outcome}{f', {study.about.unit}' if study.about.unit else ''}",
+        "xlabel": f"held-out {study.mean_outcome}{f', {study.value_unit}' if study.value_unit else ''}",
     }  # fmt: skip
     marked = "" if values.verdict.reason is Reason.UNCLEAR else f" Blue: {values.verdict.rule}, see above."
     caption = f"What every option is worth to people who had no part in the rules, with intervals.{marked}"
@@ -69,9 +69,9 @@ def _explanation(material: Material, values: PolicyValueTable) -> str:
     study, sign = material.study, "above" if material.study.direction == "maximize" else "below"
     return " ".join(
         (
-            f"Mean {study.about.outcome} if everybody followed the rule; {study.better} is better, and a difference",
-            f"{sign} zero speaks for the tree. Status quo: what people got. Plug-in rule: no tree, everybody gets the",
-            "treatment predicted to be best.",
+            f"{capitalised(study.mean_outcome)} if everybody followed the rule; {study.better} is better, and a",
+            f"difference {sign} zero speaks for the tree. Status quo: what people got. Plug-in rule: no tree,",
+            "everybody gets the treatment predicted to be best.",
             *values.statements()[:1],
             WHY_WIDER,
             *values.statements()[1:],

@@ -129,6 +129,11 @@ class TimeToEvent:
         out = np.where(self.code == 2, self.target.of_other(self.time, h), self.target.of_event(self.time, h))
         return np.where(self.free, self.target.of_free(h), out)
 
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The least and the largest that the target can be for anybody."""
+        return 0.0, self.horizon if self.target.per_horizon else 1.0
+
     def rows(self, rows: np.ndarray) -> TimeToEvent:
         """Some of the rows, by their positions."""
         entry = None if self.entry is None else self.entry[rows]
@@ -144,9 +149,17 @@ class TimeToEvent:
         horizon = CheckedHorizon(self.horizon)
         return {**self.columns(rows), "horizon": horizon, "target": self.target.name, "cause": cause}
 
+    def until(self, unit: str = "") -> str:
+        """The horizon in words, such as "1,000 days"."""
+        return f"{self.horizon:,.6g}" + (f" {unit}" if unit else "")
+
+    def value_unit(self, unit: str = "") -> str:
+        """What means of the target are measured in, such as "days of 1,000"; for shares "share of people"."""
+        return f"{unit} of {self.horizon:,.6g}".lstrip() if self.target.per_horizon else "share of people"
+
     def described(self, outcome: str, unit: str = "") -> str:
         """The target in words, for the column of the time and its unit."""
-        until = f"{self.horizon:,.6g}" + (f" {unit}" if unit else "")
+        until = self.until(unit)
         return {
             RMST: f"mean {outcome} up to {until}",
             SURVIVAL: f"share without event at {outcome} = {until}",
