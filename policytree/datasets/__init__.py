@@ -20,6 +20,8 @@ STUDIES = {
     "nsw": ("nsw",),
     "nhefs": ("nhefs",),
     "actg175": ("actg175",),
+    "colon": ("colon",),
+    "breast_cancer": ("rotterdam", "gbsg"),
     "lalonde": ("lalonde", "lalonde-psid", "lalonde-cps"),
 }
 DATASET_NAMES = tuple(name for names in STUDIES.values() for name in names)
@@ -34,9 +36,10 @@ def load_dataset(name: str, *, data_dir: str | os.PathLike | None = None, **opti
         One of ``policytree.datasets.DATASET_NAMES``: "rand-hie", "nsw", ...
     data_dir : path or None
         Directory that holds the files of a study that no package ships, or has them in ``trials/`` (an error names the
-        file and where to get it). None means the environment variable ``POLICYTREE_DATA``.
+        file and where to get it). None means the environment variable ``POLICYTREE_DATA``. "actg175" needs neither if
+        lifelines is installed.
     **options
-        What a study lets one choose. Only "rand-hie" has any:
+        What a study lets one choose. "rand-hie" has:
 
         - ``arms``: "plan" (default), the five published plan groups ("25%", "50%", "95%", "deductible", "free"), or
           "coinsurance", the raw rate in percent (0, 25, 50, 95, 100), which identifies less (see ``description``).
@@ -44,6 +47,11 @@ def load_dataset(name: str, *, data_dir: str | os.PathLike | None = None, **opti
           spending a year, without dental care and outpatient psychotherapy.
         - ``sites``: "every_arm" (default), the five sites where every plan was offered, or "all": also Seattle, where
           nobody has 50%, so that what that plan would do there is not in the data.
+
+        "rotterdam" has:
+
+        - ``nodes``: "positive" (default), the women with positive lymph nodes, as in "gbsg", or "any": also the others,
+          none of whom had hormone therapy, so that what it would do to them is not in the data.
 
     Returns
     -------

