@@ -22,7 +22,7 @@ from policytree.evaluation.policy_value.validation import Fit
 from policytree.exceptions import InputError, UnseenValueWarning, quoted
 from policytree.problem.types import Status
 from policytree.weighting.costs import treatment_costs
-from policytree.weighting.observed import WEIGHT, Observed
+from policytree.weighting.observed import Observed
 from policytree.weighting.propensities import is_constant
 from policytree.weighting.reward_estimator import RewardEstimator
 
@@ -133,15 +133,11 @@ class Data:
     def fit_arguments(self, rows: np.ndarray) -> dict:
         """All arguments of ``fit`` for these rows."""
         seen = self.seen
-        arguments = self.observations(rows)
+        arguments = self.observations(rows) | seen.arguments(rows)
         arguments["sample_weight"] = None if seen.sample_weight is None else seen.sample_weight[rows]
         arguments["groups"] = None if seen.groups is None else seen.groups[rows]
         if seen.strata is not None:
             arguments["strata"] = seen.strata[rows]
-        if seen.times is not None:
-            arguments |= seen.times.arguments(rows)
-        if seen.seen is not None:
-            arguments["missing_outcome"] = WEIGHT
         if self._costs is not None:
             arguments["sample_treatment_costs"] = self._costs.iloc[rows]
         if self._budget_costs is not None:
