@@ -74,6 +74,7 @@ from policytree.plotting.roc import ROCHullDisplay as ROCHullDisplay
 from policytree.plotting.sensitivity import MarginalSensitivityDisplay as MarginalSensitivityDisplay
 from policytree.plotting.sensitivity import OmittedVariableDisplay as OmittedVariableDisplay
 from policytree.plotting.stability import PolicyStabilityDisplay as PolicyStabilityDisplay
+from policytree.plotting.survival import KaplanMeierDisplay as KaplanMeierDisplay
 from policytree.plotting.trees import PolicyTreeDisplay as PolicyTreeDisplay
 from policytree.plotting.trees import plot_tree as plot_tree
 from policytree.plotting.values import PolicyValueDisplay as PolicyValueDisplay
