@@ -251,7 +251,7 @@ def test_without_censoring_outcomes_are_the_times_themselves(rng):
 def test_arms_of_which_nobody_was_censored_have_curves(rng):
     time, T = rng.exponential(size=60), np.repeat([0, 1], 30)
     rewards = RewardEstimator(random_state=0).fit_predict(time, T, event=np.ones(60, bool), horizon=1.0, propensity=0.5)
-    assert rewards.mean().tolist() == pytest.approx([np.minimum(time, 1.0)[T == k].mean() for k in (0, 1)], abs=1e-12)
+    assert rewards.mean().tolist() == pytest.approx([np.minimum(time, 1.0)[k == T].mean() for k in (0, 1)], abs=1e-12)
 
 
 def test_several_causes_add_up(rng):

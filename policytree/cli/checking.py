@@ -20,6 +20,22 @@ def check(
     event: Annotated[
         str | None, typer.Option(metavar="TEXT", help="For an outcome in texts: the one that counts as 1.")
     ] = None,
+    event_column: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column that says how the times ended, as in design.")
+    ] = None,
+    horizon: Annotated[
+        float | None, typer.Option(metavar="H", help="Time up to which events count, as in design.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(metavar="TARGET", help="What a time counts for, as in design.")] = None,
+    cause: Annotated[
+        str | None, typer.Option(metavar="VALUE", help="Of several causes, the one asked about, as in design.")
+    ] = None,
+    entry_column: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of the times of entry, as in design.")
+    ] = None,
+    missing_outcome: Annotated[
+        str | None, typer.Option(metavar="WAY", help="Rows without an outcome: refuse or weight, as in design.")
+    ] = None,
     covariates: Annotated[
         str | None, typer.Option(metavar="COLUMNS", help="Columns to check: a,b,c. Default: all others.")
     ] = None,
@@ -47,11 +63,13 @@ def check(
     from policytree.exceptions import InputError
     from policytree.report.sections.question import check_section, question_section
 
-    if event is not None and direction is None:
+    if ((event is not None and event_column is None) or cause is not None) and direction is None:
         direction = "maximize"  # no tree is chosen here, so the direction of an event does not matter
     roles = Roles(
-        treatment, outcome, covariates, confounders, cluster=cluster, exclude=exclude, event=event, direction=direction
-    )
+        treatment, outcome, covariates, confounders, cluster=cluster, exclude=exclude, event=event,
+        direction=direction, event_column=event_column, horizon=horizon, target=target, cause=cause,
+        entry_column=entry_column, missing_outcome=missing_outcome,
+    )  # fmt: skip
     if data is not None and dataset is None:
         study = study_from_file(data, roles)
     elif dataset is not None and data is None:

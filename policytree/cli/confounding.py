@@ -52,8 +52,9 @@ def sensitivity(
         "propensity": fitted.propensity_, "regression": fitted.regression_, "baseline": baseline, "level": level,
         "random_state": seed, **({} if verdict.use_tree else rows),
     }  # fmt: skip
-    marginal = marginal_sensitivity(policy, seen.y, received, **asked)
-    omitted = omitted_variable_bounds(policy, seen.y, received, benchmarks=_benchmarks(estimator, study), **asked)
+    brought = fitted.outcome_.to_numpy()  # of rows that are censored or missing, what takes their outcome's place
+    marginal = marginal_sensitivity(policy, brought, received, **asked)
+    omitted = omitted_variable_bounds(policy, brought, received, benchmarks=_benchmarks(estimator, study), **asked)
     what = f"{verdict.rule} - {best if verdict.use_tree else rest}"
     return replace(marginal, what=what), replace(omitted, what=what)
 

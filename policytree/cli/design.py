@@ -45,7 +45,65 @@ def design(
     ] = None,
     event: Annotated[
         str | None,
-        _option("For an outcome in texts: the one that counts as 1, all others as 0.", _COLUMNS, metavar="TEXT"),
+        _option(
+            "For an outcome in texts: the one that counts as 1, all others as 0. With --event-column: the value of "
+            "that column that stands for the event, all others being censored.",
+            _COLUMNS,
+            metavar="TEXT",
+        ),
+    ] = None,
+    event_column: Annotated[
+        str | None,
+        _option(
+            "The outcome is a time, and this column says how it ended: 1 (or true) at the event, 0 (or false) where "
+            "the row was censored. Other values go with --event or --cause.",
+            _COLUMNS,
+            metavar="COLUMN",
+        ),
+    ] = None,
+    horizon: Annotated[
+        float | None,
+        _option(
+            "Time up to which events count, in the outcome's unit. Default: the last time at which a tenth of the "
+            "rows of every treatment is still followed.",
+            _COLUMNS,
+            metavar="H",
+        ),
+    ] = None,
+    target: Annotated[
+        str | None,
+        _option(
+            "What a time counts for: rmst (mean time without event up to the horizon, the default) or survival (share "
+            "without event); with --cause years_lost (mean time lost to it, the default then) or "
+            "cumulative_incidence (share with an event of it).",
+            _COLUMNS,
+            metavar="TARGET",
+        ),
+    ] = None,
+    cause: Annotated[
+        str | None,
+        _option(
+            "With several causes of events: the value of --event-column that is asked about; 0 (or censored) stands "
+            "for censoring. Needs --direction.",
+            _COLUMNS,
+            metavar="VALUE",
+        ),
+    ] = None,
+    entry_column: Annotated[
+        str | None,
+        _option(
+            "Column of the times from which on rows were followed, where that is later than 0 (left truncation).",
+            _COLUMNS,
+            metavar="COLUMN",
+        ),
+    ] = None,
+    missing_outcome: Annotated[
+        str | None,
+        _option(
+            "Rows without an outcome: refuse, or weight (keep them, and weight for who is missing). Default: refuse.",
+            _COLUMNS,
+            metavar="WAY",
+        ),
     ] = None,
     covariates: Annotated[
         str | None,
@@ -300,7 +358,7 @@ def design(
 
     roles = Roles(
         treatment, outcome, covariates, confounders, propensity, cluster, weights, direction, strata, exclude, event,
-        tuple(arm_cost or ()),
+        tuple(arm_cost or ()), event_column, horizon, target, cause, entry_column, missing_outcome,
     )  # fmt: skip
     tree = {
         "max_depth": max_depth,

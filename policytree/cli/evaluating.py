@@ -24,6 +24,27 @@ def evaluate(
     event: Annotated[
         str | None, typer.Option(metavar="TEXT", help="For an outcome in texts: the one that counts as 1.")
     ] = None,
+    event_column: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column that says how the times ended. Default: as in the design."),
+    ] = None,
+    horizon: Annotated[
+        float | None,
+        typer.Option(metavar="H", help="Time up to which events count. Default: that of the design."),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="TARGET", help="What a time counts for. Default: as in the design.")
+    ] = None,
+    cause: Annotated[
+        str | None, typer.Option(metavar="VALUE", help="The cause that is asked about. Default: as in the design.")
+    ] = None,
+    entry_column: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of the times of entry. Default: as in the design.")
+    ] = None,
+    missing_outcome: Annotated[
+        str | None,
+        typer.Option(metavar="WAY", help="Rows without an outcome: refuse or weight. Default: as in the design."),
+    ] = None,
     direction: Annotated[
         str | None, typer.Option(metavar="WAY", help="maximize or minimize. Default: as in the design.")
     ] = None,
@@ -78,6 +99,7 @@ def evaluate(
 
     roles = Roles(
         treatment, outcome, covariates, confounders, propensity, cluster, weights, direction, event=event,
-        arm_cost=tuple(arm_cost or ()),
+        arm_cost=tuple(arm_cost or ()), event_column=event_column, horizon=horizon, target=target, cause=cause,
+        entry_column=entry_column, missing_outcome=missing_outcome,
     )  # fmt: skip
     judge(tree, data, roles, tuple(against or ()), control=control, cv=cv, level=level, seed=seed, as_json=as_json)

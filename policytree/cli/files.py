@@ -21,7 +21,7 @@ from policytree.evaluation import TRAINING_ROWS, LeafValue
 from policytree.evaluation.leaves.summary import leaf_values
 from policytree.exceptions import InputError
 from policytree.plotting import PolicyTreeDisplay
-from policytree.report.content import Content, Words
+from policytree.report.content import Content, Picture, Words
 from policytree.report.study_report import StudyReport
 from policytree.serialization import from_dict, settle, to_dict, write_together
 from policytree.serialization.checksums import refuse_changed, text_with_checksum, with_checksum
@@ -71,17 +71,19 @@ def check_folder(folder: str) -> Path:
 
 def result_files(job: Job, result: Result, report: StudyReport) -> dict[str, bytes]:
     """Contents of all files by name."""
-    study, y = result.study, result.study.observed.y
+    study = result.study
     verdict = next(block.text for block in report.content.section("verdict").blocks if isinstance(block, Words))
-    event = f" = {study.event}" if study.event else ""
-    title = " ".join(f"{study.treatment} to {study.direction} {study.outcome}{event}".split())
+    what = study.outcome + (f" = {study.event}" if study.event else "")
+    if study.observed.times is not None:
+        what = study.mean_outcome
+    title = " ".join(f"{study.treatment} to {study.direction} {what}".split())
     if result.values is not None and not result.values.verdict.use_tree:
         title += "\nNot recommended."
     title += f"\n{verdict}"
     # Values on the rows that chose the tree are too optimistic: without others the picture shows none.
     values = {} if result.honest is None else leaf_values(report.tree, result.leaves)
-    limits = (float(y.min()), float(y.max()))
-    display = PolicyTreeDisplay(report.tree, values).plot(title=title, unit="rows", limits=limits)
+    shown = next(block for block in report.content.section("tree").blocks if isinstance(block, Picture))
+    display = PolicyTreeDisplay(report.tree, values).plot(title=title, unit="rows", limits=tuple(shown.data["limits"]))
     files = {
         "tree.png": picture(display.figure_, "png"),
         "tree.pdf": picture(display.figure_, "pdf"),
@@ -146,6 +148,7 @@ def _json(job: Job, result: Result, tree: Tree) -> bytes:
         "outcome": study.outcome,
         "direction": study.direction,
         "event": study.event,
+        **study.outcome_options,
         "arm_costs": {str(label): cost for label, cost in study.arm_costs.items()},
         "covariates": list(study.covariates),
         "confounders": list(study.confounders),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import sys
 import threading
@@ -37,6 +38,9 @@ from policytree.report.material import Study as Described
 from policytree.report.sections.credibility import doubted, rewards_check
 from policytree.report.sections.question import check_section, question_section
 from policytree.report.study_report import StudyReport
+from policytree.study_check.events import event_options
+from policytree.study_check.findings import CENSORED, KNOWS_EVENT
+from policytree.study_check.names import is_time
 
 
 def run(job: Job) -> None:
@@ -90,6 +94,7 @@ def _begun(job: Job) -> tuple[Path, Job, Study, Described]:
     job = replace(job, control=control, control_is_named=named)
     _refuse_small_arms(job, study)
     described = study.described(job.command, chosen)
+    _refuse_censored(described, study)
     named_values = value_names(job.value_names, study.X)
     return folder, job, study, replace(described, about=replace(described.about, value_names=named_values, **job.names))
 
@@ -133,9 +138,12 @@ def _repeats(job: Job) -> int | str | None:
 def _refuse_small_arms(job: Job, study: Study) -> None:
     """Refuse arms that are too small for nested folds, which would fail only after minutes."""
     seen, cv = study.observed, job.cv
-    arm, unit = seen.arm, "rows"
+    arm, unit, known = seen.arm, "rows", slice(None) if seen.seen is None else seen.seen
+    if seen.seen is not None:
+        arm, unit = arm[known], "rows with an outcome"
     if seen.groups is not None:
-        arm, unit = np.unique(np.column_stack([seen.arm, seen.groups]), axis=0)[:, 0], "clusters"
+        arm = np.unique(np.column_stack([arm, seen.groups[known]]), axis=0)[:, 0]
+        unit = "clusters" if seen.seen is None else "clusters with an outcome"
     needed = cv
     if job.value and (job.honest is not None or job.validation != REPEATED):
         needed = 2 * cv + 1  # half of the rows, or about, must fill all inner folds
@@ -148,6 +156,30 @@ def _refuse_small_arms(job: Job, study: Study) -> None:
             f"Treatment {seen.treatments[k]!s} of column {study.treatment!r} has {counts[k]} {unit}, but --cv {cv} "
             f"needs {needed}; lower --cv, merge it with another treatment or leave its rows out."
         )
+
+
+def _refuse_censored(described: Described, study: Study) -> None:
+    """Refuse times to an event that would be taken as numbers, with the event, which knows them, as a covariate.
+
+    Raises
+    ------
+    InputError
+        With the option that says it right.
+    """
+    serious = described.check.of("serious")
+    censored = next((finding for finding in serious if finding.kind == CENSORED), None)
+    knowing = [finding.column for finding in serious if finding.kind == KNOWS_EVENT]
+    if censored is None or not knowing:
+        return
+    other = study.frame[knowing[0]]
+    if is_time(other.name):
+        options = f"--outcome {shlex.quote(str(other.name))} {event_options(study.frame[study.outcome])}"
+    else:
+        options = event_options(other)
+    raise InputError(
+        f"{censored.column} {censored.found}; say {options}, or leave out {' and '.join(knowing)} by --exclude "
+        f"{shlex.quote(','.join(knowing))} if that is not so."
+    )
 
 
 def _compute(job: Job, study: Study, described: Described, interrupts: _Interrupts) -> Result:

@@ -17,7 +17,7 @@ from policytree.cli.controls import chosen_control
 from policytree.cli.files import read_tree, rows_digest
 from policytree.cli.predicting import actions_of, whole_table
 from policytree.cli.printing import print_json, print_sections
-from policytree.cli.study import Roles, Study, study_of_table
+from policytree.cli.study import OUTCOME_OPTIONS, Roles, Study, study_of_table
 from policytree.cli.tables import read_table
 from policytree.common.progress import stage_progress
 from policytree.common.validation import check_level
@@ -101,19 +101,49 @@ def _with_design(roles: Roles, design: Mapping[str, Any], frame: pd.DataFrame) -
         if getattr(roles, field.name) not in (None, ()):
             continue
         value = design.get(field.name)
-        if isinstance(value, str) and (field.name in ("event", "direction") or value in there):
-            if field.name in (*ONE_COLUMN, "event", "direction"):
+        if isinstance(value, str) and field.name in (*ONE_COLUMN, "direction"):
+            if field.name == "direction" or value in there:
                 given[field.name] = value
         elif field.name in ("covariates", "confounders") and isinstance(value, list):
             names = [name for name in value if isinstance(name, str) and name in there]
             given[field.name] = ",".join(f'"{name}"' for name in names) or None
-    if roles.outcome is not None and roles.outcome != design.get("outcome"):
-        given.pop("event", None)
+    given |= _outcome_as_in(design, roles, frame)
     if roles.propensity is None and _has_same_arms(frame, roles.treatment or design.get("treatment"), design):
         given["propensity"] = design.get("propensity_option")
     if not roles.arm_cost and isinstance(costs := design.get("arm_costs"), dict):
         given["arm_cost"] = tuple(f"{label}={cost}" for label, cost in costs.items())
     return replace(roles, **given)
+
+
+def _outcome_as_in(design: Mapping[str, Any], roles: Roles, frame: pd.DataFrame) -> dict[str, Any]:
+    """How the design's outcome was observed, as far as the user did not say it; nothing of another outcome.
+
+    Raises
+    ------
+    InputError
+        If times, as outcomes, lack the column that says how they ended, or that of their entry.
+    """
+    saved = {name: design[name] for name in ("event", *OUTCOME_OPTIONS) if isinstance(design.get(name), str)}
+    if isinstance(horizon := design.get("horizon"), int | float) and not isinstance(horizon, bool):
+        saved["horizon"] = horizon
+    if roles.outcome not in (None, design.get("outcome")):
+        return {}
+    if roles.event_column not in (None, saved.get("event_column")):
+        for name in ("event", "cause"):  # values of the other column
+            saved.pop(name, None)
+    if roles.event is not None:
+        saved.pop("cause", None)
+    if roles.cause is not None:
+        saved.pop("event", None)
+    given = {name: value for name, value in saved.items() if getattr(roles, name) is None}
+    for name in ("event_column", "entry_column"):
+        if name in given and given[name] not in frame.columns:
+            option = f"--{name.replace('_', '-')}"
+            raise InputError(
+                f"In the design, outcomes were times with {option} {given[name]}, a column that these rows do not "
+                f"have; name it by {option}."
+            )
+    return given
 
 
 def _has_same_arms(frame: pd.DataFrame, treatment: Any, design: Mapping[str, Any]) -> bool:
@@ -169,12 +199,12 @@ def _values(
     fitted = RewardEstimator(model_propensity=models, cv=cv, random_state=seed).fit(**arguments)
     rewards, seen, sign = fitted.rewards_, study.observed, 1.0 if study.direction == "maximize" else -1.0
     costs = treatment_costs(study.costs(study.arm_costs), seen.n, list(rewards.columns))
-    net = rewards - sign * costs
+    net, brought = rewards - sign * costs, fitted.outcome_.to_numpy()
     others = {name: labels for name, labels in rules.items() if name != POLICY}
     values = compare_rules(
-        rules[POLICY], net, seen.y - sign * costs[np.arange(seen.n), seen.arm], others=others,
+        rules[POLICY], net, brought - sign * costs[np.arange(seen.n), seen.arm], others=others,
         control=next((label for label in seen.treatments.tolist() if str(label) == control), None),
-        before_costs=(rewards, seen.y) if study.arm_costs else None,
+        before_costs=(rewards, brought) if study.arm_costs else None,
         direction=study.direction, groups=arguments["groups"], sample_weight=arguments["sample_weight"], level=level,
     )  # fmt: skip
     return values, fitted
@@ -194,9 +224,10 @@ def _words(study: Study, values: RuleValues, design: Mapping[str, Any], cv: int)
     """The sentence that says which rows and rules the numbers belong to."""
     better, sign = ("higher", "above") if study.direction == "maximize" else ("lower", "below")
     rows = size_text(values.estimates[POLICY])
+    mean = study.mean_outcome
     text = (
-        f"Mean {study.outcome} if everybody followed the rule; {better} is better, and a difference {sign} zero speaks "
-        f"for the tree. Status quo: what people got. {values.against_best.statement(values.digits)} {WHY_WIDER} "
+        f"{mean[0].upper()}{mean[1:]} if everybody followed the rule; {better} is better, and a difference {sign} zero "
+        f"speaks for the tree. Status quo: what people got. {values.against_best.statement(values.digits)} {WHY_WIDER} "
         f"By {rows} of {study.source}: doubly robust scores of {cv}-fold cross-fitted outcome models, propensities "
         f"{study.propensity_text}. The tree was not learnt again; values and intervals hold only if all rows are new. "
         "The whole table of the design is recognised and refused; a part of it is not, so make sure that no row had a "

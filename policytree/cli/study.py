@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from policytree.cli.outcomes import event_outcome
+from policytree.cli.outcomes import (
+    check_outcome_options,
+    event_outcome,
+    notes_of_missing,
+    notes_of_times,
+    outcome_arguments,
+    require_outcome_columns,
+)
 from policytree.cli.propensities import propensity_from, shares_text
 from policytree.cli.tables import by_treatment, column_names, holds_tables, read_table, require_column
 from policytree.data.feature_encoder import object_numbers
@@ -24,9 +31,11 @@ from policytree.study_check import Finding, findings_beside
 from policytree.study_check.columns import column_findings
 from policytree.study_check.events import direction_findings
 from policytree.study_check.findings import by_severity
-from policytree.weighting.observed import Observed, observe
+from policytree.weighting.observed import WEIGHT, Observed, observe
 
 MOST_CATEGORIES = 50  # text columns with more values are names or keys, unless the user asks for them
+# Options that say how outcomes were observed, beside --event; a saved tree keeps them by these names.
+OUTCOME_OPTIONS = ("event_column", "horizon", "target", "cause", "entry_column", "missing_outcome")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +54,17 @@ class Roles:
     exclude: str | None = None
     event: str | None = None
     arm_cost: tuple[str, ...] = ()
+    event_column: str | None = None
+    horizon: float | None = None
+    target: str | None = None
+    cause: str | None = None
+    entry_column: str | None = None
+    missing_outcome: str | None = None
+
+    @property
+    def outcome_options(self) -> dict[str, Any]:
+        """How outcomes were observed, by the names of ``OUTCOME_OPTIONS``."""
+        return {name: getattr(self, name) for name in OUTCOME_OPTIONS}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +85,8 @@ class Study:
     arm_costs : mapping of label to float or str
         What treatments cost in the outcome's unit: numbers, or names of columns.
     event : str or None
-        The label of a text outcome that ``frame`` has as 1.
+        The label of a text outcome that ``frame`` has as 1; where outcomes are times, the value of the event column
+        that stands for the event.
     direction_given : bool
         Whether the user, or the built-in study, said which way the outcome is better.
     propensity_option : str or None
@@ -78,6 +99,10 @@ class Study:
         Where it comes from.
     observed : Observed
         Outcome, arms, weights and clusters, checked.
+    outcome_options : mapping
+        By ``OUTCOME_OPTIONS``, how outcomes were observed; the horizon and the target of times are those that hold.
+    outcome_arguments : mapping
+        The same as ``RewardEstimator.fit`` takes it, columns in place of their names; empty where all is known.
     notes : tuple of str
         What was decided without being asked.
     """
@@ -102,6 +127,14 @@ class Study:
     direction_given: bool = True
     propensity_option: str | None = None
     propensity_columns: tuple[str, ...] = ()
+    outcome_options: Mapping[str, Any] = field(default_factory=dict)
+    outcome_arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def mean_outcome(self) -> str:
+        """What values are, in words: "mean y", or what becomes of times to an event, such as "mean days up to 90"."""
+        times = self.observed.times
+        return f"mean {self.outcome}" if times is None else times.described(self.outcome)
 
     @property
     def X(self) -> pd.DataFrame:
@@ -126,6 +159,7 @@ class Study:
             about=about,
             direction=self.direction,
             known_propensity=self.propensity is not None,
+            **self.outcome_arguments,
         )
         check = described.check
         findings = by_severity([*check.findings, *self._findings_beside()])
@@ -134,13 +168,17 @@ class Study:
     def _findings_beside(self) -> list[Finding]:
         """What the check cannot see in covariates: the columns left out, and that nobody named a direction."""
         taken = {self.treatment, self.outcome, self.cluster, self.weights, *self.covariates, *self.confounders}
+        taken |= {self.outcome_options[name] for name in ("event_column", "entry_column")}
         others = [name for name in self.frame.columns if name not in taken and not holds_tables(self.frame[name])]
-        y, clustered = self.observed.y, self.cluster is not None
-        asked = [] if self.direction_given else direction_findings(y, self.outcome)
-        return [*findings_beside(self.frame[others], y, self.outcome, clustered=clustered), *asked]
+        seen = self.observed
+        event = None if seen.times is None else seen.times.code
+        known = seen.y if seen.seen is None else seen.y[seen.seen]
+        asked = [] if self.direction_given or event is not None else direction_findings(known, self.outcome)
+        how: dict[str, Any] = {"clustered": self.cluster is not None, "event": event}
+        return [*findings_beside(self.frame[others], seen.y, self.outcome, **how), *asked]
 
     def fit_arguments(self) -> dict:
-        """Arguments that nuisance models take: ``Y, T, *, X, W, propensity, sample_weight, groups, strata``."""
+        """Arguments of nuisance models: ``Y, T, *, X, W, propensity, sample_weight, groups, strata, event, ...``."""
         frame = self.frame
         return {
             "Y": frame[self.outcome],
@@ -151,6 +189,7 @@ class Study:
             "sample_weight": None if self.weights is None else frame[self.weights],
             "groups": None if self.cluster is None else frame[self.cluster],
             "strata": frame[list(self.strata)] if self.strata else None,
+            **self.outcome_arguments,
         }
 
     def learner_arguments(self, budget_costs: Mapping[str, float | str] | None = None) -> dict:
@@ -207,6 +246,7 @@ def study_from_dataset(name: str, data_dir: str | None, roles: Roles) -> Study:
         exclude=roles.exclude,
         event=roles.event,
         arm_cost=roles.arm_cost,
+        **roles.outcome_options,
     )
     known = dataset.propensity if own_treatment and roles.propensity is None else None
     if roles.covariates is None:
@@ -234,10 +274,20 @@ def _build(source, frame, roles: Roles, dataset: Dataset | None = None, known=No
             require_column(getattr(roles, role), f"--{role}", frame)
     assert roles.treatment is not None and roles.outcome is not None, "asked for by both callers"
     _refuse_taken([roles.outcome], "--outcome", {"treatment": roles.treatment})
-    for role in ("treatment", "outcome", "cluster", "weights"):
-        _refuse_gaps(getattr(roles, role), f"--{role}", frame)
-    outcome, meaning = event_outcome(frame[roles.outcome], roles.event, roles.direction)
-    frame = frame.assign(**{roles.outcome: outcome})
+    options = roles.outcome_options
+    check_outcome_options(outcome=roles.outcome, event=roles.event, direction=roles.direction, **options)
+    of_times = require_outcome_columns(options, frame)
+    for option, name in of_times.items():
+        _refuse_taken([name], option, {"treatment": roles.treatment, "outcome": roles.outcome})
+    gapless = {f"--{role}": getattr(roles, role) for role in ("treatment", "outcome", "cluster", "weights")} | of_times
+    for option, name in gapless.items():
+        if option != "--outcome" or roles.missing_outcome != WEIGHT:
+            _refuse_gaps(name, option, frame)
+    meaning = ""
+    if roles.event_column is None:
+        outcome, meaning = event_outcome(frame[roles.outcome], roles.event, roles.direction)
+        frame = frame.assign(**{roles.outcome: outcome})
+    how = outcome_arguments(frame, options, roles.event)
     strata = tuple(column_names(roles.strata, "--strata", frame))
     observed = observe(
         frame[roles.outcome],
@@ -245,7 +295,15 @@ def _build(source, frame, roles: Roles, dataset: Dataset | None = None, known=No
         strata=frame[list(strata)] if strata else None,
         sample_weight=None if roles.weights is None else frame[roles.weights],
         groups=None if roles.cluster is None else frame[roles.cluster],
+        **how,
     )
+    told: list[str] = []
+    if observed.times is not None:
+        told = notes_of_times(observed.times, roles.outcome, options, roles.event, roles.direction)
+        how["horizon"], how["target"] = observed.times.horizon, observed.times.target.name  # for other rows as well
+        options |= {"horizon": how["horizon"], "target": how["target"]}
+    elif observed.seen is not None:
+        told = notes_of_missing(observed.seen, observed.arm, observed.treatments, roles.outcome)
     propensity, text, columns = propensity_from(roles.propensity, frame, observed.treatments)
     if known is not None:
         propensity, text = known, "known: " + shares_text(known)
@@ -254,6 +312,7 @@ def _build(source, frame, roles: Roles, dataset: Dataset | None = None, known=No
     arm_costs = _arm_costs(roles.arm_cost, frame, observed.treatments)
     columns += [cost for cost in arm_costs.values() if isinstance(cost, str)]
     covariates, confounders, notes = _features(frame, roles, columns)
+    notes = [*told, *notes]
     for name in covariates:
         _refuse_unsaved(name, frame)
     text = text or "estimated from the covariates" + (" and confounders" if confounders else "")
@@ -261,7 +320,7 @@ def _build(source, frame, roles: Roles, dataset: Dataset | None = None, known=No
     return Study(
         str(source), frame, roles.treatment, roles.outcome, unit, direction, tuple(covariates), tuple(confounders),
         roles.cluster, roles.weights, propensity, text, observed, tuple(notes), strata, arm_costs, roles.event,
-        roles.direction is not None, _option_of(roles.propensity, known), chances,
+        roles.direction is not None, _option_of(roles.propensity, known), chances, options, how,
     )  # fmt: skip
 
 
@@ -274,9 +333,10 @@ def _refuse_gaps(name: str | None, option: str, frame: pd.DataFrame) -> None:
     """Rows are counted as the file has them, where the first error would name a place in memory."""
     gaps = np.empty(0, dtype=int) if name is None else np.flatnonzero(frame[name].isna())
     if len(gaps):
+        weigh = ", or weight for who is missing, --missing-outcome weight" if option == "--outcome" else ""
         raise InputError(
             f"Column {name!r} ({option}) has no value in {len(gaps):,} of {len(frame):,} rows, the first of them row "
-            f"{gaps[0] + 1:,} below the header; leave these rows out."
+            f"{gaps[0] + 1:,} below the header; leave these rows out{weigh}."
         )
 
 
@@ -306,8 +366,11 @@ def _features(frame: pd.DataFrame, roles: Roles, columns: list[str]) -> tuple[li
     excluded = column_names(roles.exclude, "--exclude", frame)
     _refuse_taken(confounders, "--confounders", taken)
     _refuse_taken(column_names(roles.strata, "--strata", frame), "--strata", taken)
+    if roles.event_column is not None:
+        taken["event"] = roles.event_column
+        _refuse_taken(confounders, "--confounders", taken)
     if roles.covariates is None:
-        used = {*taken.values(), roles.cluster, roles.weights, *columns, *excluded, *confounders}
+        used = {*taken.values(), roles.cluster, roles.weights, roles.entry_column, *columns, *excluded, *confounders}
         covariates, notes = _default_covariates(frame, used)
         return covariates, confounders, notes
     if excluded:

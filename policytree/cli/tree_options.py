@@ -13,6 +13,7 @@ from policytree.cli.tables import by_treatment, column_names, number_in, require
 from policytree.estimators.depth_choice import AUTO
 from policytree.estimators.leaf_sizes import default_leaf_sizes
 from policytree.exceptions import InputError, quoted
+from policytree.weighting.observed import Observed
 
 MOST_DIGITS = 9  # of a depth
 
@@ -98,7 +99,7 @@ def leaf_sizes(options: dict, study: Study, judging: float) -> dict[str, int]:
     """The smallest leaves: as asked, by default such as the rows that choose the tree can fill."""
     seen = study.observed
     rows = np.random.default_rng(0).permutation(seen.n)[: round((1.0 - judging) * seen.n)]
-    leaf, per_arm = default_leaf_sizes(seen.y[rows], seen.arm[rows], seen.n_arms)
+    leaf, per_arm = default_leaf_sizes(_known_outcomes(seen)[rows], seen.arm[rows], seen.n_arms)
     if options["min_samples_per_treatment"] == 0:
         leaf = 1  # who wants no treatment in a leaf wants any leaf, unless they say how many rows
     asked = {name: options[name] for name in ("min_samples_leaf", "min_samples_per_treatment")}
@@ -106,6 +107,17 @@ def leaf_sizes(options: dict, study: Study, judging: float) -> dict[str, int]:
         name: default if asked[name] is None else asked[name]
         for name, default in zip(asked, (leaf, per_arm), strict=True)
     }
+
+
+def _known_outcomes(seen: Observed) -> np.ndarray:
+    """Outcomes, (n,); rows whose outcome is not known have the most frequent one, since they show no other."""
+    known, y = seen.seen, seen.y
+    if seen.times is not None:
+        known, y = seen.times.known, seen.times.observed_value
+    if known is None:
+        return y
+    values, counts = np.unique(y[known], return_counts=True)
+    return np.where(known, y, values[counts.argmax()])
 
 
 def leaf_size_notes(options: dict, asked: dict) -> list[str]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.common.typing import Column, Table
-from policytree.common.validation import as_series
 from policytree.data.feature_encoder import as_pandas
 from policytree.estimators import DRPolicyTree, PolicyTree
 from policytree.exceptions import InputError
@@ -125,8 +124,8 @@ class StudyReport:
         self._say(
             make_study(
                 Y, T, X=X, W=W, groups=groups, strata=strata, sample_weight=sample_weight, about=about,
-                outcome=_as_fitted(model, asked, event is not None or is_structured(Y)),
                 direction=getattr(model, "direction", "maximize"), known_propensity=_known(model),
+                **_as_fitted(model, asked, event is not None or is_structured(Y)),
             ),
             model,
             results,
@@ -206,27 +205,22 @@ def make_study(
     sample_weight,
     about: About | None,
     direction: str,
-    outcome: OutcomeArguments | None = None,
-    **checked: Any,
+    known_propensity: bool = False,
+    **outcome: Unpack[OutcomeArguments],
 ) -> Study:
-    """The data with their check.
-
-    Parameters
-    ----------
-    outcome : OutcomeArguments, optional
-        How outcomes were observed: ``event`` and so on.
-    **checked : optional
-        Further arguments of :func:`policytree.check_study`.
+    """The data with their check; raw means are those of completed outcomes. ``outcome``: as ``RewardEstimator.fit``.
 
     Raises
     ------
     InputError
         If they cannot be used.
     """
-    observed = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **(outcome or {}))
+    observed = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **outcome)
     seen = unadjusted(observed)
-    known = Y if observed.seen is None else as_series(Y, "Y").reset_index(drop=True).where(observed.seen, seen.y)
-    check = check_study(X, T, known, W=W, groups=groups, sample_weight=sample_weight, strata=strata, **checked)
+    check = check_study(
+        X, T, Y, W=W, groups=groups, sample_weight=sample_weight, strata=strata, known_propensity=known_propensity,
+        **outcome,
+    )  # fmt: skip
     named = (about or About()).named_after(Y, T)
     return Study(named, observed, seen, _frame(X), None if W is None else _frame(W), direction, check)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import pandas as pd
 from sklearn.base import clone
@@ -13,6 +13,7 @@ from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.data.feature_encoder import as_pandas
 from policytree.exceptions import InputError
+from policytree.weighting.observed import OutcomeArguments
 from policytree.weighting.reward_estimator import RewardEstimator
 
 
@@ -29,6 +30,7 @@ def nuisances_without(
     sample_weight: Column | None = None,
     groups: Column | None = None,
     strata: Column | Table | None = None,
+    **outcome: Unpack[OutcomeArguments],
 ) -> dict[str, tuple[pd.DataFrame, pd.DataFrame]]:
     """Cross-fit the nuisances again without each covariate, for ``benchmarks`` of :func:`omitted_variable_bounds`.
 
@@ -74,7 +76,9 @@ def nuisances_without(
         raise InputError(f"covariates must be a list of columns; write [{covariates!r}].")
     named = covariates if isinstance(covariates, Mapping) else {str(name): [name] for name in covariates}
     tables = {name: _frame(table) for name, table in (("X", X), ("W", W)) if table is not None}
-    rows = {"propensity": propensity, "sample_weight": sample_weight, "groups": groups, "strata": strata}
+    rows: dict[str, Any] = {
+        "propensity": propensity, "sample_weight": sample_weight, "groups": groups, "strata": strata, **outcome,
+    }  # fmt: skip
     out = {}
     for name, columns in named.items():
         fitted = clone(estimator).fit(
