@@ -200,7 +200,7 @@ class KaplanMeierDisplay:
         w, clusters = weights(sample_weight, len(y), "time"), group_codes(groups, len(y))
         at = risk_times(last if horizon is None else horizon)
         end = shown_until(times, marked=horizon is not None)
-        curves = group_curves(times, arm, labels, end, at, weight=w, groups=clusters, level=level)
+        curves = group_curves(times, arm, labels.tolist(), end, at, weight=w, groups=clusters, level=level)
         return cls(curves, at, horizon, cause is not None).plot(ax=ax, **options)
 
     def plot(
