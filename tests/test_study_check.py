@@ -439,6 +439,18 @@ def test_an_event_beside_its_time_is_one_too(rng):
         assert f"--outcome {name} --event-column died." in found[0].remedy
 
 
+def test_a_treatment_of_which_nobody_is_censored_while_others_are(rng):
+    T, time = np.repeat(["new", "old"], 100), rng.integers(1, 100, size=200).astype(float)
+    X = pd.DataFrame({"age": rng.integers(20, 80, size=200)})
+    event = rng.uniform(size=200) < 0.6
+    asked = {"horizon": 90.0}
+    assert not check_study(X, T, time, event=event, **asked).of("warning")
+    found = check_study(X, T, time, event=event | (T == "new"), **asked).of("warning")
+    assert [(f.kind, f.treatment) for f in found] == [("not censored", "new")]
+    notes = check_study(X, T, time, event=np.ones(200), **asked).of("note")
+    assert "every outcome is known" in " ".join(f.found for f in notes)
+
+
 def test_an_event_that_is_named_is_no_censored_outcome(rng):
     """Nothing is said of the pair; a covariate that records the event is one from later all the same."""
     X, T, time_seen, died = survival(rng)

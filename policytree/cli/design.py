@@ -217,7 +217,7 @@ def design(
         str | None,
         _option(
             "Whether a covariate is paid for again where a path asks for it again: charged or free. Default: charged, "
-            "or free with --feature-group. free takes a depth of at most 4.",
+            "or free with --feature-group.",
             _TREE,
             metavar="WAY",
         ),

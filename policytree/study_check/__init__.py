@@ -13,7 +13,7 @@ from policytree.common.typing import Column, Table
 from policytree.common.validation import as_series
 from policytree.data.feature_encoder import as_pandas, object_numbers
 from policytree.exceptions import InputError
-from policytree.study_check.arms import never_treated, treatment_in_clusters
+from policytree.study_check.arms import never_treated, treatment_in_clusters, uncensored_treatments
 from policytree.study_check.columns import after_treatment, alike, column_findings
 from policytree.study_check.events import event_findings
 from policytree.study_check.findings import (
@@ -141,6 +141,7 @@ def check_study(
         findings += column_findings(column, name)
     findings += _later_than_baseline(table, name)
     findings += event_findings(table, seen.y, name, event=None if seen.times is None else seen.times.code)
+    findings += uncensored_treatments(seen)
     findings += _unused_treatments(T)
     findings += _alike_treatments(seen.treatments)
     known = np.ones(seen.n, dtype=bool) if seen.seen is None else seen.seen

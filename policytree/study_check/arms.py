@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.study_check.columns import is_text, value_text
-from policytree.study_check.findings import BY_CLUSTER, NEVER_TREATED, WITHIN_CLUSTERS, Finding
+from policytree.study_check.findings import BY_CLUSTER, NEVER_TREATED, NOT_CENSORED, WITHIN_CLUSTERS, Finding
 from policytree.weighting.observed import Observed
 
 FEW_VALUES = 20  # up to which numbers are looked at one by one
@@ -53,6 +53,39 @@ def never_treated(table: pd.DataFrame, seen: Observed, known: set[str]) -> list[
                 said.add(key)
                 which = [value_text(value) for value in values[np.flatnonzero(lacking[:, k])]]
                 findings.append(_without(name, which, str(seen.treatments[k]), int(rows.sum()), seen.n))
+    return findings
+
+
+def uncensored_treatments(seen: Observed) -> list[Finding]:
+    """Treatments of which no time is censored before the horizon, although others' are: events may mean other things.
+
+    Parameters
+    ----------
+    seen : Observed
+        Nothing is found where its outcomes are no times.
+    """
+    if seen.times is None:
+        return []
+    arms = np.arange(seen.n_arms)
+    rows = np.bincount(seen.arm, minlength=seen.n_arms)
+    censored = np.bincount(seen.arm[seen.times.censored], minlength=seen.n_arms)
+    horizon = f"{seen.times.horizon:,.6g}"
+    if not censored.any():
+        found = f"has no time that is censored before the horizon {horizon}: every outcome is known"
+        how = "Check that event is 0 where people were only lost to follow-up."
+        return [Finding("note", NOT_CENSORED, "", found, how)]
+    findings = []
+    for k in np.flatnonzero(censored == 0):
+        others = arms != k
+        share = censored[others].sum() / rows[others].sum()
+        if rows[k] * share >= EXPECTED and (1.0 - share) ** rows[k] < BY_CHANCE:
+            label = str(seen.treatments[k])
+            found = (
+                f"has no time that is censored before the horizon {horizon} in {rows[k]:,} rows, while {share:.0%} of "
+                "the others' are"
+            )
+            how = "Check that event means the same under every treatment, and that people were followed alike."
+            findings.append(Finding("warning", NOT_CENSORED, f"Treatment {label}", found, how, treatment=label))
     return findings
 
 

@@ -12,6 +12,7 @@ AFTER_TREATMENT, ID, RARE_CATEGORIES = "after treatment", "id", "rare categories
 DETERMINES_OUTCOME, DETERMINES_TREATMENT, NEVER_TREATED = "determines outcome", "determines treatment", "never treated"
 LOOKS_RANDOMISED = "looks randomised"
 CENSORED, KNOWS_EVENT, DIRECTION = "censored outcome", "knows the event", "direction"
+NOT_CENSORED = "not censored"
 REPEATED_IDS, BY_CLUSTER, WITHIN_CLUSTERS = "repeated ids", "assigned by cluster", "varies within clusters"
 
 
