@@ -20,7 +20,6 @@ from policytree.solvers.kernels.depth_two.interval_dp import best_intervals
 from policytree.solvers.kernels.subsets.layout import (
     INTERVALS,
     KEPT,
-    KNOWN,
     N_PLACES,
     N_SCALARS,
     SET_KEY1,
@@ -34,7 +33,7 @@ from policytree.solvers.kernels.subsets.layout import (
     SetScratch,
 )
 from policytree.solvers.kernels.subsets.search import search_subsets
-from policytree.solvers.kernels.subsets.table import copy_table, place_of
+from policytree.solvers.kernels.subsets.table import KNOWN, copy_table, place_of
 
 FEWEST_LEVELS, BYTES_OF_A_COLUMN = 3, 108  # of the path
 FIRST_SETS = 256  # as large as the root, that the first slice enters

@@ -30,7 +30,6 @@ from policytree.solvers.kernels.subsets.ranking_layout import (
     DEPTH,
     DONE,
     KEPT_SETS,
-    KNOWN,
     LEAF,
     LEFT_OUT,
     OMEGA,
@@ -46,6 +45,7 @@ from policytree.solvers.kernels.subsets.ranking_layout import (
     RankingRows,
 )
 from policytree.solvers.kernels.subsets.ranking_search import search_ranking
+from policytree.solvers.kernels.subsets.table import KNOWN_REAL
 from policytree.solvers.nonadditive.ranking_bounds import fill
 
 SMALLEST_TABLE = 1 << 12  # sets that are kept under a memory limit; 40 bytes each
@@ -206,12 +206,12 @@ class RankingSearch:
             np.zeros((levels, 3), np.int64), np.zeros((levels, 2), np.int64), np.zeros((levels, S), np.int32),
             np.zeros((levels, len(bins), 2), np.int64), np.zeros((levels, 4)), np.zeros((levels, 6), np.int64),
         )  # fmt: skip
-        self.table = np.zeros(self._table_size(), KNOWN)
+        self.table = np.zeros(self._table_size(), KNOWN_REAL)
         return self.data
 
     def _table_size(self) -> int:
         size, limit = self.gates.most_bag_sets, self.clock.memory_limit
-        while limit is not None and size > SMALLEST_TABLE and size * KNOWN.itemsize > SHARE_OF_MEMORY * limit:
+        while limit is not None and size > SMALLEST_TABLE and size * KNOWN_REAL.itemsize > SHARE_OF_MEMORY * limit:
             size //= 2
         return size
 

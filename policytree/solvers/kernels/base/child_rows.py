@@ -69,6 +69,18 @@ def pack_rows(rows, columns, cuts, index, a, b, to):
     return p
 
 
+@kernel(borrows=True)
+def rows_of_side(codes, cut, side, index, n, to):
+    """Copy those of n rows whose codes are on one side of a cut; returns their number."""
+    count = 0
+    for i in range(n):
+        r = index[i]
+        if (np.int64(codes[r]) <= cut) == (side == 0):
+            to[count] = r
+            count += 1
+    return count
+
+
 @kernel(separate=True)
 def order_rows(rows, f, index, ends):
     """Rows in the order of feature f's codes; ends[t] = number of rows with code < t."""

@@ -1,7 +1,7 @@
 """Dynamic programming over subsets of rows, for two kinds of leaf costs.
 
+    table             what was proved of each set of rows, and the choice of a split: shared by both searches
     layout            proofs without a depth limit: words and tuples
-    table             what was proved of each set of rows
     bounds            bounds of subsets of rows from their sums, and from the sums of pairs of splits
     index_sets        subsets of rows as lists of rows
     bit_sets          subsets of rows as bits
@@ -17,8 +17,8 @@ A kernel calls kernels of its own file and of files before it, and of packages b
 
 #: The files, each after those that it imports.
 ORDER = (
-    "layout",
     "table",
+    "layout",
     "bounds",
     "index_sets",
     "bit_sets",

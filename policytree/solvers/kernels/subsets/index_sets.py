@@ -14,6 +14,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from policytree.solvers.kernels.base.child_rows import rows_of_side
 from policytree.solvers.kernels.base.layout import LANES
 from policytree.solvers.kernels.base.simd import VectorCode
 from policytree.solvers.kernels.compiling import kernel
@@ -77,14 +78,7 @@ def descend_lists(lists, rules, s, below, d, column, side):
     """Make the rows of one side of a column the set of level d + 1."""
     cut = np.int64(rules.cut[column])
     codes = lists.codes[rules.feature[column]]
-    index, to = lists.index[d], lists.index[d + 1]
-    n = 0
-    for i in range(s[N_ROWS]):
-        r = index[i]
-        if (np.int64(codes[r]) <= cut) == (side == 0):
-            to[n] = r
-            n += 1
-    below[N_ROWS] = n
+    below[N_ROWS] = rows_of_side(codes, cut, side, lists.index[d], s[N_ROWS], lists.index[d + 1])
 
 
 @intrinsic

@@ -24,28 +24,23 @@ others.
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import from_dtype, types
+from numba import types
 
 from policytree.solvers.kernels.base.layout import codes_2d, i8, int_1d, int_2d, long_1d, long_2d, long_3d
 from policytree.solvers.kernels.compiling import OneOf
+from policytree.solvers.kernels.subsets.table import known_1d
 
-UNSPLIT = -1  # best split of a set: it is a leaf
+UNSPLIT = -1  # instead of a set's best split: it is a leaf
 INTERVALS = -2  # INTERVALS - f: the best intervals of feature f, which is the last one that parts it
 # Counters: sets entered, rows summed up, sets in the table; and whether the path was too short to go on.
 ENTERED, SUMMED, KEPT, STUCK = 0, 1, 2, 3
 
-#: What is known of a set: ``low`` <= V <= ``up``, and how a tree that costs ``up`` at most
-#: begins: its first split, UNSPLIT, or INTERVALS less a feature.
-KNOWN = np.dtype([("key1", np.int64), ("key2", np.int64), ("low", np.int64), ("up", np.int64), ("split", np.int64)])
-
 if TYPE_CHECKING:  # what Python hands over for them
-    known_1d = np.ndarray
     words_1d = np.ndarray
     words_2d = np.ndarray
     bytes_1d = np.ndarray
     bytes_2d = np.ndarray
 else:
-    known_1d = types.Array(from_dtype(KNOWN), 1, "C")
     words_1d, words_2d = types.uint64[::1], types.uint64[:, ::1]
     bytes_1d, bytes_2d = types.uint8[::1], types.uint8[:, ::1]
 

@@ -8,6 +8,7 @@ Cost: two passes over the rows of an entered set for every column, and two leaf 
 Symbols: see ranking_layout.py.
 """
 
+from policytree.solvers.kernels.base.child_rows import rows_of_side
 from policytree.solvers.kernels.base.layout import STOP, f8, i8, long_1d
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.subsets.ranking_boxes import least_within, other_digits
@@ -38,27 +39,19 @@ from policytree.solvers.kernels.subsets.ranking_layout import (
     WORST,
     RankingPath,
     RankingRows,
-    known_sets,
+)
+from policytree.solvers.kernels.subsets.table import (
+    is_full,
+    is_known,
+    keep,
+    known_real_1d,
+    least_two,
+    place_of,
+    tighten,
+    wider_side,
 )
 
 STEP1, STEP2 = -7046029254386353131, 6364136223846793005  # of the key for every level of depth
-FULL = 7  # tenths of the table that are filled
-
-
-@kernel
-def place_of_set(table, key1, key2):
-    """Where a set stands in the table, or would stand."""
-    last = len(table) - 1
-    i = (key1 ^ (key2 >> 17) ^ (key1 >> 29)) & last
-    while (table[i].key1 != 0 or table[i].key2 != 0) and not (table[i].key1 == key1 and table[i].key2 == key2):
-        i = (i + 1) & last
-    return i
-
-
-@kernel
-def is_known(known):
-    """Whether a place of the table is taken."""
-    return known.key1 != 0 or known.key2 != 0
 
 
 @kernel
@@ -121,7 +114,7 @@ def bound_side(data, path, d, table, t, v, within):
     up = cost_of(data.costs, p, n) + data.price
     low = max(least_of(data, up, least, dual, depth - 1), within)
     if depth > 1:
-        known = table[place_of_set(table, key1 + (depth - 1) * STEP1, key2 ^ ((depth - 1) * STEP2))]
+        known = table[place_of(table, key1 + (depth - 1) * STEP1, key2 ^ ((depth - 1) * STEP2))]
         if is_known(known):
             low = max(low, known.low)
             up = min(up, known.up)
@@ -208,7 +201,7 @@ def enter_ranking(data, path, d, table, always):
         numbers[BOUND] = max(numbers[BOUND], min(leaf, within))
     whole[SPLIT] = LEAF
     whole[CUTS] = 0
-    known = table[place_of_set(table, path.key[d, 0], path.key[d, 1])]
+    known = table[place_of(table, path.key[d, 0], path.key[d, 1])]
     if is_known(known):
         numbers[BOUND] = max(numbers[BOUND], known.low)
         if known.up < leaf:
@@ -234,52 +227,15 @@ def column_of(data, t):
 def descend_ranking(data, path, d, t, side):
     """Make one side of a cut the set of the next level."""
     j = column_of(data, t)
-    codes, cut, rows, below = data.codes[j], t - data.offset[j], path.rows[d], path.rows[d + 1]
-    n = 0
-    for q in range(path.whole[d, SIZE]):
-        i = rows[q]
-        if (codes[i] <= cut) == (side == 0):
-            below[n] = i
-            n += 1
+    cut = t - data.offset[j]
+    n = rows_of_side(data.codes[j], cut, side, path.rows[d], path.whole[d, SIZE], path.rows[d + 1])
     path.box[d + 1] = path.box[d]
     path.box[d + 1, j, 1 - side] = cut + 1
     path.whole[d + 1, SIZE] = n
     path.whole[d + 1, DEPTH] = path.whole[d, DEPTH] - 1
 
 
-@kernel
-def keep_ranking(path, d, table, bound, counters):
-    """Note what was proved of the set of level d."""
-    known = table[place_of_set(table, path.key[d, 0], path.key[d, 1])]
-    best, split = path.numbers[d, BEST], path.whole[d, SPLIT]
-    if not is_known(known):
-        if counters[KEPT_SETS] * 10 < len(table) * FULL:
-            counters[KEPT_SETS] += 1
-            known.key1, known.key2 = path.key[d, 0], path.key[d, 1]
-            known.low, known.up, known.split = bound, best, split
-        return
-    known.low = max(known.low, bound)
-    if best < known.up:
-        known.up, known.split = best, split
-
-
-@kernel
-def least_pair(path, d):
-    """The least and the second least sum of both sides' bounds, and the cut that has the least."""
-    one, two, best = MUCH, MUCH, -1
-    for k in range(path.whole[d, CUTS]):
-        t = path.cuts[d, k]
-        v = path.low[d, 0, t] + path.low[d, 1, t]
-        if v < one:
-            two = one
-            one = v
-            best = t
-        elif v < two:
-            two = v
-    return one, two, best
-
-
-@kernel(takes=(RankingRows, RankingPath, known_sets, i8, f8, long_1d, long_1d), separate=True)
+@kernel(takes=(RankingRows, RankingPath, known_real_1d, i8, f8, long_1d, long_1d), separate=True)
 def bound_ranking(data, path, table, base, slack, counters, control):
     """Work on the set of level ``base`` until its least cost is found or no less than its cutoff.
 
@@ -295,11 +251,11 @@ def bound_ranking(data, path, table, base, slack, counters, control):
             counters[SETS] += 1
             enter_ranking(data, path, d, table, False)
         low, up = path.low[d], path.up[d]
-        one, two, t = least_pair(path, d)
+        one, two, t = least_two(path.cuts[d], whole[CUTS], low, None, MUCH)
         bound = numbers[BOUND] if t < 0 else max(min(one, numbers[LEFT_OUT]), numbers[BOUND])
         most = min(numbers[CUTOFF], numbers[BEST])
         if t >= 0 and bound < most - CLOSE and control[STOP] == 0:
-            side = 0 if up[0, t] - low[0, t] >= up[1, t] - low[1, t] else 1
+            side = wider_side(low, up, t)
             if up[side, t] - low[side, t] > CLOSE / 4:
                 whole[PLACE], whole[SIDE] = t, side
                 path.numbers[d + 1, CUTOFF] = min(most, max(two, bound) + slack) - low[1 - side, t]
@@ -308,21 +264,21 @@ def bound_ranking(data, path, table, base, slack, counters, control):
                 fresh = True
                 continue
         bound = min(bound, numbers[BEST])
-        keep_ranking(path, d, table, bound, counters)
+        takes_new, key = not is_full(table, counters[KEPT_SETS]), path.key[d]
+        counters[KEPT_SETS] += keep(table, key[0], key[1], bound, numbers[BEST], whole[SPLIT], takes_new)
         if d == base:
             return bound, numbers[BEST]
         d -= 1
         t, v, above = path.whole[d, PLACE], path.whole[d, SIDE], path.numbers[d]
         low, up = path.low[d], path.up[d]
-        up[v, t] = min(up[v, t], numbers[BEST])
-        low[v, t] = min(up[v, t], max(low[v, t], bound))
+        tighten(low, up, v, t, bound, numbers[BEST])
         if up[0, t] + up[1, t] < above[BEST]:
             above[BEST] = up[0, t] + up[1, t]
             path.whole[d, SPLIT] = t
         hand_on(data, path, d)
 
 
-@kernel(takes=(RankingRows, RankingPath, known_sets, long_1d))
+@kernel(takes=(RankingRows, RankingPath, known_real_1d, long_1d))
 def best_known(data, path, table, chosen):
     """The best tree of the set of level 0 that the table has, in preorder; returns the number of its nodes."""
     d, count, fresh = 0, 0, True
@@ -330,7 +286,7 @@ def best_known(data, path, table, chosen):
         whole = path.whole[d]
         if fresh:
             add_up_level(data, path, d)
-            known = table[place_of_set(table, path.key[d, 0], path.key[d, 1])]
+            known = table[place_of(table, path.key[d, 0], path.key[d, 1])]
             split = known.split if whole[DEPTH] > 0 and is_known(known) else LEAF
             if count + 2 * d + 3 > len(chosen):
                 split = LEAF

@@ -19,7 +19,7 @@ Symbols: n rows; S places, one for every code of every column; level: a set of r
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import from_dtype, types
+from numba import types
 
 from policytree.solvers.kernels.base.layout import codes_2d, f8, i8, int_2d, long_1d, long_2d, long_3d, real_1d, real_2d
 
@@ -39,13 +39,6 @@ SETS, KEPT_SETS, TREES, STATES = range(4)
 DONE, BETTER, STOPPED, TOO_DEEP = range(4)
 # Objectives that the search can score: the area under the ROC curve up to a rate, and the F-score labelled by omega.
 AREA, OMEGA = range(2)
-
-#: What is known of a set and a depth: low <= least cost of a tree <= up, which begins with the cut ``split``.
-KNOWN = np.dtype([("key1", np.int64), ("key2", np.int64), ("low", np.float64), ("up", np.float64), ("split", np.int64)])
-if TYPE_CHECKING:  # what Python hands over for them
-    known_sets = np.ndarray
-else:
-    known_sets = types.Array(from_dtype(KNOWN), 1, "C")
 
 if TYPE_CHECKING:  # what Python hands over for them
     real_3d = np.ndarray

@@ -53,8 +53,8 @@ from policytree.solvers.kernels.subsets.ranking_layout import (
     RankingPath,
     RankingRows,
     f8,
-    known_sets,
 )
+from policytree.solvers.kernels.subsets.table import known_real_1d, tighten
 
 
 @kernel
@@ -123,8 +123,7 @@ def settle_cut(data, path, table, t, most, slack, counters, control):
             path.numbers[1, CUTOFF] = most - low[1 - v, t] + CLOSE
             descend_ranking(data, path, 0, t, v)
             bound, best = bound_ranking(data, path, table, 1, slack, counters, control)
-            up[v, t] = min(up[v, t], best)
-            low[v, t] = min(up[v, t], max(low[v, t], bound))
+            tighten(low, up, v, t, bound, best)
             if low[0, t] + low[1, t] > most:
                 hand_on(data, path, 0)
 
@@ -215,7 +214,7 @@ def open_nodes(trees, s):
     return count
 
 
-@kernel(takes=(RankingRows, RankingPath, known_sets, OpenTrees, Judge, f8, f8, i8, long_1d, long_1d))
+@kernel(takes=(RankingRows, RankingPath, known_real_1d, OpenTrees, Judge, f8, f8, i8, long_1d, long_1d))
 def search_ranking(data, path, table, trees, judge, best, slack, s, counters, control):
     """Search for a tree whose loss is below ``best``.
 

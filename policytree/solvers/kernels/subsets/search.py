@@ -49,7 +49,7 @@ from policytree.solvers.kernels.subsets.layout import (
     Lists,
     SearchState,
 )
-from policytree.solvers.kernels.subsets.table import place_of
+from policytree.solvers.kernels.subsets.table import is_full, is_known, keep, least_two, place_of, tighten, wider_side
 
 MOST_PAIR_WORDS = 1 << 26  # words of pairs of bits, beyond which the sides are rather entered: some milliseconds
 WORDS_OF_A_PAIR = 8  # what a pair costs beside its words, in words
@@ -151,7 +151,7 @@ def enter_set(lists, bits, state, d, siblings):
     s[BEST] = leaf
     s[SPLIT] = UNSPLIT
     s[TOTAL_WORST] = scratch.total[rules.n_losses + 1]
-    if known.key1 != 0 or known.key2 != 0:
+    if is_known(known):
         least = max(least, known.low)
         if known.up < leaf:
             s[BEST] = known.up
@@ -249,26 +249,15 @@ def look_up_sides(path, d, table):
             for v in range(2):
                 if low[v, t] < up[v, t]:
                     known = table[place_of(table, path.key1[d, v, t], path.key2[d, v, t])]
-                    if known.key1 != 0 or known.key2 != 0:
-                        up[v, t] = min(up[v, t], known.up)
-                        low[v, t] = min(up[v, t], max(low[v, t], known.low))
+                    if is_known(known):
+                        tighten(low, up, v, t, known.low, known.up)
     note_best(path, d)
 
 
 @kernel(borrows=True)
-def least_two(path, d):
-    """The least and the second least sum of both sides' bounds, and the split that has the least."""
-    one, two, best = INF, INF, -1
-    for j in range(path.scalars[d, N_PLACES]):
-        t = path.places[d, j]
-        v = path.low[d, 0, t] + path.low[d, 1, t] + path.cost[d, t]
-        if v < one:
-            two = one
-            one = v
-            best = t
-        elif v < two:
-            two = v
-    return one, two, best
+def cheapest(path, d):
+    """The least and the second least bound of the splits of level d, and the split that has the least."""
+    return least_two(path.places[d], path.scalars[d, N_PLACES], path.low[d], path.cost[d], INF)
 
 
 @kernel(borrows=True)
@@ -290,25 +279,6 @@ def descend(lists, bits, state, d, t, side):
 
 
 @kernel(borrows=True)
-def keep_set(path, d, table, low, counters):
-    """Note what was proved of the set of level d."""
-    s = path.scalars[d]
-    known = table[place_of(table, s[SET_KEY1], s[SET_KEY2])]
-    if known.key1 == 0 and known.key2 == 0:
-        known.key1 = s[SET_KEY1]
-        known.key2 = s[SET_KEY2]
-        known.low = low
-        known.up = s[BEST]
-        known.split = s[SPLIT]
-        counters[KEPT] += 1
-        return
-    known.low = max(known.low, low)
-    if s[BEST] < known.up:
-        known.up = s[BEST]
-        known.split = s[SPLIT]
-
-
-@kernel(borrows=True)
 def take_result(path, d, low, siblings):
     """Use what was proved of the side of level d that was worked on, for itself and for its siblings.
 
@@ -318,8 +288,7 @@ def take_result(path, d, low, siblings):
     lows, ups, cost = path.low[d], path.up[d], path.cost[d]
     t, v = s[PLACE], s[SIDE]
     more = child[BEST] < ups[v, t] or low > lows[v, t]
-    ups[v, t] = min(ups[v, t], child[BEST])
-    lows[v, t] = min(ups[v, t], max(lows[v, t], low))
+    tighten(lows, ups, v, t, low, child[BEST])
     if ups[0, t] + ups[1, t] + cost[t] < s[BEST]:
         s[BEST] = ups[0, t] + ups[1, t] + cost[t]
         s[SPLIT] = t
@@ -361,17 +330,17 @@ def search_subsets(lists, bits, state, cutoff, slack, most, counters, control):
             enter_set(lists, bits, state, d, siblings)
             if ahead and s[LEAST] < min(s[CUTOFF], s[BEST]) and pairs_pay(lists, bits, path, d):
                 counters[SUMMED] += look_ahead(lists, bits, state, d)
-            if s[LEAST] < min(s[CUTOFF], s[BEST]) and least_two(path, d)[0] < min(s[CUTOFF], s[BEST]):
+            if s[LEAST] < min(s[CUTOFF], s[BEST]) and cheapest(path, d)[0] < min(s[CUTOFF], s[BEST]):
                 if bits is not None:
                     name_bits(bits, path, d)
                 look_up_sides(path, d, table)
-        one, two, t = least_two(path, d)
+        one, two, t = cheapest(path, d)
         bound = max(one, s[LEAST])
-        full = 10 * counters[KEPT] > 7 * len(table) or d + 2 >= len(path.scalars)
+        full = is_full(table, counters[KEPT]) or d + 2 >= len(path.scalars)
         goes_on = goes_on and (counters[SUMMED] < most or counters[ENTERED] < least) and control[STOP] == 0
         if bound < min(s[CUTOFF], s[BEST]) and goes_on and not full:
             low, up = path.low[d], path.up[d]
-            side = 0 if up[0, t] - low[0, t] >= up[1, t] - low[1, t] else 1
+            side = wider_side(low, up, t)
             limit = min(min(s[CUTOFF], s[BEST]), max(two, bound) + slack)
             path.scalars[d + 1, CUTOFF] = limit - low[1 - side, t] - path.cost[d, t]
             descend(lists, bits, state, d, t, side)
@@ -379,7 +348,7 @@ def search_subsets(lists, bits, state, cutoff, slack, most, counters, control):
             fresh = True
             continue
         bound = min(bound, s[BEST])
-        keep_set(path, d, table, bound, counters)
+        counters[KEPT] += keep(table, s[SET_KEY1], s[SET_KEY2], bound, s[BEST], s[SPLIT], True)
         if d == 0:
             return bound, s[BEST]
         d -= 1
