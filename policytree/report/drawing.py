@@ -14,6 +14,7 @@ from policytree.exceptions import InputError
 from policytree.plotting import LINE_COLORS, PartitionDisplay, PolicyTreeDisplay, PolicyValueDisplay, new_axes, to_svg
 from policytree.plotting.common import PALETTE, room_for_names
 from policytree.plotting.diagnostics import draw_balance, draw_overlap
+from policytree.plotting.survival import draw_curves, figure_height
 from policytree.plotting.svg import SETTINGS
 from policytree.report.content import Picture
 from policytree.serialization import from_dict
@@ -102,7 +103,13 @@ def _depths(data: dict[str, Any]):
     return ax.figure
 
 
+def _survival(data: dict[str, Any]):
+    ax = new_axes(None, NARROW, figure_height(len(data["lines"])))
+    draw_curves(ax, data, data["xlabel"], data["ylabel"])
+    return ax.figure
+
+
 DRAWN: dict[str, Callable[[dict[str, Any]], Any]] = {
     "tree": _tree, "partition": _partition, "values": _values, "overlap": _overlap, "balance": _balance,
-    "curves": _curves, "depths": _depths,
+    "curves": _curves, "depths": _depths, "survival": _survival,
 }  # fmt: skip

@@ -20,10 +20,12 @@ from policytree.report.sections.answer import verdict_section, warnings_section
 from policytree.report.sections.credibility import doubted, means_section, rewards_check
 from policytree.report.sections.depth import depth_section
 from policytree.report.sections.effects import heterogeneity_section, ranking_section
+from policytree.report.sections.missing import missing_section
 from policytree.report.sections.proof import certificate_section, methods_section, reproduce_section
 from policytree.report.sections.question import check_section, question_section
 from policytree.report.sections.robustness import sensitivity_section, stability_section
 from policytree.report.sections.support import support_section
+from policytree.report.sections.survival import survival_section
 from policytree.report.sections.tree import not_recommended, rule_section, tree_section
 from policytree.report.sections.values import values_sections
 from policytree.serialization import save_text
@@ -278,7 +280,7 @@ def make_content(material: Material) -> Content:
     check, suspicious = check_section(study), bool(study.check.of("serious") or study.check.of("warning"))
     first = [
         verdict_section(material), *(rule if recommended else ()), check if suspicious else None,
-        warnings_section(material), question_section(study),
+        warnings_section(material), question_section(study), survival_section(material), missing_section(material),
     ]  # fmt: skip
     behind = [
         None if suspicious else check, *values_sections(material), means_section(material),

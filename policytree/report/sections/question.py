@@ -8,6 +8,7 @@ from policytree.evaluation import mean_estimate
 from policytree.evaluation.formatting import decimals
 from policytree.report.content import Block, Facts, Section, Table, Words
 from policytree.report.material import Study
+from policytree.weighting.time_to_event.outcome import AT_RISK_BY_DEFAULT, TimeToEvent
 
 TONES = {"serious": "warning", "warning": "warning", "note": "plain"}
 
@@ -27,7 +28,7 @@ def check_section(study: Study) -> Section:
 
 
 def _facts(study: Study) -> tuple[tuple[str, str], ...]:
-    about, seen = study.about, study.seen
+    about, seen, times = study.about, study.seen, study.times
     rows = f"{seen.n:,}"
     if seen.groups is not None:
         named = f" ({about.cluster})" if about.cluster else ""
@@ -36,7 +37,10 @@ def _facts(study: Study) -> tuple[tuple[str, str], ...]:
     facts = {
         "data": about.source,
         "rows": rows,
-        "outcome": f"{about.outcome}{unit}; {study.better} is better",
+        "outcome": f"{about.outcome}{unit}; {study.better} is better"
+        if times is None
+        else f"{study.mean_outcome}; {study.better} is better",
+        "horizon": "" if times is None else _horizon(times, about.unit),
         "treatment": f"{about.treatment}, {seen.n_arms} treatments",
         "control": about.control,
         "covariates": ", ".join(study.X.columns),
@@ -53,9 +57,15 @@ def _facts(study: Study) -> tuple[tuple[str, str], ...]:
     return tuple((name, text) for name, text in facts.items() if text)
 
 
+def _horizon(times: TimeToEvent, unit: str) -> str:
+    """The horizon, and who chose it if nobody did."""
+    chosen = f" (by default: the last time at which {AT_RISK_BY_DEFAULT:.0%} of every treatment's rows are at risk)"
+    return times.until(unit) + chosen * times.default_horizon
+
+
 def _arms(study: Study) -> Table:
     """Rows and mean outcome of every arm as observed."""
-    seen, outcome = study.seen, study.about.outcome
+    seen = study.seen
     estimates = []
     for k in range(seen.n_arms):
         rows = np.flatnonzero(seen.arm == k)
@@ -68,7 +78,7 @@ def _arms(study: Study) -> Table:
         cells.append((str(label), f"{count:,}", f"{count / seen.n:.1%}", f"{e.value:,.{digits}f}", error))
         numbers.append({"rows": int(count), "mean": e.value, "standard_error": e.standard_error})
     return Table(
-        ("arm", "rows", "share", f"mean {outcome}", "std. error"), tuple(cells), "Treatments as observed",
+        ("arm", "rows", "share", study.mean_outcome, "std. error"), tuple(cells), "Treatments as observed",
         numbers=tuple(numbers),
     )  # fmt: skip
 

@@ -18,15 +18,16 @@ def values_sections(material: Material) -> list[Section]:
     values = material.only(PolicyValueTable)
     if values is None:
         return [Section("values", "Value, held out", (Words(NOT_COMPUTED),))]
-    blocks: tuple[Block, ...] = (rules_table(values), Words(_explanation(material, values)))
+    unit = "" if material.study.times is None else material.study.value_unit
+    blocks: tuple[Block, ...] = (rules_table(values, unit), Words(_explanation(material, values)))
     sections = [Section("values", "Value, held out", blocks)]
     if values.optimism:
         sections.append(Section("optimism", "Optimism", _optimism(values)))
     return sections
 
 
-def rules_table(values: PolicyValueTable | RuleValues) -> Table:
-    """Value of every rule, and the tree's advantage over it, with intervals."""
+def rules_table(values: PolicyValueTable | RuleValues, unit: str = "") -> Table:
+    """Value of every rule, and the tree's advantage over it, with intervals; ``unit``: of the values, if it is said."""
     policy = values.estimates[POLICY]
     interval = f"{100 * policy.level:g}% interval"
     digits = values.digits
@@ -41,7 +42,7 @@ def rules_table(values: PolicyValueTable | RuleValues) -> Table:
     frame = values.to_frame()
     return Table(
         ("rule", "value", interval, "tree - rule", interval), tuple(cells),
-        f"Held-out values of all rules, by {size_text(policy)}",
+        f"Held-out values of all rules{f' in {unit}' if unit else ''}, by {size_text(policy)}",
         strong=(list(values.estimates).index(POLICY),),
         numbers=tuple({"rule": rule} | row for rule, row in zip(frame.index, frame.to_dict("records"), strict=True)),
     )  # fmt: skip

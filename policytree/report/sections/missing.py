@@ -1,0 +1,52 @@
+"""Missing outcomes: of whom, and how likely it was that they are seen."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from policytree.report.content import Section, Table, Words
+from policytree.report.material import Material
+
+ASSUMED = (
+    "Outcomes are learnt from the rows that have one, and their residuals are weighted by one over the probability of "
+    "being seen: right if, given the covariates and the treatment, who is missing does not depend on the outcome. No "
+    "data can show that."
+)
+
+
+def missing_section(material: Material) -> Section | None:
+    """Share of outcomes seen by arm, and the estimated probabilities; None where no outcome is missing."""
+    study, missing = material.study, material.study.missing
+    if missing is None:
+        return None
+    seen, cells, numbers = study.seen, [], []
+    for k, label in enumerate(seen.treatments):
+        own = ~missing[seen.arm == k]
+        cells.append((str(label), f"{len(own):,}", f"{own.sum():,}", f"{own.mean():.1%}"))
+        numbers.append({"rows": len(own), "seen": int(own.sum()), "share": float(own.mean())})
+    columns = ("arm", "rows", "outcome seen", "share")
+    table = Table(columns, tuple(cells), "Outcomes that are seen", numbers=tuple(numbers))
+    said = f"{study.about.outcome} is missing in {missing.sum():,} of {seen.n:,} rows ({missing.mean():.1%})."
+    return Section(
+        "missing", "Missing outcomes", (Words(said), table, *_probabilities(material), Words(ASSUMED, "note"))
+    )
+
+
+def _probabilities(material: Material) -> tuple[Words, ...]:
+    """The range of the estimated probabilities of being seen, and how many were raised."""
+    rewards = material.rewards
+    if rewards is None or rewards.observation_ is None:
+        return ()
+    chance, floor = rewards.observation_.to_numpy(), rewards.min_observed
+    of = "" if len(chance) == material.study.seen.n else " that the tree was learnt from"
+    text = (
+        f"The estimated probability that an outcome is seen lies between {chance.min():.3f} and {chance.max():.3f} "
+        f"(median {np.median(chance):.3f}) over the {len(chance):,} rows{of}; "
+    )
+    raised = rewards.n_raised_
+    text += (
+        f"{raised:,} of those with an outcome were below {floor:g} (min_observed) and held there."
+        if raised
+        else f"none of those with an outcome was below {floor:g} (min_observed)."
+    )
+    return (Words(text, "warning" if raised > 0.01 * len(chance) else "plain"),)
