@@ -50,7 +50,7 @@ def _curves(study: Study, rows: np.ndarray) -> tuple[GroupCurve, ...]:
     seen, times = study.seen, _times(study).rows(rows)
     weight, groups = (None if part is None else part[rows] for part in (seen.sample_weight, seen.groups))
     return group_curves(
-        times, seen.arm[rows], seen.treatments, min(shown_until(_times(study)), float(times.time.max())),
+        times, seen.arm[rows], seen.treatments.tolist(), min(shown_until(_times(study)), float(times.time.max())),
         risk_times(times.horizon), weight=weight, groups=groups,
     )  # fmt: skip
 
