@@ -307,6 +307,22 @@ def test_survival_models_of_ones_own_take_their_place(rng):
         RewardEstimator(model_event=object()).fit(time, T, X=X, event=event, horizon=2.0)
 
 
+def test_survival_models_that_take_weights_are_given_them(rng):
+    X, T, time, event, _ = study(600, rng)
+    weight = rng.integers(0, 3, size=600).astype(float)
+    heard = []
+
+    class Weighted(Curves):
+        def fit(self, X, time, event, sample_weight=None):
+            heard.append(sample_weight)
+            return super().fit(X, time, event)
+
+    RewardEstimator(random_state=0, cv=2, model_event=Weighted(), model_censoring=Curves()).fit(
+        time, T, X=X, event=event, horizon=2.0, sample_weight=weight
+    )
+    assert len(heard) == 4 and all((w > 0).all() and len(set(w)) == 2 for w in heard)
+
+
 def test_a_structured_array_says_both(rng):
     X, T, time, event, _ = study(200, rng)
     survival = np.array(list(zip(event, time, strict=True)), dtype=[("seen", bool), ("weeks", float)])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from sklearn.utils.validation import has_fit_parameter
 
 from policytree.exceptions import InputError
 from policytree.weighting.stacking import ByArm
@@ -18,7 +19,7 @@ class SurvivalModel(Protocol):
     """A model of times to an event that may take the place of the default ones.
 
     It is copied before every fit, and fitted within every arm of every fold: on the events of interest (others count as
-    censored) or, as a model of censoring, on censoring as the event.
+    censored) or, as a model of censoring, on censoring as the event. If ``fit`` takes ``sample_weight``, it is passed.
     """
 
     def fit(self, X: np.ndarray, time: np.ndarray, event: np.ndarray) -> Any:
@@ -98,6 +99,8 @@ def fit_survival_model(
             models.append(_NoEvent(len(edges) - 1))
             continue
         fitted = copy.deepcopy(model)
-        fitted.fit(ZA[own, :-1], time[own], event[own])
+        taken = sample_weight is not None and has_fit_parameter(fitted, "sample_weight")
+        weight = {"sample_weight": sample_weight[own]} if taken else {}
+        fitted.fit(ZA[own, :-1], time[own], event[own], **weight)
         models.append(_OfModel(fitted, edges, tied))
     return ByArm(tuple(models))
