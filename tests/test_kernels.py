@@ -161,10 +161,9 @@ from fractions import Fraction
 import numpy as np
 from policytree.solvers.core.binning import bin_matrix
 from policytree.solvers.core import compilation
-from policytree.solvers.exact.binary_features import blocks_for
 from policytree.solvers.exact.direct import solve_direct
 from policytree.solvers.rashomon.enumerate import enumerate_rashomon
-from policytree.solvers.exact.needed_kernels import needed_kernels
+from policytree.solvers.exact.engine_table import Case, kernels_of
 from policytree.problem.types import Problem, SearchLimits
 
 def entries():
@@ -181,7 +180,7 @@ def problem(n, p, values, K, depth, weights, **rules):
 CASES = {cases}
 for shape, rules in CASES:
     each = problem(*shape, **rules)
-    compilation.load_kernels(needed_kernels(each, blocks_for(each)))
+    compilation.load_kernels(kernels_of(Case.of(each)))
     before = entries()
     solve_direct(each, SearchLimits(time_limit=5.0))
     late = [kernel.py_func.__name__ for kernel, known in entries().items() if known != before[kernel]]

@@ -284,7 +284,7 @@ def test_sets_with_one_feature_left_give_their_trees(keep):
         wrong = (x // 4 + b) % 2 == np.arange(2)[:, None]
         losses = np.where(rng.random((2, 50)) < 0.1, ~wrong, wrong).T.astype(np.int64) * 10
         problem = Problem(bin_matrix(np.column_stack([x, b]).astype(float)), losses.astype(float), 7.0, None)
-        load_kernels(direct.needed_kernels(problem, None))
+        load_kernels(engine_table.kernels_of(engine_table.Case(problem, None)))
         node = prepare(problem, to_fixed_point(problem.losses, problem.leaf_penalty, 50), merge=True)
         search = start_subset_search(node, 50, Clock(None, new_control()), None, keep)
         value = search.run(INF, search.first_slice())

@@ -16,7 +16,6 @@
     grow_incumbent.py           greedy incumbents: a tree is grown by two exactly solved levels at a time
     interval_dp.py              dynamic programming for one ordered feature: every partition of its values into
                                 intervals is a tree
-    needed_kernels.py           the kernels that the exact search for a problem may call
     run.py                      one run of the exact search: the rows, the limits and the incumbent that its engines
                                 share
     scheduler.py                root features spread over partitions, and partitions over threads, so that threads never

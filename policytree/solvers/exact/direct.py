@@ -33,11 +33,11 @@ from policytree.solvers.exact.bounds.row_duals import (
 )
 from policytree.solvers.exact.constraint_generation import errors_are_few
 from policytree.solvers.exact.depth_search import least_depth
+from policytree.solvers.exact.engine_table import Case, kernels_of
 from policytree.solvers.exact.engines import DepthEngine, DualEngine, SubsetEngine
 from policytree.solvers.exact.estimate import estimated_seconds
 from policytree.solvers.exact.grow_incumbent import MOST_GROWN, grow_incumbent
 from policytree.solvers.exact.interval_dp import one_feature_applies, solve_one_feature
-from policytree.solvers.exact.needed_kernels import needed_kernels
 from policytree.solvers.exact.run import RAISED_BY_PAIRS, Run
 from policytree.solvers.exact.subset_search import subset_search_applies
 from policytree.solvers.kernels.base.layout import FEASIBLE, LEAF_COUNTS, TWO, UNLIMITED
@@ -107,7 +107,7 @@ def solve_direct(
     }  # fmt: skip
     limits = _without([name for name, used in engines.items() if not used], limits)
     kind = blocks_for(problem, limits.gates)
-    compile_seconds = load_kernels(needed_kernels(problem, kind, limits.gates))
+    compile_seconds = load_kernels(kernels_of(Case(problem, kind, limits.gates)))
     clock = Clock(limits.time_limit, control, limits.memory_limit)
     solution = clock.watch(lambda: _solve(problem, limits, clock, merge, kind))
     return replace(solution, compile_seconds=compile_seconds) if compile_seconds else solution

@@ -1,7 +1,7 @@
 """The engines of all solvers: the problems each takes, what it buys, and the kernels it calls.
 
 ``ENGINES`` is the one statement of this. The exact search loads the kernels of the engines that apply to a problem
-(``needed_kernels.py``); ``policytree explain`` and the site print the table. Engines that the direct solver chooses by
+(:func:`kernels_of`); ``policytree explain`` and the site print the table. Engines that the direct solver chooses by
 itself have a predicate; the others are chosen by an argument of the user, which ``asked_by`` names.
 
 Measurements compare a search with and without the engine, in one run on one machine (``benchmarks/``); they are

@@ -22,9 +22,8 @@ from policytree.solvers.core.limits import Clock
 from policytree.solvers.core.rows import Node, Splits, new_control, prepare, refuse_memory, rows_of, two_splits
 from policytree.solvers.core.shared_costs import refuse_shared_costs
 from policytree.solvers.core.side_bounds import SideBounds, row_values
-from policytree.solvers.exact.binary_features import blocks_for
 from policytree.solvers.exact.direct import solve_direct
-from policytree.solvers.exact.needed_kernels import needed_kernels
+from policytree.solvers.exact.engine_table import Case, kernels_of
 from policytree.solvers.kernels.base.layout import FEASIBLE
 from policytree.solvers.kernels.enumeration.side_splits import (
     CATEGORY,
@@ -166,7 +165,7 @@ def enumerate_rashomon(
     refuse_shared_costs(problem, "near_ties")
     limits = limits or SearchLimits()
     gates = limits.gates
-    load_kernels(needed_kernels(problem, blocks_for(problem, gates), gates) + needed_for_rashomon(problem))
+    load_kernels(kernels_of(Case.of(problem, gates)) + needed_for_rashomon(problem))
     clock = Clock(limits.time_limit, new_control(), limits.memory_limit)
     best = solve_direct(problem, limits)
     if best.status is Status.INFEASIBLE:
