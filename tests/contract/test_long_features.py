@@ -10,6 +10,7 @@ import pytest
 from policytree.problem.types import Problem
 from policytree.solvers import solve_direct
 from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.core.columns import preorder_splits, without_gaps
 from policytree.solvers.kernels.base.layout import Rounded, Rules
 from policytree.solvers.kernels.depth_two.plane_tiles import planes_pay
 from tests import oracles
@@ -115,3 +116,24 @@ def test_codes_that_no_row_has(K, seed):
     optimum = oracles.best_objective_fast(data.codes.T.astype(np.int64), losses, max_depth=2)
     solution = solve_direct(Problem(data, losses.astype(float), max_depth=2))
     assert solution.objective == solution.lower_bound == optimum
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_gaps_in_codes_are_closed_at_the_root(depth, seed):
+    """Whatever engine works on it: the tree is one of the given thresholds, and a problem without gaps stays itself."""
+    rng = np.random.default_rng([seed, 7])
+    full = bin_matrix(rng.integers(0, 12, (40, 3)).astype(float))
+    kept = np.flatnonzero((full.codes[0] > 2) & (full.codes[1] < 9) & (full.codes[2] != 4))
+    data = replace(full, codes=np.ascontiguousarray(full.codes[:, kept]))
+    losses = rng.integers(-9, 10, (len(kept), 2 + seed))
+    rules = {"min_leaf": 1 + seed, "feature_costs": np.array([0.0, 1.0, 2.0]) * seed}
+    problem = Problem(data, losses.astype(float), 1.0, depth, **rules)
+    closed = without_gaps(problem)
+    assert closed is not problem and without_gaps(closed) is closed
+    assert all((np.unique(c) == np.arange(b)).all() for c, b in zip(closed.data.codes, closed.data.n_bins, strict=True))
+    costs = {"penalty": 1, "min_leaf": 1 + seed, "column_costs": np.array([0, 1, 2]) * seed}
+    optimum = oracles.best_objective_fast(data.codes.T.astype(np.int64), losses, max_depth=depth, **costs)
+    solution = solve_direct(problem)
+    assert solution.objective == solution.lower_bound == optimum
+    assert len(preorder_splits(solution.tree, data)) == solution.tree.node_count

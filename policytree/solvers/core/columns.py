@@ -10,8 +10,10 @@ import numpy as np
 
 from policytree.exceptions import InputError
 from policytree.problem.split_columns import MAX_BINS
-from policytree.problem.types import BinnedData
+from policytree.problem.types import BinnedData, Problem
 from policytree.trees.tree import Tree
+
+FIRST_ROWS = 1000  # in which all codes of a column usually occur
 
 
 class Coded(Protocol):
@@ -87,6 +89,23 @@ def keep_rows(data: BinnedData, rows: np.ndarray) -> BinnedData:
             kept[-1] = last - 1
         cuts.append(kept)
     return keep_cuts(part, cuts, exact=True)
+
+
+def without_gaps(problem: Problem) -> Problem:
+    """The same problem, where every code of every column occurs; the problem itself, unless its codes have gaps.
+
+    Kernels rely on it (``kernels/base/layout.py::Rows``). A cut at a code that no row has divides the rows as another
+    cut does, or not at all, so that no tree is lost.
+    """
+    data = problem.data
+    if all(_every_code_occurs(codes, int(bins)) for codes, bins in zip(data.codes, data.n_bins, strict=True)):
+        return problem
+    return replace(problem, data=keep_rows(data, np.arange(data.n_rows)))
+
+
+def _every_code_occurs(codes: np.ndarray, bins: int) -> bool:
+    """Whether a column has all its codes; the first rows say so unless codes are many or one is rare."""
+    return any(np.bincount(part, minlength=bins).all() for part in (codes[:FIRST_ROWS], codes))
 
 
 def coarser(data: BinnedData, most: int) -> tuple[BinnedData, list[tuple[int, np.ndarray]]]:

@@ -132,7 +132,7 @@ def counted_rows(problem: Problem) -> tuple[list[np.ndarray], list[int]]:
 
 
 def prepare(problem: Problem, fixed: FixedPoint, merge: bool, special: bool = True, gates: SizeGates = GATES) -> Node:
-    """Merge equal rows and lay out codes, planes and counted constraints."""
+    """Merge equal rows and lay out codes, planes and counted constraints of a problem :func:`without_gaps`."""
     data = problem.data
     codes = short_codes(data)
     rows, minima = counted_rows(problem)

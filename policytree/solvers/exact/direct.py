@@ -10,6 +10,7 @@ import numpy as np
 
 from policytree.problem.types import Problem, SearchLimits, Solution, Status
 from policytree.solvers.core import work_units
+from policytree.solvers.core.columns import without_gaps
 from policytree.solvers.core.compilation import is_special, load_kernels
 from policytree.solvers.core.fixed_point import to_fixed_point
 from policytree.solvers.core.limits import Clock
@@ -100,6 +101,7 @@ def solve_direct(
     >>> solution.objective, solution.status.name
     (0.0, 'OPTIMAL')
     """
+    problem = without_gaps(problem)
     limits, control = limits or SearchLimits(), new_control(similar_support, cache, look_ahead, leaf_counts)
     engines = {
         "row_duals": row_duals, "subsets": subsets, "conflict_pairs": conflict_pairs,

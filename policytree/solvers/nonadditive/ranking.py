@@ -11,7 +11,7 @@ from policytree.exceptions import InputError
 from policytree.objectives.objective import RankingObjective
 from policytree.objectives.references import Reference, by_slope
 from policytree.problem.types import Problem, Progress, SearchLimits, SizeGates, Solution, Status
-from policytree.solvers.core.columns import preorder_splits, rows_of_splits
+from policytree.solvers.core.columns import preorder_splits, rows_of_splits, without_gaps
 from policytree.solvers.core.compilation import RANKING, ROW_DUALS, load_kernels
 from policytree.solvers.core.interrupts import solve
 from policytree.solvers.core.leaf_sums import FINE_BITS, exact_price, leaf_stats_of, masses, siblings, with_leaf
@@ -65,7 +65,7 @@ def solve_ranking(problem: Problem, limits: SearchLimits | None = None, *, objec
     (row_duals.py) make it quick. (3) Trees within the best reference's budget are written down and scored as what they
     are, until none is left.
     """
-    return solve(_RankingRun(problem, objective, limits or SearchLimits()))
+    return solve(_RankingRun(without_gaps(problem), objective, limits or SearchLimits()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import numpy as np
 from policytree.data.features import CATEGORICAL
 from policytree.exceptions import InputError
 from policytree.problem.types import BinnedData, Problem, SearchLimits, Status
-from policytree.solvers.core.columns import preorder_splits
+from policytree.solvers.core.columns import preorder_splits, without_gaps
 from policytree.solvers.core.compilation import is_special, load_kernels, needed_for_rashomon
 from policytree.solvers.core.exact_sums import exact_sum
 from policytree.solvers.core.fixed_point import FixedPoint, to_fixed_point
@@ -164,7 +164,7 @@ def enumerate_rashomon(
     """
     refuse_shared_costs(problem, "near_ties")
     limits = limits or SearchLimits()
-    gates = limits.gates
+    gates, problem = limits.gates, without_gaps(problem)
     load_kernels(kernels_of(Case.of(problem, gates)) + needed_for_rashomon(problem))
     clock = Clock(limits.time_limit, new_control(), limits.memory_limit)
     best = solve_direct(problem, limits)
