@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
 
-from policytree.problem.types import SearchLimits, Status
+from policytree.problem.types import Problem, SearchLimits, Status
 from policytree.solvers.exact.direct import NEVER
+from policytree.solvers.exact.engine_table import Case as EngineCase
+from policytree.solvers.exact.engine_table import engines_for
 from tests import checker
 from tests.strategies import Case
 
@@ -31,6 +34,12 @@ def all_settings(solver) -> list[dict[str, bool]]:
         found += [{name: False} for name in engines]
         found += [dict.fromkeys(engines, False), dict.fromkeys(names, False)]
     return found
+
+
+def working(names: Sequence[str], problem: Problem) -> list[str]:
+    """Switches that change what a search does: not those of engines that do not apply to a problem of this size."""
+    engines = {engine.name for engine in engines_for(EngineCase.of(problem))}
+    return [name for name in names if name not in NEVER or name.replace("_", " ") in engines]
 
 
 def assert_same_tree(one, other):
