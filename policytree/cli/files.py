@@ -205,6 +205,12 @@ def design_data(job: Job, result: Result, report: StudyReport, written: list[tup
         },
         "values": None if values is None else values.to_frame().reset_index().to_dict("records"),
         "control": job.control,
+        "outcome": {
+            "column": result.study.outcome,
+            "value": result.study.mean_outcome,
+            **result.study.outcome_options,
+            "n_raised": result.estimator.reward_estimator_.n_raised_,
+        },
         "tree": to_dict(report.tree),
         "certificate": certificate_data(result.estimator),
         "leaves": leaf_file(result.leaves).reset_index().to_dict("records"),

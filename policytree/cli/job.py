@@ -42,6 +42,8 @@ from policytree.study_check.events import event_options
 from policytree.study_check.findings import CENSORED, KNOWS_EVENT
 from policytree.study_check.names import is_time
 
+FEWEST_EVENTS = 5  # of an arm: so few in one fold of many are improbable
+
 
 def run(job: Job) -> None:
     """Do the whole job.
@@ -93,6 +95,7 @@ def _begun(job: Job) -> tuple[Path, Job, Study, Described]:
     control, chosen, named = chosen_control(job.control, study)
     job = replace(job, control=control, control_is_named=named)
     _refuse_small_arms(job, study)
+    _refuse_few_events(job, study)
     described = study.described(job.command, chosen)
     _refuse_censored(described, study)
     named_values = value_names(job.value_names, study.X)
@@ -155,6 +158,21 @@ def _refuse_small_arms(job: Job, study: Study) -> None:
         raise InputError(
             f"Treatment {seen.treatments[k]!s} of column {study.treatment!r} has {counts[k]} {unit}, but --cv {cv} "
             f"needs {needed}; lower --cv, merge it with another treatment or leave its rows out."
+        )
+
+
+def _refuse_few_events(job: Job, study: Study) -> None:
+    """Refuse now arms of which parts of the rows may have no event."""
+    seen, times = study.observed, study.observed.times
+    if times is None or not job.value:
+        return
+    counts = np.bincount(seen.arm[times.known & ~times.free], minlength=seen.n_arms)
+    k = int(counts.argmin())
+    if counts[k] < FEWEST_EVENTS:
+        raise InputError(
+            f"Treatment {seen.treatments[k]!s} has {counts[k]} events up to horizon={times.horizon:g}, but parts of "
+            f"the rows need some, for which {FEWEST_EVENTS} in all are enough; choose a later --horizon, merge it with "
+            "another treatment, leave its rows out, or do without a held-out value, --no-value."
         )
 
 

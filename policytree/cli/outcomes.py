@@ -169,11 +169,17 @@ def event_codes(column: pd.Series, event: str | None, cause: str | None) -> pd.S
         return pd.Series(np.select([met, censored], [1, 0], 2), index=column.index, name=column.name)
     if event is not None:
         return _rows_with(column, event, "--event").astype(int)
-    if labels.isin(list(TRUE_OR_FALSE)).all():
-        return labels.map(TRUE_OR_FALSE).astype(int).rename(column.name)
+    codes = labels.map(TRUE_OR_FALSE)
     if pd.api.types.is_numeric_dtype(column) and column.isin([0, 1]).all():
-        return column.astype(int)
-    raise _no_events(column)
+        codes = column
+    if codes.isna().any():
+        raise _no_events(column)
+    if not codes.eq(1).any():
+        raise InputError(
+            f"Column {column.name!r} (--event-column) holds nothing but {value_text(column.iloc[0])}, so that every "
+            "time is censored; without a single event there is nothing to learn: name another column."
+        )
+    return codes.astype(int).rename(column.name)
 
 
 def _no_events(column: pd.Series) -> InputError:

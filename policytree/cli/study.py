@@ -233,20 +233,26 @@ def study_from_dataset(name: str, data_dir: str | None, roles: Roles) -> Study:
     """
     dataset = load_dataset(name, data_dir=data_dir)
     own_treatment = roles.treatment in (None, dataset.treatment)
+    outcome = roles.outcome or dataset.outcome
+    options = roles.outcome_options
+    if options["event_column"] is None and roles.event is None and outcome in dataset.event:
+        own = {"event_column": dataset.event, "horizon": dataset.horizon, "entry_column": dataset.entry}
+        options |= {name: named.get(outcome) for name, named in own.items() if options[name] is None}
+    own_direction = roles.event is None and roles.event_column is None and roles.cause is None
     merged = Roles(
         treatment=roles.treatment or dataset.treatment,
-        outcome=roles.outcome or dataset.outcome,
+        outcome=outcome,
         covariates=roles.covariates or _joined(_without(dataset.covariates, roles.exclude, dataset.frame)),
         confounders=roles.confounders or _joined(dataset.confounders),
         propensity=roles.propensity,
         cluster=roles.cluster or dataset.groups,
         weights=roles.weights,
         strata=roles.strata,
-        direction=roles.direction or (dataset.direction if roles.event is None else None),
+        direction=roles.direction or (dataset.direction if own_direction else None),
         exclude=roles.exclude,
         event=roles.event,
         arm_cost=roles.arm_cost,
-        **roles.outcome_options,
+        **options,
     )
     known = dataset.propensity if own_treatment and roles.propensity is None else None
     if roles.covariates is None:
@@ -282,7 +288,7 @@ def _build(source, frame, roles: Roles, dataset: Dataset | None = None, known=No
     gapless = {f"--{role}": getattr(roles, role) for role in ("treatment", "outcome", "cluster", "weights")} | of_times
     for option, name in gapless.items():
         if option != "--outcome" or roles.missing_outcome != WEIGHT:
-            _refuse_gaps(name, option, frame)
+            _refuse_gaps(name, option, frame, may_weight=option == "--outcome" and roles.event_column is None)
     meaning = ""
     if roles.event_column is None:
         outcome, meaning = event_outcome(frame[roles.outcome], roles.event, roles.direction)
@@ -329,11 +335,11 @@ def _option_of(asked: str | None, known: Mapping[Any, float] | None) -> str | No
     return asked if known is None else ",".join(f"{label}={share!r}" for label, share in known.items())
 
 
-def _refuse_gaps(name: str | None, option: str, frame: pd.DataFrame) -> None:
+def _refuse_gaps(name: str | None, option: str, frame: pd.DataFrame, *, may_weight: bool = False) -> None:
     """Rows are counted as the file has them, where the first error would name a place in memory."""
     gaps = np.empty(0, dtype=int) if name is None else np.flatnonzero(frame[name].isna())
     if len(gaps):
-        weigh = ", or weight for who is missing, --missing-outcome weight" if option == "--outcome" else ""
+        weigh = ", or weight for who is missing, --missing-outcome weight" if may_weight else ""
         raise InputError(
             f"Column {name!r} ({option}) has no value in {len(gaps):,} of {len(frame):,} rows, the first of them row "
             f"{gaps[0] + 1:,} below the header; leave these rows out{weigh}."
