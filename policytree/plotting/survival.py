@@ -56,7 +56,7 @@ class GroupCurve:
 def group_curves(
     times: TimeToEvent,
     arm: np.ndarray,
-    names: Sequence[object],
+    names: Sequence[object] | np.ndarray,
     end: float,
     at: np.ndarray,
     *,
@@ -270,7 +270,7 @@ def curves_data(
 
 def figure_height(n_curves: int) -> float:
     """Inches of a picture with the numbers at risk of so many curves below."""
-    return 2.9 + 2 * n_curves * LINE_HEIGHT / 72 + (0.2 if n_curves else 0.0)
+    return 2.9 + n_curves * (2 * LINE_HEIGHT + 2) / 72 + (0.2 if n_curves else 0.0)
 
 
 def draw_curves(ax: Any, data: dict[str, Any], xlabel: str, ylabel: str, numbers_at_risk: bool = True) -> list[Any]:
@@ -281,10 +281,10 @@ def draw_curves(ax: Any, data: dict[str, Any], xlabel: str, ylabel: str, numbers
     lines, end, drawn = data["lines"], float(data["at"][-1]), []
     banded = len(lines) <= MOST_BANDS
     for k, line in enumerate(lines):
-        place = line.get("place", k)
-        look = {"color": LINE_COLORS[(place + 3) % len(LINE_COLORS)], "linestyle": STYLES[place % len(STYLES)]}
+        color = LINE_COLORS[(line.get("place", k) + 3) % len(LINE_COLORS)]
+        look = {"color": color, "linestyle": _style(line, k)}
         if "lower" in line:
-            _draw_interval(ax, line, look["color"], banded, (k + 1) / (len(lines) + 1) * end / PLACES, end)
+            _draw_interval(ax, line, color, banded, (k + 1) / (len(lines) + 1) * end / PLACES, end)
         width = 2.6 if line.get("strong") else 1.7
         drawn += ax.step(line["x"], line["y"], where="post", label=short_name(line["name"]), linewidth=width, **look)
     right = max(end, *(line["x"][-1] for line in lines))
@@ -308,6 +308,11 @@ def draw_curves(ax: Any, data: dict[str, Any], xlabel: str, ylabel: str, numbers
     return drawn
 
 
+def _style(line: dict[str, Any], k: int) -> Any:
+    """Dashes of the k-th line."""
+    return STYLES[line.get("place", k) % len(STYLES)]
+
+
 def _draw_interval(ax: Any, line: dict[str, Any], color: str, banded: bool, shift: float, end: float) -> None:
     """The pointwise intervals of one curve: a band, or at a few times, beside those of the others."""
     x = np.array(line["x"], dtype=float)
@@ -326,7 +331,7 @@ def _write_numbers(ax: Any, data: dict[str, Any], drawn: Sequence[Any]) -> None:
     from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 
     figure = ax.figure
-    small: dict[str, Any] = {"fontsize": 8, "clip_on": False, "va": "center"}
+    small: dict[str, Any] = {"fontsize": 8.5, "clip_on": False, "va": "center"}
 
     def below(points: float, x: Any) -> Any:
         """Coordinates with ``x`` as in a transform, and zero so many points below the axis."""
@@ -334,15 +339,15 @@ def _write_numbers(ax: Any, data: dict[str, Any], drawn: Sequence[Any]) -> None:
 
     ax.text(0.0, 0.0, "number at risk", transform=below(GAP, ax.transAxes), color="#555555", **small)
     for k, (line, shown) in enumerate(zip(data["lines"], drawn, strict=True)):
-        top = GAP + LINE_HEIGHT * (2 * k + 1) + 2
+        top = GAP + LINE_HEIGHT + k * (2 * LINE_HEIGHT + 2)
         sample = Line2D(
-            [0.0, 0.07], [0.0, 0.0], transform=below(top, ax.transAxes), color=shown.get_color(),
-            linestyle=shown.get_linestyle(), linewidth=shown.get_linewidth(), clip_on=False,
+            [0.0, 0.1], [0.0, 0.0], transform=below(top, ax.transAxes), color=shown.get_color(),
+            linestyle=_style(line, k), linewidth=shown.get_linewidth(), clip_on=False,
         )  # fmt: skip
         ax.add_artist(sample)
         weight = "bold" if line.get("strong") else "normal"
         name = short_name(line["name"], NAME_LETTERS)
-        ax.text(0.09, 0.0, name, transform=below(top, ax.transAxes), fontweight=weight, parse_math=False, **small)
+        ax.text(0.12, 0.0, name, transform=below(top, ax.transAxes), fontweight=weight, parse_math=False, **small)
         for t, count in zip(data["at"], line["at_risk"], strict=True):
             place = below(top + LINE_HEIGHT, ax.transData)
             ax.text(t, 0.0, f"{count:,}", transform=place, ha="center", **small)

@@ -104,7 +104,7 @@ def _depths(data: dict[str, Any]):
 
 
 def _survival(data: dict[str, Any]):
-    ax = new_axes(None, NARROW, figure_height(len(data["lines"])))
+    ax = new_axes(None, NARROW + 0.5, figure_height(len(data["lines"])))
     draw_curves(ax, data, data["xlabel"], data["ylabel"])
     return ax.figure
 

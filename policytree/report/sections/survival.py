@@ -13,8 +13,8 @@ from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.formatting import decimals
 from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS
 from policytree.plotting.survival import GroupCurve, curves_data, group_curves, risk_times, shown_until
-from policytree.report.content import Block, Fold, Picture, Section, Table, Words
-from policytree.report.material import Material, Study
+from policytree.report.content import Block, Facts, Fold, Picture, Section, Table, Words
+from policytree.report.material import Material, Study, capitalised
 from policytree.report.outline import outline, rules
 from policytree.weighting.completion import unadjusted
 from policytree.weighting.time_to_event.outcome import INCIDENCE, RMST, SURVIVAL, YEARS_LOST, TimeToEvent
@@ -41,7 +41,7 @@ def survival_section(material: Material) -> Section | None:
     if study.times is None:
         return None
     said = MEANING[study.times.target.name].format(until=study.times.until(study.about.unit)) + LATER
-    blocks = (Words(said), _by_arm(study), _arms_table(study), *_censoring(material), *_by_leaf(material))
+    blocks = (Words(said), _by_arm(study), *_arms(study), *_censoring(material), *_by_leaf(material))
     return Section("survival", "Time to event", blocks)
 
 
@@ -87,24 +87,26 @@ def _by_arm(study: Study) -> Picture:
     return _picture(study, _curves(study, np.arange(study.seen.n)), f"{kind} by {study.about.treatment}.", caption)
 
 
-def _arms_table(study: Study) -> Table:
-    """Who had the event and who was censored, and the mean of the target with its standard error."""
+def _arms(study: Study) -> tuple[Block, ...]:
+    """The mean of the target in every arm with its standard error; who had the event and who was censored."""
     times, seen = _times(study), study.seen
     early = times.time <= times.horizon
-    counted = {"events by the horizon": (times.code == 1) & early}
+    counted = {"events": (times.code == 1) & early}
     if times.target.by_cause:
-        counted = {"events of the cause by the horizon": (times.code == 1) & early, "others": (times.code == 2) & early}
-    counted |= {"censored before it": times.censored, "followed to it": times.free}
+        counted = {"events of the cause": (times.code == 1) & early, "other events": (times.code == 2) & early}
+    counted |= {"censored before": times.censored, "followed to it": times.free}
     own = [np.flatnonzero(seen.arm == k) for k in range(seen.n_arms)]
     means = [arm_mean(study, rows) for rows in own]
-    cells, numbers = [], []
+    pairs, cells, numbers = [], [], []
     for label, rows, mean in zip(seen.treatments, own, means, strict=True):
         counts = {name: int(which[rows].sum()) for name, which in counted.items()}
-        shown = (f"{count:,}" for count in counts.values())
-        cells.append((str(label), f"{len(rows):,}", *shown, target_text(study, mean, means)))
+        pairs.append((str(label), target_text(study, mean, means)))
+        cells.append((str(label), f"{len(rows):,}", *(f"{count:,}" for count in counts.values())))
         numbers.append({"rows": len(rows), **counts, "mean": mean.value, "standard_error": mean.standard_error})
-    columns = ("arm", "rows", *counted, f"{study.mean_outcome} (std. error)")
-    return Table(columns, tuple(cells), "Events and censoring by arm, as observed", numbers=tuple(numbers))
+    said = f"{capitalised(study.mean_outcome)} by arm, as observed, with its standard error:"
+    caption = f"Up to the horizon, {times.until(study.about.unit)}"
+    table = Table(("arm", "rows", *counted), tuple(cells), caption, numbers=tuple(numbers))
+    return Words(said), Facts(tuple(pairs)), table
 
 
 def arm_mean(study: Study, rows: np.ndarray) -> Estimate:

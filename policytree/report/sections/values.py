@@ -54,10 +54,11 @@ def values_picture(material: Material, values: PolicyValueTable) -> Picture:
         rule: [e.value, e.lower, e.upper] for rule, e in values.estimates.items() if e.lower == e.lower
     }  # those with an interval
     better, study = material.study.better, material.study
+    unit = study.about.unit if study.times is None else ""  # a horizon has its unit beside it
     shown = "; ".join(f"{rule} {e.value:.3g} ({e.lower:.3g} to {e.upper:.3g})" for rule, e in values.estimates.items())
     data = {
         "rows": rows, "strong": values.verdict.rule, "direction": study.direction, "limits": outcome_range(material),
-        "xlabel": f"held-out {study.mean_outcome}{f', {study.value_unit}' if study.value_unit else ''}",
+        "xlabel": f"held-out {study.mean_outcome}{f', {unit}' if unit else ''}",
     }  # fmt: skip
     marked = "" if values.verdict.reason is Reason.UNCLEAR else f" Blue: {values.verdict.rule}, see above."
     caption = f"What every option is worth to people who had no part in the rules, with intervals.{marked}"
