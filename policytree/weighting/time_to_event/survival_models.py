@@ -18,15 +18,55 @@ LEAST_SURVIVAL = 1e-12
 class SurvivalModel(Protocol):
     """A model of times to an event that may take the place of the default ones.
 
-    It is copied before every fit, and fitted within every arm of every fold: on the events of interest (others count as
-    censored) or, as a model of censoring, on censoring as the event. If ``fit`` takes ``sample_weight``, it is passed.
+    It is the ``model_event`` or ``model_censoring`` of :class:`policytree.RewardEstimator`. It is copied before every
+    fit, and fitted within every arm of every fold: on the events of interest (others count as censored) or, as a model
+    of censoring, on censoring as the event. If ``fit`` takes ``sample_weight``, it is
+    passed. Within an arm of a fold a column may be constant.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import RewardEstimator
+    >>> class Exponential:
+    ...     def fit(self, X, time, event):
+    ...         self.rate_ = event.sum() / time.sum()
+    ...
+    ...     def predict_survival(self, X, times):
+    ...         return np.tile(np.exp(-self.rate_ * times), (len(X), 1))
+    >>> rng = np.random.default_rng(0)
+    >>> T, time, censored = rng.choice(["drug", "placebo"], 200), rng.exponential(2.0, 200), rng.exponential(4.0, 200)
+    >>> model = RewardEstimator(model_event=Exponential(), random_state=0)
+    >>> model.fit(np.minimum(time, censored), T, event=time <= censored, horizon=2.5).rewards_.shape
+    (200, 2)
     """
 
     def fit(self, X: np.ndarray, time: np.ndarray, event: np.ndarray) -> Any:
-        """Learn from covariates (n, p), times (n,) and whether each ended with the event, (n,) bool."""
+        """Learn from rows of one arm.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, p), float64
+            Covariates, X beside W, with an indicator for each category; missing values are NaN.
+        time : ndarray of shape (n,)
+            Up to the event or to censoring, and to the horizon at most.
+        event : ndarray of shape (n,), bool
+            Whether the time ended with the event.
+        """
 
     def predict_survival(self, X: np.ndarray, times: np.ndarray) -> np.ndarray:
-        """Probability of no event by each of these ascending times, (n, len(times))."""
+        """Probability of no event by each of these times.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, p), float64
+        times : ndarray of shape (J,)
+            Ascending, in the unit of ``time``.
+
+        Returns
+        -------
+        ndarray of shape (n, J)
+        """
+        ...
 
 
 def check_survival_model(model: Any, argument: str) -> None:
