@@ -67,7 +67,7 @@ def test_every_study_is_listed_with_its_title(runner, capsys):
         (["rand_hie", "actg175", "--results", "x"], "one study at a time"),
         (["all", "rand_hie"], "'all' stands alone"),
         (["actg175", "--data", "/no/such/place"], "there is no directory /no/such/place"),
-        (["--quick", "--results", "x"], "name a study; there are: actg175"),
+        (["--quick", "--results", "x"], "name a study; there are: actg175, born_again, breast_cancer"),
         (["--part", "fragility"], "name a study"),
         (["rand_hie", "--quick", "--results", ""], "no directory is named"),
     ],
@@ -202,6 +202,15 @@ def test_the_small_version_of_a_part_runs(tmp_path, part, picture):
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr and "Warning" not in done.stderr
     assert {f"{part}.txt", f"{picture}.png"} <= {path.name for path in tmp_path.iterdir()}
+
+
+@pytest.mark.slow
+def test_the_small_version_of_a_censored_endpoint_runs(runner, tmp_path):
+    options = ["--part", "endpoint", "--quick", "--data", data_directory(runner), "--results", tmp_path]
+    done = run_script("actg175", *options, MPLBACKEND="Agg")
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr and "Warning" not in done.stderr
+    assert {"endpoint.txt", "endpoint_arms.csv", "endpoint_curves.png"} <= {path.name for path in tmp_path.iterdir()}
 
 
 @pytest.mark.slow
