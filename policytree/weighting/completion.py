@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from policytree.weighting.observed import Observed
+from policytree.weighting.scheme import Nuisances
 from policytree.weighting.time_to_event.marginal import MarginalCurve, marginal_curve, transformed_by_curve
 from policytree.weighting.time_to_event.outcome import TimeToEvent
 
@@ -20,6 +21,23 @@ def of_missing(observed: Observed, expected: np.ndarray, chance: np.ndarray) -> 
     """Expected outcomes (n,), corrected by the residuals of those that are seen over their chance (n,) of it."""
     seen = np.ones(observed.n, dtype=bool) if observed.seen is None else observed.seen
     return expected + np.where(seen, (observed.y - expected) / chance, 0.0)
+
+
+def complete_missing(observed: Observed, nuisances: Nuisances, floor: float) -> Observed:
+    """Missing outcomes by the outcome model, corrected by the residuals of those that are seen.
+
+    Parameters
+    ----------
+    observed : Observed
+    nuisances : Nuisances
+        Without outcome models expected outcomes are zero; without ``observation`` everybody is seen.
+    floor : float
+        Least probability of being seen.
+    """
+    own = np.arange(observed.n), observed.arm
+    expected = np.zeros(observed.n) if nuisances.regression is None else nuisances.regression[own]
+    chance = np.ones(observed.n) if nuisances.observation is None else nuisances.observation
+    return completed(observed, of_missing(observed, expected, np.maximum(chance, floor)))
 
 
 def curves_of(observed: Observed, floor: float) -> tuple[MarginalCurve, ...]:

@@ -160,12 +160,15 @@ def resolve_observation(learner: Any, has_covariates: bool):
     return resolve_propensity(learner, True, "model_observation") if has_covariates else PropensityStack()
 
 
-def resolve_hazard(model: Any, argument: str) -> HazardStack:
-    """The models of a hazard: a mixture by default, else the user's survival model."""
-    if _is_auto(model):
-        return HazardStack()
-    check_survival_model(model, argument)
-    return HazardStack(model)
+def resolve_hazards(event: Any, censoring: Any, has_entry: bool) -> tuple[HazardStack, HazardStack]:
+    """The models of events and of censoring: mixtures by default, else the user's survival models."""
+    for model, argument in ((event, "model_event"), (censoring, "model_censoring")):
+        if not _is_auto(model):
+            check_survival_model(model, argument)
+            if has_entry:
+                raise InputError("Survival models of your own know no entry; leave it out, or use the default models.")
+    of_event, of_censoring = (HazardStack(None if _is_auto(model) else model) for model in (event, censoring))
+    return of_event, of_censoring
 
 
 def learners_by_treatment(learner, treatments: np.ndarray) -> list:

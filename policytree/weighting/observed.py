@@ -172,16 +172,9 @@ def observe(
     InputError
         For empty data, missing or infinite values, unequal lengths, a single treatment, or unknown treatments.
     """
-    check_choice(missing_outcome, "missing_outcome", (REFUSE, WEIGHT))
     if is_structured(Y) and event is None:
         Y, event = split_structured(Y)
-    if event is None:
-        _refuse_without_event(horizon=horizon, target=target, entry=entry, cause=cause)
-    elif missing_outcome == WEIGHT:
-        raise InputError(
-            "missing_outcome='weight' is for outcomes that are numbers; a time that is not known to the end is "
-            "censored at the last time at which the row was seen."
-        )
+    check_outcome_arguments(event, missing_outcome, horizon=horizon, target=target, entry=entry, cause=cause)
     seen = None
     if missing_outcome == WEIGHT:
         Y, seen = _without_missing(Y)
@@ -206,12 +199,19 @@ def observe(
         seen_before = treatments is not None
         times = time_to_event(y, event, arm=arm, treatments=labels, weight=w, new_rows=seen_before, **asked)
     if seen is not None and treatments is None:
-        _refuse_unseen_arms(arm, labels, seen)
+        refuse_unseen_arms(np.bincount(arm[seen], minlength=len(labels)), labels)
     return Observed(y.to_numpy(), arm, labels, w, clusters, y.index, stratum_codes(strata, len(y)), times, seen)
 
 
-def _refuse_without_event(**given: Any) -> None:
-    for name, value in given.items():
+def check_outcome_arguments(event: Any, missing_outcome: Any, **of_times: Any) -> None:
+    """Refuse arguments that have no meaning together; ``of_times``: those that need an event, by name."""
+    check_choice(missing_outcome, "missing_outcome", (REFUSE, WEIGHT))
+    if event is not None and missing_outcome == WEIGHT:
+        raise InputError(
+            "missing_outcome='weight' is for outcomes that are numbers; a time that is not known to the end is "
+            "censored at the last time at which the row was seen."
+        )
+    for name, value in of_times.items() if event is None else ():
         if value is not None:
             raise InputError(
                 f"{name} is about times to an event; pass event= as well (1: the event was seen, 0: censored), or "
@@ -230,8 +230,9 @@ def _without_missing(Y) -> tuple[pd.Series, np.ndarray | None]:
     return series.where(series.notna(), 0), seen
 
 
-def _refuse_unseen_arms(arm: np.ndarray, labels: np.ndarray, seen: np.ndarray) -> None:
-    unseen = np.flatnonzero(np.bincount(arm[seen], minlength=len(labels)) == 0)
+def refuse_unseen_arms(n_seen: np.ndarray, labels: np.ndarray) -> None:
+    """Treatments without any outcome; ``n_seen`` (K,) has how many outcomes of each are known."""
+    unseen = np.flatnonzero(n_seen == 0)
     if len(unseen):
         raise InputError(f"All outcomes of treatment {labels[unseen[0]]!s} are missing; leave the treatment out.")
 

@@ -18,14 +18,14 @@ from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import as_series
 from policytree.exceptions import InputError
 from policytree.model_selection.crossfit import by_default_settings
-from policytree.weighting.completion import by_curves, completed, curves_of, of_missing
+from policytree.weighting.completion import by_curves, complete_missing, completed, curves_of
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.nuisances import (
     CrossFitted,
     cross_fit,
     median_of_repeats,
     resolve_arms,
-    resolve_hazard,
+    resolve_hazards,
     resolve_observation,
     resolve_outcomes,
 )
@@ -329,7 +329,7 @@ class RewardEstimator(NestedParameters):
         elif observed.seen is not None:
             self.n_raised_ = self._count_raised(nuisances, observed.seen)
             self.observation_ = pd.Series(nuisances.observation, index=observed.index, name="observation")
-            observed = self._complete_missing(observed, nuisances)
+            observed = complete_missing(observed, nuisances, self.min_observed)
         warn_if_unobserved(self.n_raised_, observed.n, self.min_observed)
         self.outcome_ = pd.Series(observed.y, index=observed.index, name=getattr(Y, "name", None))
         self.rewards_ = _finite(scheme.rewards(observed, nuisances), observed)
@@ -474,7 +474,7 @@ class RewardEstimator(NestedParameters):
         nuisances = median_of_repeats(repeats) if repeats else Nuisances()
         if regression is not None:
             nuisances = replace(nuisances, regression=known.regression)
-        return self._complete_missing(observed, nuisances)
+        return complete_missing(observed, nuisances, self.min_observed)
 
     def _of_new_rows(self, Y, T, X, W, propensity, regression, groups, event, entry) -> tuple[Observed, Nuisances]:
         """What was observed of new rows, outcomes completed, and their nuisances."""
@@ -521,13 +521,6 @@ class RewardEstimator(NestedParameters):
         """What the curves say of every arm, for so many rows, (n, K)."""
         assert self._curves is not None, "there are no covariates"
         return np.tile([curve.mean for curve in self._curves], (n, 1))
-
-    def _complete_missing(self, observed: Observed, nuisances: Nuisances) -> Observed:
-        """Missing outcomes by the outcome model, corrected by the residuals of those that are seen."""
-        own = np.arange(observed.n), observed.arm
-        expected = np.zeros(observed.n) if nuisances.regression is None else nuisances.regression[own]
-        chance = np.ones(observed.n) if nuisances.observation is None else nuisances.observation
-        return completed(observed, of_missing(observed, expected, np.maximum(chance, self.min_observed)))
 
     def _count_raised(self, nuisances: Nuisances, seen: np.ndarray) -> int:
         assert nuisances.observation is not None, "some outcomes are missing"
@@ -634,12 +627,7 @@ class RewardEstimator(NestedParameters):
             propensity = resolve_arms(self.model_propensity, has_covariates)
         hazards = observation = None
         if observed.times is not None:
-            hazards = (
-                resolve_hazard(self.model_event, "model_event"),
-                resolve_hazard(self.model_censoring, "model_censoring"),
-            )
-            if self._has_entry and any(stack.model is not None for stack in hazards):
-                raise InputError("Survival models of your own know no entry; leave it out, or use the default models.")
+            hazards = resolve_hazards(self.model_event, self.model_censoring, self._has_entry)
         if observed.seen is not None:
             observation = resolve_observation(self.model_observation, has_covariates)
         if all(learner is None for learner in (regression, propensity, hazards, observation)):

@@ -122,6 +122,20 @@ def complete_times(
     executor : optional
         Where to fit; see :func:`policytree.common.executors.submitted`.
     """
+    each = fit_hazards(Z, observed, plans, event, censoring, executor)
+    with one_thread(None):
+        return tuple(_completion(models, Z, observed, plan, floor) for models, plan in zip(each, plans, strict=True))
+
+
+def fit_hazards(
+    Z: np.ndarray,
+    observed: Observed,
+    plans: list[FoldPlan],
+    event: HazardStack,
+    censoring: HazardStack,
+    executor: Any = None,
+) -> list[tuple[HazardModels, ...]]:
+    """Hazards of every fold, learnt from the others, for every draw of folds; as :func:`complete_times` takes them."""
     times = observed.times
     assert times is not None, "outcomes are times"
     grid = make_grid(times)
@@ -137,24 +151,26 @@ def complete_times(
             fits += own
             counts.append(len(own))
     with one_thread(None):  # products of matrices of few columns wait longer for each other than they gain
-        return _completions(iter(run_fits(fits, executor)), iter(counts), parts, Z, observed, plans, grid, floor)
+        done, sizes, out = iter(run_fits(fits, executor)), iter(counts), []
+        for _ in plans:
+            mixed = [
+                stack.mixed([next(done) for _ in range(next(sizes))], observed, exposed, ended)
+                for stack, exposed, ended in parts
+            ]
+            out.append(
+                tuple(
+                    HazardModels(of[0], of[1] if len(of) == 3 else None, of[-1], grid, times.target, times.horizon)
+                    for of in zip(*mixed, strict=True)
+                )
+            )
+    return out
 
 
-def _completions(done, sizes, parts, Z, observed: Observed, plans, grid: Grid, floor: float):
-    """Mix what was fitted, and complete the outcomes, for every draw of folds."""
-    times, out = observed.times, []
+def _completion(models: tuple[HazardModels, ...], Z, observed: Observed, plan: FoldPlan, floor: float):
+    """The outcomes of all rows, each by the hazards that did not see it."""
+    times = observed.times
     assert times is not None, "outcomes are times"
-    for plan in plans:
-        mixed = [
-            stack.mixed([next(done) for _ in range(next(sizes))], observed, exposed, ended)
-            for stack, exposed, ended in parts
-        ]
-        models = tuple(
-            HazardModels(of[0], of[1] if len(of) == 3 else None, of[-1], grid, times.target, times.horizon)
-            for of in zip(*mixed, strict=True)
-        )
-        outcome, raised = np.empty(observed.n), np.zeros(observed.n, dtype=bool)
-        for f, (_, test) in enumerate(plan.splits()):
-            outcome[test], raised[test] = models[f].outcomes(times.rows(test), Z[test], observed.arm[test], floor)
-        out.append(CompletedOutcomes(outcome, raised, models, plan, floor, times.entry is None))
-    return tuple(out)
+    outcome, raised = np.empty(observed.n), np.zeros(observed.n, dtype=bool)
+    for f, (_, test) in enumerate(plan.splits()):
+        outcome[test], raised[test] = models[f].outcomes(times.rows(test), Z[test], observed.arm[test], floor)
+    return CompletedOutcomes(outcome, raised, models, plan, floor, times.entry is None)

@@ -26,7 +26,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from policytree.model_selection.crossfit import CrossFit, FoldFits
 from policytree.model_selection.folds import FoldPlan
-from policytree.weighting.boosting import Boosted, boost
+from policytree.weighting.boosting import boost
 from policytree.weighting.observed import Observed
 from policytree.weighting.stacking import (
     MOST_INTERACTIONS,
@@ -38,6 +38,7 @@ from policytree.weighting.stacking import (
     prepared,
 )
 from policytree.weighting.time_to_event.survival_models import SurvivalModel, fit_survival_model
+from policytree.weighting.time_to_event.tree_tables import TreeTables
 
 ROUNDS = (3, 6, 10, 15, 22, 30, 45, 65, 100)
 PENALTIES = (0.3, 3.0, 30.0)  # of a coefficient of a column of unit spread, against the log-likelihood of all rows
@@ -45,6 +46,7 @@ PENALTY_OF_TIME, PENALTY_OF_CHANGE = 0.01, 3.0  # of time itself, of effects tha
 TIME_DEGREE = 4  # of the polynomial in the rank of the bin
 LARGEST_LOG_RATE = 30.0
 MOST_STEPS, TOLERANCE = 30, 1e-7
+ROWS_AT_A_TIME = 1 << 12  # of boosted rates: what is added up, in all bins, then stays in the processor's cache
 LEARNERS = ("rates", "linear", "linear over arms", "boosted over arms")
 
 
@@ -164,10 +166,17 @@ def _hessian(X, time, change, expected: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class _BoostedRates:
-    """Boosted rates of the covariates, the arm and the bin, a stage for every number of rounds to choose from."""
+    """Boosted rates of the covariates, the arm and the bin, a stage for every number of rounds to choose from.
 
-    model: Boosted
-    n_bins: int
+    Attributes
+    ----------
+    trees : TreeTables
+        Their sums are logarithms of rates, divided by ``scale``.
+    scale : float
+    """
+
+    trees: TreeTables
+    scale: float
 
     def stages(self, Z: np.ndarray) -> np.ndarray:
         return self._rates(Z, ROUNDS)
@@ -176,16 +185,21 @@ class _BoostedRates:
         return self._rates(Z, ROUNDS[stage : stage + 1])[0]
 
     def _rates(self, Z: np.ndarray, rounds: tuple[int, ...]) -> np.ndarray:
-        bins = np.tile(np.arange(self.n_bins, dtype=np.float64), len(Z))
-        table = np.column_stack([np.repeat(Z, self.n_bins, axis=0), bins])
-        return self.model.stages(table, rounds).reshape(len(rounds), len(Z), self.n_bins)
+        out = np.empty((len(rounds), len(Z), self.trees.n_bins))
+        for first in range(0, len(Z), ROWS_AT_A_TIME):
+            part = slice(first, first + ROWS_AT_A_TIME)
+            out[:, part] = self.trees.stages(Z[part], rounds)
+        np.exp(out, out=out)
+        out *= self.scale
+        return out
 
 
 def _fit_boosted(Z: np.ndarray, at_risk: np.ndarray, counts: np.ndarray) -> _BoostedRates:
     row, bins = np.nonzero(at_risk)
     time, count = at_risk[row, bins], counts[row, bins]
     table = np.column_stack([Z[row], bins.astype(np.float64)])
-    return _BoostedRates(boost(table, count / time, time, "poisson", ROUNDS[-1]), at_risk.shape[1])
+    boosted = boost(table, count / time, time, "poisson", ROUNDS[-1])
+    return _BoostedRates(TreeTables.of(boosted.booster, at_risk.shape[1]), boosted.scale)
 
 
 def _mean_rates(at_risk: np.ndarray, counts: np.ndarray) -> _Rates:

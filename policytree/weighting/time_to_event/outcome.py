@@ -204,6 +204,7 @@ def time_to_event(
     treatments: np.ndarray,
     weight: np.ndarray | None = None,
     new_rows: bool = False,
+    first_row: int = 0,
 ) -> TimeToEvent:
     """Check and encode times to an event.
 
@@ -226,25 +227,27 @@ def time_to_event(
         Rows of weight zero do not count as being at risk.
     new_rows : bool
         Whether rows are to be judged by models of others: nothing is then asked of the arms.
+    first_row : int
+        Number of the first row, for messages, where these are some of many.
 
     Raises
     ------
     InputError
         One sentence that names the argument and the remedy.
     """
-    kind = _target(target, cause)
+    kind = resolve_target(target, cause)
     n = len(Y)
     time = Y.to_numpy()
     negative = np.flatnonzero(time < 0.0)
     if len(negative):
         raise InputError(
-            f"{Y.name} has {len(negative)} negative times, the first in row {negative[0]}; leave these rows out, or "
-            "count time from an earlier origin."
+            f"{Y.name} has {len(negative)} negative times, the first in row {first_row + negative[0]}; leave these "
+            "rows out, or count time from an earlier origin."
         )
     if time.max() > LARGEST_TIME:
         raise InputError(f"{Y.name} holds times beyond {LARGEST_TIME:g}, too large to compute with; rescale it.")
     code = _event_codes(event, n, cause, new_rows)
-    start = None if entry is None else _entries(entry, time, Y.name)
+    start = None if entry is None else _entries(entry, time, Y.name, first_row)
     seen = np.ones(n, dtype=bool) if weight is None else weight > 0.0
     if new_rows:
         assert horizon is not None, "known from the fit"
@@ -261,7 +264,8 @@ def time_to_event(
     return out
 
 
-def _target(target: str | None, cause: Any) -> Target:
+def resolve_target(target: str | None, cause: Any) -> Target:
+    """The target that is asked for, by its name or by whether a cause is named."""
     if target is None:
         target = RMST if cause is None else YEARS_LOST
     check_choice(target, "target", TARGETS)
@@ -311,13 +315,13 @@ def _event_codes(event: Any, n: int, cause: Any, new_rows: bool) -> np.ndarray:
     return np.where(is_cause, 1, np.where(none, 0, 2)).astype(np.int64)
 
 
-def _entries(entry: Any, time: np.ndarray, name: Any) -> np.ndarray:
+def _entries(entry: Any, time: np.ndarray, name: Any, first_row: int) -> np.ndarray:
     start = numbers(entry, "entry", len(time)).to_numpy()
     late = np.flatnonzero(start >= time)
     if len(late):
         raise InputError(
-            f"entry is not before {name} in {len(late)} rows, the first of them row {late[0]}; who enters after the "
-            "end was never at risk: leave these rows out."
+            f"entry is not before {name} in {len(late)} rows, the first of them row {first_row + late[0]}; who enters "
+            "after the end was never at risk: leave these rows out."
         )
     if (start < 0.0).any():
         raise InputError(f"entry has {(start < 0.0).sum()} negative values; count time from an earlier origin.")
@@ -333,14 +337,22 @@ def _horizon(horizon, time, entry, arm, seen, treatments) -> float:
         return min(
             _default_horizon(time[own], None if entry is None else entry[own]) for own in _arms(arm, seen, treatments)
         )
+    check_horizon(horizon)
+    if entry is not None:
+        refuse_late_entries(int((entry[seen] >= horizon).sum()), horizon)
+    return float(horizon)
+
+
+def refuse_late_entries(n_late: int, horizon: float) -> None:
+    """Rows that enter at or after the horizon that somebody named."""
+    if n_late:
+        raise InputError(f"{n_late} rows enter at or after horizon={horizon:g}; leave them out, or choose a later one.")
+
+
+def check_horizon(horizon: Any) -> None:
+    """Refuse what is no time."""
     if not is_real(horizon) or isinstance(horizon, bool) or not 0.0 < horizon < np.inf:
         raise InputError(f"horizon must be a time greater than 0, in the unit of Y; got {quoted(horizon)}.")
-    if entry is not None and (entry[seen] >= horizon).any():
-        raise InputError(
-            f"{int((entry[seen] >= horizon).sum())} rows enter at or after horizon={horizon:g}; leave them out, or "
-            "choose a later one."
-        )
-    return float(horizon)
 
 
 def _arms(arm: np.ndarray, seen: np.ndarray, treatments: np.ndarray) -> list[np.ndarray]:
