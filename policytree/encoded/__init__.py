@@ -13,7 +13,7 @@ store      the files
 jobs       a folder that a job writes to, and goes on in
 encode     all of it
 draws      folds and samples that depend on a row's number and a seed only
-study_rows, nuisance_models, reward_job, rewards
+study_rows, nuisance_models, hazards, reward_job, rewards
            outcomes and treatments to cross-fitted rewards
 streams    sums over the files
 solve      the best tree from these sums, with exact sums of its nodes
@@ -26,6 +26,8 @@ depth three off them. Deeper trees, few rows and ``max_leaf_nodes`` go to the se
 Outcomes and treatments become rewards first, from files to files:
 
     source -> sizes of folds -> sample -> models (+ one reading, if some stream) -> scores, a file per batch -> encode
+
+Of outcomes that are times, the models are hazards first, which complete the outcomes of the sample and of every batch.
 
 Every draw is a hash of the row's number (or its cluster's) and the seed, so that results do not depend on the size of
 batches. ``tests/encoded/`` and ``tests/test_on_dask.py`` compare with the same problems in memory.

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
+from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from policytree.common.executors import submitted
@@ -26,6 +27,8 @@ from policytree.model_selection.crossfit import (
     fit_mean,
     fit_probabilities,
 )
+from policytree.weighting.nuisances import FEWEST_MISSING, observation_table
+from policytree.weighting.time_to_event.outcome import TimeToEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,12 @@ class Batch:
     groups : ndarray of shape (m,), int64, or None
     in_outcomes, in_propensity : ndarray of shape (m,), bool, or None
         Whether the row is in the sample for outcome models, and in that for propensity models; None: all are.
+    seen : ndarray of shape (m,), bool, or None
+        Whether the outcome is not missing; ``y`` of the others is zero. None: all are seen.
+    times : TimeToEvent, or None
+        Where outcomes are times; ``y`` are then these, or what takes their place.
+    in_hazards : ndarray of shape (m,), bool, or None
+        Whether the row is in the sample for hazards.
     """
 
     Z: np.ndarray
@@ -52,6 +61,9 @@ class Batch:
     groups: np.ndarray | None = None
     in_outcomes: np.ndarray | None = None
     in_propensity: np.ndarray | None = None
+    seen: np.ndarray | None = None
+    times: TimeToEvent | None = None
+    in_hazards: np.ndarray | None = None
 
     def rows_of(self, model: Model) -> np.ndarray:
         """Rows that a model may learn from."""
@@ -59,6 +71,8 @@ class Batch:
         sampled = self.in_propensity if model.arm is None else self.in_outcomes
         if model.arm is not None:
             use &= self.arm == model.arm
+            if self.seen is not None:
+                use &= self.seen
         return np.flatnonzero(use if sampled is None else use & sampled)
 
 
@@ -103,21 +117,32 @@ class Model:
                 f"Without fold {self.fold}, no row with positive weight is left that a model could learn from; use "
                 "fewer folds (cv of the RewardEstimator), or leave out rare treatments."
             )
-        Z = sample.Z[rows]
+        Z, target = self.columns(sample, rows), self.target(sample, rows)
+        self._check_target(target)
         if self.streams:
             self.fitted = self._unfitted(Z)
             return self
         more = {"sample_weight": weight, "groups": None if sample.groups is None else sample.groups[rows]}
         if self.arm is None:
-            if (sample.arm[rows] == sample.arm[rows[0]]).all():
-                raise InputError(
-                    f"Without fold {self.fold}, the sample for the propensity model ({len(rows):,} rows) holds one "
-                    "treatment only; raise fit_rows, or use fewer folds."
-                )
-            self.fitted = fit_probabilities(self.learner, Z, sample.arm[rows], len(self.values), **more)
+            self.fitted = fit_probabilities(self.learner, Z, target, len(self.values), **more)
         else:
-            self.fitted = fit_mean(self.learner, Z, sample.y[rows], **more)
+            self.fitted = fit_mean(self.learner, Z, target, **more)
         return self
+
+    def columns(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
+        """What the learner sees of some rows of a batch."""
+        return batch.Z[rows]
+
+    def target(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
+        """What it learns of them."""
+        return batch.arm[rows] if self.arm is None else batch.y[rows]
+
+    def _check_target(self, target: np.ndarray) -> None:
+        if self.arm is None and not self.streams and (target == target[0]).all():
+            raise InputError(
+                f"Without fold {self.fold}, the sample for the propensity model ({len(target):,} rows) holds one "
+                "treatment only; raise fit_rows, or use fewer folds."
+            )
 
     def _unfitted(self, Z: np.ndarray) -> FittedModel:
         """A model whose last step has seen nothing, the steps before it fitted to a sample."""
@@ -142,21 +167,45 @@ class Model:
         if not len(rows):
             return
         assert self.fitted is not None
-        learner, Z = self.fitted.model, batch.Z[rows]
+        learner, Z = self.fitted.model, self.columns(batch, rows)
         last = learner
         if isinstance(learner, Pipeline):
             last = learner.steps[-1][1]
             Z = learner[:-1].transform(Z) if len(learner.steps) > 1 else Z
-        target, more = batch.y[rows], {}
-        if self.arm is None:
-            target = batch.arm[rows]
-        elif is_classifier(learner):
+        target, more = self.target(batch, rows), {}
+        if self.arm is not None and is_classifier(learner):
             target = np.searchsorted(self.values, target)
         if is_classifier(learner):
             more["classes"] = np.arange(len(self.values))
         if batch.weight is not None and "sample_weight" in inspect.signature(last.partial_fit).parameters:
             more["sample_weight"] = batch.weight[rows]
         last.partial_fit(Z, target, **more)
+
+
+@dataclass
+class ObservationModel(Model):
+    """A model of whether outcomes are seen, given the covariates and the treatment.
+
+    Attributes
+    ----------
+    n_arms : int
+    """
+
+    n_arms: int = 0
+
+    def columns(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
+        """Covariates, and an indicator of every treatment."""
+        return observation_table(batch.Z[rows], batch.arm[rows], self.n_arms)
+
+    def target(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
+        """One where the outcome is seen."""
+        assert batch.seen is not None, "some outcomes are missing"
+        return batch.seen[rows].astype(np.int64)
+
+    def _check_target(self, target: np.ndarray) -> None:
+        """Where hardly any outcome is missing, or seen, nothing can be learnt but how many are."""
+        if np.bincount(target, minlength=2).min() < FEWEST_MISSING:
+            self.learner = DummyClassifier(strategy="prior")
 
 
 def _one_pipeline(learner: Any) -> Any:

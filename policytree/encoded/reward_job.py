@@ -10,7 +10,7 @@ import io
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +18,22 @@ import numpy as np
 
 from policytree.common.validation import sorted_labels
 from policytree.encoded.draws import SAMPLE, Smallest, folds_of, held_out_of, random_bits
+from policytree.encoded.hazards import Completion, fit_completion, hazard_rows
 from policytree.encoded.jobs import FolderJob
-from policytree.encoded.nuisance_models import Batch, Model, fit_models
+from policytree.encoded.nuisance_models import Batch, Model, ObservationModel, fit_models
 from policytree.encoded.reading import MOST_CLASSES, check_weights, value_counts
 from policytree.encoded.sources import Source, arrow
 from policytree.encoded.store import MANIFEST, STATE, crc_of, save_json
 from policytree.encoded.study_rows import (
+    AskedOutcome,
     StudyColumns,
     covariate_frame,
     draw_keys,
     known_propensities,
     observed_rows,
     outcomes,
+    times_of,
+    times_of_sample,
     treatment_positions,
     weights_of,
 )
@@ -37,11 +41,20 @@ from policytree.exceptions import InputError
 from policytree.model_selection.crossfit import MAX_CLASSES, predict_new
 from policytree.serialization.files import save_bytes
 from policytree.serialization.labels import label_to_json
+from policytree.weighting.completion import complete_missing
 from policytree.weighting.covariates import Covariates
-from policytree.weighting.nuisances import learners_by_treatment, resolve_propensity, resolve_regression
-from policytree.weighting.propensities import warn_if_clipped, warn_of_small
+from policytree.weighting.learners import one_thread
+from policytree.weighting.nuisances import (
+    learners_by_treatment,
+    resolve_hazards,
+    resolve_propensity,
+    resolve_regression,
+)
+from policytree.weighting.observed import WEIGHT, refuse_unseen_arms
+from policytree.weighting.propensities import warn_if_clipped, warn_if_unobserved, warn_of_small
 from policytree.weighting.reward_arguments import check_parameters, refuse_infinite_rewards, resolve_scheme
 from policytree.weighting.scheme import Nuisances, Scheme
+from policytree.weighting.time_to_event.outcome import refuse_late_entries
 
 FILE_ROWS = 1 << 18  # rows of the source to a file
 FOLD = "fold"
@@ -61,6 +74,8 @@ class Sizes:
         The samples for outcome models, by label and fold, and for propensity models, by fold.
     values : set of float
         Different outcomes, while they are few.
+    n_missing : int
+        Rows without an outcome.
     """
 
     outcomes: Smallest
@@ -69,6 +84,7 @@ class Sizes:
     values: set[float] = field(default_factory=set)
     rows: int = 0
     largest_weight: float = 0.0
+    n_missing: int = 0
 
     @property
     def treatments(self) -> np.ndarray:
@@ -94,6 +110,7 @@ class Ask:
     kinds: dict[str, str]
     held_out: float
     fit_rows: int
+    outcome: AskedOutcome
 
 
 class RewardJob(FolderJob):
@@ -107,6 +124,7 @@ class RewardJob(FolderJob):
     scheme: Scheme
     covariates: Covariates
     models: list[Model]
+    completion: Completion | None = None  # where outcomes are times
 
     def __init__(self, source: Source, ask: Ask, directory: Path, asked: dict):
         super().__init__(source, ask.columns.all(), FILE_ROWS, directory, asked)
@@ -157,7 +175,11 @@ class RewardJob(FolderJob):
         per_fold = -(-self.ask.fit_rows // (self.n_folds - 1))
         sizes, names = Sizes(Smallest(per_fold), Smallest(per_fold)), self.study
         for first_row, table in self.tables("Reading treatments", columns=names.of_study()):
-            sizes.add_outcomes(outcomes(table, names.outcome, first_row))
+            y, seen = outcomes(table, names, first_row, self.ask.outcome.missing_outcome)
+            sizes.add_outcomes(y[seen])
+            sizes.n_missing += int((~seen).sum())
+            if names.event is not None:
+                self._check_times(table, first_row, weights_of(table, names, first_row))
             labels = [*value_counts(table.column(names.treatment))]
             if len(sizes.counts.keys() | {*labels}) > MOST_CLASSES:
                 raise InputError(
@@ -172,16 +194,27 @@ class RewardJob(FolderJob):
                 learns = (fold == f) & ~out
                 sizes.propensity.add(f, bits[learns])
                 for k, label in enumerate(labels):
-                    own = learns & (arm == k)
+                    own = learns & (arm == k) & seen
                     sizes.outcomes.add((label, f), bits[own])
                     sizes.counts.setdefault(label, np.zeros(self.n_folds, np.int64))[f] += own.sum()
             sizes.rows += table.num_rows
             sizes.largest_weight = max(sizes.largest_weight, 0.0 if weight is None else float(weight.max()))
         return sizes
 
+    def _check_times(self, table: Any, first_row: int, weight: np.ndarray | None) -> None:
+        horizon = self.ask.outcome.horizon
+        times = times_of(table, self.study, self.ask.outcome, first_row, horizon=horizon or np.inf)
+        if horizon is not None and times.entry is not None:
+            late = times.entry >= horizon
+            refuse_late_entries(int((late if weight is None else late & (weight > 0.0)).sum()), horizon)
+
     def _check(self, sizes: Sizes) -> None:
         if sizes.rows == 0:
             raise InputError("The source has no rows; there is nothing to score.")
+        self.some_missing = sizes.n_missing > 0
+        if self.some_missing:
+            n_seen = np.array([sizes.counts[label].sum() for label in self.treatments.tolist()])
+            refuse_unseen_arms(n_seen, self.treatments)
         if self.study.weights is not None:
             check_weights(sizes.largest_weight)
         if len(self.treatments) < 2:
@@ -214,7 +247,11 @@ class RewardJob(FolderJob):
     def _fit(self, sizes: Sizes) -> None:
         """Fit all models; a job that goes on fits them again, so that no folder is trusted with what can run code."""
         sample = self._sample(sizes)
-        self.models = self._unfitted(sizes)
+        values = sizes.few_values()
+        if sample.times is not None:
+            sample = self._complete_sample(sample)
+            values = np.unique(sample.y[sample.in_outcomes])[: MAX_CLASSES + 1]
+        self.models = self._unfitted(values)
         with ExitStack() as stack:
             done, advance = 0, None
             if self.stage is not None and self.models:
@@ -229,17 +266,40 @@ class RewardJob(FolderJob):
             executor = self.ask.estimator.executor
             self.models = fit_models(self.models, sample, self._batches, self.each, executor, told)
 
-    def _unfitted(self, sizes: Sizes) -> list[Model]:
+    def _complete_sample(self, sample: Batch) -> Batch:
+        """Fit hazards to a part of the sample, and complete the outcomes of all of it by them."""
+        estimator = self.ask.estimator
+        stacks = resolve_hazards(estimator.model_event, estimator.model_censoring, self.study.entry is not None)
+        with ExitStack() as stack:
+            if self.stage is not None:
+                stack.enter_context(self.stage("Fitting hazards", None))
+            executor = self.pool if estimator.executor is None else estimator.executor
+            floor = estimator.min_observed
+            self.completion = fit_completion(sample, self.n_folds, self.treatments, stacks, floor, executor)
+            return self._completed(sample, np.zeros(len(sample.y), dtype=bool))[0]
+
+    def _completed(self, batch: Batch, out: np.ndarray) -> tuple[Batch, np.ndarray]:
+        """Rows with what takes the place of censored outcomes, and whose probability to be followed was raised."""
+        if self.completion is None:
+            return batch, np.zeros(len(out), dtype=bool)
+        with one_thread(None):
+            y, raised = self.completion.outcomes(batch, out, self.each)
+        return replace(batch, y=y), raised
+
+    def _unfitted(self, values: np.ndarray) -> list[Model]:
+        """All models; ``values``: the different outcomes that models of outcomes learn from, where they are few."""
         estimator, folds = self.ask.estimator, range(self.n_folds)
         models: list[Model] = []
         if self.scheme.needs_regression:
-            values = sizes.few_values()
             learner = resolve_regression(estimator.model_regression, values, True, self.seed)
             learners = learners_by_treatment(learner, self.treatments)
             models += [Model(each, f, k, values) for f in folds for k, each in enumerate(learners)]
         if self.scheme.needs_propensity and self.study.propensity is None:
             learner = resolve_propensity(estimator.model_propensity, True)
             models += [Model(learner, f, None, np.arange(len(self.treatments))) for f in folds]
+        if self.some_missing:
+            learner = resolve_propensity(estimator.model_observation, True, "model_observation")
+            models += [ObservationModel(learner, f, None, np.arange(2), n_arms=len(self.treatments)) for f in folds]
         return models
 
     def _sample(self, sizes: Sizes) -> Batch:
@@ -256,32 +316,46 @@ class RewardJob(FolderJob):
             bits = self._row_bits(table, first_row)
             arm = treatment_positions(table, names.treatment, self.treatments.tolist(), first_row)
             of_outcomes, of_propensity = bits <= most[arm, fold], bits <= most_of_all[fold]
+            if self.some_missing:
+                of_outcomes &= outcomes(table, names, first_row, WEIGHT)[1]
             use = np.flatnonzero((of_outcomes | of_propensity) & ~out)
-            arrays = (arm[use], fold[use], of_outcomes[use], of_propensity[use], keys[use])
+            arrays = (arm[use], fold[use], of_outcomes[use], of_propensity[use], keys[use], bits[use])
             kept.append((table.take(pa.array(use)), arrays))
         table = pa.concat_tables([t for t, _ in kept], promote_options="permissive")
-        arm, fold, of_outcomes, of_propensity, key = (
+        arm, fold, of_outcomes, of_propensity, key, bits = (
             np.concatenate(each) for each in zip(*(a for _, a in kept), strict=True)
         )
         del kept
         X, W = (covariate_frame(table, which, self.ask.kinds) for which in (names.X, names.W))
         self.covariates = Covariates.fit(X, W)
         groups = None if names.groups is None else np.unique(key, return_inverse=True)[1]
-        Z, y = self.covariates.matrix(X, W), outcomes(table, names.outcome, 0)
-        return Batch(Z, y, arm, fold, weights_of(table, names, 0), groups, of_outcomes, of_propensity)
+        Z, (y, seen) = self.covariates.matrix(X, W), outcomes(table, names, 0, self.ask.outcome.missing_outcome)
+        sample = Batch(Z, y, arm, fold, weights_of(table, names, 0), groups, of_outcomes, of_propensity, seen)
+        if names.event is None:
+            return sample
+        use, asked, n_arms = np.flatnonzero(of_outcomes), self.ask.outcome, len(self.treatments)
+        horizon = times_of_sample(table.take(pa.array(use)), names, asked, arm[use], self.treatments).horizon
+        of_hazards = np.zeros(len(y), dtype=bool)
+        of_hazards[use] = hazard_rows(bits[use], arm[use], fold[use], n_arms, self.n_folds, self.ask.fit_rows)
+        return replace(sample, times=times_of(table, names, asked, horizon=horizon), in_hazards=of_hazards)
 
     def _batch(self, table: Any, first_row: int, fold: np.ndarray) -> Batch:
+        """Rows of a table; outcomes as they were observed."""
         names = self.study
         X, W = (covariate_frame(table, which, self.ask.kinds) for which in (names.X, names.W))
         arm = treatment_positions(table, names.treatment, self.treatments.tolist(), first_row)
-        y, weight = outcomes(table, names.outcome, first_row), weights_of(table, names, first_row)
-        return Batch(self.covariates.matrix(X, W), y, arm, fold, weight)
+        y, seen = outcomes(table, names, first_row, self.ask.outcome.missing_outcome)
+        weight, times = weights_of(table, names, first_row), None
+        if self.completion is not None:
+            times = times_of(table, names, self.ask.outcome, first_row, horizon=self.completion.horizon)
+        return Batch(self.covariates.matrix(X, W), y, arm, fold, weight, seen=seen, times=times)
 
     def _batches(self) -> Iterator[Batch]:
         """All rows that learn."""
         for first_row, table in self.tables("Fitting nuisance models to all rows"):
             fold, out = self._places(self._keys(table, first_row))
-            yield self._batch(table.filter(arrow().array(~out)), first_row, fold[~out])
+            batch = self._batch(table.filter(arrow().array(~out)), first_row, fold[~out])
+            yield self._completed(batch, np.zeros(len(batch.y), dtype=bool))[0]
 
     # --- scores ---
 
@@ -300,9 +374,12 @@ class RewardJob(FolderJob):
 
     def _write(self, k: int, table: Any, first_row: int) -> dict:
         fold, out = self._places(self._keys(table, first_row))
-        batch = self._batch(table, first_row, fold)
+        batch, raised = self._completed(self._batch(table, first_row, fold), out)
         nuisances = self._nuisances(batch, out, table)
-        observed = observed_rows(batch.y, batch.arm, self.treatments, batch.weight)
+        observed = observed_rows(batch.y, batch.arm, self.treatments, batch.weight, batch.seen)
+        if nuisances.observation is not None:
+            raised = (nuisances.observation < self.ask.estimator.min_observed) & batch.seen
+            observed = complete_missing(observed, nuisances, self.ask.estimator.min_observed)
         rewards = self.scheme.rewards(observed, nuisances)
         refuse_infinite_rewards(rewards, self.treatments, first_row)
         pa = arrow()
@@ -310,6 +387,8 @@ class RewardJob(FolderJob):
         for label, column in zip(self.treatments, rewards.T, strict=True):
             beside = beside.append_column(str(label), pa.array(column))
         note: dict[str, Any] = {"rows": table.num_rows, "files": {}, **self._small(nuisances.as_estimated)}
+        note["n_raised"] = int(raised.sum())
+        note["horizon"] = None if self.completion is None else self.completion.horizon
         for prefix, use in ((LEARNING, ~out), (HELD_OUT, out)):
             note[prefix] = int(use.sum())
             if use.any():
@@ -327,28 +406,34 @@ class RewardJob(FolderJob):
 
     def _nuisances(self, batch: Batch, out: np.ndarray, table: Any) -> Nuisances:
         """What the scheme needs, estimated propensities raised to the floor; known ones are never changed."""
-        regression = propensity = raw = None
+        regression = propensity = raw = observation = None
         if self.scheme.needs_regression:
-            arms = range(len(self.treatments))
-            regression = np.column_stack(self.each(lambda k: self._predicted(k, batch, out), arms))
+            by_arm = [[m for m in self.models if m.arm == k] for k in range(len(self.treatments))]
+            regression = np.column_stack(self.each(lambda models: self._predicted(models, batch, out), by_arm))
         if self.scheme.needs_propensity and self.study.propensity is not None:
             propensity = known_propensities(table, self.study.propensity, self.treatments)
         elif self.scheme.needs_propensity:
-            raw = self._predicted(None, batch, out)
+            models = [m for m in self.models if m.arm is None and not isinstance(m, ObservationModel)]
+            raw = self._predicted(models, batch, out)
             propensity = np.maximum(raw, self.ask.estimator.min_propensity)
-        return Nuisances(regression, propensity, raw)
+        if self.some_missing:
+            models = [m for m in self.models if isinstance(m, ObservationModel)]
+            observation = self._predicted(models, batch, out)[:, 1]
+        return Nuisances(regression, propensity, raw, observation)
 
-    def _predicted(self, arm: int | None, batch: Batch, out: np.ndarray) -> np.ndarray:
-        """Predictions by the model that did not see a row's fold; of rows held out, the average of all."""
-        models = tuple(m.fitted for m in self.models if m.arm == arm and m.fitted is not None)
-        K = len(self.treatments)
-        predicted = np.empty((len(out), K) if arm is None else len(out))
+    def _predicted(self, models: list[Model], batch: Batch, out: np.ndarray) -> np.ndarray:
+        """Predictions by the model that did not see a row's fold; of rows held out, the average of all.
+
+        ``models``: of one nuisance, in the order of the folds.
+        """
+        first, fitted = models[0], tuple(m.fitted for m in models if m.fitted is not None)
+        predicted = np.empty((len(out), len(first.values)) if first.arm is None else len(out))
         if out.any():
-            predicted[out] = predict_new(models, batch.Z[out])
-        for f, model in enumerate(models):
-            rows = ~out & (batch.fold == f)
-            if rows.any():
-                predicted[rows] = model.predict(batch.Z[rows])
+            predicted[out] = predict_new(fitted, first.columns(batch, np.flatnonzero(out)))
+        for f, model in enumerate(fitted):
+            rows = np.flatnonzero(~out & (batch.fold == f))
+            if len(rows):
+                predicted[rows] = model.predict(first.columns(batch, rows))
         if not np.isfinite(predicted).all():
             raise InputError(
                 "A nuisance model predicts missing or infinite values; use another one, or rescale the data."
@@ -368,6 +453,8 @@ class RewardJob(FolderJob):
             "held_out": files(HELD_OUT),
             "n_learning": sum(note[LEARNING] for note in notes),
             "n_held_out": sum(note[HELD_OUT] for note in notes),
+            "n_raised": sum(note["n_raised"] for note in notes),
+            "horizon": notes[0]["horizon"],
             "n_clipped": 0 if self.study.propensity is not None else sum(note["n_low"] for note in notes),
         }
 
@@ -380,6 +467,7 @@ class RewardJob(FolderJob):
         else:
             least = np.min([note["least"] for note in notes], axis=0)
             warn_of_small(counts, least, n, floor, self.treatments)
+        warn_if_unobserved(sum(note["n_raised"] for note in notes), n, self.ask.estimator.min_observed)
 
 
 def _save_parquet(path: Path, table: Any) -> int:

@@ -24,13 +24,15 @@ from policytree.encoded.reward_job import Ask, RewardJob
 from policytree.encoded.scan import threads
 from policytree.encoded.sources import open_source
 from policytree.encoded.store import MANIFEST
-from policytree.encoded.study_rows import StudyColumns
+from policytree.encoded.study_rows import AskedOutcome, StudyColumns
 from policytree.exceptions import InputError, quoted
 from policytree.serialization.labels import label_from_json
 from policytree.weighting.direct_method import DirectMethod
 from policytree.weighting.doubly_robust import DoublyRobust
 from policytree.weighting.inverse_propensity import InversePropensity
+from policytree.weighting.observed import check_outcome_arguments
 from policytree.weighting.registry import SCHEMES
+from policytree.weighting.time_to_event.outcome import check_horizon, resolve_target
 
 VERSION = 1
 BY_ROW = (DirectMethod, DoublyRobust, InversePropensity)  # schemes that score each row by itself, unless normalised
@@ -55,6 +57,10 @@ class StreamedRewards:
         Rows.
     n_clipped : int
         Rows with a propensity raised to ``min_propensity``.
+    n_raised : int
+        Rows whose probability of being observed was raised to ``min_observed``.
+    horizon, target : float and str, or None
+        Of times to an event.
 
     Examples
     --------
@@ -83,6 +89,9 @@ class StreamedRewards:
     n_learning: int
     n_held_out: int
     n_clipped: int
+    n_raised: int = 0
+    horizon: float | None = None
+    target: str | None = None
 
     def __repr__(self) -> str:
         return (
@@ -103,6 +112,12 @@ def stream_rewards(
     propensity: float | str | Mapping | None = None,
     weights: str | None = None,
     groups: str | None = None,
+    event: str | None = None,
+    horizon: float | None = None,
+    target: str | None = None,
+    entry: str | None = None,
+    cause: Any = None,
+    missing_outcome: str = "refuse",
     held_out: float = 0.2,
     fit_rows: int = 1_000_000,
     overwrite: bool = False,
@@ -118,8 +133,8 @@ def stream_rewards(
     Parameters
     ----------
     estimator : RewardEstimator
-        Learners, folds (``cv``, a number), ``min_propensity``, ``random_state``, ``executor`` and ``method``
-        ("doubly_robust", "inverse_propensity" or "direct"). It is not changed.
+        Learners, folds (``cv``, a number), ``min_propensity``, ``min_observed``, ``random_state``, ``executor`` and
+        ``method`` ("doubly_robust", "inverse_propensity" or "direct"). It is not changed.
     source : path, list of paths, Arrow dataset or table, DuckDB relation, or DataFrame
         Rows, in one of the forms that :func:`policytree.encode` reads. They are read three times, once more if a
         learner streams.
@@ -138,11 +153,28 @@ def stream_rewards(
         Column of weights >= 0.
     groups : str, optional
         Column of clusters, which stay together in folds and in what is held out.
+    event : str, optional
+        ``outcome`` holds times to an event, and this column 1 (or true) where the event was seen, 0 where the row was
+        censored then. With ``cause``, 0 for censored and other values for the causes.
+    horizon : float, optional
+        Time up to which events count. By default the last time at which a tenth of the rows of every treatment, among
+        those that models are fitted to, is still followed.
+    target : {"rmst", "survival", "years_lost", "cumulative_incidence"}, optional
+        What a reward is, as in :meth:`policytree.RewardEstimator.fit`.
+    entry : str, optional
+        Column of the times from which on rows were under observation, before ``outcome``; put it into X or W as well.
+    cause : optional
+        The value of ``event`` that is asked about, where there are several causes.
+    missing_outcome : {"refuse", "weight"}
+        Whether rows without an outcome are refused, or stay: outcomes are then learnt from the others, and their
+        residuals divided by the probability of being seen as well.
     held_out : float in [0, 1), default 0.2
         Share of the rows (or clusters) that is held out.
     fit_rows : int, default 1,000,000
         Most rows that one model without ``partial_fit`` is fitted to: a random sample of the rows it may see. All
-        models together keep at most some ``fit_rows * (K + 1) * cv / (cv - 1)`` rows in memory.
+        models together keep at most some ``fit_rows * (K + 1) * cv / (cv - 1)`` rows in memory. Models of hazards learn
+        from rows of person-time, of which every row has up to 24: they are fitted to ``fit_rows / 24`` rows, equally
+        many of every treatment.
     overwrite : bool, default False
         Whether to replace other rewards in ``directory``.
     n_jobs : int, default 1
@@ -162,7 +194,8 @@ def stream_rewards(
     Warns
     -----
     OverlapWarning
-        If many estimated propensities fall below ``min_propensity``.
+        If many estimated propensities fall below ``min_propensity``, or probabilities of being observed below
+        ``min_observed``.
 
     Notes
     -----
@@ -171,6 +204,10 @@ def stream_rewards(
     lose little by that: errors of the two nuisance models enter as their product, and a model of 1,000,000
     rows is far more precise than one row's noise. Folds and samples depend on the row's place in the source (or its
     cluster) and on the seed only.
+
+    Times to an event are completed before outcome models see them: each row's by hazards that saw neither its fold nor
+    its cluster, as in memory. Here, outcome models learn from completed outcomes alone, and do not mix in what the
+    models of events expect. With ``missing_outcome="weight"``, ``model_observation="auto"`` is a logistic regression.
 
     Once is too seldom for some learners: stochastic gradient descent on splines left an interval off the truth at
     1,000,000 rows (``benchmarks/results/larger_than_memory_rewards_streaming.csv``), and not at 5,000,000. If in doubt,
@@ -203,7 +240,12 @@ def stream_rewards(
     >>> tree.predict(pd.DataFrame({"age": [30, 70]})).tolist()
     ['no', 'yes']
     """
-    ask = _ask(estimator, X, W, outcome, treatment, weights, groups, propensity, held_out, fit_rows)
+    single = {
+        "outcome": outcome, "treatment": treatment, "weights": weights, "groups": groups, "event": event,
+        "entry": entry,
+    }  # fmt: skip
+    asked = AskedOutcome(horizon, target, cause, missing_outcome)
+    ask = _ask(estimator, X, W, single, propensity, asked, held_out, fit_rows)
     check_count(n_jobs, "n_jobs", 1)
     check_verbose(verbose)
     opened = open_source(source)
@@ -232,6 +274,9 @@ def _streamed(job: RewardJob) -> StreamedRewards:
         found["n_learning"],
         found["n_held_out"],
         found["n_clipped"],
+        found["n_raised"],
+        found["horizon"],
+        job.ask.outcome.target,
     )
 
 
@@ -245,7 +290,10 @@ def _asked(ask: Ask) -> dict:
             {
                 "version": VERSION,
                 "roles": roles,
-                "settings": _fingerprint([settings, propensity]),
+                "settings": _fingerprint([settings, propensity, ask.outcome.cause]),
+                "horizon": ask.outcome.horizon,
+                "target": ask.outcome.target,
+                "missing_outcome": ask.outcome.missing_outcome,
                 "held_out": ask.held_out,
                 "fit_rows": ask.fit_rows,
             }
@@ -261,7 +309,7 @@ def _fingerprint(settings: list) -> str:
         return secrets.token_hex(16)
 
 
-def _ask(estimator, X, W, outcome, treatment, weights, groups, propensity, held_out, fit_rows) -> Ask:
+def _ask(estimator, X, W, single: dict[str, Any], propensity, asked: AskedOutcome, held_out, fit_rows) -> Ask:
     """Everything that can be checked before the source is opened."""
     _check_estimator(estimator, propensity)
     check_executor(estimator.executor)
@@ -271,12 +319,13 @@ def _ask(estimator, X, W, outcome, treatment, weights, groups, propensity, held_
             raise InputError(f"{name} must be a list of column names; got {quoted(columns)}.")
         if len({*columns}) < len(columns):
             raise InputError(f"{name} names a column twice; name each once.")
-    single = {"outcome": outcome, "treatment": treatment, "weights": weights, "groups": groups}
     for name, column in single.items():
         if not isinstance(column, str) and (column is not None or name in ("outcome", "treatment")):
             raise InputError(f"{name} must be the name of a column; got {quoted(column)}.")
-    roles = [*X, *W, *(c for c in single.values() if c is not None)]
-    twice = sorted({c for c in roles if roles.count(c) > 1})
+    # Who enters when may well matter for what happens then, so that an entry may be a covariate, too.
+    once = [c for name, c in single.items() if name != "entry" and c is not None]
+    roles = [*X, *W, *once]
+    twice = sorted({c for c in roles if roles.count(c) > 1} | {c for c in once if c == single["entry"]})
     if twice:
         raise InputError(f"Column {twice[0]!r} has two roles (X, W, outcome, ...); give it one.")
     given = [*propensity.values()] if isinstance(propensity, Mapping) else [propensity]
@@ -288,8 +337,21 @@ def _ask(estimator, X, W, outcome, treatment, weights, groups, propensity, held_
     if not is_real(held_out) or not 0.0 <= held_out < 1.0:
         raise InputError(f"held_out must lie in [0, 1); got {quoted(held_out)}.")
     check_count(fit_rows, "fit_rows", 1)
-    columns = StudyColumns(tuple(X), tuple(W), outcome, treatment, weights, groups, propensity)
-    return Ask(estimator, columns, {}, float(held_out), int(fit_rows))
+    columns = StudyColumns(tuple(X), tuple(W), propensity=propensity, **single)
+    return Ask(estimator, columns, {}, float(held_out), int(fit_rows), _checked_outcome(asked, single))
+
+
+def _checked_outcome(asked: AskedOutcome, single: dict[str, Any]) -> AskedOutcome:
+    """What is asked about outcomes, with the target by its name."""
+    horizon, target, cause = asked.horizon, asked.target, asked.cause
+    of_times = {"horizon": horizon, "target": target, "entry": single["entry"], "cause": cause}
+    check_outcome_arguments(single["event"], asked.missing_outcome, **of_times)
+    if single["event"] is None:
+        return asked
+    if horizon is not None:
+        check_horizon(horizon)
+        horizon = float(horizon)
+    return dataclasses.replace(asked, horizon=horizon, target=resolve_target(target, cause).name)
 
 
 def _check_estimator(estimator: Any, propensity: Any) -> None:
@@ -303,6 +365,10 @@ def _check_estimator(estimator: Any, propensity: Any) -> None:
         "n_repeats",
         "estimand",
         "executor",
+        "model_event",
+        "model_censoring",
+        "model_observation",
+        "min_observed",
     )
     if isinstance(estimator, type) or not all(hasattr(estimator, name) for name in settings):
         raise InputError(f"estimator must be a RewardEstimator; got {type(estimator).__name__}.")

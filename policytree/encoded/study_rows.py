@@ -13,8 +13,9 @@ from policytree.encoded.draws import cluster_keys
 from policytree.encoded.reading import Roles, covariate, numbers, positions, row_weights
 from policytree.encoded.sources import NUMBER, Source
 from policytree.exceptions import InputError
-from policytree.weighting.observed import LARGEST_OUTCOME, Observed
+from policytree.weighting.observed import LARGEST_OUTCOME, REFUSE, WEIGHT, Observed
 from policytree.weighting.propensities import propensity_matrix
+from policytree.weighting.time_to_event.outcome import TimeToEvent, time_to_event
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,8 @@ class StudyColumns:
     X, W : tuple of str
     outcome, treatment : str
     weights, groups : str or None
+    event, entry : str or None
+        Where outcomes are times: how each ended, and from when on the row was under observation.
     propensity : float, str, mapping, or None
         One number (two treatments), the name of a column, or by treatment a number or a column.
     """
@@ -36,11 +39,13 @@ class StudyColumns:
     treatment: str
     weights: str | None
     groups: str | None
+    event: str | None
+    entry: str | None
     propensity: Any
 
     def of_study(self) -> list[str]:
         """Columns beside the covariates that all readings need."""
-        some = [self.outcome, self.treatment, self.weights, self.groups]
+        some = [self.outcome, self.treatment, self.weights, self.groups, self.event, self.entry]
         return list(dict.fromkeys(name for name in some if name is not None))
 
     def of_propensity(self) -> list[str]:
@@ -63,10 +68,14 @@ class StudyColumns:
             ("weights", [] if self.weights is None else [self.weights]),
             ("groups", [] if self.groups is None else [self.groups]),
             ("propensity", self.of_propensity()),
+            ("event", [] if self.event is None else [self.event]),
+            ("entry", [] if self.entry is None else [self.entry]),
         ):
             found = source.kinds(names, argument)
             wrong = [
-                name for name in names if argument in ("outcome", "weights", "propensity") and found[name] != NUMBER
+                name
+                for name in names
+                if argument in ("outcome", "weights", "propensity", "entry") and found[name] != NUMBER
             ]
             if wrong:
                 raise InputError(f"Column {wrong[0]!r} of {argument} holds {found[wrong[0]]}; it must hold numbers.")
@@ -74,14 +83,78 @@ class StudyColumns:
         return out
 
 
-def outcomes(table: Any, name: str, first_row: int) -> np.ndarray:
-    """The outcome of every row, finite."""
+@dataclass(frozen=True, slots=True)
+class AskedOutcome:
+    """What is asked about outcomes, as by :meth:`policytree.RewardEstimator.fit`.
+
+    Attributes
+    ----------
+    horizon : float or None
+    target : str or None
+    cause : object
+    missing_outcome : {"refuse", "weight"}
+    """
+
+    horizon: float | None = None
+    target: str | None = None
+    cause: Any = None
+    missing_outcome: str = REFUSE
+
+
+def outcomes(
+    table: Any, columns: StudyColumns, first_row: int, missing_outcome: str = REFUSE
+) -> tuple[np.ndarray, np.ndarray]:
+    """The outcome of every row, finite, zero where it is missing; and whether it is seen."""
+    name = columns.outcome
     y = numbers(table.column(name))
-    bad = np.flatnonzero(~(np.abs(y) <= LARGEST_OUTCOME))  # NaN too
+    missing = np.isnan(y)
+    bad = np.flatnonzero(~(np.abs(y) <= LARGEST_OUTCOME) & ~(missing if missing_outcome == WEIGHT else False))
     if len(bad):
         what = "is missing or infinite" if not np.isfinite(y[bad[0]]) else f"is beyond {LARGEST_OUTCOME:g}"
-        raise InputError(f"Column {name!r} of outcome {what} in row {first_row + bad[0]}; drop or mend such rows.")
-    return y
+        may_miss = missing_outcome == REFUSE and columns.event is None
+        also = ", or pass missing_outcome='weight' if some are missing" if may_miss else ""
+        raise InputError(
+            f"Column {name!r} of outcome {what} in row {first_row + bad[0]}; drop or mend such rows{also}."
+        )
+    return np.where(missing, 0.0, y), ~missing
+
+
+def times_of(
+    table: Any,
+    columns: StudyColumns,
+    asked: AskedOutcome,
+    first_row: int = 0,
+    *,
+    horizon: float,
+) -> TimeToEvent:
+    """Times of rows with how they ended, checked row by row, up to a horizon that is known."""
+    y, event, entry = _time_columns(table, columns, first_row)
+    return time_to_event(
+        y, event, entry=entry, horizon=horizon, target=asked.target, cause=asked.cause, arm=np.zeros(len(y), np.int64),
+        treatments=np.array([]), new_rows=True, first_row=first_row,
+    )  # fmt: skip
+
+
+def times_of_sample(
+    table: Any, columns: StudyColumns, asked: AskedOutcome, arm: np.ndarray, treatments: np.ndarray
+) -> TimeToEvent:
+    """Times of a sample, from which the horizon follows unless it was named, and what can be said of every arm."""
+    y, event, entry = _time_columns(table, columns, 0)
+    return time_to_event(
+        y, event, entry=entry, horizon=asked.horizon, target=asked.target, cause=asked.cause, arm=arm,
+        treatments=treatments, weight=weights_of(table, columns, 0),
+    )  # fmt: skip
+
+
+def _time_columns(table: Any, columns: StudyColumns, first_row: int):
+    """Time, event and entry (None without) as series that are called as the columns are."""
+    y = pd.Series(outcomes(table, columns, first_row)[0], name=columns.outcome)
+    event = table.column(columns.event).to_pandas().rename(columns.event)
+    if isinstance(event.dtype, pd.CategoricalDtype):
+        event = event.astype(object)
+    if columns.entry is None:
+        return y, event, None
+    return y, event, pd.Series(numbers(table.column(columns.entry)), name=columns.entry)
 
 
 def treatment_positions(table: Any, name: str, labels: list, first_row: int) -> np.ndarray:
@@ -151,6 +224,6 @@ def _second(p: np.ndarray, treatments: np.ndarray) -> np.ndarray:
     return np.column_stack([1.0 - p, p])
 
 
-def observed_rows(y, arm, treatments, weight) -> Observed:
+def observed_rows(y, arm, treatments, weight, seen=None) -> Observed:
     """Rows as schemes take them."""
-    return Observed(y, arm, treatments, weight, None, pd.RangeIndex(len(y)))
+    return Observed(y, arm, treatments, weight, None, pd.RangeIndex(len(y)), seen=seen)

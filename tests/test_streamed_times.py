@@ -1,0 +1,243 @@
+"""Times to an event and missing outcomes in batches: the rewards of RewardEstimator, whatever the batches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression, SGDRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from policytree import InputError, RewardEstimator, stream_rewards
+from policytree.encoded import hazards, reward_job
+from policytree.weighting.time_to_event.product_limit import product_limit
+
+pa = pytest.importorskip("pyarrow")
+ARMS = ["a", "b", "c"]
+CHANCES = dict.fromkeys(ARMS, 1 / 3)
+LEARNERS = {"model_regression": LinearRegression(), "model_observation": LogisticRegression()}
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setattr(reward_job, "FILE_ROWS", 64)
+    monkeypatch.setattr(hazards, "CHUNK", 50)
+
+
+@pytest.fixture
+def rows(rng):
+    """300 rows of three arms, one of them rare, with gaps, a rare town, weights, clusters and late entries."""
+    n = 300
+    frame = pd.DataFrame(
+        {"x": rng.normal(size=n), "town": rng.choice(["Bonn", "Oslo", "Ulm", None], n, p=[0.5, 0.4, 0.02, 0.08])}
+    )
+    frame["z"] = np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n))
+    frame["arm"] = rng.choice(ARMS, n, p=[0.5, 0.4, 0.1])
+    until, censoring = rng.exponential(size=n) * np.exp(0.3 * frame.x), 2 * rng.exponential(size=n)
+    frame["time"], frame["dead"] = np.minimum(until, censoring), (until <= censoring).astype(int)
+    frame["cause"] = np.where(frame.dead == 1, rng.choice(["heart", "other"], n), "0").astype(object)
+    frame["cause_number"] = frame.dead * rng.integers(1, 3, n)
+    frame["months"] = np.ceil(frame.time * 6)
+    frame["start"] = (frame.time * rng.uniform(0.0, 0.3, n)).clip(upper=0.9)
+    frame["y"] = np.where(rng.random(n) < 0.8 - 0.2 * (frame.x > 0), frame.x + rng.normal(size=n), np.nan)
+    return frame.assign(w=rng.uniform(0.5, 2.0, n), person=rng.integers(0, 80, n))
+
+
+def parts(scores) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The rows that learn, and those held out."""
+    return tuple(pd.concat([pd.read_parquet(f) for f in files]) for files in (scores.learning, scores.held_out))
+
+
+KINDS = {
+    "area": {"outcome": "time", "event": "dead", "horizon": 1.0},
+    "default horizon": {"outcome": "time", "event": "dead", "target": "survival"},
+    "weights and clusters": {"outcome": "time", "event": "dead", "horizon": 1.0, "weights": "w", "groups": "person"},
+    "discrete time": {"outcome": "months", "event": "dead", "horizon": 6.0},
+    "several causes": {"outcome": "time", "event": "cause_number", "cause": 2, "horizon": 1.0},
+    "late entries": {"outcome": "time", "event": "dead", "entry": "start", "horizon": 1.0},
+    "missing": {"outcome": "y", "missing_outcome": "weight"},
+    "missing, with weights": {"outcome": "y", "missing_outcome": "weight", "weights": "w", "groups": "person"},
+}
+
+
+@pytest.mark.filterwarnings("ignore::policytree.exceptions.OverlapWarning")
+@pytest.mark.parametrize("kind", KINDS)
+def test_rewards_are_those_in_memory(rows, tmp_path, kind):
+    asked = KINDS[kind]
+    scores = stream_rewards(
+        RewardEstimator(**LEARNERS, cv=3, random_state=0), rows, ["x", "town"], W=["z"], treatment="arm",
+        propensity=CHANCES, held_out=0.25, directory=tmp_path / "s", **asked,
+    )  # fmt: skip
+    learning, held_out = parts(scores)
+    memory, other = (rows.set_index("x").loc[part.x].reset_index() for part in (learning, held_out))
+    named = {name: asked[name] for name in ("horizon", "target", "cause", "missing_outcome") if name in asked}
+
+    def columns(frame, *names):
+        of = {"weights": "sample_weight"}
+        given = {of.get(name, name): frame[asked[name]] for name in names if name in asked}
+        return given | {"X": frame[["x", "town"]], "W": frame[["z"]], "propensity": CHANCES}
+
+    fitted = RewardEstimator(**LEARNERS, cv=learning.fold.to_numpy()).fit(
+        memory[asked["outcome"]], memory["arm"], **columns(memory, "event", "entry", "weights", "groups"), **named
+    )
+    expected = fitted.predict_rewards(other[asked["outcome"]], other["arm"], **columns(other, "event", "entry"))
+    np.testing.assert_allclose(learning[ARMS], fitted.rewards_[ARMS], rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(held_out[ARMS], expected[ARMS], rtol=1e-8, atol=1e-9)
+    assert scores.horizon == fitted.horizon_ and scores.target == fitted.target_
+    assert scores.n_raised >= fitted.n_raised_
+
+
+def test_default_learners_agree_with_those_in_memory(rng, tmp_path, monkeypatch):
+    monkeypatch.setattr(reward_job, "FILE_ROWS", 1000)
+    n = 3000
+    x, T = rng.normal(size=n), rng.integers(2, size=n)
+    until = rng.exponential(size=n) * np.exp(0.4 * x * T)
+    censoring = rng.exponential(size=n) * np.exp(0.8 * x * T + 0.5)
+    frame = pd.DataFrame({"x": x, "t": T, "time": np.minimum(until, censoring), "dead": until <= censoring})
+    asked = {"outcome": "time", "event": "dead", "horizon": 1.5, "treatment": "t", "held_out": 0.0}
+    # Hazards learn from 1,200 rows: some of the sample.
+    scores = stream_rewards(
+        RewardEstimator(cv=3, random_state=0), frame, ["x"], **asked, fit_rows=19_200, directory=tmp_path / "s"
+    )
+    rewards = pd.concat([pd.read_parquet(f) for f in scores.learning])[["0", "1"]].to_numpy()
+    fitted = RewardEstimator(cv=3, random_state=0).fit(
+        frame.time, frame.t, X=frame[["x"]], event=frame.dead, horizon=1.5
+    )
+    off = rewards - fitted.rewards_.to_numpy()
+    assert (np.abs(off.mean(axis=0)) < 2 * off.std(axis=0) / np.sqrt(n) + 1e-3).all()
+    rates = np.column_stack([np.ones(n), np.exp(-0.4 * x)])
+    truth = (1 - np.exp(-1.5 * rates)) / rates
+    error = (rewards - truth).std(axis=0) / np.sqrt(n)
+    assert (np.abs((rewards - truth).mean(axis=0)) < 3 * error).all()
+
+
+class Curves:
+    """A survival model of one's own: the curve of Kaplan and Meier."""
+
+    def fit(self, X, time, event):
+        self.curve_ = product_limit(time, event)
+        return self
+
+    def predict_survival(self, X, times):
+        return np.tile(self.curve_.at(times), (len(X), 1))
+
+
+def test_learners_that_stream_see_completed_outcomes(rows, tmp_path):
+    seen = []
+
+    class Spy(SGDRegressor):
+        def partial_fit(self, X, y, sample_weight=None):
+            seen.extend(y)
+            return super().partial_fit(X, y, sample_weight)
+
+    settings = {"model_event": Curves(), "model_censoring": Curves(), "cv": 2, "random_state": 0}
+    asked = {**KINDS["area"], "treatment": "arm", "propensity": CHANCES, "held_out": 0.0}
+    learner = make_pipeline(StandardScaler(), Spy(random_state=0))
+    stream_rewards(RewardEstimator(learner, **settings), rows, ["x"], **asked, directory=tmp_path / "s")
+    scores = stream_rewards(
+        RewardEstimator(LinearRegression(), **settings), rows, ["x"], **asked, directory=tmp_path / "t"
+    )
+    folds = pd.concat([pd.read_parquet(f) for f in scores.learning]).fold.to_numpy()
+    memory = RewardEstimator(LinearRegression(), **{**settings, "cv": folds}).fit(
+        rows.time, rows["arm"], X=rows[["x"]], event=rows.dead, horizon=1.0, propensity=CHANCES
+    )
+    np.testing.assert_allclose(sorted(seen), sorted(memory.outcome_), rtol=1e-9, atol=1e-10)
+
+
+class Killed(Exception):
+    pass
+
+
+def test_a_stopped_job_goes_on_where_it_was(rows, tmp_path, monkeypatch):
+    rows.to_parquet(tmp_path / "rows.parquet")
+
+    def score(folder: str):
+        return stream_rewards(
+            RewardEstimator(**LEARNERS, cv=2, random_state=5), tmp_path / "rows.parquet", ["x", "town"],
+            treatment="arm", **KINDS["default horizon"], propensity=CHANCES, directory=tmp_path / folder,
+        )  # fmt: skip
+
+    whole, write = score("whole"), reward_job.RewardJob._write
+
+    def killed(self, k, *rest):
+        if k == 2:
+            raise Killed
+        return write(self, k, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(reward_job.RewardJob, "_write", killed)
+        with pytest.raises(Killed):
+            score("s")
+    done = {f: f.stat().st_mtime_ns for f in (tmp_path / "s").glob("learning-*")}
+    assert len(done) == 2
+    scores = score("s")
+    assert done.items() <= {f: f.stat().st_mtime_ns for f in (tmp_path / "s").glob("learning-*")}.items()
+    for found, expected in zip(parts(scores), parts(whole), strict=True):
+        pd.testing.assert_frame_equal(found, expected)
+    assert scores.horizon == whole.horizon is not None
+    assert score("s") == scores, "a job that is done is not done again"
+
+
+@pytest.mark.filterwarnings("ignore::policytree.exceptions.OverlapWarning")
+def test_hardly_any_missing_outcome_is_no_error(rows, tmp_path):
+    y = rows.x + rows.x.index % 3
+    y.iloc[[3, 50]] = np.nan
+    ask = {"outcome": "y", "treatment": "arm", "propensity": CHANCES, "missing_outcome": "weight", "held_out": 0.0}
+    scores = stream_rewards(
+        RewardEstimator(cv=2, random_state=0), rows.assign(y=y), ["x", "town"], **ask, directory=tmp_path / "s"
+    )
+    rewards = pd.concat([pd.read_parquet(f) for f in scores.learning])
+    assert np.isfinite(rewards[ARMS]).all(axis=None)
+    assert (rewards[ARMS].mean() - y.groupby(rows["arm"]).mean()).abs().max() < 0.6
+
+
+def test_hazards_learn_from_equally_many_rows_of_every_arm_and_fold(rng):
+    arm, fold = (rng.random(20_000) < 0.1).astype(int), rng.integers(3, size=20_000)
+    bits = rng.integers(0, 2**63, size=20_000).astype(np.uint64)
+    use = hazards.hazard_rows(bits, arm, fold, 2, 3, fit_rows=24 * 2 * 2 * 300)
+    assert (np.bincount(2 * fold[use] + arm[use]) == 300).all()
+    own = (arm == 0) & (fold == 1)
+    assert bits[own & use].max() < bits[own & ~use].min()
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"event": None}, "horizon is about times to an event"),
+        ({"event": "nose"}, "lacks the column"),
+        ({"event": "person"}, "must be 1 .* or 0"),
+        ({"event": "cause", "cause": "heart"}, "a value 0 of event .* stands for censoring"),
+        ({"horizon": -1.0}, "horizon must be a time greater than 0"),
+        ({"horizon": 99.0}, "beyond all follow-up"),
+        ({"target": "median"}, "target must be 'rmst'"),
+        ({"target": "years_lost"}, "name it: cause=1"),
+        ({"missing_outcome": "weight"}, "for outcomes that are numbers"),
+        ({"outcome": "x"}, "'x' has two roles"),
+        ({"entry": "dead"}, "'dead' has two roles"),
+        ({"entry": "town"}, "'town' of entry holds text"),
+        ({"outcome": "minus"}, "minus has 1 negative times, the first in row 100"),
+        ({"entry": "late"}, "entry is not before time in 1 rows, the first of them row 100"),
+        ({"entry": "start", "horizon": 0.01}, "rows enter at or after horizon"),
+        ({"event": "gap"}, "is missing in 1 rows"),
+    ],
+)
+def test_one_sentence_for_what_cannot_be_used(rows, tmp_path, changed, words):
+    at = np.arange(300) == 100
+    rows = rows.assign(
+        minus=np.where(at, -1.0, rows.time), late=np.where(at, 9.0, 0.0), gap=np.where(at, np.nan, rows.dead)
+    )
+    ask = {"outcome": "time", "event": "dead", "horizon": 1.0, "treatment": "arm", "propensity": CHANCES} | changed
+    with pytest.raises(InputError, match=words):
+        stream_rewards(RewardEstimator(**LEARNERS, cv=2), rows, ["x", "town"], **ask, directory=tmp_path / "s")
+
+
+def test_treatments_without_any_outcome_are_refused(rows, tmp_path):
+    rows = rows.assign(y=rows.y.where(rows["arm"] != "b"))
+    with pytest.raises(InputError, match="All outcomes of treatment b are missing"):
+        stream_rewards(
+            RewardEstimator(cv=2), rows, ["x"], outcome="y", treatment="arm", missing_outcome="weight",
+            directory=tmp_path / "s",
+        )  # fmt: skip
+    with pytest.raises(InputError, match=r"'y' of outcome is missing .* missing_outcome='weight'"):
+        stream_rewards(RewardEstimator(cv=2), rows, ["x"], outcome="y", treatment="arm", directory=tmp_path / "s")
