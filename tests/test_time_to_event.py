@@ -354,6 +354,11 @@ EVENT = np.tile([1, 1, 0, 1, 0, 1], N // 6)
         ({"target": "years_lost"}, "name it: cause=1"),
         ({"cause": 1, "target": "rmst"}, "leave cause out"),
         ({"cause": 7}, "never holds cause=7"),
+        ({"cause": [1, 2]}, "cause must be one value of event"),
+        ({"cause": "1", "event": EVENT.astype(str)}, "must hold numbers, 0 for censored"),
+        ({"cause": 1, "event": np.where(ARM == 1, EVENT, 2 * EVENT), "horizon": 30.0}, "has no event of the cause"),
+        ({"Y": np.where(TIME < 58, 0.0, TIME)}, "no default horizon; name one"),
+        ({"Y": np.array([(True, 1.0)] * N, dtype=[("e", bool), ("t", float)])}, "leave event out"),
         ({"event": EVENT[:-1]}, "event has 59 rows"),
         ({"event": np.where(TIME == 3, np.nan, EVENT)}, "event is missing in 1 rows"),
         ({"entry": TIME}, "entry is not before"),
@@ -367,6 +372,44 @@ def test_one_sentence_for_what_cannot_be_used(changed, words):
     arguments = {"Y": TIME, "T": ARM, "event": EVENT} | changed
     with pytest.raises(InputError, match=words):
         observe(**arguments)
+
+
+@pytest.mark.parametrize("random_state", range(6))
+def test_one_censored_row_and_one_of_another_cause_leave_folds_without_any(random_state):
+    rng = np.random.default_rng(4)
+    X, T, time = rng.normal(size=(160, 2)), rng.choice(["c", "d"], 160), rng.exponential(10, 160)
+    event, time[7] = np.arange(160) != 7, 1.0
+    asked = {"X": X, "propensity": 0.5}
+    once = RewardEstimator(random_state=random_state).fit_predict(time, T, event=event, horizon=8, **asked)
+    raw = [product_limit(time[arm == T], event[arm == T]).area(8.0) for arm in ("c", "d")]
+    assert abs(once.mean() - raw).max() < 0.5
+    code = np.ones(160, dtype=int)
+    code[3], code[::5] = 2, 0
+    RewardEstimator(random_state=random_state, cv=2).fit(time, T, event=code, cause=1, **asked)
+
+
+def test_rules_that_seek_events_of_a_cause_are_warned_of(rng):
+    X, T, time = rng.normal(size=(160, 2)), rng.choice(["c", "d"], 160), rng.exponential(10, 160)
+    asked = {"X": X, "event": rng.choice([0, 1, 2], 160), "cause": 2, "propensity": 0.5}
+    tree = DRPolicyTree(max_depth=1, random_state=0, cv=2)
+    with pytest.warns(UserWarning, match="direction='minimize'"):
+        tree.fit(time, T, **asked)
+    with pytest.warns(UserWarning, match="direction='minimize'") as heard:
+        cross_val_policy_value(tree, time, T, cv=2, n_repeats=1, **asked)
+    assert len(heard) == 1
+    tree.set_params(direction="minimize").fit(time, T, **asked)
+    for wrong in (asked["event"].astype(str), asked["event"] > 0):
+        with pytest.raises(InputError, match="must hold numbers"):
+            tree.score(time, T, X=X, event=wrong)
+
+
+def test_outcomes_of_true_and_false_may_be_missing(rng):
+    Y = pd.Series(rng.choice([True, False, None], 160), dtype="boolean")
+    X, T = rng.normal(size=(160, 2)), rng.choice(["c", "d"], 160)
+    assert RewardEstimator(random_state=0).fit(Y, T, X=X, missing_outcome="weight").rewards_.notna().all(axis=None)
+    Y[(T == "c") & (np.arange(160) > 6)] = None
+    with pytest.raises(InputError, match="outcomes of treatment c are seen"):
+        RewardEstimator(random_state=0).fit(Y, T, X=X, missing_outcome="weight")
 
 
 def test_the_default_horizon_is_where_a_tenth_of_every_arm_is_followed():

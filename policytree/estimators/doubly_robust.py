@@ -21,6 +21,7 @@ from policytree.estimators.policy import PolicyTree
 from policytree.estimators.views import NotebookView
 from policytree.exceptions import InputError, quoted
 from policytree.weighting import DoublyRobust, RewardEstimator
+from policytree.weighting.time_to_event.outcome import warn_of_direction
 
 
 class _ScoreArguments(TypedDict, total=False):
@@ -192,6 +193,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
         tree._table(X, reset=True)
         tree._column_arguments(tree.encoder_.features)
         arms = as_series(T, "T")
+        warn_of_direction(cause, horizon, self.direction)
         check_constraints(tree, sorted_labels(arms.dropna().to_numpy()), len(arms), budget_costs)
         self.rewards_ = rewards.fit_predict(
             Y, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups, strata=strata,

@@ -30,7 +30,7 @@ from policytree.study_check.findings import (
     StudyCheck,
     by_severity,
 )
-from policytree.study_check.leaks import leak_findings, missing_by_treatment, repeated_columns
+from policytree.study_check.leaks import leak_findings, missing_by_treatment, missing_outcomes, repeated_columns
 from policytree.study_check.names import later_than_baseline
 from policytree.study_check.randomised import randomisation_test
 from policytree.study_check.rows import (
@@ -142,6 +142,7 @@ def check_study(
     findings += _later_than_baseline(table, name)
     findings += event_findings(table, seen.y, name, event=None if seen.times is None else seen.times.code)
     findings += uncensored_treatments(seen)
+    findings += missing_outcomes(seen, name)
     findings += _unused_treatments(T)
     findings += _alike_treatments(seen.treatments)
     known = np.ones(seen.n, dtype=bool) if seen.seen is None else seen.seen

@@ -38,7 +38,7 @@ def likely_event(column: pd.Series) -> Any | None:
     if not is_text(column):
         return max(values)
     texts = sorted(values, key=str)
-    named = [text for text in texts if str(text).strip().casefold() in SAID_EVENTS]
+    named = [text for text in texts if str(text).strip().casefold() in SAID_EVENTS | {"yes"}]
     others = [text for text in texts if str(text).strip().casefold() not in SAID_CENSORED]
     return (named or others or texts)[0]
 

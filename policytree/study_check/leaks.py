@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy.stats import rankdata
 
 from policytree.study_check.columns import is_text
 from policytree.study_check.findings import DETERMINES_OUTCOME, DETERMINES_TREATMENT, Finding
+from policytree.weighting.observed import Observed
 
 MOST_BINS = 100
 ROWS_A_VALUE, ROWS_A_BIN = 5, 10  # on average, for values to be bins of their own; in a bin otherwise
@@ -162,6 +164,18 @@ def missing_by_treatment(table: pd.DataFrame, arm: np.ndarray, labels: np.ndarra
             )
             findings.append(Finding("warning", "missing by treatment", str(name), what, remedy))
     return findings
+
+
+def missing_outcomes(seen: Observed, name: str | None) -> list[Finding]:
+    """The outcome, where it is missing much more often under one treatment than under another."""
+    if seen.seen is None:
+        return []
+    table = pd.DataFrame({name or "outcome": np.where(seen.seen, 0.0, np.nan)})
+    remedy = (
+        "Weights make up for it only if nothing but the covariates and the treatment decides who is lost: find out why "
+        "they were."
+    )
+    return [replace(found, remedy=remedy) for found in missing_by_treatment(table, seen.arm, seen.treatments)]
 
 
 def repeated_columns(table: pd.DataFrame) -> list[Finding]:

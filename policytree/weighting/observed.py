@@ -30,6 +30,7 @@ _REMEDY = (
     "leave these rows out if nothing they depend on matters for the outcome, or pass missing_outcome='weight', which "
     "weights for who is missing."
 )
+FEWEST_SEEN = 5  # outcomes of a treatment, where some are missing
 LARGEST_OUTCOME = 1e151  # squares can still be added up over a million rows
 FEW_TREATMENTS = 20  # so many may be rare; more, in most of the rows, are doses or names of persons
 
@@ -172,7 +173,9 @@ def observe(
     InputError
         For empty data, missing or infinite values, unequal lengths, a single treatment, or unknown treatments.
     """
-    if is_structured(Y) and event is None:
+    if is_structured(Y):
+        if event is not None:
+            raise InputError("Y is a structured array, which says the times and the events; leave event out.")
         Y, event = split_structured(Y)
     check_outcome_arguments(event, missing_outcome, horizon=horizon, target=target, entry=entry, cause=cause)
     seen = None
@@ -199,6 +202,7 @@ def observe(
         seen_before = treatments is not None
         times = time_to_event(y, event, arm=arm, treatments=labels, weight=w, new_rows=seen_before, **asked)
     if seen is not None and treatments is None:
+        _refuse_hardly_seen(arm, labels, seen)
         refuse_unseen_arms(np.bincount(arm[seen], minlength=len(labels)), labels)
     return Observed(y.to_numpy(), arm, labels, w, clusters, y.index, stratum_codes(strata, len(y)), times, seen)
 
@@ -227,7 +231,18 @@ def _without_missing(Y) -> tuple[pd.Series, np.ndarray | None]:
         return series, None
     if not seen.any():
         raise InputError(f"{series.name} is missing in all rows; there is nothing to learn from.")
-    return series.where(series.notna(), 0), seen
+    return series.astype(object).where(seen, 0), seen
+
+
+def _refuse_hardly_seen(arm: np.ndarray, labels: np.ndarray, seen: np.ndarray) -> None:
+    """Treatments that miss outcomes, and have too few others to learn from."""
+    known, rows = (np.bincount(codes, minlength=len(labels)) for codes in (arm[seen], arm))
+    few = np.flatnonzero((known > 0) & (known < FEWEST_SEEN) & (known < rows))
+    if len(few):
+        raise InputError(
+            f"Only {known[few[0]]} of {rows[few[0]]} outcomes of treatment {labels[few[0]]!s} are seen, too few to "
+            "learn from; leave the treatment out."
+        )
 
 
 def refuse_unseen_arms(n_seen: np.ndarray, labels: np.ndarray) -> None:

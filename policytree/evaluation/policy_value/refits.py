@@ -25,6 +25,7 @@ from policytree.weighting.costs import treatment_costs
 from policytree.weighting.observed import Observed
 from policytree.weighting.propensities import is_constant
 from policytree.weighting.reward_estimator import RewardEstimator
+from policytree.weighting.time_to_event.outcome import warn_of_direction
 
 
 def checked_direction(estimator) -> str:
@@ -62,6 +63,8 @@ class Data:
     def __init__(self, seen: Observed, X, W, propensity, costs, direction: str, budget_costs=None):
         self.seen = seen
         self.direction = direction
+        if seen.times is not None:
+            warn_of_direction(seen.times.target.by_cause or None, None, direction)
         self._costs, self._budget_costs = (
             None if each is None else seen.frame(treatment_costs(each, seen.n, seen.treatments))
             for each in (costs, budget_costs)

@@ -212,8 +212,9 @@ def _fit_hazard(kind: str, n_arms: int, ZA: np.ndarray, y: np.ndarray, sample_we
     weighted = y if sample_weight is None else y * (sample_weight / sample_weight.mean())[:, None]
     at_risk, counts = np.hsplit(weighted, 2)
     arm = ZA[:, -1].astype(np.int64)
-    if not counts.any():  # no event to learn from
-        return ByArm(tuple(_mean_rates(at_risk, counts) for _ in range(n_arms)))
+    if not counts.any():  # no event to learn from: as many stages as the other folds have
+        stages = {"rates": 1, "boosted over arms": len(ROUNDS)}.get(kind, len(PENALTIES))
+        return ByArm(tuple(_Repeated(_mean_rates(at_risk, counts), stages) for _ in range(n_arms)))
     if kind == "linear over arms":
         return OverArms(_fit_log_linear(make_pipeline(Interactions(n_arms)), ZA, at_risk, counts), n_arms, False)
     if kind == "boosted over arms":

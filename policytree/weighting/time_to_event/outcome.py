@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -251,6 +252,8 @@ def time_to_event(
     seen = np.ones(n, dtype=bool) if weight is None else weight > 0.0
     if new_rows:
         assert horizon is not None, "known from the fit"
+        if start is not None:
+            refuse_late_entries(int((start >= horizon).sum()), horizon)
         return TimeToEvent(time, code, start, float(horizon), kind)
     if not (code[seen] > 0).any():
         raise InputError(
@@ -264,8 +267,24 @@ def time_to_event(
     return out
 
 
+def warn_of_direction(cause: Any, horizon: Any, direction: str) -> None:
+    """Warn where a rule would seek events of a cause; refits (``CheckedHorizon``) were warned of beforehand."""
+    if cause is not None and direction == "maximize" and not isinstance(horizon, CheckedHorizon):
+        warnings.warn(
+            "With cause=, rewards are the time lost to the cause or the probability of its events, and direction "
+            "'maximize' seeks more of them; pass direction='minimize' to the estimator if the event is bad.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
 def resolve_target(target: str | None, cause: Any) -> Target:
     """The target that is asked for, by its name or by whether a cause is named."""
+    if cause is not None and np.ndim(cause) > 0:
+        raise InputError(
+            f"cause must be one value of event; got {quoted(cause)}: give several causes one value in a column of your "
+            "own."
+        )
     if target is None:
         target = RMST if cause is None else YEARS_LOST
     check_choice(target, "target", TARGETS)
@@ -297,11 +316,15 @@ def _event_codes(event: Any, n: int, cause: Any, new_rows: bool) -> np.ndarray:
         if not np.isin(values, (0.0, 1.0)).all():
             raise InputError(
                 f"{name} must be 1 (the event was seen) or 0 (censored); it holds {kinds}: compare it with the value "
-                f"that stands for the event, such as event == {series.iloc[0]!r}, or name one of several causes by "
-                "cause=."
+                "that stands for the event (event == value), or name one of several causes by cause=."
             )
         return values.astype(np.int64)
     values = series.to_numpy()
+    if values.dtype.kind not in "iuf":
+        raise InputError(
+            f"With cause=, {name} must hold numbers, 0 for censored; it holds {kinds} of another type: map them to "
+            "numbers."
+        )
     is_cause = values == cause
     none = values == 0
     if new_rows:  # which may well have no event
@@ -334,9 +357,14 @@ def _at_risk(at: float, time: np.ndarray, entry: np.ndarray | None) -> np.ndarra
 
 def _horizon(horizon, time, entry, arm, seen, treatments) -> float:
     if horizon is None:
-        return min(
+        found = min(
             _default_horizon(time[own], None if entry is None else entry[own]) for own in _arms(arm, seen, treatments)
         )
+        if found <= 0.0:
+            raise InputError(
+                "Nine in ten rows of a treatment have time 0, so that there is no default horizon; name one: horizon=."
+            )
+        return found
     check_horizon(horizon)
     if entry is not None:
         refuse_late_entries(int((entry[seen] >= horizon).sum()), horizon)
@@ -384,9 +412,11 @@ def _refuse_thin_arms(times: TimeToEvent, arm: np.ndarray, seen: np.ndarray, tre
                 f"At horizon={h:g} only {followed} rows of treatment {label!s} are still followed; choose an earlier "
                 f"one, at most {latest:g}."
             )
-        if not ((part.code > 0) & (part.time <= h)).any():
+        counted = part.code == 1 if times.target.by_cause else part.code > 0
+        if not (counted & (part.time <= h)).any():
+            what = "no event of the cause" if times.target.by_cause else "no event"
             raise InputError(
-                f"Treatment {label!s} has no event up to horizon={h:g} in {part.n} rows, so that what it brings "
+                f"Treatment {label!s} has {what} up to horizon={h:g} in {part.n} rows, so that what it brings "
                 "cannot be estimated; choose a later horizon, or merge it with another treatment."
             )
 
