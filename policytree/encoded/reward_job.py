@@ -124,6 +124,7 @@ class RewardJob(FolderJob):
     scheme: Scheme
     covariates: Covariates
     models: list[Model]
+    some_missing: bool  # whether some row has no outcome
     completion: Completion | None = None  # where outcomes are times
 
     def __init__(self, source: Source, ask: Ask, directory: Path, asked: dict):
@@ -250,7 +251,8 @@ class RewardJob(FolderJob):
         values = sizes.few_values()
         if sample.times is not None:
             sample = self._complete_sample(sample)
-            values = np.unique(sample.y[sample.in_outcomes])[: MAX_CLASSES + 1]
+            values = np.unique(sample.y if sample.in_outcomes is None else sample.y[sample.in_outcomes])
+            values = values[: MAX_CLASSES + 1]
         self.models = self._unfitted(values)
         with ExitStack() as stack:
             done, advance = 0, None
@@ -378,6 +380,7 @@ class RewardJob(FolderJob):
         nuisances = self._nuisances(batch, out, table)
         observed = observed_rows(batch.y, batch.arm, self.treatments, batch.weight, batch.seen)
         if nuisances.observation is not None:
+            assert batch.seen is not None, "outcomes are numbers"
             raised = (nuisances.observation < self.ask.estimator.min_observed) & batch.seen
             observed = complete_missing(observed, nuisances, self.ask.estimator.min_observed)
         rewards = self.scheme.rewards(observed, nuisances)

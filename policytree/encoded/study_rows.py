@@ -108,7 +108,8 @@ def outcomes(
     name = columns.outcome
     y = numbers(table.column(name))
     missing = np.isnan(y)
-    bad = np.flatnonzero(~(np.abs(y) <= LARGEST_OUTCOME) & ~(missing if missing_outcome == WEIGHT else False))
+    usable = np.abs(y) <= LARGEST_OUTCOME
+    bad = np.flatnonzero(~(usable | missing) if missing_outcome == WEIGHT else ~usable)
     if len(bad):
         what = "is missing or infinite" if not np.isfinite(y[bad[0]]) else f"is beyond {LARGEST_OUTCOME:g}"
         may_miss = missing_outcome == REFUSE and columns.event is None
