@@ -68,6 +68,23 @@ def test_a_treatment_for_all_is_compared_with_the_next_best_and_has_no_intervals
     assert marginal.kinds["sharp"][-1].lower < omitted.estimate.value < marginal.kinds["sharp"][-1].upper
 
 
+def test_censored_times_are_bounded_by_what_takes_their_place(tmp_path):
+    """Benchmarks complete outcomes anew without the covariate: they need to know how times ended."""
+    frame, rng = people(lambda f: np.where(f["age"] < 50, 3.0, -3.0), 240), np.random.default_rng(1)
+    lasted, lost = np.exp(1.0 + 0.4 * frame["y"]), rng.uniform(2, 30, 240)
+    frame["y"], frame["seen"] = np.minimum(lasted, lost).round(3), (lasted <= lost).astype(int)
+    study, learner, values = studied(tmp_path, frame, event_column="seen", horizon=5.0)
+    assert values.verdict.use_tree and study.covariates == ("age", "height")
+    marginal, omitted = sensitivity(values, learner, study, level=0.95, seed=0)
+    assert [b.name for b in omitted.benchmarks] == ["age"] and omitted.benchmarks[0].outcome_gain > 0.02
+    fitted = learner.reward_estimator_
+    again = marginal_sensitivity(
+        values, fitted.outcome_, study.frame["arm"], propensity=fitted.propensity_, regression=fitted.regression_,
+        baseline=values.against_best.best.removeprefix("always "), random_state=0,
+    )  # fmt: skip
+    pd.testing.assert_frame_equal(marginal.to_frame(), again.to_frame())
+
+
 def test_nothing_is_said_where_nothing_hidden_can_have_driven_treatment(tmp_path):
     frame = people(lambda f: np.where(f["age"] < 50, 3.0, -3.0))
     study, learner, values = studied(tmp_path, frame, propensity="0.5")
