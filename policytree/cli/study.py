@@ -257,13 +257,6 @@ def study_from_dataset(name: str, data_dir: str | None, roles: Roles) -> Study:
     known = dataset.propensity if own_treatment and roles.propensity is None else None
     if roles.covariates is None:
         merged = replace(merged, exclude=None)  # done
-    outcome = roles.outcome or dataset.outcome
-    if outcome in dataset.event and roles.event is None:
-        raise InputError(
-            f"{outcome} of {name} is a time, and {dataset.event[outcome]} says which were censored; the "
-            "command line would take it as a number: use Python, "
-            f"DRPolicyTree().fit(**load_dataset({name!r}).fit_arguments({outcome!r}))."
-        )
     return _build(name, dataset.frame, merged, dataset, known)
 
 

@@ -230,6 +230,20 @@ def test_bad_times_are_refused_in_a_sentence(tmp_path, case):
     refused(design(path, "--event-column", "status"), *words)
 
 
+def test_a_built_in_study_knows_its_event_and_horizon(tmp_path):
+    done = run(
+        "design", "--dataset", "colon", "--max-depth", "1", "--no-value", "--stability", "0", "-o", tmp_path / "out"
+    )
+    assert done[0] == 0, done
+    kept = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
+    data = next(section for section in kept["sections"] if section["key"] == "question")
+    facts = dict(data["blocks"][0]["pairs"])
+    assert facts["horizon"].startswith("5")
+    # survival::colon, death: areas under the curves of Kaplan and Meier up to five years (lifelines 0.30).
+    means = {row[0]: float(row[3]) for row in data["blocks"][1]["rows"]}
+    assert means == pytest.approx({"Lev": 3.622, "Lev+5FU": 3.972, "Obs": 3.667}, abs=0.006)
+
+
 def test_the_event_may_be_left_out_by_name(files, tmp_path):
     """Whoever knows that all times are known to the end is not kept from taking them as numbers."""
     asked = ("--treatment", "arm", "--outcome", "days", *QUICK, "--no-value", "-o", tmp_path)

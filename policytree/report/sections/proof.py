@@ -37,6 +37,14 @@ CROSS_FITTING = (
     "Chernozhukov V, Chetverikov D, Demirer M, Duflo E, Hansen C, Newey W, Robins J (2018). Double/debiased machine "
     "learning for treatment and structural parameters. Econometrics Journal 21(1), C1-C68."
 )
+RUBIN = (
+    "Rubin D, van der Laan MJ (2007). A doubly robust censoring unbiased transformation. International Journal of "
+    "Biostatistics 3(1), article 4."
+)
+CUI = (
+    "Cui Y, Kosorok MR, Sverdrup E, Wager S, Zhu R (2023). Estimating heterogeneous treatment effects with "
+    "right-censored data via causal survival forests. Journal of the Royal Statistical Society B 85(2), 179-211."
+)
 HONEST = "Athey S, Imbens G (2016). Recursive partitioning for heterogeneous causal effects. PNAS 113(27), 7353-7360."
 SEQUENTIAL = "Wager S (2024). Sequential validation of treatment heterogeneity. arXiv:2405.05534."
 MARGINAL = (
@@ -84,6 +92,16 @@ def _methods(material: Material) -> tuple[list[str], list[str]]:
             f"Rewards of every treatment were estimated by {folds}cross-fitted augmented inverse propensity weighting "
             f"{cite(ROBINS, CROSS_FITTING)}, with propensities {known}."
         )
+        if study.times is not None:
+            sentences.append(
+                "Censored outcomes were replaced by their augmented inverse probability of censoring weighted "
+                f"counterparts, from cross-fitted models of the hazards of events and of censoring {cite(RUBIN, CUI)}."
+            )
+        elif study.missing is not None:
+            sentences.append(
+                f"Outcomes were missing in {study.missing.sum():,} rows; residuals were weighted by the inverse of the "
+                f"estimated probability of being seen as well {cite(ROBINS)}."
+            )
     size = getattr(model, "max_depth_", model.max_depth)
     depth = "without a limit on its depth" if size is None else f"of depth at most {size}"
     proved = "proved" if model.status_.proved else "not proved"

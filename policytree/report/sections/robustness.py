@@ -16,8 +16,11 @@ from policytree.trees.text import counted, split_label
 
 KNOWN = (
     "Treatment was assigned with known probabilities, so that nothing hidden can have driven it: a hidden confounder "
-    "is no concern, as long as the assignment was kept to and outcomes are not missing."
+    "is no concern, as long as the assignment was kept to"
 )
+COMPLETE = " and outcomes are not missing."
+CENSORED = ". What hides behind censoring is another matter, see Time to event."
+MISSING = ". What hides behind missing outcomes is another matter, see Missing outcomes."
 ESTIMATED = (
     "Everything here assumes that, given the covariates and confounders named above, treatment was as good as random. "
     "No data can show that. How strong a hidden confounder would have to be was not computed: pass the results of "
@@ -33,7 +36,9 @@ def sensitivity_section(material: Material) -> Section:
     for omitted in material.of(OmittedVariableBounds):
         blocks += _omitted(omitted)
     if not blocks:
-        blocks.append(Words(KNOWN if material.known_propensity else ESTIMATED))
+        study = material.study
+        rest = CENSORED if study.times is not None else COMPLETE if study.missing is None else MISSING
+        blocks.append(Words(KNOWN + rest if material.known_propensity else ESTIMATED))
     return Section("sensitivity", "Hidden confounding", tuple(blocks))
 
 

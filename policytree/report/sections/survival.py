@@ -64,7 +64,7 @@ def _picture(study: Study, curves: Sequence[GroupCurve], about: str, caption: st
     for line in data["lines"]:
         line |= {"place": places[line["name"]], "strong": line["name"] == strong}
         line["name"] += " (recommended)" * line["strong"]
-    data["xlabel"] = f"{study.about.outcome}, {unit}" if unit else study.about.outcome
+    data["xlabel"] = study.about.outcome if unit in ("", study.about.outcome) else f"{study.about.outcome}, {unit}"
     data["ylabel"] = "share with an event of the cause" if times.target.by_cause else "share without event"
     shown = "; ".join(f"{each.name} {_at_horizon(each, times.horizon, intervals)}" for each in curves)
     return Picture("survival", data, f"{about} {data['ylabel'].capitalize()} at the horizon: {shown}.", caption)

@@ -8,7 +8,7 @@ leaf statistics.
 Both searches bound the sides of every split: arrays (2, splits), ``low`` of lower bounds, ``up`` of what known trees
 cost. They descend into the side with the wider gap of the split whose sides' bounds have the least sum.
 
-Cost: one or two places for a set; one pass over the splits to choose one.
+Cost: one or two places for a set; one pass over the splits to choose one. Symbols: see layout.py.
 """
 
 from typing import TYPE_CHECKING
