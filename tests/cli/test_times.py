@@ -238,7 +238,8 @@ def test_a_built_in_study_knows_its_event_and_horizon(tmp_path):
     kept = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
     data = next(section for section in kept["sections"] if section["key"] == "question")
     facts = dict(data["blocks"][0]["pairs"])
-    assert facts["horizon"].startswith("5")
+    assert facts["horizon"] == "5 years"
+    assert facts["outcome"].startswith("mean years_to_death up to 5 years")
     # survival::colon, death: areas under the curves of Kaplan and Meier up to five years (lifelines 0.30).
     means = {row[0]: float(row[3]) for row in data["blocks"][1]["rows"]}
     assert means == pytest.approx({"Lev": 3.622, "Lev+5FU": 3.972, "Obs": 3.667}, abs=0.006)
