@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.dummy import DummyRegressor
 
 from policytree import DRPolicyTree, RewardEstimator, cross_val_policy_value, load_dataset
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, OverlapWarning
 from policytree.weighting.observed import observe
 from policytree.weighting.time_to_event.grid import Grid, make_grid, person_time
 from policytree.weighting.time_to_event.outcome import TARGETS, TimeToEvent
@@ -199,6 +199,62 @@ def test_outcomes_are_right_on_average_if_either_model_is(target, right, tied, r
         np.tile(truth[0], (1, 1)), np.tile(truth[1], (1, 1)) if by_cause else None, grid, TARGETS[target], 4.0
     )[0, 0]
     assert expected == pytest.approx(true_mean, abs=4 * known.observed_value.std() / np.sqrt(n) + 1e-12)
+
+
+@pytest.mark.parametrize("target", list(TARGETS))
+@pytest.mark.parametrize("tied", [False, True])
+def test_a_floor_leaves_outcomes_right_on_average_if_the_model_of_events_is(target, tied, rng):
+    """Half of the follow-up lies below the floor; the model of censoring is wrong, too."""
+    n, grid = 200_000, Grid(np.array([0.0, 1.0, 2.0, 3.0]), tied)
+    by_cause, floor = TARGETS[target].by_cause, 0.5
+    event, other, losing = np.array([0.2, 0.3, 0.2]), np.array([0.1, 0.2, 0.1]) * by_cause, np.array([0.4, 0.3, 0.5])
+    rows = [np.tile(h, (n, 1)) for h in (event, other, losing)]
+    if tied:
+        came, apart = rng.uniform(size=(n, 3)), rng.uniform(size=(n, 3)) < losing
+        ended = came < event + other
+        k = np.where((ended | apart).any(axis=1), (ended | apart).argmax(axis=1), 2)
+        every = np.arange(n)
+        cause = np.where(came[every, k] < event[k], 1, 2)
+        time, code = k + 1.0, np.where(ended[every, k], cause, 0)
+        time[~(ended | apart).any(axis=1)] = 3.5
+    else:
+        total = event + other + losing
+        drawn = rng.exponential(size=n)
+        passed = np.concatenate([[0.0], np.cumsum(total)])
+        time = np.where(drawn < passed[-1], np.interp(drawn, passed, grid.edges), 3.5)
+        k = np.minimum(np.searchsorted(grid.edges, time) - 1, 2)
+        kind = rng.uniform(size=n) * total[k]
+        code = np.where(kind < event[k], 1, np.where(kind < (event + other)[k], 2, 0))
+    code = np.where(time > 3.0, 0, code)
+    times = TimeToEvent(time, code, None, 3.0, TARGETS[target])
+    hazards = Hazards(rows[0], rows[1] if by_cause else None, rows[2] * 1.3)
+    found, raised = transformed(times, grid, person_time(times, grid), hazards, floor)
+    assert raised.mean() > 0.1
+    expected = expected_target(event[None], other[None] if by_cause else None, grid, TARGETS[target], 3.0)[0, 0]
+    assert abs(found.mean() - expected) < 4 * found.std() / np.sqrt(n)
+    assert np.abs(found).max() <= times.limits[1] / floor  # no row counts for more than the floor allows
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_floor_leaves_mean_rewards_at_the_curves_and_is_counted(late, rng):
+    n = 200
+    T, until, censoring = np.repeat(["a", "b"], n // 2), rng.exponential(size=n), rng.exponential(size=n) * 0.7
+    time, event, entry = np.minimum(until, censoring), until <= censoring, None
+    if late:
+        entry = np.where(np.arange(n) % 4 == 0, time / 2, 0.0)
+    held = RewardEstimator(random_state=0, min_observed=0.5)
+    with pytest.warns(OverlapWarning, match="min_observed=0.5"):
+        held.fit(time, T, event=event, horizon=1.0, propensity=0.5, entry=entry)
+    free = RewardEstimator(random_state=0, min_observed=0.0)
+    free.fit(time, T, event=event, horizon=1.0, propensity=0.5, entry=entry)
+    assert free.n_raised_ == 0 and held.n_raised_ > 20
+    assert held.outcome_.abs().max() < free.outcome_.abs().max()
+    if not late:
+        areas = [product_limit(time[arm == T], event[arm == T]).area(1.0) for arm in ("a", "b")]
+        for model in (held, free):
+            assert [model.outcome_[arm == T].mean() for arm in ("a", "b")] == pytest.approx(areas, abs=1e-9)
+    asked = {"event": event, "propensity": 0.5, "entry": entry}
+    assert np.allclose(held.predict_rewards(time, T, **asked), held.rewards_)
 
 
 # --- rewards with covariates ---

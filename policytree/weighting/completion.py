@@ -49,20 +49,21 @@ def curves_of(observed: Observed, floor: float) -> tuple[MarginalCurve, ...]:
     return tuple(curves)
 
 
-def by_curves(observed: Observed, curves: tuple[MarginalCurve, ...]) -> np.ndarray:
-    """Outcomes of rows by the curves of their arms, (n,)."""
-    times, out = _times(observed), np.empty(observed.n)
+def by_curves(observed: Observed, curves: tuple[MarginalCurve, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Outcomes of rows by the curves of their arms, (n,), and whose chance to be followed was raised, (n,) bool."""
+    times, out, raised = _times(observed), np.empty(observed.n), np.zeros(observed.n, dtype=bool)
     for k, curve in enumerate(curves):
         own = np.flatnonzero(observed.arm == k)
-        out[own] = transformed_by_curve(times.rows(own), curve)
-    return out
+        out[own], raised[own] = transformed_by_curve(times.rows(own), curve)
+    return out, raised
 
 
 def unadjusted(observed: Observed, floor: float = 0.02) -> Observed:
     """Outcomes completed without covariates, so that means of arms are what is seen of these.
 
-    Of times the (weighted) mean of an arm is what its curve of Kaplan and Meier says, with its standard error; of
-    outcomes some of which are missing it is the mean of the others. What is known for everybody stays.
+    Of times the (weighted) mean of an arm is what its curve of Kaplan and Meier says, with its standard error, and
+    that of rows that entered late is about who is free of events at that time; of outcomes some of which are missing it
+    is the mean of the others. What is known for everybody stays.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ def unadjusted(observed: Observed, floor: float = 0.02) -> Observed:
         Least probability of not being censored.
     """
     if observed.times is not None:
-        return completed(observed, by_curves(observed, curves_of(observed, floor)))
+        return completed(observed, by_curves(observed, curves_of(observed, floor))[0])
     if observed.seen is None:
         return observed
     weight = observed.weight

@@ -463,7 +463,7 @@ class RewardEstimator(NestedParameters):
         """What was observed of new rows, outcomes completed; ``regression`` (n, K): expected ones if known."""
         if observed.times is not None:
             if self._curves is not None:
-                return completed(observed, by_curves(observed, self._curves))
+                return completed(observed, by_curves(observed, self._curves)[0])
             parts = [(r.completed, r.held_out_of(cluster)) for r in self.repeats_]
             each = [part.of_new(observed, Z, held_out) for part, held_out in parts if part is not None]
             return completed(observed, np.median(each, axis=0))
@@ -515,7 +515,9 @@ class RewardEstimator(NestedParameters):
         self._curves: tuple[MarginalCurve, ...] | None = curves_of(observed, self.min_observed)
         if scheme.needs_regression and given.regression is None:
             given = replace(given, regression=self._tiled_means(observed.n))
-        return completed(observed, by_curves(observed, self._curves)), given
+        outcome, raised = by_curves(observed, self._curves)
+        self.n_raised_ = int(raised.sum())
+        return completed(observed, outcome), given
 
     def _tiled_means(self, n: int) -> np.ndarray:
         """What the curves say of every arm, for so many rows, (n, K)."""

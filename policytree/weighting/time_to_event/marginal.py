@@ -23,14 +23,18 @@ class MarginalCurve:
     ahead : ndarray of shape (J + 1,)
         Expected target of who is free of events at 0, and after each of the times.
     followed : ndarray of shape (J + 1,)
-        Probability of not being censored by then.
+        Probability of not being censored by then, raised to the floor.
+    raised : ndarray of shape (J + 1,), bool
+        Whether it was.
     compensator : ndarray of shape (J + 1,)
-        Sums of ``censoring hazard * ahead / followed`` up to and with each time.
+        Sums of ``censoring hazard * ahead / followed`` up to and with each time; where ``followed`` is raised to the
+        floor, with the hazards that lead to that.
     """
 
     times: np.ndarray
     ahead: np.ndarray
     followed: np.ndarray
+    raised: np.ndarray
     compensator: np.ndarray
 
     @property
@@ -58,9 +62,12 @@ def marginal_curve(times: TimeToEvent, weight: np.ndarray, floor: float) -> Marg
     for j in range(len(at) - 1, -1, -1):
         ended_here = hazards[0][j] * values[0][j] + hazards[1][j] * values[1][j]
         ahead[j] = ended_here + (1.0 - hazards[0][j] - hazards[1][j]) * ahead[j + 1]
-    followed = np.maximum(np.append(1.0, np.cumprod(1.0 - losing)), floor)
-    compensator = np.append(0.0, np.cumsum(losing * ahead[1:] / followed[1:]))
-    return MarginalCurve(at, ahead, followed, compensator)
+    chance = np.append(1.0, np.cumprod(1.0 - losing))
+    followed = np.maximum(chance, floor)
+    # 1 / followed rises by what the compensator takes away, so that means stay those of the curve at every floor.
+    losing = 1.0 - ratio(followed[1:], followed[:-1])
+    compensator = np.append(0.0, np.cumsum(ratio(losing * ahead[1:], followed[1:])))
+    return MarginalCurve(at, ahead, followed, chance < floor, compensator)
 
 
 def _counts(times: TimeToEvent, weight: np.ndarray, at: np.ndarray, code: int) -> np.ndarray:
@@ -69,11 +76,19 @@ def _counts(times: TimeToEvent, weight: np.ndarray, at: np.ndarray, code: int) -
     return sums(np.searchsorted(at, times.time[own]), weight[own], len(at))
 
 
-def transformed_by_curve(times: TimeToEvent, curve: MarginalCurve) -> np.ndarray:
+def transformed_by_curve(times: TimeToEvent, curve: MarginalCurve) -> tuple[np.ndarray, np.ndarray]:
     """What takes the place of outcomes where nothing is known of rows but their arm, (n,).
 
     Among the rows of the curve its (weighted) mean is the area under the curve of Kaplan and Meier exactly, for the
     restricted mean time, and its value at the horizon for survival: censoring is weighted by its own product limit.
+    Rows that entered late count from their entry on, so that the mean is then about who is free of events at that time,
+    and is not the curve's, which begins at 0.
+
+    Returns
+    -------
+    outcome : ndarray of shape (n,)
+    raised : ndarray of shape (n,), bool
+        Rows whose probability of not being censored, at the end of their follow-up, was raised to the floor.
     """
     start = np.zeros(times.n, dtype=np.int64)
     if times.entry is not None:
@@ -82,4 +97,5 @@ def transformed_by_curve(times: TimeToEvent, curve: MarginalCurve) -> np.ndarray
     followed, upto = curve.followed, np.where(times.free, len(curve.times), last + times.censored)
     # Events are weighted by the chance to be followed up to just before them, censored rows by that after them.
     out = np.where(times.known, times.observed_value, curve.ahead[np.minimum(upto, len(curve.times))]) / followed[upto]
-    return followed[start] * (out - (curve.compensator[upto] - curve.compensator[start]))
+    out = followed[start] * (out - (curve.compensator[upto] - curve.compensator[start]))
+    return out, curve.raised[upto]

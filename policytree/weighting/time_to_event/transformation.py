@@ -10,6 +10,9 @@ Its mean given the covariates and the arm is the expected target if the hazards 
 (in G and C) are right (Robins and Rotnitzky 1992; Rubin and van der Laan 2007, International Journal of Biostatistics
 3(1), equation 3). Rows that entered late count from their entry on: G is then the probability given that they were
 followed at their entry, and the mean is that of who is free of events at that time.
+
+Where ``G`` falls below a floor it stays there, and ``C`` with it: 1/G rises by what the integral takes away, so that the
+mean is still right if the hazards of events are, and no row counts for more than the floor allows.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from policytree.weighting.time_to_event.outcome import Target, TimeToEvent
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(3)
 NODES, NODE_WEIGHTS = (_NODES + 1.0) / 2.0, _WEIGHTS / 2.0  # of the integral within a bin, for [0, 1]
 LARGEST_PROBABILITY = 0.999  # of an event or of censoring within a bin of discrete time
+SMALLEST = 1e-300  # hazard that one is divided by
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +117,7 @@ def transformed(
     hazards : Hazards
         Of the same rows, under the arm that each got.
     floor : float
-        Probabilities of not being censored below this are raised to it.
+        Probabilities of not being censored below this are raised to it; the hazard of censoring is then zero.
 
     Returns
     -------
@@ -129,25 +133,30 @@ def transformed(
         losing = np.minimum(hazards.censoring, LARGEST_PROBABILITY)
         if times.entry is not None:  # who had not entered could not be censored
             losing = losing * (times.entry[:, None] < grid.edges[1:])
-        by_end = np.cumprod(1.0 - losing, axis=1)
-        followed = np.column_stack([np.ones(times.n), by_end])
+        followed = np.column_stack([np.ones(times.n), np.cumprod(1.0 - losing, axis=1)])
         upto = np.where(times.free, grid.n_bins, bins + times.censored)
-        at_end = followed[rows, upto]
+        raised = followed[rows, upto] < floor
+        followed = np.maximum(followed, floor)
         value = np.where(times.known, times.observed_value, ahead[rows, upto])
-        lost = (at_risk.at_risk_of_censoring * losing * ahead[:, 1:] / np.maximum(by_end, floor)).sum(axis=1)
-        return value / np.maximum(at_end, floor) - lost, at_end < floor
+        losing = 1.0 - followed[:, 1:] / followed[:, :-1]
+        lost = (at_risk.at_risk_of_censoring * losing * ahead[:, 1:] / followed[:, 1:]).sum(axis=1)
+        return value / followed[rows, upto] - lost, raised
     # From here on hazards are constant within bins. Follow-up begins at the entry.
     entry = np.zeros(times.n) if times.entry is None else times.entry
     starts = np.maximum(entry[:, None], grid.edges[:-1])
     before = np.cumsum(hazards.censoring * at_risk.at_risk, axis=1) - hazards.censoring * at_risk.at_risk
+    least = -np.log(floor) if floor > 0.0 else np.inf
+    # Of the time at risk, what passes until the floor is reached.
+    losing = np.maximum(hazards.censoring, SMALLEST)
+    held = np.clip((least - before) / losing, 0.0, at_risk.at_risk)
     lost = np.zeros(times.n)
     second = hazards.other
     for node, weight in zip(NODES, NODE_WEIGHTS, strict=True):
-        passed = node * at_risk.at_risk
-        followed = np.maximum(np.exp(-(before + hazards.censoring * passed)), floor)
+        passed = node * held
+        followed = np.exp(-(before + hazards.censoring * passed))
         at = np.minimum(starts + passed, grid.edges[1:])
         expected = _within(hazards.event, second, at, grid.edges[1:], ahead[:, 1:], times.target, horizon)
-        lost += weight * (at_risk.at_risk * hazards.censoring * expected / followed).sum(axis=1)
+        lost += weight * (held * hazards.censoring * expected / np.maximum(followed, floor)).sum(axis=1)
     at_end = np.exp(-(hazards.censoring * at_risk.at_risk).sum(axis=1))
     stop = np.minimum(times.time, horizon)
     other = None if second is None else second[rows, inside]
