@@ -11,8 +11,8 @@ Its mean given the covariates and the arm is the expected target if the hazards 
 3(1), equation 3). Rows that entered late count from their entry on: G is then the probability given that they were
 followed at their entry, and the mean is that of who is free of events at that time.
 
-Where ``G`` falls below a floor it stays there, and ``C`` with it: 1/G rises by what the integral takes away, so that the
-mean is still right if the hazards of events are, and no row counts for more than the floor allows.
+Where ``G`` falls below a floor it stays there, and ``C`` with it: 1/G rises by what the integral takes away, so that
+the mean is still right if the hazards of events are, and no row counts for more than the floor allows.
 """
 
 from __future__ import annotations
