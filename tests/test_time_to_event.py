@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.dummy import DummyRegressor
+from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from policytree import DRPolicyTree, RewardEstimator, cross_val_policy_value, load_dataset
 from policytree.exceptions import InputError, OverlapWarning
@@ -554,3 +554,61 @@ def test_all_outcomes_of_an_arm_are_missing():
     Y = np.where(ARM == 1, np.nan, 1.0)
     with pytest.raises(InputError, match="All outcomes of treatment 1 are missing"):
         RewardEstimator().fit(Y, ARM, missing_outcome="weight")
+
+
+# --- what was ignored ---
+
+
+@pytest.mark.parametrize(
+    "models",
+    [{"model_event": Curves()}, {"model_censoring": Curves()}, {"model_regression": DummyRegressor()}],
+    ids=lambda models: next(iter(models)),
+)
+def test_models_of_ones_own_need_covariates(models, rng):
+    with pytest.raises(InputError, match=f"{next(iter(models))} needs covariates; pass X or W"):
+        RewardEstimator(**models).fit(TIME, ARM, event=EVENT, horizon=2.0)
+
+
+def test_models_of_who_is_seen_know_the_arm_without_covariates(rng):
+    Y, T = rng.normal(size=160), rng.choice(["c", "d"], 160)
+    Y[::7] = np.nan
+    known = RewardEstimator(model_observation=DummyClassifier(strategy="constant", constant=1), random_state=0)
+    assert (known.fit(Y, T, missing_outcome="weight").observation_ == 1.0).all()
+    with pytest.raises(InputError, match="model_observation must be 'auto' or a scikit-learn estimator"):
+        RewardEstimator(model_observation="logit").fit(Y, T, missing_outcome="weight")
+
+
+def test_expected_outcomes_from_elsewhere_are_read_by_their_labels_and_asked_for(rng):
+    X, T = rng.normal(size=(160, 2)), rng.choice(["c", "d"], 160)
+    elsewhere = pd.DataFrame({"c": X[:, 0], "d": X[:, 0] + 10.0})
+    Y = np.where(T == "d", elsewhere["d"], elsewhere["c"]) + rng.normal(size=160)
+    whole = Y.copy()
+    Y[::7] = np.nan
+    model = RewardEstimator(random_state=0, cv=2).fit(Y, T, X=X, regression=elsewhere, missing_outcome="weight")
+    own = model.predict_own_outcomes(Y, T, X=X, regression=elsewhere[["d", "c"]])
+    assert own.equals(model.predict_own_outcomes(Y, T, X=X, regression=elsewhere))
+    assert np.abs(own - whole).max() < 4.0
+    with pytest.raises(InputError, match="regression was given row by row at fit"):
+        model.predict_own_outcomes(Y, T, X=X)
+    with pytest.raises(InputError, match="regression has shape"):
+        model.predict_own_outcomes(Y, T, X=X, regression=elsewhere.to_numpy()[:5])
+    model.fit(whole, T, X=X)
+    with pytest.raises(InputError, match="only where outcomes may be missing"):
+        model.predict_own_outcomes(whole, T, X=X, regression=elsewhere)
+    times = RewardEstimator(random_state=0).fit(TIME, ARM, event=EVENT, regression=np.ones((len(TIME), 2)))
+    with pytest.raises(InputError, match="regression was given row by row at fit"):
+        times.predict_rewards(TIME, ARM, event=EVENT)
+
+
+def test_refits_of_causes_of_which_one_row_was_censored(rng):
+    X, T, time = rng.normal(size=(160, 2)), rng.choice(["c", "d"], 160), rng.exponential(10, 160)
+    cause = np.where(np.arange(160) == 7, 0, rng.integers(1, 3, 160))
+    tree = DRPolicyTree(max_depth=1, random_state=0, cv=2, direction="minimize")
+    asked = {"X": X, "event": cause, "cause": 1, "horizon": 8.0, "propensity": 0.5}
+    values = cross_val_policy_value(tree, time, T, cv=2, n_repeats=1, random_state=0, **asked)
+    lost = np.where(cause == 1, np.maximum(8.0 - time, 0.0), 0.0)
+    for arm in ("c", "d"):
+        estimate = values.estimates[f"always {arm}"]
+        assert abs(estimate.value - lost[arm == T].mean()) < 3 * estimate.standard_error
+    with pytest.raises(InputError, match="nobody was censored"):
+        RewardEstimator().fit(time, T, X=X, event=np.maximum(cause, 1), cause=1, horizon=8.0)

@@ -153,11 +153,18 @@ def resolve_arms(learner: Any, has_covariates: bool):
     return resolve_propensity(learner, has_covariates)
 
 
-def resolve_observation(learner: Any, has_covariates: bool):
+def resolve_observation(learner: Any):
     """The model of whether an outcome is seen: as that of treatment; the arm is always among its columns."""
-    if _is_auto(learner):
-        return PropensityStack()
-    return resolve_propensity(learner, True, "model_observation") if has_covariates else PropensityStack()
+    return PropensityStack() if _is_auto(learner) else resolve_propensity(learner, True, "model_observation")
+
+
+def refuse_own_models(**models: Any) -> None:
+    """Refuse learners of the user's, by the names of their arguments, where there are no covariates to learn from."""
+    for argument, model in models.items():
+        if not _is_auto(model):
+            raise InputError(
+                f"{argument} needs covariates; pass X or W, or leave {argument}='auto' for the curves of the arms."
+            )
 
 
 def resolve_hazards(event: Any, censoring: Any, has_entry: bool) -> tuple[HazardStack, HazardStack]:

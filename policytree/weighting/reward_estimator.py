@@ -24,12 +24,13 @@ from policytree.weighting.nuisances import (
     CrossFitted,
     cross_fit,
     median_of_repeats,
+    refuse_own_models,
     resolve_arms,
     resolve_hazards,
     resolve_observation,
     resolve_outcomes,
 )
-from policytree.weighting.observed import WEIGHT, Observed, observe
+from policytree.weighting.observed import WEIGHT, Observed, observe, outcome_matrix
 from policytree.weighting.overlap import DoublyRobustOverlap
 from policytree.weighting.propensities import clip, is_constant, warn_if_unobserved
 from policytree.weighting.reward_arguments import (
@@ -121,7 +122,7 @@ class RewardEstimator(NestedParameters):
         log-linear rates with a smooth time, and boosted rates by their out-of-fold errors
         (:mod:`policytree.weighting.time_to_event.hazards`). Otherwise an object with ``fit(X, time, event)`` and
         ``predict_survival(X, times)``; copies of it are fitted within every treatment
-        (:class:`policytree.weighting.SurvivalModel`).
+        (:class:`policytree.weighting.SurvivalModel`). Without X and W, the curves of Kaplan and Meier take their place.
     model_observation : "auto" or scikit-learn classifier
         P(the outcome is seen | X, W, T), where ``missing_outcome="weight"``; "auto" as for ``model_propensity``.
     min_observed : float in [0, 1)
@@ -150,7 +151,7 @@ class RewardEstimator(NestedParameters):
     horizon_, target_ : float and str, or None
         Of times to an event.
     n_raised_ : int
-        Rows whose probability of being observed was raised.
+        Rows whose probability of being observed was raised; of times to an event, in half of the repetitions at least.
     observation_ : Series of shape (n,), or None
         Probability that each outcome is seen, where some are missing.
     population_ : ndarray of shape (n,)
@@ -324,7 +325,7 @@ class RewardEstimator(NestedParameters):
         self.propensity_ = None if nuisances.propensity is None else observed.frame(nuisances.propensity)
         if observed.times is not None:
             of_repeats = [r.completed for r in self.repeats_ if r.completed is not None]
-            self.n_raised_ = int(of_repeats[0].raised.sum())
+            self.n_raised_ = int((np.mean([each.raised for each in of_repeats], axis=0) >= 0.5).sum())
             observed = completed(observed, np.median([each.outcome for each in of_repeats], axis=0))
         elif observed.seen is not None:
             self.n_raised_ = self._count_raised(nuisances, observed.seen)
@@ -452,11 +453,17 @@ class RewardEstimator(NestedParameters):
         Raises
         ------
         InputError
-            If a treatment is unknown or an argument given at fit is missing.
+            If a treatment is unknown, an argument given at fit is missing, or ``regression`` is not needed.
         """
         check_is_fitted(self, "rewards_")
         observed = self._observed_again(Y, T, event, entry)
         Z, cluster = self.covariates_.matrix(X, W, observed.n), self._row_of_cluster(groups, observed.n)
+        if self._missing_outcome == WEIGHT:
+            self._refuse_missing(regression=regression)
+        elif regression is not None:
+            raise InputError("regression is used only where outcomes may be missing; leave it out.")
+        if regression is not None:
+            regression = outcome_matrix(regression, observed.n, self.treatments_)
         return pd.Series(self._completed_again(observed, Z, cluster, regression).y, index=observed.index)
 
     def _completed_again(self, observed: Observed, Z: np.ndarray, cluster, regression) -> Observed:
@@ -469,7 +476,7 @@ class RewardEstimator(NestedParameters):
             return completed(observed, np.median(each, axis=0))
         if self._missing_outcome != WEIGHT:
             return observed
-        known = Nuisances() if regression is None else Nuisances(np.asarray(regression, dtype=np.float64))
+        known = Nuisances(regression)
         repeats = [r.predict_new(Z, cluster, known, observed.arm) for r in self.repeats_]
         nuisances = median_of_repeats(repeats) if repeats else Nuisances()
         if regression is not None:
@@ -482,7 +489,8 @@ class RewardEstimator(NestedParameters):
         observed = self._observed_again(Y, T, event, entry)
         Z, cluster = self.covariates_.matrix(X, W, observed.n), self._row_of_cluster(groups, observed.n)
         scheme = resolve_scheme(self, self.treatments_)
-        if self._curves is not None and scheme.needs_regression and regression is None:
+        by_curves_at_fit = self._curves is not None and "regression" not in self._given_at_fit
+        if by_curves_at_fit and scheme.needs_regression and regression is None:
             regression = self._tiled_means(observed.n)
         given = self._given_again(propensity, regression, observed, scheme)
         repeats = [r.predict_new(Z, cluster, given) for r in self.repeats_]
@@ -512,6 +520,9 @@ class RewardEstimator(NestedParameters):
         """Without covariates, times are completed by the product-limit curves of every treatment."""
         if observed.times is None or Z.shape[1] > 0:
             return observed, given
+        refuse_own_models(model_event=self.model_event, model_censoring=self.model_censoring)
+        if scheme.needs_regression and given.regression is None:
+            refuse_own_models(model_regression=self.model_regression)
         self._curves: tuple[MarginalCurve, ...] | None = curves_of(observed, self.min_observed)
         if scheme.needs_regression and given.regression is None:
             given = replace(given, regression=self._tiled_means(observed.n))
@@ -598,10 +609,14 @@ class RewardEstimator(NestedParameters):
     def _given_again(self, propensity, regression, observed: Observed, scheme: Scheme) -> Nuisances:
         """As :func:`given_nuisances` for new rows: what was given row by row at fit must be given for them, too."""
         propensity = self._constant_propensity if propensity is None else propensity
-        for name, value in (("propensity", propensity), ("regression", regression)):
+        self._refuse_missing(propensity=propensity, regression=regression)
+        return given_nuisances(self, propensity, regression, observed, scheme)
+
+    def _refuse_missing(self, **given: Any) -> None:
+        """Refuse to do without what was given row by row at fit."""
+        for name, value in given.items():
             if value is None and name in self._given_at_fit:
                 raise InputError(f"{name} was given row by row at fit; pass it for the new rows as well.")
-        return given_nuisances(self, propensity, regression, observed, scheme)
 
     def _remember(self, observed: Observed, groups, propensity, regression) -> None:
         self.treatments_ = observed.treatments
@@ -631,7 +646,7 @@ class RewardEstimator(NestedParameters):
         if observed.times is not None:
             hazards = resolve_hazards(self.model_event, self.model_censoring, self._has_entry)
         if observed.seen is not None:
-            observation = resolve_observation(self.model_observation, has_covariates)
+            observation = resolve_observation(self.model_observation)
         if all(learner is None for learner in (regression, propensity, hazards, observation)):
             return ()
         plans = [

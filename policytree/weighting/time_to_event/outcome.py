@@ -247,7 +247,8 @@ def time_to_event(
         )
     if time.max() > LARGEST_TIME:
         raise InputError(f"{Y.name} holds times beyond {LARGEST_TIME:g}, too large to compute with; rescale it.")
-    code = _event_codes(event, n, cause, new_rows)
+    part_of_checked = new_rows or isinstance(horizon, CheckedHorizon)
+    code = _event_codes(event, n, cause, new_rows, part_of_checked)
     start = None if entry is None else _entries(entry, time, Y.name, first_row)
     seen = np.ones(n, dtype=bool) if weight is None else weight > 0.0
     if new_rows:
@@ -299,7 +300,7 @@ def resolve_target(target: str | None, cause: Any) -> Target:
     return kind
 
 
-def _event_codes(event: Any, n: int, cause: Any, new_rows: bool) -> np.ndarray:
+def _event_codes(event: Any, n: int, cause: Any, new_rows: bool, all_may_be_events: bool) -> np.ndarray:
     series = as_series(event, "event")
     name = series.name
     if len(series) != n:
@@ -331,9 +332,12 @@ def _event_codes(event: Any, n: int, cause: Any, new_rows: bool) -> np.ndarray:
         return np.where(is_cause, 1, np.where(none, 0, 2)).astype(np.int64)
     if not np.any(is_cause):
         raise InputError(f"{name} never holds cause={quoted(cause)}; it holds {kinds}.")
-    if cause == 0 or not np.any(none):
+    if cause == 0:
+        raise InputError(f"With cause= a value 0 of {name} stands for censoring; name one of the others as the cause.")
+    if not (all_may_be_events or np.any(none)):
         raise InputError(
-            f"With cause= a value 0 of {name} stands for censoring, and causes have other values; it holds {kinds}."
+            f"With cause= a value 0 of {name} stands for censoring; it holds {kinds}: give the value that stands for "
+            "censoring as 0, or, if nobody was censored, pass the time lost to the cause as Y, without event."
         )
     return np.where(is_cause, 1, np.where(none, 0, 2)).astype(np.int64)
 

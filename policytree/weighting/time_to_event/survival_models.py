@@ -34,9 +34,10 @@ class SurvivalModel(Protocol):
     ...     def predict_survival(self, X, times):
     ...         return np.tile(np.exp(-self.rate_ * times), (len(X), 1))
     >>> rng = np.random.default_rng(0)
-    >>> T, time, censored = rng.choice(["drug", "placebo"], 200), rng.exponential(2.0, 200), rng.exponential(4.0, 200)
+    >>> X, T = rng.normal(size=(200, 2)), rng.choice(["drug", "placebo"], 200)
+    >>> time, censored = rng.exponential(2.0, 200), rng.exponential(4.0, 200)
     >>> model = RewardEstimator(model_event=Exponential(), random_state=0)
-    >>> model.fit(np.minimum(time, censored), T, event=time <= censored, horizon=2.5).rewards_.shape
+    >>> model.fit(np.minimum(time, censored), T, X=X, event=time <= censored, horizon=2.5).rewards_.shape
     (200, 2)
     """
 
