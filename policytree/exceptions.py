@@ -37,7 +37,7 @@ class SearchWarning(UserWarning):
 
 
 class OverlapWarning(UserWarning):
-    """Estimated propensities leave some persons with almost no chance of some treatment.
+    """Some persons have almost no chance of some treatment, or of an outcome that is observed.
 
     Examples
     --------

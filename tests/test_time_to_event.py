@@ -1,5 +1,6 @@
 """Times to an event: curves, outcomes in place of censored ones, hazards and rewards."""
 
+import warnings
 from itertools import pairwise
 from pathlib import Path
 
@@ -524,9 +525,10 @@ def test_weighting_mends_what_missing_outcomes_bias(rng):
     assert abs(difference.mean() - truth) < 3 * error
     complete = gaps[(T == 1) & seen].mean() - gaps[(T == 0) & seen].mean()
     assert abs(complete - truth) > 4 * error
-    constant = RewardEstimator(DummyRegressor(), random_state=0).fit_predict(
-        gaps, T, X=X, propensity=0.5, missing_outcome="weight"
-    )
+    with pytest.warns(OverlapWarning, match="raise min_observed"):  # residuals of no model are large
+        constant = RewardEstimator(DummyRegressor(), random_state=0).fit_predict(
+            gaps, T, X=X, propensity=0.5, missing_outcome="weight"
+        )
     off = constant[1] - constant[0]
     assert abs(off.mean() - truth) < 3 * off.std() / np.sqrt(n)
     assert model.observation_.between(0, 1).all()
@@ -612,3 +614,45 @@ def test_refits_of_causes_of_which_one_row_was_censored(rng):
         assert abs(estimate.value - lost[arm == T].mean()) < 3 * estimate.standard_error
     with pytest.raises(InputError, match="nobody was censored"):
         RewardEstimator().fit(time, T, X=X, event=np.maximum(cause, 1), cause=1, horizon=8.0)
+
+
+# --- rewards far outside of what the target can be ---
+
+
+def test_rewards_of_who_was_unlikely_to_be_followed_are_said_once(rng):
+    """Nearly everybody is censored early: the few who are seen to die late stand for many."""
+    n = 240
+    X, T = rng.normal(size=(n, 2)), rng.choice(["c", "d"], n)
+    until, censoring = rng.exponential(4.0, n), rng.exponential(1.2, n)
+    censoring[:20] = 9.0
+    time, event = np.minimum(until, censoring), until <= censoring
+    model, asked = RewardEstimator(random_state=0), {"X": X, "event": event, "propensity": 0.5, "target": "survival"}
+    with pytest.warns(OverlapWarning, match="choose an earlier horizon or raise min_observed") as heard:
+        model.fit(time, T, horizon=3.0, **asked)
+    assert len(heard) == 1
+    found = model.extreme_rewards_
+    own = np.where(T == "c", model.rewards_["c"], model.rewards_["d"])
+    assert (
+        found.n == (np.maximum(own - 1.0, -own) > 2.0 / np.where(T == "c", (T == "c").mean(), (T == "d").mean())).sum()
+    )
+    assert found.n_unlikely_seen == found.n > 0 and (found.least, found.largest) == (own.min(), own.max())
+    assert f"the target lies between 0 and 1: {found.n} of {n} rows" in str(found) and found.share > 0.1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model.fit(time, T, horizon=1.0, **asked).extreme_rewards_.n == 0
+        assert str(model.extreme_rewards_) == ""
+        assert model.fit(np.minimum(until, 9.0), T, X=X).extreme_rewards_ is None
+
+
+def test_rewards_of_who_was_unlikely_to_be_treated_are_said(rng):
+    n = 300
+    X = rng.normal(size=(n, 1))
+    chance = np.where(X[:, 0] > 1.2, 0.03, 0.5)
+    T = (rng.uniform(size=n) < chance).astype(int)
+    T[np.flatnonzero(X[:, 0] > 1.2)[:2]] = 1
+    Y = rng.normal(size=n) + X[:, 0]
+    Y[::9] = np.nan
+    Y[np.flatnonzero((X[:, 0] > 1.2) & (T == 1))] = 9.0
+    with pytest.warns(OverlapWarning, match="unlikely to get their treatment.*crump_trimming") as heard:
+        RewardEstimator(random_state=0).fit(Y, T, X=X, propensity=chance, missing_outcome="weight")
+    assert len(heard) == 1 and "horizon" not in str(heard[0].message)

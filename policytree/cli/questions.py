@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -37,6 +38,7 @@ STABILITY_ROWS, STABILITY_RESAMPLES, USUAL_RESAMPLES = 2_000, 20, 50
 DEEPEST_NEAR_TIES, NEAR_TIES_SECONDS, PATH_SECONDS = 2, 20.0, 60.0
 PATH_LIMITS = ("max_share", "min_share", "max_expected_cost")  # with which no path of budgets is known
 TIE_LIMITS = ("budget", *PATH_LIMITS)
+SAME_WORDS = 8  # at the beginning of warnings of one kind, without their numbers
 Answer = Callable[[Callable[[int, int], None]], list[Any]]
 
 
@@ -242,17 +244,21 @@ def _near_ties(job: Job, fitted: Fitted) -> NearTies:
 
 
 def merge_warnings(heard: list[warnings.WarningMessage], into: dict[str, str], where: str = "") -> None:
-    """Add one sentence per kind of warning; repetitions are counted, not repeated."""
+    """Add one sentence per kind of warning; repetitions are counted, not repeated.
+
+    Warnings of one class are of one kind if they begin alike, whatever their numbers.
+    """
     kinds: dict[str, list[str]] = {}
     for warning in heard:
-        kinds.setdefault(warning.category.__name__, []).append(" ".join(str(warning.message).split()))
+        words = str(warning.message).split()
+        beginning = " ".join(re.sub(r"[^a-z ]", "", word.casefold()) for word in words[:SAME_WORDS])
+        kinds.setdefault(f"{warning.category.__name__}: {beginning}", []).append(" ".join(words))
     for kind, messages in kinds.items():
         times = f", {len(messages)} times" if len(messages) > 1 else ""
-        likewise = f" (Likewise {where}{times}.)" if where else ""
         if kind in into:
-            into[kind] += likewise
+            into[kind] += f" (Likewise {where}{times}.)" if where else ""
         else:
-            into[kind] = messages[0] + likewise
+            into[kind] = messages[0] + (f" (Heard {where}{times}.)" if where else "")
 
 
 @contextmanager

@@ -157,7 +157,10 @@ class Study:
     @property
     def value_unit(self) -> str:
         """What values are measured in, such as "points" or "days of 1,000"; "" if nobody said it."""
-        return self.about.unit if self.times is None else self.times.value_unit(self.about.unit)
+        unit = self.about.unit
+        if self.times is None or (self.times.target.per_horizon and not unit):
+            return unit
+        return self.times.value_unit(unit)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

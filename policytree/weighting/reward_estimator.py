@@ -20,6 +20,7 @@ from policytree.exceptions import InputError
 from policytree.model_selection.crossfit import by_default_settings
 from policytree.weighting.completion import by_curves, complete_missing, completed, curves_of
 from policytree.weighting.covariates import Covariates
+from policytree.weighting.extreme_rewards import extreme_rewards, warn_of_extreme
 from policytree.weighting.nuisances import (
     CrossFitted,
     cross_fit,
@@ -152,6 +153,9 @@ class RewardEstimator(NestedParameters):
         Of times to an event.
     n_raised_ : int
         Rows whose probability of being observed was raised; of times to an event, in half of the repetitions at least.
+    extreme_rewards_ : ExtremeRewards or None
+        Where outcomes may be censored or missing: how many rows have a reward, under the treatment they got, far
+        outside of what the target can be; ``str()`` says why, and what to do.
     observation_ : Series of shape (n,), or None
         Probability that each outcome is seen, where some are missing.
     population_ : ndarray of shape (n,)
@@ -295,7 +299,7 @@ class RewardEstimator(NestedParameters):
         -----
         OverlapWarning
             If many propensities fall below ``min_propensity``, or probabilities of being observed below
-            ``min_observed``.
+            ``min_observed``; or if single rewards are far outside of what the target can be (``extreme_rewards_``).
 
         References
         ----------
@@ -315,6 +319,7 @@ class RewardEstimator(NestedParameters):
         given = given_nuisances(self, propensity, regression, observed, scheme)
         self._remember(observed, groups, propensity, regression)
         self._missing_outcome, self._cause = missing_outcome, cause
+        as_given = observed
         observed, given = self._complete_by_curves(Z, observed, scheme, given)
         self.repeats_ = self._cross_fit(Z, observed, scheme, given)
         self.folds_ = self.repeats_[0].folds.fold if self.repeats_ else None
@@ -337,6 +342,11 @@ class RewardEstimator(NestedParameters):
         self.population_ = np.ones(observed.n)
         if isinstance(scheme, (DoublyRobustOverlap, DoublyRobustTreated)):
             self.population_ = scheme.population(observed, nuisances)
+        self.extreme_rewards_ = None
+        if as_given.times is not None or as_given.seen is not None:
+            own = self.rewards_.to_numpy() if self.estimand == "all" else None
+            self.extreme_rewards_ = extreme_rewards(own, observed.y, as_given)
+            warn_of_extreme(self.extreme_rewards_)
         return self
 
     @overload

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,8 @@ import pytest
 
 from policytree import DRPolicyTree, RewardEstimator, policy_value
 from policytree.cli.outcomes import event_codes
+from policytree.cli.questions import merge_warnings
+from policytree.exceptions import OverlapWarning
 from policytree.weighting.time_to_event.product_limit import product_limit
 from tests.cli.running import FILES, refused, run
 
@@ -264,3 +267,19 @@ def test_the_event_may_be_left_out_by_name(files, tmp_path):
 )  # fmt: skip
 def test_codes_of_events(values, event, cause, codes):
     assert event_codes(pd.Series(values, name="status"), event, cause).tolist() == codes
+
+
+def test_warnings_of_one_class_that_say_different_things_are_all_kept():
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        for rows in (7, 12):
+            warnings.warn(f"Of 240 rows, {rows} have an estimated propensity below 0.01.", OverlapWarning, stacklevel=1)
+        warnings.warn("Rewards reach from -3 to 4, where the target lies between.", OverlapWarning, stacklevel=1)
+    said: dict[str, str] = {}
+    merge_warnings(heard, said)
+    assert [text[:12] for text in said.values()] == ["Of 240 rows,", "Rewards reac"]
+    merge_warnings(heard[:2], said, "in the ranking")
+    assert next(iter(said.values())).endswith("0.01. (Likewise in the ranking, 2 times.)")
+    later: dict[str, str] = {}
+    merge_warnings(heard[:1], later, "in the ranking")
+    assert next(iter(later.values())).endswith("0.01. (Heard in the ranking.)")

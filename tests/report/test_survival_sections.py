@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import About, InputError, StudyReport, check_rewards
+from policytree import About, InputError, StudyReport, check_rewards, cross_val_policy_value
 from policytree.report.content import Facts, Fold, Picture, Table
+from policytree.weighting.extreme_rewards import ExtremeRewards
 from policytree.weighting.time_to_event.product_limit import product_limit
 from tests.report.studies import learner
 
@@ -126,3 +130,52 @@ def test_missing_outcomes_are_counted_by_arm(study):
     means = next(b for b in report.content.section("question").blocks if isinstance(b, Table))
     assert [n["mean"] for n in means.numbers] == pytest.approx(gaps.groupby(T).mean().tolist())
     assert "survival" not in [part.key for part in report.content.sections]
+
+
+def test_rewards_that_few_rows_decide_are_said_once(study, fitted):
+    X, T, Y, event = study
+    asked = {"X": X, "event": event, "horizon": 600}
+    assert "To rely less on them" not in StudyReport(fitted, Y, T, **asked, about=ABOUT).to_text()
+    model = copy.copy(fitted)
+    model.reward_estimator_ = copy.copy(fitted.reward_estimator_)
+    found = model.reward_estimator_.extreme_rewards_ = ExtremeRewards(
+        3, 2, 240, 0.4, -5000.0, 7000.0, (0.0, 600.0), True
+    )
+    plain = " ".join(StudyReport(model, Y, T, **asked, about=ABOUT).to_text().split())
+    assert plain.count(str(found)) == 1
+    assert (
+        "3 of 240 rows (2 unlikely to be followed for as long as they were and 1 unlikely to get their treatment) make "
+        "up 40% of the variance of a treatment's mean reward. To rely less on them, choose an earlier horizon or raise "
+        "min_observed or leave out people who could hardly get every treatment (crump_trimming)."
+    ) in plain
+    told = replace(ABOUT, warnings=(f"{found} (Heard in the ranking.)",))
+    assert " ".join(StudyReport(model, Y, T, **asked, about=told).to_text().split()).count(str(found)) == 1
+
+
+def test_no_horizon_stands_for_a_unit_that_nobody_named(study):
+    X, T, Y, event = study
+    model, asked = learner(max_depth=1), {"X": X, "event": event, "horizon": 600}
+    values = cross_val_policy_value(model, Y, T, cv=2, n_repeats=1, random_state=0, **asked)
+    model.fit(Y, T, **asked)
+    captions = {}
+    for unit in ("", "days"):
+        about = About(outcome="time", unit=unit, treatment="arm")
+        section = StudyReport(model, Y, T, results=[values], **asked, about=about).content.section("values")
+        captions[unit] = next(b for b in section.blocks if isinstance(b, Table)).caption
+    assert captions == {
+        "": "Held-out values of all rules, by 240 rows",
+        "days": "Held-out values of all rules (days of 600), by 240 rows",
+    }
+
+
+def test_an_arm_that_all_had_the_event_has_no_error_of_zero(study):
+    X, T, Y, event = study
+    own = (T == "rare").to_numpy()
+    Y, event = Y.where(~own, np.minimum(Y, 90.0)), np.where(own, 1, event)
+    model = learner(max_depth=1).fit(Y, T, X=X, event=event, horizon=600, target="survival")
+    section = StudyReport(model, Y, T, X=X, event=event, horizon=600, target="survival", about=ABOUT).content.section(
+        "survival"
+    )
+    facts = dict(next(b for b in section.blocks if isinstance(b, Facts)).pairs)
+    assert facts["rare"] == "0%" or facts["rare"] == "0.0%"
+    assert facts["none"].endswith(")")

@@ -49,4 +49,12 @@ def _probabilities(material: Material) -> tuple[Words, ...]:
         if raised
         else f"none of those with an outcome was below {floor:g} (min_observed)."
     )
-    return (Words(text, "warning" if raised > 0.01 * len(chance) else "plain"),)
+    return Words(text, "warning" if raised > 0.01 * len(chance) else "plain"), *extreme_words(material)
+
+
+def extreme_words(material: Material) -> tuple[Words, ...]:
+    """Rewards far outside of what the target can be, unless the warnings of the computation have said it."""
+    text = "" if material.rewards is None else str(material.rewards.extreme_rewards_ or "")
+    if not text or any(text in said for said in material.study.about.warnings):
+        return ()
+    return (Words(text, "warning"),)

@@ -10,12 +10,13 @@ import numpy as np
 
 from policytree.evaluation import HonestLeaves, mean_estimate
 from policytree.evaluation.estimates import Estimate
-from policytree.evaluation.formatting import decimals
+from policytree.evaluation.formatting import decimals, rows_text
 from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS
 from policytree.plotting.survival import GroupCurve, curves_data, group_curves, risk_times, shown_until
 from policytree.report.content import Block, Facts, Fold, Picture, Section, Table, Words
 from policytree.report.material import Material, Study, capitalised
 from policytree.report.outline import outline, rules
+from policytree.report.sections.missing import extreme_words
 from policytree.weighting.completion import unadjusted
 from policytree.weighting.time_to_event.outcome import INCIDENCE, RMST, SURVIVAL, YEARS_LOST, TimeToEvent
 
@@ -122,9 +123,9 @@ def target_text(study: Study, mean: Estimate, beside: Sequence[Estimate], unit: 
     scale, named = (1.0, f" {times.value_unit(study.about.unit)}") if times.target.per_horizon else (100.0, "%")
     digits = decimals(scale * each.standard_error for each in beside)
     shown = f"{scale * mean.value:,.{digits}f}" + named * (unit or named == "%")
-    return shown + (
-        f" ({scale * mean.standard_error:,.{digits}f})" if error and np.isfinite(mean.standard_error) else ""
-    )
+    # An error of zero comes from rows that all had the event, or none of which had: that is no certainty.
+    known = error and 0.0 < mean.standard_error < np.inf
+    return shown + (f" ({scale * mean.standard_error:,.{digits}f})" if known else "")
 
 
 def _censoring(material: Material) -> list[Words]:
@@ -138,8 +139,10 @@ def _censoring(material: Material) -> list[Words]:
     if raised:
         what = f"{raised:,} of the {n:,} rows{of} had {below} at the end of their follow-up, and were held there: "
         words = "they would weigh too much otherwise, and what they stand for rests on the model of events."
-        return [*blocks, Words(what + words, "warning" if raised > 0.01 * n else "note")]
-    return [*blocks, Words(f"None of the {n:,} rows{of} had {below}.", "note")]
+        blocks += [Words(what + words, "warning" if raised > 0.01 * n else "note")]
+    else:
+        blocks += [Words(f"None of the {n:,} rows{of} had {below}.", "note")]
+    return [*blocks, *extreme_words(material)]
 
 
 def _by_leaf(material: Material) -> list[Block]:
@@ -160,8 +163,8 @@ def _by_leaf(material: Material) -> list[Block]:
     for (leaf, own), (rule, arm) in zip(inside.items(), found, strict=True):
         if leaf not in largest or not len(own):
             continue
-        about = f"Leaf {leaf}: {rule}. Recommended: {arm}. {len(own):,} {kind.removesuffix(' rows')} rows, as observed."
         held_out = honest is not None
+        about = f"Leaf {leaf}: {rule}. Recommended: {arm}. {rows_text(len(own), held_out)}, as observed."
         pictures.append(_picture(study, _curves(study, own), about, about, strong=arm, intervals=held_out))
     words = (
         f"By {len(rows):,} {_which(kind)}: {study.mean_outcome}{_in_unit(study)}"

@@ -42,7 +42,7 @@ def rules_table(values: PolicyValueTable | RuleValues, unit: str = "") -> Table:
     frame = values.to_frame()
     return Table(
         ("rule", "value", interval, "tree - rule", interval), tuple(cells),
-        f"Held-out values of all rules{f' in {unit}' if unit else ''}, by {size_text(policy)}",
+        f"Held-out values of all rules{f' ({unit})' if unit else ''}, by {size_text(policy)}",
         strong=(list(values.estimates).index(POLICY),),
         numbers=tuple({"rule": rule} | row for rule, row in zip(frame.index, frame.to_dict("records"), strict=True)),
     )  # fmt: skip
