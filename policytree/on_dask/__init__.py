@@ -2,6 +2,5 @@
 
 parts        what a worker does with its rows
 reading      rows of dask frames to codes on the workers
-tables       sums over them, added up in a tree of tasks
-estimators   DaskPolicyTree, DaskOptimalTreeClassifier
+estimators   DaskPolicyTree, DaskOptimalTreeClassifier; sums over the rows, added up in a tree of tasks
 """

@@ -1,10 +1,9 @@
 """Pictures of trees, of their partitions and of values, drawn with matplotlib; and what all pictures share."""
 
 from policytree.plotting.common import LINE_COLORS, PALETTE, new_axes, room_for_names, short_name
-from policytree.plotting.notebook import tree_html
 from policytree.plotting.partition import PartitionDisplay, partition
 from policytree.plotting.svg import to_svg
-from policytree.plotting.trees import PolicyTreeDisplay, plot_tree
+from policytree.plotting.trees import PolicyTreeDisplay, plot_tree, tree_html
 from policytree.plotting.values import PolicyValueDisplay
 
 __all__ = [

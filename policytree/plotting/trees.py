@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
 
+from policytree.common.safe_text import visible
 from policytree.evaluation.leaves.summary import LeafValue, leaf_values
 from policytree.exceptions import InputError
 from policytree.plotting.common import LEGEND_SIZE, arm_colors, arm_legend, broken_title, ink, short_name, wrapped
+from policytree.plotting.svg import SETTINGS, to_svg
 from policytree.trees.short_thresholds import with_short_thresholds
-from policytree.trees.text import counted, missing_label, split_label
+from policytree.trees.text import counted, export_text, missing_label, split_label
 from policytree.trees.tree import Tree
 
 GAP = 0.18  # inches between neighbouring leaves
@@ -283,6 +287,25 @@ def plot_tree(tree_or_estimator: Any, *, leaf_summary: Any = None, ax: Any = Non
     warnings.warn(message, DeprecationWarning, stacklevel=2)
     make = PolicyTreeDisplay.from_tree if is_tree else PolicyTreeDisplay.from_estimator
     return make(tree_or_estimator, leaf_summary=leaf_summary, ax=ax, **options)
+
+
+def tree_html(estimator: Any, certificate: str) -> str:
+    """Picture and certificate of a fitted estimator of one tree, as HTML.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+    certificate : str
+        Lines to show below; may be empty.
+    """
+    from matplotlib import rc_context
+
+    text = visible(export_text(estimator.tree_))
+    key = "tree" + hashlib.sha256(text.encode()).hexdigest()[:12]
+    with rc_context(SETTINGS):
+        figure = PolicyTreeDisplay.from_estimator(estimator, unit="rows").figure_
+    below = f"<pre>{escape(visible(certificate))}</pre>" if certificate else ""
+    return f'<div class="policytree">{to_svg(figure, f"Decision tree. {text}", key)}{below}</div>'
 
 
 def _training_values(tree: Tree, estimator: Any) -> dict[int, LeafValue]:
