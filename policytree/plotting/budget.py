@@ -11,13 +11,13 @@ import pandas as pd
 from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS
 from policytree.evaluation.targeting.budget_path import BudgetPath
 from policytree.exceptions import InputError
-from policytree.plotting import LINE_COLORS, new_axes
+from policytree.plotting.common import OneAxes, line_color, open_frame
 
 SHOWN = 3  # trees beside the curve
 LINE_HEIGHT = 0.17  # inches, of a tree's text
 
 
-class BudgetPathDisplay:
+class BudgetPathDisplay(OneAxes):
     """What every budget buys: the hull of (spend, value) on the rows that chose the trees, and values on other rows.
 
     Parameters
@@ -86,23 +86,21 @@ class BudgetPathDisplay:
         beside = None
         if ax is None:
             ax, beside = _two_axes([self._text(k) for k in shown])
-        self.ax_ = ax
-        self._curve(ax)
+        self._curve(self._use(ax))
         value = f"mean reward{f', {unit}' if unit else ''}"
         marked = value if self.held_out is not None else f"{value} ({TRAINING_ROWS})"
         ax.set(xlabel=xlabel, ylabel=marked, title=title or "")
-        ax.spines[["top", "right"]].set_visible(False)
+        open_frame(ax)
         ax.legend(frameon=False, fontsize=9)
         if beside is not None:
             beside.text(
                 0.0, 1.0, "\n\n".join(self._text(k) for k in shown), va="top", ha="left", family="monospace", fontsize=8
             )
-        self.figure_ = ax.figure
         return self
 
     def _curve(self, ax) -> None:
         path = self.path
-        color, other = LINE_COLORS[3 % len(LINE_COLORS)], LINE_COLORS[4 % len(LINE_COLORS)]
+        color, other = line_color(0), line_color(1)
         ax.plot(
             path.spend,
             path.values,
@@ -161,4 +159,4 @@ def _two_axes(texts: list[str]):
         layout="constrained",
     )  # fmt: skip
     beside.set_axis_off()
-    return new_axes(ax), beside
+    return ax, beside

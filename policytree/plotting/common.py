@@ -15,6 +15,8 @@ from policytree.exceptions import InputError
 # Okabe and Ito (2008), readable with every kind of colour vision; repeated beyond eight arms.
 PALETTE = ("#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#999999")
 LINE_COLORS = tuple(color for color in PALETTE if color != "#F0E442")  # thin yellow lines are lost on white
+# of lines to compare with
+REFERENCE: dict[str, Any] = {"color": "#AAAAAA", "linewidth": 0.8, "linestyle": "--", "zorder": 0}
 LONGEST_NAME = 28  # letters of a name beside a picture
 LETTER = 0.075  # inches that a letter of such a name takes
 WRAP = 22  # characters in a line of a box
@@ -58,6 +60,40 @@ def new_axes(ax: Any, width: float = 6.4, height: float = 4.0) -> Any:
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+class OneAxes:
+    """Base of the displays that draw into one pair of axes.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    ax_ : matplotlib Axes
+    """
+
+    figure_: Any
+    ax_: Any
+
+    def _use(self, ax: Any, width: float = 6.4, height: float = 4.0) -> Any:
+        """The axes to draw into, as :func:`new_axes` returns them; kept with their figure."""
+        self.ax_ = new_axes(ax, width, height)
+        self.figure_ = self.ax_.figure
+        return self.ax_
+
+
+def line_color(k: int) -> str:
+    """Colour of the k-th line of a picture; the first is blue."""
+    return LINE_COLORS[(k + 3) % len(LINE_COLORS)]
+
+
+def zero_line(ax: Any) -> None:
+    """A dashed line at zero, behind everything else."""
+    ax.axhline(0.0, **REFERENCE)
+
+
+def open_frame(ax: Any) -> None:
+    """A frame that is open at the top and at the right."""
+    ax.spines[["top", "right"]].set_visible(False)
 
 
 def short_name(name: object, most: int = LONGEST_NAME) -> str:

@@ -13,7 +13,7 @@ from policytree.evaluation.leaves.summary import TRAINING_ROWS
 from policytree.evaluation.targeting.qini import QiniCurve
 from policytree.evaluation.targeting.rate import Ranking, rank_average_treatment_effect
 from policytree.exceptions import InputError
-from policytree.plotting import LINE_COLORS, new_axes
+from policytree.plotting.common import OneAxes, line_color, open_frame, zero_line
 
 BAND = 0.18  # opacity of intervals
 MOST_BANDS = 2  # of more curves the bands could not be told apart: then intervals stand at a few places
@@ -21,7 +21,7 @@ PLACES = 5
 FEWEST = 20  # people: the mean of fewer is too noisy to draw
 
 
-class TOCDisplay:
+class TOCDisplay(OneAxes):
     """The TOC curve of every priority: how much more the first so many percent gain than everybody.
 
     Parameters
@@ -79,7 +79,7 @@ class TOCDisplay:
         TOCDisplay
         """
         ranking = self.ranking
-        self.ax_ = ax = new_axes(ax, 6.4, 4.0)
+        ax = self._use(ax)
         digits = decimals(e.standard_error for e in ranking.estimates.values())
         self.lines_ = []
         for k, (name, estimate) in enumerate(ranking.estimates.items()):
@@ -96,11 +96,10 @@ class TOCDisplay:
         _finish(ax, gain if ranking.held_out else f"{gain} ({TRAINING_ROWS})")
         ax.set_xlim(0.0, 1.0)
         ax.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-        self.figure_ = ax.figure
         return self
 
 
-class QiniCurveDisplay:
+class QiniCurveDisplay(OneAxes):
     """Cost curves: what every budget buys, of one plan or of several.
 
     Parameters
@@ -166,7 +165,7 @@ class QiniCurveDisplay:
         -------
         QiniCurveDisplay
         """
-        self.ax_ = ax = new_axes(ax, 6.4, 4.0)
+        ax = self._use(ax)
         self.lines_ = []
         end = max(curve.spend.max() for curve in self.curves.values())
         for k, (name, curve) in enumerate(self.curves.items()):
@@ -183,14 +182,13 @@ class QiniCurveDisplay:
         ax.set(xlabel=xlabel, title=title or "")
         gain = f"gain over {' or '.join(baselines)} for all{f', {unit}' if unit else ''}"
         _finish(ax, gain if any(c.held_out for c in self.curves.values()) else f"{gain} ({TRAINING_ROWS})")
-        self.figure_ = ax.figure
         return self
 
 
 def _draw(ax, frame: pd.DataFrame, line: tuple[int, int], label: str, intervals: bool, style: str = "-"):
     """The k-th of so many lines, with its intervals if it has any."""
     k, count = line
-    color = LINE_COLORS[(k + 3) % len(LINE_COLORS)]  # blue first
+    color = line_color(k)
     if intervals and np.isfinite(frame["lower"]).any():
         if count <= MOST_BANDS:
             ax.fill_between(frame["x"], frame["lower"], frame["upper"], color=color, alpha=BAND, linewidth=0)
@@ -204,7 +202,7 @@ def _draw(ax, frame: pd.DataFrame, line: tuple[int, int], label: str, intervals:
 
 def _finish(ax, ylabel: str) -> None:
     """What both pictures share."""
-    ax.axhline(0.0, color="#AAAAAA", linewidth=0.8, linestyle="--", zorder=0)
+    zero_line(ax)
     ax.set_ylabel(ylabel)
-    ax.spines[["top", "right"]].set_visible(False)
+    open_frame(ax)
     ax.legend(frameon=False, fontsize=9)

@@ -14,8 +14,7 @@ from policytree.common.validation import per_treatment
 from policytree.diagnostics.calibration import calibration_table, outcome_calibration_table, outcome_fit_table
 from policytree.diagnostics.overlap_balance import LARGE_DIFFERENCE, balance_table, overlap_table
 from policytree.exceptions import BalanceWarning, InputError, OverlapWarning
-from policytree.plotting import LINE_COLORS, PALETTE, new_axes, short_name
-from policytree.plotting.common import broken_title
+from policytree.plotting.common import LINE_COLORS, PALETTE, OneAxes, broken_title, new_axes, short_name
 from policytree.weighting import RewardEstimator
 from policytree.weighting.covariates import Covariates
 
@@ -153,7 +152,7 @@ def _density(counts: list[int], edges: np.ndarray) -> np.ndarray:
     return np.array(counts) / (max(sum(counts), 1) * np.diff(edges))
 
 
-class CovariateBalanceDisplay:
+class CovariateBalanceDisplay(OneAxes):
     """Love plot: absolute standardised differences before and after weighting, the largest over all comparisons.
 
     Parameters
@@ -192,8 +191,7 @@ class CovariateBalanceDisplay:
 
     def plot(self, *, ax: Any = None) -> CovariateBalanceDisplay:
         """Draw; ``ax_`` and ``figure_`` are set."""
-        self.ax_ = draw_balance(largest_differences(self.table), ax)
-        self.figure_ = self.ax_.figure
+        self._use(draw_balance(largest_differences(self.table), ax))
         return self
 
 
@@ -219,7 +217,7 @@ def draw_balance(size: pd.DataFrame, ax: Any = None):
     return ax
 
 
-class CalibrationDisplay:
+class CalibrationDisplay(OneAxes):
     """Observed share against predicted propensity, one line per treatment, with 95 % bands.
 
     Parameters
@@ -261,8 +259,7 @@ class CalibrationDisplay:
 
     def plot(self, *, ax: Any = None) -> CalibrationDisplay:
         """Draw; ``ax_`` and ``figure_`` are set."""
-        self.ax_ = ax = new_axes(ax, 4.8, 4.8)
-        self.figure_ = ax.figure
+        ax = self._use(ax, 4.8, 4.8)
         for k, (label, part) in enumerate(self.table.groupby(level="treatment", sort=False)):
             error = 1.96 * part["standard_error"]
             style = MARKS | {"color": LINE_COLORS[k % len(LINE_COLORS)], "marker": "osD^v"[k // len(LINE_COLORS) % 5]}

@@ -9,7 +9,7 @@ import numpy as np
 
 from policytree.data.features import CATEGORICAL
 from policytree.exceptions import InputError
-from policytree.plotting.common import arm_colors, arm_legend, ink, new_axes, short_name
+from policytree.plotting.common import OneAxes, arm_colors, arm_legend, ink, short_name
 from policytree.trees.text import format_threshold
 from policytree.trees.tree import Tree
 
@@ -61,7 +61,7 @@ def partition(tree: Tree, X: np.ndarray) -> dict[str, Any] | None:
     return {"names": names, "x": ends[0], "y": ends[1], "fields": fields, "actions": list(map(str, tree.actions))}
 
 
-class PartitionDisplay:
+class PartitionDisplay(OneAxes):
     """The plane of a tree's two covariates, coloured by treatment.
 
     Parameters
@@ -118,8 +118,7 @@ class PartitionDisplay:
         from matplotlib.patches import Rectangle
 
         data = self.data
-        self.ax_ = ax = new_axes(ax, 5.6, 4.2)
-        self.figure_ = ax.figure
+        ax = self._use(ax, 5.6, 4.2)
         colors = arm_colors(data["actions"], treatment_colors)
         (left, right), (bottom, top) = data["x"], data["y"]
         for x0, x1, y0, y1, arm in data["fields"]:

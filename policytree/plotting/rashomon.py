@@ -8,8 +8,7 @@ import numpy as np
 
 from policytree.common.validation import check_count
 from policytree.evaluation.stability.rashomon_tables import NearTies
-from policytree.plotting import room_for_names, short_name
-from policytree.plotting.common import draw_people
+from policytree.plotting.common import draw_people, open_frame, room_for_names, short_name
 
 MOST_COLUMNS = 12
 NEEDED, ASKED = "#08519c", "#9ecae1"
@@ -104,7 +103,7 @@ class NearTiesDisplay:
         listed = f", the best {len(self.ties.trees):,} shown" if self.ties.truncated else ""
         ax.set_title(f"{least}{self.ties.n_trees:,} near-ties{listed}", fontsize=10)
         ax.set_xlabel("share (* asked about by the best tree)")
-        ax.spines[["top", "right"]].set_visible(False)
+        open_frame(ax)
         if not len(frame):
             ax.text(0.5, 0.0, "they ask nothing", ha="center", va="center")
             return

@@ -13,7 +13,7 @@ from policytree.common.validation import weights
 from policytree.estimators.classifier import OptimalTreeClassifier, label_codes, label_column
 from policytree.exceptions import InputError
 from policytree.objectives.auc import two_kinds
-from policytree.plotting import LINE_COLORS, new_axes
+from policytree.plotting.common import LINE_COLORS, OneAxes
 
 SHADE = 0.12  # opacity of a partial area
 
@@ -37,7 +37,7 @@ class Curve:
     predicted: tuple[float, float]
 
 
-class ROCHullDisplay:
+class ROCHullDisplay(OneAxes):
     """The ROC curve of a tree whose leaves are ranked by their share of positives.
 
     On the rows that chose the tree it is its own convex hull; on other rows leaves may change places.
@@ -121,7 +121,7 @@ class ROCHullDisplay:
             Curves that are drawn into the same axes take different colours.
         title : str, optional
         """
-        self.ax_ = ax = new_axes(ax, 4.6, 4.4)
+        ax = self._use(ax, 4.6, 4.4)
         curve = self.curve
         drawn = [line for line in ax.lines if line.get_gid() == "roc"]
         color = LINE_COLORS[len(drawn) % len(LINE_COLORS)]
@@ -140,5 +140,4 @@ class ROCHullDisplay:
         ax.set(xlabel="false positive rate", ylabel="true positive rate", title=title or "", xlim=(-0.02, 1.02),
                ylim=(-0.02, 1.02), aspect="equal")  # fmt: skip
         ax.legend(loc="lower right", frameon=False, fontsize="small")
-        self.figure_ = ax.figure
         return self

@@ -13,15 +13,11 @@ from policytree.evaluation.leaves.summary import HELD_OUT
 from policytree.evaluation.sensitivity.marginal import SHARP, SIMPLE, MarginalSensitivity
 from policytree.evaluation.sensitivity.omitted_variables import OmittedVariableBounds
 from policytree.exceptions import InputError, quoted
-from policytree.plotting import LINE_COLORS, PALETTE, new_axes
+from policytree.plotting.common import PALETTE, OneAxes, line_color, open_frame, zero_line
 
 MARKERS = "osD^vP"
 LARGEST_SHARE = 0.95  # of the axes of strengths
 GRID = 61
-
-
-def _zero_line(ax) -> None:
-    ax.axhline(0.0, color="#AAAAAA", linewidth=0.8, linestyle="--", zorder=0)
 
 
 def _rows_note(rows: str) -> str:
@@ -29,7 +25,7 @@ def _rows_note(rows: str) -> str:
     return "held out" if rows == HELD_OUT else f"{rows}: flattered"
 
 
-class MarginalSensitivityDisplay:
+class MarginalSensitivityDisplay(OneAxes):
     """Bounds of a value or an advantage against Gamma.
 
     Parameters
@@ -77,41 +73,29 @@ class MarginalSensitivityDisplay:
         MarginalSensitivityDisplay
         """
         result = self.result
-        self.ax_ = ax = new_axes(ax)
-        self.figure_ = ax.figure
+        ax = self._use(ax)
         kinds = result.kinds
         first = next(iter(kinds))
         gamma = np.array(result.gammas)
-        low, high = _ends(kinds[first])
-        ax.fill_between(gamma, low, high, color=PALETTE[1], alpha=0.5, linewidth=0, label=f"{first} bounds")
+        low, _ = _draw_band(ax, gamma, kinds[first], f"{first} bounds")
         if first == SHARP:
             for values, label in zip(_ends(kinds[SIMPLE]), (f"{SIMPLE} bounds", None), strict=True):
                 ax.plot(gamma, values, color=PALETTE[5], linestyle="--", linewidth=1.2, label=label)
         if result.rows == HELD_OUT:
-            label = f"{100 * result.level:g}% interval of the {first} bounds"
-            for values, name in zip(_ends(kinds[first], "interval_"), (label, None), strict=True):
-                ax.plot(gamma, values, color=PALETTE[4], linestyle=":", linewidth=1.5, label=name)
+            _draw_interval(ax, gamma, kinds[first], f"{100 * result.level:g}% interval of the {first} bounds")
         if result.tipping:
-            _zero_line(ax)
-            self._mark(ax, result.tipping[first].bounds, gamma, above=low[0] > 0)
+            zero_line(ax)
+            tipping = result.tipping[first].bounds
+            if 1.0 < tipping <= gamma[-1]:  # the words stand inside the bounds
+                _mark_zero(ax, tipping, f"Gamma {tipping:.2f}", 8 if low[0] > 0 else -14)
         ax.set_xscale("log")
         self._ticks(ax, gamma)
         ax.set_xlabel("Gamma: factor on the odds of treatment by what is hidden")
         ax.set_ylabel(ylabel or result.what)
         ax.set_title(title or f"{result.n:,} rows, {_rows_note(result.rows)}", fontsize=10)
         ax.legend(fontsize=8, frameon=False, loc="lower left" if result.tipping else "best")
-        ax.spines[["top", "right"]].set_visible(False)
+        open_frame(ax)
         return self
-
-    @staticmethod
-    def _mark(ax, tipping: float, gamma: np.ndarray, above: bool) -> None:
-        """Where the bounds reach zero; the words stand inside the bounds."""
-        if 1.0 < tipping <= gamma[-1]:
-            ax.plot([tipping], [0.0], "o", color="black", markersize=5, zorder=4)
-            ax.annotate(
-                f"Gamma {tipping:.2f}", (tipping, 0.0), xytext=(6, 8 if above else -14), textcoords="offset points",
-                fontsize=9,
-            )  # fmt: skip
 
     @staticmethod
     def _ticks(ax, gamma: np.ndarray) -> None:
@@ -127,7 +111,26 @@ def _ends(bounds: tuple[Bounds, ...], prefix: str = "") -> tuple[list[float], li
     return lower, upper
 
 
-class OmittedVariableDisplay:
+def _draw_band(ax, x: np.ndarray, bounds: tuple[Bounds, ...], label: str) -> tuple[list[float], list[float]]:
+    """The bounds as a band; their lower and upper ends."""
+    ends = _ends(bounds)
+    ax.fill_between(x, *ends, color=PALETTE[1], alpha=0.5, linewidth=0, label=label)
+    return ends
+
+
+def _draw_interval(ax, x: np.ndarray, bounds: tuple[Bounds, ...], label: str) -> None:
+    """Both ends of the interval around the bounds, dotted."""
+    for values, name in zip(_ends(bounds, "interval_"), (label, None), strict=True):
+        ax.plot(x, values, color=PALETTE[4], linestyle=":", linewidth=1.5, label=name)
+
+
+def _mark_zero(ax, x: float, text: str, up: int) -> None:
+    """A dot and a text, so many points above it, where the bounds reach zero."""
+    ax.plot([x], [0.0], "o", color="black", markersize=5, zorder=4)
+    ax.annotate(text, (x, 0.0), xytext=(6, up), textcoords="offset points", fontsize=9)
+
+
+class OmittedVariableDisplay(OneAxes):
     """How far an omitted variable of any strength moves a value or an advantage, with covariates to compare.
 
     Parameters
@@ -190,8 +193,7 @@ class OmittedVariableDisplay:
         check_choice(kind, "kind", ("contour", "curve"))
         if largest is not None and not (is_real(largest) and 0.0 < largest < 1.0):
             raise InputError(f"largest must lie between 0 and 1; got {quoted(largest)}.")
-        self.ax_ = ax = new_axes(ax, 5.4, 4.6)
-        self.figure_ = ax.figure
+        ax = self._use(ax, 5.4, 4.6)
         if kind == "contour":
             self._contour(ax, largest)
         else:
@@ -229,7 +231,7 @@ class OmittedVariableDisplay:
             ax.clabel(zero, fontsize=8, fmt={0.0: "0"})
         for j, benchmark in enumerate(result.benchmarks):
             own = [p for p in points if p[0] == benchmark.name]
-            color = LINE_COLORS[(j + 3) % len(LINE_COLORS)]
+            color = line_color(j)
             label = f"{', '.join(f'{m:g}' for m in result.multiples)} x {benchmark.name}"
             style = {"color": color, "linewidth": 0.8, "marker": MARKERS[j % len(MARKERS)], "markersize": 5}
             ax.plot([p[2] for p in own], [p[3] for p in own], label=label, clip_on=False, zorder=4, **style)
@@ -245,18 +247,15 @@ class OmittedVariableDisplay:
         result = self.result
         strength = np.linspace(0.0, largest, GRID)
         bounds = tuple(result.bounds(float(s), float(s)) for s in strength)
-        ax.fill_between(strength, *_ends(bounds), color=PALETTE[1], alpha=0.5, linewidth=0, label="bounds")
+        _draw_band(ax, strength, bounds, "bounds")
         if result.rows == HELD_OUT:
-            label = f"{100 * result.estimate.level:g}% interval"
-            for values, name in zip(_ends(bounds, "interval_"), (label, None), strict=True):
-                ax.plot(strength, values, color=PALETTE[4], linestyle=":", linewidth=1.5, label=name)
+            _draw_interval(ax, strength, bounds, f"{100 * result.estimate.level:g}% interval")
         value = result.robustness_value
         if np.isfinite(value):
-            _zero_line(ax)
+            zero_line(ax)
             if 0.0 < value <= largest:
-                ax.plot([value], [0.0], "o", color="black", markersize=5, zorder=4)
-                ax.annotate(f"{value:.1%}", (value, 0.0), xytext=(6, 8), textcoords="offset points", fontsize=9)
+                _mark_zero(ax, value, f"{value:.1%}", 8)
         ax.set_xlabel("strength of the omitted variable: cf_y = cf_d")
         ax.set_ylabel(result.what)
         ax.legend(fontsize=8, frameon=False)
-        ax.spines[["top", "right"]].set_visible(False)
+        open_frame(ax)

@@ -9,8 +9,7 @@ import pandas as pd
 
 from policytree.common.validation import check_count
 from policytree.evaluation.stability.tables import SETTLED, PolicyStability
-from policytree.plotting import room_for_names, short_name
-from policytree.plotting.common import draw_people
+from policytree.plotting.common import draw_people, room_for_names, short_name
 
 MOST_COVARIATES = 12
 CATEGORY = 0.12  # width of a category's cell

@@ -19,7 +19,7 @@ from policytree.common.validation import (
     weights,
 )
 from policytree.exceptions import InputError, quoted
-from policytree.plotting.common import LINE_COLORS, new_axes, short_name
+from policytree.plotting.common import OneAxes, line_color, open_frame, short_name
 from policytree.weighting.time_to_event.curves import EventCurve, at_risk, event_curve
 from policytree.weighting.time_to_event.outcome import TimeToEvent, is_structured, split_structured, time_to_event
 
@@ -92,7 +92,7 @@ def group_curves(
     return tuple(out)
 
 
-class KaplanMeierDisplay:
+class KaplanMeierDisplay(OneAxes):
     """Curves of Kaplan and Meier by treatment: the share without event over time, and how many are still at risk.
 
     Parameters
@@ -232,11 +232,9 @@ class KaplanMeierDisplay:
         """
         data = curves_data(self.curves, self.at, self.horizon, self.cumulative, intervals)
         usual = "share with an event of the cause" if self.cumulative else "share without event"
-        if ax is None:
-            ax = new_axes(None, WIDE, figure_height(len(self.curves) * numbers_at_risk))
+        ax = self._use(ax, WIDE, figure_height(len(self.curves) * numbers_at_risk))
         self.lines_ = draw_curves(ax, data, xlabel, ylabel or usual, numbers_at_risk)
         ax.set_title(title or "", parse_math=False)
-        self.figure_, self.ax_ = ax.figure, ax
         return self
 
 
@@ -281,7 +279,7 @@ def draw_curves(ax: Any, data: dict[str, Any], xlabel: str, ylabel: str, numbers
     lines, end, drawn = data["lines"], float(data["at"][-1]), []
     banded = len(lines) <= MOST_BANDS
     for k, line in enumerate(lines):
-        color = LINE_COLORS[(line.get("place", k) + 3) % len(LINE_COLORS)]
+        color = line_color(line.get("place", k))
         look = {"color": color, "linestyle": _style(line, k)}
         if "lower" in line:
             _draw_interval(ax, line, color, banded, (k + 1) / (len(lines) + 1) * end / PLACES, end)
@@ -299,7 +297,7 @@ def draw_curves(ax: Any, data: dict[str, Any], xlabel: str, ylabel: str, numbers
     ax.set_xticks(data["at"], [f"{t:,.0f}" if end >= WHOLE else f"{t:,.3g}" for t in data["at"]])
     ax.set_xlabel(xlabel, parse_math=False)
     ax.set_ylabel(ylabel, parse_math=False)
-    ax.spines[["top", "right"]].set_visible(False)
+    open_frame(ax)
     if numbers_at_risk:
         _write_numbers(ax, data, drawn)
     else:

@@ -14,7 +14,16 @@ import numpy as np
 from policytree.common.safe_text import visible
 from policytree.evaluation.leaves.summary import LeafValue, leaf_values
 from policytree.exceptions import InputError
-from policytree.plotting.common import LEGEND_SIZE, arm_colors, arm_legend, broken_title, ink, short_name, wrapped
+from policytree.plotting.common import (
+    LEGEND_SIZE,
+    OneAxes,
+    arm_colors,
+    arm_legend,
+    broken_title,
+    ink,
+    short_name,
+    wrapped,
+)
 from policytree.plotting.svg import SETTINGS, to_svg
 from policytree.trees.short_thresholds import with_short_thresholds
 from policytree.trees.text import counted, export_text, missing_label, split_label
@@ -37,7 +46,7 @@ class _Box:
     height: float
 
 
-class PolicyTreeDisplay:
+class PolicyTreeDisplay(OneAxes):
     """A picture of a policy tree.
 
     Parameters
@@ -177,7 +186,7 @@ class PolicyTreeDisplay:
             ax.set_title(str(title), fontsize=fontsize + 2, parse_math=False)
         heights = np.array([box.height for box in boxes])
         self._draw(ax, texts, (x, y, heights), (width, height), colors, fontsize)
-        self.figure_, self.ax_ = ax.figure, ax
+        self._use(ax)
         return self
 
     def _legend(self, colors: dict, width: float) -> tuple[dict, str, float]:

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from policytree.plotting.common import PALETTE, new_axes, room_for_names, short_name
+from policytree.plotting.common import PALETTE, REFERENCE, OneAxes, open_frame, room_for_names, short_name
 
 TITLE = 70  # characters in a line over or under the picture
 LETTERS = 9  # of an axis' label to an inch of a picture that has names beside it
 
 
-class PolicyValueDisplay:
+class PolicyValueDisplay(OneAxes):
     """Held-out values of a policy and of everything else one could do, with their intervals.
 
     Parameters
@@ -84,8 +84,7 @@ class PolicyValueDisplay:
         ends = ["difference_lower", "difference_upper"] if differences else ["lower", "upper"]
         rows = self.frame[self.frame[prefix].notna()].iloc[::-1]
         names = [f"tree - {rule}" if differences else str(rule) for rule in rows.index]
-        if ax is None:
-            ax = new_axes(None, 6.4 + room_for_names(names), 1.1 + 0.32 * len(rows))
+        ax = self._use(ax, 6.4 + room_for_names(names), 1.1 + 0.32 * len(rows))
         low, high = self._ends(rows, ends, None if differences else limits)
         colors = [PALETTE[4] if rule == marked else "#666666" for rule in rows.index]
         position = np.arange(len(rows))
@@ -93,13 +92,12 @@ class PolicyValueDisplay:
         ax.scatter(rows[prefix], position, c=colors, s=28, zorder=3)
         ax.set_yticks(position, [short_name(name) for name in names], parse_math=False)
         reference = 0.0 if differences else self.frame["value"].get(marked, self.frame["value"].iloc[0])
-        ax.axvline(reference, color="#AAAAAA", linewidth=0.8, linestyle="--", zorder=0)
+        ax.axvline(reference, **REFERENCE)
         ax.margins(x=0.06, y=0.6 / max(len(rows), 1))  # no point on the frame
         label = self._label(xlabel or f"{'difference in ' * differences}held-out value", ax.figure.get_figwidth())
         ax.set_xlabel(label, parse_math=False)
         ax.set_title(textwrap.fill(title or "", TITLE), parse_math=False)
-        ax.spines[["top", "right"]].set_visible(False)
-        self.figure_, self.ax_ = ax.figure, ax
+        open_frame(ax)
         return self
 
     def _ends(self, rows, ends: list[str], limits) -> tuple[np.ndarray, np.ndarray]:

@@ -11,8 +11,8 @@ import pandas as pd
 from policytree.common.safe_text import visible
 from policytree.evaluation.leaves.summary import LeafValue
 from policytree.exceptions import InputError
-from policytree.plotting import LINE_COLORS, PartitionDisplay, PolicyTreeDisplay, PolicyValueDisplay, new_axes, to_svg
-from policytree.plotting.common import PALETTE, room_for_names
+from policytree.plotting import PALETTE, PartitionDisplay, PolicyTreeDisplay, PolicyValueDisplay, new_axes, to_svg
+from policytree.plotting.common import line_color, open_frame, room_for_names, zero_line
 from policytree.plotting.diagnostics import draw_balance, draw_overlap
 from policytree.plotting.survival import draw_curves, figure_height
 from policytree.plotting.svg import SETTINGS
@@ -80,14 +80,14 @@ def _balance(data: dict[str, Any]):
 def _curves(data: dict[str, Any]):
     ax = new_axes(None, NARROW + 1.0, 3.6)
     for k, line in enumerate(data["lines"]):
-        color = LINE_COLORS[(k + 3) % len(LINE_COLORS)]
+        color = line_color(k)
         if "lower" in line:
             low, high = (np.array(line[end], dtype=float) for end in ("lower", "upper"))
             ax.fill_between(line["x"], low, high, color=color, alpha=0.18, linewidth=0)
         ax.plot(line["x"], line["y"], color=color, label=line["label"], linewidth=1.8)
-    ax.axhline(0.0, color="#AAAAAA", linewidth=0.8, linestyle="--", zorder=0)
+    zero_line(ax)
     ax.set(xlabel=data["xlabel"], ylabel=data["ylabel"])
-    ax.spines[["top", "right"]].set_visible(False)
+    open_frame(ax)
     ax.legend(frameon=False, fontsize=9)
     return ax.figure
 
@@ -97,9 +97,9 @@ def _depths(data: dict[str, Any]):
     colors = [PALETTE[4] if k == data["chosen"] else "#666666" for k in range(len(data["x"]))]
     for x, y, error, color in zip(data["x"], data["y"], data["error"], colors, strict=True):
         ax.errorbar(x, y, yerr=error, fmt="o", color=color, capsize=3, markersize=7)
-    ax.axhline(0.0, color="#AAAAAA", linewidth=0.8, linestyle="--", zorder=0)
+    zero_line(ax)
     ax.set(xlabel=data["xlabel"], ylabel=data["ylabel"], xticks=data["x"])
-    ax.spines[["top", "right"]].set_visible(False)
+    open_frame(ax)
     return ax.figure
 
 
