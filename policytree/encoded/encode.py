@@ -12,16 +12,14 @@ import json
 import os
 import zlib
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from policytree.common.progress import stage_progress
 from policytree.common.validation import check_count, check_verbose
 from policytree.encoded.jobs import FolderJob
-from policytree.encoded.plan import Plan, open_encoded, plan_from_json
+from policytree.encoded.plan import Plan, least_from_json, least_to_json, open_encoded, plan_from_json
 from policytree.encoded.reading import Roles, encoded_covariate, reward_columns, row_weights
 from policytree.encoded.scan import (
     Tally,
@@ -29,19 +27,16 @@ from policytree.encoded.scan import (
     label_places,
     make_plan,
     tally_table,
-    threads,
     weighted_rewards,
 )
 from policytree.encoded.sources import Source, arrow, open_source
 from policytree.encoded.store import (
     MANIFEST,
-    STATE,
     VERSION,
     EncodedData,
     crc_of,
     pack,
     rows_file,
-    save_json,
     scaled_rewards,
 )
 from policytree.exceptions import InputError, quoted
@@ -50,7 +45,6 @@ from policytree.serialization.files import save_bytes
 
 FILE_ROWS = 1 << 20  # rows of the source to a file; fewer where there are many columns
 FILE_NUMBERS = 1 << 25
-NOTE = "rows-{k:06d}.json"  # of the k-th file of rows
 
 
 def encode(
@@ -136,16 +130,7 @@ def encode(
     kinds: dict[str, str] = {}
     for argument, columns in roles.by_argument().items():
         kinds |= opened.kinds(columns, argument)
-    job = _Job(opened, roles, kinds, int(max_bins), Path(directory))
-    if job.finished(overwrite) and (data := job.whole()) is not None:
-        return data
-    with ExitStack() as stack:
-        if stack.enter_context(job.alone(overwrite)) and (data := job.whole()) is not None:
-            return data
-        job.pool = stack.enter_context(threads(n_jobs))
-        if verbose:
-            job.stage = stack.enter_context(stage_progress()).stage
-        return job.run()
+    return _Job(opened, roles, kinds, int(max_bins), Path(directory)).carry_out(overwrite, n_jobs, verbose)
 
 
 def _roles(X, rewards, y, weights) -> Roles:
@@ -172,7 +157,7 @@ def _roles(X, rewards, y, weights) -> Roles:
 class _Job(FolderJob):
     """One encoding: readings of the source, then files."""
 
-    files = r"rows-\d{6,}\.(bin|json)"
+    files, note = r"rows-\d{6,}\.(bin|json)", "rows-{k:06d}.json"
     what, doing, again = "encoded rows", "encoding", "encode the source again"
 
     def __init__(self, source: Source, roles: Roles, kinds: dict, max_bins: int, directory: Path):
@@ -194,17 +179,15 @@ class _Job(FolderJob):
         plan = plan_from_json(self.begin(lambda: {"plan": self._plan().to_json()})["plan"])
         self.total = self.total or self.source.count_rows()
         notes = self._write_rows(plan)
-        least = [_least(plan, notes, i) for i in range(len(plan.codings))]
+        of_files = [least_from_json(note["least"]) for note in notes if note["rows"]]
+        least = [np.minimum.reduce(values) for values in zip(*of_files, strict=True)]
         manifest = {
-            "asked": self.asked,
             "plan": plan.to_json(),
-            "least": [[None if np.isinf(v) else v for v in values] for values in least],
+            "least": least_to_json(least),
             "inexact": sum(note["inexact"] for note in notes),
             "stored": [{key: note[key] for key in ("file", "rows", "crc")} for note in notes if note["rows"]],
         }
-        save_json(self.directory / MANIFEST, manifest)
-        for name in [STATE, *(NOTE.format(k=k) for k in range(len(notes)))]:
-            (self.directory / name).unlink(missing_ok=True)
+        self.end(manifest, len(notes))
         return open_encoded(self.directory)
 
     def _mend(self, data: EncodedData) -> None:
@@ -243,16 +226,16 @@ class _Job(FolderJob):
 
     def _write_rows(self, plan: Plan) -> list[dict]:
         """Write all files of rows that are not there yet; returns what is to be known of each."""
-        notes = self.known_notes(NOTE, self._is_intact)
+        notes = self.known_notes()
         for k, first_row, table in self.missing_tables("Writing codes", notes):
             notes[k] = self._write_file(plan, table, first_row)
-            save_json(self.directory / NOTE.format(k=k), notes[k])
+            self.save_note(k, notes[k])
         if sum(note["rows"] for note in notes.values()) != plan.n_rows:
             raise InputError("The source changed while it was read; encode it again, with overwrite=True.")
         self.source.refuse_changed()
         return [notes[k] for k in range(len(notes))]
 
-    def _is_intact(self, note: dict) -> bool:
+    def is_intact(self, note: dict) -> bool:
         """Whether the file of a note holds what was written."""
         return not note["rows"] or crc_of(self.directory / note["file"]) == note["crc"]
 
@@ -265,15 +248,8 @@ class _Job(FolderJob):
     def _file(self, plan: Plan, table: Any, first_row: int) -> tuple[bytes, dict]:
         """What is to be written of a table, and its note."""
         content, least, inexact, rows = encode_table(plan, self.roles, table, first_row, self.each)
-        finite = [[None if np.isinf(v) else v for v in values] for values in least]
         note = {"file": rows_file(first_row // self.file_rows), "rows": rows, "crc": zlib.crc32(content)}
-        return content, note | {"least": finite, "inexact": inexact}
-
-
-def _least(plan: Plan, notes: list[dict], i: int) -> np.ndarray:
-    """The smallest value of every code of the i-th coding, over all files."""
-    every = [np.array([np.inf if v is None else v for v in note["least"][i]]) for note in notes if note["rows"]]
-    return np.minimum.reduce(every)
+        return content, note | {"least": least_to_json(least), "inexact": inexact}
 
 
 def encode_table(

@@ -11,18 +11,21 @@ from __future__ import annotations
 
 import itertools
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from policytree.common.progress import stage_progress
 from policytree.encoded.sources import Source
 from policytree.encoded.store import MANIFEST, STATE, json_object, read_json, save_json
 from policytree.exceptions import InputError
 from policytree.serialization.locks import LOCK, lock_folder, unlock_folder
 
 
-class FolderJob:
+class FolderJob(ABC):
     """One reading of a source into files of a folder.
 
     Attributes
@@ -31,17 +34,43 @@ class FolderJob:
         Pattern of the names of its files, the manifest and the state apart: nothing else is ever deleted.
     what, doing, again : str
         What the folder is for, what the job is called, and what is to be called again, in messages.
+    note : str
+        Names of notes, with the file's number as ``k``.
     """
 
     pool: Any
     stage: Callable[..., Any] | None = None
     files = ""
-    what = doing = again = ""
+    what = doing = again = note = ""
 
     def __init__(self, source: Source, columns: list[str], file_rows: int, directory: Path, asked: dict):
         self.source, self.columns, self.file_rows, self.directory = source, columns, file_rows, directory
         self.asked = {**asked, "source": source.fingerprint, "file_rows": file_rows}
         self.total: int | None = None  # rows of the source
+
+    @abstractmethod
+    def whole(self) -> Any:
+        """The result that this very job has written before; None if files of it were damaged since."""
+
+    @abstractmethod
+    def run(self) -> Any:
+        """Write what lacks, from where an earlier run ended; the result."""
+
+    @abstractmethod
+    def is_intact(self, note: dict) -> bool:
+        """Whether the files of a note hold what was written."""
+
+    def carry_out(self, overwrite: bool, n_jobs: int, verbose: int) -> Any:
+        """The result, of an earlier run if that has written all of it."""
+        if self.finished(overwrite) and (result := self.whole()) is not None:
+            return result
+        with ExitStack() as stack:
+            if stack.enter_context(self.alone(overwrite)) and (result := self.whole()) is not None:
+                return result
+            self.pool = stack.enter_context(ThreadPoolExecutor(n_jobs, thread_name_prefix="policytree-encode"))
+            if verbose:
+                self.stage = stack.enter_context(stage_progress()).stage
+            return self.run()
 
     def finished(self, overwrite: bool) -> bool:
         """Whether this very job was done before; refuses a folder that holds anything else, or what cannot be read."""
@@ -139,18 +168,25 @@ class FolderJob:
         save_json(self.directory / STATE, begun)
         return begun
 
-    def known_notes(self, pattern: str, intact: Callable[[dict], bool]) -> dict[int, dict]:
-        """Notes of files that were written before the job was stopped, by the file's number, as far as both are whole.
+    def end(self, manifest: dict[str, Any], n_files: int) -> None:
+        """Write the manifest, which takes the place of the state and of all notes."""
+        save_json(self.directory / MANIFEST, {"asked": self.asked, **manifest})
+        for name in [STATE, *(self.note.format(k=k) for k in range(n_files))]:
+            (self.directory / name).unlink(missing_ok=True)
 
-        ``pattern``: names of notes, with the file's number as ``k``.
-        """
+    def save_note(self, k: int, note: dict) -> None:
+        """Write the note of the k-th file, once the file itself is written."""
+        save_json(self.directory / self.note.format(k=k), note)
+
+    def known_notes(self) -> dict[int, dict]:
+        """Notes of files that an earlier run has written, by the file's number, as far as both are whole."""
         notes: dict[int, dict] = {}
-        while (self.directory / pattern.format(k=len(notes))).exists():
+        while (self.directory / self.note.format(k=len(notes))).exists():
             try:
-                note = self.read(pattern.format(k=len(notes)))
+                note = self.read(self.note.format(k=len(notes)))
             except InputError:  # it is written again
                 break
-            if not intact(note):
+            if not self.is_intact(note):
                 break
             notes[len(notes)] = note
         return notes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ from policytree.exceptions import InputError
 from policytree.problem.split_columns import code_type
 from policytree.serialization.labels import label_from_json, label_to_json
 from policytree.solvers.core.fixed_point import exponent_of
+
+_ARRAYS = {"cut_values": np.float64, "present": np.int64}  # fields of a coding
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,35 +42,14 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """Everything as what JSON can hold, exactly."""
-        return {
-            "features": [
-                {
-                    "name": f.name,
-                    "kind": f.kind,
-                    "categories": [label_to_json(c) for c in f.categories],
-                    "has_missing": f.has_missing,
-                }
-                for f in self.features
-            ],
-            "codings": [
-                {
-                    "feature": c.feature,
-                    "n_values": c.n_values,
-                    "has_missing": c.has_missing,
-                    "cut_values": None if c.cut_values is None else c.cut_values.tolist(),
-                    "present": None if c.present is None else c.present.tolist(),
-                }
-                for c in self.codings
-            ],
-            "labels": [label_to_json(label) for label in self.labels.tolist()],
-            "label_dtype": self.labels.dtype.str,
-            "of_labels": self.of_labels,
-            "weighted": self.weighted,
-            "relative": [self.relative.exponent, self.relative.total],
-            "total_weight": self.total_weight,
-            "n_rows": self.n_rows,
-            "thinned": list(self.thinned),
-        }
+        out = asdict(self)
+        for feature in out["features"]:
+            feature["categories"] = [label_to_json(c) for c in feature["categories"]]
+        for coding in out["codings"]:
+            coding |= {name: None if coding[name] is None else coding[name].tolist() for name in _ARRAYS}
+        labels = [label_to_json(label) for label in self.labels.tolist()]
+        relative = [self.relative.exponent, self.relative.total]
+        return out | {"labels": labels, "label_dtype": self.labels.dtype.str, "relative": relative}
 
 
 def scale_of(total: float) -> Scale:
@@ -78,32 +59,28 @@ def scale_of(total: float) -> Scale:
 
 def plan_from_json(data: dict[str, Any]) -> Plan:
     """The reverse of :meth:`Plan.to_json`."""
-    dtype = np.dtype(data["label_dtype"])
-    labels = np.empty(len(data["labels"]), dtype=dtype)
-    labels[:] = [label_from_json(label) for label in data["labels"]]
-    return Plan(
-        tuple(
-            Feature(f["name"], f["kind"], tuple(label_from_json(c) for c in f["categories"]), f["has_missing"])
-            for f in data["features"]
-        ),
-        tuple(
-            Coding(
-                c["feature"],
-                c["n_values"],
-                c["has_missing"],
-                None if c["cut_values"] is None else np.array(c["cut_values"], dtype=np.float64),
-                None if c["present"] is None else np.array(c["present"], dtype=np.int64),
-            )
-            for c in data["codings"]
-        ),
-        labels,
-        data["of_labels"],
-        data["weighted"],
-        Scale(*data["relative"]),
-        data["total_weight"],
-        data["n_rows"],
-        tuple(data["thinned"]),
-    )
+    out = {**data, "relative": Scale(*data["relative"]), "thinned": tuple(data["thinned"])}
+    out["labels"] = np.empty(len(data["labels"]), dtype=np.dtype(out.pop("label_dtype")))
+    out["labels"][:] = [label_from_json(label) for label in data["labels"]]
+    categories = [tuple(label_from_json(c) for c in f["categories"]) for f in data["features"]]
+    features = zip(data["features"], categories, strict=True)
+    out["features"] = tuple(Feature(**f | {"categories": values}) for f, values in features)
+    arrays = [
+        {name: None if c[name] is None else np.array(c[name], dtype=dtype) for name, dtype in _ARRAYS.items()}
+        for c in data["codings"]
+    ]
+    out["codings"] = tuple(Coding(**c | own) for c, own in zip(data["codings"], arrays, strict=True))
+    return Plan(**out)
+
+
+def least_to_json(least: list[np.ndarray]) -> list[list[float | None]]:
+    """The smallest value of every code, by coding; None for infinity, which stands where there is none."""
+    return [[None if np.isinf(v) else v for v in values] for values in least]
+
+
+def least_from_json(least: list[list[float | None]]) -> list[np.ndarray]:
+    """The reverse of :func:`least_to_json`."""
+    return [np.array([np.inf if v is None else v for v in values]) for values in least]
 
 
 def encoded_data(directory: Path, plan: Plan, least: list[np.ndarray], inexact: int, stored) -> EncodedData:
@@ -164,6 +141,7 @@ def open_encoded(directory: str | os.PathLike) -> EncodedData:
             f"'{directory}' holds no encoded rows, or a job that did not end; call encode with this directory first."
         )
     data = read_json(path, "encode the source again, with overwrite=True")
-    least = [np.array([np.inf if v is None else v for v in values]) for values in data["least"]]
     stored = [Stored(s["file"], s["rows"], s["crc"]) for s in data["stored"]]
-    return encoded_data(directory, plan_from_json(data["plan"]), least, data["inexact"], stored)
+    return encoded_data(
+        directory, plan_from_json(data["plan"]), least_from_json(data["least"]), data["inexact"], stored
+    )

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from policytree.common.validation import sorted_labels
 from policytree.encoded.draws import SAMPLE, Smallest, folds_of, held_out_of, random_bits
@@ -23,7 +24,7 @@ from policytree.encoded.jobs import FolderJob
 from policytree.encoded.nuisance_models import Batch, Model, ObservationModel, fit_models
 from policytree.encoded.reading import MOST_CLASSES, check_weights, value_counts
 from policytree.encoded.sources import Source, arrow
-from policytree.encoded.store import MANIFEST, STATE, crc_of, save_json
+from policytree.encoded.store import MANIFEST, crc_of
 from policytree.encoded.study_rows import (
     AskedOutcome,
     StudyColumns,
@@ -59,7 +60,6 @@ from policytree.weighting.time_to_event.outcome import refuse_late_entries
 FILE_ROWS = 1 << 18  # rows of the source to a file
 FOLD = "fold"
 LEARNING, HELD_OUT = "learning-", "held-out-"
-NOTE = "notes-{k:06d}.json"
 
 
 @dataclass
@@ -117,7 +117,7 @@ class RewardJob(FolderJob):
     """One scoring of all rows of a source."""
 
     # Version 1 kept pickled models: they are never read, and go with what else stood in the folder.
-    files = r"(learning|held-out)-\d{6,}\.parquet|notes-\d{6,}\.json|models\.joblib"
+    files, note = r"(learning|held-out)-\d{6,}\.parquet|notes-\d{6,}\.json|models\.joblib", "notes-{k:06d}.json"
     what, doing, again = "rewards", "call", "call stream_rewards again"
     seed: int
     treatments: np.ndarray
@@ -131,31 +131,31 @@ class RewardJob(FolderJob):
         super().__init__(source, ask.columns.all(), FILE_ROWS, directory, asked)
         self.ask, self.study, self.n_folds = ask, ask.columns, int(ask.estimator.cv)
 
-    def is_whole(self) -> bool:
-        """Whether the files that this very job has written before hold what was written."""
-        return all(self._is_intact(note) for note in self.read(MANIFEST)["notes"])
+    def whole(self) -> dict[str, Any] | None:
+        """The manifest that this very job has written before; None if files of it were damaged since."""
+        manifest = self.read(MANIFEST)
+        return manifest if all(self.is_intact(note) for note in manifest["notes"]) else None
 
-    def run(self, seed: int) -> None:
-        """Everything, from where an earlier run ended; or what was damaged since."""
-        notes, n_files = {}, None
+    def run(self) -> dict[str, Any]:
+        """Everything, from where an earlier run ended; or what was damaged since; the manifest."""
+        notes, n_files, seed = {}, None, check_random_state(self.ask.estimator.random_state).randint(2**31 - 1)
         if (self.directory / MANIFEST).exists():
             manifest = self.read(MANIFEST)
             self.seed, n_files = manifest["seed"], len(manifest["notes"])
-            notes = {k: note for k, note in enumerate(manifest["notes"]) if self._is_intact(note)}
+            notes = {k: note for k, note in enumerate(manifest["notes"]) if self.is_intact(note)}
         else:
             self.seed = self.begin(lambda: {"seed": seed})["seed"]
-            notes = self.known_notes(NOTE, self._is_intact)
+            notes = self.known_notes()
         self.total = self.source.count_rows()
         sizes = self._sizes()
         self.total, self.treatments = sizes.rows, sizes.treatments
         self._check(sizes)
         every = self._score(sizes, notes, n_files)
-        save_json(self.directory / MANIFEST, self._manifest(every))
-        for name in [STATE, *(NOTE.format(k=k) for k in range(len(every)))]:
-            (self.directory / name).unlink(missing_ok=True)
+        self.end(self._manifest(every), len(every))
         self._warn(every)
+        return self.read(MANIFEST)
 
-    def _is_intact(self, note: dict) -> bool:
+    def is_intact(self, note: dict) -> bool:
         """Whether the files of a note hold what was written."""
         return all(crc_of(self.directory / file) == crc for file, crc in note["files"].items())
 
@@ -368,7 +368,7 @@ class RewardJob(FolderJob):
             for k, first_row, table in self.missing_tables("Writing rewards", notes, n_files):
                 notes[k] = self._write(k, table, first_row)
                 if n_files is None:
-                    save_json(self.directory / NOTE.format(k=k), notes[k])
+                    self.save_note(k, notes[k])
         if sum(note["rows"] for note in notes.values()) != sizes.rows:
             raise InputError("The source changed while it was read; score it again, with overwrite=True.")
         self.source.refuse_changed()
@@ -448,7 +448,6 @@ class RewardJob(FolderJob):
             return [name for note in notes for name in note["files"] if name.startswith(prefix)]
 
         return {
-            "asked": self.asked,
             "seed": self.seed,
             "notes": notes,
             "treatments": [label_to_json(label) for label in self.treatments.tolist()],

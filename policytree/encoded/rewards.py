@@ -8,22 +8,17 @@ import os
 import pickle
 import secrets
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import joblib
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from policytree.common.executors import check_executor
-from policytree.common.progress import stage_progress
 from policytree.common.validation import check_count, check_verbose, is_real
 from policytree.encoded.reward_job import Ask, RewardJob
-from policytree.encoded.scan import threads
 from policytree.encoded.sources import open_source
-from policytree.encoded.store import MANIFEST
 from policytree.encoded.study_rows import AskedOutcome, StudyColumns
 from policytree.exceptions import InputError, quoted
 from policytree.serialization.labels import label_from_json
@@ -251,19 +246,7 @@ def stream_rewards(
     opened = open_source(source)
     ask = dataclasses.replace(ask, kinds=ask.columns.kinds(opened))
     job = RewardJob(opened, ask, Path(directory), _asked(ask))
-    if not (job.finished(overwrite) and job.is_whole()):
-        with ExitStack() as stack:
-            if stack.enter_context(job.alone(overwrite)) and job.is_whole():
-                return _streamed(job)
-            job.pool = stack.enter_context(threads(n_jobs))
-            if verbose:
-                job.stage = stack.enter_context(stage_progress()).stage
-            job.run(check_random_state(estimator.random_state).randint(2**31 - 1))
-    return _streamed(job)
-
-
-def _streamed(job: RewardJob) -> StreamedRewards:
-    found, directory = job.read(MANIFEST), job.directory
+    found, directory = job.carry_out(overwrite, n_jobs, verbose), job.directory
     treatments = [label_from_json(label) for label in found["treatments"]]
     return StreamedRewards(
         directory,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -227,11 +226,6 @@ def take_parts(searches: dict[str, QuantileSearch], found: dict[str, Any]) -> No
             search.take_collected(found[name])
         else:
             search.take_counts(found[name])
-
-
-def threads(n: int) -> ThreadPoolExecutor:
-    """Threads for the columns of a table."""
-    return ThreadPoolExecutor(n, thread_name_prefix="policytree-encode")
 
 
 def label_places(column: Any, labels: np.ndarray) -> np.ndarray:
