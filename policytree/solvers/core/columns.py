@@ -11,9 +11,9 @@ import numpy as np
 from policytree.exceptions import InputError
 from policytree.problem.split_columns import MAX_BINS
 from policytree.problem.types import BinnedData, Problem
+from policytree.solvers.core.compilation import GAPS, WIDTHS, load_kernels
+from policytree.solvers.kernels.base.binning import all_codes_occur
 from policytree.trees.tree import Tree
-
-FIRST_ROWS = 1000  # in which all codes of a column usually occur
 
 
 class Coded(Protocol):
@@ -98,14 +98,11 @@ def without_gaps(problem: Problem) -> Problem:
     cut does, or not at all, so that no tree is lost.
     """
     data = problem.data
-    if all(_every_code_occurs(codes, int(bins)) for codes, bins in zip(data.codes, data.n_bins, strict=True)):
+    kind = data.codes.dtype.name if data.codes.dtype.name in WIDTHS else "uint16"
+    load_kernels([(GAPS, kind)])
+    if all_codes_occur(np.require(data.codes, kind, ["C", "W"]), np.require(data.n_bins, np.int64, ["C", "W"])):
         return problem
     return replace(problem, data=keep_rows(data, np.arange(data.n_rows)))
-
-
-def _every_code_occurs(codes: np.ndarray, bins: int) -> bool:
-    """Whether a column has all its codes; the first rows say so unless codes are many or one is rare."""
-    return any(np.bincount(part, minlength=bins).all() for part in (codes[:FIRST_ROWS], codes))
 
 
 def coarser(data: BinnedData, most: int) -> tuple[BinnedData, list[tuple[int, np.ndarray]]]:

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 import numpy as np
 
 from policytree.problem.types import Problem
-from policytree.solvers.kernels.base.binning import code_steps
+from policytree.solvers.kernels.base.binning import all_codes_occur, code_steps
 from policytree.solvers.kernels.base.child_rows import pack_rows
 from policytree.solvers.kernels.base.exact_sums import add_exactly, exponent_range
 from policytree.solvers.kernels.base.merging import add_columns, group_hashes, hash_rows, same_as
@@ -70,6 +70,7 @@ RANKING = (
 )  # fmt: skip
 ONE_FEATURE = (*EXACT_SUMS, add_columns, useful_ends, add_leaf)
 CODING = (code_steps,)  # of every table of numbers
+GAPS = (all_codes_occur,)  # of every table of codes
 # Greedy trees that are cheap to apply.
 LOW_COST = (*MERGING, class_totals, best_test, divide)
 RASHOMON = (tied_trees,)
@@ -80,6 +81,7 @@ PARETO_TABLES = (bound_cuts,)
 STREAMED = (add_pairs, add_triples, find_leaves)
 STREAMED_TREES = (scan_cuts,)
 CODES = ("uint8", "uint16")
+WIDTHS = (*CODES, "uint32")  # of codes in memory; the last one of a feature with very many values
 
 Needed = list[tuple[tuple[Kernel, ...], str]]  # kernels, and which version of them
 
@@ -126,7 +128,8 @@ def all_kernels() -> Needed:
     blocks = [(PAIRS + PAIRS_DEEP + PAIR_ROUNDS, kind) for kind in BLOCKS]
     rest = CODING + RELAXED + ROW_DUALS + ONE_FEATURE + RASHOMON + PARETO + LOW_COST + RANKING
     streamed = [pair for codes in CODES for pair in streamed_kernels(codes)]
-    return [(ALWAYS, ""), *tables, (LONG, ""), *blocks, *SUBSET_KERNELS, (rest, ""), *streamed]
+    gaps = [(GAPS, codes) for codes in WIDTHS]
+    return [(ALWAYS, ""), *gaps, *tables, (LONG, ""), *blocks, *SUBSET_KERNELS, (rest, ""), *streamed]
 
 
 def streamed_kernels(codes: str) -> Needed:
