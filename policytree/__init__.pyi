@@ -28,6 +28,8 @@ from policytree.estimators.policy import PolicyTree as PolicyTree
 from policytree.evaluation.heterogeneity.global_tests import heterogeneity_test as heterogeneity_test
 from policytree.evaluation.heterogeneity.linear_projection import best_linear_projection as best_linear_projection
 from policytree.evaluation.heterogeneity.linear_projection import calibration_test as calibration_test
+from policytree.evaluation.instruments.summary import InstrumentSummary as InstrumentSummary
+from policytree.evaluation.instruments.summary import instrument_summary as instrument_summary
 from policytree.evaluation.leaves.honest import honest_leaf_summary as honest_leaf_summary
 from policytree.evaluation.leaves.summary import leaf_summary as leaf_summary
 from policytree.evaluation.policy_value.cross_val import cross_val_policy_value as cross_val_policy_value
@@ -58,6 +60,7 @@ from policytree.exceptions import InputError as InputError
 from policytree.exceptions import OverlapWarning as OverlapWarning
 from policytree.exceptions import SearchWarning as SearchWarning
 from policytree.exceptions import UnseenValueWarning as UnseenValueWarning
+from policytree.exceptions import WeakInstrumentWarning as WeakInstrumentWarning
 from policytree.guesses.reference import ReferenceGuesses as ReferenceGuesses
 from policytree.on_dask.estimators import DaskOptimalTreeClassifier as DaskOptimalTreeClassifier
 from policytree.on_dask.estimators import DaskPolicyTree as DaskPolicyTree

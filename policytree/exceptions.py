@@ -49,6 +49,19 @@ class OverlapWarning(UserWarning):
     """
 
 
+class WeakInstrumentWarning(UserWarning):
+    """Offers hardly change which treatment people get, everywhere or for some; the message says how little.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from policytree import WeakInstrumentWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", WeakInstrumentWarning)  # stop rather than divide by next to nothing
+    ...
+    """
+
+
 class UnseenValueWarning(UserWarning):
     """New rows have categories or gaps in a column that no training row had; the message says to which side they go.
 

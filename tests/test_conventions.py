@@ -217,8 +217,8 @@ WITHIN = {
         "multi_objective", "rashomon", "regularization_path", "nonadditive", "constrained",
     ),
     "evaluation": (
-        "estimates", "inputs", "formatting", "inference", "heterogeneity", "policy_value", "leaves", "stability",
-        "sensitivity", "targeting", "streaming",
+        "estimates", "inputs", "formatting", "inference", "heterogeneity", "instruments", "policy_value", "leaves",
+        "stability", "sensitivity", "targeting", "streaming",
     ),
 }  # fmt: skip
 

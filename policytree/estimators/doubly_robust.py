@@ -21,6 +21,8 @@ from policytree.estimators.policy import PolicyTree
 from policytree.estimators.views import NotebookView
 from policytree.exceptions import InputError, quoted
 from policytree.weighting import DoublyRobust, RewardEstimator
+from policytree.weighting.instrument import COMPLIERS
+from policytree.weighting.reward_arguments import INSTRUMENT, is_instrumental
 from policytree.weighting.time_to_event.outcome import warn_of_direction
 
 
@@ -34,6 +36,7 @@ class _ScoreArguments(TypedDict, total=False):
     sample_treatment_costs: PerTreatment | None
     event: Column | None
     entry: Column | None
+    instrument: Column | None
 
 
 class _FitArguments(_ScoreArguments, total=False):
@@ -153,6 +156,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
         entry: Column | None = None,
         cause: Any = None,
         missing_outcome: str = "refuse",
+        instrument: Column | None = None,
     ) -> Self:
         """Estimate rewards and find the tree: ``fit(Y, T, X=X)``, or ``fit(X, Y, T=T)`` as in scikit-learn.
 
@@ -173,6 +177,10 @@ class DRPolicyTree(NotebookView, SearchArguments):
             Clusters; never split between folds.
         strata : array-like of shape (n,) or table, optional
             Blocks within which treatment was assigned; folds are balanced over them (:meth:`RewardEstimator.fit`).
+        instrument : array-like of shape (n,), optional
+            What every row was offered or encouraged to, where people choose treatments for reasons of their own: a tree
+            for the compliers (``RewardEstimator(method="instrument", estimand="compliers")``), unless ``rewards`` says
+            otherwise. ``propensity`` is then the known probability of the offers.
 
         Returns
         -------
@@ -187,7 +195,12 @@ class DRPolicyTree(NotebookView, SearchArguments):
         """
         tree = PolicyTree(**{name: getattr(self, name) for name in PolicyTree().get_params()})
         tree._check_arguments()  # before minutes of nuisance fits
-        rewards = self._reward_estimator()
+        rewards = self._reward_estimator(instrument is not None)
+        if sample_treatment_costs is not None and rewards.estimand == COMPLIERS:
+            raise InputError(
+                "sample_treatment_costs would be paid for everybody, but with estimand='compliers' only those who "
+                "follow the instrument count; subtract what was paid from Y instead: Y - cost * (T == treatment)."
+            )
         if Y is None:
             raise InputError("fit requires y to be passed, but the target y is None: give the outcomes Y.")
         tree._table(X, reset=True)
@@ -198,6 +211,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
         self.rewards_ = rewards.fit_predict(
             Y, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups, strata=strata,
             event=event, horizon=horizon, target=target, entry=entry, cause=cause, missing_outcome=missing_outcome,
+            instrument=instrument,
         )  # fmt: skip
         self.reward_estimator_ = rewards
         self.policy_tree_ = tree.fit(
@@ -211,11 +225,12 @@ class DRPolicyTree(NotebookView, SearchArguments):
         )
         return self
 
-    def _reward_estimator(self) -> RewardEstimator:
+    def _reward_estimator(self, has_instrument: bool) -> RewardEstimator:
         """The estimator of rewards that the arguments ask for, unfitted."""
         short = {name: getattr(self, name) for name in ("model_regression", "model_propensity", "min_propensity", "cv")}
         if self.rewards is None:
-            rewards = RewardEstimator(**short, random_state=self.random_state)
+            method, estimand = (INSTRUMENT, COMPLIERS) if has_instrument else ("doubly_robust", "all")
+            rewards = RewardEstimator(**short, method=method, estimand=estimand, random_state=self.random_state)
             rewards._called = type(self).__name__
             return rewards
         if not isinstance(self.rewards, RewardEstimator):
@@ -225,12 +240,15 @@ class DRPolicyTree(NotebookView, SearchArguments):
             if value is not (default := getattr(defaults, name)) and quoted(value) != quoted(default):
                 raise InputError(f"{name} is given beside rewards; set it there: rewards=RewardEstimator({name}=...).")
         method, estimand = self.rewards.method, self.rewards.estimand
-        if estimand != "all" or not (isinstance(method, DoublyRobust) or quoted(method) == quoted("doubly_robust")):
+        if is_instrumental(self.rewards):
+            rewards = clone(self.rewards)
+        elif estimand != "all" or not (isinstance(method, DoublyRobust) or quoted(method) == quoted("doubly_robust")):
             raise InputError(
                 "rewards must be doubly robust and of everybody (method='doubly_robust', estimand='all'); for other "
                 "rewards fit a RewardEstimator, and a PolicyTree on what it returns."
             )
-        rewards = clone(self.rewards)
+        else:
+            rewards = clone(self.rewards)
         return rewards if rewards.random_state is not None else rewards.set_params(random_state=self.random_state)
 
     def __getattr__(self, name):
@@ -259,6 +277,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
         sample_treatment_costs: PerTreatment | None = None,
         event: Column | None = None,
         entry: Column | None = None,
+        instrument: Column | None = None,
     ) -> float:
         """Doubly robust value of the policy on rows that the fit did not see; greater is better.
 
@@ -284,7 +303,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
         check_is_fitted(self, "policy_tree_")
         self.policy_tree_._table(X, reset=False)  # refuses other columns than those of the fit, as predict does
         rewards = self.reward_estimator_.predict_rewards(
-            Y, T, X=X, W=W, propensity=propensity, groups=groups, event=event, entry=entry
+            Y, T, X=X, W=W, propensity=propensity, groups=groups, event=event, entry=entry, instrument=instrument
         )
         return self.policy_tree_.score(X, rewards, sample_weight, sample_treatment_costs)
 

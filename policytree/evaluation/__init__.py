@@ -8,6 +8,7 @@ policy_value/     the values of rules, on the training rows and held out; the ve
 leaves/           the people in each leaf, and the value of every treatment there
 heterogeneity/    tests of whether effects differ between people, and regressions of effects on covariates
 targeting/        whom to treat first, and what a budget buys
+instruments/      what offers do, and the effect on those who follow them
 sensitivity/      bounds under hidden confounding
 stability/        what recurs over resamples, and the Rashomon set
 streaming/        the same estimates from batches of rows

@@ -14,9 +14,19 @@ from policytree.common.validation import as_series, check_choice, group_codes, w
 from policytree.estimators.inputs import check_seed
 from policytree.evaluation.estimates import DIRECTIONS
 from policytree.exceptions import InputError, quoted
+from policytree.weighting.observed import Observed
 
 SUM_TOLERANCE = 1e-6
 FEWEST_UNITS = 10  # rows, or clusters, that a bootstrap or half-samples need for a standard error
+
+
+def refuse_instrument(seen: Observed, what: str) -> None:
+    """Refuse what is about treatments whose probabilities are known given the covariates."""
+    if seen.instrument is not None:
+        raise InputError(
+            f"{what} knows no instrument, with which people choose treatments for reasons that are not seen; judge "
+            "the offers themselves by passing the instrument as T."
+        )
 
 
 def check_direction(direction: str) -> None:

@@ -12,6 +12,7 @@ from policytree.common.docstrings import shares_documentation
 from policytree.common.typing import Column, Table
 from policytree.common.validation import as_series
 from policytree.data.feature_encoder import as_pandas, object_numbers
+from policytree.evaluation.inputs import refuse_instrument
 from policytree.exceptions import InputError
 from policytree.study_check.arms import never_treated, treatment_in_clusters, uncensored_treatments
 from policytree.study_check.columns import after_treatment, alike, column_findings
@@ -267,6 +268,7 @@ def check_rewards(
     ()
     """
     observed = observe(Y, T, groups=groups, sample_weight=sample_weight, **outcome)
+    refuse_instrument(observed, "check_rewards")
     seen = unadjusted(observed)
     frame = as_pandas(rewards)
     if frame is None or len(frame) != seen.n or not set(seen.treatments) <= set(frame.columns):

@@ -11,7 +11,7 @@ from policytree.exceptions import InputError
 from policytree.weighting.overlap import DoublyRobustOverlap
 from policytree.weighting.treated import DoublyRobustTreated
 
-ESTIMANDS = ("all", "treated", "overlap")
+ESTIMANDS = ("all", "treated", "overlap", "compliers")
 
 
 def estimand_scheme(
@@ -37,6 +37,8 @@ def estimand_scheme(
         raise InputError(f"treated={treated!r} goes with estimand='treated'; got estimand={estimand!r}.")
     if estimand == "all":
         return None
+    if estimand == "compliers":
+        raise InputError("estimand='compliers' is about people who follow an instrument; set method='instrument'.")
     if not isinstance(method, str) or method != "doubly_robust":
         raise InputError(f"estimand={estimand!r} has doubly robust scores only; leave method at 'doubly_robust'.")
     return DoublyRobustOverlap() if estimand == "overlap" else DoublyRobustTreated(_treated(treated, treatments))

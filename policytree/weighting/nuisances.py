@@ -129,6 +129,13 @@ def resolve_outcomes(learner: Any, y: np.ndarray, has_covariates: bool, random_s
     return resolve_regression(learner, y, has_covariates, random_state)
 
 
+def resolve_uptake(learner: Any, took: np.ndarray, has_covariates: bool, random_state):
+    """As :func:`resolve_outcomes`, for whether the second treatment was taken."""
+    if _is_auto(learner):
+        return resolve_outcomes(learner, took, has_covariates, random_state)
+    return _resolve(learner, None, "model_uptake", has_covariates, DummyRegressor())
+
+
 def _is_binary(y: np.ndarray) -> bool:
     return bool(np.isin(y, (0.0, 1.0)).all())
 
@@ -204,6 +211,8 @@ class CrossFitted:
         Probabilities (n, 2) that outcomes are missing or seen, of covariates and the arm, where some are missing.
     n_arms : int
         Of the arms that ``observation`` tells apart.
+    uptake : CrossFittedRegression or None
+        Probabilities (n, M) of taking the second treatment, where arms are offers.
     """
 
     folds: FoldPlan
@@ -212,6 +221,7 @@ class CrossFitted:
     completed: CompletedOutcomes | None = None
     observation: CrossFit | None = None
     n_arms: int = 0
+    uptake: CrossFittedRegression | None = None
 
     def predictions(self) -> Nuisances:
         """Out of fold, for the rows of the fit."""
@@ -219,6 +229,7 @@ class CrossFitted:
             None if self.regression is None else self.regression.predictions,
             None if self.propensity is None else self.propensity.predictions,
             observation=None if self.observation is None else self.observation.predictions[:, 1],
+            uptake=None if self.uptake is None else self.uptake.predictions,
         )
 
     def held_out_of(self, row_of_cluster: np.ndarray | None) -> np.ndarray | None:
@@ -258,6 +269,7 @@ class CrossFitted:
             if self.propensity is None or given.propensity is not None
             else predict_new(self.propensity.models, Z, held_out_of),
             observation=observation,
+            uptake=None if self.uptake is None else self.uptake.predict_new(Z, held_out_of),
         )
 
 
@@ -349,6 +361,17 @@ def cross_fit(
     return tuple(out)
 
 
+def cross_fit_uptake(
+    learner: Any, repeat: CrossFitted, Z: np.ndarray, observed: Observed, divisor: Callable, executor: Any = None
+) -> CrossFitted:
+    """With probabilities of taking the treatment under every offer, on the folds of the other nuisances."""
+    assert observed.took is not None, "arms are offers"
+    of_uptake = replace(observed, y=observed.took, times=None, seen=None)
+    chances = None if repeat.propensity is None else repeat.propensity.predictions
+    (found,) = cross_fit(Z, of_uptake, [repeat.folds], learner, None, executor, divisor=lambda _: divisor(chances))
+    return replace(repeat, uptake=found.regression)
+
+
 def _fit_observation(learner, Z, observed: Observed, plans: list[FoldPlan], executor: Any) -> list[CrossFit]:
     """Whether outcomes are seen, by covariates and the arm: the two classes in place of the arms."""
     assert observed.seen is not None, "some outcomes are missing"
@@ -411,10 +434,10 @@ def median_of_repeats(parts: list[Nuisances]) -> Nuisances:
     """
     if len(parts) == 1:
         return parts[0]
-    regression, propensity, observation = (
+    regression, propensity, observation, uptake = (
         None if getattr(parts[0], name) is None else np.median([getattr(p, name) for p in parts], axis=0)
-        for name in ("regression", "propensity", "observation")
+        for name in ("regression", "propensity", "observation", "uptake")
     )
     if propensity is not None:
         propensity = propensity / propensity.sum(axis=1, keepdims=True)
-    return Nuisances(regression, propensity, observation=observation)
+    return Nuisances(regression, propensity, observation=observation, uptake=uptake)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
 import numpy as np
@@ -36,6 +36,26 @@ FEW_TREATMENTS = 20  # so many may be rare; more, in most of the rows, are doses
 
 
 @dataclass(frozen=True, slots=True)
+class Instrument:
+    """What moved people towards treatments without a bearing on outcomes otherwise: offers, lotteries, distances.
+
+    Attributes
+    ----------
+    code : ndarray of shape (n,), int64
+        Position of each row's offer in ``offers``.
+    offers : ndarray of shape (M,)
+        The user's labels, sorted.
+    """
+
+    code: np.ndarray
+    offers: np.ndarray
+
+    def rows(self, rows: np.ndarray) -> Instrument:
+        """Some of the rows, by their positions; offers stay all."""
+        return Instrument(self.code[rows], self.offers)
+
+
+@dataclass(frozen=True, slots=True)
 class Observed:
     """What was observed, as plain arrays.
 
@@ -58,6 +78,9 @@ class Observed:
         Where outcomes are times, some of them censored; ``y`` are then the times.
     seen : ndarray of shape (n,), bool, or None
         Rows whose outcome is not missing; ``y`` of the others is zero. None if no outcome is missing.
+    instrument : Instrument, or None
+    took : ndarray of shape (n,), float64, or None
+        Where arms are offers (:meth:`by_offer`): 1 for rows that got the second treatment, 0 for the others.
     """
 
     y: np.ndarray
@@ -69,6 +92,8 @@ class Observed:
     strata: np.ndarray | None = None
     times: TimeToEvent | None = None
     seen: np.ndarray | None = None
+    instrument: Instrument | None = None
+    took: np.ndarray | None = None
 
     @property
     def n(self) -> int:
@@ -100,21 +125,40 @@ class Observed:
 
     def arguments(self, rows: np.ndarray) -> dict[str, Any]:
         """``Y`` of some rows, missing where it was, and what ``fit`` takes beside it to say how it was observed."""
-        y = self.y[rows]
+        y, offered = self.y[rows], self.offered(rows)
         if self.times is not None:
-            return {"Y": y, **self.times.arguments(rows)}
+            return {"Y": y, **self.times.arguments(rows), **offered}
         if self.seen is None:
-            return {"Y": y}
-        return {"Y": np.where(self.seen[rows], y, np.nan), "missing_outcome": WEIGHT}
+            return {"Y": y, **offered}
+        return {"Y": np.where(self.seen[rows], y, np.nan), "missing_outcome": WEIGHT, **offered}
+
+    def offered(self, rows: np.ndarray) -> dict[str, Any]:
+        """``instrument`` of some rows, as an argument; empty without one."""
+        return {} if self.instrument is None else {"instrument": self.instrument.offers[self.instrument.code[rows]]}
+
+    def by_offer(self) -> Observed:
+        """The same with offers in place of treatments, and who took the second treatment."""
+        assert self.instrument is not None, "there are offers"
+        offers, took = self.instrument, (self.arm == 1).astype(np.float64)
+        return replace(self, arm=offers.code, treatments=offers.offers, instrument=None, took=took)
 
     def folds(self, cv, random_state, argument: str = "cv", whose: str = "") -> FoldPlan:
-        """Folds balanced over treatments within strata that split no cluster (``model_selection.folds.make_folds``)."""
+        """Folds balanced over treatments within strata that split no cluster (``model_selection.folds.make_folds``).
+
+        With an instrument: over offers, within treatments within strata.
+        """
+        arm, labels, design, what = self.arm, self.treatments, self.strata, "Treatment"
+        if self.instrument is not None:
+            blocks = np.zeros_like(arm) if design is None else design
+            design = np.unique(blocks * self.n_arms + arm, return_inverse=True)[1]
+            arm, labels, what = self.instrument.code, self.instrument.offers, "Offer"
         return make_folds(
             self.n,
             cv,
-            strata=self.arm,
-            stratum_names=self.treatments,
-            design=self.strata,
+            strata=arm,
+            stratum_names=labels,
+            what=what,
+            design=design,
             groups=self.groups,
             random_state=random_state,
             argument=argument,
@@ -123,12 +167,14 @@ class Observed:
 
     def rows(self, rows: np.ndarray) -> Observed:
         """Some of the rows, by their positions; treatments stay all."""
-        parts = (self.sample_weight, self.groups, self.strata, self.seen)
-        weight, groups, strata, seen = (None if part is None else part[rows] for part in parts)
+        parts = (self.sample_weight, self.groups, self.strata, self.seen, self.took)
+        weight, groups, strata, seen, took = (None if part is None else part[rows] for part in parts)
         times = None if self.times is None else self.times.rows(rows)
+        offers = None if self.instrument is None else self.instrument.rows(rows)
         return Observed(
-            self.y[rows], self.arm[rows], self.treatments, weight, groups, self.index[rows], strata, times, seen
-        )
+            self.y[rows], self.arm[rows], self.treatments, weight, groups, self.index[rows], strata, times, seen,
+            offers, took,
+        )  # fmt: skip
 
     def frame(self, values: np.ndarray) -> pd.DataFrame:
         """(n, K) values with the user's rows and one column per treatment."""
@@ -136,7 +182,7 @@ class Observed:
 
 
 class OutcomeArguments(TypedDict, total=False):
-    """What says how outcomes were observed, beside Y; see :meth:`RewardEstimator.fit`."""
+    """What says how outcomes and treatments were observed, beside Y and T; see :meth:`RewardEstimator.fit`."""
 
     event: Column | None
     horizon: float | None
@@ -144,6 +190,7 @@ class OutcomeArguments(TypedDict, total=False):
     entry: Column | None
     cause: Any
     missing_outcome: str
+    instrument: Column | None
 
 
 def observe(
@@ -160,6 +207,8 @@ def observe(
     entry=None,
     cause=None,
     missing_outcome: str = REFUSE,
+    instrument=None,
+    offers: np.ndarray | None = None,
 ) -> Observed:
     """Check and encode what was observed; see :class:`Observed`.
 
@@ -167,6 +216,8 @@ def observe(
     ----------
     treatments : ndarray of shape (K,), optional
         Labels that are known from a fit; others are refused, and nothing is asked of how many rows have each.
+    offers : ndarray of shape (M,), optional
+        The same of the instrument.
 
     Raises
     ------
@@ -196,6 +247,7 @@ def observe(
     if treatments is None:
         refuse_weightless(arm, labels, w)
     clusters = group_codes(groups, len(y))
+    offered = None if instrument is None else _instrument(instrument, len(y), offers, labels, w)
     times = None
     if event is not None:
         asked: dict[str, Any] = {"horizon": horizon, "target": target, "cause": cause, "entry": entry}
@@ -204,7 +256,23 @@ def observe(
     if seen is not None and treatments is None:
         _refuse_hardly_seen(arm, labels, seen)
         refuse_unseen_arms(np.bincount(arm[seen], minlength=len(labels)), labels)
-    return Observed(y.to_numpy(), arm, labels, w, clusters, y.index, stratum_codes(strata, len(y)), times, seen)
+    blocks = stratum_codes(strata, len(y))
+    return Observed(y.to_numpy(), arm, labels, w, clusters, y.index, blocks, times, seen, offered)
+
+
+def _instrument(instrument, n: int, offers: np.ndarray | None, treatments: np.ndarray, weight) -> Instrument:
+    """Offers as codes; checked against what a score of offers and treatments needs."""
+    if len(treatments) != 2:
+        raise InputError(
+            f"An instrument tells apart two treatments, and T holds {len(treatments)}; join the others, or judge the "
+            "offers themselves by passing them as T."
+        )
+    code, labels = treatment_codes(instrument, n, offers, argument="instrument", what="offer")
+    if offers is None:
+        if len(labels) > max(FEW_TREATMENTS, n / 2):
+            raise InputError(f"instrument holds {len(labels)} different values in {n} rows; group them into a few.")
+        refuse_weightless(code, labels, weight)
+    return Instrument(code, labels)
 
 
 def check_outcome_arguments(event: Any, missing_outcome: Any, **of_times: Any) -> None:

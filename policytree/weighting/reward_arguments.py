@@ -9,10 +9,13 @@ import numpy as np
 from policytree.common.validation import check_choice, is_real
 from policytree.exceptions import InputError, quoted
 from policytree.weighting.estimands import estimand_scheme
+from policytree.weighting.instrument import COMPLIERS, InstrumentalVariable
 from policytree.weighting.observed import Observed, outcome_matrix
 from policytree.weighting.propensities import propensity_matrix, warn_if_small
 from policytree.weighting.registry import SCHEMES
 from policytree.weighting.scheme import Nuisances, Scheme
+
+INSTRUMENT = "instrument"
 
 
 def resolve_scheme(estimator: Any, treatments: np.ndarray) -> Scheme:
@@ -24,13 +27,21 @@ def resolve_scheme(estimator: Any, treatments: np.ndarray) -> Scheme:
         If ``method``, ``estimand`` and ``treated`` have no meaning together.
     """
     method = estimator.method
+    if is_instrumental(estimator):
+        check_choice(estimator.estimand, "estimand", ("all", COMPLIERS))
+        return InstrumentalVariable(estimator.estimand == COMPLIERS, estimator.min_compliance)
     other = estimand_scheme(estimator.estimand, estimator.treated, method, treatments)
     if other is not None:
         return other
     if all(hasattr(method, name) for name in ("rewards", "needs_regression", "needs_propensity")):
         return method
-    check_choice(method, "method", sorted(SCHEMES))
+    check_choice(method, "method", [*sorted(SCHEMES), INSTRUMENT])
     return SCHEMES[method]
+
+
+def is_instrumental(estimator: Any) -> bool:
+    """Whether a RewardEstimator learns from offers who was moved to which treatment."""
+    return isinstance(estimator.method, str) and estimator.method == INSTRUMENT
 
 
 def check_parameters(estimator: Any, n_arms: int) -> None:
@@ -44,6 +55,9 @@ def check_parameters(estimator: Any, n_arms: int) -> None:
     least = estimator.min_observed
     if not is_real(least) or not 0.0 <= least < 1.0:
         raise InputError(f"min_observed must lie in [0, 1), such as 0.02; got {quoted(least)}.")
+    compliance = estimator.min_compliance
+    if not is_real(compliance) or not 0.0 < compliance < 1.0:
+        raise InputError(f"min_compliance must lie strictly between 0 and 1; got {quoted(compliance)}.")
     repeats = estimator.n_repeats
     if not isinstance(repeats, (int, np.integer)) or repeats < 1:
         raise InputError(f"n_repeats must be a whole number of at least 1; got {quoted(repeats)}.")

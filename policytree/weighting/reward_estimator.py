@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Self, TypedDict, Unpack, overload
 
 import numpy as np
@@ -21,15 +22,24 @@ from policytree.model_selection.crossfit import by_default_settings
 from policytree.weighting.completion import by_curves, complete_missing, completed, curves_of
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.extreme_rewards import extreme_rewards, warn_of_extreme
+from policytree.weighting.instrument import (
+    FirstStage,
+    InstrumentalVariable,
+    first_stage,
+    offer_scores,
+    warn_of_little_compliance,
+)
 from policytree.weighting.nuisances import (
     CrossFitted,
     cross_fit,
+    cross_fit_uptake,
     median_of_repeats,
     refuse_own_models,
     resolve_arms,
     resolve_hazards,
     resolve_observation,
     resolve_outcomes,
+    resolve_uptake,
 )
 from policytree.weighting.observed import WEIGHT, Observed, observe, outcome_matrix
 from policytree.weighting.overlap import DoublyRobustOverlap
@@ -38,6 +48,7 @@ from policytree.weighting.reward_arguments import (
     check_parameters,
     divided_by,
     given_nuisances,
+    is_instrumental,
     refuse_infinite_rewards,
     resolve_scheme,
 )
@@ -58,6 +69,7 @@ class _NewRowArguments(TypedDict, total=False):
     groups: Column | None
     event: Column | None
     entry: Column | None
+    instrument: Column | None
 
 
 class _FitArguments(_NewRowArguments, total=False):
@@ -97,7 +109,11 @@ class RewardEstimator(NestedParameters):
         treatment in each training part.
     method : str or Scheme
         "doubly_robust" (see :class:`policytree.weighting.DoublyRobust`), another name in
-        ``policytree.weighting.SCHEMES``, or an instance of a scheme.
+        ``policytree.weighting.SCHEMES``, or an instance of a scheme. "instrument" learns the effect of a treatment
+        from who was offered it (``fit(instrument=)``), where people choose for reasons that bear on the outcome:
+        :class:`policytree.weighting.instrument.InstrumentalVariable`. Rewards are then gains over the first of two
+        treatments; all that is said of treatments under ``propensity``, ``regression`` and ``min_propensity`` is about
+        offers.
     min_propensity : float in [0, 1/K)
         Estimated propensities below this are raised to it (counted in ``n_clipped_``, with an ``OverlapWarning``
         if many). Given propensities are never changed.
@@ -108,11 +124,12 @@ class RewardEstimator(NestedParameters):
         less on the draw of folds. ``repeats_`` keeps each for :func:`policytree.model_selection.crossfit.median_rule`.
     random_state : int, RandomState or None
         Draws the folds and drives the default learners; the user's own learners keep their own.
-    estimand : {"all", "treated", "overlap"}
+    estimand : {"all", "treated", "overlap", "compliers"}
         Whom the rewards are about: all rows; those who got the treatment ``treated``
-        (:class:`policytree.weighting.DoublyRobustTreated`); or those who might well have got any
-        (:class:`policytree.weighting.DoublyRobustOverlap`). :func:`policytree.average_effect` turns the rewards and
-        ``population_`` into an effect with its standard error.
+        (:class:`policytree.weighting.DoublyRobustTreated`); those who might well have got any
+        (:class:`policytree.weighting.DoublyRobustOverlap`); with ``method="instrument"``, those who follow the
+        instrument (rewards are per person of all, others count as zero). :func:`policytree.average_effect` turns the
+        rewards and ``population_`` into an effect with its standard error.
     treated : label, optional
         For ``estimand="treated"``: the treatment whose recipients are meant. Not needed where treatments are 0 and 1.
     executor : optional
@@ -129,6 +146,11 @@ class RewardEstimator(NestedParameters):
     min_observed : float in [0, 1)
         Estimated probabilities of being observed (not yet censored, not missing) below this are raised to it
         (``n_raised_``, with an ``OverlapWarning`` if many).
+    model_uptake : "auto", or scikit-learn regressor or classifier
+        With an instrument: P(second treatment | X, W, offer); "auto" as for 0/1 outcomes.
+    min_compliance : float in (0, 1)
+        With an instrument and ``estimand="all"``: estimated compliance below this is raised to it (``n_weak_``, with a
+        ``WeakInstrumentWarning`` if many).
 
     Attributes
     ----------
@@ -158,6 +180,17 @@ class RewardEstimator(NestedParameters):
         outside of what the target can be; ``str()`` says why, and what to do.
     observation_ : Series of shape (n,), or None
         Probability that each outcome is seen, where some are missing.
+    offers_ : ndarray of shape (M,), or None
+        Labels of the instrument, sorted; columns of the next three and of ``regression_`` and ``propensity_``.
+    offer_rewards_, uptake_rewards_ : DataFrame of shape (n, M), or None
+        Doubly robust scores of offers: of outcomes (intention to treat), and of taking the second treatment.
+    uptake_ : DataFrame of shape (n, M), or None
+        Out-of-fold probability of taking the second treatment under every offer.
+    compliance_ : Series of shape (n,), or None
+        What the instrument changes about uptake, given the covariates, before small values were raised.
+    first_stage_ : FirstStage, or None
+    n_weak_ : int
+        Rows whose compliance was raised.
     population_ : ndarray of shape (n,)
         How many people of the target population every row stands for; (weighted) mean one, and one in every row for
         ``estimand="all"``.
@@ -198,6 +231,8 @@ class RewardEstimator(NestedParameters):
     model_censoring: Any = "auto"
     model_observation: Any = "auto"
     min_observed: float = 0.02
+    model_uptake: Any = "auto"
+    min_compliance: float = 0.05
 
     __metadata_request__fit: ClassVar = {"T": True}  # pipelines pass it on without being asked: nothing fits without
     _called = "RewardEstimator"  # by messages; an estimator that has one inside it gives it its own name
@@ -238,6 +273,7 @@ class RewardEstimator(NestedParameters):
         entry: Column | None = None,
         cause: Any = None,
         missing_outcome: str = "refuse",
+        instrument: Column | None = None,
     ) -> Self:
         """Estimate the nuisances out of fold, and the rewards of these rows.
 
@@ -285,6 +321,9 @@ class RewardEstimator(NestedParameters):
         missing_outcome : {"refuse", "weight"}
             Whether rows of which Y is missing are refused, or stay: outcomes are then learnt from the others, and their
             residuals divided by the probability of being seen as well, given X, W and T.
+        instrument : column of n labels, optional
+            With ``method="instrument"``: what every row was offered or encouraged to, which moves people towards
+            treatments and bears on outcomes in no other way, given X and W. Two values or several.
 
         Returns
         -------
@@ -310,8 +349,10 @@ class RewardEstimator(NestedParameters):
         check_executor(self.executor)
         observed = observe(
             Y, T, sample_weight=sample_weight, groups=groups, strata=strata, event=event, horizon=horizon,
-            target=target, entry=entry, cause=cause, missing_outcome=missing_outcome,
+            target=target, entry=entry, cause=cause, missing_outcome=missing_outcome, instrument=instrument,
         )  # fmt: skip
+        self.treatments_ = observed.treatments
+        observed = self._by_offer(observed)
         scheme = resolve_scheme(self, observed.treatments)
         check_parameters(self, observed.n_arms)
         self.covariates_ = Covariates.fit(X, W)
@@ -321,6 +362,7 @@ class RewardEstimator(NestedParameters):
         self._missing_outcome, self._cause = missing_outcome, cause
         as_given = observed
         observed, given = self._complete_by_curves(Z, observed, scheme, given)
+        given = self._complete_by_shares(Z, observed, given)
         self.repeats_ = self._cross_fit(Z, observed, scheme, given)
         self.folds_ = self.repeats_[0].folds.fold if self.repeats_ else None
         self.models_regression_ = self._all_models("regression")
@@ -338,16 +380,67 @@ class RewardEstimator(NestedParameters):
             observed = complete_missing(observed, nuisances, self.min_observed)
         warn_if_unobserved(self.n_raised_, observed.n, self.min_observed)
         self.outcome_ = pd.Series(observed.y, index=observed.index, name=getattr(Y, "name", None))
-        self.rewards_ = _finite(scheme.rewards(observed, nuisances), observed)
+        if isinstance(scheme, InstrumentalVariable):
+            scheme = self._learn_compliance(scheme, observed, nuisances)
+            brought = scheme.effects(observed, nuisances)[1]
+            self.outcome_ = pd.Series(brought, index=observed.index, name=getattr(Y, "name", None))
+        self.rewards_ = _finite(scheme.rewards(observed, nuisances), observed, self.treatments_)
         self.population_ = np.ones(observed.n)
         if isinstance(scheme, (DoublyRobustOverlap, DoublyRobustTreated)):
             self.population_ = scheme.population(observed, nuisances)
         self.extreme_rewards_ = None
         if as_given.times is not None or as_given.seen is not None:
-            own = self.rewards_.to_numpy() if self.estimand == "all" else None
+            own = self.rewards_.to_numpy() if self.estimand == "all" and self.offers_ is None else None
             self.extreme_rewards_ = extreme_rewards(own, observed.y, as_given)
             warn_of_extreme(self.extreme_rewards_)
         return self
+
+    def _by_offer(self, observed: Observed) -> Observed:
+        """With an instrument, offers in place of treatments: what all nuisances are about then."""
+        asked = is_instrumental(self)
+        if asked is not (observed.instrument is not None):
+            raise InputError(
+                "method='instrument' learns from who was offered what; pass instrument= as well."
+                if asked
+                else "instrument goes with method='instrument'; set that, or leave instrument out."
+            )
+        self.offers_ = None if observed.instrument is None else observed.instrument.offers
+        return observed if observed.instrument is None else observed.by_offer()
+
+    def _learn_compliance(
+        self, scheme: InstrumentalVariable, observed: Observed, nuisances: Nuisances
+    ) -> InstrumentalVariable:
+        """The scheme with the first stage of these rows, which new rows need as well."""
+        scores = offer_scores(observed, nuisances)
+        self.offer_rewards_, self.uptake_rewards_ = observed.frame(scores.outcome), observed.frame(scores.uptake)
+        assert nuisances.uptake is not None, "arms are offers"
+        self.uptake_ = observed.frame(nuisances.uptake)
+        self.first_stage_: FirstStage | None = first_stage(scores, observed)
+        scheme = replace(scheme, stage=self.first_stage_)
+        compliance = scheme.compliance(nuisances)
+        self.compliance_ = pd.Series(compliance, index=observed.index, name="compliance")
+        if not scheme.of_compliers:
+            self.n_weak_ = warn_of_little_compliance(compliance, self.min_compliance, stacklevel=5)
+        return scheme
+
+    def _complete_by_shares(self, Z: np.ndarray, observed: Observed, given: Nuisances) -> Nuisances:
+        """With an instrument and no covariates, offers' averages of all rows: nothing is left to learn out of fold."""
+        if observed.took is None or Z.shape[1] > 0 or observed.seen is not None:
+            return given
+        w, counts = observed.weight, partial(np.bincount, observed.arm, minlength=observed.n_arms)
+        total = counts(weights=w)
+        means = {
+            "propensity": total / total.sum(),
+            "regression": counts(weights=w * observed.y) / total,
+            "uptake": counts(weights=w * observed.took) / total,
+        }
+        self._shares = {name: mean for name, mean in means.items() if getattr(given, name) is None}
+        return self._by_shares(given, observed.n)
+
+    def _by_shares(self, given: Nuisances, n: int) -> Nuisances:
+        """Averages that were not given, for so many rows."""
+        lacking = {name: np.tile(mean, (n, 1)) for name, mean in self._shares.items() if getattr(given, name) is None}
+        return replace(given, **lacking)
 
     @overload
     def fit_predict(
@@ -375,12 +468,13 @@ class RewardEstimator(NestedParameters):
         entry: Column | None = None,
         cause: Any = None,
         missing_outcome: str = "refuse",
+        instrument: Column | None = None,
     ) -> pd.DataFrame:
         """``fit``, then ``rewards_``: an (n, K) DataFrame; arguments as in :meth:`fit`."""
         fitted = self.fit(
             Y, T, X=X, W=W, propensity=propensity, regression=regression, sample_weight=sample_weight, groups=groups,
             strata=strata, event=event, horizon=horizon, target=target, entry=entry, cause=cause,
-            missing_outcome=missing_outcome,
+            missing_outcome=missing_outcome, instrument=instrument,
         )  # fmt: skip
         return fitted.rewards_
 
@@ -406,6 +500,7 @@ class RewardEstimator(NestedParameters):
         groups: Column | None = None,
         event: Column | None = None,
         entry: Column | None = None,
+        instrument: Column | None = None,
     ) -> pd.DataFrame:
         """Rewards of *new* rows, with the fitted nuisances averaged over the fold models.
 
@@ -429,8 +524,10 @@ class RewardEstimator(NestedParameters):
         InputError
             If a treatment is unknown or an argument given at fit is missing.
         """
-        observed, nuisances = self._of_new_rows(Y, T, X, W, propensity, regression, groups, event, entry)
-        return _finite(resolve_scheme(self, self.treatments_).rewards(observed, nuisances), observed)
+        scheme, observed, nuisances = self._of_new_rows(
+            Y, T, X, W, propensity, regression, groups, event, entry, instrument
+        )
+        return _finite(scheme.rewards(observed, nuisances), observed, self.treatments_)
 
     @shares_documentation(predict_rewards)
     @either_order
@@ -445,14 +542,19 @@ class RewardEstimator(NestedParameters):
         groups: Column | None = None,
         event: Column | None = None,
         entry: Column | None = None,
+        propensity: PerTreatment | None = None,
         regression: PerTreatment | None = None,
+        instrument: Column | None = None,
     ) -> pd.Series:
         """What the own treatments of new rows brought: Y, with outcomes in place of censored or missing ones.
 
-        The mean over rows is the value of the treatments that they got; see ``outcome_``.
+        The mean over rows is the value of the treatments that they got; see ``outcome_``. With an instrument, what they
+        brought beyond the first treatment.
 
         Parameters
         ----------
+        propensity : optional
+            With an instrument, known probabilities of the offers, where ``fit`` was given some.
         regression : array or frame of shape (n, K), optional
             Expected outcomes, where ``fit`` was given some and outcomes may be missing.
 
@@ -466,7 +568,13 @@ class RewardEstimator(NestedParameters):
             If a treatment is unknown, an argument given at fit is missing, or ``regression`` is not needed.
         """
         check_is_fitted(self, "rewards_")
-        observed = self._observed_again(Y, T, event, entry)
+        if self.offers_ is not None:
+            scheme, observed, nuisances = self._of_new_rows(
+                Y, T, X, W, propensity, regression, groups, event, entry, instrument
+            )
+            assert isinstance(scheme, InstrumentalVariable), "there are offers"
+            return pd.Series(scheme.effects(observed, nuisances)[1], index=observed.index)
+        observed = self._observed_again(Y, T, event, entry, instrument)
         Z, cluster = self.covariates_.matrix(X, W, observed.n), self._row_of_cluster(groups, observed.n)
         if self._missing_outcome == WEIGHT:
             self._refuse_missing(regression=regression)
@@ -493,27 +601,39 @@ class RewardEstimator(NestedParameters):
             nuisances = replace(nuisances, regression=known.regression)
         return complete_missing(observed, nuisances, self.min_observed)
 
-    def _of_new_rows(self, Y, T, X, W, propensity, regression, groups, event, entry) -> tuple[Observed, Nuisances]:
-        """What was observed of new rows, outcomes completed, and their nuisances."""
+    def _of_new_rows(
+        self, Y, T, X, W, propensity, regression, groups, event, entry, instrument
+    ) -> tuple[Scheme, Observed, Nuisances]:
+        """The scheme, what was observed of new rows, outcomes completed, and their nuisances."""
         check_is_fitted(self, "rewards_")
-        observed = self._observed_again(Y, T, event, entry)
+        observed = self._observed_again(Y, T, event, entry, instrument)
         Z, cluster = self.covariates_.matrix(X, W, observed.n), self._row_of_cluster(groups, observed.n)
         scheme = resolve_scheme(self, self.treatments_)
+        if isinstance(scheme, InstrumentalVariable):
+            scheme = replace(scheme, stage=self.first_stage_)
         by_curves_at_fit = self._curves is not None and "regression" not in self._given_at_fit
         if by_curves_at_fit and scheme.needs_regression and regression is None:
             regression = self._tiled_means(observed.n)
-        given = self._given_again(propensity, regression, observed, scheme)
+        given = self._by_shares(self._given_again(propensity, regression, observed, scheme), observed.n)
         repeats = [r.predict_new(Z, cluster, given) for r in self.repeats_]
         nuisances, _ = self._complete(scheme, given, repeats)
         observed = self._completed_again(observed, Z, cluster, nuisances.regression)
-        return observed, nuisances
+        return scheme, observed, nuisances
 
-    def _observed_again(self, Y, T, event, entry) -> Observed:
-        """What was observed of new rows, with the horizon and the target of the fit."""
+    def _observed_again(self, Y, T, event, entry, instrument) -> Observed:
+        """What was observed of new rows, with the horizon and the target of the fit; arms are offers, if there are."""
+        if (instrument is not None) is not (self.offers_ is not None):
+            was = "was not" if self.offers_ is None else "was"
+            raise InputError(f"instrument {was} given at fit; do the same for the new rows.")
+        offered: dict[str, Any] = {"instrument": instrument, "offers": self.offers_}
+        observed = self._outcomes_again(Y, T, event, entry, offered)
+        return observed if observed.instrument is None else observed.by_offer()
+
+    def _outcomes_again(self, Y, T, event, entry, offered: dict[str, Any]) -> Observed:
         if self.horizon_ is None:
             if event is not None or entry is not None or is_structured(Y):
                 raise InputError("No event was given at fit, where outcomes were numbers; leave event and entry out.")
-            return observe(Y, T, treatments=self.treatments_, missing_outcome=self._missing_outcome)
+            return observe(Y, T, treatments=self.treatments_, missing_outcome=self._missing_outcome, **offered)
         if event is None and not is_structured(Y):
             raise InputError("Outcomes were times to an event at fit; pass event= for the new rows as well.")
         if (entry is not None) is not self._has_entry:
@@ -521,7 +641,7 @@ class RewardEstimator(NestedParameters):
             raise InputError(f"entry {was} given at fit; do the same for the new rows.")
         return observe(
             Y, T, treatments=self.treatments_, event=event, entry=entry, horizon=self.horizon_, target=self.target_,
-            cause=self._cause,
+            cause=self._cause, **offered,
         )  # fmt: skip
 
     def _complete_by_curves(
@@ -556,6 +676,8 @@ class RewardEstimator(NestedParameters):
     ) -> pd.DataFrame:
         """Expected outcome of new rows under every treatment, averaged over the fold models.
 
+        With an instrument: what each treatment brings beyond the first.
+
         Parameters
         ----------
         X, W : table of shape (n, p), optional
@@ -577,7 +699,12 @@ class RewardEstimator(NestedParameters):
         if not len(Z):
             raise InputError("X has no rows; pass at least one.")
         cluster = self._row_of_cluster(groups, len(Z))
-        values = median_of_repeats([r.predict_new(Z, cluster) for r in self.repeats_]).regression
+        nuisances = median_of_repeats([r.predict_new(Z, cluster) for r in self.repeats_])
+        values = nuisances.regression
+        if self.offers_ is not None:
+            scheme = resolve_scheme(self, self.treatments_)
+            assert isinstance(scheme, InstrumentalVariable), "there are offers"
+            values = replace(scheme, stage=self.first_stage_).expected(nuisances)
         table = X if X is not None else W
         index = table.index if isinstance(table, pd.DataFrame) else None
         return pd.DataFrame(values, index=index, columns=self.treatments_)
@@ -629,12 +756,14 @@ class RewardEstimator(NestedParameters):
                 raise InputError(f"{name} was given row by row at fit; pass it for the new rows as well.")
 
     def _remember(self, observed: Observed, groups, propensity, regression) -> None:
-        self.treatments_ = observed.treatments
         times = observed.times
         self.horizon_ = None if times is None else times.horizon
         self.target_ = None if times is None else times.target.name
         self._has_entry = times is not None and times.entry is not None
-        self._curves = None
+        self._curves, self._shares = None, {}
+        self.offer_rewards_ = self.uptake_rewards_ = self.uptake_ = self.compliance_ = None
+        self.first_stage_ = None
+        self.n_weak_ = 0
         self.n_raised_, self.observation_ = 0, None
         self._group_labels = None if groups is None else as_series(groups, "groups").to_numpy()
         given = {"propensity": propensity, "regression": regression}
@@ -652,12 +781,14 @@ class RewardEstimator(NestedParameters):
             regression = resolve_outcomes(self.model_regression, y, has_covariates, seed)
         if scheme.needs_propensity and given.propensity is None:
             propensity = resolve_arms(self.model_propensity, has_covariates)
-        hazards = observation = None
+        hazards = observation = uptake = None
+        if observed.took is not None and given.uptake is None:
+            uptake = resolve_uptake(self.model_uptake, observed.took, has_covariates, seed)
         if observed.times is not None:
             hazards = resolve_hazards(self.model_event, self.model_censoring, self._has_entry)
         if observed.seen is not None:
             observation = resolve_observation(self.model_observation)
-        if all(learner is None for learner in (regression, propensity, hazards, observation)):
+        if all(learner is None for learner in (regression, propensity, hazards, observation, uptake)):
             return ()
         plans = [
             observed.folds(self.cv, random_state.randint(2**31 - 1), whose=f" of {self._called}")
@@ -670,10 +801,13 @@ class RewardEstimator(NestedParameters):
             chances = given.propensity if estimated is None else estimated
             return None if chances is None else np.maximum(chances, max(self.min_propensity, LEAST_DIVISOR))
 
-        return cross_fit(
+        repeats = cross_fit(
             Z, observed, plans, regression, propensity, self.executor, hazards=hazards, observation=observation,
             floor=self.min_observed, divisor=divisor,
         )  # fmt: skip
+        if uptake is None:
+            return repeats
+        return tuple(cross_fit_uptake(uptake, repeat, Z, observed, divisor, self.executor) for repeat in repeats)
 
     def _all_models(self, nuisance: str) -> tuple | None:
         parts = [getattr(repeat, nuisance) for repeat in self.repeats_]
@@ -685,12 +819,13 @@ class RewardEstimator(NestedParameters):
         """Given and estimated nuisances together, estimated propensities clipped; and the number of clipped rows."""
         estimated = median_of_repeats(repeats) if repeats else Nuisances()
         m, p, n_clipped, raw = given.regression, given.propensity, 0, None
+        uptake = estimated.uptake if given.uptake is None else given.uptake
         if m is None:
             m = estimated.regression
         if p is None and estimated.propensity is not None:
             raw, divided = estimated.propensity, divided_by(scheme, self.treatments_)
             p, n_clipped = clip(raw, self.min_propensity, self.treatments_, divided)
-        return Nuisances(m, p, raw, estimated.observation), n_clipped
+        return Nuisances(m, p, raw, estimated.observation, uptake), n_clipped
 
     def _row_of_cluster(self, groups, n: int) -> np.ndarray | None:
         """A row of the fit from each row's cluster (its fold tells which models missed it); -1 for new clusters."""
@@ -708,7 +843,7 @@ class RewardEstimator(NestedParameters):
         return series.map(row_of).fillna(-1).to_numpy().astype(np.int64)
 
 
-def _finite(rewards: np.ndarray, observed: Observed) -> pd.DataFrame:
+def _finite(rewards: np.ndarray, observed: Observed, treatments: np.ndarray) -> pd.DataFrame:
     """Rewards as a frame, if they are numbers."""
-    refuse_infinite_rewards(rewards, observed.treatments)
-    return observed.frame(rewards)
+    refuse_infinite_rewards(rewards, treatments)
+    return pd.DataFrame(rewards, index=observed.index, columns=treatments)

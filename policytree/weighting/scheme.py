@@ -25,12 +25,15 @@ class Nuisances:
         give weight to rows that should have next to none. None means that nothing was raised.
     observation : ndarray of shape (n,), or None
         Probability that the row's outcome is seen, under the treatment that it got; None where none is missing.
+    uptake : ndarray of shape (n, M), or None
+        Where arms are offers: probability of taking the second treatment under every offer.
     """
 
     regression: np.ndarray | None = None
     propensity: np.ndarray | None = None
     unclipped: np.ndarray | None = None
     observation: np.ndarray | None = None
+    uptake: np.ndarray | None = None
 
     @property
     def as_estimated(self) -> np.ndarray | None:

@@ -16,7 +16,7 @@ from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.evaluation.estimates import mean_estimate
 from policytree.evaluation.heterogeneity.linear_projection import cluster_sums, holm, independent_columns, position_of
-from policytree.evaluation.inputs import generator
+from policytree.evaluation.inputs import generator, refuse_instrument
 from policytree.exceptions import InputError
 from policytree.model_selection.crossfit import fit_mean
 from policytree.model_selection.folds import FoldPlan
@@ -158,6 +158,7 @@ def heterogeneity_test(
     Effects differ between people: p < 0.001.
     """
     seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **outcome)
+    refuse_instrument(seen, "heterogeneity_test")
     if fitted is None:
         fitted = RewardEstimator(random_state=random_state) if estimator is None else clone(estimator)
         fitted.fit(

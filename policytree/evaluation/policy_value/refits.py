@@ -72,7 +72,8 @@ class Data:
         self._X = sliceable(X, "X", seen.n)
         self._W = sliceable(W, "W", seen.n)
         self._propensity = propensity
-        self._per_row = propensity is not None and not is_constant(propensity, seen.n, seen.n_arms)
+        n_arms = seen.n_arms if seen.instrument is None else len(seen.instrument.offers)
+        self._per_row = propensity is not None and not is_constant(propensity, seen.n, n_arms)
         if self._per_row:
             propensity = pd.DataFrame(propensity) if isinstance(propensity, Mapping) else propensity
             self._propensity = sliceable(propensity, "propensity", seen.n)
@@ -94,14 +95,15 @@ class Data:
         Where some outcomes are censored or missing, a fitted estimator that has not seen these rows completes them.
         """
         own, y = self.seen.arm[rows], self.seen.y[rows]
-        if self.seen.times is not None or self.seen.seen is not None:
+        if self.seen.times is not None or self.seen.seen is not None or self.seen.instrument is not None:
             estimator = getattr(fitted, "reward_estimator_", fitted)
             if not hasattr(estimator, "predict_own_outcomes"):
                 raise InputError(
                     f"{type(estimator).__name__} has no predict_own_outcomes, which completes censored or missing "
-                    "outcomes; use RewardEstimator or DRPolicyTree."
+                    "outcomes and those of an instrument; use RewardEstimator or DRPolicyTree."
                 )
-            y = np.asarray(estimator.predict_own_outcomes(**self.outcomes(rows), **self.covariates(rows)))
+            known = {} if self.seen.instrument is None else self.propensities(rows)
+            y = np.asarray(estimator.predict_own_outcomes(**self.outcomes(rows), **self.covariates(rows), **known))
         return self.net(np.tile(y[:, None], self.seen.n_arms), rows)[np.arange(len(rows)), own]
 
     def held_out_rewards(self, fitted, rows: np.ndarray, outcomes: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -111,7 +113,8 @@ class Data:
         models, as rewards are of rows whose clusters the fit has not seen.
         """
         estimator = getattr(fitted, "reward_estimator_", fitted)
-        known = {} if outcomes is None or not isinstance(estimator, RewardEstimator) else {"regression": outcomes}
+        reusable = isinstance(estimator, RewardEstimator) and self.seen.instrument is None  # else they are of offers
+        known = {} if outcomes is None or not reusable else {"regression": outcomes}
         rewards = estimator.predict_rewards(**self.observations(rows), **known)
         values = _by_treatment(rewards, pd.Index(self.seen.treatments), "predict_rewards")
         return pd.DataFrame(self.net(values, rows), index=self.seen.index[rows], columns=self.seen.treatments)
@@ -122,16 +125,19 @@ class Data:
 
     def observations(self, rows: np.ndarray) -> dict:
         """Y, T, X, W and propensity of these rows, with how their times ended."""
-        known = {"propensity": _rows(self._propensity, rows) if self._per_row else self._propensity}
-        return {**self.outcomes(rows), **known, **self.covariates(rows)}
+        return {**self.outcomes(rows), **self.propensities(rows), **self.covariates(rows)}
+
+    def propensities(self, rows: np.ndarray) -> dict:
+        """Known propensities of these rows."""
+        return {"propensity": _rows(self._propensity, rows) if self._per_row else self._propensity}
 
     def outcomes(self, rows: np.ndarray) -> dict:
-        """Y and T of these rows, with how their times ended."""
+        """Y and T of these rows, with how their times ended and what they were offered."""
         seen, y = self.seen, self.seen.y[rows]
         if seen.seen is not None:
             y = np.where(seen.seen[rows], y, np.nan)
         how = {} if seen.times is None else seen.times.columns(rows)
-        return {"Y": y, "T": seen.treatments[seen.arm[rows]], **how}
+        return {"Y": y, "T": seen.treatments[seen.arm[rows]], **how, **seen.offered(rows)}
 
     def fit_arguments(self, rows: np.ndarray) -> dict:
         """All arguments of ``fit`` for these rows."""

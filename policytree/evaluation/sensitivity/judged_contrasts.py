@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from policytree.common.validation import as_series, group_codes, weights
+from policytree.evaluation.inputs import refuse_instrument
 from policytree.evaluation.policy_value.tables import PolicyValueTable
 from policytree.evaluation.sensitivity.contrasts import Contrast, make_contrast
 from policytree.evaluation.sensitivity.repeated_bounds import Repetitions
@@ -81,6 +82,7 @@ def judged_contrasts(
 def _rules(table: PolicyValueTable, T) -> list[np.ndarray]:
     """Treatment of every row by the rules of every repetition; rows that were not judged get anything."""
     seen = table.observed
+    refuse_instrument(seen, "a bound on hidden confounding")
     received = as_series(T, "T").to_numpy()
     if len(received) != seen.n or not (received == seen.treatments[seen.arm]).all():
         raise InputError(

@@ -1,0 +1,287 @@
+"""Instruments: rewards of treatments from who was offered them, against two-stage least squares and simulations."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from sklearn.base import clone
+from statsmodels.sandbox.regression.gmm import IV2SLS
+
+from policytree import (
+    DRPolicyTree,
+    InputError,
+    PolicyTree,
+    RewardEstimator,
+    WeakInstrumentWarning,
+    cross_val_policy_value,
+    held_out_rewards,
+    heterogeneity_test,
+    honest_leaf_summary,
+    instrument_summary,
+)
+
+
+def study(n: int, rng, *, effect=0.5, compliance=0.6) -> pd.DataFrame:
+    """People who choose for reasons that bear on the outcome; offers within what covariates make likely."""
+    x = rng.normal(size=n)
+    offer = rng.binomial(1, 1 / (1 + np.exp(-0.5 * x)))
+    hidden = rng.normal(size=n)
+    would = rng.random(n) < compliance * (1 + np.tanh(hidden) / 2) / 1.0
+    taken = offer * would
+    outcome = x + hidden + effect * taken + rng.normal(size=n)
+    town = rng.choice(["rome", "oslo", "lima"], size=n, p=[0.6, 0.37, 0.03])
+    return pd.DataFrame({"x": x, "town": town, "offer": offer, "taken": taken, "outcome": outcome, "would": would})
+
+
+def fitted(data: pd.DataFrame, **settings) -> RewardEstimator:
+    model = RewardEstimator(method="instrument", random_state=0, **settings)
+    return model.fit(data["outcome"], data["taken"], X=data[["x", "town"]], instrument=data["offer"])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_without_covariates_the_effect_is_that_of_two_stage_least_squares(rng, weighted):
+    data, weight = study(500, rng), rng.uniform(0.5, 2.0, 500) if weighted else None
+    model = RewardEstimator(method="instrument").fit(
+        data["outcome"], data["taken"], instrument=data["offer"], sample_weight=weight
+    )
+    found = instrument_summary(model, sample_weight=weight).effect
+    w = np.ones(500) if weight is None else weight
+    z, t, y = (data[name].to_numpy(float) for name in ("offer", "taken", "outcome"))
+    mean = lambda v, keep: np.average(v[keep], weights=w[keep])  # noqa: E731
+    wald = (mean(y, z == 1) - mean(y, z == 0)) / (mean(t, z == 1) - mean(t, z == 0))
+    assert found.value == pytest.approx(wald, abs=1e-9)
+
+
+def test_several_offers_are_two_stage_least_squares_with_an_indicator_of_each(rng):
+    n = 900
+    offer, hidden = rng.integers(4, size=n), rng.normal(size=n)
+    taken = (rng.random(n) < 0.1 + 0.2 * offer).astype(int)
+    outcome = hidden + 0.7 * taken + rng.normal(size=n)
+    model = RewardEstimator(method="instrument").fit(outcome, taken, instrument=offer)
+    found = instrument_summary(model)
+    by_statsmodels = IV2SLS(outcome, sm.add_constant(taken.astype(float)), pd.get_dummies(offer).astype(float)).fit()
+    assert found.effect.value == pytest.approx(by_statsmodels.params[1], abs=1e-9)
+    assert found.effect.standard_error == pytest.approx(by_statsmodels.bse[1], rel=0.1)
+    statistic, degrees, p = found.overidentification
+    assert degrees == 2 and 0.0 <= p <= 1.0 and statistic >= 0.0
+    assert list(found.offers.index) == [0, 1, 2, 3] and found.base_offer == 0
+    rewards = model.rewards_
+    assert list(rewards.columns) == [0, 1] and not rewards[0].any()
+
+
+def test_known_chances_of_offers_are_used_and_asked_for_again(rng):
+    data = study(400, rng)
+    chance = (1 / (1 + np.exp(-0.5 * data["x"]))).to_numpy()
+    model = RewardEstimator(method="instrument", estimand="compliers", random_state=0)
+    X, rest = data[["x", "town"]], {"instrument": data["offer"]}
+    model.fit(data["outcome"], data["taken"], X=X, propensity=chance, **rest)
+    assert model.propensity_[1].to_numpy() == pytest.approx(chance)
+    with pytest.raises(InputError, match="propensity was given row by row at fit"):
+        model.predict_rewards(data["outcome"], data["taken"], X=X, **rest)
+    new = model.predict_rewards(data["outcome"], data["taken"], X=X, propensity=chance, **rest)
+    assert new.shape == (400, 2) and not new[0].any()
+
+
+def test_scores_of_compliers_are_the_difference_of_scores_of_offers(rng):
+    model = fitted(study(300, rng), estimand="compliers")
+    offers = model.offer_rewards_
+    assert model.rewards_[1].to_numpy() == pytest.approx((offers[1] - offers[0]).to_numpy())
+    assert list(offers.columns) == [0, 1]
+
+
+def test_an_instrument_that_everybody_follows_gives_the_effect_itself(rng):
+    """With full compliance the score of Athey and Wager is the ordinary doubly robust one."""
+    data = study(400, rng, compliance=2.0).assign(taken=lambda d: d["offer"])
+    rewards = fitted(data).rewards_[1]
+    plain = RewardEstimator(random_state=0).fit(data["outcome"], data["offer"], X=data[["x", "town"]]).rewards_
+    assert rewards.to_numpy() == pytest.approx((plain[1] - plain[0]).to_numpy(), abs=1e-8)
+
+
+@pytest.mark.parametrize("estimand", ["all", "compliers"])
+def test_offers_that_keep_people_away_turn_nothing_round(rng, estimand):
+    data = study(400, rng)
+    turned = fitted(data.assign(offer=1 - data["offer"]), estimand=estimand).rewards_[1]
+    straight = fitted(data, estimand=estimand).rewards_[1]
+    assert turned.mean() == pytest.approx(straight.mean(), abs=3 * straight.std() / 20)
+    assert np.sign(turned.mean()) == np.sign(straight.mean())
+    assert np.corrcoef(turned, straight)[0, 1] > 0.95
+
+
+def test_labels_are_text_and_rare_categories_and_clusters_pass(rng):
+    data = study(260, rng)
+    T = np.where(data["taken"] == 1, "took", "declined")
+    Z = np.where(data["offer"] == 1, "voucher", "none")
+    groups = np.repeat(np.arange(130), 2)
+    tree = DRPolicyTree(max_depth=1, random_state=0)
+    tree.fit(data["outcome"], T, X=data[["x", "town"]], instrument=Z, groups=groups)
+    assert list(tree.rewards_.columns) == ["declined", "took"]
+    assert tree.reward_estimator_.estimand == "compliers"
+    found = instrument_summary(tree, groups=groups)
+    assert found.effect.n_clusters == 130 and found.treatment == "took" and found.base_offer == "none"
+    assert found.one_sided and "effect is that on the treated" in str(found)
+    value = tree.score(data["outcome"], T, X=data[["x", "town"]], instrument=Z)
+    assert np.isfinite(value)
+
+
+def test_compliers_are_described(rng):
+    data = study(4000, rng)
+    model = fitted(data)
+    means = instrument_summary(model).complier_means(data[["x", "town"]])
+    truth = data.loc[data["would"], "x"].mean()
+    assert means.loc["x", "lower"] < truth < means.loc["x", "upper"]
+    assert means.loc["x", "everybody"] == pytest.approx(data["x"].mean())
+
+
+def test_everything_after_the_rewards_takes_the_instrument(rng):
+    data = study(240, rng, effect=1.0)
+    arguments = {"X": data[["x", "town"]], "instrument": data["offer"], "random_state": 0}
+    tree = DRPolicyTree(max_depth=1, random_state=0)
+    table = cross_val_policy_value(tree, data["outcome"], data["taken"], cv=2, n_repeats=1, **arguments)
+    assert table.estimates["always 0"].value == 0.0
+    assert table.estimates["always 1"].value > table.estimates["status quo"].value > 0.0
+    leaves = honest_leaf_summary(tree, data["outcome"], data["taken"], **arguments)
+    assert leaves.rewards[0].eq(0.0).all()
+    held = held_out_rewards(tree, data["outcome"], data["taken"], **arguments)
+    assert held.outcomes[0].eq(0.0).all() and held.outcomes[1].std() > 0.0
+    with pytest.raises(InputError, match="passing the instrument as T"):
+        heterogeneity_test(data["outcome"], data["taken"], **arguments)
+
+
+def test_status_quo_is_what_people_took(rng):
+    """Its mean is the effect times the share that took the treatment."""
+    data = study(20_000, rng, effect=0.5)
+    for estimand in ("all", "compliers"):
+        own = fitted(data, estimand=estimand).outcome_
+        assert own.mean() == pytest.approx(0.5 * data["taken"].mean(), abs=4 * own.std() / np.sqrt(20_000))
+
+
+def test_n_repeats_clones_and_pickles(rng):
+    data = study(240, rng)
+    model = fitted(data, n_repeats=2, estimand="compliers", cv=3)
+    assert len(model.repeats_) == 2
+    again = pickle.loads(pickle.dumps(model))
+    arguments = {"X": data[["x", "town"]], "instrument": data["offer"]}
+    expected = model.predict_rewards(data["outcome"], data["taken"], **arguments)
+    pd.testing.assert_frame_equal(again.predict_rewards(data["outcome"], data["taken"], **arguments), expected)
+    assert clone(model).get_params()["estimand"] == "compliers"
+
+
+def test_missing_and_censored_outcomes_are_completed_by_offer(rng):
+    data = study(400, rng)
+    arguments = {"X": data[["x", "town"]], "instrument": data["offer"]}
+    gaps = data["outcome"].where(rng.random(400) > 0.2)
+    model = RewardEstimator(method="instrument", random_state=0)
+    rewards = model.fit_predict(gaps, data["taken"], missing_outcome="weight", **arguments)
+    assert np.isfinite(rewards.to_numpy()).all()
+    times, event = rng.exponential(1.0 + data["taken"]), rng.random(400) < 0.7
+    by_time = model.fit_predict(times, data["taken"], event=event, horizon=1.0, **arguments)
+    assert np.isfinite(by_time.to_numpy()).all()
+    tree = DRPolicyTree(max_depth=1, random_state=0)
+    table = cross_val_policy_value(
+        tree, times, data["taken"], event=event, horizon=1.0, cv=2, n_repeats=1, random_state=0, **arguments
+    )
+    assert np.isfinite(table.estimates["policy tree"].value)
+
+
+def test_weak_instruments_are_refused_or_said(rng):
+    data = study(300, rng)
+    nothing = data.assign(offer=rng.integers(2, size=300), taken=rng.integers(2, size=300))
+    with pytest.raises(InputError, match="instrument hardly changes which treatment people get"):
+        fitted(nothing)
+    follows = rng.random(300) < 0.2
+    weak = data.assign(taken=np.where(follows, data["offer"], rng.integers(2, size=300)))
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        try:
+            fitted(weak)
+        except InputError:
+            return
+    assert any(issubclass(w.category, WeakInstrumentWarning) for w in heard)
+
+
+def test_little_compliance_in_places_is_counted_and_said(rng):
+    data = study(1500, rng)
+    data.loc[data["x"] > 0.3, "taken"] = 0  # beyond, nobody takes what is offered
+    with pytest.warns(WeakInstrumentWarning, match="min_compliance=0.05"):
+        model = fitted(data)
+    assert model.n_weak_ > 300
+    summary = instrument_summary(model)
+    assert summary.small_compliance > 0.2 and f"{100 * summary.small_compliance:.0f}% of rows" in str(summary)
+
+
+@pytest.mark.parametrize(
+    ("settings", "arguments", "message"),
+    [
+        ({}, {"instrument": "offer"}, "instrument goes with method='instrument'"),
+        ({"method": "instrument"}, {}, "pass instrument= as well"),
+        ({"method": "instrument", "estimand": "treated"}, {"instrument": "offer"}, "estimand"),
+        ({"estimand": "compliers"}, {}, "set method='instrument'"),
+        ({"method": "instrument", "min_compliance": 0.0}, {"instrument": "offer"}, "min_compliance"),
+    ],
+)
+def test_arguments_that_do_not_belong_together_are_refused(rng, settings, arguments, message):
+    data = study(200, rng)
+    given = {name: data[column] for name, column in arguments.items()}
+    with pytest.raises(InputError, match=message):
+        RewardEstimator(**settings).fit(data["outcome"], data["taken"], X=data[["x"]], **given)
+
+
+def test_bad_instruments_are_refused(rng):
+    data = study(200, rng)
+    model = RewardEstimator(method="instrument")
+
+    def fit(**changes):
+        given = {"T": data["taken"], "instrument": data["offer"]} | changes
+        return model.fit(data["outcome"], X=data[["x"]], **given)
+
+    with pytest.raises(InputError, match="tells apart two treatments"):
+        fit(T=rng.integers(3, size=200))
+    with pytest.raises(InputError, match="only one offer"):
+        fit(instrument=np.zeros(200))
+    with pytest.raises(InputError, match="instrument holds 200 different values"):
+        fit(instrument=rng.normal(size=200))
+    with pytest.raises(InputError, match="instrument"):
+        fit(instrument=data["offer"][:-1])
+    gaps = data["offer"].astype(float).where(data.index > 3)
+    with pytest.raises(InputError, match="missing"):
+        fit(instrument=gaps)
+    with pytest.raises(InputError, match="instrument was given at fit"):
+        fit().predict_rewards(data["outcome"], data["taken"], X=data[["x"]])
+    with pytest.raises(InputError, match="without an instrument"):
+        instrument_summary(RewardEstimator().fit(data["outcome"], data["taken"], X=data[["x"]]))
+    with pytest.raises(InputError, match="subtract what was paid from Y"):
+        DRPolicyTree().fit(
+            data["outcome"], data["taken"], X=data[["x"]], instrument=data["offer"], sample_treatment_costs={1: 1.0}
+        )
+
+
+def athey_wager(n: int, jump: bool, rng) -> tuple[np.ndarray, ...]:
+    """The design of their figure 2: X, offers, treatments, outcomes, conditional effects."""
+    X, hidden = rng.normal(size=(n, 10)), rng.normal(size=n)
+    offer = rng.binomial(1, 1 / (1 + np.exp(-X[:, 2])))
+    taken = offer * rng.binomial(1, 1 / (1 + np.exp(-(hidden + X[:, 3]))))
+    continuous = (np.maximum(0, X[:, 0]) + np.maximum(0, X[:, 1]) - 1) / 2
+    effect = np.sign(X[:, 0] * X[:, 1]) / 2 if jump else continuous
+    return X, offer, taken, np.maximum(0, X[:, 2] + X[:, 3]) + taken * effect + hidden, effect
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("jump", "published", "error"), [(False, 0.165, 0.006), (True, 0.213, 0.013)])
+def test_rules_are_as_good_as_those_of_athey_and_wager(jump, published, error):
+    """Their figure 2 at n = 2,000 (200 runs); here 20 runs."""
+    values = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, offer, taken, outcome, _ = athey_wager(2000, jump, rng)
+        new, *_, effect = athey_wager(20_000, jump, rng)
+        model = RewardEstimator(method="instrument", estimand="compliers", random_state=0)
+        rewards = model.fit_predict(outcome, taken, X=X, instrument=offer)
+        rule = PolicyTree(max_depth=2).fit(X, rewards).predict(new)
+        values.append(np.mean((2 * rule - 1) * effect))
+    spread = np.hypot(np.std(values, ddof=1) / np.sqrt(len(values)), error)
+    assert np.mean(values) > published - 2 * spread
