@@ -103,3 +103,11 @@ def test_what_cannot_be_drawn_is_refused_in_a_sentence():
         KaplanMeierDisplay.from_data(-time, event)
     with pytest.raises(InputError, match="time has no rows"):
         KaplanMeierDisplay.from_data([], [])
+
+
+def test_times_that_are_all_zero_need_a_horizon():
+    time, event, T = np.zeros(30), np.arange(30) % 2, np.repeat(["a", "b"], 15)
+    with pytest.raises(InputError, match="time is 0 in all rows, so that curves have no length"):
+        KaplanMeierDisplay.from_data(time, event, T)
+    drawn = KaplanMeierDisplay.from_data(time, event, T, horizon=2.0)
+    assert [curve.curve.share[0] for curve in drawn.curves] == pytest.approx([8 / 15, 7 / 15])

@@ -1,6 +1,7 @@
 """Times to an event: curves, outcomes in place of censored ones, hazards and rewards."""
 
 import warnings
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -511,6 +512,33 @@ def test_discrete_times_are_told_from_continuous_ones(rng):
 
 
 # --- outcomes that are missing ---
+
+
+def visits(n, seed):
+    """Progression is seen at visits every six months, a tenth dies in between; follow-up ends at visits, too."""
+    rng = np.random.default_rng(seed)
+    X, T = rng.normal(size=(n, 2)), rng.integers(2, size=n)
+    until = np.ceil(rng.exponential(40 * np.exp(0.5 * X[:, 0] + 0.2 * T)) / 6) * 6
+    until = np.where(rng.uniform(size=n) < 0.1, rng.uniform(0, 80, n), until)
+    return X, T, until, np.ceil(rng.exponential(60 * np.exp(0.5 * X[:, 0])) / 6) * 6
+
+
+def test_visits_with_a_few_times_in_between_are_discrete_time():
+    X, T, until, censoring = visits(2000, 0)
+    asked = {"X": X, "event": until <= censoring, "horizon": 80.0, "propensity": 0.5}
+    time = np.minimum(until, censoring)
+    observed = observe(time, T, event=until <= censoring, horizon=80.0)
+    grid = make_grid(observed.times)
+    assert grid.tied and grid.edges.tolist() == [*range(0, 79, 6), 80]
+    errors = [(RewardEstimator(random_state=0, cv=3).fit(time, T, **asked).outcome_ - np.minimum(until, 80.0)).mean()]
+    for seed in (1, 2):
+        X, T, until, censoring = visits(2000, seed)
+        asked |= {"X": X, "event": until <= censoring}
+        model = RewardEstimator(random_state=0, cv=3).fit(np.minimum(until, censoring), T, **asked)
+        errors.append((model.outcome_ - np.minimum(until, 80.0)).mean())
+    assert abs(np.mean(errors)) < 0.4  # standard deviation .12; -.75 with hazards that are constant within bins
+    one_day = np.where(np.arange(2000) % 5 == 0, np.linspace(1, 79, 2000), 50.0)  # all others at once
+    assert not make_grid(replace(observed.times, time=one_day)).tied
 
 
 def test_weighting_mends_what_missing_outcomes_bias(rng):

@@ -193,6 +193,8 @@ class KaplanMeierDisplay(OneAxes):
         if horizon is not None and not (is_real(horizon) and not isinstance(horizon, bool) and 0 < horizon < np.inf):
             raise InputError(f"horizon must be a time greater than 0; got {quoted(horizon)}.")
         last = float(y.max())
+        if last == 0.0 and horizon is None:
+            raise InputError(f"{y.name} is 0 in all rows, so that curves have no length; check it, or name a horizon=.")
         times = time_to_event(
             y, event, entry=entry, cause=cause, horizon=last if horizon is None else horizon, arm=arm,
             treatments=labels, new_rows=True,

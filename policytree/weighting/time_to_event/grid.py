@@ -10,6 +10,8 @@ from policytree.weighting.time_to_event.outcome import TimeToEvent
 
 MOST_TIED_TIMES = 60  # distinct times up to the horizon, from which on time counts as continuous
 FEWEST_BINS, MOST_BINS = 6, 24
+HEAP = 0.01  # of the times before the horizon: a value that so many have, and three at least, is that of a visit
+MOST_BETWEEN = 0.2, 0.05  # of the times, between all visits and between two of them, if time is to count as discrete
 SHORTEST = 1e-9  # time at risk, by the horizon: events at time 0 come from somebody who was at risk
 
 
@@ -45,16 +47,32 @@ class Grid:
 
 
 def make_grid(times: TimeToEvent) -> Grid:
-    """Bins at the distinct times if there are few, otherwise at quantiles of the times before the horizon."""
+    """Bins at the distinct times if these are few, or at visits if nearly all times are; otherwise at quantiles.
+
+    Hazards that are constant within bins would let events and censoring of one visit compete, whose order is known. A
+    few times between visits, such as those of deaths, count as of the next one.
+    """
     h = times.horizon
     before = times.time[(times.time < h) & (times.time > 0.0)]
-    distinct = np.unique(before)
-    if len(distinct) < MOST_TIED_TIMES and len(distinct) < len(before):
+    ends = _discrete(before)
+    if ends is not None:
         first = [-1.0] if ((times.time == 0.0) & ~times.free).any() else []  # a bin that ends at 0
-        return Grid(np.concatenate([first, [0.0], distinct, [h]]), tied=True)
+        return Grid(np.concatenate([first, [0.0], ends, [h]]), tied=True)
     bins = int(np.clip(0.45 * np.sqrt(times.n), FEWEST_BINS, MOST_BINS))
     inner = np.unique(np.quantile(before, np.arange(1, bins) / bins)) if len(before) else before
     return Grid(np.concatenate([[0.0], inner[(inner > 0.0) & (inner < h)], [h]]), tied=False)
+
+
+def _discrete(time: np.ndarray) -> np.ndarray | None:
+    """Ends of bins of discrete time, ascending; None if time is continuous."""
+    distinct, counts = np.unique(time, return_counts=True)
+    if len(distinct) < MOST_TIED_TIMES and len(distinct) < len(time):
+        return distinct
+    visits = distinct[counts >= max(HEAP * len(time), 3)]
+    between = np.bincount(np.searchsorted(visits, time[~np.isin(time, visits)]), minlength=1) / max(len(time), 1)
+    of_all, of_two = MOST_BETWEEN
+    few = between.sum() <= of_all and between.max() <= of_two
+    return visits if few and len(visits) and len(visits) < MOST_TIED_TIMES else None
 
 
 @dataclass(frozen=True, slots=True)
