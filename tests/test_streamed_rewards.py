@@ -26,6 +26,7 @@ from policytree import (
 )
 from policytree.encoded import reward_job
 from policytree.encoded.draws import SAMPLE, Smallest, folds_of, held_out_of, random_bits
+from tests.streamed import parts, stop_after
 
 pa = pytest.importorskip("pyarrow")
 
@@ -64,11 +65,6 @@ def test_draws_are_even_and_independent():
     for counts in (np.bincount(fold), np.bincount(fold[out]) * 5, np.bincount(bits) * 2 / 3):
         np.testing.assert_allclose(counts, 30_000, rtol=0.04)  # four standard errors at most
     assert np.mean(fold == folds_of(keys, 6, 3)) == pytest.approx(1 / 3, abs=0.01)
-
-
-def parts(scores) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The rows that learn, and those held out."""
-    return tuple(pd.concat([pd.read_parquet(f) for f in files]) for files in (scores.learning, scores.held_out))
 
 
 LEARNERS = {
@@ -251,10 +247,6 @@ def test_from_files_to_a_tree_and_its_held_out_value(rng, tmp_path):
     assert value.loc[("policy", ""), "lower"] < 0.5 < value.loc[("policy", ""), "upper"]
 
 
-class Killed(Exception):
-    pass
-
-
 @pytest.mark.parametrize("after", [0, 2])
 def test_a_stopped_job_goes_on_where_it_was(rows, tmp_path, monkeypatch, after):
     rows.to_parquet(tmp_path / "rows.parquet")
@@ -267,17 +259,7 @@ def test_a_stopped_job_goes_on_where_it_was(rows, tmp_path, monkeypatch, after):
         )  # fmt: skip
 
     whole = score("whole")
-    write = reward_job.RewardJob._write
-
-    def killed(self, k, *rest):
-        if k == after:
-            raise Killed
-        return write(self, k, *rest)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(reward_job.RewardJob, "_write", killed)
-        with pytest.raises(Killed):
-            score("s")
+    stop_after(after, lambda: score("s"), monkeypatch)
     done = {f: f.stat().st_mtime_ns for f in (tmp_path / "s").glob("learning-*")}
     assert len(done) == after
     assert not [f for f in (tmp_path / "s").iterdir() if f.suffix not in (".parquet", ".json")]

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from policytree import InputError, RewardEstimator, stream_rewards
 from policytree.encoded import hazards, reward_job
-from policytree.weighting.time_to_event.product_limit import product_limit
+from tests.streamed import Curves, parts, stop_after
 
 pa = pytest.importorskip("pyarrow")
 ARMS = ["a", "b", "c"]
@@ -42,11 +42,6 @@ def rows(rng):
     frame["start"] = (frame.time * rng.uniform(0.0, 0.3, n)).clip(upper=0.9)
     frame["y"] = np.where(rng.random(n) < 0.8 - 0.2 * (frame.x > 0), frame.x + rng.normal(size=n), np.nan)
     return frame.assign(w=rng.uniform(0.5, 2.0, n), person=rng.integers(0, 80, n))
-
-
-def parts(scores) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The rows that learn, and those held out."""
-    return tuple(pd.concat([pd.read_parquet(f) for f in files]) for files in (scores.learning, scores.held_out))
 
 
 KINDS = {
@@ -112,17 +107,6 @@ def test_default_learners_agree_with_those_in_memory(rng, tmp_path, monkeypatch)
     assert (np.abs((rewards - truth).mean(axis=0)) < 3 * error).all()
 
 
-class Curves:
-    """A survival model of one's own: the curve of Kaplan and Meier."""
-
-    def fit(self, X, time, event):
-        self.curve_ = product_limit(time, event)
-        return self
-
-    def predict_survival(self, X, times):
-        return np.tile(self.curve_.at(times), (len(X), 1))
-
-
 def test_learners_that_stream_see_completed_outcomes(rows, tmp_path):
     seen = []
 
@@ -145,10 +129,6 @@ def test_learners_that_stream_see_completed_outcomes(rows, tmp_path):
     np.testing.assert_allclose(sorted(seen), sorted(memory.outcome_), rtol=1e-9, atol=1e-10)
 
 
-class Killed(Exception):
-    pass
-
-
 def test_a_stopped_job_goes_on_where_it_was(rows, tmp_path, monkeypatch):
     rows.to_parquet(tmp_path / "rows.parquet")
 
@@ -158,17 +138,8 @@ def test_a_stopped_job_goes_on_where_it_was(rows, tmp_path, monkeypatch):
             treatment="arm", **KINDS["default horizon"], propensity=CHANCES, directory=tmp_path / folder,
         )  # fmt: skip
 
-    whole, write = score("whole"), reward_job.RewardJob._write
-
-    def killed(self, k, *rest):
-        if k == 2:
-            raise Killed
-        return write(self, k, *rest)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(reward_job.RewardJob, "_write", killed)
-        with pytest.raises(Killed):
-            score("s")
+    whole = score("whole")
+    stop_after(2, lambda: score("s"), monkeypatch)
     done = {f: f.stat().st_mtime_ns for f in (tmp_path / "s").glob("learning-*")}
     assert len(done) == 2
     scores = score("s")

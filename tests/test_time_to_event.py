@@ -19,6 +19,7 @@ from policytree.weighting.time_to_event.grid import Grid, make_grid, person_time
 from policytree.weighting.time_to_event.outcome import TARGETS, TimeToEvent
 from policytree.weighting.time_to_event.product_limit import numbers_at_risk, product_limit
 from policytree.weighting.time_to_event.transformation import Hazards, expected_target, transformed
+from tests.streamed import Curves
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 SHARED_ARMS = {k: 0.25 for k in range(4)}
@@ -342,17 +343,6 @@ def test_late_entries_are_about_who_is_free_at_entry(rng):
     )
     off = curves[1] - expected
     assert abs(off.mean()) < 3 * off.std() / np.sqrt(here.sum())
-
-
-class Curves:
-    """A survival model of one's own: the curve of Kaplan and Meier."""
-
-    def fit(self, X, time, event):
-        self.curve_ = product_limit(time, event)
-        return self
-
-    def predict_survival(self, X, times):
-        return np.tile(self.curve_.at(times), (len(X), 1))
 
 
 def test_survival_models_of_ones_own_take_their_place(rng):

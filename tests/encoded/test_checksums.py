@@ -18,6 +18,7 @@ from policytree import InputError, PolicyTree, RewardEstimator, encode, open_enc
 from policytree.encoded import encode as encoding
 from policytree.encoded import reward_job, store
 from policytree.serialization.checksums import has_checksum, text_with_checksum
+from tests.streamed import stop_after
 
 pyarrow = pytest.importorskip("pyarrow")
 pytest.importorskip("pyarrow.parquet")
@@ -41,29 +42,6 @@ def scored(source, folder, **more):
     learner = RewardEstimator(model_regression=LinearRegression(), cv=2, random_state=0)
     ask = {"outcome": "y", "treatment": "arm", "propensity": 0.5, "held_out": 0.3}
     return stream_rewards(learner, source, ["x"], **ask, directory=folder, **more)
-
-
-WRITING = {encoded: (encoding._Job, "_write_file"), scored: (reward_job.RewardJob, "_write")}
-
-
-class Stopped(Exception):
-    """The job was stopped."""
-
-
-def stopped_job(make, source: Path, folder: Path, monkeypatch, after: int = 2) -> None:
-    """Begin a job and stop it once it has written so many files."""
-    job, name = WRITING[make]
-    write, done = getattr(job, name), iter(range(100))
-
-    def stop(*arguments):
-        if next(done) >= after:
-            raise Stopped
-        return write(*arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(job, name, stop)
-        with pytest.raises(Stopped):
-            make(source, folder)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -99,7 +77,7 @@ def test_any_byte_that_changes_is_refused_or_harmless(source, tmp_path, make, na
     if name == "manifest.json":
         make(source, folder)
     else:
-        stopped_job(make, source, folder, monkeypatch)
+        stop_after(2, lambda: make(source, folder), monkeypatch)
     path = folder / name if name != "note" else sorted(folder.glob("*-000000.json"))[0]
     content, expected = path.read_bytes(), store.read_json(path, "again")
     refused = 0
@@ -147,7 +125,7 @@ def test_a_damaged_job_is_one_sentence_and_begins_anew_if_asked_to(source, tmp_p
     expected = contents(folder)
     if name == "state.json":
         folder = tmp_path / "other"
-        stopped_job(make, source, folder, monkeypatch)
+        stop_after(2, lambda: make(source, folder), monkeypatch)
     changed(folder / name, how)
     said = "was written by another version of policytree; .*" if how in ("old", "version") else "is damaged: .*"
     before = contents(folder)
@@ -164,7 +142,7 @@ def test_a_damaged_job_is_one_sentence_and_begins_anew_if_asked_to(source, tmp_p
 @pytest.mark.parametrize("make", [encoded, scored])
 def test_a_damaged_note_and_its_file_are_written_again(source, tmp_path, make, monkeypatch):
     make(source, tmp_path / "whole")
-    stopped_job(make, source, tmp_path / "out", monkeypatch)
+    stop_after(2, lambda: make(source, tmp_path / "out"), monkeypatch)
     changed(sorted((tmp_path / "out").glob("*-000001.json"))[0], "digit")
     make(source, tmp_path / "out")
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
@@ -193,7 +171,7 @@ def test_damaged_files_are_mended_by_the_same_call(source, tmp_path, make, how, 
     if ended:
         make(source, folder)
     else:
-        stopped_job(make, source, folder, monkeypatch)
+        stop_after(2, lambda: make(source, folder), monkeypatch)
     names = sorted(name for name in contents(folder) if not name.endswith(".json"))
     harm(folder / names[0], how)
     harm(folder / names[-1], how)
@@ -278,7 +256,7 @@ def test_nothing_in_a_folder_runs_code(source, tmp_path, make, when, dump, monke
     folder, proof = tmp_path / "out", tmp_path / "proof"
     names = ["models.joblib", "state.json", "manifest.json", "rows-000000.bin", "notes-000000.json", "rows-000000.json"]
     if when == "stopped":
-        stopped_job(make, source, folder, monkeypatch)
+        stop_after(2, lambda: make(source, folder), monkeypatch)
     elif when == "ended":
         make(source, folder)
     else:
