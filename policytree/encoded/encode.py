@@ -20,7 +20,14 @@ import numpy as np
 from policytree.common.validation import check_count, check_verbose
 from policytree.encoded.jobs import FolderJob
 from policytree.encoded.plan import Plan, least_from_json, least_to_json, open_encoded, plan_from_json
-from policytree.encoded.reading import Roles, encoded_covariate, reward_columns, row_weights
+from policytree.encoded.reading import (
+    Roles,
+    check_column_name,
+    check_column_names,
+    encoded_covariate,
+    reward_columns,
+    row_weights,
+)
 from policytree.encoded.scan import (
     Tally,
     find_quantiles,
@@ -39,7 +46,7 @@ from policytree.encoded.store import (
     rows_file,
     scaled_rewards,
 )
-from policytree.exceptions import InputError, quoted
+from policytree.exceptions import InputError
 from policytree.problem.split_columns import MAX_BINS
 from policytree.serialization.files import save_bytes
 
@@ -135,19 +142,13 @@ def encode(
 
 def _roles(X, rewards, y, weights) -> Roles:
     """Check which columns are what."""
-    for name, columns in (("X", X), ("rewards", rewards)):
-        named = (
-            isinstance(columns, Sequence) and not isinstance(columns, str) and all(isinstance(c, str) for c in columns)
-        )
-        if columns is not None and not (named and len(columns)):
-            raise InputError(f"{name} must be a list of column names; got {quoted(columns)}.")
-        if columns is not None and len(set(columns)) < len(columns):
-            raise InputError(f"{name} names a column twice; name each once.")
+    check_column_names(X, "X")
+    if rewards is not None:
+        check_column_names(rewards, "rewards")
     if (rewards is None) == (y is None):
         raise InputError("Give either rewards, one column a treatment, or y, a column of labels.")
-    for name, column in (("y", y), ("weights", weights)):
-        if column is not None and not isinstance(column, str):
-            raise InputError(f"{name} must be the name of a column; got {quoted(column)}.")
+    check_column_name(y, "y")
+    check_column_name(weights, "weights")
     twice = set(X) & {*(rewards or ()), y, weights}
     if twice:
         raise InputError(f"Column {min(map(str, twice))!r} is in X and has another role as well; leave it out of X.")

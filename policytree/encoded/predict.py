@@ -89,15 +89,15 @@ def predict_to_file(
 
 
 def _write(tree: Any, source: Any, columns, keep, column: str, batch_rows: int, file: BinaryIO, suffix: str) -> None:
-    pa = arrow()
-    writer = None
+    pa, writer, schema = arrow(), None, None
     try:
         for table in source.tables(columns, batch_rows):
             predicted = np.asarray(tree.predict(table.select([str(n) for n in tree.feature_names_in_]).to_pandas()))
             out = table.select(keep).append_column(column, pa.array(predicted.tolist()))
             if writer is None:
-                writer = _writer(file, out.schema, suffix)
-            writer.write_table(out.cast(writer.schema))
+                schema = out.schema
+                writer = _writer(file, schema, suffix)
+            writer.write_table(out.cast(schema))
     finally:
         if writer is not None:
             writer.close()
@@ -109,23 +109,7 @@ def _writer(file: BinaryIO, schema: Any, suffix: str) -> Any:
     if suffix == ".csv":
         import pyarrow.csv as csv
 
-        writer = csv.CSVWriter(file, schema)
-        return _Named(writer, schema)
+        return csv.CSVWriter(file, schema)
     import pyarrow.parquet as parquet
 
     return parquet.ParquetWriter(file, schema)
-
-
-class _Named:
-    """Arrow's writer of CSV files, with the schema that it was made with."""
-
-    def __init__(self, writer: Any, schema: Any):
-        self.writer, self.schema = writer, schema
-
-    def write_table(self, table: Any) -> None:
-        """Add rows."""
-        self.writer.write_table(table)
-
-    def close(self) -> None:
-        """End the file."""
-        self.writer.close()

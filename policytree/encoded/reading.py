@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from policytree.common.validation import WEIGHT_RANGE
 from policytree.data.feature_encoder import refuse_large_integers
 from policytree.data.features import CATEGORICAL, Feature
 from policytree.encoded.sources import NUMBER, arrow, kind_of
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 
 MOST_CLASSES = 1000
 
@@ -49,6 +50,21 @@ class Roles:
     def columns(self) -> list[str]:
         """All of them, each once."""
         return list(dict.fromkeys(name for names in self.by_argument().values() for name in names))
+
+
+def check_column_names(columns: Any, argument: str, *, empty: bool = False) -> None:
+    """Refuse what is no list of names of columns, each once; ``empty``: whether it may name none."""
+    named = isinstance(columns, Sequence) and not isinstance(columns, str) and all(isinstance(c, str) for c in columns)
+    if not named or not (columns or empty):
+        raise InputError(f"{argument} must be a list of column names; got {quoted(columns)}.")
+    if len(set(columns)) < len(columns):
+        raise InputError(f"{argument} names a column twice; name each once.")
+
+
+def check_column_name(column: Any, argument: str, *, none: bool = True) -> None:
+    """Refuse what is no name of a column; ``none``: whether None is one."""
+    if not isinstance(column, str) and not (none and column is None):
+        raise InputError(f"{argument} must be the name of a column; got {quoted(column)}.")
 
 
 def numbers(column: Any) -> np.ndarray:

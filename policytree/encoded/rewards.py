@@ -17,6 +17,7 @@ from sklearn.base import clone
 
 from policytree.common.executors import check_executor
 from policytree.common.validation import check_count, check_verbose, is_real
+from policytree.encoded.reading import check_column_name, check_column_names
 from policytree.encoded.reward_job import Ask, RewardJob
 from policytree.encoded.sources import open_source
 from policytree.encoded.study_rows import AskedOutcome, StudyColumns
@@ -296,15 +297,10 @@ def _ask(estimator, X, W, single: dict[str, Any], propensity, asked: AskedOutcom
     """Everything that can be checked before the source is opened."""
     _check_estimator(estimator, propensity)
     check_executor(estimator.executor)
-    for name, columns in (("X", X), ("W", W)):
-        named = isinstance(columns, Sequence) and not isinstance(columns, str)
-        if not named or not all(isinstance(c, str) for c in columns) or (name == "X" and not columns):
-            raise InputError(f"{name} must be a list of column names; got {quoted(columns)}.")
-        if len({*columns}) < len(columns):
-            raise InputError(f"{name} names a column twice; name each once.")
+    check_column_names(X, "X")
+    check_column_names(W, "W", empty=True)
     for name, column in single.items():
-        if not isinstance(column, str) and (column is not None or name in ("outcome", "treatment")):
-            raise InputError(f"{name} must be the name of a column; got {quoted(column)}.")
+        check_column_name(column, name, none=name not in ("outcome", "treatment"))
     # Who enters when may well matter for what happens then, so that an entry may be a covariate, too.
     once = [c for name, c in single.items() if name != "entry" and c is not None]
     roles = [*X, *W, *once]

@@ -136,6 +136,7 @@ def test_what_cannot_be_encoded_is_named(tmp_path, rows):
     refused("Give either rewards", rows, tmp_path, y="town")
     refused("Give either rewards", rows, tmp_path, rewards=None)
     refused("X must be a list", rows, tmp_path, X="x")
+    refused("X must be a list of column names; got None", rows, tmp_path, X=None)
     refused("names a column twice", rows, tmp_path, X=["x", "x"])
     refused("another role", rows, tmp_path, X=["x", "a"])
     refused("max_bins must", rows, tmp_path, max_bins=1)
