@@ -81,7 +81,7 @@ def rows_of_side(codes, cut, side, index, n, to):
     return count
 
 
-@kernel(separate=True)
+@kernel(separate=True, borrows=True)
 def order_rows(rows, f, index, ends):
     """Rows in the order of feature f's codes; ends[t] = number of rows with code < t."""
     c = rows.codes[f]

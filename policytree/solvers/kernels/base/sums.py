@@ -172,7 +172,7 @@ def rounded_sums(rows, rounded):
     return sums
 
 
-@kernel
+@kernel(borrows=True)
 def two_leaves(sums, rules, at, end):
     """Values of the leaves of the codes up to place ``at`` and of the others up to ``end``; INF if forbidden."""
     P, minima = rules.n_losses, rules.minima

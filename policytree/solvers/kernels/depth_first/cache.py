@@ -31,7 +31,7 @@ def size_key(node):
     return node.need + (node.depth << NEED_BITS) + (leaves << (NEED_BITS + 31))
 
 
-@kernel
+@kernel(borrows=True)
 def place_of(memory, key1, size, context):
     """Where a result is kept."""
     h = key1 ^ (size * 40503)
@@ -40,7 +40,7 @@ def place_of(memory, key1, size, context):
     return h & (len(memory.solved) - 1)
 
 
-@kernel
+@kernel(borrows=True)
 def look_up(memory, key1, key2, size, context):
     """Place of what is known of a set of rows, a size of trees and the groups paid for; -1: nothing."""
     h = place_of(memory, key1, size, context)
@@ -53,7 +53,7 @@ def look_up(memory, key1, key2, size, context):
     return h
 
 
-@kernel
+@kernel(borrows=True)
 def remember(memory, node, size, context, tree):
     """Store a node's lower bound (no tree) or its exact value and tree."""
     solved, pool = memory.solved, memory.pool
@@ -77,7 +77,7 @@ def remember(memory, node, size, context, tree):
     known.length = length
 
 
-@kernel
+@kernel(borrows=True)
 def side_keys(rows, f, keys):
     """Key sums of the rows up to each code of f, keys[0] and keys[1], and of the others, keys[2] and keys[3]."""
     first = rows.planes.shape[0] - 2
@@ -96,7 +96,7 @@ def side_keys(rows, f, keys):
             keys[2 + j, t] = k[B - 1] - k[t]
 
 
-@kernel
+@kernel(borrows=True)
 def recall_sides(memory, keys, cuts, bounds):
     """Raise the bounds of cuts whose sides were swept before, in another order of splits."""
     sides = memory.sides
@@ -110,7 +110,7 @@ def recall_sides(memory, keys, cuts, bounds):
                     bounds.right[t] = max(bounds.right[t], known.value)
 
 
-@kernel
+@kernel(borrows=True)
 def remember_side(memory, key1, key2, value):
     """Store the bound of a side that was swept."""
     known = memory.sides[key1 & (len(memory.sides) - 1)]

@@ -30,7 +30,7 @@ MARGIN = 4
 MOST_STEPS = 1 << 22  # values times leaves in dynamic programming: some hundredths of a second, 32 MB
 
 
-@kernel
+@kernel(borrows=True)
 def recall(levels, level, memory, size):
     """Take a node's result from the cache: a tree, or a bound that reaches the node's cutoff."""
     node = levels.nodes[level]
@@ -104,7 +104,7 @@ def most_leaves(node):
     return min(node.leaves, 1 << min(node.depth, 30))
 
 
-@kernel
+@kernel(borrows=True)
 def intervals_apply(levels, level, rules):
     """Whether a node is solved by dynamic programming: one feature is left, its splits are free, and it is quick.
 
@@ -150,7 +150,7 @@ def take_intervals(levels, level, rules):
     node.tree_length = at
 
 
-@kernel
+@kernel(borrows=True)
 def name_rows(levels, level):
     """Sums of the keys of a node's rows."""
     node = levels.nodes[level]
@@ -165,7 +165,7 @@ def name_rows(levels, level):
     node.key2 = key2
 
 
-@kernel
+@kernel(borrows=True)
 def name_context(levels, level):
     """The test groups that the path has paid for, if a feature of the node would cost something otherwise.
 
@@ -180,7 +180,7 @@ def name_context(levels, level):
             context[owner // WORD] |= 1 << (owner % WORD)
 
 
-@kernel
+@kernel(borrows=True)
 def order_features(levels, level):
     """Try the features with the best value of depth two first (insertion sort: ties keep their order)."""
     order, values = levels.order[level], levels.first_values[level]

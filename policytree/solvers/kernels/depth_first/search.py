@@ -129,7 +129,7 @@ def remembers_sides(memory, control):
     return len(memory.sides) > 1 and memory.context.shape[1] == 0 and control[CACHE] != 0
 
 
-@kernel
+@kernel(borrows=True)
 def best_swept(bounds, deep, swept, batch, cutoff):
     """Of the swept cuts the one with the least bound below the cutoff (-1: none); the others are closed."""
     best = -1
@@ -145,7 +145,7 @@ def best_swept(bounds, deep, swept, batch, cutoff):
     return best
 
 
-@kernel
+@kernel(borrows=True)
 def take_swept(levels, level, swept, j):
     """Take a swept cut's tree: swept bounds are exact, so that its sides need no search for their values."""
     node, tree = levels.nodes[level], levels.tree[level]
@@ -175,7 +175,7 @@ def next_cut(levels, level, bounds, deep, cuts):
     return choose_cut(bounds, deep, cuts, cutoff)
 
 
-@kernel
+@kernel(borrows=True)
 def close_node(levels, level, memory):
     """Leave a node: it keeps a bound if nothing below the cutoff was found; the result goes into the cache."""
     node = levels.nodes[level]

@@ -204,7 +204,7 @@ def push_child(levels, level, side):
     child.phase = ENTER
 
 
-@kernel
+@kernel(borrows=True)
 def join_sides(levels, level, second_length):
     """Make a node's best tree of its cut and the trees of both sides."""
     node = levels.nodes[level]

@@ -45,7 +45,7 @@ def room_for_cuts(rows, rules, long, limit):
     return live, Chosen(cuts[0], cuts[1], cuts[2], cuts[3], cuts[4])
 
 
-@kernel
+@kernel(borrows=True)
 def segment_rows(rows, f, chosen, n, step, kind, segment, x):
     """x[i]: how many chosen cuts of f have row i on their right, times ``step``, plus the row's kind."""
     j = 0
@@ -57,7 +57,7 @@ def segment_rows(rows, f, chosen, n, step, kind, segment, x):
         x[i] = segment[rows.codes[f, i]] + kind[i]
 
 
-@kernel(separate=True)
+@kernel(separate=True, borrows=True)
 def value_chosen(f, n, rows, rules, leaves, work, at, chosen):
     """What the sides of the n chosen cuts of f come to, and the values of the trees."""
     splits, own = work.splits, work.own
@@ -88,7 +88,7 @@ def value_chosen(f, n, rows, rules, leaves, work, at, chosen):
         chosen.values[j] = (min(left + y, x + right) if leaves == 3 else left + right) + charges[price, last]
 
 
-@kernel(separate=True)
+@kernel(separate=True, borrows=True)
 def try_chosen(f, n, rows, rules, leaves, work, chosen, best):
     """Evaluate chosen cuts exactly, the most promising first: what is exact saves the evaluation of others."""
     while True:
@@ -105,7 +105,7 @@ def try_chosen(f, n, rows, rules, leaves, work, chosen, best):
             best = Found(value, f, chosen.cuts[j])
 
 
-@kernel
+@kernel(borrows=True)
 def keep_values(f, n, first, chosen):
     """Note the least of the chosen cuts' values as the feature's."""
     for j in range(n):
@@ -114,7 +114,7 @@ def keep_values(f, n, first, chosen):
             first.cuts[f] = chosen.cuts[j]
 
 
-@kernel
+@kernel(borrows=True)
 def close_chosen(live, chosen, o, count, n, rules, similar):
     """Spread the values of the n chosen cuts over all live ones, and strike them out."""
     left, right = live.bounds.left, live.bounds.right

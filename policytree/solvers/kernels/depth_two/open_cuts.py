@@ -35,7 +35,7 @@ class Chosen(NamedTuple):
     values: long_1d
 
 
-@kernel
+@kernel(borrows=True)
 def choose_first(bounds, o, cuts, limit, chosen):
     """Up to ``limit`` cuts of a feature, spread by mass, ascending; returns how many."""
     least, most = bounds.least, bounds.most
@@ -55,7 +55,7 @@ def choose_first(bounds, o, cuts, limit, chosen):
     return n
 
 
-@kernel
+@kernel(borrows=True)
 def bound_between(bounds, o, cuts, chosen, n, j, rules, similar):
     """A bound of all cuts between the chosen ones j - 1 and j: the left side holds that of the first, and so on."""
     least = bounds.least
@@ -68,7 +68,7 @@ def bound_between(bounds, o, cuts, chosen, n, j, rules, similar):
     return x + y
 
 
-@kernel
+@kernel(borrows=True)
 def list_live(live, f, o, cuts, chosen, n, rules, cutoff, similar):
     """List the cuts that the values of the n chosen ones do not refute; returns how many they are.
 
@@ -110,7 +110,7 @@ def list_live(live, f, o, cuts, chosen, n, rules, cutoff, similar):
     return alive
 
 
-@kernel
+@kernel(borrows=True)
 def choose_live(live, f, o, n, cutoff, limit, chosen):
     """Keep of the n listed cuts what no bound refutes, and choose up to ``limit`` of it, spread by mass.
 
@@ -148,7 +148,7 @@ def choose_live(live, f, o, n, cutoff, limit, chosen):
     return n, alive - o
 
 
-@kernel
+@kernel(borrows=True)
 def spread_live(live, o, n, constrained):
     """Similar support from every listed cut to its neighbours in the list, in both directions."""
     left, right, least, most = live.bounds

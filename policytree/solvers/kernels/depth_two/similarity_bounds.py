@@ -148,7 +148,7 @@ def spread_bounds(bounds, cuts, at, left_value, right_value, rules, similar):
             left[t] = max(left[t], left_value + (least[t] - least_at))
 
 
-@kernel(separate=True)
+@kernel(separate=True, borrows=True)
 def start_deep(bounds, deep, cuts, need, penalty, keep):
     """Bounds of both sides of every cut if the side is deep: it has at least as many leaves as the node needs levels.
 
@@ -253,7 +253,7 @@ def choose_many(bounds, deep, cuts, cutoff, limit, chosen):
     return n
 
 
-@kernel
+@kernel(borrows=True)
 def include(chosen, n, t):
     """Make ``t`` one of the ascending ``chosen[:n]``, instead of its neighbour if they are full; returns how many."""
     j = 0

@@ -165,7 +165,7 @@ def aligned_zeros(n, like):
     return flat[skip : skip + n]
 
 
-@kernel
+@kernel(borrows=True)
 def few_weights(losses):
     """Least loss and how many up to the largest, if tables of them pay (else 0, 0); whether sums fit int16."""
     least = np.int64(losses[0])
@@ -184,7 +184,7 @@ def few_weights(losses):
     return 0, 0, short
 
 
-@kernel
+@kernel(borrows=True)
 def few_runs(losses):
     """Whether most neighbours are of one sign in any order, so that runs are long."""
     above = 0
@@ -218,7 +218,7 @@ def join_runs(c, B, n, losses, starts, o):
     return runs
 
 
-@kernel
+@kernel(borrows=True)
 def sort_rows(rows, losses, large, tiles):
     """Put the rows, and their losses, in the order of every long feature."""
     n, order, starts = rows.n, tiles.order, tiles.starts
@@ -252,7 +252,7 @@ def sort_rows(rows, losses, large, tiles):
                 tiles.weights[i] = losses[order[i]]
 
 
-@kernel
+@kernel(borrows=True)
 def fill_masks(tiles):
     """What a row adds on either side, by how many chosen cuts have it on their right: by its weight, or as masks."""
     for j in range(TILE + 1):
@@ -297,7 +297,7 @@ def make_tiles(rows, losses, large, n_prices):
     return tiles
 
 
-@kernel(separate=True)
+@kernel(separate=True, borrows=True)
 def scan_tiles(f, rows, tiles, x, splits, at):
     """Best second splits by long features for all chosen cuts of f at once, into ``splits`` from ``at`` on by price.
 
