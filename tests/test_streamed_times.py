@@ -188,7 +188,7 @@ def test_hazards_learn_from_equally_many_rows_of_every_arm_and_fold(rng):
         ({"entry": "dead"}, "'dead' has two roles"),
         ({"entry": "town"}, "'town' of entry holds text"),
         ({"outcome": "minus"}, "minus has 1 negative times, the first in row 100"),
-        ({"entry": "late"}, "entry is not before time in 1 rows, the first of them row 100"),
+        ({"entry": "late"}, r"entry \(column 'late'\) is not before time in 1 rows, the first of them row 100"),
         ({"entry": "start", "horizon": 0.01}, "rows enter at or after horizon"),
         ({"event": "gap"}, "is missing in 1 rows"),
     ],

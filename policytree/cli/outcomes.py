@@ -226,6 +226,32 @@ def outcome_arguments(frame: pd.DataFrame, options: Mapping[str, Any], event: st
     }
 
 
+def refuse_impossible_times(frame: pd.DataFrame, outcome: str, entry: str | None) -> None:
+    """Refuse negative times and entries after the end; rows are counted as the file has them.
+
+    Raises
+    ------
+    InputError
+    """
+    numeric = [name for name in (outcome, entry) if name is not None and pd.api.types.is_numeric_dtype(frame[name])]
+    for name in numeric:
+        negative = np.flatnonzero(frame[name] < 0)
+        if len(negative):
+            option = "--outcome" if name == outcome else "--entry-column"
+            raise InputError(
+                f"Column {name!r} ({option}) has {len(negative):,} negative times, the first in row "
+                f"{negative[0] + 1:,} below the header; leave these rows out, or count time from an earlier origin."
+            )
+    if len(numeric) == 2:
+        late = np.flatnonzero(frame[entry] >= frame[outcome])
+        if len(late):
+            raise InputError(
+                f"{entry!r} (--entry-column) is not before {outcome!r} in {len(late):,} rows, the first of them row "
+                f"{late[0] + 1:,} below the header; who enters at or after the end was never at risk: leave these rows "
+                "out."
+            )
+
+
 def notes_of_times(
     times: TimeToEvent, outcome: str, options: Mapping[str, Any], event: str | None, direction: str | None
 ) -> list[str]:

@@ -268,4 +268,5 @@ def _collected_warnings() -> Iterator[list[warnings.WarningMessage]]:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("ignore", PendingDeprecationWarning)
+        warnings.filterwarnings("ignore", "With cause=, rewards are")  # --cause needs a --direction
         yield heard

@@ -15,6 +15,7 @@ from policytree.cli.outcomes import (
     notes_of_missing,
     notes_of_times,
     outcome_arguments,
+    refuse_impossible_times,
     require_outcome_columns,
 )
 from policytree.cli.propensities import propensity_from, shares_text
@@ -286,6 +287,8 @@ def _build(source, frame, roles: Roles, dataset: Dataset | None = None, known=No
     if roles.event_column is None:
         outcome, meaning = event_outcome(frame[roles.outcome], roles.event, roles.direction)
         frame = frame.assign(**{roles.outcome: outcome})
+    else:
+        refuse_impossible_times(frame, roles.outcome, roles.entry_column)
     how = outcome_arguments(frame, options, roles.event)
     strata = tuple(column_names(roles.strata, "--strata", frame))
     observed = observe(

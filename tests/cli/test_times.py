@@ -213,7 +213,10 @@ def test_what_is_refused(files, tmp_path, case):
 
 
 CHANGED = {
-    "negative times": ({"days": study()["days"] - 50}, ["negative times", "leave these rows out"]),
+    "negative times": (
+        {"days": study()["days"].where(study().index != 7, -1.0)},
+        ["Column 'days' (--outcome) has 1 negative times, the first in row 8 below the header; leave these rows out"],
+    ),
     "all censored": ({"status": 0}, ["nothing but 0, so that every time is censored"]),
     "one code": ({"status": 2}, ["nothing but 2"]),
     "events with gaps": ({"status": [1.0, np.nan] * 120}, ["'status' (--event-column) has no value in 120 of 240"]),
@@ -267,6 +270,28 @@ def test_the_event_may_be_left_out_by_name(files, tmp_path):
 )  # fmt: skip
 def test_codes_of_events(values, event, cause, codes):
     assert event_codes(pd.Series(values, name="status"), event, cause).tolist() == codes
+
+
+def test_late_and_negative_entries_are_refused_by_their_place_in_the_file(tmp_path):
+    known = study().drop(columns="end").assign(since=0.0)
+    for row, value, words in (
+        (
+            3,
+            9999.0,
+            "'since' (--entry-column) is not before 'days' in 1 rows, the first of them row 4 below the header",
+        ),
+        (5, -2.0, "Column 'since' (--entry-column) has 1 negative times, the first in row 6 below the header"),
+    ):
+        path = tmp_path / "bad.csv"
+        known.assign(since=known["since"].where(known.index != row, value)).to_csv(path, index=False)
+        refused(design(path, *EVENT, "--entry-column", "since"), words)
+
+
+def test_who_said_the_direction_is_not_warned_of_it(files, tmp_path):
+    asked = ("--event-column", "end", "--cause", "dead", "--direction", "maximize")
+    code, out, err = design(files / "causes.csv", *asked, *QUICK, "--no-value", "--stability", "0")
+    assert code == 0, err
+    assert "pass direction='minimize'" not in flat(out + err)
 
 
 def test_warnings_of_one_class_that_say_different_things_are_all_kept():

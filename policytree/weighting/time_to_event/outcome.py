@@ -343,15 +343,16 @@ def _event_codes(event: Any, n: int, cause: Any, new_rows: bool, all_may_be_even
 
 
 def _entries(entry: Any, time: np.ndarray, name: Any, first_row: int) -> np.ndarray:
-    start = numbers(entry, "entry", len(time)).to_numpy()
+    given = numbers(entry, "entry", len(time))
+    start = given.to_numpy()
     late = np.flatnonzero(start >= time)
     if len(late):
         raise InputError(
-            f"entry is not before {name} in {len(late)} rows, the first of them row {first_row + late[0]}; who enters "
-            "after the end was never at risk: leave these rows out."
+            f"{given.name} is not before {name} in {len(late)} rows, the first of them row {first_row + late[0]}; who "
+            "enters at or after the end was never at risk: leave these rows out."
         )
     if (start < 0.0).any():
-        raise InputError(f"entry has {(start < 0.0).sum()} negative values; count time from an earlier origin.")
+        raise InputError(f"{given.name} has {(start < 0.0).sum()} negative values; count time from an earlier origin.")
     return start
 
 
