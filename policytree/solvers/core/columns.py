@@ -11,7 +11,7 @@ import numpy as np
 from policytree.exceptions import InputError
 from policytree.problem.split_columns import MAX_BINS
 from policytree.problem.types import BinnedData, Problem
-from policytree.solvers.core.compilation import GAPS, WIDTHS, load_kernels
+from policytree.solvers.core.compilation import GAPS, load_kernels, width_of
 from policytree.solvers.kernels.base.binning import all_codes_occur
 from policytree.trees.tree import Tree
 
@@ -98,7 +98,7 @@ def without_gaps(problem: Problem) -> Problem:
     cut does, or not at all, so that no tree is lost.
     """
     data = problem.data
-    kind = data.codes.dtype.name if data.codes.dtype.name in WIDTHS else "uint16"
+    kind = width_of(problem)
     load_kernels([(GAPS, kind)])
     if all_codes_occur(np.require(data.codes, kind, ["C", "W"]), np.require(data.n_bins, np.int64, ["C", "W"])):
         return problem

@@ -113,6 +113,12 @@ def is_signed(problem: Problem) -> bool:
     return problem.losses.shape[1] == 2 and problem.min_leaf <= 1 and problem.min_leaf_per_arm == 0
 
 
+def width_of(problem: Problem) -> str:
+    """The type of a problem's codes; of those that kernels do not take, the one that they are turned into."""
+    width = problem.data.codes.dtype.name
+    return width if width in WIDTHS else "uint16"
+
+
 def needed_for_rashomon(problem: Problem) -> Needed:
     """Kernels that list trees near the best one, beside those of the search for it."""
     kind = SPECIAL if is_special(problem) else PLAIN

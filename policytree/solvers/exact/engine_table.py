@@ -23,6 +23,7 @@ from policytree.solvers.core.compilation import (
     BLOCKS,
     CODES,
     DEEPER,
+    GAPS,
     LONG,
     LOW_COST,
     ONE_FEATURE,
@@ -43,6 +44,7 @@ from policytree.solvers.core.compilation import (
     is_special,
     pareto_kernels,
     streamed_kernels,
+    width_of,
 )
 from policytree.solvers.exact.binary_features import blocks_for
 from policytree.solvers.exact.bounds.conflict_pairs import conflict_pairs_apply
@@ -295,5 +297,6 @@ def engines_for(case: Case) -> list[Engine]:
 def kernels_of(case: Case) -> Needed:
     """The kernels that the exact search for a problem may call."""
     engines = engines_for(case)
-    shared: Needed = [] if any(engine.alone for engine in engines) else [(ALWAYS, "")]
+    shared: Needed = [(GAPS, width_of(case.problem))]
+    shared += [] if any(engine.alone for engine in engines) else [(ALWAYS, "")]
     return shared + [pair for engine in engines for pair in engine.kernels(case)]
