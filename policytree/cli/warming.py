@@ -12,10 +12,18 @@ def warmup(debug: DebugOption = False) -> None:
     from policytree.born_again.needed_kernels import BORN_AGAIN
     from policytree.common.progress import stage_progress
     from policytree.solvers.core.compilation import all_kernels, kernel_folder, load_kernels
+    from policytree.solvers.kernels.compiling import SEPARATE
+    from policytree.solvers.kernels.precompiled import precompiled
 
     with stage_progress():
         seconds = load_kernels([*all_kernels(), (BORN_AGAIN, "")])
         folder = kernel_folder()
+    shipped = precompiled(SEPARATE)
+    if shipped.files and not seconds:
+        typer.echo(f"The search came compiled with this installation, in {shipped.folder}.")
+        return
+    if shipped.reason and shipped.folder.is_dir():
+        typer.echo(f"The compiled search of this installation is not used: {shipped.reason}.")
     done = f"compiled in {seconds:.0f} s" if seconds else "already compiled"
     if folder is None:
         typer.echo(

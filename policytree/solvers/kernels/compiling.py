@@ -26,6 +26,7 @@ import gc
 import hashlib
 import importlib
 import os
+import pickle
 import re
 import threading
 import time
@@ -36,10 +37,13 @@ from functools import cache, partial
 from pathlib import Path
 
 from llvmlite import binding
-from numba.core import caching, config, event, registry, types
+from numba.core import caching, config, event, registry, sigutils, types
+from numba.core.compiler import CompileResult
 from numba.core.options import DefaultOptions
+from numba.core.serialize import dumps as pickle_numba
 
 from policytree.common.own_thread import run_in_own_thread
+from policytree.solvers.kernels.precompiled import Recorder, precompiled
 
 PREFIX = "policytree_kernel_"
 ROOT = Path(__file__).parents[3]  # of the package's folder
@@ -89,20 +93,32 @@ class _KernelCacheImpl(caching.CompileResultCacheImpl):
         return f"{super().get_filename_base(fullname, abiflags)}-{stamp[:16]}"
 
     def reduce(self, compiled):
-        called = []
-        if SEPARATE:
-            functions = compiled.library._final_module.functions
-            called = [_addresses[f.name] for f in functions if f.is_declaration and f.name in _addresses]
-        return called, super().reduce(compiled)
+        return _reduced(compiled)
 
     def rebuild(self, target_context, payload):
-        called, reduced = payload
-        for module, name, arguments in called:
-            getattr(importlib.import_module(module), name).compile(arguments)
-        return super().rebuild(target_context, reduced)
+        return _rebuilt(target_context, payload)
+
+
+def _reduced(compiled) -> tuple:
+    """A compiled kernel as it is pickled, with the separate kernels that it calls."""
+    called = []
+    if SEPARATE:
+        functions = compiled.library._final_module.functions
+        called = [_addresses[f.name] for f in functions if f.is_declaration and f.name in _addresses]
+    return called, compiled._reduce()
+
+
+def _rebuilt(target_context, payload: tuple):
+    """The compiled kernel, after those that it calls."""
+    called, reduced = payload
+    for module, name, arguments in called:
+        getattr(importlib.import_module(module), name).compile(arguments)
+    return CompileResult._rebuild(target_context, *reduced)
 
 
 class _KernelCache(caching.FunctionCache):
+    """What is compiled on this machine, kept where it may write."""
+
     _impl_class = _KernelCacheImpl
 
     def save_overload(self, sig, data):
@@ -113,6 +129,32 @@ class _KernelCache(caching.FunctionCache):
             for old in Path(self.cache_path).glob(f"{base.partition('-')[0]}-*.nb?"):
                 if base.rpartition("-")[2] not in old.name:
                     old.unlink(missing_ok=True)
+
+
+class _Kept(caching.NullCache):
+    """Where a kernel may have been compiled before: with the installation, then on this machine."""
+
+    def __init__(self, kernel: Kernel):
+        self._kernel, self._own = kernel, caching.NullCache()
+        with suppress(RuntimeError, OSError):  # nowhere to write to, or no source to stamp: compile for this process
+            self._own = _KernelCache(kernel.py_func)
+
+    @property
+    def cache_path(self):
+        return self._own.cache_path
+
+    def load_overload(self, sig, target_context):
+        """The kernel from the disk; None if it must be compiled."""
+        found = precompiled(SEPARATE)
+        content = found.read(self._kernel.name_of(sig)) if found.files else None
+        if content is None:
+            return self._own.load_overload(sig, target_context)
+        target_context.refresh()
+        return _rebuilt(target_context, pickle.loads(content))
+
+    def save_overload(self, sig, data):
+        """Keep it on this machine."""
+        self._own.save_overload(sig, data)
 
 
 class Kernel(registry.CPUDispatcher):
@@ -148,12 +190,15 @@ class Kernel(registry.CPUDispatcher):
         """Load or compile for these argument types: the declared ones, if Python calls it."""
         if self.takes is not None and isinstance(sig, tuple) and tuple(sig) not in self.takes.values():
             raise TypeError(f"{self.py_func.__qualname__} takes {self.takes}, not {tuple(sig)}")
-        if not isinstance(self._cache, _KernelCache):  # not before: looking for a place on the disk takes time
-            with suppress(
-                RuntimeError, OSError
-            ):  # nowhere to write to, or no source to stamp: compile for this process
-                self._cache = _KernelCache(self.py_func)
+        if not isinstance(self._cache, _Kept):  # not before: looking for a place on the disk takes time
+            self._cache = _Kept(self)
         return super().compile(sig)
+
+    def name_of(self, sig) -> str:
+        """The name of the code for these argument types, from these very sources, on any machine."""
+        f, (arguments, _) = self.py_func, sigutils.normalize_signature(sig)
+        text = f"{tuple(arguments)} {folder_stamp(Path(f.__code__.co_filename).parent)}"
+        return f"{f.__module__}.{f.__qualname__}.{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
     def recompile(self):
         """Refuse: callers would go on calling the address of what is gone."""
@@ -175,8 +220,7 @@ class Kernel(registry.CPUDispatcher):
     def _make_separate(self, cres):
         """Let callers declare this function under a name that lasts, and find its address there; nothing is linked."""
         f, arguments = self.py_func, tuple(cres.signature.args)
-        text = f"{arguments} {folder_stamp(Path(f.__code__.co_filename).parent)}"
-        symbol = f"{PREFIX}{f.__module__}.{f.__qualname__}.{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        symbol = f"{PREFIX}{self.name_of(arguments)}"
         binding.add_symbol(symbol, cres.library.get_pointer_to_function(cres.fndesc.llvm_func_name))
         _addresses[symbol] = f.__module__, f.__qualname__, arguments
         declared = copy.copy(cres.fndesc)
@@ -338,6 +382,33 @@ def compile_kernels(needed: Iterable[tuple[Kernel, str]], announce: Callable[[],
         _spent[0] += seconds
     _ready.update(asked)
     return seconds
+
+
+def record_kernels(needed: Iterable[tuple[Kernel, str]], folder: Path) -> int:
+    """Write compiled kernels, and the separate ones that they call, into a folder that a wheel can hold.
+
+    Run with the environment of ``precompiled.environment()``, or they need the processor of this machine, and where
+    nothing is on the disk yet: what was loaded has no code to write. Types as text are left out, since they hold paths
+    and addresses of this process, and nothing reads them.
+
+    Returns
+    -------
+    size : int
+        Bytes of all files.
+    """
+    needed = list(needed)
+    compile_kernels(needed)
+    recorder = Recorder(folder, SEPARATE)
+    wanted = [(each, each.takes[kind if kind in each.takes else ""]) for each, kind in needed]
+    wanted += [
+        (getattr(importlib.import_module(module), name), arguments) for module, name, arguments in _addresses.values()
+    ]
+    for each, signature in dict.fromkeys(wanted):
+        compiled = each.overloads[signature]
+        called, reduced = _reduced(compiled)
+        bare = tuple("" if part == str(compiled.type_annotation) else part for part in reduced)
+        recorder.write(each.name_of(signature), pickle_numba((called, bare)))
+    return recorder.finish()
 
 
 def seconds_compiling() -> float:
