@@ -91,7 +91,7 @@ def test_a_floor_never_becomes_weight(rng):
 @pytest.mark.parametrize(
     ("arguments", "labels", "message"),
     [
-        ({"estimand": "everybody"}, [0, 1], "estimand must be 'all', 'treated', 'overlap' or 'compliers'; got 'everybody'"),
+        ({"estimand": "everybody"}, [0, 1], "must be 'all', 'treated', 'overlap' or 'compliers'; got 'everybody'"),
         ({"estimand": "treated"}, ["a", "b"], "must know who the treated are; set treated= to one of a, b"),
         ({"estimand": "treated"}, [0, 1, 2], "must know who the treated are; set treated= to one of 0, 1, 2"),
         ({"estimand": "treated", "treated": "c"}, ["a", "b"], "treated='c' is not among the treatments; they are a, b"),

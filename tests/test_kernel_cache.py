@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from policytree.common import own_thread
-from policytree.solvers.kernels import compiling
+from policytree.solvers.kernels import compiling, precompiled
 
 CALLEE = """
 from compiling import kernel
@@ -160,7 +160,9 @@ def packages(tmp_path):
         (kernels / part / "__init__.py").touch()
     for each in (kernels, kernels.parent, kernels.parents[1]):
         (each / "__init__.py").touch()
-    for source, to in ((compiling, kernels / "compiling.py"), (own_thread, kernels / "../../common/own_thread.py")):
+    copied = {"compiling.py": compiling, "precompiled.py": precompiled, "../../common/own_thread.py": own_thread}
+    for name, source in copied.items():
+        to = kernels / name
         to.write_text(Path(source.__file__).read_text(encoding="utf-8"), encoding="utf-8")
     (kernels / "low" / "steps.py").write_text(STEP, encoding="utf-8")
     (kernels / "high" / "loops.py").write_text(TWICE, encoding="utf-8")
