@@ -164,6 +164,16 @@ def sorted_labels(values: np.ndarray) -> np.ndarray:
         return out
 
 
+def position_of(label, labels: np.ndarray, argument: str) -> int:
+    """Where a label stands among sorted ones, compared as text; the first position if it is None."""
+    names = [str(known) for known in labels]
+    if label is None:
+        return 0
+    if str(label) not in names:
+        raise InputError(f"{argument}={label!r} is not among the treatments; they are {', '.join(names)}.")
+    return names.index(str(label))
+
+
 def treatment_codes(
     T, n: int | None = None, treatments: np.ndarray | None = None, *, argument: str = "T", what: str = "treatment"
 ) -> tuple[np.ndarray, np.ndarray]:

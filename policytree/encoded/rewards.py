@@ -355,6 +355,8 @@ def _check_estimator(estimator: Any, propensity: Any) -> None:
         raise InputError("Rewards in batches are about all rows; leave estimand at 'all', or score a table in memory.")
     if estimator.n_repeats != 1:
         raise InputError("Rewards in batches are cross-fitted once; leave n_repeats at 1, or score a table in memory.")
+    if getattr(estimator, "model_effects", None) is not None:
+        raise InputError("Rewards in batches come without a model of effects; leave model_effects at None.")
     cv = estimator.cv
     if isinstance(cv, bool) or not isinstance(cv, int) or cv < 2:
         raise InputError(f"Rewards in batches take a number of folds of at least 2 as cv; got {quoted(cv)}.")

@@ -1,4 +1,4 @@
-"""Boosted small trees by LightGBM, read after several numbers of rounds."""
+"""Boosted small trees by LightGBM, read after several numbers of rounds; and forests of large leaves."""
 
 from __future__ import annotations
 
@@ -24,6 +24,18 @@ SETTINGS = {
     "verbosity": -1,
 }
 LEAST_EVENTS = 5.0  # that are expected in a leaf of rates
+#: Every tree sees half of the rows, and every node a third of the columns.
+FOREST_SETTINGS: dict[str, Any] = {
+    **SETTINGS,
+    "boosting": "rf",
+    "objective": "regression",
+    "num_leaves": 63,
+    "lambda_l2": 0.0,
+    "bagging_fraction": 0.5,
+    "bagging_freq": 1,
+    "feature_fraction_bynode": 0.34,
+}
+N_TREES = 200  # of a forest
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +105,6 @@ def boost(
     InputError
         If LightGBM cannot be loaded.
     """
-    try:
-        import lightgbm
-    except OSError as error:  # wheels leave OpenMP's runtime to the system
-        raise InputError(
-            f"LightGBM, which fits the default outcome and propensity models, cannot be loaded ({error}); install "
-            "OpenMP's runtime (Debian and Ubuntu: apt-get install libgomp1), or pass learners of your own."
-        ) from error
     settings: dict[str, Any] = {**SETTINGS, "objective": objective, "learning_rate": rate}
     centre, scale = 0.0, 1.0
     if objective == "regression":
@@ -112,10 +117,71 @@ def boost(
         scale = float(np.average(y, weights=weight))  # leaves are limited by how many events are expected in them
         y, weight = y / scale, np.ones(len(y)) * scale if weight is None else weight * scale
         settings["min_sum_hessian_in_leaf"] = LEAST_EVENTS
+    return Boosted(_trained(settings, Z, y, weight, rounds), objective, centre, scale)
+
+
+@dataclass(frozen=True, slots=True)
+class Forest:
+    """A fitted forest of regression trees.
+
+    Attributes
+    ----------
+    booster : lightgbm.Booster or None
+        None where there are too few rows for a single split.
+    centre, scale : float
+        The outcome was standardised by these.
+    """
+
+    booster: Any
+    centre: float
+    scale: float
+
+    def predict(self, Z: np.ndarray) -> np.ndarray:
+        """Means of the trees' predictions, (n,)."""
+        if self.booster is None:
+            return np.full(len(Z), self.centre)
+        return self.centre + self.scale * self.booster.predict(Z, num_threads=1)
+
+
+def grow_forest(Z: np.ndarray, y: np.ndarray, weight: np.ndarray, rows_per_leaf: int) -> Forest:
+    """Fit a forest of regression trees, each to half of the rows, with leaves of at least ``rows_per_leaf`` of these.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, p), float64
+        NaN is routed to the better side.
+    y : ndarray of shape (n,)
+    weight : ndarray of shape (n,), float64
+        Above zero.
+    rows_per_leaf : int
+
+    Raises
+    ------
+    InputError
+        If LightGBM cannot be loaded.
+    """
+    centre = float(np.average(y, weights=weight))
+    scale = float(np.sqrt(np.average((y - centre) ** 2, weights=weight)))
+    if scale == 0.0 or len(Z) * FOREST_SETTINGS["bagging_fraction"] < 2 * rows_per_leaf:
+        return Forest(None, centre, scale)
+    settings = {**FOREST_SETTINGS, "min_data_in_leaf": rows_per_leaf}
+    booster = _trained(settings, Z, (y - centre) / scale, weight / weight.mean(), N_TREES)
+    return Forest(booster, centre, scale)
+
+
+def _trained(settings: dict[str, Any], Z: np.ndarray, y: np.ndarray, weight: np.ndarray | None, rounds: int) -> Any:
+    """LightGBM's model after so many rounds."""
+    try:
+        import lightgbm
+    except OSError as error:  # wheels leave OpenMP's runtime to the system
+        raise InputError(
+            f"LightGBM, which fits the default outcome and propensity models, cannot be loaded ({error}); install "
+            "OpenMP's runtime (Debian and Ubuntu: apt-get install libgomp1), or pass learners of your own."
+        ) from error
     # As ``lightgbm.train`` without what it does for callbacks and for continued training: it writes the model as text
     # and reads it again.
     booster = lightgbm.Booster(settings, lightgbm.Dataset(Z, y, weight=weight, params=settings))
     for _ in range(rounds):
         if booster.update():  # no leaf can be split any more
             break
-    return Boosted(booster.free_dataset(), objective, centre, scale)
+    return booster.free_dataset()

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from policytree.exceptions import InputError, quoted
@@ -86,6 +86,19 @@ class CrossFittedRegression:
     def predict_new(self, Z: np.ndarray, held_out_of: np.ndarray | None = None) -> np.ndarray:
         """Expected outcomes of new rows, shape (n, K): averaged over fold models."""
         return predict_new(self.models, Z, held_out_of)
+
+    def untargeted(self, Z: np.ndarray, folds: FoldPlan) -> np.ndarray:
+        """Expected outcomes (n, K) of the rows of the fit, out of fold, before default mixtures are targeted."""
+        out = np.array(self.predictions)
+        for model, (_, test) in zip(self.models, folds.splits(), strict=True):
+            if isinstance(model, StackedOutcomes):
+                out[test] = model.untargeted(Z[test])
+        return out
+
+    def untargeted_new(self, Z: np.ndarray) -> np.ndarray:
+        """As :meth:`untargeted`, of new rows, averaged over fold models."""
+        each = [m.untargeted(Z) if isinstance(m, StackedOutcomes) else m.predict(Z) for m in self.models]
+        return np.mean(each, axis=0)
 
     def by_arm(self) -> tuple[tuple[FittedModel, ...], ...]:
         """The models, for every fold one per arm."""
@@ -174,6 +187,14 @@ def refuse_own_models(**models: Any) -> None:
             )
 
 
+def resolve_effects(learner: Any, has_covariates: bool):
+    """The user's own regressor of effects; None for the default mixture."""
+    learner = _resolve(learner, None, "model_effects", has_covariates, None)
+    if learner is not None and not is_regressor(learner):
+        raise InputError(f"model_effects must be 'auto' or a regressor; got {type(learner).__name__}.")
+    return learner
+
+
 def resolve_hazards(event: Any, censoring: Any, has_entry: bool) -> tuple[HazardStack, HazardStack]:
     """The models of events and of censoring: mixtures by default, else the user's survival models."""
     for model, argument in ((event, "model_event"), (censoring, "model_censoring")):
@@ -231,6 +252,16 @@ class CrossFitted:
             observation=None if self.observation is None else self.observation.predictions[:, 1],
             uptake=None if self.uptake is None else self.uptake.predictions,
         )
+
+    def untargeted(self, Z: np.ndarray) -> np.ndarray:
+        """Expected outcomes (n, K) of the rows of the fit, by :meth:`CrossFittedRegression.untargeted`."""
+        assert self.regression is not None, "outcome models were fitted"
+        return self.regression.untargeted(Z, self.folds)
+
+    def untargeted_new(self, Z: np.ndarray) -> np.ndarray:
+        """Expected outcomes (n, K) of new rows, likewise."""
+        assert self.regression is not None, "outcome models were fitted"
+        return self.regression.untargeted_new(Z)
 
     def held_out_of(self, row_of_cluster: np.ndarray | None) -> np.ndarray | None:
         """The fold in which each row's cluster was held out, (n,), -1 for new clusters; None without clusters."""

@@ -16,11 +16,13 @@ from policytree.common.calls import NestedParameters, either_order
 from policytree.common.docstrings import shares_documentation
 from policytree.common.executors import check_executor
 from policytree.common.typing import Column, PerTreatment, Seed, Table
-from policytree.common.validation import as_series
+from policytree.common.validation import as_series, position_of
 from policytree.exceptions import InputError
 from policytree.model_selection.crossfit import by_default_settings
 from policytree.weighting.completion import by_curves, complete_missing, completed, curves_of
 from policytree.weighting.covariates import Covariates
+from policytree.weighting.doubly_robust import DoublyRobust
+from policytree.weighting.effects import EffectModels, fit_effects
 from policytree.weighting.extreme_rewards import extreme_rewards, warn_of_extreme
 from policytree.weighting.instrument import (
     FirstStage,
@@ -36,6 +38,7 @@ from policytree.weighting.nuisances import (
     median_of_repeats,
     refuse_own_models,
     resolve_arms,
+    resolve_effects,
     resolve_hazards,
     resolve_observation,
     resolve_outcomes,
@@ -151,6 +154,11 @@ class RewardEstimator(NestedParameters):
     min_compliance : float in (0, 1)
         With an instrument and ``estimand="all"``: estimated compliance below this is raised to it (``n_weak_``, with a
         ``WeakInstrumentWarning`` if many).
+    model_effects : None, "auto" or scikit-learn regressor
+        Model of the conditional average effects, for :meth:`predict_effects`: the doubly robust rewards are regressed
+        on the covariates. "auto" mixes a lasso, a forest of large leaves and the difference of the outcome models
+        (:mod:`policytree.weighting.effects`); a regressor is fitted alone, to every treatment's rewards. None fits
+        nothing. Rewards do not depend on it.
 
     Attributes
     ----------
@@ -233,6 +241,7 @@ class RewardEstimator(NestedParameters):
     min_observed: float = 0.02
     model_uptake: Any = "auto"
     min_compliance: float = 0.05
+    model_effects: Any = None
 
     __metadata_request__fit: ClassVar = {"T": True}  # pipelines pass it on without being asked: nothing fits without
     _called = "RewardEstimator"  # by messages; an estimator that has one inside it gives it its own name
@@ -393,6 +402,7 @@ class RewardEstimator(NestedParameters):
             own = self.rewards_.to_numpy() if self.estimand == "all" and self.offers_ is None else None
             self.extreme_rewards_ = extreme_rewards(own, observed.y, as_given)
             warn_of_extreme(self.extreme_rewards_)
+        self._effects = self._fit_effects(Z, observed, nuisances)
         return self
 
     def _by_offer(self, observed: Observed) -> Observed:
@@ -441,6 +451,25 @@ class RewardEstimator(NestedParameters):
         """Averages that were not given, for so many rows."""
         lacking = {name: np.tile(mean, (n, 1)) for name, mean in self._shares.items() if getattr(given, name) is None}
         return replace(given, **lacking)
+
+    def _fit_effects(self, Z: np.ndarray, observed: Observed, nuisances: Nuisances) -> EffectModels | None:
+        """Models of effects from these rows' doubly robust rewards; None where nobody asked for them."""
+        if self.model_effects is None:
+            return None
+        if self.offers_ is not None:
+            raise InputError("model_effects knows no instrument; leave it out: predict_outcomes has the effects then.")
+        learner = resolve_effects(self.model_effects, Z.shape[1] > 0)
+        if nuisances.regression is None or nuisances.propensity is None:
+            raise InputError(
+                "Effects are learnt from doubly robust rewards; use method='doubly_robust', or leave out model_effects."
+            )
+        least = np.maximum(nuisances.propensity, max(self.min_propensity, LEAST_DIVISOR))
+        rewards = DoublyRobust().rewards(observed, replace(nuisances, propensity=least))
+        plan = self.repeats_[0].folds if self.repeats_ else observed.folds(self.cv, 0, whose=f" of {self._called}")
+        outcomes = None
+        if self.models_regression_ is not None:
+            outcomes = np.median([r.untargeted(Z) for r in self.repeats_], axis=0)
+        return fit_effects(learner, Z, rewards, least, observed.weight, plan, outcomes)
 
     @overload
     def fit_predict(
@@ -705,6 +734,71 @@ class RewardEstimator(NestedParameters):
             scheme = resolve_scheme(self, self.treatments_)
             assert isinstance(scheme, InstrumentalVariable), "there are offers"
             values = replace(scheme, stage=self.first_stage_).expected(nuisances)
+        table = X if X is not None else W
+        index = table.index if isinstance(table, pd.DataFrame) else None
+        return pd.DataFrame(values, index=index, columns=self.treatments_)
+
+    @by_default_settings
+    def predict_effects(self, *, X: Table | None = None, W: Table | None = None, reference: Any = None) -> pd.DataFrame:
+        """Conditional average effect of every treatment against the reference, for new rows.
+
+        The effect is what a treatment is expected to add to the outcome of people with these covariates. It is learnt
+        as such, from the doubly robust rewards, and not as the difference of two predicted outcomes: where effects are
+        small beside what else outcomes depend on, its sign is right more often. The treatment of the largest effect
+        (the smallest, where less is better) is the plug-in rule.
+
+        Parameters
+        ----------
+        X, W : table of shape (n, p), optional
+            Covariates, the columns of ``fit``.
+        reference : label, optional
+            The treatment that effects are measured against; by default the first in sorted order.
+
+        Returns
+        -------
+        DataFrame of shape (n, K)
+            In the outcome's unit; zero in the column of the reference. These are point predictions. Whether effects
+            differ at all is tested by :func:`policytree.heterogeneity_test`; what a group gains is estimated, with its
+            interval, by the rewards of rows that had no say in the choice of the group.
+
+        Raises
+        ------
+        InputError
+            If no model of effects was asked for, or a table differs from the one at fit.
+
+        References
+        ----------
+        Kennedy (2023), Electronic Journal of Statistics 17(2), 3008-3049 (regressing doubly robust scores). Nie and
+        Wager (2021), Biometrika 108(2), 299-319 (weights).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from policytree import RewardEstimator
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(1000, 3))
+        >>> T = rng.choice(["drug", "placebo"], size=1000)
+        >>> Y = 5 * X[:, 1] + X[:, 0] * (T == "drug") + rng.normal(size=1000)
+        >>> model = RewardEstimator(model_effects="auto", random_state=0).fit(Y, T, X=X, propensity=0.5)
+        >>> new = np.array([[-1.0, 0, 0], [1.0, 0, 0]])
+        >>> model.predict_effects(X=new, reference="placebo").round(1)
+           drug  placebo
+        0  -0.9      0.0
+        1   0.9      0.0
+        """
+        check_is_fitted(self, "rewards_")
+        if self._effects is None:
+            raise InputError("No model of effects was fitted; pass model_effects='auto' to RewardEstimator.")
+        position = position_of(reference, self.treatments_, "reference")
+        Z = self.covariates_.matrix(X, W)
+        if not len(Z):
+            raise InputError("X has no rows; pass at least one.")
+
+        def outcomes() -> np.ndarray:
+            return np.median([r.untargeted_new(Z) for r in self.repeats_], axis=0)
+
+        fitted = self.models_regression_ is not None
+        values = self._effects.predict(Z, outcomes if fitted else None, position)
         table = X if X is not None else W
         index = table.index if isinstance(table, pd.DataFrame) else None
         return pd.DataFrame(values, index=index, columns=self.treatments_)

@@ -14,8 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from policytree.common.docstrings import shares_documentation
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
+from policytree.common.validation import position_of
 from policytree.evaluation.estimates import mean_estimate
-from policytree.evaluation.heterogeneity.linear_projection import cluster_sums, holm, independent_columns, position_of
+from policytree.evaluation.heterogeneity.linear_projection import cluster_sums, holm, independent_columns
 from policytree.evaluation.inputs import generator, refuse_instrument
 from policytree.exceptions import InputError
 from policytree.model_selection.crossfit import fit_mean

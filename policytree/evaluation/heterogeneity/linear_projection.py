@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import stats
 
 from policytree.common.typing import Column, Table
-from policytree.common.validation import check_choice, group_codes, per_treatment, weights
+from policytree.common.validation import check_choice, group_codes, per_treatment, position_of, weights
 from policytree.exceptions import InputError
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.observed import Observed, observe
@@ -193,16 +193,6 @@ def _like(table, regression, T, argument: str) -> np.ndarray:
     if len(values) != len(regression):
         raise InputError(f"{argument} has {len(values)} rows, but regression has {len(regression)}.")
     return values
-
-
-def position_of(label, labels: np.ndarray, argument: str) -> int:
-    """Where a label stands, compared as text; the first if it is None."""
-    names = [str(known) for known in labels]
-    if label is None:
-        return 0
-    if str(label) not in names:
-        raise InputError(f"{argument}={label!r} is not among the treatments; they are {', '.join(names)}.")
-    return names.index(str(label))
 
 
 def _calibrate_scores(seen: Observed, nuisances: Nuisances, effect, others, b) -> list[dict]:
