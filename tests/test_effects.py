@@ -12,7 +12,7 @@ from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import Lasso, LinearRegression
 
-from policytree import RewardEstimator, stream_rewards
+from policytree import DRPolicyTree, RewardEstimator, cross_val_policy_value, stream_rewards
 from policytree.exceptions import InputError
 from policytree.model_selection.folds import make_folds
 from policytree.weighting import DoublyRobust
@@ -193,3 +193,19 @@ def test_batches_refuse_what_they_would_ignore(rng, tmp_path):
             RewardEstimator(LinearRegression(), model_effects="auto"), rows, ["x"], outcome="y", treatment="arm",
             directory=tmp_path,
         )  # fmt: skip
+
+
+def test_the_plug_in_rule_follows_the_model_of_effects(rng):
+    X, T = rng.normal(size=(300, 3)), rng.integers(2, size=300)
+    Y = (1.0 + 2.0 * X[:, 1]) * T + 0.5 * rng.normal(size=300)
+    without, by_constant = (
+        cross_val_policy_value(
+            DRPolicyTree(rewards=rewards, max_depth=1, min_samples_leaf=20, random_state=0), Y, T, X=X, cv=2,
+            random_state=0,
+        )
+        for rewards in (RewardEstimator(), RewardEstimator(model_effects=DummyRegressor()))
+    )  # fmt: skip
+    assert set(without.plug_in) == {0, 1} and set(by_constant.plug_in) == {1}
+    found, other = by_constant.estimates, without.estimates
+    assert found["plug-in rule"].value == pytest.approx(found["always 1"].value)
+    assert found["policy tree"].value == other["policy tree"].value

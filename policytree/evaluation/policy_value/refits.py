@@ -210,7 +210,7 @@ def refit(estimator, fit: Fit, *, rivals: Mapping[str, Any], data: Data, other: 
             other_rewards,
             data.own_outcomes(fitted, rows),
             policy_codes(fitted, covariates["X"], treatments),
-            _plug_in(outcomes, data, rows),
+            _plug_in(fitted, outcomes, data, rows),
             {name: policy_codes(rival, covariates["X"], treatments) for name, rival in learnt.items()},
             _training_scores(fitted, learnt, data, fit),
             getattr(fitted, "policy_tree_", fitted),
@@ -235,9 +235,13 @@ def _expected_outcomes(fitted, data: Data, rows: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame(_by_treatment(outcomes, treatments, "predict_outcomes"), columns=treatments)
 
 
-def _plug_in(outcomes: pd.DataFrame, data: Data, rows: np.ndarray) -> np.ndarray:
-    """The treatment whose expected outcome, net of costs, is best."""
-    predicted = data.net(outcomes.to_numpy(), rows)
+def _plug_in(fitted, outcomes: pd.DataFrame, data: Data, rows: np.ndarray) -> np.ndarray:
+    """The treatment whose expected outcome, or effect where these have a model of their own, is best net of costs."""
+    treatments, values = pd.Index(data.seen.treatments), outcomes.to_numpy()
+    if getattr(fitted.reward_estimator_, "model_effects", None) is not None:
+        effects = fitted.reward_estimator_.predict_effects(**data.covariates(rows))
+        values = _by_treatment(effects, treatments, "predict_effects")
+    predicted = data.net(values, rows)
     return predicted.argmax(axis=1) if data.direction == "maximize" else predicted.argmin(axis=1)
 
 
@@ -252,7 +256,7 @@ def _training_scores(fitted, rivals: Mapping[str, Any], data: Data, fit: Fit) ->
     net, every, X = data.net(values, fit.train), np.arange(len(fit.train)), data.covariates(fit.train)["X"]
     codes = {
         "policy": policy_codes(fitted, X, treatments),
-        "plug_in": _plug_in(_expected_outcomes(fitted, data, fit.train), data, fit.train),
+        "plug_in": _plug_in(fitted, _expected_outcomes(fitted, data, fit.train), data, fit.train),
     }
     codes |= {name: policy_codes(rival, X, treatments) for name, rival in rivals.items()}
     return {name: net[every, chosen] for name, chosen in codes.items()}

@@ -70,8 +70,9 @@ class PolicyValueTable:
     estimates : mapping of str to Estimate
         Value of every rule, in the outcome's unit: "policy tree", "always <treatment>" for every treatment, "status
         quo" (what people got: the mean outcome) and "plug-in rule" (no tree: everybody gets the treatment whose
-        predicted outcome is best), and the rivals by their names. For rules that are learnt, the value is the weighted
-        mean of the true values of the rules as trained, each by the rows that it is judged on.
+        predicted outcome is best; with ``model_effects``, whose predicted effect is), and the rivals by their names.
+        For rules that are learnt, the value is the weighted mean of the true values of the rules as trained, each by
+        the rows that it is judged on.
     differences : mapping of str to Estimate
         The policy tree's value minus each other rule's, paired on the same rows.
     against_best : BestComparison
