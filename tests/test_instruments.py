@@ -222,7 +222,11 @@ def test_little_compliance_in_places_is_counted_and_said(rng):
         ({"method": "instrument", "estimand": "treated"}, {"instrument": "offer"}, "estimand"),
         ({"estimand": "compliers"}, {}, "set method='instrument'"),
         ({"method": "instrument", "min_compliance": 0.0}, {"instrument": "offer"}, "min_compliance"),
-        ({"method": "instrument", "model_effects": "auto"}, {"instrument": "offer"}, "model_effects knows no instrument"),
+        (
+            {"method": "instrument", "model_effects": "auto"},
+            {"instrument": "offer"},
+            "model_effects knows no instrument",
+        ),
     ],
 )
 def test_arguments_that_do_not_belong_together_are_refused(rng, settings, arguments, message):
