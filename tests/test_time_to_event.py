@@ -92,6 +92,12 @@ def test_the_published_means_of_actg175(actg175_times):
     # lifelines 0.30, restricted_mean_survival_time of KaplanMeierFitter by arm (shared notes of this project).
     assert area.mean().round(1).tolist() == [827.9, 921.0, 918.4, 902.6]
     assert (area.std() / np.sqrt(len(area))).round(0).tolist() == [12, 8, 9, 10]
+    by_r = [827.8806389, 920.9521453, 918.3685806, 902.6134937]  # survfit of R's survival 3.5-3, rmean=1000
+    shares = {"event": event, "horizon": 1000, "propensity": arms.value_counts(normalize=True).to_dict()}
+    exact = RewardEstimator().fit_predict(days, arms, **shares)
+    assert exact.mean().to_numpy() == pytest.approx(by_r, abs=1e-6)
+    errors = [12.096347627, 8.401943190, 8.742728294, 9.113454567]  # by Greenwood's formula
+    assert (exact.std() / np.sqrt(len(exact))).to_numpy() == pytest.approx(errors, rel=5e-4)
     survival = RewardEstimator(random_state=0).fit_predict(days, arms, target="survival", **asked)
     assert survival.mean().round(3).tolist() == [0.630, 0.792, 0.787, 0.758]
 
