@@ -252,7 +252,8 @@ processor seconds of the rewards (median).
 """
 COVERAGE_IS = """
 Coverage by nominal 95 % intervals, n = 1,000. "coverage": bias and SE / SD are those of the effect on compliers;
-`robust` is the interval of Anderson and Rubin; the gains are mean rewards by estimand "compliers" and "all" (`off`: its error).
+`robust` is the interval of Anderson and Rubin; the gains are mean rewards by estimand "compliers" and "all" (`off`: the
+error of that).
 "held out": bias and SE / SD are those of the value of stumps from linear models, five folds, three repetitions, against
 the mean true value of the judged rules; differences are those to treating everybody. `refused`: runs whose instrument
 was found too weak.

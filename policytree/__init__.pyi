@@ -39,6 +39,8 @@ from policytree.evaluation.policy_value.sample_split import held_out_rewards as 
 from policytree.evaluation.policy_value.values import policy_difference as policy_difference
 from policytree.evaluation.policy_value.values import policy_value as policy_value
 from policytree.evaluation.sensitivity.benchmark_covariates import nuisances_without as nuisances_without
+from policytree.evaluation.sensitivity.exclusion import ExclusionSensitivity as ExclusionSensitivity
+from policytree.evaluation.sensitivity.exclusion import exclusion_sensitivity as exclusion_sensitivity
 from policytree.evaluation.sensitivity.marginal import marginal_sensitivity as marginal_sensitivity
 from policytree.evaluation.sensitivity.omitted_variables import omitted_variable_bounds as omitted_variable_bounds
 from policytree.evaluation.stability.rashomon import near_ties as near_ties

@@ -33,6 +33,7 @@ from policytree.evaluation.policy_value.sample_split import HeldOutRewards, held
 from policytree.evaluation.policy_value.tables import PLUG_IN, POLICY, STATUS_QUO, PolicyValueTable
 from policytree.evaluation.policy_value.values import policy_difference, policy_value
 from policytree.evaluation.policy_value.verdict import Gain, Reason, SecondOpinion, Verdict
+from policytree.evaluation.sensitivity.exclusion import ExclusionSensitivity, exclusion_sensitivity
 from policytree.evaluation.sensitivity.marginal import MarginalSensitivity, marginal_sensitivity
 from policytree.evaluation.sensitivity.omitted_variables import OmittedVariableBounds, omitted_variable_bounds
 from policytree.evaluation.stability.rashomon import near_ties
@@ -57,6 +58,7 @@ __all__ = [
     "BudgetPath",
     "Estimate",
     "Exclusion",
+    "ExclusionSensitivity",
     "Gain",
     "HalfSamples",
     "HeldOutRewards",
@@ -80,6 +82,7 @@ __all__ = [
     "compare_with_best",
     "cross_val_policy_value",
     "estimate_with_error",
+    "exclusion_sensitivity",
     "held_out_rewards",
     "honest_leaf_summary",
     "leaf_summary",

@@ -228,6 +228,19 @@ class InstrumentalVariable:
         weights = e * (p - (e * p).sum(axis=1, keepdims=True))
         return weights, np.maximum((weights * p).sum(axis=1), (self.min_compliance / 2.0) ** 2)
 
+    def largest_bias(self, nuisances: Nuisances) -> np.ndarray:
+        """Of the second treatment's reward, (n,), given the covariates, by direct effects of offers that differ by one.
+
+        If offers change outcomes by ``d_z(x)`` at a given treatment, the expected reward is off by ``sum_z c_z d_z``
+        over what the contrast c divides by. As c sums to zero, d between 0 and 1 makes that at most the sum of the
+        positive c.
+        """
+        weights, divisor = self._contrast(nuisances)
+        if self.of_compliers:
+            assert self.stage is not None, "after fitted"
+            weights, divisor = np.tile(self.stage.weights, (len(divisor), 1)), np.ones(len(divisor))
+        return np.maximum(weights, 0.0).sum(axis=1) / np.abs(divisor)
+
     def rewards(self, observed: Observed, nuisances: Nuisances) -> np.ndarray:
         """Scores, shape (n, 2), in the outcome's unit: what each treatment brings beyond the first."""
         effect, _ = self.effects(observed, nuisances)

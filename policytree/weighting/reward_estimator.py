@@ -196,6 +196,9 @@ class RewardEstimator(NestedParameters):
         Out-of-fold probability of taking the second treatment under every offer.
     compliance_ : Series of shape (n,), or None
         What the instrument changes about uptake, given the covariates, before small values were raised.
+    exclusion_bias_ : Series of shape (n,), or None
+        By how much the second treatment's expected reward can be off, in units of the direct effect of offers on
+        outcomes (:func:`policytree.exclusion_sensitivity`).
     first_stage_ : FirstStage, or None
     n_weak_ : int
         Rows whose compliance was raised.
@@ -429,6 +432,8 @@ class RewardEstimator(NestedParameters):
         scheme = replace(scheme, stage=self.first_stage_)
         compliance = scheme.compliance(nuisances)
         self.compliance_ = pd.Series(compliance, index=observed.index, name="compliance")
+        bias = scheme.largest_bias(nuisances)
+        self.exclusion_bias_ = pd.Series(bias, index=observed.index, name="exclusion_bias")
         if not scheme.of_compliers:
             self.n_weak_ = warn_of_little_compliance(compliance, self.min_compliance, stacklevel=5)
         return scheme
@@ -855,7 +860,7 @@ class RewardEstimator(NestedParameters):
         self.target_ = None if times is None else times.target.name
         self._has_entry = times is not None and times.entry is not None
         self._curves, self._shares = None, {}
-        self.offer_rewards_ = self.uptake_rewards_ = self.uptake_ = self.compliance_ = None
+        self.offer_rewards_ = self.uptake_rewards_ = self.uptake_ = self.compliance_ = self.exclusion_bias_ = None
         self.first_stage_ = None
         self.n_weak_ = 0
         self.n_raised_, self.observation_ = 0, None

@@ -21,9 +21,9 @@ class Bounds:
         From influence functions, by clusters; the nuisances are taken as given. Of a repeated cross-fitting, with the
         variance between its repetitions (``N + kappa b``, as in :func:`policytree.cross_val_policy_value`).
     interval_lower, interval_upper : float
-        A percentile bootstrap interval: the lower quantile of the lower end and the upper quantile of the upper end,
-        so that the quantity (not only its bounds) is covered; of a repeated cross-fitting, widened likewise. NaN on the
-        rows that chose the policy.
+        A percentile bootstrap interval (by Student's t where bounds are means of scores): the lower quantile of the
+        lower end and the upper quantile of the upper end, so that the quantity (not only its bounds) is covered; of a
+        repeated cross-fitting, widened likewise. NaN on the rows that chose the policy.
     lower_influence, upper_influence : ndarray of shape (n,)
         Each row's influence on the ends; of a repeated cross-fitting, the mean over its repetitions.
     """

@@ -113,7 +113,7 @@ class InstrumentSummary:
             known = np.isfinite(column)
             value, q = np.where(known, column, 0.0), np.where(known, self._population, 0.0)
             w = np.where(known, 1.0, 0.0) if self._weight is None else np.where(known, self._weight, 0.0)
-            everybody, compliers = np.average(value, weights=w), _ratio(q * value, q, self._groups, w, level)
+            everybody, compliers = np.average(value, weights=w), ratio_of_means(q * value, q, self._groups, w, level)
             deviation = float(np.sqrt(np.average((value - everybody) ** 2, weights=w)))
             difference = (compliers.value - everybody) / deviation if deviation > 0.0 else np.nan
             found = (compliers.value, compliers.standard_error, compliers.lower, compliers.upper)
@@ -210,7 +210,7 @@ def instrument_summary(
     clusters, w = group_codes(groups, n), weights(sample_weight, n)
     options: dict[str, Any] = {"groups": clusters, "sample_weight": w, "level": level}
     moved = uptake @ stage.weights
-    ratio = _ratio(outcome @ stage.weights, moved, clusters, w, level)
+    ratio = ratio_of_means(outcome @ stage.weights, moved, clusters, w, level)
     base = int(stage.uptake.argmin())
     compliance = np.asarray(fitted.compliance_)
     own = fitted.uptake_.to_numpy()[:, base]
@@ -222,7 +222,7 @@ def instrument_summary(
         fitted.offers_[base],
         mean_estimate(uptake[:, stage.uptake.argmax()] - uptake[:, base], **options),
         ratio,
-        _anderson_rubin(outcome @ stage.weights, moved, options),
+        anderson_rubin(outcome @ stage.weights, moved, options),
         stage.f_statistic,
         _overidentification(outcome, uptake, base, options),
         bool(own.max() <= 0.0),
@@ -234,7 +234,7 @@ def instrument_summary(
     )
 
 
-def _ratio(numerator: np.ndarray, denominator: np.ndarray, groups, w, level: float) -> Estimate:
+def ratio_of_means(numerator: np.ndarray, denominator: np.ndarray, groups, w, level: float) -> Estimate:
     """Ratio of two weighted means, by its influence function."""
     divisor = float(np.average(denominator, weights=w))
     value = float(np.average(numerator, weights=w)) / divisor
@@ -256,7 +256,7 @@ def _offers(
                 row |= _columns(name, mean_estimate(scores, **options))
         if z != base:
             weight = (options["groups"], options["sample_weight"], options["level"])
-            row |= _columns("effect", _ratio(changes["outcome_change"], changes["uptake_change"], *weight))
+            row |= _columns("effect", ratio_of_means(changes["outcome_change"], changes["uptake_change"], *weight))
         rows.append(row)
     return pd.DataFrame(rows, index=pd.Index(labels, name="offer"))
 
@@ -277,8 +277,11 @@ def _covariance(scores: np.ndarray, options: dict) -> np.ndarray:
     return units / (units - 1) * (influence.T @ influence) / len(scores) ** 2
 
 
-def _anderson_rubin(outcome: np.ndarray, uptake: np.ndarray, options: dict) -> tuple[float, float]:
-    """Effects at which outcomes less effect times uptake do not differ from zero: the roots of a quadratic."""
+def anderson_rubin(outcome: np.ndarray, uptake: np.ndarray, options: dict[str, Any]) -> tuple[float, float]:
+    """The interval of Anderson and Rubin, between the roots of a quadratic.
+
+    It holds the effects at which outcomes less effect times uptake do not differ from zero.
+    """
     both = np.column_stack([outcome, uptake])
     a, b = np.average(both, axis=0, weights=options["sample_weight"])
     v = _covariance(both, options)

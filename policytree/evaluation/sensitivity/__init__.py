@@ -2,8 +2,12 @@
 
 benchmark_covariates.py    nuisances without some covariates: what the omission of these would have done, as a
                            measure for what is omitted
+bounded_bias.py            bounds of a gain that is biased by at most so much a person, and the size at which nothing
+                           is left
 contrasts.py               a policy, alone or against a baseline rule, beside what was observed: what sensitivity
                            analyses start from
+exclusion.py               how large a direct effect of offers on outcomes must be to undo a conclusion from an
+                           instrument
 judged_contrasts.py        what a sensitivity analysis is of: a fixed rule, or the learnt rules of a held-out table,
                            by repetitions
 marginal.py                would the conclusion survive a hidden confounder? Bounds by the marginal sensitivity

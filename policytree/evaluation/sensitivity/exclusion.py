@@ -1,0 +1,321 @@
+"""How large a direct effect of offers on outcomes must be to undo a conclusion that rests on an instrument."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from policytree.common.docstrings import shares_documentation
+from policytree.common.shared_arguments import SENSITIVITY
+from policytree.common.typing import Column, Table
+from policytree.common.validation import as_numbers, check_flag, check_level, is_real
+from policytree.evaluation.estimates import Estimate, mean_estimate
+from policytree.evaluation.formatting import bounds_text, decimals, interval_text, size_text
+from policytree.evaluation.inference.partial_identification import Bounds
+from policytree.evaluation.inputs import policy_probabilities, rows_arguments
+from policytree.evaluation.instruments.summary import anderson_rubin, ratio_of_means
+from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS
+from policytree.evaluation.policy_value.tables import POLICY, PolicyValueTable
+from policytree.evaluation.sensitivity.bounded_bias import BoundedBias
+from policytree.evaluation.sensitivity.judged_contrasts import held_out_note
+from policytree.exceptions import InputError, quoted
+
+
+@dataclass(frozen=True, slots=True)
+class ComplierEffect:
+    """The effect on compliers in place of a gain: its numerator is biased, its denominator is not.
+
+    Attributes
+    ----------
+    numerator : BoundedBias
+        The contrast of offers of outcomes.
+    uptake : ndarray of shape (n,)
+        That of uptake.
+    options : dict
+        groups, sample_weight and level.
+    """
+
+    numerator: BoundedBias
+    uptake: np.ndarray
+    options: dict[str, Any]
+
+    @property
+    def estimate(self) -> Estimate:
+        """Without a direct effect of offers."""
+        return ratio_of_means(self.numerator.gains[0], self.uptake, *self._rest)
+
+    @property
+    def exposure(self) -> float:
+        """By how much the effect moves per unit of the direct effect of offers."""
+        return ratio_of_means(self.numerator.exposures[0], self.uptake, *self._rest).value
+
+    @property
+    def _rest(self) -> tuple[Any, Any, float]:
+        return self.options["groups"], self.options["sample_weight"], self.options["level"]
+
+    def bounds(self, size: float, *, with_interval: bool) -> Bounds:
+        """Both ends, and the outer ends of their Anderson-Rubin intervals, which hold for weak instruments, too."""
+        shift = size * self.numerator.exposures[0]
+        scores = [self.numerator.gains[0] - shift, self.numerator.gains[0] + shift]
+        low, high = (ratio_of_means(score, self.uptake, *self._rest) for score in scores)
+        lower, upper = (anderson_rubin(score, self.uptake, self.options) for score in scores)
+        ends = (lower[0], upper[1]) if with_interval else (np.nan, np.nan)
+        return Bounds(
+            low.value, high.value, low.standard_error, high.standard_error, *ends, low.influence, high.influence
+        )
+
+    def tipping(self) -> tuple[float, float]:
+        """The effect is zero where its numerator is."""
+        return self.numerator.tipping()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExclusionSensitivity:
+    """How large a direct effect of the offers would undo a conclusion.
+
+    Attributes
+    ----------
+    estimate : Estimate
+        The gain (or effect) if offers change outcomes through the treatment only.
+    gamma, interval_gamma : float
+        The smallest direct effect, in the outcome's unit per person offered, at which the bounds (the interval) hold
+        zero: 0 where they do without any, inf where the rules treat everybody alike. The second is NaN on the rows
+        that chose the policy.
+    exposure : float
+        By how much the estimate moves per unit of the direct effect, at most. With two offers and rewards of
+        compliers, the share of people whom the rules treat differently.
+    what : str
+        What is bounded.
+    rows : str
+        "held out", or "training rows": then numbers flatter the policy, and there are no intervals.
+    held_out_by : str
+        How the rules of a held-out table were kept from the rows that judge them; empty for a fixed rule.
+    """
+
+    estimate: Estimate
+    gamma: float
+    interval_gamma: float
+    exposure: float
+    what: str
+    rows: str
+    held_out_by: str
+    _source: BoundedBias | ComplierEffect = field(repr=False)
+
+    def bounds(self, gamma: float) -> Bounds:
+        """Bounds if offers change outcomes by at most so much by themselves.
+
+        Parameters
+        ----------
+        gamma : float >= 0
+            In the outcome's unit, per person offered.
+
+        Returns
+        -------
+        Bounds
+
+        Raises
+        ------
+        InputError
+            If ``gamma`` is no such number.
+        """
+        if not is_real(gamma) or not 0.0 <= gamma < np.inf:
+            raise InputError(
+                f"gamma must be a finite number of at least 0, in the outcome's unit; got {quoted(gamma)}."
+            )
+        return self._source.bounds(float(gamma), with_interval=self.rows == HELD_OUT)
+
+    def to_frame(self, gammas: Sequence[float] | None = None) -> pd.DataFrame:
+        """One row per size of the direct effect: bounds, standard errors, interval, and on which rows.
+
+        Parameters
+        ----------
+        gammas : sequence of float >= 0, optional
+            0, half of ``gamma``, ``gamma`` and twice as much, unless given.
+        """
+        reach = self.gamma if np.isfinite(self.gamma) else 0.0
+        sizes = np.unique(np.multiply(reach, [0.0, 0.5, 1.0, 2.0]) if gammas is None else as_numbers(gammas, "gammas"))
+        records = [{"gamma": size, **self.bounds(float(size)).to_dict(), "rows": self.rows} for size in sizes]
+        return pd.DataFrame(records).set_index("gamma")
+
+    def to_text(self) -> str:
+        """Show the number and what it means."""
+        e, held_out = self.estimate, self.rows == HELD_OUT
+        digits = decimals([e.standard_error])
+        size = f"{size_text(e)}, {'held out' if held_out else 'those that chose the policy: flattered, no intervals'}"
+        known = f", {100 * e.level:g}% interval {interval_text(e, digits)}" if held_out else ""
+        lines = [f"{self.what}: {e.value:+,.{digits}f}{known}; {size}.", *self.statements()]
+        frame = self.to_frame()
+        if len(frame) > 1:
+            shown = pd.DataFrame({"direct effect": [f"{gamma:,.{digits + 1}f}" for gamma in frame.index]})
+            shown["bounds"] = [bounds_text(r.lower, r.upper, digits) for r in frame.itertuples()]
+            if held_out:
+                ends = [bounds_text(r.interval_lower, r.interval_upper, digits) for r in frame.itertuples()]
+                shown[f"{100 * e.level:g}% interval"] = ends
+            lines.append(shown.to_string(index=False))
+        return "\n".join([*lines, *held_out_note(self.held_out_by)])
+
+    def statements(self) -> tuple[str, ...]:
+        """What the offers would have to do by themselves, in sentences."""
+        if np.isinf(self.gamma):
+            return ("The rules treat everybody alike, so no direct effect of the offers bears on their difference.",)
+        digits = decimals([self.estimate.standard_error]) + 1
+        text = "To bring it to zero, offers would have to change outcomes other than through the treatment by "
+        text += f"{self.gamma:,.{digits}f} per person"
+        if self.interval_gamma == 0.0:
+            text += "; the interval holds zero without any such effect"
+        elif not np.isnan(self.interval_gamma):
+            text += f", to bring zero into the interval by {self.interval_gamma:,.{digits}f}"
+        return (f"{text} (in the outcome's unit, wherever that hurts the conclusion most).",)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+@shares_documentation(SENSITIVITY)
+def exclusion_sensitivity(
+    policy: Column | Table | Any,
+    estimator: Any,
+    *,
+    baseline: Column | Table | Any = None,
+    groups: Column | None = None,
+    sample_weight: Column | None = None,
+    held_out: bool = False,
+    level: float = 0.95,
+) -> ExclusionSensitivity:
+    """How large a direct effect of offers on outcomes, other than through the treatment, would undo a conclusion.
+
+    An instrument tells something about the treatment only if offers have no other way to change outcomes (the exclusion
+    restriction). Let them do so, by amounts ``d_z(x)`` that depend on the covariates in any way and differ by at most
+    ``gamma`` between offers. A contrast ``c`` of offers, which sums to zero, is then off by at most ``gamma`` times the
+    sum of its positive weights, 1 for two offers. So the gain of a policy over a baseline is off by at most ``gamma``
+    times the mean of ``|change(x)| s(x)``, where ``change`` is the difference of their probabilities of the treatment,
+    and ``s`` that sum: of the common contrast with ``estimand="compliers"``, of the contrast given the covariates over
+    the compliance with ``estimand="all"``. The bound is sharp: ``d`` may favour the policy wherever it differs. The
+    number reported is the ``gamma`` at which nothing is left of the gain, or of the end of its interval.
+
+    Parameters
+    ----------
+    policy : PolicyValueTable, array of shape (n,), one label, array of shape (n, K), or None
+        None stands for the effect of the treatment on compliers (:func:`policytree.instrument_summary`), whose interval
+        is that of Anderson and Rubin.
+    estimator : RewardEstimator or DRPolicyTree
+        Fitted with ``instrument=`` on all rows, with the settings that a table was made with.
+    baseline : policy, optional
+        The rule that the policy is to be better than: the best treatment for all of a table, or the first treatment for
+        all, unless given.
+
+    Returns
+    -------
+    ExclusionSensitivity
+
+    Raises
+    ------
+    InputError
+        If the estimator was fitted without an instrument, or an argument does not fit its rows.
+
+    References
+    ----------
+    Conley, Hansen and Rossi (2012), Review of Economics and Statistics 94(1), 260-272 (instruments that are plausibly
+    exogenous). Anderson and Rubin (1949), Annals of Mathematical Statistics 20(1), 46-63.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import RewardEstimator, exclusion_sensitivity
+    >>> rng = np.random.default_rng(0)
+    >>> Z, able = rng.integers(2, size=1000), rng.normal(size=1000)
+    >>> T = Z * (able + rng.normal(size=1000) > 0)
+    >>> Y = 1.0 * T + able
+    >>> model = RewardEstimator(method="instrument", estimand="compliers").fit(Y, T, instrument=Z)
+    >>> found = exclusion_sensitivity(1, model)
+    >>> 0.0 < found.interval_gamma < found.gamma < 1.0
+    True
+    """
+    check_level(level)
+    check_flag(held_out, "held_out")
+    fitted = getattr(estimator, "reward_estimator_", estimator)
+    if getattr(fitted, "offers_", None) is None:
+        raise InputError("estimator was fitted without an instrument; fit it with instrument=.")
+    if isinstance(baseline, PolicyValueTable):
+        raise InputError("baseline must be a fixed rule, such as one treatment for all; got a table of learnt rules.")
+    if isinstance(policy, PolicyValueTable):
+        return _of_table(policy, fitted, baseline, groups, sample_weight, level)
+    codes, weight = rows_arguments(groups, sample_weight, len(fitted.rewards_))
+    options: dict[str, Any] = {"groups": codes, "sample_weight": weight, "level": level}
+    first, treatment = fitted.treatments_
+    if policy is None:
+        if baseline is not None:
+            raise InputError("The effect on compliers has no baseline; leave baseline out, or name a policy.")
+        return _of_effect(fitted, options, f"Effect of {treatment!s} over {first!s} on compliers")
+    baseline = first if baseline is None else baseline
+    rewards = fitted.rewards_
+    change = _share_treated(policy, rewards, "policy") - _share_treated(baseline, rewards, "baseline")
+    source = BoundedBias(
+        [change * (rewards[treatment] - rewards[first]).to_numpy()],
+        [np.abs(change) * fitted.exclusion_bias_.to_numpy()],
+        lambda scores: mean_estimate(scores[0], **options),
+    )
+    fixed = np.ndim(policy) == 0 and np.ndim(baseline) == 0
+    what = f"{_name(policy, 'policy')} - {_name(baseline, 'baseline')}"
+    return _found(source, what, HELD_OUT if held_out or fixed else TRAINING_ROWS, "")
+
+
+def _of_effect(fitted: Any, options: dict[str, Any], what: str) -> ExclusionSensitivity:
+    """For the effect on compliers."""
+    weights = fitted.first_stage_.weights
+    outcome, uptake = (scores.to_numpy() @ weights for scores in (fitted.offer_rewards_, fitted.uptake_rewards_))
+    exposure = np.full(len(outcome), np.maximum(weights, 0.0).sum())
+    numerator = BoundedBias([outcome], [exposure], lambda scores: mean_estimate(scores[0], **options))
+    return _found(ComplierEffect(numerator, uptake, options), what, HELD_OUT, "")
+
+
+def _of_table(
+    table: PolicyValueTable, fitted: Any, baseline: Any, groups: Any, sample_weight: Any, level: float
+) -> ExclusionSensitivity:
+    """For the learnt rules of a held-out table, by their repetitions."""
+    seen, offers = table.observed, table.observed.instrument
+    if groups is not None or sample_weight is not None:
+        raise InputError("A table counts its own clusters and weights; leave groups and sample_weight out.")
+    if offers is None:
+        raise InputError("The table was made without an instrument; pass instrument= to cross_val_policy_value.")
+    alike = np.array_equal(offers.offers, fitted.offers_) and np.array_equal(seen.treatments, fitted.treatments_)
+    if len(fitted.rewards_) != seen.n or not alike:
+        raise InputError(
+            f"estimator was fitted on other rows than those of the table ({seen.n:,}); fit it on the rows that "
+            "cross_val_policy_value got."
+        )
+    first, treatment = fitted.treatments_
+    baseline = table.against_best.best.removeprefix("always ") if baseline is None else baseline
+    known = {str(label): label for label in fitted.treatments_}
+    baseline = known.get(baseline, baseline) if isinstance(baseline, str) else baseline
+    bias = fitted.exclusion_bias_.to_numpy()[table.judged]
+    gains, exposures = [], []
+    for repetition in table.repetitions:
+        rewards = repetition.rewards
+        chosen = baseline if np.ndim(baseline) == 0 else np.asarray(baseline)[table.judged]
+        change = _share_treated(repetition.policy, rewards, "policy") - _share_treated(chosen, rewards, "baseline")
+        gains.append(change * (rewards[treatment] - rewards[first]).to_numpy())
+        exposures.append(np.abs(change) * bias)
+    source = BoundedBias(gains, exposures, lambda scores: table.validation.estimate(scores, seen, level))
+    what = f"{POLICY} - {_name(baseline, 'baseline')}"
+    return _found(source, what, HELD_OUT, table.validation.describe(table.n_repeats))
+
+
+def _share_treated(rule: Any, rewards: pd.DataFrame, argument: str) -> np.ndarray:
+    """Probability of the second treatment under a rule, (n,)."""
+    return policy_probabilities(rule, rewards, argument, "rewards")[:, 1]
+
+
+def _name(rule: Any, otherwise: str) -> str:
+    return f"always {rule}" if np.ndim(rule) == 0 else otherwise
+
+
+def _found(source: BoundedBias | ComplierEffect, what: str, rows: str, held_out_by: str) -> ExclusionSensitivity:
+    gamma, by_interval = source.tipping()
+    if rows != HELD_OUT:
+        by_interval = np.nan
+    return ExclusionSensitivity(source.estimate, gamma, by_interval, source.exposure, what, rows, held_out_by, source)
