@@ -1,0 +1,201 @@
+"""Learning one's HIV status in Malawi: who should be offered how much money to fetch the result.
+
+Public interface used: RewardEstimator, policy_value, policy_difference, heterogeneity_test, PolicyTree, DRPolicyTree,
+cross_val_policy_value, PolicyValueDisplay. The offers are the arms: what counts is what an offer does, taken up or not,
+and money is paid to those only who come.
+"""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+from policytree import (
+    DRPolicyTree,
+    InputError,
+    PolicyTree,
+    PolicyValueDisplay,
+    RewardEstimator,
+    cross_val_policy_value,
+    heterogeneity_test,
+    policy_difference,
+    policy_value,
+)
+from policytree.evaluation.instruments.summary import anderson_rubin
+
+OFFERS = ("none", "up to $1", "up to $2", "up to $3")  # by the amount that was drawn; they sort as they cost
+CUTS = (0.0, 1.0, 2.0)  # dollars; 100 and 200 of 300 kwacha
+WORTHS = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0)  # dollars a learnt result; an assumption, so it is moved
+JUDGED = (1.0, 3.0, 10.0)
+SMALLEST = 40  # people of every offer in a leaf
+COLORS = dict(zip(OFFERS, ("#999999", "#56B4E9", "#0072B2", "#D55E00"), strict=True))
+
+
+def people() -> pd.DataFrame:
+    """Those tested whose offer is known, one row each; the file has 4,820 rows with everybody sampled."""
+    try:
+        from causaldata import thornton_hiv
+    except ImportError:
+        raise InputError("This study's data come with the package causaldata: `pip install causaldata`.") from None
+    return usable(thornton_hiv.load_pandas().data)
+
+
+def usable(raw: pd.DataFrame) -> pd.DataFrame:
+    """Rows of the file with an offer, a result that could be fetched, and a village."""
+    kept = raw.dropna(subset=["got", "tinc", "villnum"]).reset_index(drop=True)
+    offer = np.array(OFFERS)[np.searchsorted(CUTS, kept["tinc"].to_numpy(float).round(4))]
+    return pd.DataFrame({
+        "offer": offer,
+        "dollars": kept["tinc"].to_numpy(float),
+        "learnt": kept["got"].to_numpy(float),
+        "paid": (kept["tinc"] * kept["got"]).to_numpy(float),
+        "distance": kept["distvct"].to_numpy(float),
+        "age": kept["age"].to_numpy(float),
+        "village": kept["villnum"].astype(int).to_numpy(),
+    })  # fmt: skip
+
+
+def arguments(frame: pd.DataFrame, outcome: np.ndarray | pd.Series) -> dict:
+    """What is fitted: villages are kept together, since neighbours share a centre and what they hear."""
+    return {"Y": outcome, "T": frame["offer"], "X": frame[["distance", "age"]], "groups": frame["village"]}
+
+
+def net(frame: pd.DataFrame, worth: float) -> pd.Series:
+    """Dollars a person: what a learnt result is worth, less what was paid, to those who came."""
+    return worth * frame["learnt"] - frame["paid"]
+
+
+def show_offers(study, frame: pd.DataFrame, rewards: dict[str, pd.DataFrame]) -> None:
+    """What every offer brings and costs, per person offered, with intervals by village."""
+    study.heading("1. The offers: share that learnt the result, and dollars paid per person offered")
+    rows = {}
+    for offer, part in frame.groupby("offer"):
+        learnt, paid = (policy_value(offer, rewards[o], groups=frame["village"]) for o in ("learnt", "paid"))
+        rows[offer] = {
+            "people": len(part), "villages": part["village"].nunique(), "mean offer, $": part["dollars"].mean(),
+            "learnt, raw": part["learnt"].mean(), "learnt": learnt.value, "lower": learnt.lower, "upper": learnt.upper,
+            "paid, $": paid.value,
+        }  # fmt: skip
+    table = pd.DataFrame(rows).T.astype({"people": int, "villages": int})
+    study.table(table, "offers", digits=3)
+
+
+def show_prices(study, frame: pd.DataFrame, rewards: dict[str, pd.DataFrame]) -> None:
+    """Dollars per additional result, against no offer and against the next smaller one, with Fieller's interval."""
+    study.heading("2. What one more learnt result costs, dollars")
+    rows, groups = {}, frame["village"].to_numpy()
+    codes = np.unique(groups, return_inverse=True)[1]
+    steps = [(offer, OFFERS[0]) for offer in OFFERS[1:]] + list(zip(OFFERS[2:], OFFERS[1:-1], strict=True))
+    for offer, other in steps:
+        more, dollars = (policy_difference(offer, other, rewards[o], groups=groups) for o in ("learnt", "paid"))
+        scores = [(rewards[o][offer] - rewards[o][other]).to_numpy() for o in ("paid", "learnt")]
+        low, high = anderson_rubin(*scores, {"groups": codes, "sample_weight": None, "level": 0.95})
+        rows[f"{offer} less {other}"] = {
+            "more learnt": more.value, "more, lower": more.lower, "more, upper": more.upper, "more paid": dollars.value,
+            "a result": dollars.value / more.value, "lower": low, "upper": high,
+        }  # fmt: skip
+    study.table(pd.DataFrame(rows).T, "prices", digits=2)
+    study.show("Intervals of ratios are Fieller's; without ends where nobody more is shown to have come.")
+
+
+def show_trees(study, frame: pd.DataFrame, rewards: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """The best tree of depth two over offers as the worth of a result moves, on the rows that chose it."""
+    study.heading(
+        f"3. Who gets which offer as the worth of a result moves (at least {smallest(study)} of every offer a leaf)"
+    )
+    rows, X = [], frame[["distance", "age"]]
+    for worth in WORTHS:
+        study.step(f"best tree, a result worth {worth:g} dollars")
+        gains = worth * rewards["learnt"] - rewards["paid"]
+        tree = PolicyTree(max_depth=2, min_samples_per_treatment=smallest(study)).fit(X, gains, frame["offer"])
+        shares = pd.Series(tree.predict(X)).value_counts(normalize=True)
+        rows.append({"worth": worth, **{offer: shares.get(offer, 0.0) for offer in OFFERS}})
+        rows[-1] |= {
+            "best offer": gains.mean().idxmax(),
+            "tree - best (flattered)": tree.objective_value_ - gains.mean().max(),
+        }
+        if worth in JUDGED:
+            study.show(f"A result is worth ${worth:g} ({tree.status_.name.lower()}, gap {tree.optimality_gap_:g}):")
+            study.show(tree.export_text() + "\n")
+    table = pd.DataFrame(rows)
+    study.show("Share of people per offer under the best tree:")
+    study.table(table, "shares", digits=3, index=False)
+    return table
+
+
+def smallest(study) -> int:
+    """People of every offer in a leaf."""
+    return SMALLEST // 4 if study.quick else SMALLEST
+
+
+def show_values(study, frame: pd.DataFrame) -> pd.DataFrame:
+    """Held-out values of the tree and of one offer for all, at three worths of a result."""
+    study.heading("4. On villages that the tree has not seen (dollars a person)")
+    rows = []
+    for worth in JUDGED[:1] if study.quick else JUDGED:
+        study.step(f"held-out values, a result worth {worth:g} dollars")
+        tree = DRPolicyTree(max_depth=2, min_samples_per_treatment=smallest(study), random_state=0)
+        found = cross_val_policy_value(
+            tree, **arguments(frame, net(frame, worth)), cv=2 if study.quick else 5, n_repeats=1 if study.quick else 3,
+            random_state=0,
+        )  # fmt: skip
+        study.show(f"A result is worth ${worth:g}. {found.verdict}")
+        shown = found.to_frame()[["value", "lower", "upper", "difference", "difference_lower", "difference_upper"]]
+        study.table(shown, f"held_out_values_{worth:g}", digits=3)
+        study.show(found.against_best.statement(3) + "\n")
+        if worth == JUDGED[1]:
+            display = PolicyValueDisplay.from_table(found)
+            study.figure(display.figure_, "held_out_values")
+        gap = found.against_best
+        rows.append(
+            {"worth": worth, "best offer": gap.best, "tree - best": gap.value, "lower": gap.lower, "upper": gap.upper}
+        )
+    table = pd.DataFrame(rows)
+    study.table(table, "against_best", digits=3, index=False)
+    return table
+
+
+def draw(study, frame: pd.DataFrame, rewards: dict[str, pd.DataFrame]) -> None:
+    """Share that learnt by distance and offer: where money matters."""
+    figure, ax = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
+    edges = np.quantile(frame["distance"], np.linspace(0.0, 1.0, 6))
+    part = np.clip(np.searchsorted(edges, frame["distance"], side="right") - 1, 0, 4)
+    middle = frame["distance"].groupby(part).mean()
+    for k, offer in enumerate(OFFERS):
+        found = [
+            policy_value(offer, rewards["learnt"][part == j], groups=frame["village"][part == j]) for j in range(5)
+        ]
+        error = np.array([[e.value - e.lower, e.upper - e.value] for e in found]).T
+        ax.errorbar(
+            middle + 0.03 * (k - 1.5), [e.value for e in found], error, fmt="o-", capsize=2, color=COLORS[offer],
+            label=offer,
+        )  # fmt: skip
+    ax.set(
+        xlabel="kilometres to the centre (fifths of people)", ylabel="share that learnt the result", ylim=(0.0, 1.05)
+    )
+    ax.legend(frameon=False, ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    study.figure(figure, "distance")
+
+
+def main(study) -> None:
+    """Run the study."""
+    frame = people()
+    if study.quick:
+        frame = frame[frame["village"].isin(sorted(frame["village"].unique())[::2])].reset_index(drop=True)
+    study.show(
+        f"Thornton: {len(frame):,} people with an offer in {frame['village'].nunique()} villages; two covariates to "
+        f"split on (distance in kilometres, age; {int(frame['age'].isna().sum())} ages missing)"
+    )
+    rewards = {}
+    for outcome in ("learnt", "paid"):
+        study.step(f"nuisance models: {outcome}")
+        fitted = RewardEstimator(random_state=0).fit(**arguments(frame, frame[outcome]))
+        rewards[outcome] = fitted.rewards_
+    show_offers(study, frame, rewards)
+    show_prices(study, frame, rewards)
+    study.step("do effects differ?")
+    study.show(f"Learnt the result: {heterogeneity_test(**arguments(frame, frame['learnt']), random_state=0)}")
+    draw(study, frame, rewards)
+    show_trees(study, frame, rewards)
+    show_values(study, frame)
