@@ -28,6 +28,8 @@ from policytree.estimators.policy import PolicyTree as PolicyTree
 from policytree.evaluation.heterogeneity.global_tests import heterogeneity_test as heterogeneity_test
 from policytree.evaluation.heterogeneity.linear_projection import best_linear_projection as best_linear_projection
 from policytree.evaluation.heterogeneity.linear_projection import calibration_test as calibration_test
+from policytree.evaluation.instruments.offer_rule import OfferRule as OfferRule
+from policytree.evaluation.instruments.offer_rule import offer_rule as offer_rule
 from policytree.evaluation.instruments.summary import InstrumentSummary as InstrumentSummary
 from policytree.evaluation.instruments.summary import instrument_summary as instrument_summary
 from policytree.evaluation.leaves.honest import honest_leaf_summary as honest_leaf_summary
@@ -67,6 +69,7 @@ from policytree.guesses.reference import ReferenceGuesses as ReferenceGuesses
 from policytree.on_dask.estimators import DaskOptimalTreeClassifier as DaskOptimalTreeClassifier
 from policytree.on_dask.estimators import DaskPolicyTree as DaskPolicyTree
 from policytree.plotting.budget import BudgetPathDisplay as BudgetPathDisplay
+from policytree.plotting.compliance import ComplianceDisplay as ComplianceDisplay
 from policytree.plotting.curves import QiniCurveDisplay as QiniCurveDisplay
 from policytree.plotting.curves import TOCDisplay as TOCDisplay
 from policytree.plotting.diagnostics import CalibrationDisplay as CalibrationDisplay

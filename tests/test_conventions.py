@@ -217,7 +217,7 @@ WITHIN = {
         "multi_objective", "rashomon", "regularization_path", "nonadditive", "constrained",
     ),
     "evaluation": (
-        "estimates", "inputs", "formatting", "inference", "heterogeneity", "instruments", "policy_value", "leaves",
+        "estimates", "inputs", "formatting", "inference", "heterogeneity", "policy_value", "instruments", "leaves",
         "stability", "sensitivity", "targeting", "streaming",
     ),
 }  # fmt: skip

@@ -317,3 +317,22 @@ def test_intervals_hold_the_truth():
         held.append([found.effect.lower <= effect <= found.effect.upper, low <= effect <= high,
                      value.lower - 1e-9 <= truth <= value.upper + 1e-9])  # fmt: skip
     assert (np.mean(held, axis=0) >= 0.875).all(), np.mean(held, axis=0)  # 35 of 40, where 38 are expected
+
+
+@pytest.mark.parametrize("estimand", ["all", "compliers"])
+@pytest.mark.parametrize("n_offers", [2, 3])
+def test_known_chances_of_offers_need_not_be_known_to_predict_effects(rng, estimand, n_offers):
+    data = study(300, rng)
+    offer = data["offer"] + (n_offers == 3) * rng.binomial(1, 0.3, 300) * (1 - data["offer"]) * 2
+    model = RewardEstimator(
+        LinearRegression(),
+        method="instrument",
+        estimand=estimand,
+        model_uptake=LinearRegression(),
+        cv=2,
+        random_state=0,
+    )
+    chances = np.bincount(offer) / 300
+    model.fit(data["outcome"], data["taken"], X=data[["x"]], instrument=offer, propensity=chances)
+    found = model.predict_outcomes(X=data[["x"]])
+    assert list(found.columns) == [0, 1] and not found[0].any() and np.isfinite(found[1]).all()

@@ -36,6 +36,9 @@ def check(
     missing_outcome: Annotated[
         str | None, typer.Option(metavar="WAY", help="Rows without an outcome: refuse or weight, as in design.")
     ] = None,
+    instrument: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of what each row was offered, as in design.")
+    ] = None,
     covariates: Annotated[
         str | None, typer.Option(metavar="COLUMNS", help="Columns to check: a,b,c. Default: all others.")
     ] = None,
@@ -68,7 +71,7 @@ def check(
     roles = Roles(
         treatment, outcome, covariates, confounders, cluster=cluster, exclude=exclude, event=event,
         direction=direction, event_column=event_column, horizon=horizon, target=target, cause=cause,
-        entry_column=entry_column, missing_outcome=missing_outcome,
+        entry_column=entry_column, missing_outcome=missing_outcome, instrument=instrument,
     )  # fmt: skip
     if data is not None and dataset is None:
         study = study_from_file(data, roles)

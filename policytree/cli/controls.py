@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from policytree.cli.study import Study
@@ -38,11 +39,15 @@ def chosen_control(asked: str | None, study: Study) -> tuple[str, str, bool]:
     InputError
         If no treatment has that label.
     """
-    labels = study.observed.treatments.tolist()
+    return control_among(asked, study.observed.treatments.tolist(), "treatment")
+
+
+def control_among(asked: str | None, labels: Sequence[Any], what: str) -> tuple[str, str, bool]:
+    """:func:`chosen_control` among labels, sorted, of treatments or of offers; ``what`` says which."""
     known = [str(label) for label in labels]
     if asked is not None:
         if asked not in known:
-            raise InputError(f"--control names the treatment {asked!r}; the treatments are {', '.join(known)}.")
+            raise InputError(f"--control names the {what} {asked!r}; the {what}s are {', '.join(known)}.")
         return asked, asked, True
     named = [text for text, label in zip(known, labels, strict=True) if _named_like_a_control(label)]
     if len(named) == 1:

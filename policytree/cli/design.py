@@ -105,6 +105,33 @@ def design(
             metavar="WAY",
         ),
     ] = None,
+    instrument: Annotated[
+        str | None,
+        _option(
+            "Column of what each row was offered, where people may refuse it: the tree is then one for those who "
+            "follow the offers, of two treatments. --propensity is the chance of the offers.",
+            _COLUMNS,
+            metavar="COLUMN",
+        ),
+    ] = None,
+    offer_cost: Annotated[
+        list[str] | None,
+        _option(
+            "With --instrument: what an offer costs, taken or not, in the outcome's unit: a number or a column. Once "
+            "for each that is not free.",
+            _COLUMNS,
+            metavar="LABEL=X",
+        ),
+    ] = None,
+    taker_cost: Annotated[
+        float | None,
+        _option(
+            "With --instrument: what everybody who takes the second treatment (in sorted order) costs, in the "
+            "outcome's unit.",
+            _COLUMNS,
+            metavar="X",
+        ),
+    ] = None,
     covariates: Annotated[
         str | None,
         _option("What the tree may split on: a,b,c. Default: all other columns.", _COLUMNS, metavar="COLUMNS"),
@@ -359,6 +386,7 @@ def design(
     roles = Roles(
         treatment, outcome, covariates, confounders, propensity, cluster, weights, direction, strata, exclude, event,
         tuple(arm_cost or ()), event_column, horizon, target, cause, entry_column, missing_outcome,
+        instrument, tuple(offer_cost or ()), taker_cost,
     )  # fmt: skip
     tree = {
         "max_depth": max_depth,

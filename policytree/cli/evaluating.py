@@ -45,6 +45,14 @@ def evaluate(
         str | None,
         typer.Option(metavar="WAY", help="Rows without an outcome: refuse or weight. Default: as in the design."),
     ] = None,
+    instrument: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of what each row was offered. Default: as in the design."),
+    ] = None,
+    taker_cost: Annotated[
+        float | None,
+        typer.Option(metavar="X", help="What everybody who takes the treatment costs. Default: as in the design."),
+    ] = None,
     direction: Annotated[
         str | None, typer.Option(metavar="WAY", help="maximize or minimize. Default: as in the design.")
     ] = None,
@@ -100,6 +108,6 @@ def evaluate(
     roles = Roles(
         treatment, outcome, covariates, confounders, propensity, cluster, weights, direction, event=event,
         arm_cost=tuple(arm_cost or ()), event_column=event_column, horizon=horizon, target=target, cause=cause,
-        entry_column=entry_column, missing_outcome=missing_outcome,
+        entry_column=entry_column, missing_outcome=missing_outcome, instrument=instrument, taker_cost=taker_cost,
     )  # fmt: skip
     judge(tree, data, roles, tuple(against or ()), control=control, cv=cv, level=level, seed=seed, as_json=as_json)

@@ -74,7 +74,7 @@ def result_files(job: Job, result: Result, report: StudyReport) -> dict[str, byt
     study = result.study
     verdict = next(block.text for block in report.content.section("verdict").blocks if isinstance(block, Words))
     what = study.outcome + (f" = {study.event}" if study.event else "")
-    if study.observed.times is not None:
+    if study.observed.times is not None or study.instrument is not None:
         what = study.mean_outcome
     title = " ".join(f"{study.treatment} to {study.direction} {what}".split())
     if result.values is not None and not result.values.verdict.use_tree:
@@ -150,6 +150,8 @@ def _json(job: Job, result: Result, tree: Tree) -> bytes:
         "event": study.event,
         **study.outcome_options,
         "arm_costs": {str(label): cost for label, cost in study.arm_costs.items()},
+        "offer_costs": {str(label): cost for label, cost in study.offer_costs.items()},
+        "taker_cost": study.taker_cost,
         "covariates": list(study.covariates),
         "confounders": list(study.confounders),
         "cluster": study.cluster,
@@ -157,7 +159,7 @@ def _json(job: Job, result: Result, tree: Tree) -> bytes:
         "propensity": study.propensity_text,
         "propensity_option": study.propensity_option,
         "propensity_columns": list(study.propensity_columns),
-        "propensity_arms": [str(label) for label in study.observed.treatments.tolist()],
+        "propensity_arms": [str(label) for label in study.assigned.treatments.tolist()],
         "options": {
             **job.tree,
             "cv": job.cv,

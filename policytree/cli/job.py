@@ -19,7 +19,7 @@ from rich.console import Console
 from policytree.cli.controls import chosen_control
 from policytree.cli.files import check_folder, design_data, result_files, write_files
 from policytree.cli.printing import PRINTED, files_section, print_json, print_sections
-from policytree.cli.questions import Fitted, Steps, answers
+from policytree.cli.questions import Fitted, Steps, answers, validation_options
 from policytree.cli.records import Job, Result
 from policytree.cli.study import Study, study_from_dataset, study_from_file
 from policytree.cli.tree_options import leaf_size_notes, tree_options, value_names
@@ -32,7 +32,7 @@ from policytree.evaluation import (
     honest_leaf_summary,
     leaf_summary,
 )
-from policytree.evaluation.policy_value.validation import ADAPTIVE, DEFAULT_CV, REPEATED, SPLIT
+from policytree.evaluation.policy_value.validation import ADAPTIVE, DEFAULT_CV, REPEATED
 from policytree.exceptions import InputError
 from policytree.report.material import Study as Described
 from policytree.report.sections.credibility import doubted, rewards_check
@@ -139,8 +139,9 @@ def _repeats(job: Job) -> int | str | None:
 
 
 def _refuse_small_arms(job: Job, study: Study) -> None:
-    """Refuse arms that are too small for nested folds, which would fail only after minutes."""
-    seen, cv = study.observed, job.cv
+    """Refuse arms (offers, where there are some) too small for nested folds, which would fail only after minutes."""
+    seen, cv = study.assigned, job.cv
+    what, column = ("treatment", study.treatment) if study.instrument is None else ("offer", study.instrument)
     arm, unit, known = seen.arm, "rows", slice(None) if seen.seen is None else seen.seen
     if seen.seen is not None:
         arm, unit = arm[known], "rows with an outcome"
@@ -156,23 +157,24 @@ def _refuse_small_arms(job: Job, study: Study) -> None:
     k = int(counts.argmin())
     if counts[k] < needed:
         raise InputError(
-            f"Treatment {seen.treatments[k]!s} of column {study.treatment!r} has {counts[k]} {unit}, but --cv {cv} "
-            f"needs {needed}; lower --cv, merge it with another treatment or leave its rows out."
+            f"{what.capitalize()} {seen.treatments[k]!s} of column {column!r} has {counts[k]} {unit}, but --cv {cv} "
+            f"needs {needed}; lower --cv, merge it with another {what} or leave its rows out."
         )
 
 
 def _refuse_few_events(job: Job, study: Study) -> None:
     """Refuse now arms of which parts of the rows may have no event."""
-    seen, times = study.observed, study.observed.times
+    seen, times = study.assigned, study.observed.times
     if times is None or not job.value:
         return
+    what = "treatment" if study.instrument is None else "offer"
     counts = np.bincount(seen.arm[times.known & ~times.free], minlength=seen.n_arms)
     k = int(counts.argmin())
     if counts[k] < FEWEST_EVENTS:
         raise InputError(
-            f"Treatment {seen.treatments[k]!s} has {counts[k]} events up to horizon={times.horizon:g}, but parts of "
-            f"the rows need some, for which {FEWEST_EVENTS} in all are enough; choose a later --horizon, merge it with "
-            "another treatment, leave its rows out, or do without a held-out value, --no-value."
+            f"{what.capitalize()} {seen.treatments[k]!s} has {counts[k]} events up to horizon={times.horizon:g}, but "
+            f"parts of the rows need some, for which {FEWEST_EVENTS} in all are enough; choose a later --horizon, "
+            f"merge it with another {what}, leave its rows out, or do without a held-out value, --no-value."
         )
 
 
@@ -229,13 +231,10 @@ def _compute(job: Job, study: Study, described: Described, interrupts: _Interrup
 
 def _values(job: Job, study: Study, estimator, honest, data: dict, steps: Steps) -> PolicyValueTable:
     """Held-out values: of refits, or of the tree shown if some rows were kept to evaluate it."""
-    options: dict = {"validation": job.validation, "n_repeats": job.repeats}
-    options["cv"] = None if job.validation == SPLIT else job.cv
+    options = validation_options(job, None if honest is None else honest.rows, len(data["Y"]))
     title = "Held-out value: everything again, refit by refit"
     if honest is not None:
-        fold = np.ones(len(data["Y"]), dtype=int)
-        fold[honest.rows] = 0
-        options, title = {"validation": SPLIT, "cv": fold}, "Held-out value: of the rows that judge"
+        title = "Held-out value: of the rows that judge"
     control = None
     if job.control_is_named:
         control = next(label for label in study.observed.treatments.tolist() if str(label) == job.control)

@@ -32,6 +32,8 @@ from policytree.report.sections.values import rules_table
 from policytree.trees.tree import Tree
 from policytree.trees.unseen_values import sentence
 from policytree.weighting import RewardEstimator, treatment_costs
+from policytree.weighting.instrument import COMPLIERS
+from policytree.weighting.reward_arguments import INSTRUMENT
 from policytree.weighting.stacking import PROPENSITY_LEARNERS
 
 ONE_COLUMN = ("treatment", "outcome", "cluster", "weights")
@@ -66,7 +68,8 @@ def judge(
     frame = read_table(data)
     study = study_of_table(data, frame, _with_design(roles, design, frame))
     _refuse_own_rows(study, design, data)
-    label, chosen, named = chosen_control(control or _design_control(design, study), study)
+    asked = control or _design_control(design, study)
+    label, chosen, named = chosen_control(asked, study)
     console, described = Console(highlight=False), study.described(control=chosen)
     if not as_json:
         print_sections(console, question_section(described), check_section(described))
@@ -85,7 +88,11 @@ def judge(
     if as_json:
         print_json(_data(study, values, verdict, second, words, said))
         return
-    other = () if second is None else (Words(second.compared_with(verdict)),)
+    other = (
+        ()
+        if second is None
+        else (Words(second.compared_with(verdict, "treatment" if study.instrument is None else "offers")),)
+    )
     table = Section("values", f"Value on the rows of {Path(data).name}", (rules_table(values), Words(words)))
     means = () if check is None else (make_means_section(described, check, fitted),)
     print_sections(console, Section("verdict", "Verdict", (Words(str(verdict), "lead"), *other)), table, *means)
@@ -108,7 +115,9 @@ def _with_design(roles: Roles, design: Mapping[str, Any], frame: pd.DataFrame) -
             names = [name for name in value if isinstance(name, str) and name in there]
             given[field.name] = ",".join(f'"{name}"' for name in names) or None
     given |= _outcome_as_in(design, roles, frame)
-    if roles.propensity is None and _has_same_arms(frame, roles.treatment or design.get("treatment"), design):
+    given |= _offers_as_in(design, roles, frame)
+    assigned = roles.instrument or given.get("instrument") or roles.treatment or design.get("treatment")
+    if roles.propensity is None and _has_same_arms(frame, assigned, design):
         given["propensity"] = design.get("propensity_option")
     if not roles.arm_cost and isinstance(costs := design.get("arm_costs"), dict):
         given["arm_cost"] = tuple(f"{label}={cost}" for label, cost in costs.items())
@@ -123,7 +132,8 @@ def _outcome_as_in(design: Mapping[str, Any], roles: Roles, frame: pd.DataFrame)
     InputError
         If times, as outcomes, lack the column that says how they ended, or that of their entry.
     """
-    saved = {name: design[name] for name in ("event", *OUTCOME_OPTIONS) if isinstance(design.get(name), str)}
+    names = [name for name in ("event", *OUTCOME_OPTIONS) if name != "instrument"]
+    saved = {name: design[name] for name in names if isinstance(design.get(name), str)}
     if isinstance(horizon := design.get("horizon"), int | float) and not isinstance(horizon, bool):
         saved["horizon"] = horizon
     if roles.outcome not in (None, design.get("outcome")):
@@ -146,8 +156,30 @@ def _outcome_as_in(design: Mapping[str, Any], roles: Roles, frame: pd.DataFrame)
     return given
 
 
+def _offers_as_in(design: Mapping[str, Any], roles: Roles, frame: pd.DataFrame) -> dict[str, Any]:
+    """The design's column of offers and the cost of takers, as far as the user did not name them.
+
+    Raises
+    ------
+    InputError
+        If the rows lack the column.
+    """
+    instrument, cost = design.get("instrument"), design.get("taker_cost")
+    if not isinstance(instrument, str) or roles.treatment not in (None, design.get("treatment")):
+        return {}
+    given: dict[str, Any] = {} if roles.instrument is not None else {"instrument": instrument}
+    if given and instrument not in frame.columns:
+        raise InputError(
+            f"In the design, people could refuse what they were offered (--instrument {instrument}), in a column that "
+            "these rows do not have; name it by --instrument."
+        )
+    if roles.taker_cost is None and isinstance(cost, int | float) and not isinstance(cost, bool) and cost:
+        given["taker_cost"] = float(cost)
+    return given
+
+
 def _has_same_arms(frame: pd.DataFrame, treatment: Any, design: Mapping[str, Any]) -> bool:
-    """Whether the probabilities of treatment of a design can be those of these rows."""
+    """Whether the probabilities of treatment (of offers: its column) of a design can be those of these rows."""
     option, columns, arms = (design.get(f"propensity_{what}") for what in ("option", "columns", "arms"))
     if not (isinstance(option, str) and isinstance(columns, list) and isinstance(arms, list)):
         return False
@@ -196,7 +228,8 @@ def _values(
 ) -> tuple[RuleValues, RewardEstimator]:
     """Rewards by models cross-fitted on these rows, net of costs; then every rule on them."""
     arguments = study.fit_arguments()
-    fitted = RewardEstimator(model_propensity=models, cv=cv, random_state=seed).fit(**arguments)
+    of_offers: dict[str, Any] = {} if study.instrument is None else {"method": INSTRUMENT, "estimand": COMPLIERS}
+    fitted = RewardEstimator(model_propensity=models, cv=cv, random_state=seed, **of_offers).fit(**arguments)
     rewards, seen, sign = fitted.rewards_, study.observed, 1.0 if study.direction == "maximize" else -1.0
     costs = treatment_costs(study.costs(study.arm_costs), seen.n, list(rewards.columns))
     net, brought = rewards - sign * costs, fitted.outcome_.to_numpy()
@@ -233,6 +266,8 @@ def _words(study: Study, values: RuleValues, design: Mapping[str, Any], cv: int)
         "The whole table of the design is recognised and refused; a part of it is not, so make sure that no row had a "
         "part in choosing the tree."
     )
+    if study.instrument is not None:
+        text += " Values are per person of all: those who do not follow the offers count as zero."
     known = design.get("propensity")
     if isinstance(known, str) and known.startswith("known"):
         how = known.removeprefix("known: ")

@@ -12,7 +12,7 @@ from policytree.cli.tables import number_in, require_column
 from policytree.exceptions import InputError, quoted
 from policytree.study_check.columns import value_text
 from policytree.study_check.events import SAID_CENSORED, likely_event
-from policytree.weighting.observed import REFUSE, WEIGHT
+from policytree.weighting.observed import REFUSE, WEIGHT, Observed
 from policytree.weighting.time_to_event.outcome import INCIDENCE, RMST, SURVIVAL, TARGETS, YEARS_LOST, TimeToEvent
 
 MOST_LABELS = 10  # labels of a column that may be a text outcome, or an event
@@ -93,6 +93,7 @@ def check_outcome_options(
     cause: str | None,
     entry_column: str | None,
     missing_outcome: str | None,
+    instrument: str | None = None,
     direction: str | None,
 ) -> None:
     """Refuse options that do not go together.
@@ -103,6 +104,7 @@ def check_outcome_options(
     """
     if missing_outcome not in (None, REFUSE, WEIGHT):
         raise InputError(f"--missing-outcome must be {REFUSE} or {WEIGHT}; got {quoted(missing_outcome)}.")
+    del instrument  # goes with all of them
     if event_column is None:
         about_times = {
             "--horizon": horizon, "--target": target, "--cause": cause, "--entry-column": entry_column,
@@ -210,12 +212,14 @@ def outcome_arguments(frame: pd.DataFrame, options: Mapping[str, Any], event: st
     ----------
     frame : DataFrame of shape (n, p)
     options : mapping
-        ``event_column``, ``horizon``, ``target``, ``cause``, ``entry_column`` and ``missing_outcome``, checked.
+        ``event_column``, ``horizon``, ``target``, ``cause``, ``entry_column`` and ``missing_outcome``,
+        checked; ``instrument``.
     event : str or None
         The value of the event column that stands for the event.
     """
+    offered = {} if options["instrument"] is None else {"instrument": frame[options["instrument"]]}
     if options["event_column"] is None:
-        return {"missing_outcome": WEIGHT} if options["missing_outcome"] == WEIGHT else {}
+        return ({"missing_outcome": WEIGHT} if options["missing_outcome"] == WEIGHT else {}) | offered
     column, entry, cause = options["event_column"], options["entry_column"], options["cause"]
     return {
         "event": event_codes(frame[column], event, cause),
@@ -223,6 +227,7 @@ def outcome_arguments(frame: pd.DataFrame, options: Mapping[str, Any], event: st
         "target": options["target"],
         "cause": None if cause is None else 1,
         "entry": None if entry is None else frame[entry],
+        **offered,
     }
 
 
@@ -285,14 +290,34 @@ def notes_of_missing(seen: np.ndarray, arm: np.ndarray, treatments: np.ndarray, 
     ]
 
 
+def notes_of_offers(observed: Observed, instrument: str, outcome: str, taker_cost: float) -> list[str]:
+    """What was taken for granted about offers, a sentence each."""
+    assert observed.instrument is not None, "there are offers"
+    first, second = observed.treatments.tolist()
+    took = (observed.arm == 1).mean()
+    notes = [
+        f"What people were offered ({instrument}) is an instrument for {second}, which {took:.0%} of all rows took: it "
+        f"must have been given by chance among people with the same covariates, and bear on {outcome} only through "
+        f"{second} (exclusion); nobody may take {second} because it was not offered, or refuse it because it was "
+        "(monotonicity). No data can show the last two.",
+        f"Values are gains over {first} per person of all; those who do not follow the offers count as zero.",
+    ]
+    if taker_cost:
+        notes.append(
+            f"{outcome} is net of {taker_cost:g} for everybody who took {second}, also in means as observed and in "
+            "effects."
+        )
+    return notes
+
+
 def require_outcome_columns(options: Mapping[str, Any], frame: pd.DataFrame) -> dict[str, str]:
-    """The columns of event and entry by their options; they must be there.
+    """The columns of event, entry and offers by their options; they must be there.
 
     Raises
     ------
     InputError
     """
-    named = {f"--{name.replace('_', '-')}": options[name] for name in ("event_column", "entry_column")}
+    named = {f"--{name.replace('_', '-')}": options[name] for name in ("event_column", "entry_column", "instrument")}
     found = {option: column for option, column in named.items() if column is not None}
     for option, column in found.items():
         require_column(column, option, frame)

@@ -15,7 +15,7 @@ from policytree.report.content import Facts, Section
 from policytree.report.text import plain_text, section_parts
 
 # What a terminal shows; the files hold everything.
-PRINTED = ("verdict", "tree", "values", "means", "optimism", "heterogeneity", "certificate", "warnings")
+PRINTED = ("verdict", "tree", "offers", "values", "means", "optimism", "heterogeneity", "certificate", "warnings")
 
 
 def print_sections(console: Console, *sections: Section) -> None:

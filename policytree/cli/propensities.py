@@ -16,18 +16,21 @@ def shares_text(propensity: dict) -> str:
     return ", ".join(f"{label} {share:g}" for label, share in propensity.items())
 
 
-def propensity_from(text: str | None, frame: pd.DataFrame, treatments: np.ndarray):
-    """The propensity as ``fit`` takes it, words for it, and the columns it uses; None, "", [] if none is given."""
+def propensity_from(text: str | None, frame: pd.DataFrame, treatments: np.ndarray, what: str = "treatment"):
+    """The propensity as ``fit`` takes it, words for it, and the columns it uses; None, "", [] if none is given.
+
+    ``what`` has these probabilities: "treatment", or "offer" where there is an instrument.
+    """
     if text is None or (text == ESTIMATED and text not in frame.columns):
         return None, "", []
     if "=" in text and text not in frame.columns:
-        return _propensity_by_label(text, frame, treatments)
+        return _propensity_by_label(text, frame, treatments, what)
     number = number_in(text)
     if number is None:
         require_column(text, "--propensity", frame)
     if len(treatments) != 2:
         raise InputError(
-            f"--propensity gives one probability, but there are {len(treatments)} treatments; give one for each: "
+            f"--propensity gives one probability, but there are {len(treatments)} {what}s; give one for each: "
             f"{','.join(f'{label}=...' for label in treatments)}."
         )
     second = treatments[1]
@@ -39,7 +42,7 @@ def propensity_from(text: str | None, frame: pd.DataFrame, treatments: np.ndarra
     return number, f"known: {number:g} for {second}", []
 
 
-def _propensity_by_label(text: str, frame: pd.DataFrame, treatments: np.ndarray):
+def _propensity_by_label(text: str, frame: pd.DataFrame, treatments: np.ndarray, what: str):
     """Propensities given as label=number or label=column, for every label."""
     labels = {str(label): label for label in treatments}
     given: dict = {}
@@ -47,7 +50,7 @@ def _propensity_by_label(text: str, frame: pd.DataFrame, treatments: np.ndarray)
     for part in text.split(","):
         name, _, value = (piece.strip() for piece in part.rpartition("="))
         if name not in labels:
-            raise InputError(f"--propensity names the treatment {name!r}; the treatments are {', '.join(labels)}.")
+            raise InputError(f"--propensity names the {what} {name!r}; the {what}s are {', '.join(labels)}.")
         number = number_in(value)
         if number is None:
             require_column(value, "--propensity", frame)
@@ -58,7 +61,7 @@ def _propensity_by_label(text: str, frame: pd.DataFrame, treatments: np.ndarray)
         given[labels[name]] = frame[value] if number is None else number
     lacking = [name for name, label in labels.items() if label not in given]
     if lacking:
-        raise InputError(f"--propensity has no probability for treatment {lacking[0]}; give one for each treatment.")
+        raise InputError(f"--propensity has no probability for {what} {lacking[0]}; give one for each {what}.")
     if columns:
         return pd.DataFrame(given, index=frame.index), f"known: {text}", columns
     total = sum(given.values())

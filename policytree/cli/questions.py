@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from policytree.cli.confounding import sensitivity
+from policytree.cli.controls import control_among
 from policytree.cli.records import Job
 from policytree.cli.study import Study
 from policytree.common.progress import StageDisplay, clock_text
@@ -30,6 +31,8 @@ from policytree.evaluation import (
     rank_average_treatment_effect,
 )
 from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest, heterogeneity_test
+from policytree.evaluation.instruments.offer_rule import OfferRule, offer_rule
+from policytree.evaluation.policy_value.validation import SPLIT
 from policytree.exceptions import InputError
 from policytree.weighting import treatment_costs
 
@@ -120,14 +123,19 @@ def answers(job: Job, fitted: Fitted, steps: Steps) -> tuple[tuple[Any, ...], di
 def _questions(job: Job, fitted: Fitted, further: dict[str, str]) -> list[tuple[str, str, str, Answer]]:
     """The questions: title, the progress text, the place that warnings name, and the function that answers."""
     valued, study = fitted.values is not None, fitted.study
-    asked: list[tuple[str, str, str, Answer]] = [
-        ("Do effects differ between people?", "sequential outcome models", "in the test of effects",
-         lambda _: [_heterogeneity(job, fitted)])
-    ]  # fmt: skip
-    if valued:
+    asked: list[tuple[str, str, str, Answer]] = []
+    if study.instrument is None:
+        asked.append(
+            ("Do effects differ between people?", "sequential outcome models", "in the test of effects",
+             lambda _: [_heterogeneity(job, fitted)])
+        )  # fmt: skip
+    else:
+        title = "What to offer whom? (intention to treat)"
+        asked.append((title, "a tree over offers", "for the offers", lambda progress: [_offers(job, fitted, progress)]))
+    if valued and study.instrument is None:
         title = "Whom first, and what would a budget buy?" if job.tree["budget_costs"] else "Whom first?"
         asked.append((title, "half of the rows learn", "in the ranking", lambda _: _ranking(job, fitted)))
-    if fitted.values is not None and study.propensity is None:
+    if fitted.values is not None and study.propensity is None and study.instrument is None:
         hidden = partial(sensitivity, fitted.values, fitted.estimator, study, level=job.level, seed=job.seed)
         asked.append(("What could a hidden confounder do?", "", "in the bounds for it", lambda _: list(hidden())))
     if job.tree["budget_costs"] and not any(job.tree[name] for name in PATH_LIMITS):
@@ -165,6 +173,30 @@ def _heterogeneity(job: Job, fitted: Fitted) -> HeterogeneityTest:
     rewards = fitted.estimator.reward_estimator_
     known = {"fitted": rewards} if fitted.honest is None else {"estimator": rewards}
     return heterogeneity_test(**fitted.study.fit_arguments(), **known, baseline=job.control, random_state=job.seed)
+
+
+def _offers(job: Job, fitted: Fitted, progress: Callable[[int, int], None]) -> OfferRule:
+    """The tree over offers, judged on the same rows in the same way as the tree over treatments."""
+    study, seen = fitted.study, fitted.study.observed
+    data = {**study.fit_arguments(), "Y": study.frame[study.outcome]}
+    options = validation_options(job, None if fitted.honest is None else fitted.honest.rows, seen.n)
+    control, _, named = control_among(None, study.assigned.treatments.tolist(), "offer")
+    return offer_rule(
+        fitted.estimator, **data, offer_costs=study.costs(study.offer_costs), treatment_cost=study.taker_cost,
+        control=next(label for label in study.assigned.treatments.tolist() if str(label) == control) if named else None,
+        value=fitted.values is not None, level=job.level, random_state=job.seed, n_jobs=job.tree["n_jobs"],
+        progress=progress, **options,
+    )  # fmt: skip
+
+
+def validation_options(job: Job, judging: np.ndarray | None, n: int) -> dict[str, Any]:
+    """How rows are held out, as ``cross_val_policy_value`` takes it; ``judging``: rows that were kept for it."""
+    if judging is None:
+        cv = None if job.validation == SPLIT else job.cv
+        return {"validation": job.validation, "n_repeats": job.repeats, "cv": cv}
+    fold = np.ones(n, dtype=int)
+    fold[judging] = 0
+    return {"validation": SPLIT, "cv": fold}
 
 
 def _ranking(job: Job, fitted: Fitted) -> list[Any]:

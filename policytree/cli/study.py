@@ -13,6 +13,7 @@ from policytree.cli.outcomes import (
     check_outcome_options,
     event_outcome,
     notes_of_missing,
+    notes_of_offers,
     notes_of_times,
     outcome_arguments,
     refuse_impossible_times,
@@ -23,9 +24,10 @@ from policytree.cli.tables import by_treatment, column_names, holds_tables, read
 from policytree.data.feature_encoder import object_numbers
 from policytree.datasets import Dataset, load_dataset
 from policytree.evaluation import DIRECTIONS
+from policytree.evaluation.instruments.offer_rule import net_of_uptake
 from policytree.exceptions import InputError, quoted
 from policytree.report import material as report
-from policytree.report.material import About
+from policytree.report.material import About, gain_text
 from policytree.report.study_report import make_study
 from policytree.serialization.labels import label_to_json
 from policytree.study_check import Finding, findings_beside
@@ -35,8 +37,8 @@ from policytree.study_check.findings import by_severity
 from policytree.weighting.observed import WEIGHT, Observed, observe
 
 MOST_CATEGORIES = 50  # text columns with more values are names or keys, unless the user asks for them
-# Options that say how outcomes were observed, beside --event; a saved tree keeps them by these names.
-OUTCOME_OPTIONS = ("event_column", "horizon", "target", "cause", "entry_column", "missing_outcome")
+# Options that say how outcomes and treatments were observed, beside --event; a saved tree keeps them by these names.
+OUTCOME_OPTIONS = ("event_column", "horizon", "target", "cause", "entry_column", "missing_outcome", "instrument")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +63,13 @@ class Roles:
     cause: str | None = None
     entry_column: str | None = None
     missing_outcome: str | None = None
+    instrument: str | None = None
+    offer_cost: tuple[str, ...] = ()
+    taker_cost: float | None = None
 
     @property
     def outcome_options(self) -> dict[str, Any]:
-        """How outcomes were observed, by the names of ``OUTCOME_OPTIONS``."""
+        """How outcomes and treatments were observed, by the names of ``OUTCOME_OPTIONS``."""
         return {name: getattr(self, name) for name in OUTCOME_OPTIONS}
 
 
@@ -85,6 +90,11 @@ class Study:
         Columns of the blocks within which treatment was assigned.
     arm_costs : mapping of label to float or str
         What treatments cost in the outcome's unit: numbers, or names of columns.
+    offer_costs : mapping of label to float or str
+        The same of offers, taken or not.
+    taker_cost : float
+        What everybody who takes the second treatment costs, where there is an instrument; outcomes that models are
+        fitted to are net of it.
     event : str or None
         The label of a text outcome that ``frame`` has as 1; where outcomes are times, the value of the event column
         that stands for the event.
@@ -130,12 +140,28 @@ class Study:
     propensity_columns: tuple[str, ...] = ()
     outcome_options: Mapping[str, Any] = field(default_factory=dict)
     outcome_arguments: Mapping[str, Any] = field(default_factory=dict)
+    offer_costs: Mapping[Any, float | str] = field(default_factory=dict)
+    taker_cost: float = 0.0
 
     @property
     def mean_outcome(self) -> str:
-        """What values are, in words: "mean y", or what becomes of times to an event, such as "mean days up to 90"."""
+        """What values are, in words: "mean y", or what becomes of times to an event, such as "mean days up to 90".
+
+        With an instrument they are gains over the first treatment.
+        """
         times = self.observed.times
-        return f"mean {self.outcome}" if times is None else times.described(self.outcome)
+        mean = f"mean {self.outcome}" if times is None else times.described(self.outcome)
+        return mean if self.instrument is None else gain_text(mean, self.observed)
+
+    @property
+    def instrument(self) -> str | None:
+        """The column of offers; None if treatments are taken to be as good as given by chance."""
+        return self.outcome_options.get("instrument")
+
+    @property
+    def assigned(self) -> Observed:
+        """What was observed, by what was assigned: offers where there are some, else treatments."""
+        return self.observed if self.observed.instrument is None else self.observed.by_offer()
 
     @property
     def X(self) -> pd.DataFrame:
@@ -150,7 +176,7 @@ class Study:
             cluster=self.cluster or "", weights=self.weights or "", strata=self.strata,
             propensity=self.propensity_text, notes=self.notes, command=command,
             control=control,
-            costs=", ".join(f"{label} {cost}" for label, cost in self.arm_costs.items()),
+            costs=self._costs_text(), instrument=self.instrument or "",
         )  # fmt: skip
         names = ("X", "W", "groups", "strata", "sample_weight")
         described = make_study(
@@ -166,10 +192,16 @@ class Study:
         findings = by_severity([*check.findings, *self._findings_beside()])
         return replace(described, check=replace(check, findings=findings))
 
+    def _costs_text(self) -> str:
+        """What treatments, offers and takers cost, in words."""
+        of_offers = (f"offer {label} {cost}" for label, cost in self.offer_costs.items())
+        takers = [f"{self.taker_cost:g} per taker of {self.observed.treatments[1]}"] if self.taker_cost else []
+        return ", ".join([*(f"{label} {cost}" for label, cost in self.arm_costs.items()), *takers, *of_offers])
+
     def _findings_beside(self) -> list[Finding]:
         """What the check cannot see in covariates: the columns left out, and that nobody named a direction."""
         taken = {self.treatment, self.outcome, self.cluster, self.weights, *self.covariates, *self.confounders}
-        taken |= {self.outcome_options[name] for name in ("event_column", "entry_column")}
+        taken |= {self.outcome_options[name] for name in ("event_column", "entry_column", "instrument")}
         others = [name for name in self.frame.columns if name not in taken and not holds_tables(self.frame[name])]
         seen = self.observed
         event = None if seen.times is None else seen.times.code
@@ -182,7 +214,7 @@ class Study:
         """Arguments of nuisance models: ``Y, T, *, X, W, propensity, sample_weight, groups, strata, event, ...``."""
         frame = self.frame
         return {
-            "Y": frame[self.outcome],
+            "Y": net_of_uptake(frame[self.outcome], self.observed, self.taker_cost, self.direction),
             "T": frame[self.treatment],
             "X": self.X,
             "W": frame[list(self.confounders)] if self.confounders else None,
@@ -243,7 +275,7 @@ def study_from_dataset(name: str, data_dir: str | None, roles: Roles) -> Study:
     merged = Roles(
         treatment=roles.treatment or dataset.treatment,
         outcome=outcome,
-        covariates=roles.covariates or _joined(_without(dataset.covariates, roles.exclude, dataset.frame)),
+        covariates=roles.covariates or _joined(_own_covariates(dataset, roles)),
         confounders=roles.confounders or _joined(dataset.confounders),
         propensity=roles.propensity,
         cluster=roles.cluster or dataset.groups,
@@ -253,12 +285,20 @@ def study_from_dataset(name: str, data_dir: str | None, roles: Roles) -> Study:
         exclude=roles.exclude,
         event=roles.event,
         arm_cost=roles.arm_cost,
+        offer_cost=roles.offer_cost,
+        taker_cost=roles.taker_cost,
         **options,
     )
     known = dataset.propensity if own_treatment and roles.propensity is None else None
     if roles.covariates is None:
         merged = replace(merged, exclude=None)  # done
     return _build(name, dataset.frame, merged, dataset, known)
+
+
+def _own_covariates(dataset: Dataset, roles: Roles) -> tuple[str, ...]:
+    """Those of a built-in study but for what has another role, or none."""
+    names = _without(dataset.covariates, roles.exclude, dataset.frame)
+    return tuple(name for name in names if name != roles.instrument)
 
 
 def _joined(names: tuple[str, ...]) -> str | None:
@@ -278,7 +318,11 @@ def _build(source, frame, roles: Roles, dataset: Dataset | None = None, known=No
     check_outcome_options(outcome=roles.outcome, event=roles.event, direction=roles.direction, **options)
     of_times = require_outcome_columns(options, frame)
     for option, name in of_times.items():
-        _refuse_taken([name], option, {"treatment": roles.treatment, "outcome": roles.outcome})
+        taken = {"treatment": roles.treatment, "outcome": roles.outcome, "cluster": None, "weights": None}
+        if option == "--instrument":
+            taken |= {"cluster": roles.cluster, "weights": roles.weights, "event": roles.event_column}
+        _refuse_taken([name], option, {role: column for role, column in taken.items() if column is not None})
+    _refuse_without_offers(roles)
     gapless = {f"--{role}": getattr(roles, role) for role in ("treatment", "outcome", "cluster", "weights")} | of_times
     for option, name in gapless.items():
         if option != "--outcome" or roles.missing_outcome != WEIGHT:
@@ -306,13 +350,20 @@ def _build(source, frame, roles: Roles, dataset: Dataset | None = None, known=No
         options |= {"horizon": how["horizon"], "target": how["target"]}
     elif observed.seen is not None:
         told = notes_of_missing(observed.seen, observed.arm, observed.treatments, roles.outcome)
-    propensity, text, columns = propensity_from(roles.propensity, frame, observed.treatments)
+    if observed.instrument is not None:
+        told += notes_of_offers(observed, str(roles.instrument), roles.outcome, roles.taker_cost or 0.0)
+    assigned = observed.treatments if observed.instrument is None else observed.instrument.offers
+    what = "treatment" if observed.instrument is None else "offer"
+    propensity, text, columns = propensity_from(roles.propensity, frame, assigned, what)
     if known is not None:
         propensity, text = known, "known: " + shares_text(known)
     _refuse_unsaved(roles.treatment, frame)
     chances = tuple(columns)
-    arm_costs = _arm_costs(roles.arm_cost, frame, observed.treatments)
-    columns += [cost for cost in arm_costs.values() if isinstance(cost, str)]
+    arm_costs = _costs_by_label(roles.arm_cost, "arm_cost", frame, observed.treatments, "treatment")
+    offer_costs = _costs_by_label(roles.offer_cost, "offer_cost", frame, assigned, "offer")
+    taker_cost = roles.taker_cost or 0.0
+    _refuse_costs_of_times(taker_cost, observed)
+    columns += [cost for cost in (*arm_costs.values(), *offer_costs.values()) if isinstance(cost, str)]
     covariates, confounders, notes = _features(frame, roles, columns)
     notes = [*told, *notes]
     for name in covariates:
@@ -324,8 +375,35 @@ def _build(source, frame, roles: Roles, dataset: Dataset | None = None, known=No
     return Study(
         str(source), frame, roles.treatment, roles.outcome, unit, direction, tuple(covariates), tuple(confounders),
         roles.cluster, roles.weights, propensity, text, observed, tuple(notes), strata, arm_costs, roles.event,
-        roles.direction is not None, _option_of(roles.propensity, known), chances, options, how,
+        roles.direction is not None, _option_of(roles.propensity, known), chances, options, how, offer_costs,
+        taker_cost,
     )  # fmt: skip
+
+
+def _refuse_without_offers(roles: Roles) -> None:
+    """Costs that go with offers, and those that do not."""
+    if roles.instrument is None:
+        for option, given in (("--offer-cost", roles.offer_cost), ("--taker-cost", roles.taker_cost)):
+            if given not in (None, ()):
+                raise InputError(
+                    f"{option} is about offers that people may refuse; name the column of what each row was offered by "
+                    f"--instrument, or leave {option} out."
+                )
+    elif roles.arm_cost:
+        raise InputError(
+            "--arm-cost would be paid for everybody, but with --instrument only those who take the treatment cost "
+            "something; give --taker-cost, and --offer-cost for what the offers cost."
+        )
+
+
+def _refuse_costs_of_times(taker_cost: float, observed: Observed) -> None:
+    if not np.isfinite(taker_cost):
+        raise InputError(f"--taker-cost must be a finite number; got {taker_cost}.")
+    if taker_cost and observed.times is not None:
+        raise InputError(
+            "--taker-cost cannot be subtracted from times to an event, which may be censored; leave it out, or give "
+            "--offer-cost."
+        )
 
 
 def _option_of(asked: str | None, known: Mapping[Any, float] | None) -> str | None:
@@ -370,9 +448,10 @@ def _features(frame: pd.DataFrame, roles: Roles, columns: list[str]) -> tuple[li
     excluded = column_names(roles.exclude, "--exclude", frame)
     _refuse_taken(confounders, "--confounders", taken)
     _refuse_taken(column_names(roles.strata, "--strata", frame), "--strata", taken)
-    if roles.event_column is not None:
-        taken["event"] = roles.event_column
-        _refuse_taken(confounders, "--confounders", taken)
+    for role, column in (("event", roles.event_column), ("instrument", roles.instrument)):
+        if column is not None:
+            taken[role] = column
+    _refuse_taken(confounders, "--confounders", taken)
     if roles.covariates is None:
         used = {*taken.values(), roles.cluster, roles.weights, roles.entry_column, *columns, *excluded, *confounders}
         covariates, notes = _default_covariates(frame, used)
@@ -389,12 +468,15 @@ def _without(names: tuple[str, ...], excluded: str | None, frame: pd.DataFrame) 
     return tuple(name for name in names if name not in left_out)
 
 
-def _arm_costs(texts: tuple[str, ...], frame: pd.DataFrame, treatments: np.ndarray) -> dict[Any, float | str]:
-    """What treatments cost in the outcome's unit, by label."""
-    labels, costs = {str(label): label for label in treatments.tolist()}, {}
-    for name, cost in by_treatment(list(texts), "arm_cost", frame).items():
+def _costs_by_label(
+    texts: tuple[str, ...], argument: str, frame: pd.DataFrame, known: np.ndarray, what: str
+) -> dict[Any, float | str]:
+    """What treatments, or offers, cost in the outcome's unit, by label; ``what`` says which of them."""
+    labels, costs = {str(label): label for label in known.tolist()}, {}
+    for name, cost in by_treatment(list(texts), argument, frame).items():
         if name not in labels:
-            raise InputError(f"--arm-cost names the treatment {name!r}; the treatments are {', '.join(labels)}.")
+            option = f"--{argument.replace('_', '-')}"
+            raise InputError(f"{option} names the {what} {name!r}; the {what}s are {', '.join(labels)}.")
         costs[labels[name]] = cost
     return costs
 

@@ -13,6 +13,7 @@ from policytree.evaluation.leaves.summary import LeafValue
 from policytree.exceptions import InputError
 from policytree.plotting import PALETTE, PartitionDisplay, PolicyTreeDisplay, PolicyValueDisplay, new_axes, to_svg
 from policytree.plotting.common import line_color, open_frame, room_for_names, zero_line
+from policytree.plotting.compliance import draw_compliance
 from policytree.plotting.diagnostics import draw_balance, draw_overlap
 from policytree.plotting.survival import draw_curves, figure_height
 from policytree.plotting.svg import SETTINGS
@@ -111,5 +112,5 @@ def _survival(data: dict[str, Any]):
 
 DRAWN: dict[str, Callable[[dict[str, Any]], Any]] = {
     "tree": _tree, "partition": _partition, "values": _values, "overlap": _overlap, "balance": _balance,
-    "curves": _curves, "depths": _depths, "survival": _survival,
+    "curves": _curves, "depths": _depths, "survival": _survival, "compliance": draw_compliance,
 }  # fmt: skip

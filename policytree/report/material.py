@@ -21,15 +21,17 @@ from policytree.evaluation import (
     Ranking,
 )
 from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest
+from policytree.evaluation.instruments.offer_rule import OfferRule
 from policytree.exceptions import InputError
 from policytree.study_check import StudyCheck
 from policytree.trees.tree import Tree
+from policytree.weighting.completion import unadjusted
 from policytree.weighting.observed import Observed
 from policytree.weighting.time_to_event.outcome import TimeToEvent, is_structured
 
 RESULTS = (
     PolicyValueTable, HonestLeaves, HeterogeneityTest, Ranking, QiniCurve, BudgetPath, MarginalSensitivity,
-    OmittedVariableBounds, PolicyStability, NearTies,
+    OmittedVariableBounds, PolicyStability, NearTies, OfferRule,
 )  # fmt: skip
 Kind = TypeVar("Kind")
 
@@ -49,6 +51,8 @@ class About:
     cluster, weights : str
         Names of their columns.
     strata : tuple of str
+    instrument : str
+        Name of the column of offers.
     propensity : str
         Where the propensities come from, such as "known: 0.5 for drug".
     notes : tuple of str
@@ -91,6 +95,7 @@ class About:
     title: str = ""
     further: Mapping[str, str] = field(default_factory=dict)
     value_names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    instrument: str = ""
 
     def named_after(self, Y: Any, T: Any) -> About:
         """Return a copy that has the columns' names where names are missing; a structured array has none."""
@@ -144,13 +149,34 @@ class Study:
         return None if self.observed.seen is None else ~self.observed.seen
 
     @property
+    def by_offers(self) -> bool:
+        """Whether people were offered what they could refuse: values are then gains over the first treatment."""
+        return self.observed.instrument is not None
+
+    @property
+    def assigned(self) -> Observed:
+        """Outcomes as in ``seen`` by what was assigned: offers where there are some, else treatments."""
+        return unadjusted(self.observed.by_offer()) if self.by_offers else self.seen
+
+    @property
+    def what(self) -> str:
+        """The word for what was assigned: "treatment", or "offer"."""
+        return "offer" if self.by_offers else "treatment"
+
+    @property
     def limits(self) -> tuple[float, float]:
-        """The least and the largest outcome, between which every mean outcome lies."""
-        return self.observed.limits
+        """Between which every value lies: the least and the largest outcome, or gain."""
+        low, high = self.observed.limits
+        return (low - high, high - low) if self.by_offers else (low, high)
+
+    @property
+    def value(self) -> str:
+        """What values of rules are, in words: ``mean_outcome``, or with an instrument what is gained of it."""
+        return gain_text(self.mean_outcome, self.observed) if self.by_offers else self.mean_outcome
 
     @property
     def mean_outcome(self) -> str:
-        """What values are, in words, such as "mean score" or "mean days up to 1,000 days"."""
+        """What outcomes are on average, in words, such as "mean score" or "mean days up to 1,000 days"."""
         about = self.about
         return f"mean {about.outcome}" if self.times is None else self.times.described(about.outcome, about.unit)
 
@@ -220,6 +246,11 @@ class Material:
         return bool((np.ptp(self.rewards.propensity_.to_numpy(), axis=0) < 1e-9).all())
 
 
+def gain_text(mean: str, observed: Observed) -> str:
+    """What values are where there is an instrument, such as "gain in mean score over none"."""
+    return f"gain in {mean} over {observed.treatments[0]!s}"
+
+
 def capitalised(text: str) -> str:
     """A text as the beginning of a sentence."""
     return text[:1].upper() + text[1:]
@@ -237,7 +268,7 @@ def checked_results(results: Any) -> tuple[Any, ...]:
         if not isinstance(result, RESULTS):
             names = ", ".join(kind.__name__ for kind in RESULTS)
             raise InputError(f"results holds a {type(result).__name__}; a report knows {names}.")
-    for kind in (PolicyValueTable, HonestLeaves, HeterogeneityTest, PolicyStability, NearTies):
+    for kind in (PolicyValueTable, HonestLeaves, HeterogeneityTest, PolicyStability, NearTies, OfferRule):
         if sum(isinstance(result, kind) for result in found) > 1:
             raise InputError(f"results holds more than one {kind.__name__}; pass one.")
     return found

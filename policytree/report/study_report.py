@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from policytree.common.typing import Column, Table
+from policytree.common.typing import Column, PerTreatment, Table
 from policytree.data.feature_encoder import as_pandas
 from policytree.estimators import DRPolicyTree, PolicyTree
+from policytree.evaluation.instruments.offer_rule import OfferRule, offer_rule
 from policytree.exceptions import InputError
 from policytree.report.content import Content
 from policytree.report.material import About, Material, Study, checked_results
@@ -21,6 +22,7 @@ from policytree.report.sections.credibility import doubted, means_section, rewar
 from policytree.report.sections.depth import depth_section
 from policytree.report.sections.effects import heterogeneity_section, ranking_section
 from policytree.report.sections.missing import missing_section
+from policytree.report.sections.offers import offers_section
 from policytree.report.sections.proof import certificate_section, methods_section, reproduce_section
 from policytree.report.sections.question import check_section, question_section
 from policytree.report.sections.robustness import sensitivity_section, stability_section
@@ -40,7 +42,7 @@ class StudyReport:
     """A report of a study: verdict, data check, tree, values, overlap, effects, proof, methods.
 
     The content is computed once, from the data, the fitted model and the results, and is the same in every form. A
-    report fits nothing.
+    report fits nothing, but for the tree over offers where it is told what these cost.
 
     Parameters
     ----------
@@ -64,13 +66,23 @@ class StudyReport:
         not missing.
     horizon, target : float and str, optional
         Those of the fit, unless given.
+    instrument : column of n labels, optional
+        What every row was offered, as the model was fitted with it. Values are then gains over the first treatment, and
+        a section says who takes what they are offered.
+    offer_costs : mapping, array of shape (M,) or (n, M), optional
+        What the offers cost, in the outcome's unit, whether they are taken or not. With it or ``treatment_cost`` the
+        report learns the best tree over offers, and computes its held-out value, by :func:`policytree.offer_rule`; pass
+        the result of that among ``results`` to do so beforehand.
+    treatment_cost : float
+        What everybody who takes the second treatment (in sorted order) costs. The model's own rewards are net of it
+        only if it was fitted to outcomes less it.
     results : result or sequence of results
         What else was found out: of :func:`policytree.cross_val_policy_value` (without it there is no verdict),
         :func:`policytree.honest_leaf_summary`, :func:`policytree.heterogeneity_test`,
         :func:`policytree.rank_average_treatment_effect`, :func:`policytree.qini_curve`,
         :func:`policytree.budget_path`, :func:`policytree.marginal_sensitivity`,
         :func:`policytree.omitted_variable_bounds`, :func:`policytree.policy_stability`,
-        :func:`policytree.near_ties`, in any order.
+        :func:`policytree.near_ties`, :func:`policytree.offer_rule`, in any order.
     about : About, optional
         Names, units, warnings and the command, which data and results do not contain.
 
@@ -117,21 +129,25 @@ class StudyReport:
         entry: Column | None = None,
         cause: Any = None,
         missing_outcome: str = "refuse",
+        instrument: Column | None = None,
+        offer_costs: PerTreatment | None = None,
+        treatment_cost: float = 0.0,
         results: Any = (),
         about: About | None = None,
     ):
         asked = OutcomeArguments(
-            event=event, horizon=horizon, target=target, entry=entry, cause=cause, missing_outcome=missing_outcome
-        )
-        self._say(
-            make_study(
-                Y, T, X=X, W=W, groups=groups, strata=strata, sample_weight=sample_weight, about=about,
-                direction=getattr(model, "direction", "maximize"), known_propensity=_known(model),
-                **_as_fitted(model, asked, event is not None or is_structured(Y)),
-            ),
-            model,
-            results,
+            event=event, horizon=horizon, target=target, entry=entry, cause=cause, missing_outcome=missing_outcome,
+            instrument=instrument,
         )  # fmt: skip
+        outcome = _as_fitted(model, asked, event is not None or is_structured(Y))
+        study = make_study(
+            Y, T, X=X, W=W, groups=groups, strata=strata, sample_weight=sample_weight, about=about,
+            direction=getattr(model, "direction", "maximize"), known_propensity=_known(model), **outcome,
+        )  # fmt: skip
+        if offer_costs is not None or treatment_cost:
+            rows = {"X": X, "W": W, "groups": groups, "strata": strata, "sample_weight": sample_weight}
+            results = _with_offer_rule(model, results, Y, T, offer_costs, treatment_cost, **rows, **outcome)
+        self._say(study, model, results)
 
     @classmethod
     def of_study(cls, study: Study, model: Any, results: Any = ()) -> StudyReport:
@@ -227,11 +243,39 @@ def make_study(
     return Study(named, observed, seen, _frame(X), None if W is None else _frame(W), direction, check)
 
 
+def _with_offer_rule(model: Any, results: Any, Y, T, offer_costs, treatment_cost: float, **data: Any) -> list[Any]:
+    """The results with the tree over offers, and its held-out value.
+
+    Raises
+    ------
+    InputError
+        If there are no offers, or the results have such a tree already.
+    """
+    found = list(results) if isinstance(results, list | tuple) else [results]
+    if data["instrument"] is None:
+        raise InputError(
+            "offer_costs and treatment_cost are about offers; pass instrument= as well, or leave them out."
+        )
+    if any(isinstance(result, OfferRule) for result in found):
+        raise InputError("results holds an OfferRule, which knows its costs; leave offer_costs and treatment_cost out.")
+    rewards = getattr(model, "reward_estimator_", None)
+    chances = rewards.propensity_ if rewards is not None and _known(model) else None
+    costs: dict[str, Any] = {"offer_costs": offer_costs, "treatment_cost": treatment_cost, "propensity": chances}
+    seed = getattr(model, "random_state", None)
+    return [*found, offer_rule(model, Y, T, random_state=seed, **costs, **data)]
+
+
 def _as_fitted(model: Any, asked: OutcomeArguments, are_times: bool) -> OutcomeArguments:
     """How outcomes were observed, with the horizon and the target of the fit where nobody named others."""
     rewards = getattr(model, "reward_estimator_", None)
     if rewards is None:
+        if asked["instrument"] is not None:
+            raise InputError("instrument needs a DRPolicyTree that was fitted with it; leave it out for other models.")
         return asked
+    if rewards.offers_ is not None and asked["instrument"] is None:
+        raise InputError("The model was fitted with an instrument; pass instrument= to the report as well.")
+    if rewards.offers_ is None and asked["instrument"] is not None:
+        raise InputError("The model was fitted without an instrument; fit it with instrument=, or leave it out here.")
     if rewards.horizon_ is not None and not are_times:
         raise InputError("The model was fitted to times to an event; pass event= to the report as well.")
     if rewards.horizon_ is None and are_times:
@@ -281,6 +325,7 @@ def make_content(material: Material) -> Content:
     first = [
         verdict_section(material), *(rule if recommended else ()), check if suspicious else None,
         warnings_section(material), question_section(study), survival_section(material), missing_section(material),
+        offers_section(material),
     ]  # fmt: skip
     behind = [
         None if suspicious else check, *values_sections(material), means_section(material),
@@ -293,7 +338,7 @@ def make_content(material: Material) -> Content:
     title = study.about.title or f"Which {study.about.treatment}, for whom?"
     goal = "largest" if study.direction == "maximize" else "smallest"
     source = f" ({study.about.source})" if study.about.source else ""
-    subtitle = f"A rule for the {goal} {study.mean_outcome}{source}"
+    subtitle = f"A rule for the {goal} {study.value}{source}"
     return Content(title, subtitle, tuple(section for section in sections if section is not None))
 
 

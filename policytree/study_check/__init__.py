@@ -31,8 +31,15 @@ from policytree.study_check.findings import (
     StudyCheck,
     by_severity,
 )
-from policytree.study_check.leaks import leak_findings, missing_by_treatment, missing_outcomes, repeated_columns
+from policytree.study_check.leaks import (
+    leak_findings,
+    missing_by_treatment,
+    missing_outcomes,
+    offer_leaks,
+    repeated_columns,
+)
 from policytree.study_check.names import later_than_baseline
+from policytree.study_check.offers import about_offers, offer_findings
 from policytree.study_check.randomised import randomisation_test
 from policytree.study_check.rows import (
     ArmMean,
@@ -53,6 +60,7 @@ __all__ = [
     "ArmMean",
     "Finding",
     "StudyCheck",
+    "about_offers",
     "arm_means",
     "check_rewards",
     "check_study",
@@ -99,7 +107,9 @@ def check_study(
         Whether the probabilities of treatment are known; the check of constant probabilities is then left out.
     **outcome : optional
         ``event``, ``horizon``, ``target``, ``entry`` and ``cause`` where Y are times to an event, ``missing_outcome``
-        where some of Y are missing: as :meth:`policytree.RewardEstimator.fit` takes them.
+        where some of Y are missing, ``instrument`` where people may refuse what they were offered: as
+        :meth:`policytree.RewardEstimator.fit` takes them. With an instrument the checks of how treatment was given are
+        of the offers, and rare offers, and offers that hardly change what people take, are found.
 
     Returns
     -------
@@ -146,17 +156,25 @@ def check_study(
     findings += missing_outcomes(seen, name)
     findings += _unused_treatments(T)
     findings += _alike_treatments(seen.treatments)
+    assigned, what = (seen, "treatment") if seen.instrument is None else (seen.by_offer(), "offer")
+    if seen.instrument is not None:
+        findings += [*about_offers(_alike_treatments(assigned.treatments)), *offer_findings(assigned)]
     known = np.ones(seen.n, dtype=bool) if seen.seen is None else seen.seen
     leaks = leak_findings(table[known], seen.y[known], seen.arm[known], seen.treatments)
     findings += leaks
-    findings += never_treated(table, seen, {f.column for f in leaks if f.kind == DETERMINES_TREATMENT})
+    recorded = leaks
+    if seen.instrument is not None:
+        recorded = offer_leaks(table, assigned.arm, assigned.treatments)
+        findings += recorded
+    findings += never_treated(table, assigned, {f.column for f in recorded if f.kind == DETERMINES_TREATMENT}, what)
     findings += missing_by_treatment(table, seen.arm, seen.treatments)
     findings += repeated_columns(table)
     ids = [] if seen.groups is not None else repeated_ids(table)
     findings += ids or repeated_rows(table, seen)
-    findings += treatment_in_clusters(seen)
-    if not known_propensity and (tested := randomisation_test(table, seen)) is not None:
-        findings += tested.findings()
+    in_clusters = treatment_in_clusters(assigned)
+    findings += in_clusters if seen.instrument is None else about_offers(in_clusters)
+    if not known_propensity and (tested := randomisation_test(table, assigned)) is not None:
+        findings += tested.findings(what)
     return StudyCheck(by_severity(_once(findings)), seen.n, table.shape[1])
 
 

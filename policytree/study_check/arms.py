@@ -18,7 +18,7 @@ SHOWN = 4  # values in a sentence
 MUCH_LESS = 0.2  # of the clusters that would vary if their rows had been treated independently
 
 
-def never_treated(table: pd.DataFrame, seen: Observed, known: set[str]) -> list[Finding]:
+def never_treated(table: pd.DataFrame, seen: Observed, known: set[str], what: str = "treatment") -> list[Finding]:
     """Values of a column with which nobody got some treatment, although its share makes that improbable.
 
     Parameters
@@ -28,6 +28,8 @@ def never_treated(table: pd.DataFrame, seen: Observed, known: set[str]) -> list[
         Where whole clusters were treated, clusters are counted instead of rows.
     known : set of str
         Columns that are known to record the treatment; they are left out.
+    what : str
+        What the arms are: "treatment" or "offer".
     """
     columns = []
     for name, column in table.items():
@@ -52,7 +54,7 @@ def never_treated(table: pd.DataFrame, seen: Observed, known: set[str]) -> list[
             if key not in said:  # a column that records the treatment under other labels
                 said.add(key)
                 which = [value_text(value) for value in values[np.flatnonzero(lacking[:, k])]]
-                findings.append(_without(name, which, str(seen.treatments[k]), int(rows.sum()), seen.n))
+                findings.append(_without(name, which, str(seen.treatments[k]), int(rows.sum()), seen.n, what))
     return findings
 
 
@@ -99,13 +101,13 @@ def _pairs(seen: Observed, codes: np.ndarray, n_values: int) -> np.ndarray:
     return np.bincount(cells, minlength=n_values * seen.n_arms).reshape(n_values, seen.n_arms)
 
 
-def _without(name: str, values: list[str], arm: str, rows: int, n: int) -> Finding:
+def _without(name: str, values: list[str], arm: str, rows: int, n: int, what: str) -> Finding:
     shown = " or ".join(values[:SHOWN]) + (f" or {len(values) - SHOWN} more values" if len(values) > SHOWN else "")
     return Finding(
         "serious", NEVER_TREATED, name,
         f"is {shown} in {rows:,} rows ({rows / n:.0%}), and nobody there got {arm}",
-        f"What {arm} would do for them is not in these rows: leave out these rows or that treatment, or the column if "
-        "it follows from the treatment.",
+        f"What {arm} would do for them is not in these rows: leave out these rows or that {what}, or the column if "
+        f"it follows from the {what}.",
         rows=rows, treatment=arm,
     )  # fmt: skip
 

@@ -82,10 +82,8 @@ def leak_findings(table: pd.DataFrame, y: np.ndarray, arm: np.ndarray, labels: n
     findings, numeric, alone = [], [], 0.0
     for name, column in table.items():
         values = numbers_of(column)
-        groupings = [bins_of(values)] if not np.isnan(values).all() else []
-        if is_text(column):
-            groupings.append(pd.factorize(column, use_na_sentinel=False)[0].astype(np.int64))
-        else:
+        groupings = _groupings(column, values)
+        if not is_text(column):
             numeric.append(values)
         of_outcome = max((float(explained(codes, outcome).max()) for codes in groupings), default=0.0)
         each = np.array([explained(codes, treatment) for codes in groupings]).reshape(-1, treatment.shape[1])
@@ -110,16 +108,35 @@ def _about_outcome(name: str, share: float) -> list[Finding]:
     return [Finding(severity, DETERMINES_OUTCOME, name, what, remedy)]
 
 
-def _about_treatment(name: str, shares: np.ndarray, labels: np.ndarray) -> list[Finding]:
+def offer_leaks(table: pd.DataFrame, arm: np.ndarray, labels: np.ndarray) -> list[Finding]:
+    """Columns that nearly determine the offer, each alone; ``arm`` (n,) is the position of each row's offer."""
+    if len(arm) < FEWEST_ROWS:
+        return []
+    offers = (arm[:, None] == np.arange(len(labels))).astype(np.float64)
+    offers, findings = offers - offers.mean(axis=0), []
+    for name, column in table.items():
+        shares = [explained(codes, offers) for codes in _groupings(column, numbers_of(column))]
+        findings += _about_treatment(str(name), np.max(shares, axis=0, initial=0.0), labels, "offer") if shares else []
+    return findings
+
+
+def _groupings(column: pd.Series, values: np.ndarray) -> list[np.ndarray]:
+    """Codes (n,) by which a column may group rows: bins of its numbers, its texts."""
+    groupings = [bins_of(values)] if not np.isnan(values).all() else []
+    return [*groupings, *([pd.factorize(column, use_na_sentinel=False)[0].astype(np.int64)] if is_text(column) else [])]
+
+
+def _about_treatment(name: str, shares: np.ndarray, labels: np.ndarray, what: str = "treatment") -> list[Finding]:
     k = int(shares.argmax())
     if shares[k] < TREATMENT_KNOWN:
         return []
-    what = f"nearly determines the treatment: it explains {shares[k]:.1%} of who got {labels[k]!s}"
+    found = f"nearly determines the {what}: it explains {shares[k]:.1%} of who got {labels[k]!s}"
     remedy = (
-        "If it records the treatment, leave it out. If treatment was given by it, people with its other values cannot "
-        "show what the treatment would do for these: no method can tell both apart."
+        f"If it records the {what}, leave it out. If {'treatment' if what == 'treatment' else 'the offer'} was given "
+        f"by it, people with its other values cannot show what the {what} would do for these: no method can tell both "
+        "apart."
     )
-    return [Finding("serious", DETERMINES_TREATMENT, name, what, remedy)]
+    return [Finding("serious", DETERMINES_TREATMENT, name, found, remedy)]
 
 
 def _together(numeric: list[np.ndarray], y: np.ndarray) -> list[Finding]:

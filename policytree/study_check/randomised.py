@@ -41,20 +41,21 @@ class Randomisation:
         """Whether the test does not reject randomisation, with enough units for some power."""
         return self.p_value >= LOOKS and self.n_units >= FEWEST_UNITS
 
-    def findings(self) -> list[Finding]:
-        """The findings of the test."""
+    def findings(self, what: str = "treatment") -> list[Finding]:
+        """The findings of the test; ``what`` the arms are: "treatment" or "offer"."""
         if not self.looks_randomised:
             return []
         given = ",".join(f"{label}={share:.4g}" for label, share in self.shares.items())
-        what = (
-            "looks randomised: the arms' shares do not depend on the covariates that were given (score test, "
+        of, given_how = ("arms", "treatment was given") if what == "treatment" else ("offers", "offers were made")
+        found = (
+            f"looks randomised: the {of}' shares do not depend on the covariates that were given (score test, "
             f"p = {self.p_value:.2g})"
         )
         how = (
-            f"If treatment was given by chance, say with which: --propensity {given} (in Python: propensity=) if these "
+            f"If {given_how} by chance, say with which: --propensity {given} (in Python: propensity=) if these "
             "shares were meant. Nobody but you can know, so they are still estimated here."
         )
-        return [Finding("note", LOOKS_RANDOMISED, "Treatment", what, how)]
+        return [Finding("note", LOOKS_RANDOMISED, what.capitalize(), found, how)]
 
 
 def randomisation_test(table: pd.DataFrame, seen: Observed) -> Randomisation | None:

@@ -211,13 +211,21 @@ class InstrumentalVariable:
         return effect, mean_uptake * effect + (observed.took - mean_uptake) * tau
 
     def expected(self, nuisances: Nuisances) -> np.ndarray:
-        """What the outcome models say of the treatments, (n, 2): the first is zero, the second the effect."""
+        """What the outcome models say of the treatments, (n, 2): the first is zero, the second the effect.
+
+        Where chances of the offers are known, and not those of these rows, several offers are contrasted by their
+        shares in the fit.
+        """
         assert nuisances.regression is not None, "needs_regression"
         assert self.stage is not None, "after fitted"
-        weights, divisor = self._contrast(nuisances)
         if self.of_compliers:
-            weights, divisor = self.stage.weights, np.ones(len(divisor))
-        tau = (weights * nuisances.regression).sum(axis=1) / divisor
+            tau = nuisances.regression @ self.stage.weights
+        else:
+            if nuisances.as_estimated is None:
+                shares = np.tile(self.stage.shares, (len(nuisances.regression), 1))
+                nuisances = replace(nuisances, propensity=shares)
+            weights, divisor = self._contrast(nuisances)
+            tau = (weights * nuisances.regression).sum(axis=1) / divisor
         return np.column_stack([np.zeros(len(tau)), tau])
 
     def _contrast(self, nuisances: Nuisances) -> tuple[np.ndarray, np.ndarray]:

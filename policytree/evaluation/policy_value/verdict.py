@@ -256,11 +256,11 @@ class SecondOpinion:
     model: str
     verdict: Verdict
 
-    def compared_with(self, first: Verdict) -> str:
-        """What it says beside another verdict."""
-        if self.verdict.rule == first.rule:
-            return f"By {self.model}, the models of treatment of second least error, the verdict is the same."
-        return f"By {self.model}, the models of treatment of second least error, it is another one: {self.verdict}"
+    def compared_with(self, first: Verdict, what: str = "treatment") -> str:
+        """What it says beside another verdict; ``what`` was assigned with probabilities by these models."""
+        models = f"By {self.model}, the models of {what} of second least error"
+        same = self.verdict.rule == first.rule
+        return f"{models}, the verdict is the same." if same else f"{models}, it is another one: {self.verdict}"
 
 
 @dataclass(frozen=True, slots=True)

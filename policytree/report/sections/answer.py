@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from policytree.evaluation import HonestLeaves, PolicyValueTable
 from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest
+from policytree.evaluation.instruments.offer_rule import OfferRule
 from policytree.report.content import Block, Facts, Section, Words
-from policytree.report.material import Material
+from policytree.report.material import Material, capitalised
 from policytree.report.sections.values import values_picture
 
 NO_VALUE = "None: without held-out values nobody knows whether this tree is worth using."
@@ -31,8 +32,11 @@ def verdict_section(material: Material) -> Section:
     if test is not None:
         facts.append(("do effects differ?", str(test)))
     if values is not None and values.second_opinion is not None:
-        said = values.second_opinion.compared_with(values.verdict)
-        facts.append(("other models of treatment", said))
+        what = "treatment" if not material.study.by_offers else "offers"
+        said = values.second_opinion.compared_with(values.verdict, what)
+        facts.append((f"other models of {what}", said))
+    if (offers := material.only(OfferRule)) is not None and offers.values is not None:
+        facts.append(("what to offer", f"{capitalised(offers.costs_text())}: {offers.values.verdict}"))
     check = material.study.check
     heard = len(material.study.about.warnings) + len(check.of("serious")) + len(check.of("warning"))
     if heard:

@@ -19,13 +19,14 @@ from policytree.study_check import (
     NEVER_TREATED,
     Finding,
     StudyCheck,
+    about_offers,
     arm_means,
     check_rewards,
 )
 
 ESTIMATED = (
-    "The probabilities of treatment were estimated: the intervals count what chance does to them, but not by how much "
-    "the models of outcomes and of treatment are wrong."
+    "The probabilities of {what} were estimated: the intervals count what chance does to them, but not by how much "
+    "the models of outcomes and of {what} are wrong."
 )
 MUCH = 0.01  # share of the rows with values for which nobody got some treatment
 
@@ -35,7 +36,7 @@ def by_chance(study: Study, rewards: Any) -> str:
     if rewards.propensity_ is not None and rewards.models_propensity_ is None:
         return KNOWN
     looks = any(finding.kind == LOOKS_RANDOMISED for finding in study.check.findings)
-    return "treatment looks randomised" if looks else ""
+    return f"{study.what} looks randomised" if looks else ""
 
 
 def rewards_check(study: Study, rewards: Any, rows: np.ndarray | None = None) -> StudyCheck | None:
@@ -53,16 +54,23 @@ def rewards_check(study: Study, rewards: Any, rows: np.ndarray | None = None) ->
     StudyCheck or None
         None where there are no rewards of these rows.
     """
-    seen = study.seen
+    seen = study.assigned
     rows = np.arange(seen.n) if rows is None else rows
     if rewards is None or len(rewards.rewards_) != len(rows):
         return None
-    return check_rewards(
-        T=seen.treatments[seen.arm[rows]], rewards=rewards.rewards_, **study.observed.arguments(rows),
+    by_offer = study.observed.by_offer() if study.by_offers else study.observed
+    found = check_rewards(
+        T=seen.treatments[seen.arm[rows]], rewards=_assigned_rewards(rewards), **by_offer.arguments(rows),
         groups=None if seen.groups is None else seen.groups[rows],
         sample_weight=None if seen.sample_weight is None else seen.sample_weight[rows],
         propensity=rewards.propensity_, min_propensity=rewards.min_propensity, by_chance=by_chance(study, rewards),
     )  # fmt: skip
+    return replace(found, findings=about_offers(found.findings)) if study.by_offers else found
+
+
+def _assigned_rewards(rewards: Any) -> Any:
+    """Rewards of what was assigned: outcomes under offers, where there are offers."""
+    return rewards.rewards_ if rewards.offers_ is None else rewards.offer_rewards_
 
 
 def doubts(study: Study, check: StudyCheck | None) -> tuple[str, ...]:
@@ -97,15 +105,19 @@ def means_section(material: Material) -> Section | None:
 def make_means_section(study: Study, check: StudyCheck, rewards: Any, rows: np.ndarray | None = None) -> Section:
     """The same from its parts: see :func:`rewards_check`."""
     said = tuple(Words(f"{f.severity.capitalize()}: {f}", TONES[f.severity]) for f in check.findings)
-    estimated = (Words(ESTIMATED, "note"),) if rewards.models_propensity_ is not None else ()
-    return Section("means", "Means by treatment", (means_table(study, rewards, rows), *said, *estimated))
+    estimated = (
+        (Words(ESTIMATED.format(what="offers" if study.by_offers else "treatment"), "note"),)
+        if rewards.models_propensity_ is not None
+        else ()
+    )
+    return Section("means", f"Means by {study.what}", (means_table(study, rewards, rows), *said, *estimated))
 
 
 def means_table(study: Study, rewards: Any, rows: np.ndarray | None = None) -> Table:
     """Mean outcome of every treatment as observed, and for everybody by the rewards."""
-    seen = study.seen if rows is None else study.seen.rows(rows)
+    seen = study.assigned if rows is None else study.assigned.rows(rows)
     known = by_chance(study, rewards) == KNOWN
-    means = arm_means(seen, rewards.rewards_, rewards.propensity_.to_numpy() if known else None)
+    means = arm_means(seen, _assigned_rewards(rewards), rewards.propensity_.to_numpy() if known else None)
     digits = decimals(mean.difference.standard_error for mean in means)
     cells = tuple(
         (
@@ -120,6 +132,6 @@ def means_table(study: Study, rewards: Any, rows: np.ndarray | None = None) -> T
         for m in means
     )
     return Table(
-        ("treatment", "rows", "mean of those who got it", "mean for everybody", "difference", "z"), cells,
+        (study.what, "rows", "mean of those who got it", "mean for everybody", "difference", "z"), cells,
         f"{capitalised(study.mean_outcome)} as observed{weighed}, and for everybody by the rewards", numbers=numbers,
     )  # fmt: skip

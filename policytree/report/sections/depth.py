@@ -21,7 +21,7 @@ def depth_section(material: Material) -> Section | None:
         )
         for row in table.itertuples(index=False)
     )  # fmt: skip
-    columns = ("depth", "leaves, mean", study.mean_outcome, "gain", "std. error")
+    columns = ("depth", "leaves, mean", study.value, "gain", "std. error")
     chosen = int(table["chosen"].to_numpy().argmax())
     about = Table(
         columns, cells, "Trees by their depth", strong=(chosen,),

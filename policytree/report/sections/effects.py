@@ -13,6 +13,11 @@ from policytree.report.material import Material
 MOST_POINTS = 100  # of a curve
 _MORE = "how much more those put first gain than the average person, averaged over all shares that might be treated"
 HETEROGENEITY = "Do effects differ between people?"
+NOT_TESTED = "Not tested here: pass the result of heterogeneity_test among the results."
+NO_TEST = (
+    "Not tested: the test is about treatments that were given, and people chose theirs. Whether the effects of offers "
+    "differ can be tested by heterogeneity_test with the offers as treatments."
+)
 MEANING = {
     "AUTOC": f"AUTOC: {_MORE}; zero for an order that knows nothing.",
     "QINI": f"QINI: {_MORE}, larger shares with more weight; zero for an order that knows nothing.",
@@ -23,7 +28,7 @@ def heterogeneity_section(material: Material) -> Section:
     """The test of one and the same effect for everybody, and average effects."""
     test = material.only(HeterogeneityTest)
     if test is None:
-        words = "Not tested here: pass the result of heterogeneity_test among the results."
+        words = NO_TEST if material.study.by_offers else NOT_TESTED
         return Section("heterogeneity", HETEROGENEITY, (Words(words),))
     digits = decimals(test.table["standard_error"])
     rows = list(zip(test.table.index, test.table.to_dict("records"), strict=True))

@@ -15,9 +15,11 @@ from policytree import __version__
 from policytree.estimators.certificate import certificate
 from policytree.evaluation import HonestLeaves, MarginalSensitivity, OmittedVariableBounds, PolicyStability
 from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest
+from policytree.evaluation.instruments.offer_rule import OfferRule
 from policytree.evaluation.policy_value.tables import PolicyValueTable
 from policytree.report.content import Block, Code, Facts, Section, Steps, Words
 from policytree.report.material import Material
+from policytree.weighting.instrument import COMPLIERS
 
 PACKAGES = ("numpy", "numba", "scipy", "pandas", "scikit-learn", "econml", "statsmodels")
 SCOPE = (
@@ -55,12 +57,20 @@ OMITTED = (
     "Chernozhukov V, Cinelli C, Newey W, Sharma A, Syrgkanis V (2022). Long story short: omitted variable bias in "
     "causal machine learning. NBER working paper 30302."
 )
+IMBENS = (
+    "Imbens GW, Angrist JD (1994). Identification and estimation of local average treatment effects. Econometrica "
+    "62(2), 467-475."
+)
+TAN = (
+    "Tan Z (2006). Regression and weighting methods for causal inference using instrumental variables. Journal of the "
+    "American Statistical Association 101(476), 1607-1618."
+)
 BOOTSTRAP = "Efron B, Tibshirani R (1993). An Introduction to the Bootstrap. Chapman & Hall."
 
 
 def certificate_section(material: Material) -> Section:
     """The proof, the splits that it covers, and what it does not imply."""
-    facts = certificate(material.model, material.study.mean_outcome)
+    facts = certificate(material.model, material.study.value)
     return Section("certificate", "Certificate", (Facts(tuple(facts.items())), Words(SCOPE)))
 
 
@@ -83,15 +93,18 @@ def _methods(material: Material) -> tuple[list[str], list[str]]:
     goal = "largest" if study.direction == "maximize" else "smallest"
     sentences = [
         f"We looked for a rule that assigns one of {seen.n_arms} treatments ({arms}) such that the "
-        f"{study.mean_outcome} is {goal}, from {seen.n:,} rows" + _clusters(material) + "."
+        f"{study.value} is {goal}, from {seen.n:,} rows" + _clusters(material) + "."
     ]
-    if material.rewards is not None:
+    if study.by_offers:
+        sentences += _by_offers(material, cite)
+    elif material.rewards is not None:
         known = "known by design" if material.known_propensity else "estimated"
         folds = f"{material.rewards.cv}-fold " if isinstance(material.rewards.cv, int | np.integer) else ""
         sentences.append(
             f"Rewards of every treatment were estimated by {folds}cross-fitted augmented inverse propensity weighting "
             f"{cite(ROBINS, CROSS_FITTING)}, with propensities {known}."
         )
+    if material.rewards is not None:
         if study.times is not None:
             sentences.append(
                 "Censored outcomes were replaced by their augmented inverse probability of censoring weighted "
@@ -113,6 +126,35 @@ def _methods(material: Material) -> tuple[list[str], list[str]]:
     return sentences + _evidence(material, cite), references
 
 
+def _by_offers(material: Material, cite) -> list[str]:
+    """How rewards were learnt from offers."""
+    study, rewards = material.study, material.rewards
+    instrument = study.observed.instrument
+    assert instrument is not None, "there are offers"
+    first, second = study.seen.treatments.tolist()
+    offers, known = (
+        ", ".join(map(str, instrument.offers)),
+        "known by design" if material.known_propensity else "estimated",
+    )
+    folds = f"{rewards.cv}-fold " if isinstance(rewards.cv, int | np.integer) else ""
+    said = [
+        f"What people were offered ({offers}) served as an instrument for the treatment that they took {cite(IMBENS)}: "
+        f"offers are taken to bear on the outcome only through {second} (exclusion), and to keep nobody from what they "
+        "bring others to (monotonicity)."
+    ]
+    if rewards.estimand == COMPLIERS:
+        how = (
+            f"The reward of {second} over {first} was the contrast of offers of their {folds}cross-fitted doubly "
+            f"robust scores {cite(TAN, CROSS_FITTING)}: the gain of those who follow the offers per person of all"
+        )
+    else:
+        how = (
+            f"The reward of {second} over {first} was the {folds}cross-fitted doubly robust score of the local average "
+            f"treatment effect given the covariates {cite(ATHEY_WAGER, CROSS_FITTING)} (equation 44)"
+        )
+    return [*said, f"{how}, with probabilities of the offers {known}."]
+
+
 def _clusters(material: Material) -> str:
     groups = material.study.seen.groups
     return "" if groups is None else f" in {len(np.unique(groups)):,} clusters, which no fold divides"
@@ -128,6 +170,8 @@ def _evidence(material: Material, cite) -> list[str]:
             f"The value of the rule was estimated on rows that had no part in learning it, by "
             f"{values.validation.describe(values.n_repeats)}; intervals have a nominal coverage of {level:g} %."
         )
+    if (rule := material.only(OfferRule)) is not None:
+        said.append(f"A tree over the offers themselves (intention to treat), {rule.costs_text()}, stands beside it.")
     if material.only(HonestLeaves) is not None:
         said.append(
             f"Values in the leaves come from rows that did not choose the tree {cite(HONEST)}, with simultaneous "

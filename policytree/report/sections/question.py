@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from policytree.evaluation import mean_estimate
+from policytree.evaluation import Estimate, mean_estimate
 from policytree.evaluation.formatting import decimals
 from policytree.report.content import Block, Facts, Section, Table, Words
 from policytree.report.material import Study
+from policytree.weighting.observed import Observed
 from policytree.weighting.time_to_event.outcome import AT_RISK_BY_DEFAULT, TimeToEvent
 
 TONES = {"serious": "warning", "warning": "warning", "note": "plain"}
@@ -15,7 +16,7 @@ TONES = {"serious": "warning", "warning": "warning", "note": "plain"}
 
 def question_section(study: Study) -> Section:
     """Data, arms as observed, and notes; none of these needs a fit."""
-    return Section("question", "Data", (Facts(_facts(study)), _arms(study), *_notes(study)))
+    return Section("question", "Data", (Facts(_facts(study)), _arms(study), *_offers(study), *_notes(study)))
 
 
 def check_section(study: Study) -> Section:
@@ -42,6 +43,8 @@ def _facts(study: Study) -> tuple[tuple[str, str], ...]:
         else f"{study.mean_outcome}; {study.better} is better",
         "horizon": "" if times is None else _horizon(times, about.unit),
         "treatment": f"{about.treatment}, {seen.n_arms} treatments",
+        "offers": "" if seen.instrument is None else _offers_fact(study),
+        "values": "" if seen.instrument is None else f"{study.value}; people may refuse what they are offered",
         "control": about.control,
         "covariates": ", ".join(study.X.columns),
     }
@@ -63,14 +66,47 @@ def _horizon(times: TimeToEvent, unit: str) -> str:
     return times.until(unit) + chosen * times.default_horizon
 
 
-def _arms(study: Study) -> Table:
-    """Rows and mean outcome of every arm as observed."""
-    seen = study.seen
+def _offers_fact(study: Study) -> str:
+    """The column of offers, and its labels."""
+    labels = study.assigned.treatments.tolist()
+    return f"{study.about.instrument or 'instrument'}, {len(labels)} offers ({', '.join(map(str, labels))})"
+
+
+def _means(seen: Observed, y: np.ndarray) -> list[Estimate]:
+    """Mean of ``y`` (n,) in every arm."""
     estimates = []
     for k in range(seen.n_arms):
         rows = np.flatnonzero(seen.arm == k)
         groups, weight = (None if values is None else values[rows] for values in (seen.groups, seen.sample_weight))
-        estimates.append(mean_estimate(seen.y[rows], groups=groups, sample_weight=weight))
+        estimates.append(mean_estimate(y[rows], groups=groups, sample_weight=weight))
+    return estimates
+
+
+def _offers(study: Study) -> tuple[Table, ...]:
+    """Rows, uptake and mean outcome of every offer as observed; nothing where there is no instrument."""
+    if not study.by_offers:
+        return ()
+    seen = study.assigned
+    assert seen.took is not None, "arms are offers"
+    means, uptake, cells, numbers = _means(seen, seen.y), _means(seen, seen.took), list[tuple[str, ...]](), []
+    digits = decimals([e.standard_error for e in means])
+    for label, count, mean, took in zip(seen.treatments, np.bincount(seen.arm), means, uptake, strict=True):
+        error = f" ({mean.standard_error:,.{digits}f})" if np.isfinite(mean.standard_error) else ""
+        of_took = f" ({took.standard_error:.3f})" if np.isfinite(took.standard_error) else ""
+        cells.append((
+            str(label), f"{count:,}", f"{count / seen.n:.1%}", f"{took.value:.3f}{of_took}",
+            f"{mean.value:,.{digits}f}{error}",
+        ))  # fmt: skip
+        numbers.append({"rows": int(count), "uptake": took.value, "uptake_error": took.standard_error,
+                        "mean": mean.value, "standard_error": mean.standard_error})  # fmt: skip
+    columns = ("offer", "rows", "share", f"take {study.seen.treatments[1]!s}", study.mean_outcome)
+    return (Table(columns, tuple(cells), "Offers as made, with standard errors", numbers=tuple(numbers)),)
+
+
+def _arms(study: Study) -> Table:
+    """Rows and mean outcome of every arm as observed."""
+    seen = study.seen
+    estimates = _means(seen, seen.y)
     digits = decimals([e.standard_error for e in estimates])
     cells, numbers = [], []
     for label, count, e in zip(seen.treatments, np.bincount(seen.arm), estimates, strict=True):

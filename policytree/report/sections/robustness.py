@@ -18,6 +18,12 @@ KNOWN = (
     "Treatment was assigned with known probabilities, so that nothing hidden can have driven it: a hidden confounder "
     "is no concern, as long as the assignment was kept to"
 )
+OFFERS = (
+    "Why people take a treatment may depend on anything hidden: that is what the offers are for, and bounds on hidden "
+    "confounding of treatments have no meaning here. {chance}What could overturn the answer is that an offer bears on "
+    "the outcome by another way than the treatment, see Offers and who takes them."
+)
+BY_COVARIATES = "Offers are taken to be as good as random given the covariates and confounders named above. "
 COMPLETE = " and outcomes are not missing."
 CENSORED = ". What hides behind censoring is another matter, see Time to event."
 MISSING = ". What hides behind missing outcomes is another matter, see Missing outcomes."
@@ -36,10 +42,17 @@ def sensitivity_section(material: Material) -> Section:
     for omitted in material.of(OmittedVariableBounds):
         blocks += _omitted(omitted)
     if not blocks:
-        study = material.study
-        rest = CENSORED if study.times is not None else COMPLETE if study.missing is None else MISSING
-        blocks.append(Words(KNOWN + rest if material.known_propensity else ESTIMATED))
+        blocks.append(Words(_without_bounds(material)))
     return Section("sensitivity", "Hidden confounding", tuple(blocks))
+
+
+def _without_bounds(material: Material) -> str:
+    """Why there are no bounds."""
+    study = material.study
+    if study.by_offers:
+        return OFFERS.format(chance="" if material.known_propensity else BY_COVARIATES)
+    rest = CENSORED if study.times is not None else COMPLETE if study.missing is None else MISSING
+    return KNOWN + rest if material.known_propensity else ESTIMATED
 
 
 def _marginal(result: MarginalSensitivity) -> list[Block]:

@@ -22,12 +22,13 @@ def support_section(material: Material) -> Section | None:
     rewards = material.rewards
     if rewards is None or rewards.propensity_ is None or len(rewards.propensity_) != len(material.learning):
         return None
-    return Section("support", "Overlap and balance", (*_overlap(material), *_balance(material)))
+    title = "Overlap and balance of offers" if material.study.by_offers else "Overlap and balance"
+    return Section("support", title, (*_overlap(material), *_balance(material)))
 
 
 def _learning(material: Material) -> tuple:
-    """Treatments, weights and clusters of the rows that the model was fitted on."""
-    seen, rows = material.study.seen, material.learning
+    """Treatments (offers, where there are some), weights and clusters of the rows that the model was fitted on."""
+    seen, rows = material.study.assigned, material.learning
     parts = (None if part is None else part[rows] for part in (seen.sample_weight, seen.groups))
     return (seen.treatments[seen.arm[rows]], *parts)
 
@@ -40,9 +41,10 @@ def _overlap(material: Material) -> tuple[Block, ...]:
             rewards.propensity_, received, floor=rewards.min_propensity, sample_weight=weight, groups=groups,
         )  # fmt: skip
     said = [Words(str(w.message), "warning") for w in heard if issubclass(w.category, OverlapWarning)]
+    what = material.study.what
     if material.constant_propensity:
         shares = ", ".join(f"{label} {value:.3g}" for label, value in table["median"].items())
-        words = f"Everybody had the same chances ({shares}), so that every treatment was possible for everybody."
+        words = f"Everybody had the same chances ({shares}), so that every {what} was possible for everybody."
         return (Words(words), *said)
     cells = tuple(
         (
@@ -51,11 +53,11 @@ def _overlap(material: Material) -> tuple[Block, ...]:
         )
         for label, row in table.iterrows()
     )  # fmt: skip
-    columns = ("treatment", "rows", "smallest", "1%", "median", "largest", "at the floor", "as good as")
+    columns = (what, "rows", "smallest", "1%", "median", "largest", "at the floor", "as good as")
     words = (
-        "How likely every treatment was, over all rows. Where that is next to nothing, what the treatment would do is "
+        f"How likely every {what} was, over all rows. Where that is next to nothing, what the {what} would do is "
         f"extrapolated; propensities are held above {rewards.min_propensity:g} (at the floor). As good as: so many "
-        "equally weighted rows are as precise as those that got the treatment."
+        f"equally weighted rows are as precise as those that got the {what}."
     )
     table_block = Table(columns, cells, "Propensities", numbers=tuple(table.to_dict("records")))
     return (Words(words), _overlap_picture(material, table), table_block, *said)
@@ -63,12 +65,12 @@ def _overlap(material: Material) -> tuple[Block, ...]:
 
 def _overlap_picture(material: Material, table: pd.DataFrame) -> Picture:
     rewards = material.rewards
-    panels = overlap_panels(rewards.propensity_, material.study.seen.arm[material.learning], table)
+    panels = overlap_panels(rewards.propensity_, material.study.assigned.arm[material.learning], table)
     shown = "; ".join(
         f"{label} from {row['smallest']:.3f} to {row['largest']:.3f}, median {row['median']:.3f}"
         for label, row in table.iterrows()
     )
-    alt = f"Histograms of the propensity of every treatment among those who got it and the others: {shown}."
+    alt = f"Histograms of the propensity of every {material.study.what} among those who got it and the others: {shown}."
     return Picture("overlap", {"panels": panels, "floor": rewards.min_propensity}, alt)
 
 
@@ -95,14 +97,14 @@ def _balance(material: Material) -> tuple[Block, ...]:
     if len(rows) < study.seen.n:
         how += f", by the {len(rows):,} rows that the tree was learnt from"
     words = (
-        f"{how}, the largest difference between two treatments is {largest:.2f} standard deviations, in {name}; "
+        f"{how}, the largest difference between two {study.what}s is {largest:.2f} standard deviations, in {name}; "
         f"{int((size[last] > LARGE_DIFFERENCE).sum())} of {len(size)} covariates exceed {LARGE_DIFFERENCE:g}."
     )
     shown = size.head(MOST_COVARIATES)
     data = {"covariates": list(map(str, shown.index)), "before": _plain(shown["difference_before"])}
     if weighted:
         data["after"] = _plain(shown["difference_after"])
-    alt = "Largest standardised difference between two treatments, by covariate. " + words
+    alt = f"Largest standardised difference between two {study.what}s, by covariate. " + words
     caption = "" if len(shown) == len(size) else f"The {len(shown)} of {len(size)} covariates that are farthest apart."
     cells = tuple(
         (str(name), *(f"{value:.3f}" for value in row)) for name, row in zip(size.index, size.to_numpy(), strict=True)

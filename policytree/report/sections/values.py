@@ -26,11 +26,15 @@ def values_sections(material: Material) -> list[Section]:
     return sections
 
 
-def rules_table(values: PolicyValueTable | RuleValues, unit: str = "") -> Table:
-    """Value of every rule, and the tree's advantage over it, with intervals; ``unit``: of the values, if it is said."""
+def rules_table(values: PolicyValueTable | RuleValues, unit: str = "", what: str = "") -> Table:
+    """Value of every rule, and the tree's advantage over it, with intervals.
+
+    ``unit``: of the values, if it is said; ``what`` rules give, where that is no treatment.
+    """
     policy = values.estimates[POLICY]
     interval = f"{100 * policy.level:g}% interval"
     digits = values.digits
+    about = f"{f' over {what}' if what else ''}{f' in {unit}' if unit else ''}"
     cells = []
     for rule, estimate in values.estimates.items():
         difference = values.differences.get(rule)
@@ -42,7 +46,7 @@ def rules_table(values: PolicyValueTable | RuleValues, unit: str = "") -> Table:
     frame = values.to_frame()
     return Table(
         ("rule", "value", interval, "tree - rule", interval), tuple(cells),
-        f"Held-out values of all rules{f' ({unit})' if unit else ''}, by {size_text(policy)}",
+        f"Held-out values of all rules{about}, by {size_text(policy)}",
         strong=(list(values.estimates).index(POLICY),),
         numbers=tuple({"rule": rule} | row for rule, row in zip(frame.index, frame.to_dict("records"), strict=True)),
     )  # fmt: skip
@@ -58,7 +62,7 @@ def values_picture(material: Material, values: PolicyValueTable) -> Picture:
     shown = "; ".join(f"{rule} {e.value:.3g} ({e.lower:.3g} to {e.upper:.3g})" for rule, e in values.estimates.items())
     data = {
         "rows": rows, "strong": values.verdict.rule, "direction": study.direction, "limits": outcome_range(material),
-        "xlabel": f"held-out {study.mean_outcome}{f', {unit}' if unit else ''}",
+        "xlabel": f"held-out {study.value}{f', {unit}' if unit else ''}",
     }  # fmt: skip
     marked = "" if values.verdict.reason is Reason.UNCLEAR else f" Blue: {values.verdict.rule}, see above."
     caption = f"What every option is worth to people who had no part in the rules, with intervals.{marked}"
@@ -71,7 +75,7 @@ def _explanation(material: Material, values: PolicyValueTable) -> str:
     study, sign = material.study, "above" if material.study.direction == "maximize" else "below"
     return " ".join(
         (
-            f"{capitalised(study.mean_outcome)} if everybody followed the rule; {study.better} is better, and a",
+            f"{capitalised(study.value)} if everybody followed the rule; {study.better} is better, and a",
             f"difference {sign} zero speaks for the tree. Status quo: what people got. Plug-in rule: no tree,",
             "everybody gets the treatment predicted to be best.",
             *values.statements()[:1],

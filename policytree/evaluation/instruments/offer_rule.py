@@ -1,0 +1,218 @@
+"""The rule over offers (intention to treat): what to offer whom, when people may refuse and takers cost more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Unpack
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from policytree.common.docstrings import shares_documentation
+from policytree.common.shared_arguments import STUDY
+from policytree.common.typing import Column, PerTreatment, Seed, Table
+from policytree.common.validation import is_real
+from policytree.estimators import DRPolicyTree
+from policytree.evaluation.policy_value.cross_val import cross_val_policy_value
+from policytree.evaluation.policy_value.tables import PolicyValueTable
+from policytree.evaluation.policy_value.validation import REPEATED
+from policytree.exceptions import InputError, quoted
+from policytree.weighting.observed import Observed, OutcomeArguments, observe
+from policytree.weighting.reward_arguments import is_instrumental
+
+WITHOUT_TREATMENTS = ("budget", "max_share", "min_share")  # limits that name treatments, which offers are not
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OfferRule:
+    """The best tree over offers, and what it is worth.
+
+    Attributes
+    ----------
+    estimator : DRPolicyTree
+        Fitted with offers in the place of treatments; its rewards are outcomes under the offers, less
+        ``treatment_cost`` for those who take the treatment.
+    values : PolicyValueTable or None
+        Held-out values, net of all costs, and the verdict; None where nobody asked for it.
+    treatment : label
+        The treatment that costs something per taker: the second in sorted order.
+    offer_costs : mapping of label to number or column
+        What the offers cost, in the outcome's unit, taken or not.
+    treatment_cost : float
+        What everybody who takes the treatment costs, in the outcome's unit.
+    """
+
+    estimator: DRPolicyTree
+    values: PolicyValueTable | None = field(repr=False)
+    treatment: Any
+    offer_costs: Mapping[Any, Any]
+    treatment_cost: float
+
+    def __str__(self) -> str:
+        lines = [f"What to offer, {self.costs_text()}:", self.estimator.export_text()]
+        return "\n".join([*lines, str(self.values)] if self.values is not None else lines)
+
+    def costs_text(self) -> str:
+        """What the values are net of, in words."""
+        parts = [f"{label} {cost:g}" if is_real(cost) else str(label) for label, cost in self.offer_costs.items()]
+        said = [f"what offers cost ({', '.join(parts)})"] if parts else []
+        if self.treatment_cost:
+            said.append(f"{self.treatment_cost:g} per taker of {self.treatment}")
+        return f"net of {' and of '.join(said)}" if said else "before any costs"
+
+
+@shares_documentation(STUDY)
+def offer_rule(
+    estimator: DRPolicyTree,
+    Y: Column,
+    T: Column,
+    *,
+    X: Table,
+    W: Table | None = None,
+    propensity: PerTreatment | None = None,
+    groups: Column | None = None,
+    strata: Column | Table | None = None,
+    sample_weight: Column | None = None,
+    offer_costs: PerTreatment | None = None,
+    treatment_cost: float = 0.0,
+    control: Any = None,
+    value: bool = True,
+    validation: str = REPEATED,
+    cv: Any = None,
+    n_repeats: int | str | None = None,
+    level: float = 0.95,
+    random_state: Seed = None,
+    n_jobs: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    **outcome: Unpack[OutcomeArguments],
+) -> OfferRule:
+    """The best tree over offers (intention to treat), beside a tree over treatments that people may refuse.
+
+    Whoever decides can decide on offers only. What an offer brings needs no assumption on how it works, not even that
+    it works through the treatment: offers are what was assigned. A person under an offer costs what the offer costs,
+    and ``treatment_cost`` more if they then take the treatment.
+
+    Parameters
+    ----------
+    estimator : DRPolicyTree
+        Its settings are those of the tree over offers, except for limits that name treatments (``budget``,
+        ``max_share``, ``min_share``); it is cloned.
+    propensity : optional
+        Known probabilities of the offers.
+    offer_costs : mapping, array of shape (M,) or (n, M), optional
+        What the offers cost, in the outcome's unit, whether they are taken or not; offers left out cost nothing.
+    treatment_cost : float
+        What everybody who takes the second treatment (in sorted order) costs, in the outcome's unit, under any offer.
+        Outcomes have to be numbers then.
+    control : optional
+        Label of the offer that a rule must be shown better than.
+    value : bool
+        Whether to compute held-out values as well, which takes most of the time.
+    validation, cv, n_repeats, level, random_state, n_jobs, progress : optional
+        As :func:`policytree.cross_val_policy_value` takes them.
+
+    Returns
+    -------
+    OfferRule
+
+    Raises
+    ------
+    InputError
+        If there is no instrument, a cost is none, or data cannot be used.
+
+    See Also
+    --------
+    policytree.instrument_summary : offers side by side, and the effect on those who follow them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import DRPolicyTree, offer_rule
+    >>> rng = np.random.default_rng(0)
+    >>> X, offer = rng.uniform(20, 80, size=(400, 1)), rng.choice(["letter", "none"], size=400)
+    >>> T = np.where((offer == "letter") & (rng.random(400) < 0.6), "course", "alone")
+    >>> Y = (T == "course") * np.where(X[:, 0] > 50, 3.0, -1.0) + rng.normal(size=400)
+    >>> found = offer_rule(DRPolicyTree(max_depth=1, cv=2, random_state=0), Y, T, X=X, instrument=offer,
+    ...                    propensity=0.5, offer_costs={"letter": 0.1}, treatment_cost=0.5, value=False)
+    >>> found.estimator.predict([[30.0], [70.0]]).tolist()
+    ['none', 'letter']
+    """
+    if not isinstance(estimator, DRPolicyTree):
+        raise InputError(f"estimator must be a DRPolicyTree; got {type(estimator).__name__}.")
+    if outcome.get("instrument") is None:
+        raise InputError("instrument is missing; pass what every row was offered.")
+    observed = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **outcome)
+    inputs = offer_tree_inputs(
+        Y, observed, offer_costs=offer_costs, treatment_cost=treatment_cost, direction=estimator.direction
+    )
+    data: dict[str, Any] = {
+        **inputs, "X": X, "W": W, "propensity": propensity, "groups": groups, "strata": strata,
+        "sample_weight": sample_weight, **{name: given for name, given in outcome.items() if name != "instrument"},
+    }  # fmt: skip
+    tree = over_offers(estimator).fit(**data)
+    values = None
+    if value:
+        values = cross_val_policy_value(
+            tree, **data, control=control, validation=validation, cv=cv, n_repeats=n_repeats, level=level,
+            random_state=random_state, n_jobs=n_jobs, progress=progress,
+        )  # fmt: skip
+    costs = offer_costs if isinstance(offer_costs, Mapping) else {}
+    return OfferRule(tree, values, observed.treatments[1], costs, float(treatment_cost))
+
+
+def offer_tree_inputs(
+    Y: Column, observed: Observed, *, offer_costs: PerTreatment | None, treatment_cost: float, direction: str
+) -> dict[str, Any]:
+    """``Y``, ``T`` and ``sample_treatment_costs`` of a tree over offers, as ``DRPolicyTree.fit`` takes them.
+
+    Raises
+    ------
+    InputError
+        If a cost is none, or names an offer that was not made.
+    """
+    assert observed.instrument is not None, "there are offers"
+    offers = observed.instrument.offers
+    if isinstance(offer_costs, Mapping):
+        known = offers.tolist()
+        for label in offer_costs:
+            if label not in known:
+                raise InputError(f"offer_costs names the offer {label!s}; the offers are {', '.join(map(str, known))}.")
+    return {
+        "Y": net_of_uptake(Y, observed, treatment_cost, direction),
+        "T": pd.Series(offers[observed.instrument.code], index=observed.index, name="offer"),
+        "sample_treatment_costs": offer_costs,
+    }
+
+
+def net_of_uptake(Y: Column, observed: Observed, treatment_cost: float, direction: str) -> Column:
+    """Outcomes less what takers of the second treatment cost (more, where less of them is better).
+
+    Raises
+    ------
+    InputError
+        If the cost is no number, or outcomes are times, from which no cost can be subtracted.
+    """
+    if not is_real(treatment_cost) or not np.isfinite(treatment_cost):
+        raise InputError(f"treatment_cost must be a finite number; got {quoted(treatment_cost)}.")
+    if treatment_cost == 0.0:
+        return Y
+    if observed.times is not None:
+        raise InputError(
+            "treatment_cost cannot be subtracted from times to an event, which may be censored; leave it out, or give "
+            "a cost of the offers."
+        )
+    sign = 1.0 if direction == "maximize" else -1.0
+    y = observed.y if observed.seen is None else np.where(observed.seen, observed.y, np.nan)
+    return pd.Series(
+        y - sign * treatment_cost * (observed.arm == 1), index=observed.index, name=getattr(Y, "name", None)
+    )
+
+
+def over_offers(estimator: DRPolicyTree) -> DRPolicyTree:
+    """An unfitted copy for offers in the place of treatments."""
+    tree: DRPolicyTree = clone(estimator).set_params(**dict.fromkeys(WITHOUT_TREATMENTS))
+    if tree.rewards is not None and is_instrumental(tree.rewards):
+        tree.rewards.set_params(method="doubly_robust", estimand="all")
+    return tree
