@@ -37,6 +37,8 @@ from policytree.weighting.completion import unadjusted
 from policytree.weighting.observed import OutcomeArguments, observe
 from policytree.weighting.time_to_event.outcome import is_structured
 
+SAME = 1e-9  # probabilities that differ by less are the same
+
 
 class StudyReport:
     """A report of a study: verdict, data check, tree, values, overlap, effects, proof, methods.
@@ -258,11 +260,31 @@ def _with_offer_rule(model: Any, results: Any, Y, T, offer_costs, treatment_cost
         )
     if any(isinstance(result, OfferRule) for result in found):
         raise InputError("results holds an OfferRule, which knows its costs; leave offer_costs and treatment_cost out.")
-    rewards = getattr(model, "reward_estimator_", None)
-    chances = rewards.propensity_ if rewards is not None and _known(model) else None
-    costs: dict[str, Any] = {"offer_costs": offer_costs, "treatment_cost": treatment_cost, "propensity": chances}
+    costs: dict[str, Any] = {"offer_costs": offer_costs, "treatment_cost": treatment_cost}
+    costs["propensity"] = _known_chances(model, len(data["X"]))
     seed = getattr(model, "random_state", None)
     return [*found, offer_rule(model, Y, T, random_state=seed, **costs, **data)]
+
+
+def _known_chances(model: Any, n: int) -> Any:
+    """Known probabilities of the offers, (M,) or (n, M), that the model was fitted with; None if they were estimated.
+
+    Raises
+    ------
+    InputError
+        If they differ between rows, and not all rows were in the fit.
+    """
+    chances = model.reward_estimator_.propensity_.to_numpy()
+    if not _known(model):
+        return None
+    if (np.ptp(chances, axis=0) < SAME).all():
+        return chances[0]
+    if len(chances) == n:
+        return chances
+    raise InputError(
+        "The chances of offers differ between rows, some of which are not in the model; pass the result of offer_rule "
+        "among results instead of offer_costs and treatment_cost."
+    )
 
 
 def _as_fitted(model: Any, asked: OutcomeArguments, are_times: bool) -> OutcomeArguments:

@@ -14,7 +14,7 @@ from policytree.report.material import Material, capitalised
 from policytree.report.outline import outline
 from policytree.report.sections.values import rules_table
 from policytree.trees.short_thresholds import with_short_thresholds
-from policytree.weighting.instrument import COMPLIERS, WEAK_F
+from policytree.weighting.instrument import COMPLIERS, WARN_SHARE, WEAK_F
 
 ESTIMANDS = {
     COMPLIERS: "Values are what {treatment} gains over {baseline} per person of all: those who follow the offers count "
@@ -45,7 +45,7 @@ def offers_section(material: Material) -> Section | None:
     names = {"treatment": found.treatment, "baseline": found.baseline, "outcome": study.about.outcome}
     blocks: tuple[Block, ...] = (
         Words(ESTIMANDS[rewards.estimand].format(**names)), _offers_table(material, found), Facts(_facts(found)),
-        *_overidentified(found), _picture(material, found), _who(material, found),
+        *_raised(material), *_overidentified(found), _picture(material, found), _who(material, found),
         Words(ASSUMED.format(**names), "note"), *_rule(material),
     )  # fmt: skip
     return Section("offers", "Offers and who takes them", blocks)
@@ -116,6 +116,23 @@ def _facts(found: InstrumentSummary) -> tuple[tuple[str, str], ...]:
         text = f"chi-square {statistic:.2f} with {degrees} degrees of freedom, p {shown}"
         facts.append(("all offers the same effect", text))
     return tuple(facts)
+
+
+def _raised(material: Material) -> list[Block]:
+    """In how many rows the compliance that rewards divide by was raised; nothing where they do not divide by it."""
+    rewards = material.rewards
+    if rewards.estimand == COMPLIERS:
+        return []
+    n, floor = len(rewards.rewards_), rewards.min_compliance
+    if not rewards.n_weak_:
+        return [
+            Words(f"Compliance is above {floor:g} (min_compliance) in all {n:,} rows; rewards divide by it.", "note")
+        ]
+    words = (
+        f"In {rewards.n_weak_:,} of {n:,} rows compliance was estimated below {floor:g} (min_compliance) and held "
+        "there: rewards divide by it, and what the treatment does for these people is not known."
+    )
+    return [Words(words, "warning" if rewards.n_weak_ > WARN_SHARE * n else "note")]
 
 
 def _overidentified(found: InstrumentSummary) -> list[Block]:

@@ -1,0 +1,215 @@
+"""Reports of studies with offers that people may refuse: what they say is what was computed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.dummy import DummyClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+
+from policytree import (
+    About,
+    ComplianceDisplay,
+    DRPolicyTree,
+    InputError,
+    RewardEstimator,
+    StudyReport,
+    WeakInstrumentWarning,
+    check_study,
+    cross_val_policy_value,
+    honest_leaf_summary,
+    instrument_summary,
+    offer_rule,
+)
+from policytree.report.content import Facts, Fold, Picture, Table
+from policytree.report.drawing import draw
+from tests.offers import vouchers
+
+ABOUT = About(unit="points", instrument="offer")
+
+
+def rewards(estimand: str = "compliers") -> RewardEstimator:
+    """Quick nuisances."""
+    learner = make_pipeline(SimpleImputer(), LinearRegression())
+    options = {"method": "instrument", "model_uptake": learner, "cv": 2, "random_state": 0}
+    return RewardEstimator(learner, DummyClassifier(strategy="prior"), estimand=estimand, **options)
+
+
+@pytest.fixture(scope="module")
+def study():
+    data = vouchers()
+    X = data[["age", "region"]]
+    return X, data["taken"], data["score"], {"instrument": data["offer"]}, data["person"]
+
+
+@pytest.fixture(scope="module")
+def fitted(study):
+    X, T, Y, offered, groups = study
+    model = DRPolicyTree(rewards=rewards(), max_depth=1, min_samples_leaf=40, max_share={"programme": 0.9})
+    return model.fit(Y, T, X=X, groups=groups, propensity=0.5, **offered)
+
+
+@pytest.fixture(scope="module")
+def report(study, fitted):
+    """With what offers and takers cost, so that the tree over offers stands in it."""
+    X, T, Y, offered, groups = study
+    costs = {"offer_costs": {"voucher": 0.5}, "treatment_cost": 2.0}
+    return StudyReport(fitted, Y, T, X=X, groups=groups, about=ABOUT, **offered, **costs)
+
+
+def test_numbers_are_those_of_the_summary(study, fitted, report):
+    X, T, Y, offered, groups = study
+    found = instrument_summary(fitted, groups=groups)
+    blocks = report.content.section("offers").blocks
+    table = next(b for b in blocks if isinstance(b, Table))
+    for row, numbers in zip(table.rows, table.numbers, strict=True):
+        expected = found.offers.loc[row[0]]
+        assert numbers["uptake"] == pytest.approx(expected["uptake"])
+        assert row[2] == f"{expected['uptake']:.3f} [{expected['uptake_lower']:.3f}, {expected['uptake_upper']:.3f}]"
+    facts = dict(next(b for b in blocks if isinstance(b, Facts)).pairs)
+    assert facts["first-stage F"] == f"{found.f_statistic:,.1f}"
+    assert f"[{found.effect.lower:.1f}, {found.effect.upper:.1f}]" in facts["effect on compliers"]
+    assert "[{:.1f}, {:.1f}]".format(*found.robust_interval) in facts["however weak the offers"]
+    who = next(b for b in blocks if isinstance(b, Fold)).blocks[0]
+    means = found.complier_means(X)
+    assert {row[0] for row in who.rows} == set(means.index)
+    assert who.numbers[0]["compliers"] == pytest.approx(means.loc[who.rows[0][0], "compliers"])
+    as_made = [b for b in report.content.section("question").blocks if isinstance(b, Table)][1]
+    voucher = (offered["instrument"] == "voucher").to_numpy()
+    assert as_made.numbers[1]["uptake"] == pytest.approx((T[voucher] == "programme").mean())
+    assert as_made.numbers[1]["mean"] == pytest.approx(Y[voucher].mean())
+
+
+def test_the_picture_shows_uptake_and_compliance_and_no_row(fitted, study, report):
+    picture = next(b for b in report.content.section("offers").blocks if isinstance(b, Picture))
+    assert [offer["name"] for offer in picture.data["offers"]] == ["none", "voucher"]
+    assert sum(picture.data["counts"]) == 280 and len(picture.data["counts"]) == 30
+    assert "share that takes programme" in draw(picture, "k") or "<svg" in draw(picture, "k")
+    display = ComplianceDisplay.from_estimator(fitted, groups=study[4], bins=10)
+    low, high = display.axes_[0].get_xlim()
+    assert low <= 0.0 and high >= 1.0 and len(display.axes_) == 2
+    with pytest.raises(InputError, match="fitted without an instrument"):
+        ComplianceDisplay.from_estimator(RewardEstimator().fit(study[2], study[1], propensity=0.5))
+
+
+def test_the_tree_over_offers_is_the_best_one_net_of_costs(study, fitted, report):
+    X, T, Y, offered, groups = study
+    offer = offered["instrument"]
+    net = Y - 2.0 * (T == "programme")
+    plain = rewards().set_params(method="doubly_robust", estimand="all")
+    model = DRPolicyTree(rewards=plain, max_depth=1, min_samples_leaf=40)
+    given = {"X": X, "groups": groups, "propensity": 0.5, "sample_treatment_costs": {"voucher": 0.5}}
+    model.fit(net, offer, **given)
+    rule = offer_rule(
+        fitted, Y, T, X=X, groups=groups, propensity=0.5, offer_costs={"voucher": 0.5}, treatment_cost=2.0, cv=2,
+        n_repeats=1, random_state=0, **offered,
+    )  # fmt: skip
+    assert rule.estimator.objective_value_ == pytest.approx(model.objective_value_, rel=1e-9)
+    values = cross_val_policy_value(model, net, offer, cv=2, n_repeats=1, random_state=0, **given)
+    assert rule.values.to_frame()["value"].tolist() == pytest.approx(values.to_frame()["value"].tolist(), rel=1e-9)
+    paid = net - 0.5 * (offer == "voucher")
+    assert rule.values.estimates["status quo"].value == pytest.approx(paid.mean(), rel=1e-9)
+    assert "net of what offers cost (voucher 0.5) and of 2 per taker of programme" in str(rule)
+    text = " ".join(report.to_text().split())
+    assert "What to offer whom (intention to treat): a tree over offers" in text
+    assert "A tree over the offers themselves (intention to treat)" in text
+    fewer = offer_rule(
+        DRPolicyTree(rewards=rewards(), max_depth=1, direction="minimize"), Y, T, X=X, propensity=0.5, value=False,
+        treatment_cost=2.0, **offered,
+    )  # fmt: skip
+    assert fewer.values is None
+    scores = fewer.estimator.reward_estimator_.outcome_
+    assert scores.to_numpy() == pytest.approx((Y + 2.0 * (T == "programme")).to_numpy())
+
+
+def test_sections_are_about_offers_or_say_why_not(report):
+    content, text = report.content, " ".join(report.to_text().split())
+    assert content.section("means").title == "Means by offer"
+    assert content.section("support").title == "Overlap and balance of offers"
+    for words in (
+        "A rule for the largest gain in mean score over nothing", "everybody else as zero",
+        "Not tested: the test is about treatments that were given, and people chose theirs",
+        "bounds on hidden confounding of treatments have no meaning here", "Exclusion: an offer bears on score only",
+        "Monotonicity: nobody takes programme because it was not offered", "Tan Z (2006)",
+        "so that every offer was possible for everybody",
+    ):  # fmt: skip
+        assert words in text
+    tree = next(b for b in content.section("tree").blocks if isinstance(b, Picture))
+    low, high = tree.data["limits"]
+    assert low == -high < 0.0
+    assert "Offers and who takes them" in report.to_html()
+
+
+def test_everybody_as_estimand_is_said(study):
+    X, T, Y, offered, groups = study
+    model = DRPolicyTree(rewards=rewards("all"), max_depth=1, min_samples_leaf=40)
+    with pytest.warns(WeakInstrumentWarning, match="rows, .* min_compliance=0.05"):
+        model.fit(Y, T, X=X, groups=groups, **offered)
+    text = " ".join(StudyReport(model, Y, T, X=X, groups=groups, **offered).to_text().split())
+    assert f"In {model.reward_estimator_.n_weak_} of 280 rows compliance was estimated below 0.05" in text
+    assert "every person counts with the effect on those who follow the offers among people with the same" in text
+    assert "(equation 44)" in text and "What to offer whom was not computed: pass the result of offer_rule" in text
+    assert "Offers are taken to be as good as random given the covariates" in text
+
+
+def test_rows_that_only_judge_have_no_part_in_the_section(study):
+    X, T, Y, offered, groups = study
+    model = DRPolicyTree(rewards=rewards(), max_depth=1, min_samples_leaf=20)
+    data = {"X": X, "groups": groups, **offered}
+    honest = honest_leaf_summary(model, Y, T, honest=0.4, random_state=0, **data)
+    n = len(honest.estimator.rewards_)
+    report = StudyReport(honest.estimator, Y, T, results=honest, **data)
+    table = next(b for b in report.content.section("offers").blocks if isinstance(b, Table))
+    assert table.caption.endswith(f"by the {n:,} rows that the tree was learnt from")
+
+
+def test_several_offers_with_missing_outcomes(study):
+    X, T, Y, offered, _ = study
+    offer = offered["instrument"].mask(np.arange(280) % 3 == 0, "letter")
+    lost = Y.mask(np.arange(280) % 17 == 0)
+    data = {"X": X, "instrument": offer, "missing_outcome": "weight"}
+    model = DRPolicyTree(rewards=rewards(), max_depth=1, min_samples_leaf=40).fit(lost, T, **data)
+    report = StudyReport(model, lost, T, treatment_cost=1.0, **data)
+    facts = dict(next(b for b in report.content.section("offers").blocks if isinstance(b, Facts)).pairs)
+    assert "with 1 degrees of freedom, p" in facts["all offers the same effect"]
+    assert "What hides behind" not in report.to_text()
+
+
+def test_slips_are_one_sentence(study, fitted):
+    X, T, Y, offered, groups = study
+    with pytest.raises(InputError, match="fitted with an instrument; pass instrument= to the report as well"):
+        StudyReport(fitted, Y, T, X=X)
+    with pytest.raises(InputError, match="offer_costs names the offer free; the offers are none, voucher"):
+        StudyReport(fitted, Y, T, X=X, groups=groups, offer_costs={"free": 1.0}, **offered)
+    with pytest.raises(InputError, match="treatment_cost must be a finite number; got"):
+        offer_rule(fitted, Y, T, X=X, treatment_cost=np.nan, **offered)
+    with pytest.raises(InputError, match="instrument is missing; pass what every row was offered"):
+        offer_rule(fitted, Y, T, X=X)
+    with pytest.raises(InputError, match="cannot be subtracted from times to an event"):
+        offer_rule(fitted, Y, T, X=X, treatment_cost=1.0, event=np.ones(280), horizon=30.0, **offered)
+    plain = DRPolicyTree(max_depth=0, rewards=RewardEstimator(LinearRegression(), cv=2)).fit(
+        Y, T, X=X[["age"]].fillna(0), propensity=0.5
+    )
+    with pytest.raises(InputError, match="fitted without an instrument; fit it with instrument="):
+        StudyReport(plain, Y, T, X=X[["age"]].fillna(0), **offered)
+    with pytest.raises(InputError, match="pass instrument= as well, or leave them out"):
+        StudyReport(plain, Y, T, X=X[["age"]].fillna(0), offer_costs={"voucher": 1.0})
+
+
+def test_the_check_finds_what_is_wrong_with_offers(study):
+    X, T, Y, offered, groups = study
+    check = check_study(X, T, Y, groups=groups, **offered)
+    assert {(f.kind, f.column) for f in check.findings} >= {("varies within clusters", "Offer")}
+    assert not any(f.column.startswith("Treatment") for f in check.findings)
+    shuffled = pd.Series(np.random.default_rng(1).permutation(offered["instrument"]))
+    (weak,) = check_study(X, T, Y, instrument=shuffled).of("serious")
+    assert weak.kind == "weak instrument" and "judge the offers themselves" in weak.remedy
+    rare = offered["instrument"].mask(np.arange(280) < 7, "letter")
+    kinds = {f.kind: f for f in check_study(X, T, Y, instrument=rare).of("warning")}
+    assert kinds["rare offer"].column == "Offer letter" and kinds["rare offer"].rows == 7
+    recorded = X.assign(site=np.where(offered["instrument"] == "voucher", "in", "out"))
+    (found,) = check_study(recorded, T, Y, **offered).of("serious")
+    assert found.column == "site" and "nearly determines the offer" in found.found
