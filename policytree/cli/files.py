@@ -18,10 +18,12 @@ from policytree import __version__
 from policytree.cli.records import Job, Result
 from policytree.estimators import DRPolicyTree
 from policytree.evaluation import TRAINING_ROWS, LeafValue
+from policytree.evaluation.instruments.offer_rule import OfferRule
 from policytree.evaluation.leaves.summary import leaf_values
 from policytree.exceptions import InputError
 from policytree.plotting import PolicyTreeDisplay
 from policytree.report.content import Content, Picture, Words
+from policytree.report.sections.offers import summary_of
 from policytree.report.study_report import StudyReport
 from policytree.serialization import from_dict, settle, to_dict, write_together
 from policytree.serialization.checksums import refuse_changed, text_with_checksum, with_checksum
@@ -213,12 +215,43 @@ def design_data(job: Job, result: Result, report: StudyReport, written: list[tup
             **result.study.outcome_options,
             "n_raised": result.estimator.reward_estimator_.n_raised_,
         },
+        "offers": _offers_data(result),
         "tree": to_dict(report.tree),
         "certificate": certificate_data(result.estimator),
         "leaves": leaf_file(result.leaves).reset_index().to_dict("records"),
         "warnings": list(result.warnings),
         "files": {path.name: str(path) for path, _ in written},
     }
+
+
+def _offers_data(result: Result) -> dict[str, Any] | None:
+    """What offers do, the effect on those who follow them, and the tree over offers; None without an instrument."""
+    if result.study.instrument is None:
+        return None
+    seen, honest = result.study.observed, result.honest
+    rows = np.arange(seen.n) if honest is None else np.setdiff1d(np.arange(seen.n), honest.rows)
+    found = summary_of(seen, result.estimator.reward_estimator_, rows)
+    parts = ("value", "standard_error", "lower", "upper")
+    effect, compliers = ({p: getattr(e, p) for p in parts} for e in (found.effect, found.compliers))
+    data = {
+        "table": found.offers.reset_index().to_dict("records"),
+        "effect_on_compliers": {**effect, "robust_interval": list(found.robust_interval)},
+        "compliers": compliers,
+        "f_statistic": found.f_statistic,
+        "overidentification": None if found.overidentification is None else list(found.overidentification),
+        "small_compliance": found.small_compliance,
+        "rule": None,
+    }
+    rule = next((answer for answer in result.answers if isinstance(answer, OfferRule)), None)
+    if rule is not None:
+        values = rule.values
+        data["rule"] = {
+            "tree": to_dict(rule.estimator.tree_),
+            "certificate": certificate_data(rule.estimator),
+            "verdict": None if values is None else values.verdict.to_dict(),
+            "values": None if values is None else values.to_frame().reset_index().to_dict("records"),
+        }
+    return data
 
 
 def rows_digest(frame: pd.DataFrame, columns: list[str]) -> str | None:

@@ -130,6 +130,20 @@ def test_the_saved_tree_is_judged_by_new_offers(designed):
     refused(lacking, "people could refuse what they were offered (--instrument offer)", "name it by --instrument")
 
 
+def test_json_has_the_effect_and_the_rule_over_offers_of_rows_that_learnt(files):
+    more = ("--honest", "0.4", "--max-depth", "1", "--cv", "2", "--stability", "0", "--json", "-o", files / "half")
+    code, out, err = run("design", files / "study.csv", *ASKED, "--taker-cost", "1", *more)
+    assert code == 0, err
+    found = json.loads(out)
+    offers = found["offers"]
+    assert offers["effect_on_compliers"]["standard_error"] > 0 and offers["f_statistic"] > 10
+    assert [row["offer"] for row in offers["table"]] == ["none", "voucher"]
+    assert offers["rule"]["verdict"]["sentence"] and offers["rule"]["certificate"]["gap"] == 0.0
+    assert "before costs" not in offers["rule"]["verdict"]["sentence"]
+    assert found["outcome"]["instrument"] == "offer" and found["outcome"]["value"] == "gain in mean score over nothing"
+    assert {row["rule"] for row in offers["rule"]["values"]} >= {"always none", "always voucher", "status quo"}
+
+
 @pytest.mark.parametrize(
     ("more", "words"),
     [

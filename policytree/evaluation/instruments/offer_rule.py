@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -18,6 +18,7 @@ from policytree.estimators import DRPolicyTree
 from policytree.evaluation.policy_value.cross_val import cross_val_policy_value
 from policytree.evaluation.policy_value.tables import PolicyValueTable
 from policytree.evaluation.policy_value.validation import REPEATED
+from policytree.evaluation.policy_value.verdict import Verdict
 from policytree.exceptions import InputError, quoted
 from policytree.weighting.observed import Observed, OutcomeArguments, observe
 from policytree.weighting.reward_arguments import is_instrumental
@@ -158,8 +159,16 @@ def offer_rule(
             tree, **data, control=control, validation=validation, cv=cv, n_repeats=n_repeats, level=level,
             random_state=random_state, n_jobs=n_jobs, progress=progress,
         )  # fmt: skip
+        if treatment_cost:
+            values = replace(values, verdict=_net_only(values.verdict))
     costs = offer_costs if isinstance(offer_costs, Mapping) else {}
     return OfferRule(tree, values, observed.treatments[1], costs, float(treatment_cost))
+
+
+def _net_only(verdict: Verdict) -> Verdict:
+    """Without gains before what offers cost, which would still be net of what takers cost."""
+    gains = {name: getattr(verdict, name) for name in ("tree", "treatment", "plug_in_better")}
+    return replace(verdict, **{name: replace(gain, gross=None) for name, gain in gains.items() if gain is not None})
 
 
 def offer_tree_inputs(

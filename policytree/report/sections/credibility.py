@@ -10,6 +10,7 @@ import numpy as np
 
 from policytree.evaluation import PolicyValueTable
 from policytree.evaluation.formatting import decimals
+from policytree.evaluation.instruments.offer_rule import OfferRule
 from policytree.report.content import Section, Table, Words
 from policytree.report.material import Material, Study, capitalised
 from policytree.report.sections.question import TONES
@@ -86,12 +87,15 @@ def _reason(finding: Finding) -> str:
 def doubted(study: Study, check: StudyCheck | None, results: Sequence[Any]) -> tuple[Any, ...]:
     """Results, the verdict of held-out values being that these rows cannot say where there are doubts."""
     reasons = doubts(study, check)
-    return tuple(
-        replace(result, verdict=result.verdict.doubted(reasons))
-        if isinstance(result, PolicyValueTable) and not result.verdict.doubts
-        else result
-        for result in results
-    )
+
+    def one(result: Any) -> Any:
+        if isinstance(result, OfferRule) and result.values is not None:
+            return replace(result, values=one(result.values))
+        if isinstance(result, PolicyValueTable) and not result.verdict.doubts:
+            return replace(result, verdict=result.verdict.doubted(reasons))
+        return result
+
+    return tuple(one(result) for result in results)
 
 
 def means_section(material: Material) -> Section | None:

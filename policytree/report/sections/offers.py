@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -15,6 +17,7 @@ from policytree.report.outline import outline
 from policytree.report.sections.values import rules_table
 from policytree.trees.short_thresholds import with_short_thresholds
 from policytree.weighting.instrument import COMPLIERS, WARN_SHARE, WEAK_F
+from policytree.weighting.observed import Observed
 
 ESTIMANDS = {
     COMPLIERS: "Values are what {treatment} gains over {baseline} per person of all: those who follow the offers count "
@@ -39,9 +42,7 @@ def offers_section(material: Material) -> Section | None:
     study, rewards = material.study, material.rewards
     if not study.by_offers:
         return None
-    seen, rows = study.seen, material.learning
-    groups, weight = (None if part is None else part[rows] for part in (seen.groups, seen.sample_weight))
-    found = instrument_summary(rewards, groups=groups, sample_weight=weight)
+    found = summary_of(study.seen, rewards, material.learning)
     names = {"treatment": found.treatment, "baseline": found.baseline, "outcome": study.about.outcome}
     blocks: tuple[Block, ...] = (
         Words(ESTIMANDS[rewards.estimand].format(**names)), _offers_table(material, found), Facts(_facts(found)),
@@ -49,6 +50,12 @@ def offers_section(material: Material) -> Section | None:
         Words(ASSUMED.format(**names), "note"), *_rule(material),
     )  # fmt: skip
     return Section("offers", "Offers and who takes them", blocks)
+
+
+def summary_of(seen: Observed, rewards: Any, rows: np.ndarray) -> InstrumentSummary:
+    """The summary of the rows (positions) that rewards were fitted to."""
+    groups, weight = (None if part is None else part[rows] for part in (seen.groups, seen.sample_weight))
+    return instrument_summary(rewards, groups=groups, sample_weight=weight)
 
 
 def _offers_table(material: Material, found: InstrumentSummary) -> Table:
@@ -205,7 +212,8 @@ def _rule(material: Material) -> list[Block]:
         return [*blocks, shown, Words("Its held-out value was not computed.", "note")]
     words = (
         f"{capitalised(study.mean_outcome)} if everybody were offered what the rule says, {rule.costs_text()}; "
-        f"{study.better} is better. Status quo: what people were offered. {' '.join(rule.values.statements())}"
+        f"{study.better} is better. Status quo: what people were offered. Where it says treatment here, an offer is "
+        f"meant. {' '.join(rule.values.statements())}"
     )
     used = rule.values.verdict.use_tree
     tree_block: Block = shown if used else Fold("The tree over offers all the same (not recommended)", (shown,))

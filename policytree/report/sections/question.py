@@ -55,7 +55,10 @@ def _facts(study: Study) -> tuple[tuple[str, str], ...]:
         facts["strata"] = f"{names} (folds are balanced over them)"
     if seen.sample_weight is not None:
         facts["weights"] = about.weights or "sampling weights"
-    facts["costs"] = f"{about.costs} (values are net of them)" if about.costs else ""
+    net = "values are net of them"
+    if study.by_offers:
+        net = "values of treatments are net of what takers cost, those of offers of all"
+    facts["costs"] = f"{about.costs} ({net})" if about.costs else ""
     facts["propensity"] = about.propensity
     return tuple((name, text) for name, text in facts.items() if text)
 
