@@ -34,7 +34,7 @@ def rules_table(values: PolicyValueTable | RuleValues, unit: str = "", what: str
     policy = values.estimates[POLICY]
     interval = f"{100 * policy.level:g}% interval"
     digits = values.digits
-    about = f"{f' over {what}' if what else ''}{f' in {unit}' if unit else ''}"
+    about = f"{f' over {what}' if what else ''}{f' ({unit})' if unit else ''}"
     cells = []
     for rule, estimate in values.estimates.items():
         difference = values.differences.get(rule)
