@@ -28,9 +28,7 @@ from policytree.estimators.policy import PolicyTree as PolicyTree
 from policytree.evaluation.heterogeneity.global_tests import heterogeneity_test as heterogeneity_test
 from policytree.evaluation.heterogeneity.linear_projection import best_linear_projection as best_linear_projection
 from policytree.evaluation.heterogeneity.linear_projection import calibration_test as calibration_test
-from policytree.evaluation.instruments.offer_rule import OfferRule as OfferRule
 from policytree.evaluation.instruments.offer_rule import offer_rule as offer_rule
-from policytree.evaluation.instruments.summary import InstrumentSummary as InstrumentSummary
 from policytree.evaluation.instruments.summary import instrument_summary as instrument_summary
 from policytree.evaluation.leaves.honest import honest_leaf_summary as honest_leaf_summary
 from policytree.evaluation.leaves.summary import leaf_summary as leaf_summary
@@ -41,7 +39,6 @@ from policytree.evaluation.policy_value.sample_split import held_out_rewards as 
 from policytree.evaluation.policy_value.values import policy_difference as policy_difference
 from policytree.evaluation.policy_value.values import policy_value as policy_value
 from policytree.evaluation.sensitivity.benchmark_covariates import nuisances_without as nuisances_without
-from policytree.evaluation.sensitivity.exclusion import ExclusionSensitivity as ExclusionSensitivity
 from policytree.evaluation.sensitivity.exclusion import exclusion_sensitivity as exclusion_sensitivity
 from policytree.evaluation.sensitivity.marginal import marginal_sensitivity as marginal_sensitivity
 from policytree.evaluation.sensitivity.omitted_variables import omitted_variable_bounds as omitted_variable_bounds
