@@ -22,4 +22,5 @@ from policytree.weighting.overlap import DoublyRobustOverlap as DoublyRobustOver
 from policytree.weighting.registry import SCHEMES as SCHEMES
 from policytree.weighting.reward_estimator import RewardEstimator as RewardEstimator
 from policytree.weighting.time_to_event.survival_models import SurvivalModel as SurvivalModel
+from policytree.weighting.target_population import DoublyRobustTarget as DoublyRobustTarget
 from policytree.weighting.treated import DoublyRobustTreated as DoublyRobustTreated

@@ -25,12 +25,19 @@ class Nuisances:
         give weight to rows that should have next to none. None means that nothing was raised.
     observation : ndarray of shape (n,), or None
         Probability that the row's outcome is seen, under the treatment that it got; None where none is missing.
+    ratio : ndarray of shape (n,), or None
+        How often the row's covariates occur in the target, over how often in the study: the odds of being of the
+        target, times a constant; where rewards are about another population.
+    assignment : ndarray of shape (n, K), or None
+        Estimated probabilities of treatment in the study, for all rows, where known ones differ between its rows.
     """
 
     regression: np.ndarray | None = None
     propensity: np.ndarray | None = None
     unclipped: np.ndarray | None = None
     observation: np.ndarray | None = None
+    ratio: np.ndarray | None = None
+    assignment: np.ndarray | None = None
 
     @property
     def as_estimated(self) -> np.ndarray | None:
