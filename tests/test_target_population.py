@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.optimize import brentq
+from scipy.stats import norm
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
@@ -11,6 +13,7 @@ from policytree import (
     DRPolicyTree,
     PolicyTree,
     RewardEstimator,
+    TargetOverlapDisplay,
     average_effect,
     check_study,
     cross_val_policy_value,
@@ -18,9 +21,12 @@ from policytree import (
     heterogeneity_test,
     honest_leaf_summary,
     leaf_summary,
+    marginal_sensitivity,
     policy_stability,
     policy_value,
     rank_average_treatment_effect,
+    target_overlap,
+    transport_sensitivity,
 )
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.weighting.observed import observe
@@ -421,3 +427,122 @@ def test_what_has_no_meaning_with_a_target(study):
         simple().fit(Y, T, X=X).predict_rewards(Y, T, X=X, study=np.ones(300))
     with pytest.raises(InputError, match="no study and target"):
         simple().fit(Y, T, X=X).predict_target_ratio(X=X)
+
+
+# --- overlap of study and target ---
+
+
+def test_overlap_by_hand(study):
+    data = stacked(*study)
+    X = pd.DataFrame(data["X"], columns=list("abc"))
+    model = simple().fit(data["Y"], data["T"], X=X, study=data["study"], propensity=0.5)
+    found, own = target_overlap(model, X, study=data["study"]), data["study"]
+    ratio = np.minimum(model.target_ratio_.to_numpy(), 50.0)
+    assert found.effective_rows == pytest.approx(ratio[own].sum() ** 2 / (ratio[own] ** 2).sum())
+    low, high = X["a"][own].min(), X["a"][own].max()
+    assert found.columns.loc["a", "outside"] == pytest.approx(((X["a"][~own] < low) | (X["a"][~own] > high)).mean())
+    before = (X["a"][~own].mean() - X["a"][own].mean()) / X["a"][~own].std(ddof=0)
+    after = (X["a"][~own].mean() - np.average(X["a"][own], weights=ratio[own])) / X["a"][~own].std(ddof=0)
+    assert found.balance.loc["a"].tolist() == pytest.approx([before, after])
+    assert abs(after) < 0.15 < before
+    assert "300 rows of the study are as good as" in str(found)
+    display = TargetOverlapDisplay(found).plot()
+    assert len(display.ax_.patches) == 2
+
+
+def test_overlap_warns_of_people_outside(town):
+    data = {"study": town["study"]}
+    X = town["X"].copy()
+    X.loc[~town["study"], "place"] = "city"
+    model = RewardEstimator(random_state=0, cv=3).fit(town["Y"], town["T"], X=X, **data)
+    with pytest.warns(OverlapWarning, match="of the target are outside the study's range in some column"):
+        found = target_overlap(model, X, **data)
+    assert found.columns.loc["place", "outside"] == 1.0 == found.outside
+    assert found.columns.loc["age", "missing_in_study"] > 0.02
+    with pytest.raises(InputError, match="fitted with study or target_X"):
+        target_overlap(simple().fit(*(np.arange(20.0), np.arange(20) % 2), X=np.ones((20, 1))), X, **data)
+    with pytest.raises(InputError, match="X has 349 rows"):
+        target_overlap(model, X[1:], **data)
+
+
+# --- how wrong transportability may be ---
+
+
+def test_the_difference_of_effects_that_undoes_a_gain(study):
+    data = stacked(*study)
+    Y = data["Y"] + 2.0 * np.nan_to_num(data["T"])
+    model = simple().fit(Y, data["T"], X=data["X"], study=data["study"], propensity=0.5)
+    found = transport_sensitivity(1, 0, estimator=model, Y=Y, T=data["T"], study=data["study"])
+    assert found.changed.value == pytest.approx(1.0, abs=1e-6)
+    assert found.delta == pytest.approx(found.gain.lower, rel=1e-6)  # everybody is given another treatment
+    assert found.delta_of_estimate == pytest.approx(found.gain.value, rel=1e-6)
+    assert 1.0 < found.odds < found.odds_of_estimate
+    worse = transport_sensitivity(0, 1, estimator=model, Y=Y, T=data["T"], study=data["study"])
+    assert (worse.delta, worse.odds) == (0.0, 1.0) and "no gain is shown" in str(worse)
+    lower = transport_sensitivity(0, 1, estimator=model, Y=Y, T=data["T"], study=data["study"], direction="minimize")
+    assert lower.odds == pytest.approx(found.odds, rel=1e-3) and lower.delta == pytest.approx(found.delta)
+    half = np.where(data["X"][:, 2] > 0, 1, 0)
+    part = transport_sensitivity(half, 0, estimator=model, Y=Y, T=data["T"], study=data["study"])
+    assert part.changed.value == pytest.approx((half[~data["study"]]).mean(), abs=1e-6)
+    assert part.delta_of_estimate == pytest.approx(part.gain.value / part.changed.value)
+
+
+def test_learnt_rules_of_a_table():
+    X, T, Y, target = shifted(600, 600, 3)
+    tree = DRPolicyTree(LinearRegression(), max_depth=1, random_state=0)
+    options = {"X": X, "propensity": 0.5, "n_repeats": 2, "random_state": 0}
+    table = cross_val_policy_value(tree, Y, T, target_X=target, **options)
+    found = transport_sensitivity(table)
+    assert found.baseline == 1 and found.odds is None
+    assert found.gain.value == pytest.approx(table.differences["always 1"].value)
+    assert found.delta_of_estimate == pytest.approx(found.gain.value / found.changed.value, rel=1e-6)
+    assert 0 < found.delta < found.delta_of_estimate and "undone" in str(found)
+    with pytest.raises(InputError, match="made without a target"):
+        transport_sensitivity(cross_val_policy_value(tree, Y, T, **options))
+    with pytest.raises(InputError, match="leave Y out"):
+        transport_sensitivity(table, Y=Y)
+    with pytest.raises(InputError, match="needs baseline"):
+        transport_sensitivity(1, estimator=simple().fit(Y, T, X=X, target_X=target))
+    with pytest.raises(InputError, match="table was made for a target"):
+        marginal_sensitivity(table, np.append(Y, np.zeros(600)), np.append(T, np.zeros(600)), propensity=0.5)
+
+
+def test_normal_outcomes_have_the_bounds_of_the_normal_distribution():
+    """Without covariates that matter, residuals are N(0, 1): the mean beyond a quantile is known."""
+    rng = np.random.default_rng(0)
+    n, odds = 20_000, 2.0
+    X, T, study = rng.normal(size=(n, 1)), rng.integers(2, size=n), np.arange(n) < n // 2
+    Y = T + rng.normal(size=n)
+    model = simple(model_study=DummyClassifier()).fit(Y, T, X=X, study=study, propensity=0.5)
+    beyond = norm.pdf(norm.ppf(odds / (1 + odds))) * (1 + odds)  # E[Z | Z above that quantile]
+    gain = 2 * (1 - 1 / odds) * beyond  # an effect of this size is undone by these odds
+    moved = transport_sensitivity(1, 0, estimator=model, Y=Y, T=T, study=study)
+    at = brentq(lambda x: 2 * (1 - 1 / x) * norm.pdf(norm.ppf(x / (1 + x))) * (1 + x) - moved.gain.value, 1.01, 50)
+    assert moved.odds_of_estimate == pytest.approx(at, rel=0.02) and gain > moved.gain.value
+
+
+@pytest.mark.parametrize("violation", ["effects", "people"])
+def test_bounds_hold_what_is_true_under_the_violation(violation):
+    """Violations as strong as stated: the lower end lies below what the policy truly gains in 95 % of studies."""
+    held, above = [], []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X, study, T = rng.normal(size=(1200, 2)), np.arange(1200) < 600, rng.integers(2, size=1200)
+        X[~study, 0] += 0.5
+        if violation == "effects":
+            Y = X[:, 0] + 0.5 * T + rng.normal(size=1200)
+            truth = 0.5 - 0.3  # effects in the target are smaller by .3
+        else:
+            U = rng.uniform(size=1200) < 0.5  # in the target 2/3: up to 1.33 times as likely, down to .67
+            Y = X[:, 0] + T * (1.0 - 1.5 * U) + 0.1 * rng.normal(size=1200)
+            truth = 1.0 - 1.5 * 2 / 3
+        model = simple(random_state=seed).fit(Y, T, X=X, study=study, propensity=0.5)
+        found = transport_sensitivity(1, 0, estimator=model, Y=Y, T=T, study=study)
+        if violation == "effects":
+            held.append(found.delta <= 0.3 or found.gain.lower - 0.3 * found.changed.value <= truth)
+            above.append(found.gain.lower <= truth)
+        else:
+            assert truth == pytest.approx(0.0)
+            held.append(found.odds <= 1.5)  # the gain is undone by these odds
+            above.append(found.gain.lower <= truth)
+    assert np.mean(held) >= 0.9 and np.mean(above) < 0.7  # without the analysis, far too often above
