@@ -67,8 +67,8 @@ class TargetOverlap:
             f"Weighted to the {self.n_target:,} people of the target, the {self.n_study:,} rows of the study are as "
             f"good as {self.effective_rows:,.0f}.",
             f"{self.outside:.1%} of the target are outside the study's range in some column; people like "
-            f"{self.rare:.1%} of them are so rare in the study that weights are lowered (to "
-            f"{self.max_target_weight:g}, in {self.n_lowered:,} rows of the study).",
+            f"{self.rare:.1%} of them are so rare in the study that weights are lowered to "
+            f"{self.max_target_weight:g} (rows of the study whose weight is lowered: {self.n_lowered:,}).",
         ]
         worst = self.columns["outside"].sort_values(ascending=False)
         if len(worst) and worst.iloc[0] > 0.0:

@@ -44,7 +44,7 @@ from policytree.weighting.reward_arguments import (
 )
 from policytree.weighting.scheme import Nuisances, Scheme
 from policytree.weighting.stacked import averaging_weight, expanded, per_person, share_of_target, study_mask
-from policytree.weighting.target_arguments import stacks_target
+from policytree.weighting.target_arguments import with_target
 from policytree.weighting.target_population import DoublyRobustTarget
 from policytree.weighting.time_to_event.marginal import MarginalCurve
 from policytree.weighting.time_to_event.outcome import is_structured
@@ -238,7 +238,6 @@ class RewardEstimator(NestedParameters):
     def fit(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[_FitArguments]) -> Self: ...
 
     @either_order
-    @stacks_target
     @by_default_settings
     def fit(
         self,
@@ -341,11 +340,18 @@ class RewardEstimator(NestedParameters):
         Biostatistics 3(1) (outcomes in place of censored ones). Cui, Kosorok, Sverdrup, Wager and Zhu (2023), Journal
         of the Royal Statistical Society B 85(2), 179-211 (rewards from them).
         """
+        if not (target_X is target_W is target_weights is None):
+            given = {
+                "Y": Y, "T": T, "X": X, "W": W, "propensity": propensity, "regression": regression,
+                "sample_weight": sample_weight, "groups": groups, "strata": strata, "event": event, "horizon": horizon,
+                "target": target, "entry": entry, "cause": cause, "missing_outcome": missing_outcome, "study": study,
+                "target_X": target_X, "target_W": target_W, "target_weights": target_weights,
+            }  # fmt: skip
+            return self.fit(**with_target(given))
         check_executor(self.executor)
         observed = observe(
             Y, T, sample_weight=sample_weight, groups=groups, strata=strata, event=event, horizon=horizon,
-            target=target, entry=entry, cause=cause, missing_outcome=missing_outcome, study=study, target_X=target_X,
-            target_W=target_W, target_weights=target_weights,
+            target=target, entry=entry, cause=cause, missing_outcome=missing_outcome, study=study,
         )  # fmt: skip
         scheme = resolve_scheme(self, observed.treatments, observed.study is not None)
         check_parameters(self, observed.n_arms)

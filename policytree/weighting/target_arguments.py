@@ -38,12 +38,12 @@ def stacks_target(function: Callable[P, R]) -> Callable[P, R]:
         given: dict[str, Any] = dict(bound.arguments)
         for name in collected:
             given |= given.pop(name, {})
-        return function(**_with_target(given))  # type: ignore[call-arg]
+        return function(**with_target(given))  # type: ignore[call-arg]
 
     return called
 
 
-def _with_target(given: dict[str, Any]) -> dict[str, Any]:
+def with_target(given: dict[str, Any]) -> dict[str, Any]:
     """The arguments with one table of study and target, or with weights, in place of the three arguments."""
     target_X, target_W, target_weights = (given.pop(name, None) for name in NAMES)
     if target_X is None and target_W is None:
