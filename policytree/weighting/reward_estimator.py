@@ -341,13 +341,13 @@ class RewardEstimator(NestedParameters):
         of the Royal Statistical Society B 85(2), 179-211 (rewards from them).
         """
         if not (target_X is target_W is target_weights is None):
-            given = {
+            asked: dict[str, Any] = {
                 "Y": Y, "T": T, "X": X, "W": W, "propensity": propensity, "regression": regression,
                 "sample_weight": sample_weight, "groups": groups, "strata": strata, "event": event, "horizon": horizon,
                 "target": target, "entry": entry, "cause": cause, "missing_outcome": missing_outcome, "study": study,
                 "target_X": target_X, "target_W": target_W, "target_weights": target_weights,
             }  # fmt: skip
-            return self.fit(**with_target(given))
+            return self.fit(**with_target(asked))
         check_executor(self.executor)
         observed = observe(
             Y, T, sample_weight=sample_weight, groups=groups, strata=strata, event=event, horizon=horizon,
@@ -635,7 +635,9 @@ class RewardEstimator(NestedParameters):
             propensity=estimated.propensity if constant is None else constant,
         )
 
-    def status_quo_of_costs(self, observed: Observed, costs: np.ndarray, X, W) -> np.ndarray:
+    def status_quo_of_costs(
+        self, observed: Observed, costs: np.ndarray, X: Table | None = None, W: Table | None = None
+    ) -> np.ndarray:
         """As :meth:`predict_own_outcomes`, of what treatments cost, ``costs`` (n, K), in place of outcomes, (n,)."""
         Z = self.covariates_.matrix(X, W, observed.n)
         nuisances = self._of_status_quo(observed, Z, None, costs)
