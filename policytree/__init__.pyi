@@ -9,6 +9,8 @@ from policytree.diagnostics.calibration import outcome_fit_table as outcome_fit_
 from policytree.diagnostics.overlap_balance import balance_table as balance_table
 from policytree.diagnostics.overlap_balance import crump_trimming as crump_trimming
 from policytree.diagnostics.overlap_balance import overlap_table as overlap_table
+from policytree.diagnostics.target_overlap import TargetOverlap as TargetOverlap
+from policytree.diagnostics.target_overlap import target_overlap as target_overlap
 from policytree.encoded.encode import encode as encode
 from policytree.encoded.plan import open_encoded as open_encoded
 from policytree.encoded.predict import predict_to_file as predict_to_file
@@ -42,6 +44,8 @@ from policytree.evaluation.sensitivity.benchmark_covariates import nuisances_wit
 from policytree.evaluation.sensitivity.exclusion import exclusion_sensitivity as exclusion_sensitivity
 from policytree.evaluation.sensitivity.marginal import marginal_sensitivity as marginal_sensitivity
 from policytree.evaluation.sensitivity.omitted_variables import omitted_variable_bounds as omitted_variable_bounds
+from policytree.evaluation.sensitivity.transport import TransportSensitivity as TransportSensitivity
+from policytree.evaluation.sensitivity.transport import transport_sensitivity as transport_sensitivity
 from policytree.evaluation.stability.rashomon import near_ties as near_ties
 from policytree.evaluation.stability.rashomon_tables import NearTies as NearTies
 from policytree.evaluation.stability.resampling import policy_agreement as policy_agreement
@@ -73,6 +77,7 @@ from policytree.plotting.diagnostics import CalibrationDisplay as CalibrationDis
 from policytree.plotting.diagnostics import CovariateBalanceDisplay as CovariateBalanceDisplay
 from policytree.plotting.diagnostics import OutcomeFitDisplay as OutcomeFitDisplay
 from policytree.plotting.diagnostics import OverlapDisplay as OverlapDisplay
+from policytree.plotting.diagnostics import TargetOverlapDisplay as TargetOverlapDisplay
 from policytree.plotting.partition import PartitionDisplay as PartitionDisplay
 from policytree.plotting.rashomon import NearTiesDisplay as NearTiesDisplay
 from policytree.plotting.roc import ROCHullDisplay as ROCHullDisplay

@@ -245,6 +245,8 @@ def test_bad_instruments_are_refused(rng):
         given = {"T": data["taken"], "instrument": data["offer"]} | changes
         return model.fit(data["outcome"], X=data[["x"]], **given)
 
+    with pytest.raises(InputError, match="do not go together"):
+        fit(study=rng.random(200) < 0.7)
     with pytest.raises(InputError, match="tells apart two treatments"):
         fit(T=rng.integers(3, size=200))
     with pytest.raises(InputError, match="only one offer"):

@@ -132,7 +132,9 @@ def test_calls_in_neither_order_are_refused(trial, call, words):
 def test_what_scikit_learn_may_pass_on():
     of_rows = {"W", "propensity", "sample_weight", "groups"}
     fitted = {"strata", "sample_treatment_costs", "budget_costs"}
-    of_times, asked_at_fit = {"event", "entry", "instrument"}, {"horizon", "target", "cause", "missing_outcome"}
+    of_times = {"event", "entry", "instrument", "study"}
+    asked_at_fit = {"horizon", "target", "cause", "missing_outcome"}
+    asked_at_fit |= {"target_X", "target_W", "target_weights"}
     expected = {
         DRPolicyTree: {
             "fit": {"T", *of_rows, *fitted, *of_times, *asked_at_fit},

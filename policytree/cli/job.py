@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from rich.console import Console
 
 from policytree.cli.controls import chosen_control
@@ -21,7 +22,8 @@ from policytree.cli.files import check_folder, design_data, result_files, write_
 from policytree.cli.printing import PRINTED, files_section, print_json, print_sections
 from policytree.cli.questions import Fitted, Steps, answers, validation_options
 from policytree.cli.records import Job, Result
-from policytree.cli.study import Study, study_from_dataset, study_from_file
+from policytree.cli.study import Roles, Study, study_from_dataset, study_from_file, study_of_table
+from policytree.cli.tables import read_table, require_column
 from policytree.cli.tree_options import leaf_size_notes, tree_options, value_names
 from policytree.common.progress import stage_progress
 from policytree.common.validation import check_level
@@ -41,6 +43,8 @@ from policytree.report.study_report import StudyReport
 from policytree.study_check.events import event_options
 from policytree.study_check.findings import CENSORED, KNOWS_EVENT
 from policytree.study_check.names import is_time
+from policytree.weighting.stacked import study_mask
+from policytree.weighting.target_arguments import with_target
 
 FEWEST_EVENTS = 5  # of an arm: so few in one fold of many are improbable
 
@@ -89,6 +93,7 @@ def _begun(job: Job) -> tuple[Path, Job, Study, Described]:
         raise InputError("--data-dir goes with --dataset; leave it out.")
     folder = check_folder(job.output)
     study = _study(job)
+    _check_target(job, study)
     tree = tree_options(job.tree, study, job.honest or 0.0)
     study = replace(study, notes=(*study.notes, *leaf_size_notes(tree, job.tree)))
     job = replace(job, tree=tree)
@@ -112,11 +117,45 @@ def _print(console: Console, job: Job, result: Result, report: StudyReport, writ
 
 
 def _study(job: Job) -> Study:
+    if job.target_people is not None and job.study_column is not None:
+        raise InputError("--target-people and --study-column both say whom the rule is for; give one of them.")
     if job.dataset is not None:
-        return study_from_dataset(job.dataset, job.data_dir, job.roles)
-    if job.data is None:
+        if job.study_column is not None:
+            raise InputError("--study-column is for a file of study and target; with --dataset give --target-people.")
+        study = study_from_dataset(job.dataset, job.data_dir, job.roles)
+    elif job.data is None:
         raise InputError("Give a data file or --dataset.")
-    return study_from_file(job.data, job.roles)
+    elif job.study_column is not None:
+        return _divided(job.data, job.study_column, job.roles)
+    else:
+        study = study_from_file(job.data, job.roles)
+    if job.target_people is None:
+        return study
+    return study.for_people(read_table(job.target_people), f"--target-people {job.target_people}")
+
+
+def _divided(path: str, column: str, roles: Roles) -> Study:
+    """A file of the study and of the people of the target, told apart by a column."""
+    frame = read_table(path)
+    require_column(column, "--study-column", frame)
+    mask = study_mask(frame[column], len(frame))
+    others = frame.drop(columns=column)
+    study = study_of_table(path, others[mask].reset_index(drop=True).infer_objects(), roles)
+    return study.for_people(others[~mask].reset_index(drop=True), f"--study-column {column}")
+
+
+def _check_target(job: Job, study: Study) -> None:
+    """Refuse options that have no meaning for people beside those of the study."""
+    if study.people is None:
+        return
+    given = {
+        "--min-samples-per-treatment": job.tree["min_samples_per_treatment"],
+        "--budget-cost": job.tree["budget_costs"],
+        "--arm-cost of a column": any(isinstance(cost, str) for cost in study.arm_costs.values()),
+    }
+    for option, value in given.items():
+        if value:
+            raise InputError(f"{option} is about the study's people, but the rule is for the target; leave it out.")
 
 
 def _repeats(job: Job) -> int | str | None:
@@ -224,14 +263,29 @@ def _compute(job: Job, study: Study, described: Described, interrupts: _Interrup
             check = rewards_check(described, shown.reward_estimator_, learning)
             (values,) = doubted(described, check, [values])
         found, further = answers(job, Fitted(study, shown, honest, values, seconds), steps)
-    rows_of = {name: data[name] for name in ("T", "groups", "sample_weight")}
-    leaves = leaf_summary(estimator, study.X, estimator.rewards_, **rows_of) if honest is None else honest.leaves
+    leaves = _training_leaves(study, estimator, data) if honest is None else honest.leaves
     return Result(study, shown, leaves, honest, values, found, further, tuple(steps.warnings.values()))
+
+
+def _training_leaves(study: Study, estimator: DRPolicyTree, data: dict) -> pd.DataFrame:
+    """The leaves, by the rows that chose the tree."""
+    rows_of = {name: data[name] for name in ("T", "groups", "sample_weight")}
+    if study.people is None:
+        return leaf_summary(estimator, study.X, estimator.rewards_, **rows_of)
+    both = with_target({"Y": data["Y"], "X": study.X, **rows_of, "W": data["W"], **study.target_arguments()})
+    if "study" not in both:  # the people of the target are those of the study
+        return leaf_summary(estimator, study.X, estimator.rewards_, **rows_of)
+    of_study = both["study"]
+    rewards, weight = estimator.reward_estimator_.per_person(estimator.rewards_, both["sample_weight"], of_study)
+    return leaf_summary(
+        estimator, both["X"], rewards, T=both["T"], groups=both["groups"], sample_weight=weight, study=of_study
+    )
 
 
 def _values(job: Job, study: Study, estimator, honest, data: dict, steps: Steps) -> PolicyValueTable:
     """Held-out values: of refits, or of the tree shown if some rows were kept to evaluate it."""
-    options = validation_options(job, None if honest is None else honest.rows, len(data["Y"]))
+    n_rows = len(data["Y"]) + (0 if study.people is None else len(study.people))
+    options = validation_options(job, None if honest is None else honest.rows, n_rows)
     title = "Held-out value: everything again, refit by refit"
     if honest is not None:
         title = "Held-out value: of the rows that judge"

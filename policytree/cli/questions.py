@@ -17,6 +17,7 @@ from policytree.cli.controls import control_among
 from policytree.cli.records import Job
 from policytree.cli.study import Study
 from policytree.common.progress import StageDisplay, clock_text
+from policytree.diagnostics.target_overlap import target_overlap
 from policytree.estimators import DRPolicyTree, PolicyTree
 from policytree.evaluation import (
     HeldOutRewards,
@@ -33,8 +34,10 @@ from policytree.evaluation import (
 from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest, heterogeneity_test
 from policytree.evaluation.instruments.offer_rule import OfferRule, offer_rule
 from policytree.evaluation.policy_value.validation import SPLIT
+from policytree.evaluation.sensitivity.transport import transport_sensitivity
 from policytree.exceptions import InputError
 from policytree.weighting import treatment_costs
+from policytree.weighting.target_arguments import with_target
 
 # With more rows, refitting everything takes minutes: it is then done only on request.
 STABILITY_ROWS, STABILITY_RESAMPLES, USUAL_RESAMPLES = 2_000, 20, 50
@@ -135,7 +138,9 @@ def _questions(job: Job, fitted: Fitted, further: dict[str, str]) -> list[tuple[
     if valued and study.instrument is None:
         title = "Whom first, and what would a budget buy?" if job.tree["budget_costs"] else "Whom first?"
         asked.append((title, "half of the rows learn", "in the ranking", lambda _: _ranking(job, fitted)))
-    if fitted.values is not None and study.propensity is None and study.instrument is None:
+    if study.people is not None:
+        asked.append(("Does the study know people like the target?", "", "of the target", lambda _: _target(fitted)))
+    elif fitted.values is not None and study.propensity is None and study.instrument is None:
         hidden = partial(sensitivity, fitted.values, fitted.estimator, study, level=job.level, seed=job.seed)
         asked.append(("What could a hidden confounder do?", "", "in the bounds for it", lambda _: list(hidden())))
     if job.tree["budget_costs"] and not any(job.tree[name] for name in PATH_LIMITS):
@@ -152,7 +157,7 @@ def _questions(job: Job, fitted: Fitted, further: dict[str, str]) -> list[tuple[
             f"Whether other people would have given another tree was not asked: --stability {USUAL_RESAMPLES} learns "
             f"everything again on so many resamples, some {needed} by what the refits behind the values took."
         )
-    if valued and fitted.estimator.max_depth_ <= DEEPEST_NEAR_TIES and not _limited(job):
+    if valued and study.people is None and fitted.estimator.max_depth_ <= DEEPEST_NEAR_TIES and not _limited(job):
         asked.append(("Which other trees do as well?", "", "in the count", lambda _: [_near_ties(job, fitted)]))
     return asked
 
@@ -235,10 +240,27 @@ def _ranking(job: Job, fitted: Fitted) -> list[Any]:
 def _net_of_costs(held: HeldOutRewards, study: Study) -> HeldOutRewards:
     if not study.arm_costs:
         return held
-    treatments, n = list(held.rewards.columns), study.observed.n
+    treatments = list(held.rewards.columns)
+    n = study.observed.n + (0 if study.people is None else len(study.people))
     costs = treatment_costs(study.costs(study.arm_costs), n, treatments)[held.rows]
     sign = 1.0 if study.direction == "maximize" else -1.0
     return replace(held, rewards=held.rewards - sign * costs, outcomes=held.outcomes - sign * costs)
+
+
+def _target(fitted: Fitted) -> list[Any]:
+    """Overlap of study and target where the tree was learnt from all rows; how wrong transportability may be."""
+    study, found = fitted.study, list[Any]()
+    rewards = fitted.estimator.reward_estimator_
+    if fitted.honest is None and rewards.participation_ is not None:
+        data = study.fit_arguments()
+        asked = {name: data[name] for name in ("Y", "X", "W", "sample_weight")}
+        both = with_target(asked | study.target_arguments())
+        found.append(
+            target_overlap(rewards, both["X"], W=both["W"], study=both["study"], sample_weight=both["sample_weight"])
+        )
+    if fitted.values is not None and fitted.values.observed.study is not None:
+        found.append(transport_sensitivity(fitted.values))
+    return found
 
 
 def _path(job: Job, fitted: Fitted) -> Any:

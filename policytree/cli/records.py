@@ -37,6 +37,8 @@ class Job:
     json: bool = False
     names: Mapping[str, Any] = field(default_factory=dict)
     value_names: tuple[str, ...] = ()
+    target_people: str | None = None
+    study_column: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

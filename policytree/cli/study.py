@@ -112,6 +112,8 @@ class Study:
         Outcome, arms, weights and clusters, checked.
     outcome_options : mapping
         By ``OUTCOME_OPTIONS``, how outcomes were observed; the horizon and the target of times are those that hold.
+    people : DataFrame, or None
+        Covariates and confounders of the people whom the rule is for (the target), if they are not those of the study.
     outcome_arguments : mapping
         The same as ``RewardEstimator.fit`` takes it, columns in place of their names; empty where all is known.
     notes : tuple of str
@@ -142,6 +144,7 @@ class Study:
     outcome_arguments: Mapping[str, Any] = field(default_factory=dict)
     offer_costs: Mapping[Any, float | str] = field(default_factory=dict)
     taker_cost: float = 0.0
+    people: pd.DataFrame | None = None
 
     @property
     def mean_outcome(self) -> str:
@@ -223,7 +226,37 @@ class Study:
             "groups": None if self.cluster is None else frame[self.cluster],
             "strata": frame[list(self.strata)] if self.strata else None,
             **self.outcome_arguments,
+            **self.target_arguments(),
         }
+
+    def target_arguments(self) -> dict[str, pd.DataFrame]:
+        """``target_X`` and ``target_W`` as fits take them; nothing if the rule is for people like the study's."""
+        if self.people is None:
+            return {}
+        tables = {"target_X": self.people[list(self.covariates)]}
+        return tables | ({"target_W": self.people[list(self.confounders)]} if self.confounders else {})
+
+    def for_people(self, people: pd.DataFrame, option: str) -> Study:
+        """The same study, and a rule for other people.
+
+        Raises
+        ------
+        InputError
+            If their table lacks a column, or has no rows.
+        """
+        if not len(people):
+            raise InputError(f"{option} leaves nobody of the target; give a row for every person whom the rule is for.")
+        lacking = [name for name in (*self.covariates, *self.confounders) if name not in people.columns]
+        if lacking:
+            raise InputError(
+                f"The people of the target ({option}) have no column {lacking[0]!r}, which is a covariate; add it, or "
+                f"leave it out with --exclude {lacking[0]}."
+            )
+        note = (
+            f"The rule is for the {len(people):,} people of the target ({option}): values are theirs, and effects are "
+            f"learnt from the {self.observed.n:,} rows of the study."
+        )
+        return replace(self, people=people, notes=(*self.notes, note))
 
     def learner_arguments(self, budget_costs: Mapping[str, float | str] | None = None) -> dict:
         """The same for what learns a tree: with what treatments cost, if they do."""

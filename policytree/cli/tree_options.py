@@ -100,7 +100,9 @@ def leaf_sizes(options: dict, study: Study, judging: float) -> dict[str, int]:
     seen = study.observed
     rows = np.random.default_rng(0).permutation(seen.n)[: round((1.0 - judging) * seen.n)]
     leaf, per_arm = default_leaf_sizes(_known_outcomes(seen)[rows], seen.arm[rows], seen.n_arms)
-    if options["min_samples_per_treatment"] == 0:
+    if study.people is not None:  # who have no treatment; rows of study and target are counted together
+        leaf, per_arm = int(np.ceil(leaf * (1 + len(study.people) / seen.n))), 0
+    elif options["min_samples_per_treatment"] == 0:
         leaf = 1  # who wants no treatment in a leaf wants any leaf, unless they say how many rows
     asked = {name: options[name] for name in ("min_samples_leaf", "min_samples_per_treatment")}
     return {

@@ -26,7 +26,8 @@ budget_costs : mapping, array of shape (K,) or (n, K), optional
     Costs that count against the estimator's ``budget``, in any unit; nothing else.
 **outcome : optional
     ``event``, ``horizon``, ``target``, ``entry`` and ``cause`` where Y are times to an event, ``missing_outcome`` where
-    some of Y are missing, ``instrument`` where people were offered treatments that they could refuse: as
+    some of Y are missing, ``instrument`` where people were offered treatments that they could refuse; ``target_X`` and
+    ``target_W``, ``study`` or ``target_weights`` where the rule is for other people: as
     :meth:`policytree.RewardEstimator.fit` takes them.
 """
 

@@ -23,6 +23,8 @@ from policytree.exceptions import InputError, quoted
 from policytree.weighting import DoublyRobust, RewardEstimator
 from policytree.weighting.instrument import COMPLIERS
 from policytree.weighting.reward_arguments import INSTRUMENT, is_instrumental
+from policytree.weighting.stacked import study_mask
+from policytree.weighting.target_arguments import stacks_target
 from policytree.weighting.time_to_event.outcome import warn_of_direction
 
 
@@ -37,6 +39,7 @@ class _ScoreArguments(TypedDict, total=False):
     event: Column | None
     entry: Column | None
     instrument: Column | None
+    study: Column | None
 
 
 class _FitArguments(_ScoreArguments, total=False):
@@ -48,6 +51,9 @@ class _FitArguments(_ScoreArguments, total=False):
     missing_outcome: str
     strata: Column | Table | None
     budget_costs: PerTreatment | None
+    target_X: Table | None
+    target_W: Table | None
+    target_weights: Column | None
 
 
 @shares_documentation(PolicyTree)
@@ -137,6 +143,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
 
     @shares_documentation(PolicyTree.fit, RewardEstimator.fit)
     @either_order
+    @stacks_target
     def fit(
         self,
         Y: Column,
@@ -157,6 +164,10 @@ class DRPolicyTree(NotebookView, SearchArguments):
         cause: Any = None,
         missing_outcome: str = "refuse",
         instrument: Column | None = None,
+        study: Column | None = None,
+        target_X: Table | None = None,
+        target_W: Table | None = None,
+        target_weights: Column | None = None,
     ) -> Self:
         """Estimate rewards and find the tree: ``fit(Y, T, X=X)``, or ``fit(X, Y, T=T)`` as in scikit-learn.
 
@@ -206,19 +217,27 @@ class DRPolicyTree(NotebookView, SearchArguments):
         tree._table(X, reset=True)
         tree._column_arguments(tree.encoder_.features)
         arms = as_series(T, "T")
+        if study is not None:
+            if self.min_samples_per_treatment > 0:
+                raise InputError(
+                    "min_samples_per_treatment counts treated rows, and people of the target have no treatment; use "
+                    "min_samples_leaf, which counts rows of study and target together."
+                )
+            arms = arms[study_mask(study, len(arms))].infer_objects()
         warn_of_direction(cause, horizon, self.direction)
-        check_constraints(tree, sorted_labels(arms.dropna().to_numpy()), len(arms), budget_costs)
+        check_constraints(tree, sorted_labels(arms.dropna().to_numpy()), len(as_series(T, "T")), budget_costs)
         self.rewards_ = rewards.fit_predict(
             Y, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups, strata=strata,
             event=event, horizon=horizon, target=target, entry=entry, cause=cause, missing_outcome=missing_outcome,
-            instrument=instrument,
+            instrument=instrument, study=study, target_X=target_X, target_W=target_W, target_weights=target_weights,
         )  # fmt: skip
         self.reward_estimator_ = rewards
+        per_person, weight = rewards.per_person(self.rewards_, sample_weight, study)
         self.policy_tree_ = tree.fit(
             X,
-            self.rewards_,
-            T,
-            sample_weight=sample_weight,
+            per_person,
+            T if study is None else None,  # which min_samples_per_treatment counts, and the target has none
+            sample_weight=weight,
             sample_treatment_costs=sample_treatment_costs,
             budget_costs=budget_costs,
             groups=groups,
@@ -278,6 +297,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
         event: Column | None = None,
         entry: Column | None = None,
         instrument: Column | None = None,
+        study: Column | None = None,
     ) -> float:
         """Doubly robust value of the policy on rows that the fit did not see; greater is better.
 
@@ -303,9 +323,19 @@ class DRPolicyTree(NotebookView, SearchArguments):
         check_is_fitted(self, "policy_tree_")
         self.policy_tree_._table(X, reset=False)  # refuses other columns than those of the fit, as predict does
         rewards = self.reward_estimator_.predict_rewards(
-            Y, T, X=X, W=W, propensity=propensity, groups=groups, event=event, entry=entry, instrument=instrument
+            Y,
+            T,
+            X=X,
+            W=W,
+            propensity=propensity,
+            groups=groups,
+            event=event,
+            entry=entry,
+            instrument=instrument,
+            study=study,
         )
-        return self.policy_tree_.score(X, rewards, sample_weight, sample_treatment_costs)
+        per_person, weight = self.reward_estimator_.per_person(rewards, sample_weight, study)
+        return self.policy_tree_.score(X, per_person, weight, sample_treatment_costs)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -13,6 +13,7 @@ from policytree.common.typing import Column, Table
 from policytree.common.validation import per_treatment
 from policytree.diagnostics.calibration import calibration_table, outcome_calibration_table, outcome_fit_table
 from policytree.diagnostics.overlap_balance import LARGE_DIFFERENCE, balance_table, overlap_table
+from policytree.diagnostics.target_overlap import TargetOverlap
 from policytree.exceptions import BalanceWarning, InputError, OverlapWarning
 from policytree.plotting.common import LINE_COLORS, PALETTE, OneAxes, broken_title, new_axes, short_name
 from policytree.weighting import RewardEstimator
@@ -88,6 +89,48 @@ class OverlapDisplay:
         """Draw one panel per treatment on a new figure; a line where everybody had the same probability."""
         self.figure_ = draw_overlap(overlap_panels(self.propensity, self._arm, self.table, bins), self.floor)
         self.axes_ = np.array(self.figure_.axes)
+        return self
+
+
+class TargetOverlapDisplay:
+    """Histograms of the probability of being of the study, among people of the study and of the target.
+
+    Parameters
+    ----------
+    overlap : TargetOverlap
+
+    Attributes
+    ----------
+    figure_, ax_ : matplotlib Figure and Axes, after :meth:`plot`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import RewardEstimator, TargetOverlapDisplay, target_overlap
+    >>> rng = np.random.default_rng(0)
+    >>> X, study, T = rng.normal(size=(200, 1)), np.arange(200) < 120, rng.integers(2, size=200)
+    >>> model = RewardEstimator(random_state=0).fit(X[:, 0] * T, T, X=X, study=study)
+    >>> display = TargetOverlapDisplay(target_overlap(model, X, study=study)).plot()
+    >>> display.ax_.get_xlabel()
+    'probability of being of the study'
+    """
+
+    def __init__(self, overlap: TargetOverlap):
+        self.overlap = overlap
+
+    def plot(self, *, ax: Any = None, bins: int = N_BINS) -> TargetOverlapDisplay:
+        """Draw both histograms, on a new figure unless axes are given."""
+        found, edges = self.overlap, np.linspace(0.0, 1.0, bins + 1)
+        self.ax_ = new_axes(ax, WIDTH, 2.8)
+        self.figure_ = self.ax_.figure
+        target, study = (np.histogram(found.participation[side], edges)[0] for side in (~found.study, found.study))
+        self.ax_.stairs(_density(target.tolist(), edges), edges, fill=True, color="#BBBBBB", label="target")
+        self.ax_.stairs(_density(study.tolist(), edges), edges, linewidth=1.8, color=PALETTE[4], label="study")
+        title = f"{found.n_study:,} rows of the study, weighted to the target as good as {found.effective_rows:,.0f}"
+        self.ax_.set_title(broken_title(title, WIDTH, 10)[0], loc="left", fontsize=9, parse_math=False)
+        self.ax_.set_xlabel("probability of being of the study")
+        self.ax_.set_yticks([])
+        self.ax_.legend(fontsize=8, frameon=False)
         return self
 
 

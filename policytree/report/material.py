@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from policytree.diagnostics.target_overlap import TargetOverlap
 from policytree.evaluation import (
     BudgetPath,
     HonestLeaves,
@@ -22,6 +23,7 @@ from policytree.evaluation import (
 )
 from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest
 from policytree.evaluation.instruments.offer_rule import OfferRule
+from policytree.evaluation.sensitivity.transport import TransportSensitivity
 from policytree.exceptions import InputError
 from policytree.study_check import StudyCheck
 from policytree.trees.tree import Tree
@@ -31,7 +33,7 @@ from policytree.weighting.time_to_event.outcome import TimeToEvent, is_structure
 
 RESULTS = (
     PolicyValueTable, HonestLeaves, HeterogeneityTest, Ranking, QiniCurve, BudgetPath, MarginalSensitivity,
-    OmittedVariableBounds, PolicyStability, NearTies, OfferRule,
+    OmittedVariableBounds, PolicyStability, NearTies, OfferRule, TargetOverlap, TransportSensitivity,
 )  # fmt: skip
 Kind = TypeVar("Kind")
 
@@ -233,6 +235,11 @@ class Material:
         return every if honest is None else np.setdiff1d(every, honest.rows)
 
     @property
+    def to_target(self) -> bool:
+        """Whether rewards are about other people than those of the study."""
+        return self.rewards is not None and self.rewards.participation_ is not None
+
+    @property
     def known_propensity(self) -> bool:
         """Whether propensities were given, as in a trial, and not estimated."""
         rewards = self.rewards
@@ -268,7 +275,8 @@ def checked_results(results: Any) -> tuple[Any, ...]:
         if not isinstance(result, RESULTS):
             names = ", ".join(kind.__name__ for kind in RESULTS)
             raise InputError(f"results holds a {type(result).__name__}; a report knows {names}.")
-    for kind in (PolicyValueTable, HonestLeaves, HeterogeneityTest, PolicyStability, NearTies, OfferRule):
+    known = (PolicyValueTable, HonestLeaves, HeterogeneityTest, PolicyStability, NearTies, OfferRule, TargetOverlap)
+    for kind in known:
         if sum(isinstance(result, kind) for result in found) > 1:
             raise InputError(f"results holds more than one {kind.__name__}; pass one.")
     return found

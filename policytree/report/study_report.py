@@ -28,6 +28,7 @@ from policytree.report.sections.question import check_section, question_section
 from policytree.report.sections.robustness import sensitivity_section, stability_section
 from policytree.report.sections.support import support_section
 from policytree.report.sections.survival import survival_section
+from policytree.report.sections.target import target_section
 from policytree.report.sections.tree import not_recommended, rule_section, tree_section
 from policytree.report.sections.values import values_sections
 from policytree.serialization import save_text
@@ -51,7 +52,8 @@ class StudyReport:
     model : fitted DRPolicyTree or PolicyTree
         The tree to show. Where some rows only judge, the one of ``honest_leaf_summary(...).estimator``.
     Y, T : columns of shape (n,)
-        Outcome in its unit, and treatment received, of the whole study.
+        Outcome in its unit, and treatment received, of the whole study; if the model was fitted for a target, of the
+        study's own rows, and so is X.
     X : table of shape (n, p)
         What the tree may look at.
     W : table of shape (n, q), optional
@@ -84,7 +86,8 @@ class StudyReport:
         :func:`policytree.rank_average_treatment_effect`, :func:`policytree.qini_curve`,
         :func:`policytree.budget_path`, :func:`policytree.marginal_sensitivity`,
         :func:`policytree.omitted_variable_bounds`, :func:`policytree.policy_stability`,
-        :func:`policytree.near_ties`, :func:`policytree.offer_rule`, in any order.
+        :func:`policytree.near_ties`, :func:`policytree.offer_rule`, :func:`policytree.target_overlap`,
+        :func:`policytree.transport_sensitivity`, in any order.
     about : About, optional
         Names, units, warnings and the command, which data and results do not contain.
 
@@ -346,8 +349,8 @@ def make_content(material: Material) -> Content:
     check, suspicious = check_section(study), bool(study.check.of("serious") or study.check.of("warning"))
     first = [
         verdict_section(material), *(rule if recommended else ()), check if suspicious else None,
-        warnings_section(material), question_section(study), survival_section(material), missing_section(material),
-        offers_section(material),
+        warnings_section(material), target_section(material), question_section(study), survival_section(material),
+        missing_section(material), offers_section(material),
     ]  # fmt: skip
     behind = [
         None if suspicious else check, *values_sections(material), means_section(material),

@@ -52,6 +52,7 @@ from policytree.study_check.rows import (
 )
 from policytree.weighting.completion import unadjusted
 from policytree.weighting.observed import OutcomeArguments, observe
+from policytree.weighting.target_arguments import stacks_target
 
 __all__ = [
     "KNOWN",
@@ -69,6 +70,7 @@ __all__ = [
 KNOWN = "the probabilities of treatment are known"  # the value of by_chance in check_rewards
 
 
+@stacks_target
 def check_study(
     X: Table,
     T: Column,
@@ -142,9 +144,11 @@ def check_study(
     >>> [(f.severity, f.column) for f in check_study(X, rng.integers(2, size=500), y).findings]
     [('serious', 'score'), ('note', 'Treatment')]
     """
-    seen = observe(Y, T, groups=groups, sample_weight=sample_weight, strata=strata, **outcome)
-    tables = [_table(X, "X", seen.n)] + ([] if W is None else [_table(W, "W", seen.n)])
-    table = pd.concat(tables, axis=1)
+    whole = observe(Y, T, groups=groups, sample_weight=sample_weight, strata=strata, **outcome)
+    tables = [_table(X, "X", whole.n)] + ([] if W is None else [_table(W, "W", whole.n)])
+    table, seen = pd.concat(tables, axis=1), whole.of_study()
+    if whole.study is not None:
+        table, T = table[whole.study].reset_index(drop=True), as_series(T, "T")[whole.study]
     table = table.loc[:, ~table.columns.duplicated()]
     name = _name(Y)
     findings: list[Finding] = []
@@ -287,6 +291,10 @@ def check_rewards(
     """
     observed = observe(Y, T, groups=groups, sample_weight=sample_weight, **outcome)
     refuse_instrument(observed, "check_rewards")
+    if observed.study is not None:
+        raise InputError(
+            "Rewards of a target cannot be held against what the study's own people brought; leave study out."
+        )
     seen = unadjusted(observed)
     frame = as_pandas(rewards)
     if frame is None or len(frame) != seen.n or not set(seen.treatments) <= set(frame.columns):

@@ -26,6 +26,7 @@ from policytree.weighting.completion import completed
 from policytree.weighting.learners import OutcomeClassifier, OutcomeRegressor, imputed, propensity_learner
 from policytree.weighting.observed import Observed
 from policytree.weighting.scheme import Nuisances
+from policytree.weighting.stacked import expanded
 from policytree.weighting.stacking import (
     PROPENSITY_LEARNERS,
     OutcomeStack,
@@ -195,6 +196,11 @@ def resolve_effects(learner: Any, has_covariates: bool):
     return learner
 
 
+def resolve_participation(learner: Any):
+    """The model of whether somebody is of the study or of the target: as that of treatment."""
+    return PropensityStack() if _is_auto(learner) else resolve_propensity(learner, True, "model_study")
+
+
 def resolve_hazards(event: Any, censoring: Any, has_entry: bool) -> tuple[HazardStack, HazardStack]:
     """The models of events and of censoring: mixtures by default, else the user's survival models."""
     for model, argument in ((event, "model_event"), (censoring, "model_censoring")):
@@ -234,6 +240,12 @@ class CrossFitted:
         Of the arms that ``observation`` tells apart.
     uptake : CrossFittedRegression or None
         Probabilities (n, M) of taking the second treatment, where arms are offers.
+    participation : CrossFit or None
+        Probabilities (n, 2) of being of the target or of the study, of covariates, where there is a target.
+    study_odds : float
+        (Weighted) rows of the study over rows of the target.
+    assignment : CrossFit or None
+        Probabilities of treatment in the study for all rows, where known ones differ between its rows.
     """
 
     folds: FoldPlan
@@ -243,6 +255,9 @@ class CrossFitted:
     observation: CrossFit | None = None
     n_arms: int = 0
     uptake: CrossFittedRegression | None = None
+    participation: CrossFit | None = None
+    study_odds: float = 1.0
+    assignment: CrossFit | None = None
 
     def predictions(self) -> Nuisances:
         """Out of fold, for the rows of the fit."""
@@ -251,6 +266,8 @@ class CrossFitted:
             None if self.propensity is None else self.propensity.predictions,
             observation=None if self.observation is None else self.observation.predictions[:, 1],
             uptake=None if self.uptake is None else self.uptake.predictions,
+            ratio=None if self.participation is None else self._ratio(self.participation.predictions),
+            assignment=None if self.assignment is None else self.assignment.predictions,
         )
 
     def untargeted(self, Z: np.ndarray) -> np.ndarray:
@@ -262,6 +279,10 @@ class CrossFitted:
         """Expected outcomes (n, K) of new rows, likewise."""
         assert self.regression is not None, "outcome models were fitted"
         return self.regression.untargeted_new(Z)
+
+    def _ratio(self, chances: np.ndarray) -> np.ndarray:
+        """Density of covariates in the target over that in the study, (n,), from the probabilities of both."""
+        return self.study_odds * chances[:, 0] / np.maximum(chances[:, 1], np.finfo(float).tiny)
 
     def held_out_of(self, row_of_cluster: np.ndarray | None) -> np.ndarray | None:
         """The fold in which each row's cluster was held out, (n,), -1 for new clusters; None without clusters."""
@@ -301,7 +322,34 @@ class CrossFitted:
             else predict_new(self.propensity.models, Z, held_out_of),
             observation=observation,
             uptake=None if self.uptake is None else self.uptake.predict_new(Z, held_out_of),
+            ratio=None
+            if self.participation is None
+            else self._ratio(predict_new(self.participation.models, Z, held_out_of)),
+            assignment=None if self.assignment is None else predict_new(self.assignment.models, Z, held_out_of),
         )
+
+    def over_all(self, Z: np.ndarray, study: np.ndarray, plan: FoldPlan) -> CrossFitted:
+        """The same with predictions for all rows of ``plan``, where models were fitted to those of the study.
+
+        A row of the target is judged by the model that did not see its fold, in which the rows of its cluster are.
+        """
+        others = np.flatnonzero(~study)
+
+        def whole(part, models):
+            predictions = np.empty((len(Z), *part.shape[1:]))
+            predictions[study] = part
+            predictions[others] = predict_new(models, Z[others], plan.fold[others])
+            return predictions
+
+        regression, propensity, observation = self.regression, self.propensity, self.observation
+        if regression is not None:
+            regression = replace(regression, predictions=whole(regression.predictions, regression.models))
+        if propensity is not None:
+            propensity = CrossFit(whole(propensity.predictions, propensity.models), propensity.models, plan)
+        if observation is not None:
+            seen = expanded(observation.predictions, study, 1.0)
+            observation = CrossFit(seen, observation.models, plan)
+        return replace(self, folds=plan, regression=regression, propensity=propensity, observation=observation)
 
 
 def observation_table(Z: np.ndarray, arm: np.ndarray, n_arms: int) -> np.ndarray:
@@ -415,6 +463,17 @@ def _fit_observation(learner, Z, observed: Observed, plans: list[FoldPlan], exec
     return [each.propensity for each in found if each.propensity is not None]
 
 
+def fit_participation(learner, Z, observed: Observed, plans: list[FoldPlan], executor: Any) -> list[CrossFit]:
+    """Whether rows are of the study, by covariates: the two classes in place of the arms."""
+    assert observed.study is not None, "there is a target"
+    classes = replace(
+        observed, arm=observed.study.astype(np.int64), treatments=np.array([0, 1]), times=None, seen=None, study=None,
+        sample_weight=observed.sampling_weight, sampling_weight=None,
+    )  # fmt: skip
+    found = cross_fit(Z, classes, plans, None, learner, executor)
+    return [each.propensity for each in found if each.propensity is not None]
+
+
 def _outcome_fits(regression, Z, observed: Observed, plan: FoldPlan) -> list[FoldFits]:
     if regression is None:
         return []
@@ -465,10 +524,11 @@ def median_of_repeats(parts: list[Nuisances]) -> Nuisances:
     """
     if len(parts) == 1:
         return parts[0]
-    regression, propensity, observation, uptake = (
-        None if getattr(parts[0], name) is None else np.median([getattr(p, name) for p in parts], axis=0)
-        for name in ("regression", "propensity", "observation", "uptake")
-    )
-    if propensity is not None:
-        propensity = propensity / propensity.sum(axis=1, keepdims=True)
-    return Nuisances(regression, propensity, observation=observation, uptake=uptake)
+    names = ("regression", "propensity", "observation", "uptake", "ratio", "assignment")
+    median = {
+        name: None if getattr(parts[0], name) is None else np.median([getattr(p, name) for p in parts], axis=0)
+        for name in names
+    }
+    if median["propensity"] is not None:
+        median["propensity"] = median["propensity"] / median["propensity"].sum(axis=1, keepdims=True)
+    return Nuisances(**median)

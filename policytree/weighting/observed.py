@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 import numpy as np
 import pandas as pd
 
-from policytree.common.typing import Column
+from policytree.common.typing import Column, Table
 from policytree.common.validation import (
     as_series,
     check_choice,
@@ -23,6 +23,7 @@ from policytree.common.validation import (
 from policytree.exceptions import InputError
 from policytree.model_selection.folds import FoldPlan, make_folds
 from policytree.weighting.by_label import by_label
+from policytree.weighting.stacked import averaging_weight, expanded, study_mask
 from policytree.weighting.time_to_event.outcome import TimeToEvent, is_structured, split_structured, time_to_event
 
 REFUSE, WEIGHT = "refuse", "weight"
@@ -30,6 +31,7 @@ _REMEDY = (
     "leave these rows out if nothing they depend on matters for the outcome, or pass missing_outcome='weight', which "
     "weights for who is missing."
 )
+TARGET_ROWS = "(a person of the target)"  # what messages on folds call the rows beside the study
 FEWEST_SEEN = 5  # outcomes of a treatment, where some are missing
 LARGEST_OUTCOME = 1e151  # squares can still be added up over a million rows
 FEW_TREATMENTS = 20  # so many may be rare; more, in most of the rows, are doses or names of persons
@@ -81,6 +83,12 @@ class Observed:
     instrument : Instrument, or None
     took : ndarray of shape (n,), float64, or None
         Where arms are offers (:meth:`by_offer`): 1 for rows that got the second treatment, 0 for the others.
+    study : ndarray of shape (n,), bool, or None
+        Rows of the study, where rewards are about another population: the other rows are people of that target, and
+        their ``y`` and ``arm`` are zeros without a meaning. None if the study is what rewards are about.
+    sampling_weight : ndarray of shape (n,), float64, or None
+        Where there is a target: the weights that models learn with. ``sample_weight`` is then that of averages over
+        the target (:mod:`policytree.weighting.target_population`).
     """
 
     y: np.ndarray
@@ -94,6 +102,8 @@ class Observed:
     seen: np.ndarray | None = None
     instrument: Instrument | None = None
     took: np.ndarray | None = None
+    study: np.ndarray | None = None
+    sampling_weight: np.ndarray | None = None
 
     @property
     def n(self) -> int:
@@ -118,6 +128,8 @@ class Observed:
     @property
     def limits(self) -> tuple[float, float]:
         """The least and the largest outcome that is seen; of times to an event, that the target can be."""
+        if self.study is not None:
+            return self.of_study().limits
         if self.times is not None:
             return self.times.limits
         y = self.y if self.seen is None else self.y[self.seen]
@@ -125,12 +137,14 @@ class Observed:
 
     def arguments(self, rows: np.ndarray) -> dict[str, Any]:
         """``Y`` of some rows, missing where it was, and what ``fit`` takes beside it to say how it was observed."""
-        y, offered = self.y[rows], self.offered(rows)
+        y, whose = self.y[rows], self.offered(rows)
+        if self.study is not None:
+            whose["study"] = self.study[rows]
         if self.times is not None:
-            return {"Y": y, **self.times.arguments(rows), **offered}
+            return {"Y": y, **self.times.arguments(rows), **whose}
         if self.seen is None:
-            return {"Y": y, **offered}
-        return {"Y": np.where(self.seen[rows], y, np.nan), "missing_outcome": WEIGHT, **offered}
+            return {"Y": y, **whose}
+        return {"Y": np.where(self.seen[rows], y, np.nan), "missing_outcome": WEIGHT, **whose}
 
     def offered(self, rows: np.ndarray) -> dict[str, Any]:
         """``instrument`` of some rows, as an argument; empty without one."""
@@ -145,13 +159,16 @@ class Observed:
     def folds(self, cv, random_state, argument: str = "cv", whose: str = "") -> FoldPlan:
         """Folds balanced over treatments within strata that split no cluster (``model_selection.folds.make_folds``).
 
-        With an instrument: over offers, within treatments within strata.
+        With an instrument: over offers, within treatments within strata. The people of a target are balanced over the
+        folds as one more treatment.
         """
-        arm, labels, design, what = self.arm, self.treatments, self.strata, "Treatment"
+        arm, labels, design, what = self.arm, self.treatments.tolist(), self.strata, "Treatment"
         if self.instrument is not None:
             blocks = np.zeros_like(arm) if design is None else design
             design = np.unique(blocks * self.n_arms + arm, return_inverse=True)[1]
-            arm, labels, what = self.instrument.code, self.instrument.offers, "Offer"
+            arm, labels, what = self.instrument.code, self.instrument.offers.tolist(), "Offer"
+        if self.study is not None:
+            arm, labels = np.where(self.study, arm, self.n_arms), [*labels, TARGET_ROWS]
         return make_folds(
             self.n,
             cv,
@@ -167,14 +184,32 @@ class Observed:
 
     def rows(self, rows: np.ndarray) -> Observed:
         """Some of the rows, by their positions; treatments stay all."""
-        parts = (self.sample_weight, self.groups, self.strata, self.seen, self.took)
-        weight, groups, strata, seen, took = (None if part is None else part[rows] for part in parts)
+        parts = (
+            self.sample_weight, self.groups, self.strata, self.seen, self.took, self.study, self.sampling_weight,
+        )  # fmt: skip
+        weight, groups, strata, seen, took, study, sampling = (None if part is None else part[rows] for part in parts)
         times = None if self.times is None else self.times.rows(rows)
         offers = None if self.instrument is None else self.instrument.rows(rows)
         return Observed(
             self.y[rows], self.arm[rows], self.treatments, weight, groups, self.index[rows], strata, times, seen,
-            offers, took,
+            offers, took, study, sampling,
         )  # fmt: skip
+
+    @property
+    def learning_weight(self) -> np.ndarray | None:
+        """The sampling weights that models learn with, shape (n,), or None."""
+        return self.sample_weight if self.study is None else self.sampling_weight
+
+    def without_times(self) -> Observed:
+        """The same where outcomes do not matter: nothing is censored or missing."""
+        return replace(self, times=None, seen=None)
+
+    def of_study(self) -> Observed:
+        """The rows of the study alone, with the weights that models learn with."""
+        if self.study is None:
+            return self
+        own = self.rows(np.flatnonzero(self.study))
+        return replace(own, study=None, sample_weight=own.sampling_weight, sampling_weight=None)
 
     def frame(self, values: np.ndarray) -> pd.DataFrame:
         """(n, K) values with the user's rows and one column per treatment."""
@@ -191,6 +226,10 @@ class OutcomeArguments(TypedDict, total=False):
     cause: Any
     missing_outcome: str
     instrument: Column | None
+    study: Column | None
+    target_X: Table | None
+    target_W: Table | None
+    target_weights: Column | None
 
 
 def observe(
@@ -209,6 +248,10 @@ def observe(
     missing_outcome: str = REFUSE,
     instrument=None,
     offers: np.ndarray | None = None,
+    study=None,
+    target_X: Table | None = None,
+    target_W: Table | None = None,
+    target_weights: Column | None = None,
 ) -> Observed:
     """Check and encode what was observed; see :class:`Observed`.
 
@@ -218,12 +261,21 @@ def observe(
         Labels that are known from a fit; others are refused, and nothing is asked of how many rows have each.
     offers : ndarray of shape (M,), optional
         The same of the instrument.
+    target_X, target_W, target_weights : None
+        :func:`policytree.weighting.target_arguments.stacks_target` has put their rows, or weights, into the others.
 
     Raises
     ------
     InputError
         For empty data, missing or infinite values, unequal lengths, a single treatment, or unknown treatments.
     """
+    assert target_X is target_W is target_weights is None, "stacked before"
+    if study is not None:
+        if instrument is not None:
+            raise InputError("An instrument and another population do not go together yet; leave one of them out.")
+        asked = {"horizon": horizon, "target": target, "cause": cause, "missing_outcome": missing_outcome}
+        own = {"sample_weight": sample_weight, "event": event, "entry": entry}
+        return _observe_stacked(Y, T, study, own, groups, strata, treatments, asked)
     if is_structured(Y):
         if event is not None:
             raise InputError("Y is a structured array, which says the times and the events; leave event out.")
@@ -250,9 +302,9 @@ def observe(
     offered = None if instrument is None else _instrument(instrument, len(y), offers, labels, w)
     times = None
     if event is not None:
-        asked: dict[str, Any] = {"horizon": horizon, "target": target, "cause": cause, "entry": entry}
+        of_times: dict[str, Any] = {"horizon": horizon, "target": target, "cause": cause, "entry": entry}
         seen_before = treatments is not None
-        times = time_to_event(y, event, arm=arm, treatments=labels, weight=w, new_rows=seen_before, **asked)
+        times = time_to_event(y, event, arm=arm, treatments=labels, weight=w, new_rows=seen_before, **of_times)
     if seen is not None and treatments is None:
         _refuse_hardly_seen(arm, labels, seen)
         refuse_unseen_arms(np.bincount(arm[seen], minlength=len(labels)), labels)
@@ -273,6 +325,48 @@ def _instrument(instrument, n: int, offers: np.ndarray | None, treatments: np.nd
             raise InputError(f"instrument holds {len(labels)} different values in {n} rows; group them into a few.")
         refuse_weightless(code, labels, weight)
     return Instrument(code, labels)
+
+
+def _observe_stacked(Y, T, study, own: dict[str, Any], groups, strata, treatments, asked: dict[str, Any]) -> Observed:
+    """As :func:`observe`, of a study and the people of a target in one table.
+
+    ``own`` are columns of which the study's rows alone are read; of ``sample_weight`` all are.
+    """
+    index = pd.RangeIndex(len(Y)) if is_structured(Y) else as_series(Y, "Y").index
+    n = len(index)
+    mask = study_mask(study, n, both=treatments is None)
+    weight = weights(own["sample_weight"], n)
+    part = observe(
+        np.asarray(Y)[mask] if is_structured(Y) else _of_rows(Y, "Y", mask, n),
+        _of_rows(T, "T", mask, n),
+        sample_weight=None if weight is None else weight[mask],
+        treatments=treatments,
+        event=_of_rows(own["event"], "event", mask, n),
+        entry=_of_rows(own["entry"], "entry", mask, n),
+        **asked,
+    )
+    times = part.times
+    if times is not None:
+        entry = None if times.entry is None else expanded(times.entry, mask, 0.0)
+        time = expanded(times.time, mask, times.horizon)
+        times = replace(times, time=time, code=expanded(times.code, mask, 0), entry=entry)
+    return Observed(
+        expanded(part.y, mask, 0.0), expanded(part.arm, mask, 0), part.treatments, averaging_weight(mask, weight),
+        group_codes(groups, n), index, stratum_codes(strata, n), times,
+        None if part.seen is None else expanded(part.seen, mask, True), study=mask, sampling_weight=weight,
+    )  # fmt: skip
+
+
+def _of_rows(values, argument: str, mask: np.ndarray, n: int) -> pd.Series | None:
+    """The study's rows of a column; missing values of the others have changed no type."""
+    if values is None:
+        return None
+    series = as_series(values, argument)
+    if len(series) != n:
+        raise InputError(f"{series.name} has {len(series)} rows, but Y has {n}; give one value per row.")
+    part = series[mask].infer_objects()
+    whole = part.dtype.kind == "f" and series.isna().any() and part.notna().all() and (part % 1 == 0).all()
+    return part.astype(np.int64) if whole and argument == "T" else part
 
 
 def check_outcome_arguments(event: Any, missing_outcome: Any, **of_times: Any) -> None:

@@ -169,3 +169,14 @@ def warn_if_unobserved(n_raised: int, n: int, floor: float) -> None:
             OverlapWarning,
             stacklevel=5,  # who called fit, past its two decorators
         )
+
+
+def warn_if_lowered(n_lowered: int, n: int, largest: float) -> None:
+    """Warn where the study has few people like many of the target: ``n_lowered`` of its ``n`` rows were lowered."""
+    if n_lowered > WARN_SHARE * n:
+        warnings.warn(
+            f"Of {n} rows of the study, {n_lowered} stand for so many people of the target that their weight was "
+            f"lowered to max_target_weight={largest:g}; for people like them the rewards lean on the outcome model.",
+            OverlapWarning,
+            stacklevel=6,  # who called fit, past its two decorators
+        )

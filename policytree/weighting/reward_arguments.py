@@ -8,18 +8,21 @@ import numpy as np
 
 from policytree.common.validation import check_choice, is_real
 from policytree.exceptions import InputError, quoted
+from policytree.weighting.doubly_robust import DoublyRobust
 from policytree.weighting.estimands import estimand_scheme
 from policytree.weighting.instrument import COMPLIERS, InstrumentalVariable
 from policytree.weighting.observed import Observed, outcome_matrix
-from policytree.weighting.propensities import propensity_matrix, warn_if_small
+from policytree.weighting.propensities import is_constant, propensity_matrix, warn_if_small
 from policytree.weighting.registry import SCHEMES
 from policytree.weighting.scheme import Nuisances, Scheme
+from policytree.weighting.stacked import expanded, rows_of_study
+from policytree.weighting.target_population import DoublyRobustTarget
 
 INSTRUMENT = "instrument"
 
 
-def resolve_scheme(estimator: Any, treatments: np.ndarray) -> Scheme:
-    """The scheme that a RewardEstimator asks for.
+def resolve_scheme(estimator: Any, treatments: np.ndarray, to_target: bool = False) -> Scheme:
+    """The scheme that a RewardEstimator asks for; ``to_target``: of people beside those of the study.
 
     Raises
     ------
@@ -27,6 +30,9 @@ def resolve_scheme(estimator: Any, treatments: np.ndarray) -> Scheme:
         If ``method``, ``estimand`` and ``treated`` have no meaning together.
     """
     method = estimator.method
+    if to_target:
+        _check_target(estimator)
+        return DoublyRobustTarget(estimator.max_target_weight)
     if is_instrumental(estimator):
         check_choice(estimator.estimand, "estimand", ("all", COMPLIERS))
         return InstrumentalVariable(estimator.estimand == COMPLIERS, estimator.min_compliance)
@@ -42,6 +48,21 @@ def resolve_scheme(estimator: Any, treatments: np.ndarray) -> Scheme:
 def is_instrumental(estimator: Any) -> bool:
     """Whether a RewardEstimator learns from offers who was moved to which treatment."""
     return isinstance(estimator.method, str) and estimator.method == INSTRUMENT
+
+
+def _check_target(estimator: Any) -> None:
+    """Refuse what has no meaning for people beside those of the study."""
+    if estimator.estimand != "all" or estimator.treated is not None:
+        raise InputError(
+            f"With a target the rewards are about its people; leave estimand at 'all', not {estimator.estimand!r}."
+        )
+    if not isinstance(estimator.method, DoublyRobust) and quoted(estimator.method) != quoted("doubly_robust"):
+        raise InputError("Rewards for a target are doubly robust only; leave method at 'doubly_robust'.")
+    if getattr(estimator.method, "normalized", False):
+        raise InputError("Rewards for a target have no normalised form; leave method at 'doubly_robust'.")
+    largest = estimator.max_target_weight
+    if not is_real(largest) or not largest > 1.0:
+        raise InputError(f"max_target_weight must be larger than 1, such as 50; got {quoted(largest)}.")
 
 
 def check_parameters(estimator: Any, n_arms: int) -> None:
@@ -74,7 +95,16 @@ def given_nuisances(estimator: Any, propensity, regression, observed: Observed, 
         if value is not None and not needed:
             raise InputError(f"method={estimator.method!r} does not use {name}; leave it out.")
     p = m = None
-    if propensity is not None:
+    if propensity is not None and observed.study is not None:
+        of_study = propensity
+        if not is_constant(propensity, observed.n, observed.n_arms):
+            of_study = rows_of_study(propensity, observed.study, "propensity")
+        p = propensity_matrix(of_study, int(observed.study.sum()), observed.treatments)
+        warn_if_small(p, estimator.min_propensity, observed.treatments)
+        p = expanded(p, observed.study, np.nan)
+        if of_study is propensity:
+            p[~observed.study] = p[observed.study][0]
+    elif propensity is not None:
         p = propensity_matrix(propensity, observed.n, observed.treatments)
         warn_if_small(p, estimator.min_propensity, observed.treatments, divided_by(scheme, observed.treatments))
     if regression is not None:

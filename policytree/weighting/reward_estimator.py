@@ -16,9 +16,10 @@ from policytree.common.calls import NestedParameters, either_order
 from policytree.common.docstrings import shares_documentation
 from policytree.common.executors import check_executor
 from policytree.common.typing import Column, PerTreatment, Seed, Table
-from policytree.common.validation import as_series, position_of
+from policytree.common.validation import as_series, position_of, weights
 from policytree.exceptions import InputError
-from policytree.model_selection.crossfit import by_default_settings
+from policytree.model_selection.crossfit import CrossFit, by_default_settings
+from policytree.model_selection.folds import FoldPlan
 from policytree.weighting.completion import by_curves, complete_missing, completed, curves_of
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.doubly_robust import DoublyRobust
@@ -35,6 +36,7 @@ from policytree.weighting.nuisances import (
     CrossFitted,
     cross_fit,
     cross_fit_uptake,
+    fit_participation,
     median_of_repeats,
     refuse_own_models,
     resolve_arms,
@@ -42,11 +44,12 @@ from policytree.weighting.nuisances import (
     resolve_hazards,
     resolve_observation,
     resolve_outcomes,
+    resolve_participation,
     resolve_uptake,
 )
 from policytree.weighting.observed import WEIGHT, Observed, observe, outcome_matrix
 from policytree.weighting.overlap import DoublyRobustOverlap
-from policytree.weighting.propensities import clip, is_constant, warn_if_unobserved
+from policytree.weighting.propensities import clip, is_constant, propensity_matrix, warn_if_lowered, warn_if_unobserved
 from policytree.weighting.reward_arguments import (
     check_parameters,
     divided_by,
@@ -56,6 +59,9 @@ from policytree.weighting.reward_arguments import (
     resolve_scheme,
 )
 from policytree.weighting.scheme import Nuisances, Scheme
+from policytree.weighting.stacked import averaging_weight, expanded, per_person, share_of_target, study_mask
+from policytree.weighting.target_arguments import with_target
+from policytree.weighting.target_population import DoublyRobustTarget
 from policytree.weighting.time_to_event.marginal import MarginalCurve
 from policytree.weighting.time_to_event.outcome import is_structured
 from policytree.weighting.treated import DoublyRobustTreated
@@ -73,6 +79,7 @@ class _NewRowArguments(TypedDict, total=False):
     event: Column | None
     entry: Column | None
     instrument: Column | None
+    study: Column | None
 
 
 class _FitArguments(_NewRowArguments, total=False):
@@ -84,6 +91,9 @@ class _FitArguments(_NewRowArguments, total=False):
     target: str | None
     cause: Any
     missing_outcome: str
+    target_X: Table | None
+    target_W: Table | None
+    target_weights: Column | None
 
 
 @dataclass(eq=False, repr=False)
@@ -159,6 +169,11 @@ class RewardEstimator(NestedParameters):
         on the covariates. "auto" mixes a lasso, a forest of large leaves and the difference of the outcome models
         (:mod:`policytree.weighting.effects`); a regressor is fitted alone, to every treatment's rewards. None fits
         nothing. Rewards do not depend on it; the plug-in rule of :func:`policytree.cross_val_policy_value` does.
+    model_study : "auto" or scikit-learn classifier
+        P(the row is of the study | X, W), where ``fit`` is given a target; "auto" as for ``model_propensity``.
+    max_target_weight : float > 1
+        What a row of the study counts for in the target, on average over the study one, is lowered to this where it is
+        larger (``n_lowered_``, with an ``OverlapWarning`` if many).
 
     Attributes
     ----------
@@ -178,7 +193,8 @@ class RewardEstimator(NestedParameters):
         Rows with at least one propensity raised.
     outcome_ : Series of shape (n,)
         What the rows' own treatments brought: Y itself where all is known; otherwise with the same conditional mean as
-        the target, if the model of events (outcomes) or that of censoring (missingness) is right.
+        the target, if the model of events (outcomes) or that of censoring (missingness) is right. With a
+        target of other people: scores whose mean is what the study's way of assigning treatments would bring there.
     horizon_, target_ : float and str, or None
         Of times to an event.
     n_raised_ : int
@@ -204,7 +220,13 @@ class RewardEstimator(NestedParameters):
         Rows whose compliance was raised.
     population_ : ndarray of shape (n,)
         How many people of the target population every row stands for; (weighted) mean one, and one in every row for
-        ``estimand="all"``.
+        ``estimand="all"``. With ``study``: none in rows of the study, the same in all rows of the target.
+    participation_ : Series of shape (n,), or None
+        Probability that the row is of the study, given its covariates, where ``fit`` was given a target.
+    target_ratio_ : Series of shape (n,), or None
+        How often a row's covariates occur in the target, over how often in the study; before large ones are lowered.
+    n_lowered_ : int
+        Rows of the study whose weight in the target was lowered to ``max_target_weight``.
 
     Notes
     -----
@@ -245,6 +267,8 @@ class RewardEstimator(NestedParameters):
     model_uptake: Any = "auto"
     min_compliance: float = 0.05
     model_effects: Any = None
+    model_study: Any = "auto"
+    max_target_weight: float = 50.0
 
     __metadata_request__fit: ClassVar = {"T": True}  # pipelines pass it on without being asked: nothing fits without
     _called = "RewardEstimator"  # by messages; an estimator that has one inside it gives it its own name
@@ -286,6 +310,10 @@ class RewardEstimator(NestedParameters):
         cause: Any = None,
         missing_outcome: str = "refuse",
         instrument: Column | None = None,
+        study: Column | None = None,
+        target_X: Table | None = None,
+        target_W: Table | None = None,
+        target_weights: Column | None = None,
     ) -> Self:
         """Estimate the nuisances out of fold, and the rewards of these rows.
 
@@ -336,6 +364,16 @@ class RewardEstimator(NestedParameters):
         instrument : column of n labels, optional
             With ``method="instrument"``: what every row was offered or encouraged to, which moves people towards
             treatments and bears on outcomes in no other way, given X and W. Two values or several.
+        study : column of n booleans (or 0 and 1), optional
+            True for rows of the study, False for people of a target, about whom the rewards then are
+            (:class:`policytree.weighting.DoublyRobustTarget`). Of the target only covariates are read; Y, T and the
+            rest may be missing there.
+        target_X, target_W : table of shape (m, p), optional
+            In place of ``study``: covariates of people of the target, with the columns of X and W. They become rows
+            below those of the study. People who are exactly those of the study leave everything as it is.
+        target_weights : column of n numbers >= 0, optional
+            In place of ``target_X``: how many people of the target every row stands for, up to a constant. They
+            multiply ``sample_weight``.
 
         Returns
         -------
@@ -358,17 +396,28 @@ class RewardEstimator(NestedParameters):
         Biostatistics 3(1) (outcomes in place of censored ones). Cui, Kosorok, Sverdrup, Wager and Zhu (2023), Journal
         of the Royal Statistical Society B 85(2), 179-211 (rewards from them).
         """
+        if not (target_X is target_W is target_weights is None):
+            asked: dict[str, Any] = {
+                "Y": Y, "T": T, "X": X, "W": W, "propensity": propensity, "regression": regression,
+                "sample_weight": sample_weight, "groups": groups, "strata": strata, "event": event, "horizon": horizon,
+                "target": target, "entry": entry, "cause": cause, "missing_outcome": missing_outcome, "study": study,
+                "target_X": target_X, "target_W": target_W, "target_weights": target_weights,
+            }  # fmt: skip
+            return self.fit(**with_target(asked))
         check_executor(self.executor)
         observed = observe(
             Y, T, sample_weight=sample_weight, groups=groups, strata=strata, event=event, horizon=horizon,
             target=target, entry=entry, cause=cause, missing_outcome=missing_outcome, instrument=instrument,
+            study=study,
         )  # fmt: skip
         self.treatments_ = observed.treatments
         observed = self._by_offer(observed)
-        scheme = resolve_scheme(self, observed.treatments)
+        scheme = resolve_scheme(self, observed.treatments, observed.study is not None)
         check_parameters(self, observed.n_arms)
         self.covariates_ = Covariates.fit(X, W)
         Z = self.covariates_.matrix(X, W, observed.n)
+        if observed.study is not None and not Z.shape[1]:
+            raise InputError("Study and target are told apart by covariates; pass X (or W) where there is a target.")
         given = given_nuisances(self, propensity, regression, observed, scheme)
         self._remember(observed, groups, propensity, regression)
         self._missing_outcome, self._cause = missing_outcome, cause
@@ -379,31 +428,41 @@ class RewardEstimator(NestedParameters):
         self.folds_ = self.repeats_[0].folds.fold if self.repeats_ else None
         self.models_regression_ = self._all_models("regression")
         self.models_propensity_ = self._all_models("propensity")
-        nuisances, self.n_clipped_ = self._complete(scheme, given, [r.predictions() for r in self.repeats_])
+        nuisances, self.n_clipped_ = self._complete(scheme, given, [r.predictions() for r in self.repeats_], observed)
+        self._keep_target(nuisances, observed)
         self.regression_ = None if nuisances.regression is None else observed.frame(nuisances.regression)
         self.propensity_ = None if nuisances.propensity is None else observed.frame(nuisances.propensity)
         if observed.times is not None:
             of_repeats = [r.completed for r in self.repeats_ if r.completed is not None]
             self.n_raised_ = int((np.mean([each.raised for each in of_repeats], axis=0) >= 0.5).sum())
-            observed = completed(observed, np.median([each.outcome for each in of_repeats], axis=0))
+            outcome = np.median([each.outcome for each in of_repeats], axis=0)
+            observed = completed(
+                observed, outcome if observed.study is None else expanded(outcome, observed.study, 0.0)
+            )
         elif observed.seen is not None:
             self.n_raised_ = self._count_raised(nuisances, observed.seen)
             self.observation_ = pd.Series(nuisances.observation, index=observed.index, name="observation")
+            if observed.study is not None:
+                self.observation_ = self.observation_.where(observed.study)
             observed = complete_missing(observed, nuisances, self.min_observed)
         warn_if_unobserved(self.n_raised_, observed.n, self.min_observed)
-        self.outcome_ = pd.Series(observed.y, index=observed.index, name=getattr(Y, "name", None))
+        self._completed = outcome = observed.y
         if isinstance(scheme, InstrumentalVariable):
             scheme = self._learn_compliance(scheme, observed, nuisances)
-            brought = scheme.effects(observed, nuisances)[1]
-            self.outcome_ = pd.Series(brought, index=observed.index, name=getattr(Y, "name", None))
+            outcome = scheme.effects(observed, nuisances)[1]
+        elif isinstance(scheme, DoublyRobustTarget):
+            outcome = scheme.own_outcomes(observed, nuisances)
+        self.outcome_ = pd.Series(outcome, index=observed.index, name=getattr(Y, "name", None))
         self.rewards_ = _finite(scheme.rewards(observed, nuisances), observed, self.treatments_)
         self.population_ = np.ones(observed.n)
-        if isinstance(scheme, (DoublyRobustOverlap, DoublyRobustTreated)):
+        if isinstance(scheme, (DoublyRobustOverlap, DoublyRobustTreated, DoublyRobustTarget)):
             self.population_ = scheme.population(observed, nuisances)
         self.extreme_rewards_ = None
         if as_given.times is not None or as_given.seen is not None:
-            own = self.rewards_.to_numpy() if self.estimand == "all" and self.offers_ is None else None
-            self.extreme_rewards_ = extreme_rewards(own, observed.y, as_given)
+            of_study = slice(None) if observed.study is None else observed.study
+            about_rows = self.estimand == "all" and self.offers_ is None and observed.study is None
+            own = self.rewards_.to_numpy() if about_rows else None
+            self.extreme_rewards_ = extreme_rewards(own, observed.y[of_study], as_given.of_study())
             warn_of_extreme(self.extreme_rewards_)
         self._effects = self._fit_effects(Z, observed, nuisances)
         return self
@@ -463,6 +522,8 @@ class RewardEstimator(NestedParameters):
             return None
         if self.offers_ is not None:
             raise InputError("model_effects knows no instrument; leave it out: predict_outcomes has the effects then.")
+        if observed.study is not None:
+            raise InputError("model_effects knows no target; leave it out, or fit it to the study alone.")
         learner = resolve_effects(self.model_effects, Z.shape[1] > 0)
         if nuisances.regression is None or nuisances.propensity is None:
             raise InputError(
@@ -475,6 +536,93 @@ class RewardEstimator(NestedParameters):
         if self.models_regression_ is not None:
             outcomes = np.median([r.untargeted(Z) for r in self.repeats_], axis=0)
         return fit_effects(learner, Z, rewards, least, observed.weight, plan, outcomes)
+
+    @by_default_settings
+    def predict_target_ratio(self, *, X: Table | None = None, W: Table | None = None) -> np.ndarray:
+        """How often the covariates of new rows occur in the target, over how often in the study.
+
+        Parameters
+        ----------
+        X, W : table of shape (n, p), optional
+            Covariates, the columns of ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Large ratios are lowered to ``max_target_weight``.
+
+        Raises
+        ------
+        InputError
+            If ``fit`` was given no target, or a table differs from the one at fit.
+        """
+        check_is_fitted(self, "rewards_")
+        if self.participation_ is None:
+            raise InputError("fit was given no study and target; pass study= there.")
+        Z = self.covariates_.matrix(X, W)
+        ratio = median_of_repeats([r.predict_new(Z, None) for r in self.repeats_]).ratio
+        assert ratio is not None, "there is a target"
+        return np.minimum(ratio, self.max_target_weight)
+
+    def per_person(
+        self, rewards: pd.DataFrame, sample_weight: Column | None = None, study: Column | None = None
+    ) -> tuple[pd.DataFrame, Column | None]:
+        """Rewards and weights whose weighted means, over any rows, are means over people of the target.
+
+        Without ``study`` they are as they are given. With it, ``rewards_`` average to values of the target over all
+        rows, and no more than that: means over some rows, such as a leaf's, divide by their people of the target.
+
+        Parameters
+        ----------
+        rewards : DataFrame of shape (n, K)
+            ``rewards_``, or what ``predict_rewards`` returned.
+        sample_weight : column of n numbers >= 0, optional
+            As it was passed to ``fit``.
+        study : column of n booleans (or 0 and 1), optional
+            As it was passed to ``fit`` or ``predict_rewards``.
+
+        Returns
+        -------
+        rewards : DataFrame of shape (n, K)
+        sample_weight : column of n numbers, or None
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from policytree import RewardEstimator, policy_value
+        >>> rng = np.random.default_rng(0)
+        >>> X, T, study = rng.normal(size=(300, 1)), rng.integers(2, size=300), np.arange(300) < 200
+        >>> Y = X[:, 0] * T + rng.normal(size=300)
+        >>> model = RewardEstimator(random_state=0).fit(Y, T, X=X, study=study)
+        >>> rewards, weight = model.per_person(model.rewards_, study=study)
+        >>> value = policy_value(1, rewards, sample_weight=weight).value
+        >>> bool(abs(value - model.rewards_[1].mean()) < 1e-6)
+        True
+        """
+        if study is None:
+            return rewards, sample_weight
+        mask = study_mask(study, len(rewards), both=False)
+        weight = weights(sample_weight, len(rewards))
+        values = per_person(rewards.to_numpy(), mask, weight)
+        return pd.DataFrame(values, index=rewards.index, columns=rewards.columns), averaging_weight(mask, weight)
+
+    def completed_outcomes(self) -> np.ndarray:
+        """Outcomes of the rows of the fit, completed where they were censored or missing; zero for the target, (n,)."""
+        check_is_fitted(self, "rewards_")
+        return self._completed
+
+    def _keep_target(self, nuisances: Nuisances, observed: Observed) -> None:
+        """Store what tells study and target apart, and count whose weight is lowered."""
+        self.participation_ = self.target_ratio_ = None
+        self.n_lowered_ = 0
+        if nuisances.ratio is None or observed.study is None:
+            return
+        odds = self.repeats_[0].study_odds
+        chance = pd.Series(odds / (odds + nuisances.ratio), index=observed.index, name="participation")
+        self.participation_ = chance
+        self.target_ratio_ = pd.Series(nuisances.ratio, index=observed.index, name="target_ratio")
+        self.n_lowered_ = int((nuisances.ratio > self.max_target_weight)[observed.study].sum())
+        warn_if_lowered(self.n_lowered_, int(observed.study.sum()), self.max_target_weight)
 
     @overload
     def fit_predict(
@@ -503,12 +651,17 @@ class RewardEstimator(NestedParameters):
         cause: Any = None,
         missing_outcome: str = "refuse",
         instrument: Column | None = None,
+        study: Column | None = None,
+        target_X: Table | None = None,
+        target_W: Table | None = None,
+        target_weights: Column | None = None,
     ) -> pd.DataFrame:
         """``fit``, then ``rewards_``: an (n, K) DataFrame; arguments as in :meth:`fit`."""
         fitted = self.fit(
             Y, T, X=X, W=W, propensity=propensity, regression=regression, sample_weight=sample_weight, groups=groups,
             strata=strata, event=event, horizon=horizon, target=target, entry=entry, cause=cause,
-            missing_outcome=missing_outcome, instrument=instrument,
+            missing_outcome=missing_outcome, instrument=instrument, study=study, target_X=target_X, target_W=target_W,
+            target_weights=target_weights,
         )  # fmt: skip
         return fitted.rewards_
 
@@ -535,6 +688,7 @@ class RewardEstimator(NestedParameters):
         event: Column | None = None,
         entry: Column | None = None,
         instrument: Column | None = None,
+        study: Column | None = None,
     ) -> pd.DataFrame:
         """Rewards of *new* rows, with the fitted nuisances averaged over the fold models.
 
@@ -548,6 +702,8 @@ class RewardEstimator(NestedParameters):
             rows at fit need not be repeated.
         groups : column of n cluster labels, optional
             Rows of clusters that were in the fit are judged only by the models that did not see them.
+        study : column of n booleans (or 0 and 1), optional
+            Which rows are of the study and which of the target, where ``fit`` was told.
 
         Returns
         -------
@@ -559,9 +715,14 @@ class RewardEstimator(NestedParameters):
             If a treatment is unknown or an argument given at fit is missing.
         """
         scheme, observed, nuisances = self._of_new_rows(
-            Y, T, X, W, propensity, regression, groups, event, entry, instrument
+            Y, T, X, W, propensity, regression, groups, event, entry, instrument, study
         )
         return _finite(scheme.rewards(observed, nuisances), observed, self.treatments_)
+
+    def _scheme(self) -> Scheme:
+        """The scheme of the fit, with what it learnt there."""
+        scheme = resolve_scheme(self, self.treatments_, self.participation_ is not None)
+        return replace(scheme, stage=self.first_stage_) if isinstance(scheme, InstrumentalVariable) else scheme
 
     @shares_documentation(predict_rewards)
     @either_order
@@ -579,6 +740,7 @@ class RewardEstimator(NestedParameters):
         propensity: PerTreatment | None = None,
         regression: PerTreatment | None = None,
         instrument: Column | None = None,
+        study: Column | None = None,
     ) -> pd.Series:
         """What the own treatments of new rows brought: Y, with outcomes in place of censored or missing ones.
 
@@ -604,19 +766,49 @@ class RewardEstimator(NestedParameters):
         check_is_fitted(self, "rewards_")
         if self.offers_ is not None:
             scheme, observed, nuisances = self._of_new_rows(
-                Y, T, X, W, propensity, regression, groups, event, entry, instrument
+                Y, T, X, W, propensity, regression, groups, event, entry, instrument, study
             )
             assert isinstance(scheme, InstrumentalVariable), "there are offers"
             return pd.Series(scheme.effects(observed, nuisances)[1], index=observed.index)
-        observed = self._observed_again(Y, T, event, entry, instrument)
+        observed = self._observed_again(Y, T, event, entry, instrument, study)
         Z, cluster = self.covariates_.matrix(X, W, observed.n), self._row_of_cluster(groups, observed.n)
+        scheme = self._scheme()
         if self._missing_outcome == WEIGHT:
             self._refuse_missing(regression=regression)
-        elif regression is not None:
+        elif regression is not None and not isinstance(scheme, DoublyRobustTarget):
             raise InputError("regression is used only where outcomes may be missing; leave it out.")
         if regression is not None:
             regression = outcome_matrix(regression, observed.n, self.treatments_)
-        return pd.Series(self._completed_again(observed, Z, cluster, regression).y, index=observed.index)
+        if not isinstance(scheme, DoublyRobustTarget):
+            return pd.Series(self._completed_again(observed, Z, cluster, regression).y, index=observed.index)
+        nuisances = self._of_status_quo(observed, Z, cluster, regression)
+        observed = self._completed_again(observed, Z, cluster, regression)
+        return pd.Series(scheme.own_outcomes(observed, nuisances), index=observed.index)
+
+    def _of_status_quo(self, observed: Observed, Z: np.ndarray, cluster, regression) -> Nuisances:
+        """Nuisances of new rows, with the probabilities of treatment that anybody in the study had."""
+        constant = None
+        if self._constant_propensity is not None:
+            constant = propensity_matrix(self._constant_propensity, observed.n, self.treatments_)
+        known = None if regression is None else outcome_matrix(regression, observed.n, self.treatments_)
+        given = Nuisances(known, constant)
+        estimated = median_of_repeats([r.predict_new(Z, cluster, given) for r in self.repeats_])
+        return replace(
+            estimated,
+            regression=estimated.regression if known is None else known,
+            propensity=estimated.propensity if constant is None else constant,
+        )
+
+    def status_quo_of_costs(
+        self, observed: Observed, costs: np.ndarray, X: Table | None = None, W: Table | None = None
+    ) -> np.ndarray:
+        """As :meth:`predict_own_outcomes`, of what treatments cost, ``costs`` (n, K), in place of outcomes, (n,)."""
+        Z = self.covariates_.matrix(X, W, observed.n)
+        nuisances = self._of_status_quo(observed, Z, None, costs)
+        paid = replace(observed, y=costs[np.arange(observed.n), observed.arm])
+        scheme = self._scheme()
+        assert isinstance(scheme, DoublyRobustTarget), "there is a target"
+        return scheme.own_outcomes(paid, nuisances)
 
     def _completed_again(self, observed: Observed, Z: np.ndarray, cluster, regression) -> Observed:
         """What was observed of new rows, outcomes completed; ``regression`` (n, K): expected ones if known."""
@@ -636,38 +828,40 @@ class RewardEstimator(NestedParameters):
         return complete_missing(observed, nuisances, self.min_observed)
 
     def _of_new_rows(
-        self, Y, T, X, W, propensity, regression, groups, event, entry, instrument
+        self, Y, T, X, W, propensity, regression, groups, event, entry, instrument, study
     ) -> tuple[Scheme, Observed, Nuisances]:
         """The scheme, what was observed of new rows, outcomes completed, and their nuisances."""
         check_is_fitted(self, "rewards_")
-        observed = self._observed_again(Y, T, event, entry, instrument)
+        observed = self._observed_again(Y, T, event, entry, instrument, study)
         Z, cluster = self.covariates_.matrix(X, W, observed.n), self._row_of_cluster(groups, observed.n)
-        scheme = resolve_scheme(self, self.treatments_)
-        if isinstance(scheme, InstrumentalVariable):
-            scheme = replace(scheme, stage=self.first_stage_)
+        scheme = self._scheme()
         by_curves_at_fit = self._curves is not None and "regression" not in self._given_at_fit
         if by_curves_at_fit and scheme.needs_regression and regression is None:
             regression = self._tiled_means(observed.n)
         given = self._by_shares(self._given_again(propensity, regression, observed, scheme), observed.n)
         repeats = [r.predict_new(Z, cluster, given) for r in self.repeats_]
-        nuisances, _ = self._complete(scheme, given, repeats)
+        nuisances, _ = self._complete(scheme, given, repeats, observed)
         observed = self._completed_again(observed, Z, cluster, nuisances.regression)
         return scheme, observed, nuisances
 
-    def _observed_again(self, Y, T, event, entry, instrument) -> Observed:
+    def _observed_again(self, Y, T, event, entry, instrument, study) -> Observed:
         """What was observed of new rows, with the horizon and the target of the fit; arms are offers, if there are."""
-        if (instrument is not None) is not (self.offers_ is not None):
-            was = "was not" if self.offers_ is None else "was"
-            raise InputError(f"instrument {was} given at fit; do the same for the new rows.")
-        offered: dict[str, Any] = {"instrument": instrument, "offers": self.offers_}
-        observed = self._outcomes_again(Y, T, event, entry, offered)
+        for name, given, fitted in (
+            ("instrument", instrument, self.offers_),
+            ("study", study, self.participation_),
+        ):
+            if (given is not None) is not (fitted is not None):
+                was = "was not" if fitted is None else "was"
+                raise InputError(f"{name} {was} given at fit; do the same for the new rows.")
+        whose: dict[str, Any] = {"instrument": instrument, "offers": self.offers_, "study": study}
+        observed = self._outcomes_again(Y, T, event, entry, whose)
         return observed if observed.instrument is None else observed.by_offer()
 
-    def _outcomes_again(self, Y, T, event, entry, offered: dict[str, Any]) -> Observed:
+    def _outcomes_again(self, Y, T, event, entry, whose: dict[str, Any]) -> Observed:
         if self.horizon_ is None:
             if event is not None or entry is not None or is_structured(Y):
                 raise InputError("No event was given at fit, where outcomes were numbers; leave event and entry out.")
-            return observe(Y, T, treatments=self.treatments_, missing_outcome=self._missing_outcome, **offered)
+            return observe(Y, T, treatments=self.treatments_, missing_outcome=self._missing_outcome, **whose)
         if event is None and not is_structured(Y):
             raise InputError("Outcomes were times to an event at fit; pass event= for the new rows as well.")
         if (entry is not None) is not self._has_entry:
@@ -675,7 +869,7 @@ class RewardEstimator(NestedParameters):
             raise InputError(f"entry {was} given at fit; do the same for the new rows.")
         return observe(
             Y, T, treatments=self.treatments_, event=event, entry=entry, horizon=self.horizon_, target=self.target_,
-            cause=self._cause, **offered,
+            cause=self._cause, **whose,
         )  # fmt: skip
 
     def _complete_by_curves(
@@ -870,8 +1064,9 @@ class RewardEstimator(NestedParameters):
         constant = propensity is not None and is_constant(propensity, observed.n, observed.n_arms)
         self._constant_propensity = propensity if constant else None
 
-    def _cross_fit(self, Z, observed: Observed, scheme: Scheme, given: Nuisances) -> tuple:
+    def _cross_fit(self, Z, whole: Observed, scheme: Scheme, given: Nuisances) -> tuple:
         """Every repetition's nuisances; empty if the scheme needs nothing beyond what is given."""
+        observed = whole.of_study()
         random_state = check_random_state(self.random_state)
         seed, has_covariates = random_state.randint(2**31 - 1), Z.shape[1] > 0
         regression = propensity = None
@@ -887,12 +1082,17 @@ class RewardEstimator(NestedParameters):
             hazards = resolve_hazards(self.model_event, self.model_censoring, self._has_entry)
         if observed.seen is not None:
             observation = resolve_observation(self.model_observation)
-        if all(learner is None for learner in (regression, propensity, hazards, observation, uptake)):
+        to_target = whole.study is not None
+        learners = (regression, propensity, hazards, observation, uptake)
+        if all(learner is None for learner in learners) and not to_target:
             return ()
         plans = [
-            observed.folds(self.cv, random_state.randint(2**31 - 1), whose=f" of {self._called}")
+            whole.folds(self.cv, random_state.randint(2**31 - 1), whose=f" of {self._called}")
             for _ in range(self.n_repeats)
         ]
+
+        if to_target:
+            return self._cross_fit_for_target(Z, whole, plans, given, regression, propensity, hazards, observation)
 
         def divisor(estimated: np.ndarray | None) -> np.ndarray | None:
             if not scheme.needs_propensity:
@@ -908,13 +1108,51 @@ class RewardEstimator(NestedParameters):
             return repeats
         return tuple(cross_fit_uptake(uptake, repeat, Z, observed, divisor, self.executor) for repeat in repeats)
 
+    def _cross_fit_for_target(
+        self, Z, whole: Observed, plans: list[FoldPlan], given: Nuisances, regression, propensity, hazards, observation
+    ) -> tuple[CrossFitted, ...]:
+        """Models of outcomes and treatments from the study's rows, of who is of the study from all; for all rows."""
+        study = whole.study
+        assert study is not None, "there is a target"
+        own, observed = np.flatnonzero(study), whole.of_study()
+        of_study = fit_participation(resolve_participation(self.model_study), Z, whole, plans, self.executor)
+        odds = 1.0 / share_of_target(study, whole.sampling_weight) - 1.0
+        ratios = [
+            odds * each.predictions[:, 0] / np.maximum(each.predictions[:, 1], LEAST_DIVISOR) for each in of_study
+        ]
+        ratio = np.clip(np.median(ratios, axis=0)[own], LEAST_DIVISOR, self.max_target_weight)
+
+        def divisor(estimated: np.ndarray | None) -> np.ndarray | None:
+            chances = None if given.propensity is None else given.propensity[own]
+            chances = chances if estimated is None else estimated
+            least = max(self.min_propensity, LEAST_DIVISOR)
+            return None if chances is None else np.maximum(chances, least) / ratio[:, None]
+
+        inner = [FoldPlan(plan.fold[own], plan.n_folds) for plan in plans]
+        found = cross_fit(
+            Z[own], observed, inner, regression, propensity, self.executor, hazards=hazards, observation=observation,
+            floor=self.min_observed, divisor=divisor,
+        )  # fmt: skip
+        assignments: list[CrossFit | None] = [None] * len(plans)
+        if given.propensity is not None and self._constant_propensity is None:
+            learner = resolve_arms(self.model_propensity, True)
+            each = cross_fit(Z[own], observed.without_times(), inner, None, learner, self.executor)
+            wholes = [part.over_all(Z, study, plan) for part, plan in zip(each, plans, strict=True)]
+            assignments = [part.propensity for part in wholes]
+        return tuple(
+            replace(part.over_all(Z, study, plan), participation=chance, study_odds=odds, assignment=assignment)
+            for part, plan, chance, assignment in zip(found, plans, of_study, assignments, strict=True)
+        )
+
     def _all_models(self, nuisance: str) -> tuple | None:
         parts = [getattr(repeat, nuisance) for repeat in self.repeats_]
         if not parts or parts[0] is None:
             return None
         return tuple(m for part in parts for m in (part.by_arm() if nuisance == "regression" else part.models))
 
-    def _complete(self, scheme: Scheme, given: Nuisances, repeats: list[Nuisances]) -> tuple[Nuisances, int]:
+    def _complete(
+        self, scheme: Scheme, given: Nuisances, repeats: list[Nuisances], observed: Observed
+    ) -> tuple[Nuisances, int]:
         """Given and estimated nuisances together, estimated propensities clipped; and the number of clipped rows."""
         estimated = median_of_repeats(repeats) if repeats else Nuisances()
         m, p, n_clipped, raw = given.regression, given.propensity, 0, None
@@ -923,8 +1161,15 @@ class RewardEstimator(NestedParameters):
             m = estimated.regression
         if p is None and estimated.propensity is not None:
             raw, divided = estimated.propensity, divided_by(scheme, self.treatments_)
-            p, n_clipped = clip(raw, self.min_propensity, self.treatments_, divided)
-        return Nuisances(m, p, raw, estimated.observation, uptake), n_clipped
+            own = slice(None) if observed.study is None else observed.study
+            p = raw.copy()
+            p[own], n_clipped = clip(raw[own], self.min_propensity, self.treatments_, divided)
+        if p is not None and observed.study is not None and estimated.assignment is not None:
+            p = np.where(observed.study[:, None], p, estimated.assignment)
+        nuisances = Nuisances(
+            m, p, raw, estimated.observation, uptake=uptake, ratio=estimated.ratio, assignment=estimated.assignment
+        )
+        return nuisances, n_clipped
 
     def _row_of_cluster(self, groups, n: int) -> np.ndarray | None:
         """A row of the fit from each row's cluster (its fold tells which models missed it); -1 for new clusters."""

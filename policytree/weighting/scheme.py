@@ -27,6 +27,11 @@ class Nuisances:
         Probability that the row's outcome is seen, under the treatment that it got; None where none is missing.
     uptake : ndarray of shape (n, M), or None
         Where arms are offers: probability of taking the second treatment under every offer.
+    ratio : ndarray of shape (n,), or None
+        How often the row's covariates occur in the target, over how often in the study: the odds of being of the
+        target, times a constant; where rewards are about another population.
+    assignment : ndarray of shape (n, K), or None
+        Estimated probabilities of treatment in the study, for all rows, where known ones differ between its rows.
     """
 
     regression: np.ndarray | None = None
@@ -34,6 +39,8 @@ class Nuisances:
     unclipped: np.ndarray | None = None
     observation: np.ndarray | None = None
     uptake: np.ndarray | None = None
+    ratio: np.ndarray | None = None
+    assignment: np.ndarray | None = None
 
     @property
     def as_estimated(self) -> np.ndarray | None:

@@ -15,7 +15,7 @@ from policytree.common.docstrings import shares_documentation
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import position_of
-from policytree.evaluation.estimates import mean_estimate
+from policytree.evaluation.estimates import Estimate, mean_estimate
 from policytree.evaluation.heterogeneity.linear_projection import cluster_sums, holm, independent_columns
 from policytree.evaluation.inputs import generator, refuse_instrument
 from policytree.exceptions import InputError
@@ -26,6 +26,8 @@ from policytree.weighting.completion import completed
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.nuisances import resolve_regression
 from policytree.weighting.observed import Observed, OutcomeArguments, observe
+from policytree.weighting.stacked import per_person
+from policytree.weighting.target_arguments import stacks_target
 
 UNITS_PER_DIRECTION = 10  # rows, or clusters, that the joint test needs for each direction
 N_BLOCKS = 5
@@ -80,6 +82,7 @@ class HeterogeneityTest:
 
 
 @shares_documentation(STUDY)
+@stacks_target
 def heterogeneity_test(
     Y: Column,
     T: Column,
@@ -108,6 +111,10 @@ def heterogeneity_test(
     of their slope). Since no model has seen a later block, the blocks' statistics are a martingale: their sum over the
     root of their number is standard normal if effects are the same for everybody. Statistics pooled over ordinary
     cross-fitting are not: every fold's model has seen the other folds' noise.
+
+    With a target (``study``), both tests are of the study's rows, which alone have outcomes, as they are: whether
+    effects are the same for everybody does not depend on how people are weighted. Average effects are those in the
+    target.
 
     *Linear*: residuals are compared with ``(1{T = k} - e_k)`` times every covariate, all treatments and covariates at
     once, by Hotelling's statistic. (The same with doubly robust scores rejects too often in small samples of many
@@ -158,21 +165,22 @@ def heterogeneity_test(
     >>> print(heterogeneity_test(Y, T, X=X, propensity=0.5, random_state=0))
     Effects differ between people: p < 0.001.
     """
-    seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **outcome)
-    refuse_instrument(seen, "heterogeneity_test")
+    whole = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **outcome)
+    refuse_instrument(whole, "heterogeneity_test")
     if fitted is None:
         fitted = RewardEstimator(random_state=random_state) if estimator is None else clone(estimator)
         fitted.fit(
             Y, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups, strata=strata, **outcome
         )
-    _check_fitted(fitted, seen)
-    seen = completed(seen, fitted.outcome_.to_numpy())
-    b, rng = position_of(baseline, seen.treatments, "baseline"), generator(random_state)
-    null = _NullModel.of(fitted, seen, b)
-    Z = Covariates.fit(X, W).matrix(X, W, seen.n)
+    _check_fitted(fitted, whole)
+    b, rng = position_of(baseline, whole.treatments, "baseline"), generator(random_state)
+    Z, averages = Covariates.fit(X, W).matrix(X, W, whole.n), _average_effects(fitted, whole, b)
+    own = np.ones(whole.n, dtype=bool) if whole.study is None else whole.study
+    seen, Z = completed(whole.of_study(), fitted.completed_outcomes()[own]), Z[own]
+    null = _NullModel.of(fitted, seen, b, own)
     plan = seen.folds(_fewest(seen) if n_blocks is None else n_blocks, rng.randint(2**31 - 1), "n_blocks")
     learner = resolve_regression(fitted.model_regression, seen.y, Z.shape[1] > 0, rng.randint(2**31 - 1))
-    table = _sequential_table(list(_predicted_blocks(learner, Z, seen, plan, b)), null, fitted, seen, b)
+    table = _sequential_table(list(_predicted_blocks(learner, Z, seen, plan, b)), null, averages, seen, b)
     linear = _linear_test(Z, null, seen)
     p_predicted, p_linear = float(table["p_adjusted"].min()), linear.pop("p_value")
     known = [p for p in (p_predicted, p_linear) if not np.isnan(p)]
@@ -224,13 +232,16 @@ class _NullModel:
     weight: np.ndarray
 
     @classmethod
-    def of(cls, fitted: RewardEstimator, seen: Observed, b: int) -> _NullModel:
-        """From cross-fitted nuisances; propensities that were raised to a floor are scaled to sum to one again."""
+    def of(cls, fitted: RewardEstimator, seen: Observed, b: int, own: np.ndarray) -> _NullModel:
+        """From cross-fitted nuisances; propensities that were raised to a floor are scaled to sum to one again.
+
+        ``own``: which rows of the fit these are.
+        """
         assert fitted.propensity_ is not None and fitted.regression_ is not None  # checked by _check_fitted
-        e = fitted.propensity_.to_numpy()
+        e = fitted.propensity_.to_numpy()[own]
         e = e / e.sum(axis=1, keepdims=True)
         surprise = (seen.arm[:, None] == np.arange(seen.n_arms)) - e
-        y = seen.y - (e * fitted.regression_.to_numpy()).sum(axis=1)
+        y = seen.y - (e * fitted.regression_.to_numpy()[own]).sum(axis=1)
         return cls(y, np.delete(surprise, b, axis=1), seen.weight)
 
     def products(self, columns: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -260,14 +271,20 @@ def _predicted_blocks(learner, Z: np.ndarray, seen: Observed, plan: FoldPlan, b:
         yield rows, predicted - predicted[:, [b]]
 
 
-def _sequential_table(blocks, null: _NullModel, fitted: RewardEstimator, seen: Observed, b: int) -> pd.DataFrame:
+def _average_effects(fitted: RewardEstimator, seen: Observed, b: int) -> list[Estimate]:
+    """Of every treatment but the baseline, over everybody the rewards are about."""
+    scores, weight = fitted.rewards_.to_numpy(), seen.sample_weight
+    if seen.study is not None:
+        scores = per_person(scores, seen.study, seen.sampling_weight)
+    others = [k for k in range(seen.n_arms) if k != b]
+    return [mean_estimate(scores[:, k] - scores[:, b], groups=seen.groups, sample_weight=weight) for k in others]
+
+
+def _sequential_table(blocks, null: _NullModel, averages: list[Estimate], seen: Observed, b: int) -> pd.DataFrame:
     """Average effects, slopes on predicted effects, and the martingale tests of the slopes."""
     records = []
     others = [k for k in range(seen.n_arms) if k != b]
-    scores = fitted.rewards_.to_numpy()
-    for j, k in enumerate(others):
-        difference = scores[:, k] - scores[:, b]
-        average = mean_estimate(difference, groups=seen.groups, sample_weight=seen.sample_weight)
+    for j, (k, average) in enumerate(zip(others, averages, strict=True)):
         found = [_Block.of(null, j, predicted[:, k], seen, rows) for rows, predicted in blocks]
         parts = [part for part in found if part is not None]
         z = float(np.sum([part.z for part in parts])) / np.sqrt(len(parts)) if parts else 0.0

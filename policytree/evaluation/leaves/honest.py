@@ -21,6 +21,7 @@ from policytree.evaluation.policy_value.sample_split import judging_rows, rows_o
 from policytree.evaluation.policy_value.values import policy_difference, policy_value
 from policytree.exceptions import InputError
 from policytree.weighting.observed import Observed, OutcomeArguments, observe
+from policytree.weighting.target_arguments import stacks_target
 from policytree.weighting.time_to_event.outcome import INCIDENCE, SURVIVAL
 
 
@@ -54,6 +55,7 @@ class HonestLeaves:
 
 
 @shares_documentation(STUDY)
+@stacks_target
 def honest_leaf_summary(
     estimator: Any,
     Y: Column,
@@ -135,10 +137,19 @@ def honest_leaf_summary(
     groups, weight = rows_of(seen, rows)
     options: dict[str, Any] = {"groups": groups, "sample_weight": weight, "level": level}
     received, policy = seen.treatments[seen.arm[rows]], fitted.predict(x)
-    leaves = leaf_summary(fitted.apply(x), policy, table, T=received, direction=direction, held_out=True, **options)
+    leaves = leaf_summary(
+        fitted.apply(x), policy, table, T=received, direction=direction, held_out=True,
+        study=None if seen.study is None else seen.study[rows], **options,
+    )  # fmt: skip
     limits = _limits_of_shares(seen)
     if limits is not None and sample_treatment_costs is None:
-        leaves = _for_shares(leaves, fitted.apply(x), seen, rows, level, direction, limits)
+        leaf, judging_weight = fitted.apply(x), weight
+        if seen.study is not None:  # what is known of a treatment comes from the study, weighted to the target
+            of_study = seen.study[rows]
+            ratio = getattr(fitted, "reward_estimator_", fitted).predict_target_ratio(**data.covariates(rows))[of_study]
+            leaf, rows = leaf[of_study], rows[of_study]
+            judging_weight = ratio if seen.learning_weight is None else ratio * seen.learning_weight[rows]
+        leaves = _for_shares(leaves, leaf, seen, rows, judging_weight, level, direction, limits)
     differences = {f"always {k}": policy_difference(policy, k, table, **options) for k in seen.treatments}
     return HonestLeaves(
         fitted, leaves, rows, table, policy_value(policy, table, **options), compare_with_best(differences, direction)
@@ -149,15 +160,16 @@ def _limits_of_shares(seen: Observed) -> tuple[float, float] | None:
     """The two values of an outcome that has no others; of events, whether there was one by the horizon."""
     if seen.times is not None:
         return (0.0, 1.0) if seen.times.target.name in (SURVIVAL, INCIDENCE) else None
+    seen = seen.of_study()
     values = np.unique(seen.y if seen.seen is None else seen.y[seen.seen])
     return (float(values[0]), float(values[1])) if len(values) == 2 else None
 
 
 def _for_shares(
-    leaves: pd.DataFrame, leaf: np.ndarray, seen: Observed, rows: np.ndarray, level, direction: str, limits
+    leaves: pd.DataFrame, leaf: np.ndarray, seen: Observed, rows: np.ndarray, weight, level, direction: str, limits
 ) -> pd.DataFrame:
     """Intervals as wide as those of shares must be, for outcomes of two values."""
-    groups, weight = rows_of(seen, rows)
+    groups = rows_of(seen, rows)[0]
     leaf_of, shape = np.searchsorted(leaves.index, leaf), (len(leaves), seen.n_arms)
     effective = effective_rows(leaf_of, seen.arm[rows], shape, groups, weight)
     sign = 1.0 if direction == "maximize" else -1.0

@@ -12,7 +12,7 @@ import pandas as pd
 from policytree.common.docstrings import shares_documentation
 from policytree.common.shared_arguments import JUDGED
 from policytree.common.typing import Column, Table
-from policytree.common.validation import check_level, treatment_codes
+from policytree.common.validation import as_series, check_level, treatment_codes
 from policytree.evaluation.formatting import bounds_text
 from policytree.evaluation.inputs import arm_codes, check_direction, column, reward_frame, rows_arguments
 from policytree.evaluation.leaves.estimates import (
@@ -25,6 +25,7 @@ from policytree.evaluation.leaves.estimates import (
 )
 from policytree.exceptions import InputError
 from policytree.trees.tree import Tree
+from policytree.weighting.stacked import study_mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +144,7 @@ def leaf_summary(
     direction: str | None = None,
     held_out: bool = False,
     level: float = 0.95,
+    study: Column | None = None,
 ) -> pd.DataFrame:
     """Summarise every leaf: its people, their treatment, and the value of each treatment there.
 
@@ -164,6 +166,9 @@ def leaf_summary(
         best arm depends on it.
     held_out : bool, default False
         Whether neither the tree nor the nuisance models were fitted to these rows' outcomes.
+    study : array of shape (n,) of bool, optional
+        Which rows are of the study, where the others are people of a target; ``rewards`` and ``sample_weight`` are then
+        those of :meth:`RewardEstimator.per_person`, and ``T`` is read of the study's rows alone.
     level : float
         Coverage of the intervals: of all values together, and of all gains together, over leaves and arms.
 
@@ -218,9 +223,31 @@ def leaf_summary(
         np.arange(len(table)) if codes is None else codes,
     )
     arms = arm_codes(policy, table.columns, len(table), "policy")
-    received = None if T is None else treatment_codes(T, len(table), table.columns.to_numpy())[0]
+    received = None if T is None else _received(T, study, table)
+    if study is not None:
+        _refuse_empty_leaves(rows, ~study_mask(study, len(table), both=False))
     parts = rows.parts(list(table.columns), arms, direction, received)
     return parts.frame(held_out, level)
+
+
+def _received(T, study, table: pd.DataFrame) -> np.ndarray:
+    """Position of the treatment that every row got, (n,); -1 in rows that are not of the study."""
+    labels = table.columns.to_numpy()
+    if study is None:
+        return treatment_codes(T, len(table), labels)[0]
+    own = np.flatnonzero(study_mask(study, len(table), both=False))
+    received = np.full(len(table), -1)
+    received[own] = treatment_codes(as_series(T, "T").to_numpy()[own], len(own), labels)[0]
+    return received
+
+
+def _refuse_empty_leaves(rows: _Rows, of_target: np.ndarray) -> None:
+    """Refuse leaves in which nobody is of the target (n,): there is no one whose mean could be told."""
+    empty = np.flatnonzero(np.bincount(rows.leaf_of, weights=of_target) == 0)
+    if len(empty):
+        raise InputError(
+            f"Nobody of the target is in leaf {rows.ids[empty[0]]}, so it has no values there; raise min_samples_leaf."
+        )
 
 
 class _Rows:
@@ -245,8 +272,8 @@ class _Rows:
         covariance = clustered_covariance(sums, used // n_leaves, used % n_leaves, clusters)
         counts = None
         if received is not None:
-            counts = np.zeros(value.shape, dtype=np.int64)
-            np.add.at(counts, (leaf_of, received), 1)
+            counts, of_study = np.zeros(value.shape, dtype=np.int64), received >= 0
+            np.add.at(counts, (leaf_of[of_study], received[of_study]), 1)
         rows = np.bincount(leaf_of)
         share = total / total.sum()
         return LeafParts(self.ids, labels, rows, chosen, share, value, covariance, clusters, sign_of(direction), counts)

@@ -32,9 +32,11 @@ from policytree.evaluation.policy_value.verdict import Difference, Rules, Second
 from policytree.exceptions import InputError, OverlapWarning, quoted
 from policytree.weighting.observed import Observed, OutcomeArguments, observe
 from policytree.weighting.stacking import PROPENSITY_LEARNERS
+from policytree.weighting.target_arguments import stacks_target
 
 
 @shares_documentation(STUDY)
+@stacks_target
 def cross_val_policy_value(
     estimator: Any,
     Y: Column,
@@ -323,9 +325,12 @@ def _verdict(
 
 
 def _gross(data: Data, validation: Validation, repetitions: list[Repetition], level) -> Difference | None:
-    """Differences before costs, of the rules that a verdict speaks of; None if treatments cost nothing."""
+    """Differences before costs, of the rules that a verdict speaks of; None if treatments cost nothing.
+
+    None also for a target: what its people would be given as the study does it is an estimate of every fit.
+    """
     costs = data.costs(validation.judged())
-    if costs is None:
+    if costs is None or data.seen.study is not None:
         return None
     sign, seen = 1.0 if data.direction == "maximize" else -1.0, data.seen
     every, labels = np.arange(len(costs)), pd.Index(seen.treatments)

@@ -25,6 +25,7 @@ from policytree.weighting.costs import treatment_costs
 from policytree.weighting.observed import Observed
 from policytree.weighting.propensities import is_constant
 from policytree.weighting.reward_estimator import RewardEstimator
+from policytree.weighting.stacked import per_person
 from policytree.weighting.time_to_event.outcome import warn_of_direction
 
 
@@ -94,6 +95,8 @@ class Data:
 
         Where some outcomes are censored or missing, a fitted estimator that has not seen these rows completes them.
         """
+        if self.seen.study is not None:
+            return self._own_outcomes_in_target(fitted, rows)
         own, y = self.seen.arm[rows], self.seen.y[rows]
         if self.seen.times is not None or self.seen.seen is not None or self.seen.instrument is not None:
             estimator = getattr(fitted, "reward_estimator_", fitted)
@@ -106,6 +109,19 @@ class Data:
             y = np.asarray(estimator.predict_own_outcomes(**self.outcomes(rows), **self.covariates(rows), **known))
         return self.net(np.tile(y[:, None], self.seen.n_arms), rows)[np.arange(len(rows)), own]
 
+    def _own_outcomes_in_target(self, fitted, rows: np.ndarray) -> np.ndarray:
+        """What the study's way of assigning treatments would bring in the target, by rows, net of what it costs."""
+        estimator, costs = getattr(fitted, "reward_estimator_", fitted), self.costs(rows)
+        if not isinstance(estimator, RewardEstimator):
+            raise InputError(
+                f"{type(estimator).__name__} knows no target; use RewardEstimator or DRPolicyTree, or leave it out."
+            )
+        outcome = np.asarray(estimator.predict_own_outcomes(**self.outcomes(rows), **self.covariates(rows)))
+        if costs is not None:
+            spent = estimator.status_quo_of_costs(self.seen.rows(rows), costs, **self.covariates(rows))
+            outcome = outcome - spent if self.direction == "maximize" else outcome + spent
+        return self.per_person(outcome, rows)
+
     def held_out_rewards(self, fitted, rows: np.ndarray, outcomes: pd.DataFrame | None = None) -> pd.DataFrame:
         """Rewards of rows that a fitted estimator has not seen, net of costs, by its own nuisance models.
 
@@ -117,7 +133,16 @@ class Data:
         known = {} if outcomes is None or not reusable else {"regression": outcomes}
         rewards = estimator.predict_rewards(**self.observations(rows), **known)
         values = _by_treatment(rewards, pd.Index(self.seen.treatments), "predict_rewards")
+        values = self.per_person(values, rows)
         return pd.DataFrame(self.net(values, rows), index=self.seen.index[rows], columns=self.seen.treatments)
+
+    def per_person(self, scores: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Scores of these rows, (n,) or (n, K), for averages with the weights of ``seen``."""
+        seen = self.seen
+        if seen.study is None:
+            return scores
+        weight = seen.learning_weight
+        return per_person(scores, seen.study[rows], None if weight is None else weight[rows])
 
     def covariates(self, rows: np.ndarray) -> dict:
         """X and W of these rows."""
@@ -137,13 +162,15 @@ class Data:
         if seen.seen is not None:
             y = np.where(seen.seen[rows], y, np.nan)
         how = {} if seen.times is None else seen.times.columns(rows)
+        if seen.study is not None:
+            how["study"] = seen.study[rows]
         return {"Y": y, "T": seen.treatments[seen.arm[rows]], **how, **seen.offered(rows)}
 
     def fit_arguments(self, rows: np.ndarray) -> dict:
         """All arguments of ``fit`` for these rows."""
         seen = self.seen
         arguments = self.observations(rows) | seen.arguments(rows)
-        arguments["sample_weight"] = None if seen.sample_weight is None else seen.sample_weight[rows]
+        arguments["sample_weight"] = None if seen.learning_weight is None else seen.learning_weight[rows]
         arguments["groups"] = None if seen.groups is None else seen.groups[rows]
         if seen.strata is not None:
             arguments["strata"] = seen.strata[rows]
@@ -253,6 +280,7 @@ def _training_scores(fitted, rivals: Mapping[str, Any], data: Data, fit: Fit) ->
     values = np.asarray(rewards[list(treatments)] if isinstance(rewards, pd.DataFrame) else rewards, dtype=np.float64)
     if values.shape != (len(fit.train), len(treatments)):
         return None
+    values = data.per_person(values, fit.train)
     net, every, X = data.net(values, fit.train), np.arange(len(fit.train)), data.covariates(fit.train)["X"]
     codes = {
         "policy": policy_codes(fitted, X, treatments),
@@ -285,12 +313,24 @@ def _learn_rivals(rivals: Mapping[str, Any], fitted, data: Data, fit: Fit) -> di
     treatments = pd.Index(data.seen.treatments)
     arguments = data.fit_arguments(fit.train)
     gross = fitted.rewards_[list(treatments)]
-    rewards = pd.DataFrame(data.net(gross.to_numpy(), fit.train), index=gross.index, columns=gross.columns)
+    each = data.net(data.per_person(gross.to_numpy(), fit.train), fit.train)
+    rewards = pd.DataFrame(each, index=gross.index, columns=gross.columns)
+    if data.seen.study is not None:
+        assert data.seen.sample_weight is not None, "of averages over the target"
+        arguments["sample_weight"] = data.seen.sample_weight[fit.train]
+        _refuse_unweighted(rivals)
     learnt = {}
     for name, rival in rivals.items():
         taken = {key: arguments[key] for key in ("T", "sample_weight") if has_fit_parameter(rival, key)}
         learnt[name] = finished(clone(rival).fit(arguments["X"], rewards, **taken))
     return learnt
+
+
+def _refuse_unweighted(rivals: Mapping[str, Any]) -> None:
+    """Where people are those of a target, rewards have no meaning without their weights."""
+    for name, rival in rivals.items():
+        if not has_fit_parameter(rival, "sample_weight"):
+            raise InputError(f"rivals: {name!r} takes no sample_weight, which rewards of a target need; leave it out.")
 
 
 def finished(fitted):

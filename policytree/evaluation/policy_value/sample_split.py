@@ -17,6 +17,7 @@ from policytree.evaluation.inputs import generator
 from policytree.evaluation.policy_value.refits import Data, checked_direction, fit_finished
 from policytree.exceptions import InputError, quoted
 from policytree.weighting.observed import Observed, OutcomeArguments, observe
+from policytree.weighting.target_arguments import stacks_target
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,6 +76,7 @@ class HeldOutRewards:
 
 
 @shares_documentation(STUDY)
+@stacks_target
 def held_out_rewards(
     estimator: Any,
     Y: Column,
@@ -175,7 +177,10 @@ def judging_rows(honest, seen: Observed, random_state) -> np.ndarray:
 def _refuse_divided(mask: np.ndarray, seen: Observed) -> None:
     """Both sides need every treatment, and no cluster may be on both."""
     for side, name in ((mask, "that judge"), (~mask, "that learn")):
-        lacking = np.flatnonzero(np.bincount(seen.arm[side], minlength=seen.n_arms) == 0)
+        own = side if seen.study is None else side & seen.study
+        if seen.study is not None and not (side & ~seen.study).any():
+            raise InputError(f"honest leaves nobody of the target among those {name}.")
+        lacking = np.flatnonzero(np.bincount(seen.arm[own], minlength=seen.n_arms) == 0)
         if len(lacking):
             raise InputError(f"honest leaves no row of treatment {seen.treatments[lacking[0]]!s} among those {name}.")
     if seen.groups is not None and np.intersect1d(seen.groups[mask], seen.groups[~mask]).size:

@@ -1,4 +1,4 @@
-"""How strong a hidden confounder would have to be.
+"""How strong a hidden confounder would have to be, and how different another population.
 
 benchmark_covariates.py    nuisances without some covariates: what the omission of these would have done, as a
                            measure for what is omitted
@@ -19,4 +19,6 @@ sharp_bounds.py            the marginal sensitivity model's sharp bounds: what i
                            a confounder can do
 simple_bounds.py           the marginal sensitivity model's simple bounds: self-normalised means with weights moved
                            to their extremes
+transport.py               how far may effects in a target differ from those of the study? By how much, and by which
+                           odds
 """

@@ -83,6 +83,11 @@ def _rules(table: PolicyValueTable, T) -> list[np.ndarray]:
     """Treatment of every row by the rules of every repetition; rows that were not judged get anything."""
     seen = table.observed
     refuse_instrument(seen, "a bound on hidden confounding")
+    if seen.study is not None:
+        raise InputError(
+            "The table was made for a target, of whose people no outcome is seen; bounds for hidden confounding are of "
+            "the study: pass a table without target, or use transport_sensitivity."
+        )
     received = as_series(T, "T").to_numpy()
     if len(received) != seen.n or not (received == seen.treatments[seen.arm]).all():
         raise InputError(

@@ -31,11 +31,13 @@ from policytree.evaluation.stability.tables import PolicyStability
 from policytree.exceptions import InputError, OverlapWarning, SearchWarning
 from policytree.trees.tree import Tree
 from policytree.weighting.observed import OutcomeArguments, observe
+from policytree.weighting.target_arguments import stacks_target
 
 FEWEST = 2  # resamples, for anything to recur
 
 
 @shares_documentation(STUDY)
+@stacks_target
 def policy_stability(
     estimator: Any,
     Y: Column,

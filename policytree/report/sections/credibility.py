@@ -53,11 +53,11 @@ def rewards_check(study: Study, rewards: Any, rows: np.ndarray | None = None) ->
     Returns
     -------
     StudyCheck or None
-        None where there are no rewards of these rows.
+        None where there are no rewards of these rows, or rewards are about other people.
     """
     seen = study.assigned
     rows = np.arange(seen.n) if rows is None else rows
-    if rewards is None or len(rewards.rewards_) != len(rows):
+    if rewards is None or rewards.participation_ is not None or len(rewards.rewards_) != len(rows):
         return None
     by_offer = study.observed.by_offer() if study.by_offers else study.observed
     found = check_rewards(

@@ -37,7 +37,7 @@ def _probabilities(material: Material) -> tuple[Words, ...]:
     rewards = material.rewards
     if rewards is None or rewards.observation_ is None:
         return ()
-    chance, floor = rewards.observation_.to_numpy(), rewards.min_observed
+    chance, floor = rewards.observation_.dropna().to_numpy(), rewards.min_observed  # of the study, with a target
     of = "" if len(chance) == material.study.seen.n else " that the tree was learnt from"
     text = (
         f"The estimated probability that an outcome is seen lies between {chance.min():.3f} and {chance.max():.3f} "

@@ -18,9 +18,14 @@ MOST_COVARIATES = 20  # in the picture: those farthest apart
 
 
 def support_section(material: Material) -> Section | None:
-    """Overlap and balance; None where rewards came from elsewhere."""
+    """Overlap and balance; None where rewards came from elsewhere, or are about other people."""
     rewards = material.rewards
-    if rewards is None or rewards.propensity_ is None or len(rewards.propensity_) != len(material.learning):
+    if (
+        rewards is None
+        or material.to_target
+        or rewards.propensity_ is None
+        or len(rewards.propensity_) != len(material.learning)
+    ):
         return None
     title = "Overlap and balance of offers" if material.study.by_offers else "Overlap and balance"
     return Section("support", title, (*_overlap(material), *_balance(material)))

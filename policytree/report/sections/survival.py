@@ -153,7 +153,7 @@ def _by_leaf(material: Material) -> list[Block]:
     kind = TRAINING_ROWS if honest is None else HELD_OUT
     leaves = tree.apply(material.encoded)[rows]
     ids = np.flatnonzero(tree.is_leaf)
-    if len(ids) < 2:
+    if len(ids) < 2 or material.to_target:  # whose people are not all in the study
         return []
     found = rules(outline(tree, material.encoded, {}).root)  # of the leaves from the top, the yes side first, as ids
     inside = {int(leaf): rows[leaves == leaf] for leaf in ids}

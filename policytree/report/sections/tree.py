@@ -25,13 +25,16 @@ SHORTENED = (
 
 
 def leaves_of(material: Material) -> pd.DataFrame | None:
-    """The leaf summary: of held-out rows if there are any, else of the training rows; None without rewards."""
+    """The leaf summary: of held-out rows if there are any, else of the training rows; None without rewards.
+
+    None also where rewards are about other people, unless rows were held out.
+    """
     honest = material.only(HonestLeaves)
     if honest is not None:
         return honest.leaves
     study, model = material.study, material.model
     rewards = getattr(model, "rewards_", None)
-    if rewards is None or len(rewards) != study.seen.n:
+    if rewards is None or material.to_target or len(rewards) != study.seen.n:
         return None
     seen, leaves = study.seen, material.tree.apply(material.encoded)
     policy = np.array(material.tree.actions, dtype=object)[material.tree.action[leaves]]

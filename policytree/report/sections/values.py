@@ -73,10 +73,13 @@ def values_picture(material: Material, values: PolicyValueTable) -> Picture:
 
 def _explanation(material: Material, values: PolicyValueTable) -> str:
     study, sign = material.study, "above" if material.study.direction == "maximize" else "below"
+    got = "what people got"
+    if values.observed.study is not None:
+        got = "what the study's way of assigning treatments would bring"
     return " ".join(
         (
             f"{capitalised(study.value)} if everybody followed the rule; {study.better} is better, and a",
-            f"difference {sign} zero speaks for the tree. Status quo: what people got. Plug-in rule: no tree,",
+            f"difference {sign} zero speaks for the tree. Status quo: {got}. Plug-in rule: no tree,",
             "everybody gets the treatment predicted to be best.",
             *values.statements()[:1],
             WHY_WIDER,

@@ -1,0 +1,237 @@
+"""Whether a study can speak of another population: overlap of study and target, and who is outside."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from policytree.common.typing import Column, Table
+from policytree.common.validation import weights
+from policytree.data.feature_encoder import as_pandas
+from policytree.diagnostics.overlap_balance import FEW_EFFECTIVE, LARGE_DIFFERENCE, effective_sample_size
+from policytree.exceptions import InputError, OverlapWarning
+from policytree.weighting import RewardEstimator
+from policytree.weighting.covariates import Covariates
+from policytree.weighting.stacked import study_mask
+
+LARGE_SHARE = 0.05  # of the target, outside what the study covers, before it is worth a warning
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TargetOverlap:
+    """How far the people of a target are like those of a study; ``str()`` says it in sentences.
+
+    Attributes
+    ----------
+    n_study, n_target : int
+        Rows.
+    effective_rows : float
+        Weighted to the target, the study's rows are as good as so many equally weighted ones (Kish).
+    n_lowered : int
+        Rows of the study whose weight was lowered to ``max_target_weight``.
+    max_target_weight : float
+    rare : float
+        Share of the target's people whose like occur in the study so rarely that their weight is lowered.
+    outside : float
+        Share of the target's people with a value outside the study's range, or a category that it lacks, in some
+        column.
+    columns : DataFrame, one row per column
+        lowest, highest (of the study; of numbers), outside (share of the target's people outside that range, or with a
+        value that the study lacks), missing_in_study and missing_in_target (shares).
+    balance : DataFrame, one row per covariate
+        difference_before and difference_after: mean of the target minus mean of the study, in the target's standard
+        deviations, before and after weighting the study to the target. Missing where the target does not vary.
+    participation : ndarray of shape (n,)
+        Probability of being of the study.
+    study : ndarray of shape (n,), bool
+    """
+
+    n_study: int
+    n_target: int
+    effective_rows: float
+    n_lowered: int
+    max_target_weight: float
+    rare: float
+    outside: float
+    columns: pd.DataFrame = field(repr=False)
+    balance: pd.DataFrame = field(repr=False)
+    participation: np.ndarray = field(repr=False)
+    study: np.ndarray = field(repr=False)
+
+    def __str__(self) -> str:
+        lines = [
+            f"Weighted to the {self.n_target:,} people of the target, the {self.n_study:,} rows of the study are as "
+            f"good as {self.effective_rows:,.0f}.",
+            f"{self.outside:.1%} of the target are outside the study's range in some column; people like "
+            f"{self.rare:.1%} of them are so rare in the study that weights are lowered to "
+            f"{self.max_target_weight:g} (rows of the study whose weight is lowered: {self.n_lowered:,}).",
+        ]
+        worst = self.columns["outside"].sort_values(ascending=False)
+        if len(worst) and worst.iloc[0] > 0.0:
+            lines.append(f"Most are outside in {worst.index[0]}: {worst.iloc[0]:.1%} of the target.")
+        after = self.balance["difference_after"].abs().dropna()
+        if len(after):
+            lines.append(
+                f"After weighting, the largest difference between the means of target and study is {after.max():.2f} "
+                f"standard deviations, in {after.idxmax()}; {(after > LARGE_DIFFERENCE).sum()} of {len(after)} "
+                f"covariates exceed {LARGE_DIFFERENCE:g}."
+            )
+        return "\n".join(lines)
+
+
+def target_overlap(
+    estimator: Any,
+    X: Table,
+    *,
+    W: Table | None = None,
+    study: Column,
+    sample_weight: Column | None = None,
+) -> TargetOverlap:
+    """Compare the covariates of a study with those of a target, before and after weighting.
+
+    Parameters
+    ----------
+    estimator : fitted RewardEstimator or DRPolicyTree
+        Fitted with ``study`` on these rows.
+    X, W : table of shape (n, p)
+        Covariates of study and target, as they were passed to ``fit``; of a target that was passed as ``target_X``, its
+        rows below those of the study.
+    study : column of n booleans (or 0 and 1)
+        True for rows of the study, False for people of the target.
+    sample_weight : column of n numbers >= 0, optional
+
+    Returns
+    -------
+    TargetOverlap
+
+    Raises
+    ------
+    InputError
+        If the estimator was fitted without a target, or on other rows.
+
+    Warns
+    -----
+    OverlapWarning
+        If more than a twentieth of the target is outside the study's range or has hardly any like there, or if the
+        weighted rows of the study are as good as less than a tenth of their number.
+
+    References
+    ----------
+    Stuart, Cole, Bradshaw and Leaf (2011), Journal of the Royal Statistical Society A 174(2), 369-386 (comparing a
+    trial with its target by the probability of participation).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import RewardEstimator, target_overlap
+    >>> rng = np.random.default_rng(0)
+    >>> X, study = rng.normal(size=(400, 1)), np.arange(400) < 200
+    >>> X[~study] += 0.5
+    >>> T = rng.integers(2, size=400)
+    >>> Y = X[:, 0] * T + rng.normal(size=400)
+    >>> overlap = target_overlap(RewardEstimator(random_state=0).fit(Y, T, X=X, study=study), X, study=study)
+    >>> bool(50 < overlap.effective_rows < 200), overlap.n_target
+    (True, 200)
+    """
+    rewards = getattr(estimator, "reward_estimator_", estimator)
+    if not isinstance(rewards, RewardEstimator) or getattr(rewards, "participation_", None) is None:
+        raise InputError("estimator must be a RewardEstimator or DRPolicyTree that was fitted with study or target_X.")
+    chance = rewards.participation_
+    assert chance is not None and rewards.target_ratio_ is not None, "there is a target"
+    n = len(chance)
+    own = study_mask(study, n)
+    w = weights(sample_weight, n)
+    w = np.ones(n) if w is None else w
+    ratio = rewards.target_ratio_.to_numpy()
+    weight = w * np.where(own, np.minimum(ratio, rewards.max_target_weight), 1.0)
+    tables = [_frame(table, n, name) for table, name in ((X, "X"), (W, "W")) if table is not None]
+    columns = pd.concat([_columns(table, own, w) for table, _ in tables])
+    columns = columns[~columns.index.duplicated()]
+    beyond = np.any([each for table, _ in tables for each in _outside(table, own).values()], axis=0)
+    of_target = w * ~own
+    found = TargetOverlap(
+        int(own.sum()), int((~own).sum()), effective_sample_size(weight[own]), rewards.n_lowered_,
+        float(rewards.max_target_weight),
+        float(np.average(ratio > rewards.max_target_weight, weights=of_target)),
+        float(np.average(beyond, weights=of_target)),
+        columns, _balance(X, W, own, w, weight), chance.to_numpy(), own,
+    )  # fmt: skip
+    _warn(found)
+    return found
+
+
+def _frame(table: Any, n: int, name: str) -> tuple[pd.DataFrame, str]:
+    frame = as_pandas(table)
+    frame = pd.DataFrame(np.asarray(table)) if frame is None else frame.reset_index(drop=True)
+    if len(frame) != n:
+        raise InputError(f"{name} has {len(frame)} rows, but the estimator was fitted on {n}; pass study and target.")
+    return frame.rename(columns=str), name
+
+
+def _outside(table: pd.DataFrame, own: np.ndarray) -> dict[str, np.ndarray]:
+    """Rows (n,) that have values outside the study's range, or that it lacks, by column; missing values are inside."""
+    out = {}
+    for name, column in table.items():
+        known = column[own].dropna()
+        if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
+            beyond = (column < known.min()) | (column > known.max()) if len(known) else column.notna()
+        else:
+            beyond = column.notna() & ~column.isin(known.unique())
+        out[str(name)] = (beyond & ~own).to_numpy()
+    return out
+
+
+def _columns(table: pd.DataFrame, own: np.ndarray, w: np.ndarray) -> pd.DataFrame:
+    """Ranges of the study and shares of the target outside them, a row per column."""
+    records, outside = {}, _outside(table, own)
+    for name, column in table.items():
+        number = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
+        missing = column.isna().to_numpy()
+        records[str(name)] = {
+            "lowest": column[own].min() if number else np.nan,
+            "highest": column[own].max() if number else np.nan,
+            "outside": np.average(outside[str(name)], weights=w * ~own),
+            "missing_in_study": np.average(missing, weights=w * own),
+            "missing_in_target": np.average(missing, weights=w * ~own),
+        }
+    return pd.DataFrame.from_dict(records, orient="index").rename_axis("column")
+
+
+def _balance(X, W, own: np.ndarray, before: np.ndarray, after: np.ndarray) -> pd.DataFrame:
+    """Standardised differences of the means of target and study, a row per covariate."""
+    covariates = Covariates.fit(X, W)
+    Z = covariates.matrix(X, W, len(own))
+    out = {}
+    for name, weight in (("difference_before", before), ("difference_after", after)):
+        present = ~np.isnan(Z)
+        filled = np.where(present, Z, 0.0)
+
+        def mean(rows, values, present=present, weight=weight):
+            total = np.maximum((weight[rows, None] * present[rows]).sum(axis=0), np.finfo(float).tiny)
+            return (weight[rows, None] * present[rows] * values[rows]).sum(axis=0) / total
+
+        centre = mean(~own, filled)
+        scale = np.sqrt(mean(~own, (filled - centre) ** 2))
+        out[name] = np.divide(centre - mean(own, filled), scale, out=np.full(len(scale), np.nan), where=scale > 0.0)
+    return pd.DataFrame(out, index=pd.Index(covariates.names(), name="covariate"))
+
+
+def _warn(found: TargetOverlap) -> None:
+    said = []
+    if found.outside > LARGE_SHARE:
+        said.append(f"{found.outside:.1%} of the target are outside the study's range in some column")
+    if found.rare > LARGE_SHARE:
+        said.append(f"{found.rare:.1%} of the target have hardly any like them in the study")
+    if found.effective_rows < FEW_EFFECTIVE * found.n_study:
+        said.append(
+            f"weighted to the target, the {found.n_study} rows of the study are as good as {found.effective_rows:.1f}"
+        )
+    if said:
+        text = "; ".join(said)
+        warnings.warn(
+            f"{text[0].upper()}{text[1:]}: what is said of such people is extrapolated.", OverlapWarning, stacklevel=3
+        )

@@ -1,0 +1,62 @@
+"""Another population: whom the results are about, and whether the study knows such people."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from policytree.diagnostics.target_overlap import LARGE_SHARE, TargetOverlap
+from policytree.evaluation.sensitivity.transport import TransportSensitivity
+from policytree.report.content import Block, Fold, Section, Table, Words
+from policytree.report.material import Material
+
+ABOUT = (
+    "Values, differences, leaves and the tree are about the people of the target, not about those of the study. "
+    "Effects were learnt from the study; its residuals are weighted by the odds of being of the target, given the "
+    "covariates. That is right if the outcome models are, or if the odds and the propensities are, provided that "
+    "people with the same covariates have the same effects in both. No data of the study can show that. What people "
+    "got, and how it went, is told of the study alone; the status quo is what the study's way of assigning treatments "
+    "would bring in the target. Where rows are counted in the tree, they are of both."
+)
+
+
+def target_section(material: Material) -> Section | None:
+    """Overlap of study and target, and how wrong transportability may be; None without a target."""
+    if not material.to_target:
+        return None
+    overlap, sensitivity = material.only(TargetOverlap), material.of(TransportSensitivity)
+    blocks: list[Block] = [Words(ABOUT)]
+    if overlap is not None:
+        lines = str(overlap).splitlines()
+        far = max(overlap.outside, overlap.rare) > LARGE_SHARE
+        blocks += [Words(line, "warning" if far and k == 1 else "plain") for k, line in enumerate(lines)]
+        blocks.append(Fold("All covariates", (_balance(overlap), _columns(overlap))))
+    blocks += [Words(str(found)) for found in sensitivity]
+    return Section("target", "The people this is about", tuple(blocks))
+
+
+def _shown(value: float, digits: int = 2) -> str:
+    return f"{value:,.{digits}f}" if np.isfinite(value) else "-"
+
+
+def _balance(overlap: TargetOverlap) -> Table:
+    cells = tuple(
+        (str(name), _shown(row["difference_before"]), _shown(row["difference_after"]))
+        for name, row in overlap.balance.iterrows()
+    )
+    caption = "Means of the target less those of the study, in standard deviations of the target"
+    numbers = tuple(overlap.balance.to_dict("records"))
+    return Table(("covariate", "as they are", "study weighted to the target"), cells, caption, numbers=numbers)
+
+
+def _columns(overlap: TargetOverlap) -> Table:
+    cells = tuple(
+        (
+            str(name), f"{row['lowest']:g}" if np.isfinite(row["lowest"]) else "-",
+            f"{row['highest']:g}" if np.isfinite(row["highest"]) else "-", f"{row['outside']:.1%}",
+            f"{row['missing_in_study']:.1%}", f"{row['missing_in_target']:.1%}",
+        )
+        for name, row in overlap.columns.iterrows()
+    )  # fmt: skip
+    names = ("column", "lowest in study", "highest in study", "target outside", "missing in study", "missing in target")
+    caption = "Shares of the target outside the study's range, or with a value that it lacks"
+    return Table(names, cells, caption, numbers=tuple(overlap.columns.to_dict("records")))
