@@ -352,3 +352,13 @@ def test_known_chances_of_offers_need_not_be_known_to_predict_effects(rng, estim
     model.fit(data["outcome"], data["taken"], X=data[["x"]], instrument=offer, propensity=chances)
     found = model.predict_outcomes(X=data[["x"]])
     assert list(found.columns) == [0, 1] and not found[0].any() and np.isfinite(found[1]).all()
+
+
+def test_nobody_under_an_offer_is_nobody_although_models_round(rng):
+    data, weight = study(300, rng), rng.uniform(0.5, 2.0, 300)
+    model = RewardEstimator(LinearRegression(), method="instrument", estimand="compliers", cv=2, random_state=0)
+    model.fit(data["outcome"], data["taken"], X=data[["x"]], instrument=data["offer"], sample_weight=weight)
+    assert not data["taken"][data["offer"] == 0].any()
+    found = instrument_summary(model, sample_weight=weight)
+    assert found.one_sided and np.isnan(found.offers.loc[0, "uptake"])
+    assert "Nobody takes 1 under 0: the effect is that on the treated." in str(found)

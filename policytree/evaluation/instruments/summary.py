@@ -20,6 +20,7 @@ from policytree.weighting.covariates import Covariates
 from policytree.weighting.instrument import WEAK_F, FirstStage
 
 SMALL_COMPLIANCE = 0.1
+NOTHING = 1e-9  # uptake that is as much is the rounding of zeros
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 
@@ -225,7 +226,7 @@ def instrument_summary(
         anderson_rubin(outcome @ stage.weights, moved, options),
         stage.f_statistic,
         _overidentification(outcome, uptake, base, options),
-        bool(own.max() <= 0.0),
+        bool(np.abs(own).max() < NOTHING),
         pd.Series(np.quantile(compliance, QUANTILES), index=list(QUANTILES), name="compliance"),
         float(np.average(compliance < SMALL_COMPLIANCE, weights=w)),
         moved,
@@ -252,7 +253,7 @@ def _offers(
         row: dict[str, float] = {"share": stage.shares[z]}
         changes = {"uptake_change": uptake[:, z] - uptake[:, base], "outcome_change": outcome[:, z] - outcome[:, base]}
         for name, scores in {"uptake": uptake[:, z], "outcome": outcome[:, z], **changes}.items():
-            if z != base or scores.any():
+            if z != base or np.abs(scores).max() >= NOTHING:
                 row |= _columns(name, mean_estimate(scores, **options))
         if z != base:
             weight = (options["groups"], options["sample_weight"], options["level"])
