@@ -169,6 +169,46 @@ def test_slips_are_one_sentence(tmp_path, more, words):
     refused(run("design", tmp_path / "study.csv", *ASKED[:4], *more, "-o", tmp_path / "out"), words)
 
 
+def test_takers_cannot_cost_time(tmp_path):
+    data = vouchers().assign(dead=1, days=lambda frame: frame["score"].clip(lower=1))
+    data.to_csv(tmp_path / "study.csv", index=False)
+    asked = ("--treatment", "taken", "--outcome", "days", "--event-column", "dead", "--instrument", "offer")
+    found = run("design", tmp_path / "study.csv", *asked, "--taker-cost", "1", "-o", tmp_path / "out")
+    refused(found, "--taker-cost cannot be subtracted from times to an event")
+
+
+def test_one_sided_with_weights_strata_and_a_column_of_costs(tmp_path):
+    data = vouchers()
+    rng = np.random.default_rng(3)
+    data["offered"] = (data["offer"] == "voucher").astype(int)
+    data["took"] = ((data["taken"] == "programme") & (data["offered"] == 1)).astype(int)
+    data["weight"], data["price"] = rng.uniform(0.5, 2, 280).round(2), rng.uniform(0, 1, 280).round(2)
+    data["site"] = rng.choice(["a", "b"], 280)
+    data.to_csv(tmp_path / "study.csv", index=False)
+    asked = ("--treatment", "took", "--outcome", "score", "--instrument", "offered", "--covariates", "age,region")
+    more = ("--offer-cost", "1=price", "--weights", "weight", "--strata", "site", "--no-value")
+    code, out, err = run("design", tmp_path / "study.csv", *asked, *more, *QUICK[:4], "-o", tmp_path / "out")
+    assert code == 0, err
+    assert "nobody takes 1 under 0: the effect is that on all who take it" in flat(out)
+    assert f"net of what offers cost (1 {data['price'].mean():.4g} on average)" in flat(
+        out
+    ) and "Its held-out value was not computed." in flat(out)
+
+
+def test_fewer_is_better_with_three_offers_and_missing_outcomes(tmp_path):
+    data = vouchers()
+    rng = np.random.default_rng(3)
+    data["offer"] = data["offer"].mask((data["offer"] == "none") & (rng.random(280) < 0.4), "letter")
+    data["score"] = data["score"].mask(rng.random(280) < 0.1)
+    data.to_csv(tmp_path / "study.csv", index=False)
+    more = ("--missing-outcome", "weight", "--taker-cost", "1", "--direction", "minimize", "--no-value")
+    code, _, err = run("design", tmp_path / "study.csv", *ASKED, *more, *QUICK[:4], "-o", tmp_path / "out")
+    assert code == 0, err
+    report = flat((tmp_path / "out" / "report.txt").read_text())
+    assert "A rule for the smallest gain in mean score over nothing" in report
+    assert "all offers the same effect chi-square" in report and "1 degrees of freedom" in report
+
+
 def test_offers_that_move_nobody_are_refused_with_the_remedy(tmp_path):
     data = vouchers()
     data["offer"] = np.random.default_rng(1).permutation(data["offer"])

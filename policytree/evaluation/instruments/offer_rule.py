@@ -20,6 +20,7 @@ from policytree.evaluation.policy_value.tables import PolicyValueTable
 from policytree.evaluation.policy_value.validation import REPEATED
 from policytree.evaluation.policy_value.verdict import Verdict
 from policytree.exceptions import InputError, quoted
+from policytree.weighting.costs import treatment_costs
 from policytree.weighting.observed import Observed, OutcomeArguments, observe
 from policytree.weighting.reward_arguments import is_instrumental
 
@@ -39,7 +40,7 @@ class OfferRule:
         Held-out values, net of all costs, and the verdict; None where nobody asked for it.
     treatment : label
         The treatment that costs something per taker: the second in sorted order.
-    offer_costs : mapping of label to number or column
+    offer_costs : DataFrame of shape (n, M)
         What the offers cost, in the outcome's unit, taken or not.
     treatment_cost : float
         What everybody who takes the treatment costs, in the outcome's unit.
@@ -48,7 +49,7 @@ class OfferRule:
     estimator: DRPolicyTree
     values: PolicyValueTable | None = field(repr=False)
     treatment: Any
-    offer_costs: Mapping[Any, Any]
+    offer_costs: pd.DataFrame = field(repr=False)
     treatment_cost: float
 
     def __str__(self) -> str:
@@ -57,7 +58,11 @@ class OfferRule:
 
     def costs_text(self) -> str:
         """What the values are net of, in words."""
-        parts = [f"{label} {cost:g}" if is_real(cost) else str(label) for label, cost in self.offer_costs.items()]
+        parts = [
+            f"{label} {cost.mean():.4g}" + " on average" * bool(np.ptp(cost))
+            for label, cost in self.offer_costs.items()
+            if cost.any()
+        ]
         said = [f"what offers cost ({', '.join(parts)})"] if parts else []
         if self.treatment_cost:
             said.append(f"{self.treatment_cost:g} per taker of {self.treatment}")
@@ -161,8 +166,10 @@ def offer_rule(
         )  # fmt: skip
         if treatment_cost:
             values = replace(values, verdict=_net_only(values.verdict))
-    costs = offer_costs if isinstance(offer_costs, Mapping) else {}
-    return OfferRule(tree, values, observed.treatments[1], costs, float(treatment_cost))
+    offers = tree.reward_estimator_.treatments_
+    costs = treatment_costs({} if offer_costs is None else offer_costs, observed.n, offers)
+    frame = pd.DataFrame(costs, index=observed.index, columns=offers)
+    return OfferRule(tree, values, observed.treatments[1], frame, float(treatment_cost))
 
 
 def _net_only(verdict: Verdict) -> Verdict:
