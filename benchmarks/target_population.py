@@ -35,10 +35,10 @@ POPULATION = 200_000  # people of the target, from whom the truth is computed
 ROUNDING = 1e-6  # of means that are added up in another order
 
 
-def people(n: int, of_study: bool, rng: np.random.Generator) -> np.ndarray:
+def people(n: int, of_study: bool, rng: np.random.Generator, shift: float = 1.0) -> np.ndarray:
     """Covariates of n people of the study, or of the target."""
     X = rng.standard_normal((4 * n, P))
-    chance = 1 / (1 + np.exp(0.8 * X[:, 0] - 0.6 * X[:, 1]))
+    chance = 1 / (1 + np.exp(shift * (0.8 * X[:, 0] - 0.6 * X[:, 1])))
     return X[(rng.uniform(size=4 * n) < chance) == of_study][:n]
 
 
@@ -55,6 +55,7 @@ class Cell:
     size: float = 1.0
     held_out: bool = False
     default: bool = False
+    shift: float = 1.0
 
     def models(self) -> dict:
         """Arguments of `RewardEstimator`."""
@@ -76,13 +77,17 @@ CELLS = {
     for wrong in ((), ("outcome",), ("odds",), ("odds", "propensity"), ("outcome", "odds"))
 }
 CELLS |= {"no effect": Cell(size=0.0), "default": Cell(default=True), "default, no effect": Cell((), 0.0, default=True)}
+CELLS |= {
+    "half the shift": Cell(shift=0.5), "half the shift, no effect": Cell(size=0.0, shift=0.5),
+    "half the shift, default": Cell(default=True, shift=0.5),
+}  # fmt: skip
 CELLS |= {"held out: effects": Cell(held_out=True), "held out: no effect": Cell(size=0.0, held_out=True)}
 
 
 def draw_study(cell: Cell, draw: int) -> dict:
     """Arguments of `RewardEstimator.fit`."""
     rng = np.random.default_rng([1, draw])
-    X, target = people(N, True, rng), people(N, False, rng)
+    X, target = people(N, True, rng, cell.shift), people(N, False, rng, cell.shift)
     T = (rng.uniform(size=N) < 1 / (1 + np.exp(-0.6 * X[:, 1]))).astype(int)
     Y = X[:, 0] + 0.5 * X[:, 2] + cell.size * effect(X) * T + rng.standard_normal(N)
     return {"Y": Y, "T": T, "X": X, "target_X": target}
@@ -177,10 +182,10 @@ def main() -> None:
         print("\n".join(CELLS))
         return
     if not asked.table:
-        population = people(POPULATION, False, np.random.default_rng(0))
         kept = pd.read_csv(asked.output) if asked.output.exists() else pd.DataFrame(columns=COLUMNS)
         done = set(zip(kept["cell"], kept["draw"], strict=True))
         for name in asked.cell or CELLS:
+            population = people(POPULATION, False, np.random.default_rng(0), CELLS[name].shift)
             for draw in range(asked.first, asked.first + asked.runs):
                 if (name, draw) in done:
                     continue

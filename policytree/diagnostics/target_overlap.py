@@ -48,6 +48,16 @@ class TargetOverlap:
     participation : ndarray of shape (n,)
         Probability of being of the study.
     study : ndarray of shape (n,), bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import RewardEstimator, target_overlap
+    >>> rng = np.random.default_rng(0)
+    >>> X, study, T = rng.integers(20, 30, size=(400, 1)), np.arange(400) < 200, rng.integers(2, size=400)
+    >>> model = RewardEstimator(random_state=0).fit(X[:, 0] * T, T, X=X, study=study)
+    >>> target_overlap(model, X, study=study).columns["outside"].tolist()
+    [0.0]
     """
 
     n_study: int
@@ -129,8 +139,8 @@ def target_overlap(
     >>> import numpy as np
     >>> from policytree import RewardEstimator, target_overlap
     >>> rng = np.random.default_rng(0)
-    >>> X, study = rng.normal(size=(400, 1)), np.arange(400) < 200
-    >>> X[~study] += 0.5
+    >>> X, study = rng.uniform(20, 80, size=(400, 1)), np.arange(400) < 200
+    >>> X[~study] = X[~study] * 0.9 + 7
     >>> T = rng.integers(2, size=400)
     >>> Y = X[:, 0] * T + rng.normal(size=400)
     >>> overlap = target_overlap(RewardEstimator(random_state=0).fit(Y, T, X=X, study=study), X, study=study)

@@ -81,8 +81,8 @@ class HeterogeneityTest:
         return f"{how}: {p}."
 
 
-@shares_documentation(STUDY)
 @stacks_target
+@shares_documentation(STUDY)
 def heterogeneity_test(
     Y: Column,
     T: Column,

@@ -54,8 +54,8 @@ class HonestLeaves:
     against_best: BestComparison
 
 
-@shares_documentation(STUDY)
 @stacks_target
+@shares_documentation(STUDY)
 def honest_leaf_summary(
     estimator: Any,
     Y: Column,

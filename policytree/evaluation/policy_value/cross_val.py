@@ -35,8 +35,8 @@ from policytree.weighting.stacking import PROPENSITY_LEARNERS
 from policytree.weighting.target_arguments import stacks_target
 
 
-@shares_documentation(STUDY)
 @stacks_target
+@shares_documentation(STUDY)
 def cross_val_policy_value(
     estimator: Any,
     Y: Column,

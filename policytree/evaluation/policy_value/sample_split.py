@@ -33,6 +33,7 @@ class HeldOutRewards:
     rows : ndarray of shape (m,)
         Their positions in the data.
     groups, sample_weight : ndarray of shape (m,), or None
+        With a target, ``sample_weight`` is that of averages over its people: next to none for rows of the study.
     direction : {"maximize", "minimize"}
         Whether larger or smaller outcomes are better, as the estimator has it.
     estimator : fitted estimator
@@ -75,8 +76,8 @@ class HeldOutRewards:
         return sign * (self.outcomes[treatment] - self.outcomes[baseline])
 
 
-@shares_documentation(STUDY)
 @stacks_target
+@shares_documentation(STUDY)
 def held_out_rewards(
     estimator: Any,
     Y: Column,

@@ -43,6 +43,17 @@ class TransportSensitivity:
         One if it is below zero anyhow; None where models of outcomes are not at hand (of a table).
     odds_of_estimate : float or None
     baseline : label
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import RewardEstimator, transport_sensitivity
+    >>> rng = np.random.default_rng(0)
+    >>> X, study, T = rng.normal(size=(800, 1)), np.arange(800) < 500, rng.integers(2, size=800)
+    >>> Y = X[:, 0] + rng.normal(size=800)
+    >>> model = RewardEstimator(random_state=0).fit(Y, T, X=X, study=study)
+    >>> transport_sensitivity(1, 0, estimator=model, Y=Y, T=T, study=study).delta  # no effect, so nothing to undo
+    0.0
     """
 
     gain: Estimate

@@ -36,8 +36,8 @@ from policytree.weighting.target_arguments import stacks_target
 FEWEST = 2  # resamples, for anything to recur
 
 
-@shares_documentation(STUDY)
 @stacks_target
+@shares_documentation(STUDY)
 def policy_stability(
     estimator: Any,
     Y: Column,
