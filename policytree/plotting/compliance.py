@@ -36,7 +36,7 @@ class ComplianceDisplay:
     >>> rng = np.random.default_rng(0)
     >>> X, Z = rng.normal(size=(500, 1)), rng.choice(["none", "voucher"], size=500)
     >>> T = ((Z == "voucher") & (rng.normal(size=500) > X[:, 0])).astype(int)
-    >>> model = RewardEstimator(method="instrument", cv=2, random_state=0)
+    >>> model = RewardEstimator(method="instrument", estimand="compliers", cv=2, random_state=0)
     >>> display = ComplianceDisplay.from_estimator(model.fit(T + rng.normal(size=500), T, X=X, instrument=Z))
     >>> [label.get_text() for label in display.axes_[0].get_yticklabels()]
     ['none', 'voucher']
