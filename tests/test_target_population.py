@@ -13,6 +13,7 @@ from policytree import (
     DRPolicyTree,
     PolicyTree,
     RewardEstimator,
+    StudyReport,
     TargetOverlapDisplay,
     average_effect,
     check_study,
@@ -546,3 +547,25 @@ def test_bounds_hold_what_is_true_under_the_violation(violation):
             held.append(found.odds <= 1.5)  # the gain is undone by these odds
             above.append(found.gain.lower <= truth)
     assert np.mean(held) >= 0.9 and np.mean(above) < 0.7  # without the analysis, far too often above
+
+
+# --- the report ---
+
+
+def test_a_report_says_whom_it_is_about():
+    X, T, Y, target = shifted(200, 150, 4)
+    table, people = (pd.DataFrame(each, columns=list("abc")) for each in (X, target))
+    tree = DRPolicyTree(LinearRegression(), max_depth=1, random_state=0, cv=2)
+    tree.fit(Y, T, X=table, target_X=people, propensity=0.5)
+    both = pd.concat([table, people], ignore_index=True)
+    with pytest.warns(OverlapWarning, match="outside the study's range"):
+        overlap = target_overlap(tree, both, study=np.arange(350) < 200)
+    values = cross_val_policy_value(
+        tree, Y, T, X=table, target_X=people, propensity=0.5, cv=2, n_repeats=1, random_state=0
+    )
+    report = StudyReport(tree, Y, T, X=table, results=[values, overlap, transport_sensitivity(values)])
+    text = " ".join(report.to_text().split())
+    assert "The people this is about" in text and str(overlap).splitlines()[0] in text
+    assert report.content.section("target").blocks[0].text.startswith("Values, differences, leaves")
+    with pytest.raises(InputError, match="more than one TargetOverlap"):
+        StudyReport(tree, Y, T, X=table, results=[overlap, overlap])
