@@ -146,10 +146,10 @@ judged rules; `difference covered`: its differences to both arms; `tree recommen
 default models; all others by linear and logistic ones. `effect in the study`: what is found without a target (50 runs).
 Monte-Carlo errors in brackets; processor seconds (median).
 
-The shift is strong (weighted to the target, 1,000 rows are as good as some 370); "half the shift" has half of its
-logarithmic odds. Cells share their draws, so that biases of cells of few runs have much of their noise in common.
-Standard errors are right where all models are; with wrong odds they are too small, though the value is unbiased. With a
-constant in place of outcome models, logistic regressions (which shrink) leave a twentieth of the difference.
+The shift is strong: by the true odds, 1,000 rows weighted to the target are as good as 430, with "half the shift" (half
+of the logarithmic odds) as 790. Cells share their draws, so that those of few runs have much of their noise in common.
+Standard errors are right where all models are; with wrong odds they are too small, though the value is nearly unbiased.
+With a constant in place of the outcome models a twentieth of the difference between study and target remains.
 
 """
 
