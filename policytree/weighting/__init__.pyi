@@ -11,6 +11,7 @@ from policytree.weighting.costs import subtract_costs as subtract_costs
 from policytree.weighting.costs import treatment_costs as treatment_costs
 from policytree.weighting.direct_method import DirectMethod as DirectMethod
 from policytree.weighting.doubly_robust import DoublyRobust as DoublyRobust
+from policytree.weighting.instrument import InstrumentalVariable as InstrumentalVariable
 from policytree.weighting.inverse_propensity import InversePropensity as InversePropensity
 from policytree.weighting.label_weights import class_balanced_weights as class_balanced_weights
 from policytree.weighting.label_weights import cost_matrix_losses as cost_matrix_losses

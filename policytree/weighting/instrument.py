@@ -164,6 +164,19 @@ class InstrumentalVariable:
     Athey and Wager (2021), Econometrica 89(1), section 4, eq. (44). Imbens and Angrist (1994), Econometrica 62(2)
     (effects on compliers). Tan (2006), JASA 101(476) (doubly robust scores of both parts). Abadie (2003), Journal of
     Econometrics 113(2) (who they are).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import RewardEstimator
+    >>> rng = np.random.default_rng(0)
+    >>> offer = np.repeat(["none", "voucher"], 100)
+    >>> took = (offer == "voucher") & (np.arange(200) % 2 == 0)
+    >>> model = RewardEstimator(method="instrument", estimand="compliers")
+    >>> model.fit_predict(3.0 * took, took, instrument=offer).mean().round(2)
+    False    0.0
+    True     1.5
+    dtype: float64
     """
 
     of_compliers: bool

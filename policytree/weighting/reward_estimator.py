@@ -124,7 +124,7 @@ class RewardEstimator(NestedParameters):
         "doubly_robust" (see :class:`policytree.weighting.DoublyRobust`), another name in
         ``policytree.weighting.SCHEMES``, or an instance of a scheme. "instrument" learns the effect of a treatment
         from who was offered it (``fit(instrument=)``), where people choose for reasons that bear on the outcome:
-        :class:`policytree.weighting.instrument.InstrumentalVariable`. Rewards are then gains over the first of two
+        :class:`policytree.weighting.InstrumentalVariable`. Rewards are then gains over the first of two
         treatments; all that is said of treatments under ``propensity``, ``regression`` and ``min_propensity`` is about
         offers.
     min_propensity : float in [0, 1/K)

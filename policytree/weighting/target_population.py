@@ -37,8 +37,8 @@ class DoublyRobustTarget:
     ``reward[i, k] = n / n_t m_k(x_i)`` in rows of the target, and ``n / n_t odds(x_i) 1{t_i = k} / e_k(x_i) (y_i -
     m_k(x_i))`` in rows of the study, where ``odds = P(target | x) / P(study | x)``. Right if the outcome models are, or
     if both the odds and the propensities are, provided that people with the same covariates have the same effects in
-    the study and in the target (transportability). :class:`RewardEstimator` uses it where ``fit`` is given ``study`` or
-    ``target_X``.
+    the study and in the target (transportability). :class:`policytree.RewardEstimator` uses it where ``fit`` is given
+    ``study`` or ``target_X``.
 
     The odds are kept as a ratio of densities (their mean over the study is one), so that they hold for other rows too,
     whatever the sizes of their two parts.
