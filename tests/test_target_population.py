@@ -146,6 +146,28 @@ def test_sampling_weights_weight_study_and_target(study):
     assert value == pytest.approx(by_hand, abs=1e-9) and 0 < share < 1
 
 
+def test_new_rows_know_their_weights(study):
+    X, T, Y, target = study
+    data = stacked(X, T, Y + 10.0, target)
+    weight = np.where(data["study"], 1.0, 5.0)
+    model = simple().fit(**data, propensity=0.5, sample_weight=weight)
+    new = model.predict_rewards(**data, sample_weight=weight)
+    m = model.predict_outcomes(X=target)[1].mean()
+    for rewards in (model.rewards_, new):
+        scores, of_rows = model.per_person(rewards, weight, data["study"])
+        assert scores[1].to_numpy()[300:].mean() == pytest.approx(m, abs=0.1)
+        assert policy_value(1, scores, sample_weight=of_rows).value == pytest.approx(m, abs=0.5)
+    own = model.predict_own_outcomes(**data, sample_weight=weight)
+    assert np.average(own, weights=weight) == pytest.approx(np.average(model.outcome_, weights=weight), abs=0.2)
+    tree = DRPolicyTree(LinearRegression(), max_depth=0, random_state=0)
+    tree.fit(**data, propensity=0.5, sample_weight=weight)
+    assert tree.score(**data, sample_weight=weight) == pytest.approx(m, abs=0.5)
+    options = {"propensity": 0.5, "random_state": 0, "n_repeats": 1, "sample_treatment_costs": [1.0, 1.0]}
+    table = cross_val_policy_value(tree, **data, sample_weight=weight, **options)
+    for rule, expected in {"always 1": m, "status quo": np.average(model.outcome_, weights=weight)}.items():
+        assert table.estimates[rule].value == pytest.approx(expected - 1.0, abs=0.5)
+
+
 def test_either_of_two_models_may_be_wrong():
     values = {"both": [], "odds": [], "outcome": [], "none": []}
     for seed in range(40):

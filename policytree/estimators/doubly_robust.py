@@ -333,6 +333,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
             entry=entry,
             instrument=instrument,
             study=study,
+            sample_weight=None if study is None else sample_weight,
         )
         per_person, weight = self.reward_estimator_.per_person(rewards, sample_weight, study)
         return self.policy_tree_.score(X, per_person, weight, sample_treatment_costs)

@@ -80,12 +80,12 @@ class _NewRowArguments(TypedDict, total=False):
     entry: Column | None
     instrument: Column | None
     study: Column | None
+    sample_weight: Column | None
 
 
 class _FitArguments(_NewRowArguments, total=False):
     """What ``fit`` takes beside Y, T and X."""
 
-    sample_weight: Column | None
     strata: Column | Table | None
     horizon: float | None
     target: str | None
@@ -577,7 +577,7 @@ class RewardEstimator(NestedParameters):
         rewards : DataFrame of shape (n, K)
             ``rewards_``, or what ``predict_rewards`` returned.
         sample_weight : column of n numbers >= 0, optional
-            As it was passed to ``fit``.
+            As it was passed to ``fit`` or ``predict_rewards``.
         study : column of n booleans (or 0 and 1), optional
             As it was passed to ``fit`` or ``predict_rewards``.
 
@@ -689,6 +689,7 @@ class RewardEstimator(NestedParameters):
         entry: Column | None = None,
         instrument: Column | None = None,
         study: Column | None = None,
+        sample_weight: Column | None = None,
     ) -> pd.DataFrame:
         """Rewards of *new* rows, with the fitted nuisances averaged over the fold models.
 
@@ -704,6 +705,9 @@ class RewardEstimator(NestedParameters):
             Rows of clusters that were in the fit are judged only by the models that did not see them.
         study : column of n booleans (or 0 and 1), optional
             Which rows are of the study and which of the target, where ``fit`` was told.
+        sample_weight : column of n numbers >= 0, optional
+            Of these rows. Rewards depend on it where they divide by an average over rows: with ``study``, by the share
+            of the target, and where a scheme is normalised.
 
         Returns
         -------
@@ -715,7 +719,7 @@ class RewardEstimator(NestedParameters):
             If a treatment is unknown or an argument given at fit is missing.
         """
         scheme, observed, nuisances = self._of_new_rows(
-            Y, T, X, W, propensity, regression, groups, event, entry, instrument, study
+            Y, T, X, W, propensity, regression, groups, event, entry, instrument, study, sample_weight
         )
         return _finite(scheme.rewards(observed, nuisances), observed, self.treatments_)
 
@@ -741,6 +745,7 @@ class RewardEstimator(NestedParameters):
         regression: PerTreatment | None = None,
         instrument: Column | None = None,
         study: Column | None = None,
+        sample_weight: Column | None = None,
     ) -> pd.Series:
         """What the own treatments of new rows brought: Y, with outcomes in place of censored or missing ones.
 
@@ -766,11 +771,11 @@ class RewardEstimator(NestedParameters):
         check_is_fitted(self, "rewards_")
         if self.offers_ is not None:
             scheme, observed, nuisances = self._of_new_rows(
-                Y, T, X, W, propensity, regression, groups, event, entry, instrument, study
+                Y, T, X, W, propensity, regression, groups, event, entry, instrument, study, sample_weight
             )
             assert isinstance(scheme, InstrumentalVariable), "there are offers"
             return pd.Series(scheme.effects(observed, nuisances)[1], index=observed.index)
-        observed = self._observed_again(Y, T, event, entry, instrument, study)
+        observed = self._observed_again(Y, T, event, entry, instrument, study, sample_weight)
         Z, cluster = self.covariates_.matrix(X, W, observed.n), self._row_of_cluster(groups, observed.n)
         scheme = self._scheme()
         if self._missing_outcome == WEIGHT:
@@ -828,11 +833,11 @@ class RewardEstimator(NestedParameters):
         return complete_missing(observed, nuisances, self.min_observed)
 
     def _of_new_rows(
-        self, Y, T, X, W, propensity, regression, groups, event, entry, instrument, study
+        self, Y, T, X, W, propensity, regression, groups, event, entry, instrument, study, sample_weight
     ) -> tuple[Scheme, Observed, Nuisances]:
         """The scheme, what was observed of new rows, outcomes completed, and their nuisances."""
         check_is_fitted(self, "rewards_")
-        observed = self._observed_again(Y, T, event, entry, instrument, study)
+        observed = self._observed_again(Y, T, event, entry, instrument, study, sample_weight)
         Z, cluster = self.covariates_.matrix(X, W, observed.n), self._row_of_cluster(groups, observed.n)
         scheme = self._scheme()
         by_curves_at_fit = self._curves is not None and "regression" not in self._given_at_fit
@@ -844,7 +849,7 @@ class RewardEstimator(NestedParameters):
         observed = self._completed_again(observed, Z, cluster, nuisances.regression)
         return scheme, observed, nuisances
 
-    def _observed_again(self, Y, T, event, entry, instrument, study) -> Observed:
+    def _observed_again(self, Y, T, event, entry, instrument, study, sample_weight) -> Observed:
         """What was observed of new rows, with the horizon and the target of the fit; arms are offers, if there are."""
         for name, given, fitted in (
             ("instrument", instrument, self.offers_),
@@ -853,7 +858,9 @@ class RewardEstimator(NestedParameters):
             if (given is not None) is not (fitted is not None):
                 was = "was not" if fitted is None else "was"
                 raise InputError(f"{name} {was} given at fit; do the same for the new rows.")
-        whose: dict[str, Any] = {"instrument": instrument, "offers": self.offers_, "study": study}
+        whose: dict[str, Any] = {
+            "instrument": instrument, "offers": self.offers_, "study": study, "sample_weight": sample_weight,
+        }  # fmt: skip
         observed = self._outcomes_again(Y, T, event, entry, whose)
         return observed if observed.instrument is None else observed.by_offer()
 

@@ -164,6 +164,8 @@ class Data:
         how = {} if seen.times is None else seen.times.columns(rows)
         if seen.study is not None:
             how["study"] = seen.study[rows]
+            if seen.learning_weight is not None:
+                how["sample_weight"] = seen.learning_weight[rows]
         return {"Y": y, "T": seen.treatments[seen.arm[rows]], **how, **seen.offered(rows)}
 
     def fit_arguments(self, rows: np.ndarray) -> dict:
