@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,8 +15,48 @@ from policytree.exceptions import InputError, quoted
 from policytree.objectives.objective import LeafStatistics, Objective, errors, from_best, totals, weighted_rates
 
 
+class ErrorObjective(Objective):
+    """A loss of false positives and false negatives that does not fall as either rises.
+
+    Its trees come from Pareto fronts (:func:`policytree.solvers.multi_objective.monotone.solve_monotone`).
+    """
+
+    search: ClassVar[str] = "monotone"
+
+    @abstractmethod
+    def of_errors(self, false_positives: float, false_negatives: float, positives: float, negatives: float) -> float:
+        """The loss of a tree, finite; all four arguments are sums of weights.
+
+        :meth:`score` passes the sums of any rows, so that a class may be absent and its sum zero.
+        """
+
+    def labels(self, leaf_stats: LeafStatistics) -> list[int]:
+        """The best labels: positive leaves are those of the highest shares of positives, as many as is best."""
+        order, (N, P) = from_best(leaf_stats), totals(leaf_stats)
+        labels, best, chosen = [0] * len(leaf_stats), self.of_errors(0, P, P, N), [0] * len(leaf_stats)
+        for i in order:
+            labels[i] = 1
+            loss = self.of_errors(*errors(leaf_stats, labels), P, N)
+            if loss < best:
+                best, chosen = loss, list(labels)
+        return chosen
+
+    def loss(self, leaf_stats: LeafStatistics) -> Fraction:
+        """:meth:`of_errors` of the best labels."""
+        N, P = totals(leaf_stats)
+        return Fraction(self.of_errors(*errors(leaf_stats, self.labels(leaf_stats)), P, N))
+
+    def threshold(self, score: float) -> float | None:
+        """None: the loss implies no threshold; any share between those of positive and negative leaves is one."""
+        return None
+
+    def score(self, codes: np.ndarray, predicted: np.ndarray, scores: np.ndarray, weight: np.ndarray) -> float:
+        """One minus :meth:`of_errors` of the predictions."""
+        return 1.0 - self.of_errors(*weighted_rates(codes, predicted, weight))
+
+
 @dataclass(frozen=True)
-class MonotoneObjective(Objective):
+class MonotoneObjective(ErrorObjective):
     """A loss of false positives and false negatives, as a function of Python.
 
     Parameters
@@ -34,7 +75,6 @@ class MonotoneObjective(Objective):
 
     name: ClassVar[str] = "monotone"
     score_name: ClassVar[str] = "one minus the given loss"
-    search: ClassVar[str] = "monotone"
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -51,27 +91,3 @@ class MonotoneObjective(Objective):
                 f"{false_negatives:g} false negatives; it must give finite numbers."
             )
         return float(value)
-
-    def labels(self, leaf_stats: LeafStatistics) -> list[int]:
-        """The best labels: positive leaves are those of the highest shares of positives, as many as is best."""
-        order, (N, P) = from_best(leaf_stats), totals(leaf_stats)
-        labels, best, chosen = [0] * len(leaf_stats), self.of_errors(0, P, P, N), [0] * len(leaf_stats)
-        for i in order:
-            labels[i] = 1
-            loss = self.of_errors(*errors(leaf_stats, labels), P, N)
-            if loss < best:
-                best, chosen = loss, list(labels)
-        return chosen
-
-    def loss(self, leaf_stats: LeafStatistics) -> Fraction:
-        """What the function says of the best labels."""
-        N, P = totals(leaf_stats)
-        return Fraction(self.of_errors(*errors(leaf_stats, self.labels(leaf_stats)), P, N))
-
-    def threshold(self, score: float) -> float | None:
-        """Not known of a function; any share between positive and negative leaves is one."""
-        return None
-
-    def score(self, codes: np.ndarray, predicted: np.ndarray, scores: np.ndarray, weight: np.ndarray) -> float:
-        """One minus what the function says of the predictions."""
-        return 1.0 - self.of_errors(*weighted_rates(codes, predicted, weight))

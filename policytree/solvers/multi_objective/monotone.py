@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from policytree.exceptions import InputError
-from policytree.objectives.monotone import MonotoneObjective
+from policytree.objectives.monotone import ErrorObjective
 from policytree.objectives.objective import errors
 from policytree.problem.types import Problem, Progress, SearchLimits, Solution, Status
 from policytree.solvers.core.columns import preorder_splits
@@ -28,7 +28,7 @@ SHARE_OF_TIME = 0.03  # of a time limit, that one of them may take
 LEAST_FALL = 1e-9  # of a value, by which it may fall through rounding
 
 
-def solve_monotone(problem: Problem, limits: SearchLimits | None = None, *, objective: MonotoneObjective) -> Solution:
+def solve_monotone(problem: Problem, limits: SearchLimits | None = None, *, objective: ErrorObjective) -> Solution:
     """Find the tree of least loss, price of the leaves included, with a proof.
 
     Parameters
@@ -36,7 +36,7 @@ def solve_monotone(problem: Problem, limits: SearchLimits | None = None, *, obje
     problem : Problem
         Two actions; its losses are the weights of rows that are labelled wrongly. ``max_depth`` is 3 at most.
     limits : SearchLimits, optional
-    objective : MonotoneObjective
+    objective : ErrorObjective
 
     Returns
     -------
@@ -67,7 +67,7 @@ def solve_monotone(problem: Problem, limits: SearchLimits | None = None, *, obje
 class _Monotone:
     """The best tree among those that came up so far."""
 
-    def __init__(self, problem: Problem, objective: MonotoneObjective, limits: SearchLimits):
+    def __init__(self, problem: Problem, objective: ErrorObjective, limits: SearchLimits):
         self.problem, self.objective, self.limits = problem, objective, limits
         self.sums = masses(problem)
         sums = np.zeros((3, problem.data.n_rows, 2), np.int64)  # false positives, false negatives, leaves
