@@ -24,6 +24,8 @@ from policytree import (
     heterogeneity_test,
     honest_leaf_summary,
     instrument_summary,
+    nuisances_without,
+    stream_rewards,
 )
 from policytree.datasets.files import packaged_frame
 
@@ -362,3 +364,26 @@ def test_nobody_under_an_offer_is_nobody_although_models_round(rng):
     found = instrument_summary(model, sample_weight=weight)
     assert found.one_sided and np.isnan(found.offers.loc[0, "uptake"])
     assert "Nobody takes 1 under 0: the effect is that on the treated." in str(found)
+
+
+def test_an_offer_that_moves_nobody_has_no_effect(rng):
+    data = study(300, rng)
+    offers = np.where(data["offer"] == 0, rng.choice(["letter", "none"], 300), "visit")
+    model = RewardEstimator(method="instrument", estimand="compliers").fit(
+        data["outcome"], data["taken"], instrument=offers
+    )
+    found = instrument_summary(model)
+    assert found.offers["effect"].notna().tolist() == [False, False, True]
+    assert np.isfinite(found.effect.value) and np.isfinite(found.overidentification[0])
+
+
+def test_what_knows_no_instrument_says_so(rng, tmp_path):
+    data = study(200, rng)
+    model, X = RewardEstimator(method="instrument"), data[["x"]]
+    with pytest.raises(InputError, match="know no instrument"):
+        nuisances_without(model, data["outcome"], data["taken"], X=X, covariates=["x"], instrument=data["offer"])
+    own = np.arange(200) < 120
+    with pytest.raises(InputError, match="leave the target out"):
+        nuisances_without(RewardEstimator(), data["outcome"], data["taken"], X=X, covariates=["x"], study=own)
+    with pytest.raises(InputError, match="know no instrument"):
+        stream_rewards(model, data, ["x"], outcome="outcome", treatment="taken", directory=tmp_path / "scores")

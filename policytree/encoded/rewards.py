@@ -28,6 +28,7 @@ from policytree.weighting.doubly_robust import DoublyRobust
 from policytree.weighting.inverse_propensity import InversePropensity
 from policytree.weighting.observed import check_outcome_arguments
 from policytree.weighting.registry import SCHEMES
+from policytree.weighting.reward_arguments import is_instrumental
 from policytree.weighting.time_to_event.outcome import check_horizon, resolve_target
 
 VERSION = 1
@@ -351,6 +352,8 @@ def _check_estimator(estimator: Any, propensity: Any) -> None:
     )
     if isinstance(estimator, type) or not all(hasattr(estimator, name) for name in settings):
         raise InputError(f"estimator must be a RewardEstimator; got {type(estimator).__name__}.")
+    if is_instrumental(estimator):
+        raise InputError("Rewards in batches know no instrument; pass the offers as treatment, or score in memory.")
     if estimator.estimand != "all":
         raise InputError("Rewards in batches are about all rows; leave estimand at 'all', or score a table in memory.")
     if estimator.n_repeats != 1:

@@ -130,8 +130,9 @@ def f_statistic(uptake: np.ndarray, influence: np.ndarray, observed: Observed) -
     difference = uptake[1:] - uptake[0]
     if not difference.any():
         return 0.0
-    if np.linalg.matrix_rank(covariance) < len(difference):
-        return np.inf if len(difference) == 1 else float(difference @ np.linalg.pinv(covariance) @ difference)
+    rank = int(np.linalg.matrix_rank(covariance))
+    if rank < len(difference):
+        return np.inf if rank == 0 else float(difference @ np.linalg.pinv(covariance) @ difference) / rank
     return float(difference @ np.linalg.solve(covariance, difference)) / len(difference)
 
 

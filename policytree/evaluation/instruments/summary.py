@@ -255,7 +255,7 @@ def _offers(
         for name, scores in {"uptake": uptake[:, z], "outcome": outcome[:, z], **changes}.items():
             if z != base or np.abs(scores).max() >= NOTHING:
                 row |= _columns(name, mean_estimate(scores, **options))
-        if z != base:
+        if z != base and np.abs(changes["uptake_change"]).max() >= NOTHING:  # who moves nobody has no effect
             weight = (options["groups"], options["sample_weight"], options["level"])
             row |= _columns("effect", ratio_of_means(changes["outcome_change"], changes["uptake_change"], *weight))
         rows.append(row)

@@ -14,6 +14,7 @@ from policytree.common.typing import Column, PerTreatment, Table
 from policytree.data.feature_encoder import as_pandas
 from policytree.exceptions import InputError
 from policytree.weighting.observed import OutcomeArguments
+from policytree.weighting.reward_arguments import is_instrumental
 from policytree.weighting.reward_estimator import RewardEstimator
 
 
@@ -71,6 +72,15 @@ def nuisances_without(
     if not isinstance(estimator, RewardEstimator):
         raise InputError(
             f"{type(estimator).__name__} is no RewardEstimator; pass one, or a fitted DRPolicyTree, whose own is used."
+        )
+    if is_instrumental(estimator) or outcome.get("instrument") is not None:
+        raise InputError(
+            "Bounds for omitted covariates know no instrument, whose probabilities are those of offers; pass the "
+            "offers as T, or use exclusion_sensitivity."
+        )
+    if any(outcome.get(name) is not None for name in ("study", "target_X", "target_W")):
+        raise InputError(
+            "Bounds for omitted covariates are of the study; leave the target out, or use transport_sensitivity."
         )
     if isinstance(covariates, str):
         raise InputError(f"covariates must be a list of columns; write [{covariates!r}].")
