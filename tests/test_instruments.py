@@ -28,6 +28,7 @@ from policytree import (
     stream_rewards,
 )
 from policytree.datasets.files import packaged_frame
+from policytree.exceptions import OverlapWarning
 
 
 def study(n: int, rng, *, effect=0.5, compliance=0.6) -> pd.DataFrame:
@@ -387,3 +388,35 @@ def test_what_knows_no_instrument_says_so(rng, tmp_path):
         nuisances_without(RewardEstimator(), data["outcome"], data["taken"], X=X, covariates=["x"], study=own)
     with pytest.raises(InputError, match="know no instrument"):
         stream_rewards(model, data, ["x"], outcome="outcome", treatment="taken", directory=tmp_path / "scores")
+
+
+def test_a_target_and_an_instrument_are_never_mixed_up(rng):
+    data = study(200, rng)
+    own = {"X": data[["x", "town"]], "instrument": data["offer"]}
+    model = RewardEstimator(LinearRegression(), method="instrument", cv=2, random_state=0)
+    with pytest.raises(InputError, match="An instrument and another population do not go together yet"):
+        model.fit(data["outcome"], data["taken"], **own, target_X=own["X"][:50])
+    for_treatments = RewardEstimator(LinearRegression(), LogisticRegression(), cv=2, random_state=0)
+    with pytest.raises(InputError, match="instrument goes with method='instrument'"):
+        for_treatments.fit(data["outcome"], data["taken"], **own, target_weights=rng.uniform(1, 3, 200))
+
+
+def test_target_weights_are_sampling_weights_of_offers_too(rng):
+    data, weight = study(300, rng), rng.uniform(1, 3, 300)
+    model = RewardEstimator(LinearRegression(), LogisticRegression(), method="instrument", cv=2, random_state=0)
+    own = {"X": data[["x"]], "instrument": data["offer"]}
+    by_target = model.fit_predict(data["outcome"], data["taken"], **own, target_weights=weight)
+    by_sample = model.fit_predict(data["outcome"], data["taken"], **own, sample_weight=weight / weight.mean())
+    np.testing.assert_allclose(by_target, by_sample)
+
+
+def test_rare_offers_are_called_by_their_own_names(rng):
+    data = study(300, rng)
+    data["offer"] = np.where(data["offer"] == 1, "app", "none")
+    data.loc[[0, 60, 120, 180, 240, 299], "offer"] = "visit"
+    model = RewardEstimator(LinearRegression(), LogisticRegression(), method="instrument", cv=2, min_propensity=0.1)
+    with pytest.warns(OverlapWarning, match="rows for visit"):
+        model.set_params(random_state=0).fit(data["outcome"], data["taken"], X=data[["x"]], instrument=data["offer"])
+    weight = (data["offer"] != "visit").astype(float)
+    with pytest.raises(InputError, match="All rows of offer visit have sample_weight zero"):
+        model.fit(data["outcome"], data["taken"], X=data[["x"]], instrument=data["offer"], sample_weight=weight)

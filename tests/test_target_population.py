@@ -591,3 +591,27 @@ def test_a_report_says_whom_it_is_about():
     assert report.content.section("target").blocks[0].text.startswith("Values, differences, leaves")
     with pytest.raises(InputError, match="more than one TargetOverlap"):
         StudyReport(tree, Y, T, X=table, results=[overlap, overlap])
+
+
+def test_known_chances_may_be_by_row_for_some_labels_and_the_same_for_all_for_others(study):
+    X, T, Y, target = study
+    chance = np.where(np.arange(len(Y)) % 2 == 0, 0.4, 0.6)
+    mixed = {0: 0.5, 1: pd.Series(np.full(len(Y), 0.5))}
+    by_rows = simple().fit(Y, T, X=X, target_X=target, propensity=mixed).rewards_
+    pd.testing.assert_frame_equal(by_rows, simple().fit(Y, T, X=X, target_X=target, propensity=0.5).rewards_)
+    with pytest.raises(InputError, match="propensities of row 0 sum to"):
+        simple().fit(Y, T, X=X, target_X=target, propensity={0: 0.5, 1: chance})
+
+
+def test_numbers_in_arrays_of_objects_are_numbers_in_the_target_too(study):
+    X, T, Y, target = study
+    of_objects = simple().fit(Y, T, X=X.astype(object), target_X=(target + 0.001).astype(object)).rewards_
+    pd.testing.assert_frame_equal(of_objects, simple().fit(Y, T, X=X, target_X=target + 0.001).rewards_)
+
+
+def test_messages_beside_a_target_name_a_column_once(study):
+    X, T, Y, target = study
+    gaps = pd.Series(np.where(np.arange(len(Y)) < 3, np.nan, Y), name="pain")
+    for outcome in (gaps, gaps.to_frame()):
+        with pytest.raises(InputError, match=r"^Y \(column 'pain'\) has 3 missing"):
+            simple().fit(outcome, T, X=X, target_X=target)

@@ -323,7 +323,7 @@ def _instrument(instrument, n: int, offers: np.ndarray | None, treatments: np.nd
     if offers is None:
         if len(labels) > max(FEW_TREATMENTS, n / 2):
             raise InputError(f"instrument holds {len(labels)} different values in {n} rows; group them into a few.")
-        refuse_weightless(code, labels, weight)
+        refuse_weightless(code, labels, weight, "offer")
     return Instrument(code, labels)
 
 
@@ -364,7 +364,7 @@ def _of_rows(values, argument: str, mask: np.ndarray, n: int) -> pd.Series | Non
     series = as_series(values, argument)
     if len(series) != n:
         raise InputError(f"{series.name} has {len(series)} rows, but Y has {n}; give one value per row.")
-    part = series[mask].infer_objects()
+    part = series[mask].infer_objects().rename(getattr(values, "name", None))  # the name that messages add to
     whole = part.dtype.kind == "f" and series.isna().any() and part.notna().all() and (part % 1 == 0).all()
     return part.astype(np.int64) if whole and argument == "T" else part
 

@@ -400,8 +400,9 @@ class RewardEstimator(NestedParameters):
             asked: dict[str, Any] = {
                 "Y": Y, "T": T, "X": X, "W": W, "propensity": propensity, "regression": regression,
                 "sample_weight": sample_weight, "groups": groups, "strata": strata, "event": event, "horizon": horizon,
-                "target": target, "entry": entry, "cause": cause, "missing_outcome": missing_outcome, "study": study,
-                "target_X": target_X, "target_W": target_W, "target_weights": target_weights,
+                "target": target, "entry": entry, "cause": cause, "missing_outcome": missing_outcome,
+                "instrument": instrument, "study": study, "target_X": target_X, "target_W": target_W,
+                "target_weights": target_weights,
             }  # fmt: skip
             return self.fit(**with_target(asked))
         check_executor(self.executor)
@@ -1167,10 +1168,10 @@ class RewardEstimator(NestedParameters):
         if m is None:
             m = estimated.regression
         if p is None and estimated.propensity is not None:
-            raw, divided = estimated.propensity, divided_by(scheme, self.treatments_)
+            raw, divided = estimated.propensity, divided_by(scheme, observed.treatments)
             own = slice(None) if observed.study is None else observed.study
             p = raw.copy()
-            p[own], n_clipped = clip(raw[own], self.min_propensity, self.treatments_, divided)
+            p[own], n_clipped = clip(raw[own], self.min_propensity, observed.treatments, divided)
         if p is not None and observed.study is not None and estimated.assignment is not None:
             p = np.where(observed.study[:, None], p, estimated.assignment)
         nuisances = Nuisances(

@@ -83,6 +83,8 @@ def rows_of_study(values: Any, study: np.ndarray, argument: str) -> Any:
     """The study's rows of what is given row by row: a column, a table, or a mapping to columns."""
     if isinstance(values, Mapping):
         return {label: rows_of_study(column, study, argument) for label, column in values.items()}
+    if np.ndim(values) == 0:  # of a label, the same for everybody
+        return values
     native = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
     table = native if isinstance(native, (nw.DataFrame, nw.Series)) else np.asarray(values)
     if len(table) != len(study):

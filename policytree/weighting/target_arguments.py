@@ -111,7 +111,7 @@ def _frame(table: Any, argument: str) -> pd.DataFrame:
     array = np.asarray(table)
     if array.ndim != 2:
         raise InputError(f"{argument} must be a table with a row per person; got shape {array.shape}.")
-    return pd.DataFrame(array)
+    return pd.DataFrame(array).infer_objects()  # numbers that stand beside texts are numbers
 
 
 def _refuse_unknown_values(own: pd.DataFrame, other: pd.DataFrame, name: str) -> None:
@@ -171,13 +171,12 @@ def _stacked(given: dict[str, Any], tables: dict[str, Any], n: int, m: int) -> d
         out["Y"] = np.concatenate([np.asarray(Y), np.zeros(m, dtype=np.asarray(Y).dtype)])
     else:
         own = as_series(Y, "Y")
-        filled = pd.concat([own, pd.Series(np.full(m, np.nan), index=index)])
-        out["Y"] = filled.rename(getattr(Y, "name", None))
+        out["Y"] = pd.concat([own, pd.Series(np.full(m, np.nan), index=index)]).rename(_column_name(Y))
     for name in ("T", "event", "entry"):
         if given.get(name) is not None:
             own = as_series(given[name], name).astype(object)
             filled = pd.concat([own, pd.Series([None] * m, dtype=object)], ignore_index=True)
-            out[name] = filled.rename(getattr(given[name], "name", None))
+            out[name] = filled.rename(_column_name(given[name]))
     if given.get("groups") is not None:
         own = as_series(given["groups"], "groups").astype(object)
         alone = pd.Series([f"(person {i} of the target)" for i in range(m)], dtype=object)
@@ -190,6 +189,12 @@ def _stacked(given: dict[str, Any], tables: dict[str, Any], n: int, m: int) -> d
         out["propensity"] = _padded(given["propensity"], m)
     out["study"] = np.arange(n + m) < n
     return out
+
+
+def _column_name(column: Any) -> Any:
+    """The name of the user's column, which messages add to the argument's; None if it has none."""
+    frame = as_pandas(column)
+    return getattr(column, "name", None) if frame is None else frame.columns[0]
 
 
 def _by_rows(value: Any, n: int) -> bool:
@@ -207,4 +212,6 @@ def _padded(value: Any, m: int) -> Any:
     if frame is not None:
         return pd.concat([frame, pd.DataFrame(np.nan, index=range(m), columns=frame.columns)], ignore_index=True)
     array = np.asarray(value, dtype=np.float64)
+    if array.ndim == 0:  # of a label, the same for everybody
+        return value
     return np.concatenate([array, np.full((m, *array.shape[1:]), np.nan)])
