@@ -161,6 +161,7 @@ def test_everything_after_the_rewards_takes_the_instrument(rng):
     tree = DRPolicyTree(max_depth=1, random_state=0)
     table = cross_val_policy_value(tree, data["outcome"], data["taken"], cv=2, n_repeats=1, **arguments)
     assert table.estimates["always 0"].value == 0.0
+    assert "Values are gains over 0, known through the instrument" in str(table)
     assert table.estimates["always 1"].value > table.estimates["status quo"].value > 0.0
     leaves = honest_leaf_summary(tree, data["outcome"], data["taken"], **arguments)
     assert leaves.rewards[0].eq(0.0).all()

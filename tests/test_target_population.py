@@ -164,6 +164,7 @@ def test_new_rows_know_their_weights(study):
     assert tree.score(**data, sample_weight=weight) == pytest.approx(m, abs=0.5)
     options = {"propensity": 0.5, "random_state": 0, "n_repeats": 1, "sample_treatment_costs": [1.0, 1.0]}
     table = cross_val_policy_value(tree, **data, sample_weight=weight, **options)
+    assert "Values are of the people of the target" in str(table)
     for rule, expected in {"always 1": m, "status quo": np.average(model.outcome_, weights=weight)}.items():
         assert table.estimates[rule].value == pytest.approx(expected - 1.0, abs=0.5)
 

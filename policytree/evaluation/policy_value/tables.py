@@ -232,6 +232,13 @@ class PolicyValueTable:
                 "The rule learnt from all rows is another one, and no row is left to judge it; it gives "
                 f"{self.agreement:.0%} of people the same treatment as the rules judged here."
             )
+        if self.observed.instrument is not None:
+            lines.append(
+                f"Values are gains over {self.observed.treatments[0]!s}, known through the instrument; with rewards of "
+                "compliers per person of all, of whom the others count as zero."
+            )
+        if self.observed.study is not None:
+            lines.append("Values are of the people of the target, not of those of the study.")
         return tuple(lines)
 
     def optimism_statements(self) -> tuple[str, ...]:
