@@ -20,6 +20,14 @@ SUM_TOLERANCE = 1e-6
 FEWEST_UNITS = 10  # rows, or clusters, that a bootstrap or half-samples need for a standard error
 
 
+def fitted_by_offers(estimator: Any) -> Any:
+    """The RewardEstimator of an estimator that was fitted with an instrument."""
+    fitted = getattr(estimator, "reward_estimator_", estimator)
+    if getattr(fitted, "offers_", None) is None:
+        raise InputError("estimator was fitted without an instrument; fit it with instrument=.")
+    return fitted
+
+
 def refuse_instrument(seen: Observed, what: str) -> None:
     """Refuse what is about treatments whose probabilities are known given the covariates."""
     if seen.instrument is not None:

@@ -40,3 +40,12 @@ def variance_of_mean(influence: np.ndarray, groups: np.ndarray | None, n_cluster
         return np.nan
     sums = influence if groups is None else np.bincount(groups, weights=influence)
     return n_clusters / (n_clusters - 1) * float(sums @ sums) / len(influence) ** 2
+
+
+def covariance_of_means(influence: np.ndarray, weight: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
+    """Covariance (M, M) of means from their influences (n, M), summed within clusters, as :func:`variance_of_mean`."""
+    units = n_units(weight, groups)
+    sums = influence
+    if groups is not None:
+        sums = np.column_stack([np.bincount(groups, weights=column) for column in influence.T])
+    return units / max(units - 1, 1) * (sums.T @ sums) / len(influence) ** 2

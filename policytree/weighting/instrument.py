@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from policytree.exceptions import InputError, WeakInstrumentWarning
-from policytree.weighting.cluster_robust import mean_and_influence, n_units
+from policytree.weighting.cluster_robust import covariance_of_means, mean_and_influence
 from policytree.weighting.doubly_robust import DoublyRobust
 from policytree.weighting.observed import Observed
 from policytree.weighting.scheme import Nuisances
@@ -122,11 +122,7 @@ def first_stage(scores: OfferScores, observed: Observed) -> FirstStage:
 
 def f_statistic(uptake: np.ndarray, influence: np.ndarray, observed: Observed) -> float:
     """Wald statistic of equal means (M,) over M - 1; ``influence`` (n, M) of each on its mean."""
-    contrast = influence[:, 1:] - influence[:, :1]
-    units = n_units(observed.weight, observed.groups)
-    if observed.groups is not None:
-        contrast = np.stack([np.bincount(observed.groups, weights=column) for column in contrast.T], axis=1)
-    covariance = units / max(units - 1, 1) * (contrast.T @ contrast) / observed.n**2
+    covariance = covariance_of_means(influence[:, 1:] - influence[:, :1], observed.weight, observed.groups)
     difference = uptake[1:] - uptake[0]
     if not difference.any():
         return 0.0
@@ -185,10 +181,6 @@ class InstrumentalVariable:
     stage: FirstStage | None = None
     needs_regression: bool = True
     needs_propensity: bool = True
-
-    def fitted(self, observed: Observed, nuisances: Nuisances) -> InstrumentalVariable:
-        """With the first stage of these rows."""
-        return replace(self, stage=first_stage(offer_scores(observed, nuisances), observed))
 
     def compliance(self, nuisances: Nuisances) -> np.ndarray:
         """What offers change about uptake, (n,): ``p_1 - p_0`` of two; in general the root of ``V / (e_1 e_0)``.

@@ -15,7 +15,8 @@ from policytree.common.typing import Column, Table
 from policytree.common.validation import check_level, group_codes, weights
 from policytree.evaluation.estimates import Estimate, influence_estimate, mean_estimate
 from policytree.evaluation.formatting import decimals, interval_text, p_text, size_text
-from policytree.exceptions import InputError
+from policytree.evaluation.inputs import fitted_by_offers
+from policytree.weighting.cluster_robust import covariance_of_means
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.instrument import WEAK_F, FirstStage
 
@@ -203,9 +204,7 @@ def instrument_summary(
     True
     """
     check_level(level)
-    fitted = getattr(estimator, "reward_estimator_", estimator)
-    if getattr(fitted, "offers_", None) is None:
-        raise InputError("estimator was fitted without an instrument; fit it with instrument=.")
+    fitted = fitted_by_offers(estimator)
     outcome, uptake = fitted.offer_rewards_.to_numpy(), fitted.uptake_rewards_.to_numpy()
     n, stage = len(outcome), fitted.first_stage_
     clusters, w = group_codes(groups, n), weights(sample_weight, n)
@@ -270,12 +269,8 @@ def _columns(name: str, estimate: Estimate) -> dict[str, float]:
 def _covariance(scores: np.ndarray, options: dict) -> np.ndarray:
     """Covariance of the means of columns, clusters taken whole."""
     influence = np.column_stack([mean_estimate(column, **options).influence for column in scores.T])
-    groups = options["groups"]
-    if groups is not None:
-        influence = np.column_stack([np.bincount(groups, weights=column) for column in influence.T])
     weight = np.ones(len(scores)) if options["sample_weight"] is None else options["sample_weight"]
-    units = int((weight > 0).sum()) if groups is None else len(np.unique(groups[weight > 0]))
-    return units / (units - 1) * (influence.T @ influence) / len(scores) ** 2
+    return covariance_of_means(influence, weight, options["groups"])
 
 
 def anderson_rubin(outcome: np.ndarray, uptake: np.ndarray, options: dict[str, Any]) -> tuple[float, float]:

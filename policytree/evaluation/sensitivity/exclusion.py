@@ -16,7 +16,7 @@ from policytree.common.validation import as_numbers, check_flag, check_level, is
 from policytree.evaluation.estimates import Estimate, mean_estimate
 from policytree.evaluation.formatting import bounds_text, decimals, interval_text, size_text
 from policytree.evaluation.inference.partial_identification import Bounds
-from policytree.evaluation.inputs import policy_probabilities, rows_arguments
+from policytree.evaluation.inputs import fitted_by_offers, policy_probabilities, rows_arguments
 from policytree.evaluation.instruments.summary import anderson_rubin, ratio_of_means
 from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS
 from policytree.evaluation.policy_value.tables import POLICY, PolicyValueTable
@@ -237,9 +237,7 @@ def exclusion_sensitivity(
     """
     check_level(level)
     check_flag(held_out, "held_out")
-    fitted = getattr(estimator, "reward_estimator_", estimator)
-    if getattr(fitted, "offers_", None) is None:
-        raise InputError("estimator was fitted without an instrument; fit it with instrument=.")
+    fitted = fitted_by_offers(estimator)
     if isinstance(baseline, PolicyValueTable):
         raise InputError("baseline must be a fixed rule, such as one treatment for all; got a table of learnt rules.")
     if isinstance(policy, PolicyValueTable):
