@@ -40,6 +40,8 @@ from policytree.evaluation.policy_value.sample_split import HeldOutRewards as He
 from policytree.evaluation.policy_value.sample_split import held_out_rewards as held_out_rewards
 from policytree.evaluation.policy_value.values import policy_difference as policy_difference
 from policytree.evaluation.policy_value.values import policy_value as policy_value
+from policytree.evaluation.regimes.cross_val import cross_val_regime_value as cross_val_regime_value
+from policytree.evaluation.regimes.tables import RegimeValueTable as RegimeValueTable
 from policytree.evaluation.sensitivity.benchmark_covariates import nuisances_without as nuisances_without
 from policytree.evaluation.sensitivity.exclusion import exclusion_sensitivity as exclusion_sensitivity
 from policytree.evaluation.sensitivity.marginal import marginal_sensitivity as marginal_sensitivity
@@ -90,6 +92,9 @@ from policytree.plotting.trees import plot_tree as plot_tree
 from policytree.plotting.values import PolicyValueDisplay as PolicyValueDisplay
 from policytree.problem.types import Guesses as Guesses
 from policytree.problem.types import Status as Status
+from policytree.regimes.stages import Stage as Stage
+from policytree.regimes.stages import stages_from_long as stages_from_long
+from policytree.regimes.treatment_regime import TreatmentRegime as TreatmentRegime
 from policytree.report.material import About as About
 from policytree.report.study_report import StudyReport as StudyReport
 from policytree.study_check import check_rewards as check_rewards

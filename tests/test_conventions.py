@@ -32,6 +32,7 @@ ORDER = [
     ("born_again",),
     ("encoded",),
     ("estimators",),
+    ("regimes",),
     ("evaluation", "datasets", "on_dask"),
     ("diagnostics", "study_check"),
     ("plotting",),
@@ -218,7 +219,7 @@ WITHIN = {
     ),
     "evaluation": (
         "estimates", "inputs", "formatting", "inference", "heterogeneity", "policy_value", "instruments", "leaves",
-        "stability", "sensitivity", "targeting", "streaming",
+        "regimes", "stability", "sensitivity", "targeting", "streaming",
     ),
 }  # fmt: skip
 

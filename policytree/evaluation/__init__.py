@@ -5,6 +5,7 @@ formatting.py     numbers with their errors as text
 inputs.py         checks of rewards, policies, clusters and weights
 inference/        intervals: half-samples, cluster bootstrap, simultaneous intervals, partial identification
 policy_value/     the values of rules, on the training rows and held out; the verdict
+regimes/          the values of treatment regimes over several stages, held out
 leaves/           the people in each leaf, and the value of every treatment there
 heterogeneity/    tests of whether effects differ between people, and regressions of effects on covariates
 targeting/        whom to treat first, and what a budget buys

@@ -945,6 +945,43 @@ class RewardEstimator(NestedParameters):
         index = table.index if isinstance(table, pd.DataFrame) else None
         return pd.DataFrame(values, index=index, columns=self.treatments_)
 
+    @shares_documentation(predict_rewards)
+    @by_default_settings
+    def predict_propensity(
+        self, *, X: Table | None = None, W: Table | None = None, groups: Column | None = None
+    ) -> pd.DataFrame:
+        """Probability of every treatment for new rows, averaged over the fold models; with an instrument, of offers.
+
+        Parameters
+        ----------
+        X, W : table of shape (n, p), optional
+            Covariates, the columns of ``fit``.
+
+        Returns
+        -------
+        DataFrame of shape (n, K)
+            Raised to ``min_propensity``, as those are that rewards divide by.
+
+        Raises
+        ------
+        InputError
+            If no model of treatment was fitted (given, or not needed by the method), or a table differs from the one
+            at fit.
+        """
+        check_is_fitted(self, "rewards_")
+        if self.models_propensity_ is None:
+            raise InputError("No model of treatment was fitted (given, or not needed by the method), so none predicts.")
+        Z = self.covariates_.matrix(X, W)
+        if not len(Z):
+            raise InputError("X has no rows; pass at least one.")
+        cluster = self._row_of_cluster(groups, len(Z))
+        chances = median_of_repeats([r.predict_new(Z, cluster) for r in self.repeats_]).propensity
+        assert chances is not None, "models of treatment were fitted"
+        table = X if X is not None else W
+        index = table.index if isinstance(table, pd.DataFrame) else None
+        columns = self.treatments_ if self.offers_ is None else self.offers_
+        return pd.DataFrame(np.maximum(chances, self.min_propensity), index=index, columns=columns)
+
     @by_default_settings
     def predict_effects(self, *, X: Table | None = None, W: Table | None = None, reference: Any = None) -> pd.DataFrame:
         """Conditional average effect of every treatment against the reference, for new rows.

@@ -53,13 +53,13 @@ class BestComparison:
         """Whether the rule is shown worse than some alternative."""
         return self.upper < 0 if self.direction == "maximize" else self.lower > 0
 
-    def statement(self, digits: int) -> str:
-        """The comparison in a sentence, with so many decimals."""
+    def statement(self, digits: int, rule: str = "Tree", single: str = "single treatment") -> str:
+        """The comparison in a sentence, with so many decimals; what the rule and its alternatives are called."""
         known = f"by these rows, {self.best}"
         if len(self.candidates) > 1:
             known = f"which one is best is not known: it may be {', '.join(self.candidates)}"
         return (
-            f"Tree - best single treatment: {self.value:+.{digits}f}, {100 * self.level:g}% interval "
+            f"{rule} - best {single}: {self.value:+.{digits}f}, {100 * self.level:g}% interval "
             f"{interval_text(self, digits)} ({known})."
         )
 

@@ -31,6 +31,8 @@ from policytree.weighting.time_to_event.outcome import warn_of_direction
 
 def checked_direction(estimator) -> str:
     """Return the estimator's direction; refuse estimators that cannot be refitted from outcomes."""
+    if has_fit_parameter(estimator, "stages"):
+        raise InputError(f"{type(estimator).__name__} decides at several stages; use cross_val_regime_value.")
     if not has_fit_parameter(estimator, "propensity"):
         raise InputError(
             f"{type(estimator).__name__} does not estimate its own rewards, so it cannot be refitted inside the folds; "

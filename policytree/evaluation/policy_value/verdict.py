@@ -58,6 +58,31 @@ class Gain:
 
 
 @dataclass(frozen=True, slots=True)
+class Words:
+    """What a verdict calls the learnt rule and what it is compared with.
+
+    Attributes
+    ----------
+    rule : str
+        The learnt rule, by its name in the table.
+    short : str
+        The same in a few letters.
+    single : str
+        One of the rules that give everybody the same.
+    fixed : str
+        The same in a word.
+    """
+
+    rule: str = "policy tree"
+    short: str = "tree"
+    single: str = "single treatment"
+    fixed: str = "treatment"
+
+
+TREE_WORDS = Words()
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """Which rule to use, and why; ``str()`` gives the sentence.
 
@@ -85,6 +110,8 @@ class Verdict:
         The plug-in rule against the recommended one, where it is shown better.
     doubts : tuple of str
         Why these rows cannot say what to do; empty if nothing speaks against it.
+    words : Words
+        What its sentence calls rules.
     """
 
     rule: str
@@ -96,6 +123,7 @@ class Verdict:
     against_status_quo: Estimate | None = None
     plug_in_better: Gain | None = None
     doubts: tuple[str, ...] = ()
+    words: Words = TREE_WORDS
 
     @property
     def use_tree(self) -> bool:
@@ -157,7 +185,8 @@ class Verdict:
 
     @property
     def _best_shown(self) -> str:
-        return _shown(self.against_best, "tree - best treatment", self.against_best.level)
+        what = f"{self.words.short} - best {self.words.fixed}"
+        return _shown(self.against_best, what, self.against_best.level)
 
     @property
     def _of_reference(self) -> str:
@@ -167,7 +196,8 @@ class Verdict:
     def _gain(self, gain: Gain) -> str:
         """A gain with its interval, net and gross."""
         level = self.against_best.level
-        text = _shown(gain, f"{_short(gain.rule)} - {gain.over}", level)
+        rule = self.words.short if gain.rule == self.words.rule else gain.rule
+        text = _shown(gain, f"{rule} - {gain.over}", level)
         if gain.gross is not None:
             text += f", net of costs; before costs {_shown(gain.gross, '', level).strip()}"
         return text
@@ -178,15 +208,15 @@ class Verdict:
 
     def _tree_better(self) -> str:
         return (
-            "Use the policy tree: on held-out people it is better than every single treatment "
+            f"Use the {self.words.rule}: on held-out people it is better than every {self.words.single} "
             f"({self._best_shown}{self._lower}) and than {self._of_reference} ({self._gain(self.tree)})"
         )
 
     def _tree_better_than_reference(self) -> str:
         return (
-            f"Use the policy tree: on held-out people it is better than {self._of_reference} ({self._gain(self.tree)}"
-            f"{self._lower}), which no single treatment is shown to be; it is not shown better than the best of them "
-            f"({self._best_shown})"
+            f"Use the {self.words.rule}: on held-out people it is better than {self._of_reference} "
+            f"({self._gain(self.tree)}{self._lower}), which no {self.words.single} is shown to be; it is not shown "
+            f"better than the best of them ({self._best_shown})"
         )
 
     def _treatment_better(self) -> str:
@@ -194,8 +224,8 @@ class Verdict:
         how = "worse" if self.against_best.worse else "not shown better"
         return (
             f"Give {self.rule.removeprefix('always ')} to everybody: on held-out people that is better than "
-            f"{self._of_reference} ({self._gain(self.treatment)}{self._lower}); the tree is {how} than the best single "
-            f"treatment ({self._best_shown}){self._others()}"
+            f"{self._of_reference} ({self._gain(self.treatment)}{self._lower}); the {self.words.short} is {how} than "
+            f"the best {self.words.single} ({self._best_shown}){self._others()}"
         )
 
     def _none_better(self) -> str:
@@ -203,17 +233,18 @@ class Verdict:
         nearest = self.tree if self.treatment is None else self.treatment
         digits = decimals([self.tree.smallest / 4])
         return (
-            f"No treatment and no tree is shown better than {self._of_reference}: leave things as they are "
-            f"({self._gain(nearest)}; {self._best_shown}{self._lower}). At {100 * level:g}%, rows like these show a "
-            f"tree's gain of {self.tree.smallest:,.{digits}f} or more with a probability of {POWER:.0%}, smaller ones "
-            "less often"
+            f"No {self.words.fixed} and no {self.words.short} is shown better than {self._of_reference}: leave things "
+            f"as they are ({self._gain(nearest)}; {self._best_shown}{self._lower}). At {100 * level:g}%, rows like "
+            f"these show a {self.words.short}'s gain of {self.tree.smallest:,.{digits}f} or more with a probability of "
+            f"{POWER:.0%}, smaller ones less often"
         )
 
     def _status_quo_better(self) -> str:
         assert self.against_status_quo is not None
         shown = _shown(self.against_status_quo, "the better of them - status quo", self.against_best.level)
         return (
-            "Keep the status quo: on held-out people it is better than the tree and every treatment "
+            f"Keep the status quo: on held-out people it is better than the {self.words.short} and every "
+            f"{self.words.fixed} "
             f"({shown}{self._lower})"
         )
 
@@ -225,10 +256,6 @@ _SENTENCES: dict[Reason, Callable[[Verdict], str]] = {
     Reason.NONE_BETTER: Verdict._none_better,
     Reason.STATUS_QUO_BETTER: Verdict._status_quo_better,
 }
-
-
-def _short(rule: str) -> str:
-    return "tree" if rule == "policy tree" else rule
 
 
 def _listed(names: list[str]) -> str:
@@ -275,6 +302,7 @@ class Rules:
     control : str or None
         The one of ``arms`` that others are compared with; None if there is none, and the status quo takes its place.
     plug_in : str or None
+    words : Words
     """
 
     tree: str
@@ -282,6 +310,7 @@ class Rules:
     arms: tuple[str, ...]
     control: str | None = None
     plug_in: str | None = None
+    words: Words = TREE_WORDS
 
 
 def decide(
@@ -345,7 +374,7 @@ def decide(
         rule, reason = rules.status_quo, Reason.STATUS_QUO_BETTER
     plug = None if rules.plug_in is None else gain(rules.plug_in, rule)
     plug = plug if plug is not None and plug.better else None
-    return Verdict(rule, reason, against_best, reference, tree, treatment, against, plug)
+    return Verdict(rule, reason, against_best, reference, tree, treatment, against, plug, words=rules.words)
 
 
 def _shown_better(difference: Estimate, direction: str) -> bool:

@@ -1,0 +1,161 @@
+"""The table of the held-out values of a regime and of what it is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from policytree.evaluation.estimates import Estimate
+from policytree.evaluation.formatting import decimals, interval_text, size_text
+from policytree.evaluation.inference.best_arm import BestComparison
+from policytree.evaluation.policy_value.tables import rule_frame
+from policytree.evaluation.policy_value.validation import Validation
+from policytree.evaluation.policy_value.verdict import Verdict
+from policytree.evaluation.regimes.rules import REGIME
+from policytree.exceptions import InputError
+from policytree.weighting.observed import Observed
+
+WORDS = {
+    "doubly_robust": "sequentially doubly robust scores",
+    "inverse_probability": "inverse probability weights",
+    "plug_in": "outcome models alone, whose errors no interval counts",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RegimeValueTable:
+    """Held-out value of a treatment regime beside fixed sequences, what people got, and one decision only.
+
+    Attributes
+    ----------
+    verdict : Verdict
+        Which rule to use, and why; ``str(table.verdict)`` is the sentence.
+    estimates : mapping of str to Estimate
+        Value of every rule, the summed utilities of all stages: "regime", "always <sequence>", "status quo" (what
+        people got), "decide at <stage> only" (a rule there, otherwise what people got), and the greedy rules.
+    differences : mapping of str to Estimate
+        The regime's value minus each other rule's, paired on the same people.
+    against_best : BestComparison
+        The regime against the best fixed sequence.
+    against_once : BestComparison or None
+        The regime against the best rule that decides at one stage only; None for one stage.
+    direction : {"maximize", "minimize"}
+    scores : tuple of mappings of str to ndarray of shape (n_judged,)
+        What every rule brings every judged person, one per repetition.
+    sequences : DataFrame
+        How many people followed each fixed sequence, with their effective sample size.
+    unknown : tuple of str
+        Fixed sequences that nobody followed to the end; nothing is known of them.
+    estimator : {"doubly_robust", "inverse_probability", "plug_in"}
+    validation : Validation
+    observed : Observed
+    agreement : float or None
+        If the regime was fitted on these people beforehand: the share of decisions in which it gives the same as the
+        regimes that are judged here.
+    restricted : bool
+        Whether some people may not get every treatment.
+    """
+
+    verdict: Verdict
+    estimates: Mapping[str, Estimate] = field(repr=False)
+    differences: Mapping[str, Estimate] = field(repr=False)
+    against_best: BestComparison
+    against_once: BestComparison | None
+    direction: str
+    scores: tuple[Mapping[str, np.ndarray], ...] = field(repr=False)
+    sequences: pd.DataFrame = field(repr=False)
+    unknown: tuple[str, ...]
+    estimator: str
+    validation: Validation = field(repr=False)
+    observed: Observed = field(repr=False)
+    agreement: float | None = None
+    restricted: bool = False
+
+    def difference(self, a: str, b: str) -> Estimate:
+        """Value of rule ``a`` of the table minus that of rule ``b``, paired.
+
+        Raises
+        ------
+        InputError
+            If the table has no such rule.
+        """
+        for name in (a, b):
+            if name not in self.estimates:
+                raise InputError(f"The table has no rule {name!r}; it has {', '.join(self.estimates)}.")
+        return self.validation.estimate([each[a] - each[b] for each in self.scores], self.observed, self.level)
+
+    @property
+    def level(self) -> float:
+        """Coverage of the intervals."""
+        return self.estimates[REGIME].level
+
+    @property
+    def digits(self) -> int:
+        """Decimals that show two significant digits of the smallest standard error."""
+        return decimals(e.standard_error for e in [*self.estimates.values(), *self.differences.values()])
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per rule: its value and the regime's difference from it, with standard errors and intervals."""
+        return rule_frame(self.estimates, self.differences)
+
+    def statements(self) -> tuple[str, ...]:
+        """What the numbers say and what they are of, in sentences."""
+        lines = [self.against_best.statement(self.digits, "Regime", "fixed sequence")]
+        if self.against_once is not None:
+            lines.append(self._once())
+        rules = len(self.scores) * self.validation.n_fits
+        lines.append(
+            f"By {self.validation.describe(len(self.scores))}. The values are of {rules} regimes, each learnt (models "
+            f"and trees of all stages) without the people it is judged on, by {WORDS[self.estimator]}."
+        )
+        if self.agreement is not None:
+            lines.append(
+                "The regime learnt from all people is another one, and nobody is left to judge it; it gives the same "
+                f"treatment as the regimes judged here in {self.agreement:.0%} of the decisions."
+            )
+        if self.restricted:
+            lines.append(
+                "Where a rule gives somebody what they may not get, they count as getting the treatment of the best "
+                "expected outcome among those that they may."
+            )
+        if self.unknown:
+            lines.append(f"Nobody got {'; '.join(self.unknown)} to the end: nothing is known of that.")
+        return tuple(lines)
+
+    def _once(self) -> str:
+        """Whether deciding at every stage is shown better than at one only."""
+        best = self.against_once
+        assert best is not None, "there are several stages"
+        shown = f"{best.value:+,.{self.digits}f}, {100 * best.level:g}% interval {interval_text(best, self.digits)}"
+        is_better = "is better" if best.better else "is worse" if best.worse else "is not shown better"
+        return (
+            f"Deciding at every stage {is_better} than deciding once (difference to the best of that, {best.best}: "
+            f"{shown})."
+        )
+
+    def to_text(self) -> str:
+        """Show verdict and table in fixed width, and say what they are."""
+        digits, interval = self.digits, f"{100 * self.level:g}% interval"
+        rows = {}
+        for rule, estimate in self.estimates.items():
+            difference = self.differences.get(rule)
+            rows[rule] = [
+                f"{estimate.value:.{digits}f}",
+                f"{estimate.standard_error:.{digits}f}",
+                interval_text(estimate, digits),
+                "" if difference is None else f"{difference.value:+.{digits}f}",
+                "" if difference is None else interval_text(difference, digits),
+            ]
+        header = ["value", "std. error", interval, "regime - rule", f"{interval} "]
+        table = pd.DataFrame.from_dict(rows, orient="index", columns=header).to_string()
+        better = "higher" if self.direction == "maximize" else "lower"
+        size = size_text(self.estimates[REGIME])
+        return "\n".join(
+            [f"{self.verdict}\n", f"Held-out values, {better} is better; {size}.", table, *self.statements()]
+        )
+
+    def __str__(self) -> str:
+        return self.to_text()

@@ -1,0 +1,15 @@
+"""Treatment regimes: a rule for every one of several decisions, each learnt with what was known by then.
+
+stages.py            what was observed at every decision, checked; histories that accumulate; long tables to stages
+induction.py         backward induction: the later stages' scores are what an earlier stage is learnt from
+joint.py             both stumps of two stages at once
+sequences.py         fixed sequences of treatments, and who followed them
+treatment_regime.py  TreatmentRegime, the estimator
+export.py            a regime as text, rules, SQL and Python
+"""
+
+from policytree.regimes.export import regime_from_json
+from policytree.regimes.stages import Stage, stages_from_long
+from policytree.regimes.treatment_regime import TreatmentRegime
+
+__all__ = ["Stage", "TreatmentRegime", "regime_from_json", "stages_from_long"]
