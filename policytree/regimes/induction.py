@@ -109,7 +109,7 @@ def charges(course: Course, s: int, rows: np.ndarray, outcome: np.ndarray, direc
 
 @contextmanager
 def silent_on_denied(course: Course, s: int) -> Iterator[None]:
-    """Keep silent on the chance of a treatment that somebody may not get: it is as good as zero, and divides nothing."""
+    """Keep silent on the chance of a treatment that somebody may not get: it divides nothing."""
     decision = course.decisions[s]
     with warnings.catch_warnings():
         if decision.allowed is not None and decision.per_row:
