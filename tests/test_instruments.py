@@ -165,10 +165,23 @@ def test_everything_after_the_rewards_takes_the_instrument(rng):
     assert table.estimates["always 1"].value > table.estimates["status quo"].value > 0.0
     leaves = honest_leaf_summary(tree, data["outcome"], data["taken"], **arguments)
     assert leaves.rewards[0].eq(0.0).all()
-    held = held_out_rewards(tree, data["outcome"], data["taken"], **arguments)
+    model = RewardEstimator(method="instrument", random_state=0)
+    held = held_out_rewards(model, data["outcome"], data["taken"], **arguments)
     assert held.outcomes[0].eq(0.0).all() and held.outcomes[1].std() > 0.0
+    by_tree = held_out_rewards(clone(tree).set_params(rewards=model), data["outcome"], data["taken"], **arguments)
+    pd.testing.assert_frame_equal(by_tree.rewards, held.rewards)
     with pytest.raises(InputError, match="passing the instrument as T"):
         heterogeneity_test(data["outcome"], data["taken"], **arguments)
+
+
+def test_rankings_refuse_rewards_of_compliers_whoever_estimates_them(rng):
+    """Shares of people and budgets count everybody; a tree with an instrument is about compliers unless told so."""
+    data = study(240, rng)
+    arguments = {"X": data[["x", "town"]], "instrument": data["offer"], "random_state": 0}
+    of_compliers = RewardEstimator(method="instrument", estimand="compliers")
+    for estimator in (DRPolicyTree(), DRPolicyTree(rewards=of_compliers), of_compliers):
+        with pytest.raises(InputError, match=r"estimand='compliers'.*RewardEstimator\(method='instrument'\)"):
+            held_out_rewards(estimator, data["outcome"], data["taken"], **arguments)
 
 
 def test_status_quo_is_what_people_took(rng):
@@ -257,7 +270,7 @@ def test_arguments_that_do_not_belong_together_are_refused(rng, settings, argume
 
 def test_bad_instruments_are_refused(rng):
     data = study(200, rng)
-    model = RewardEstimator(method="instrument")
+    model = RewardEstimator(method="instrument", random_state=0)
 
     def fit(**changes):
         given = {"T": data["taken"], "instrument": data["offer"]} | changes

@@ -13,6 +13,7 @@ import pandas as pd
 from policytree.common.docstrings import shares_documentation
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
+from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.evaluation.inputs import generator
 from policytree.evaluation.policy_value.refits import Data, checked_direction, fit_finished
 from policytree.exceptions import InputError, quoted
@@ -101,7 +102,8 @@ def held_out_rewards(
     Parameters
     ----------
     estimator : RewardEstimator or DRPolicyTree
-        Cloned, and fitted on the rows that learn.
+        Cloned, and fitted on the rows that learn. Its rewards are about everybody (``estimand="all"``): with an
+        instrument, ``RewardEstimator(method="instrument")``, or a DRPolicyTree with that as its ``rewards``.
     honest : float in [0.1, 0.9], or array of shape (n,) of bool, or of row positions
         The share of rows that judge (to the nearest fraction with a denominator of at most ten), drawn in balance over
         treatments, no cluster divided; or which rows, such as ``rows`` of another such result.
@@ -131,11 +133,8 @@ def held_out_rewards(
     True
     """
     direction = checked_direction(estimator)
-    if getattr(estimator, "estimand", "all") != "all":
-        raise InputError(
-            f"estimator has estimand={estimator.estimand!r}, but rankings and budgets count everybody; use 'all'."
-        )
     seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **outcome)
+    _refuse_other_populations(estimator, seen)
     data = Data(seen, X, W, propensity, None, direction)
     judging = judging_rows(honest, seen, random_state)
     rows = np.flatnonzero(judging)
@@ -144,6 +143,20 @@ def held_out_rewards(
     frame = pd.DataFrame(outcomes[list(seen.treatments)].to_numpy(), index=seen.index[rows], columns=seen.treatments)
     groups, weight = rows_of(seen, rows)
     return HeldOutRewards(data.held_out_rewards(fitted, rows), frame, rows, groups, weight, direction, fitted)
+
+
+def _refuse_other_populations(estimator: Any, seen: Observed) -> None:
+    """Shares of people and budgets count everybody; rewards of the treated, or of compliers, do not."""
+    offered = seen.instrument is not None
+    rewards = estimator._reward_estimator(offered) if isinstance(estimator, DRPolicyTree) else estimator
+    estimand = getattr(rewards, "estimand", "all")
+    if estimand == "all":
+        return
+    everybody = "RewardEstimator(method='instrument')" if offered else "estimand='all'"
+    raise InputError(
+        f"estimator is about others than everybody (estimand={estimand!r}), but rankings and budgets count everybody; "
+        f"use {everybody}."
+    )
 
 
 def rows_of(seen: Observed, rows: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
