@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.optimize import brentq
-from scipy.stats import norm
+from scipy.stats import norm, t
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
@@ -29,6 +29,7 @@ from policytree import (
     target_overlap,
     transport_sensitivity,
 )
+from policytree.evaluation import mean_estimate
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.weighting.observed import observe
 
@@ -246,6 +247,36 @@ def test_values_have_the_standard_errors_of_a_ratio(study):
     by_weight = average_effect(rewards, 1, 0, sample_weight=weight)
     assert by_population.value == pytest.approx(by_weight.value, abs=1e-7)
     assert by_population.standard_error == pytest.approx(by_weight.standard_error, rel=1e-6)
+
+
+def test_intervals_count_the_rows_that_vary(study):
+    """Degrees of freedom are Satterthwaite's: a small study does not become a large one by its target."""
+    data = stacked(*study)
+    model = simple().fit(**data, propensity=0.5)
+    rewards, weight = model.per_person(model.rewards_, study=data["study"])
+    value = policy_value(1, rewards, sample_weight=weight)
+    assert value.degrees_of_freedom == int(3 * (value.influence**2).sum() ** 2 / (value.influence**4).sum()) < 300
+    half = t.ppf(0.975, value.degrees_of_freedom) * value.standard_error
+    assert (value.upper - value.value, value.value - value.lower) == pytest.approx((half, half))
+    by_weight = average_effect(rewards, 1, 0, sample_weight=weight)
+    by_population = average_effect(model.rewards_, 1, 0, population=model.population_)
+    assert by_population.degrees_of_freedom == by_weight.degrees_of_freedom
+    assert by_population.lower == pytest.approx(by_weight.lower, abs=1e-6)
+    pairs = np.arange(500) // 2
+    sums = np.bincount(pairs, value.influence)
+    clustered = policy_value(1, rewards, sample_weight=weight, groups=pairs)
+    assert clustered.degrees_of_freedom == int(3 * (sums**2).sum() ** 2 / (sums**4).sum())
+
+
+def test_degrees_of_freedom_of_parts_add_by_their_variance(rng):
+    """Of normal samples of equal rows they are the size of the sample; more than clusters less one they never are."""
+    few, many = rng.normal(size=40), rng.normal(size=4000)
+    weight = np.append(np.full(40, 1e-9), np.ones(4000))
+    assert 20 < mean_estimate(np.append(1e9 * few, 0 * many), sample_weight=weight).degrees_of_freedom < 60
+    assert 3000 < mean_estimate(np.append(0 * few, many), sample_weight=weight).degrees_of_freedom <= 4039
+    assert mean_estimate(many, sample_weight=rng.uniform(0.1, 9, 4000)).degrees_of_freedom == 3999
+    signs = np.append(1e9 * np.sign(few), np.zeros(4))
+    assert mean_estimate(signs, sample_weight=weight[:44]).degrees_of_freedom == 43
 
 
 def test_leaves_divide_by_their_people_of_the_target(study):

@@ -11,7 +11,8 @@ from scipy.special import stdtrit
 
 from policytree.common.docstrings import shares_documentation
 from policytree.common.validation import check_level
-from policytree.weighting.cluster_robust import mean_and_influence, n_units, variance_of_mean
+from policytree.weighting.cluster_robust import degrees_of_variance, mean_and_influence, n_units, variance_of_mean
+from policytree.weighting.stacked import averages_over_target
 
 DIRECTIONS = ("maximize", "minimize")
 
@@ -87,7 +88,7 @@ def mean_estimate(scores, *, groups=None, sample_weight=None, level: float = 0.9
     ``n w_i (s_i - m) / sum(w)``. Influences are summed within clusters; the variance is ``G / (G - 1)`` times the sum
     of the squared cluster sums, over ``n ** 2``: the sandwich variance of a regression on a constant, as statsmodels'
     ``cov_type="cluster"`` computes it. Without clusters, every row is a cluster. The interval takes Student's t with
-    ``G - 1`` degrees of freedom.
+    ``G - 1`` degrees of freedom; over a target, with those of :func:`degrees_of_variance`.
 
     Parameters
     ----------
@@ -113,7 +114,8 @@ def mean_estimate(scores, *, groups=None, sample_weight=None, level: float = 0.9
     value, influence = mean_and_influence(scores, weight)
     n, n_clusters = _counts(weight, groups)
     standard_error = float(np.sqrt(variance_of_mean(influence, groups, n_clusters)))
-    return _estimate(value, standard_error, level, n, n_clusters, influence, n_clusters - 1)
+    degrees = _degrees(influence, weight, groups, n_clusters)
+    return _estimate(value, standard_error, level, n, n_clusters, influence, degrees)
 
 
 @shares_documentation(mean_estimate)
@@ -131,17 +133,33 @@ def estimate_with_error(
     Returns
     -------
     Estimate
-        Its interval takes Student's t with one less degrees of freedom than clusters.
+        Its interval takes Student's t with the degrees of freedom of :func:`mean_estimate`.
     """
     check_level(level)
     weight = np.ones(len(influence)) if sample_weight is None else sample_weight
     n, n_clusters = _counts(weight, groups)
-    return _estimate(float(value), float(standard_error), level, n, n_clusters, influence, n_clusters - 1)
+    degrees = _degrees(influence, weight, groups, n_clusters)
+    return _estimate(float(value), float(standard_error), level, n, n_clusters, influence, degrees)
+
+
+def by_unequal_rows(estimate: Estimate, groups=None) -> Estimate:
+    """The same value and standard error, with the degrees of freedom of :func:`degrees_of_variance`."""
+    degrees = min(estimate.degrees_of_freedom, degrees_of_variance(estimate.influence, groups, estimate.n_clusters))
+    whole = _estimate(
+        estimate.value, estimate.standard_error, estimate.level, estimate.n, estimate.n_clusters, estimate.influence,
+        degrees,
+    )  # fmt: skip
+    return replace(whole, between_variance=estimate.between_variance)
 
 
 def _counts(weight: np.ndarray, groups) -> tuple[int, int]:
     """Rows and clusters of positive weight."""
     return n_units(weight, None), n_units(weight, groups)
+
+
+def _degrees(influence: np.ndarray, weight: np.ndarray, groups, n_clusters: int) -> int:
+    """Clusters less one; over a target, whose few people of the study have most of the variance, fewer."""
+    return degrees_of_variance(influence, groups, n_clusters) if averages_over_target(weight) else n_clusters - 1
 
 
 @shares_documentation(mean_estimate)
@@ -175,7 +193,8 @@ def blocked_estimate(scores, blocks, *, groups=None, sample_weight=None, level: 
         influence[rows] = part.influence * share * n_rows / len(rows)
         n, n_clusters, used = n + part.n, n_clusters + part.n_clusters, used + 1
     standard_error = float(np.sqrt(variance))
-    return _estimate(float(value), standard_error, level, n, n_clusters, influence, n_clusters - used)
+    degrees = min(n_clusters - used, _degrees(influence, weight, groups, n_clusters))
+    return _estimate(float(value), standard_error, level, n, n_clusters, influence, degrees)
 
 
 @shares_documentation(mean_estimate)
@@ -195,9 +214,11 @@ def influence_estimate(value: float, influence, *, groups=None, sample_weight=No
     Estimate
     """
     check_level(level)
-    n, n_clusters = _counts(np.ones(len(influence)) if sample_weight is None else sample_weight, groups)
+    weight = np.ones(len(influence)) if sample_weight is None else sample_weight
+    n, n_clusters = _counts(weight, groups)
     standard_error = float(np.sqrt(variance_of_mean(influence, groups, n_clusters)))
-    return _estimate(float(value), standard_error, level, n, n_clusters, influence, n_clusters - 1)
+    degrees = _degrees(influence, weight, groups, n_clusters)
+    return _estimate(float(value), standard_error, level, n, n_clusters, influence, degrees)
 
 
 def repeated_estimate(estimates: Sequence[Estimate], n_folds: int) -> Estimate:
@@ -233,7 +254,7 @@ def repeated_estimate(estimates: Sequence[Estimate], n_folds: int) -> Estimate:
     first = estimates[0]
     whole = _estimate(
         float(values.mean()), float(np.sqrt(within + kappa * between)), first.level, first.n, first.n_clusters,
-        np.mean([e.influence for e in estimates], axis=0), first.degrees_of_freedom,
+        np.mean([e.influence for e in estimates], axis=0), int(np.mean([e.degrees_of_freedom for e in estimates])),
     )  # fmt: skip
     return replace(whole, between_variance=between)
 

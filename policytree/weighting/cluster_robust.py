@@ -42,6 +42,21 @@ def variance_of_mean(influence: np.ndarray, groups: np.ndarray | None, n_cluster
     return n_clusters / (n_clusters - 1) * float(sums @ sums) / len(influence) ** 2
 
 
+def degrees_of_variance(influence: np.ndarray, groups: np.ndarray | None, n_clusters: int) -> int:
+    """Degrees of freedom of :func:`variance_of_mean` where rows differ in how much they may move the mean.
+
+    With cluster sums ``s``, ``3 (sum s^2)^2 / sum s^4``, and at most ``G - 1``: the degrees of Satterthwaite's
+    approximation if the sums are normal, each with a variance of its own. A few rows that make up most of the variance
+    then count as few, and of two samples that are added the one that varies more decides (Welch).
+    """
+    sums = influence if groups is None else np.bincount(groups, weights=influence)
+    largest = np.abs(sums).max(initial=0.0)
+    if largest == 0.0:
+        return n_clusters - 1
+    squares = (sums / largest) ** 2
+    return min(n_clusters - 1, int(3.0 * squares.sum() ** 2 / (squares @ squares)))
+
+
 def covariance_of_means(influence: np.ndarray, weight: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
     """Covariance (M, M) of means from their influences (n, M), summed within clusters, as :func:`variance_of_mean`."""
     units = n_units(weight, groups)

@@ -40,6 +40,11 @@ def averaging_weight(study: np.ndarray, sampling_weight: np.ndarray | None) -> n
     return weight if sampling_weight is None else weight * sampling_weight
 
 
+def averages_over_target(weight: np.ndarray) -> bool:
+    """Whether weights (n,) are those of :func:`averaging_weight`: rows of the study stand for next to nobody."""
+    return bool(((weight > 0.0) & (weight < np.sqrt(CARRIED) * weight.max())).any())
+
+
 def study_mask(study: Any, n: int, both: bool = True) -> np.ndarray:
     """Which rows are of the study, (n,) bool, from booleans or zeros and ones.
 

@@ -12,7 +12,8 @@ from policytree.common.shared_arguments import JUDGED
 from policytree.common.typing import Column, Table
 from policytree.common.validation import numbers
 from policytree.data.feature_encoder import as_pandas
-from policytree.evaluation.estimates import Estimate
+from policytree.evaluation.estimates import Estimate, by_unequal_rows
+from policytree.evaluation.inputs import rows_arguments
 from policytree.evaluation.policy_value.values import policy_difference
 from policytree.exceptions import InputError
 
@@ -34,7 +35,8 @@ def average_effect(
 
     With ``d`` the difference of the two rewards, ``q`` the rows' share of the population (mean one) and ``theta`` the
     mean of ``d``, row ``i`` has the influence ``d_i - q_i theta``: the size of the target population is estimated from
-    the same rows, and the standard error counts that.
+    the same rows, and the standard error counts that. Where rows stand for unequally many people, few of them may have
+    most of the variance; the interval then takes fewer degrees of freedom (Satterthwaite), so that it is wider.
 
     Parameters
     ----------
@@ -88,4 +90,7 @@ def average_effect(
     frame = as_pandas(rewards)
     shifted = pd.DataFrame(rewards) if frame is None else frame.copy()
     shifted[treatment] = shifted[treatment] - (q - 1.0) * plain.value
-    return policy_difference(treatment, baseline, shifted, **options)
+    effect = policy_difference(treatment, baseline, shifted, **options)
+    if np.ptp(q) == 0.0:
+        return effect
+    return by_unequal_rows(effect, rows_arguments(groups, sample_weight, len(q))[0])
