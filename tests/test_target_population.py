@@ -23,6 +23,7 @@ from policytree import (
     honest_leaf_summary,
     leaf_summary,
     marginal_sensitivity,
+    policy_difference,
     policy_stability,
     policy_value,
     rank_average_treatment_effect,
@@ -299,6 +300,26 @@ def test_leaves_divide_by_their_people_of_the_target(study):
     assert np.isfinite(score) and abs(score) < 10
     chosen = rewards[np.arange(500), np.searchsorted([0, 1], tree.predict(data["X"]))]
     assert tree.objective_value_ == pytest.approx(chosen.mean(), abs=1e-6)
+
+
+def test_intervals_of_leaves_count_the_rows_that_vary(study):
+    data = stacked(*study)
+    model = simple().fit(**data, propensity=0.5)
+    rewards, weight = model.per_person(model.rewards_, study=data["study"])
+    leaf = (data["X"][:, 0] > 0) * 1
+    table = leaf_summary(leaf, 1, rewards, T=data["T"], study=data["study"], sample_weight=weight, held_out=True)
+    tails = []
+    for j in (0, 1):
+        own = leaf == j
+        for label in (0, 1):
+            value = policy_value(label, rewards[own], sample_weight=weight[own])
+            half = table.loc[j, ("upper", label)] - table.loc[j, ("value", label)]
+            assert value.degrees_of_freedom < own.sum() - 1
+            tails.append(t.sf(half / value.standard_error, value.degrees_of_freedom))
+    assert tails == pytest.approx([tails[0]] * 4, rel=1e-6)  # simultaneous: one tail for all
+    difference = policy_difference(1, 0, rewards[leaf == 1], sample_weight=weight[leaf == 1])
+    half = table.loc[1, ("gain_over", 0)] - table.loc[1, ("gain_lower", 0)]
+    assert 0.01 < t.sf(half / difference.standard_error, difference.degrees_of_freedom) < 0.025
 
 
 def test_a_leaf_without_people_of_the_target_is_refused(study):

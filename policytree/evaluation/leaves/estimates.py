@@ -36,6 +36,8 @@ class LeafParts:
         1 if larger is better, else -1.
     received : ndarray of shape (L, K), or None
         Rows by the arm that they got.
+    degrees : tuple of two ndarrays of shape (L, K), or None
+        Degrees of freedom of the values, and of the chosen arm's gains; None for clusters less one.
     """
 
     ids: np.ndarray
@@ -48,6 +50,7 @@ class LeafParts:
     n_clusters: np.ndarray
     sign: float
     received: np.ndarray | None = None
+    degrees: tuple[np.ndarray, np.ndarray] | None = None
 
     def estimable(self, held_out: bool) -> np.ndarray:
         """Whether an arm's value is estimable in a leaf, (L, K): held out, only if somebody there received the arm."""
@@ -113,9 +116,10 @@ class LeafParts:
         k, known = len(self.labels), np.isfinite(gain)
         contrast = self._contrasts()
         gains = contrast @ self.covariance @ contrast.T
-        width = self._half_widths(self.covariance, np.isfinite(value), level) * error
+        of_values, of_gains = self._degrees()
+        width = self._half_widths(self.covariance, np.isfinite(value), of_values, level) * error
         other = known & (np.arange(k) != self.chosen[:, None])
-        gain_width = np.where(other, self._half_widths(gains, other, level) * gain_error, np.nan)
+        gain_width = np.where(other, self._half_widths(gains, other, of_gains, level) * gain_error, np.nan)
         shown = np.where(other, gain, np.nan)
         out: dict = {}
         for name, values in (
@@ -131,14 +135,20 @@ class LeafParts:
             out[("gain_over_best", name)] = np.where(some, pick(np.where(other, ends, never), axis=1), np.nan)
         return out
 
-    def _half_widths(self, covariance: np.ndarray, wanted: np.ndarray, level: float) -> np.ndarray:
+    def _degrees(self) -> tuple[np.ndarray, np.ndarray]:
+        """Degrees of freedom of values and of gains, (L, K) each."""
+        if self.degrees is not None:
+            return self.degrees
+        plain = np.repeat((self.n_clusters - 1)[:, None], len(self.labels), axis=1)
+        return plain, plain
+
+    def _half_widths(self, covariance: np.ndarray, wanted: np.ndarray, degrees: np.ndarray, level: float) -> np.ndarray:
         """Critical values (L, K) of the wanted entries together; NaN in leaves of one cluster."""
         out = np.full(wanted.shape, np.nan)
         known = wanted & (self.n_clusters >= 2)[:, None]
         at = np.flatnonzero(known.ravel())
-        degrees = np.repeat(self.n_clusters - 1, wanted.shape[1])[at]
         if len(at):
-            out[known] = critical_values(covariance[np.ix_(at, at)], degrees, level)
+            out[known] = critical_values(covariance[np.ix_(at, at)], degrees.ravel()[at], level)
         return out
 
     def _over_best(self, leaf: int, gain: np.ndarray, covariance: np.ndarray, other: np.ndarray) -> float:

@@ -25,7 +25,8 @@ from policytree.evaluation.leaves.estimates import (
 )
 from policytree.exceptions import InputError
 from policytree.trees.tree import Tree
-from policytree.weighting.stacked import study_mask
+from policytree.weighting.cluster_robust import degrees_of_variance
+from policytree.weighting.stacked import averages_over_target, study_mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +277,22 @@ class _Rows:
             np.add.at(counts, (leaf_of[of_study], received[of_study]), 1)
         rows = np.bincount(leaf_of)
         share = total / total.sum()
-        return LeafParts(self.ids, labels, rows, chosen, share, value, covariance, clusters, sign_of(direction), counts)
+        degrees = _degrees(sums, used % n_leaves, clusters, chosen) if averages_over_target(weight) else None
+        return LeafParts(
+            self.ids, labels, rows, chosen, share, value, covariance, clusters, sign_of(direction), counts, degrees
+        )
+
+
+def _degrees(
+    sums: np.ndarray, leaf: np.ndarray, clusters: np.ndarray, chosen: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Degrees of freedom of values and of the chosen arm's gains, (L, K) each, from influences by cluster (m, K)."""
+    out = np.ones((2, len(clusters), sums.shape[1]), dtype=np.int64)
+    for j in np.flatnonzero(clusters >= 2):
+        own = sums[leaf == j]
+        for kind, influence in enumerate((own, own[:, [chosen[j]]] - own)):
+            out[kind, j] = [degrees_of_variance(column, None, int(clusters[j])) for column in influence.T]
+    return out[0], out[1]
 
 
 def _one_arm_each(ids, leaf_of, arm, labels) -> np.ndarray:
