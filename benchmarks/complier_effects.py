@@ -12,7 +12,6 @@ both packages (k401ksubs: with squares and products), and ours once more by the 
 
 from __future__ import annotations
 
-import argparse
 import importlib.metadata
 import time
 import warnings
@@ -21,11 +20,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from reporting import RESULTS, append_rows, keeping_parser, machine, markdown_head, markdown_table
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-OUTPUT = Path(__file__).parent / "results" / "complier_effects.csv"
 SEEDS = 5
 COLLEGE = 13  # years of education: some college
 
@@ -129,8 +128,6 @@ COLUMNS = ["study", "estimator", "effect", "error", "lower", "upper", "robust lo
 
 def write_table(output: Path) -> None:
     """Markdown of what was kept."""
-    from reporting import machine, markdown_head, markdown_table
-
     kept = pd.read_csv(output).drop_duplicates(["study", "estimator"], keep="last").sort_values("study", kind="stable")
     lines = []
     for row in kept.itertuples(index=False):
@@ -147,19 +144,16 @@ def write_table(output: Path) -> None:
 
 def main() -> None:
     """Run what is asked for, and keep it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = keeping_parser(__doc__, RESULTS / "complier_effects.csv")
     parser.add_argument("--doubleml", action="store_true")
-    parser.add_argument("--table", action="store_true")
     parser.add_argument("--study", action="append", choices=NAMES)
-    parser.add_argument("--output", type=Path, default=OUTPUT)
     asked = parser.parse_args()
     if not asked.table:
         for name in asked.study or NAMES:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                rows = pd.DataFrame(doubleml(name) if asked.doubleml else ours(name)).reindex(columns=COLUMNS)
-            print(rows.to_string(index=False))
-            rows.to_csv(asked.output, mode="a", header=not asked.output.exists(), index=False)
+                rows = doubleml(name) if asked.doubleml else ours(name)
+            print(append_rows(rows, COLUMNS, asked.output).to_string(index=False))
     if not asked.doubleml:
         write_table(asked.output)
 

@@ -13,16 +13,13 @@ offers depend on covariates, and move more people the better they are. Every run
 
 from __future__ import annotations
 
-import argparse
 import time
-import warnings
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from reporting import machine, markdown_head, markdown_table
+from reporting import RESULTS, Simulation, with_error, write_tables
 from scipy.special import expit, ndtr, softmax
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
@@ -36,7 +33,6 @@ from policytree import (
     policy_value,
 )
 
-RESULTS = Path(__file__).parent / "results"
 NEW_ROWS = 20_000
 ROUNDING = 1e-9  # of means that are added up in another order
 PUBLISHED = {  # Athey and Wager (2021), figure 2: means of 200 runs, and their Monte-Carlo errors
@@ -199,10 +195,15 @@ def run_held_out(cell: Cell, draw: int) -> dict:
 
 
 def run(cell: Cell, draw: int) -> dict:
-    """One study."""
-    if cell.jump is not None:
-        return run_rules(cell, draw)
-    return run_coverage(cell, draw) if cell.held_out is None else run_held_out(cell, draw)
+    """One study; ``refused`` where its instrument was found too weak."""
+    try:
+        if cell.jump is not None:
+            return run_rules(cell, draw)
+        return run_coverage(cell, draw) if cell.held_out is None else run_held_out(cell, draw)
+    except InputError as error:
+        if "instrument hardly changes" not in str(error):
+            raise
+        return {"refused": 1}
 
 
 RULES = ["rule, compliers", "rule, all", "rule, weighted"]
@@ -217,7 +218,7 @@ def rules_table(found: pd.DataFrame) -> pd.DataFrame:
     for name, part in found.groupby("cell", sort=False):
         mean, error = PUBLISHED[name]
         row = {"cell": name, "runs": len(part), "published": f"{mean:.3f} ({error:.3f})"}
-        row |= {column: _with_error(part[column], 3) for column in RULES}
+        row |= {column: with_error(part[column], 3) for column in RULES}
         rows.append(row | {"seconds": f"{part['seconds'].median():.1f}"})
     return pd.DataFrame(rows)
 
@@ -228,19 +229,15 @@ def coverage_table(found: pd.DataFrame) -> pd.DataFrame:
     for name, part in found.groupby("cell", sort=False):
         used = part[part["estimate"].notna()]
         off = used["estimate"] - used["truth"]
-        row = {"cell": name, "runs": len(used), "bias": _with_error(off), "SE / SD": f"{_ratio(used, off):.2f}"}
+        row = {"cell": name, "runs": len(used), "bias": with_error(off, 3), "SE / SD": f"{_ratio(used, off):.2f}"}
         for column in SHARES:
-            row[column] = _with_error(used[column]) if used[column].notna().any() else ""
+            row[column] = with_error(used[column], 3) if used[column].notna().any() else ""
         rows.append(row | {"refused": len(part) - len(used), "seconds": f"{used['seconds'].median():.1f}"})
     return pd.DataFrame(rows)
 
 
 def _ratio(used: pd.DataFrame, off: pd.Series) -> float:
     return float(used["error"].mean() / off.std()) if len(used) > 1 else np.nan
-
-
-def _with_error(values: pd.Series, digits: int = 3) -> str:
-    return f"{values.mean():.{digits}f} ({values.std() / np.sqrt(len(values)):.{digits}f})"
 
 
 RULES_ARE = """\
@@ -261,58 +258,19 @@ was found too weak.
 """
 
 
+SIMULATION = Simulation(CELLS, run, COLUMNS)
+
+
 def main() -> None:
     """Run what is asked for, and keep it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cell", action="append", choices=list(CELLS))
-    parser.add_argument("--runs", type=int, default=100)
-    parser.add_argument("--list", action="store_true")
-    parser.add_argument("--table", action="store_true")
-    parser.add_argument("--output", type=Path, default=RESULTS / "instruments.csv")
-    asked = parser.parse_args()
-    if asked.list:
-        print("\n".join(CELLS))
+    asked = SIMULATION.parser(__doc__, RESULTS / "instruments.csv", runs=100).parse_args()
+    found = SIMULATION.asked_for(asked)
+    if found is None:
         return
-    if not asked.table:
-        for name in asked.cell or CELLS:
-            _run_cell(name, asked.runs, asked.output)
-    found = _kept(asked.output)
-    order = {name: k for k, name in enumerate(CELLS)}
-    found = found.sort_values("cell", key=lambda names: names.map(order), kind="stable")
-    written = markdown_head("Instruments", machine())
     rules = found["cell"].isin(list(PUBLISHED))
-    for text, make, rows in ((RULES_ARE, rules_table, rules), (COVERAGE_IS, coverage_table, ~rules)):
-        if not rows.any():
-            continue
-        shown = make(found[rows])
-        print(shown.to_string(index=False))
-        lines = [[str(value) for value in line] for line in shown.to_numpy()]
-        written += text + markdown_table(list(shown.columns), lines)
-    asked.output.with_suffix(".md").write_text(written, encoding="utf-8")
-
-
-def _kept(output: Path) -> pd.DataFrame:
-    """Runs so far."""
-    if not output.exists():
-        return pd.DataFrame(columns=COLUMNS)
-    return pd.read_csv(output).drop_duplicates(["cell", "draw"], keep="last")
-
-
-def _run_cell(name: str, runs: int, output: Path) -> None:
-    """The runs of a cell that are not there yet."""
-    kept = _kept(output)
-    done = set(kept.loc[kept["cell"] == name, "draw"])
-    for draw in sorted(set(range(runs)) - done):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                found = run(CELLS[name], draw)
-            except InputError as error:
-                if "instrument hardly changes" not in str(error):
-                    raise
-                found = {"refused": 1}
-        row = pd.DataFrame([{"cell": name, "draw": draw, **found}])
-        row.reindex(columns=COLUMNS).to_csv(output, mode="a", header=not output.exists(), index=False)
+    parts = ((RULES_ARE, rules_table, rules), (COVERAGE_IS, coverage_table, ~rules))
+    shown = [(text, make(found[rows])) for text, make, rows in parts if rows.any()]
+    write_tables(asked.output, "Instruments", shown)
 
 
 if __name__ == "__main__":

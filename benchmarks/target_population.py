@@ -14,21 +14,18 @@ named "default" use the default models, all others linear and logistic ones. Eve
 
 from __future__ import annotations
 
-import argparse
 import time
-import warnings
 from dataclasses import dataclass
-from pathlib import Path
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
-from reporting import machine, markdown_head, markdown_table
+from reporting import RESULTS, Simulation, with_error, write_tables
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree, RewardEstimator, average_effect, cross_val_policy_value
 
-RESULTS = Path(__file__).parent / "results"
 N = 1_000
 P = 4
 POPULATION = 200_000  # people of the target, from whom the truth is computed
@@ -93,8 +90,15 @@ def draw_study(cell: Cell, draw: int) -> dict:
     return {"Y": Y, "T": T, "X": X, "target_X": target}
 
 
-def run(cell: Cell, draw: int, population: np.ndarray) -> dict:
+@lru_cache(maxsize=2)
+def everybody(shift: float) -> np.ndarray:
+    """Covariates of all people of the target."""
+    return people(POPULATION, False, np.random.default_rng(0), shift)
+
+
+def run(cell: Cell, draw: int) -> dict:
     """One study: an estimate, its standard error, and the truth."""
+    population = everybody(cell.shift)
     data, gain = draw_study(cell, draw), cell.size * effect(population)
     start = time.process_time()
     if cell.held_out:
@@ -159,55 +163,25 @@ def table(found: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for name, part in found.groupby("cell", sort=False):
         off = part["estimate"] - part["truth"]
-        row = {"cell": name, "runs": len(part), "truth": f"{part['truth'].mean():.4f}", "bias": _with_error(off),
+        row = {"cell": name, "runs": len(part), "truth": f"{part['truth'].mean():.4f}", "bias": with_error(off),
                "spread": f"{off.std():.4f}", "mean error": f"{part['error'].mean():.4f}",
                "covered": f"{part['covered'].mean():.1%}"}  # fmt: skip
         for column in COLUMNS[7:]:
             values = part[column].dropna()
-            row[column] = _with_error(values) if len(values) else ""
+            row[column] = with_error(values) if len(values) else ""
         rows.append(row | {"seconds": f"{part['seconds'].median():.2f}"})
     return pd.DataFrame(rows)
 
 
-def _with_error(values: pd.Series) -> str:
-    return f"{values.mean():.4f} ({values.std() / np.sqrt(len(values)):.4f})"
+SIMULATION = Simulation(CELLS, run, COLUMNS)
 
 
 def main() -> None:
     """Run what is asked for, and keep it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cell", action="append", choices=list(CELLS))
-    parser.add_argument("--runs", type=int, default=200)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--list", action="store_true")
-    parser.add_argument("--table", action="store_true")
-    parser.add_argument("--output", type=Path, default=RESULTS / "target_population.csv")
-    asked = parser.parse_args()
-    if asked.list:
-        print("\n".join(CELLS))
-        return
-    if not asked.table:
-        kept = pd.read_csv(asked.output) if asked.output.exists() else pd.DataFrame(columns=COLUMNS)
-        done = set(zip(kept["cell"], kept["draw"], strict=True))
-        for name in asked.cell or CELLS:
-            population = people(POPULATION, False, np.random.default_rng(0), CELLS[name].shift)
-            for draw in range(asked.first, asked.first + asked.runs):
-                if (name, draw) in done:
-                    continue
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    row = pd.DataFrame([{"cell": name, "draw": draw, **run(CELLS[name], draw, population)}])
-                row.reindex(columns=COLUMNS).to_csv(
-                    asked.output, mode="a", header=not asked.output.exists(), index=False
-                )
-    found = pd.read_csv(asked.output).drop_duplicates(["cell", "draw"], keep="last")
-    order = {name: k for k, name in enumerate(CELLS)}
-    found = found.sort_values("cell", key=lambda names: names.map(order), kind="stable")
-    shown = table(found)
-    print(shown.to_string(index=False))
-    lines = [[str(value) for value in line] for line in shown.to_numpy()]
-    written = markdown_head("Another population", machine()) + WHAT + markdown_table(list(shown.columns), lines)
-    asked.output.with_suffix(".md").write_text(written, encoding="utf-8")
+    asked = SIMULATION.parser(__doc__, RESULTS / "target_population.csv").parse_args()
+    found = SIMULATION.asked_for(asked)
+    if found is not None:
+        write_tables(asked.output, "Another population", [(WHAT, table(found))])
 
 
 if __name__ == "__main__":

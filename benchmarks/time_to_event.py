@@ -10,28 +10,25 @@ Designs 1 to 4 are those of Cui, Kosorok, Sverdrup, Wager and Zhu (2023), Journa
 named "signs" learn from 2,000 rows of 15 covariates, those named "trees" from 2,000 rows of 5, those named "robust"
 from 1,000 rows of "own" with some of the four models wrong: hazards that ignore all covariates, a constant as the
 outcome model, equal chances in place of the propensity; those named "held out" judge stumps on 600 rows by
-`cross_val_policy_value`. Every run is kept in `benchmarks/results/time_to_event.csv`.
+`cross_val_policy_value`. Every run is kept in `benchmarks/results/time_to_event.csv`; a cell
+that is asked for again goes on where it ended.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from reporting import machine, markdown_head, markdown_table
+from reporting import RESULTS, Simulation, with_error, write_tables
 from scipy.special import gammainc
 from scipy.stats import beta, norm, poisson
 from sklearn.dummy import DummyRegressor
 
 from policytree import DRPolicyTree, PolicyTree, RewardEstimator, cross_val_policy_value
 
-RESULTS = Path(__file__).parent / "results"
 NEW_ROWS = 10_000
 ROUNDING = 1e-9  # of means that are added up in another order
 PUBLISHED = {1: 0.198, 2: 0.144, 3: 0.091, 4: 0.022}  # causal survival forests, n = 2,000, p = 15
@@ -252,17 +249,13 @@ def table(found: pd.DataFrame) -> pd.DataFrame:
     for name, part in found.groupby("cell", sort=False):
         off = part["estimate"] - part["truth"]
         inside = off.abs() <= 1.959964 * part["error"]
-        row = {"cell": name, "runs": len(part), "bias": _with_error(off), "spread": f"{off.std():.4f}",
+        row = {"cell": name, "runs": len(part), "bias": with_error(off), "spread": f"{off.std():.4f}",
                "covered": f"{inside.mean():.1%}"}  # fmt: skip
         for column in COLUMNS[6:]:
             values = part[column].dropna() if column in part else part["error"][:0]
-            row[column] = _with_error(values) if len(values) else ""
+            row[column] = with_error(values) if len(values) else ""
         rows.append(row | {"seconds": f"{part['seconds'].median():.2f}"})
     return pd.DataFrame(rows)
-
-
-def _with_error(values: pd.Series) -> str:
-    return f"{values.mean():.4f} ({values.std() / np.sqrt(len(values)):.4f})"
 
 
 COLUMNS = ["cell", "draw", "estimate", "truth", "error", "seconds", "wrong sign", "regret",
@@ -281,40 +274,20 @@ Monte-Carlo errors in brackets; processor seconds of the rewards
 """
 
 
+SIMULATION = Simulation(CELLS, run, COLUMNS)
+
+
 def main() -> None:
     """Run what is asked for, and keep it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cell", action="append", choices=list(CELLS))
-    parser.add_argument("--runs", type=int, default=200)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--list", action="store_true")
-    parser.add_argument("--table", action="store_true")
+    parser = SIMULATION.parser(__doc__, RESULTS / "time_to_event.csv")
     parser.add_argument("--seconds", action="store_true")
-    parser.add_argument("--output", type=Path, default=RESULTS / "time_to_event.csv")
     asked = parser.parse_args()
-    if asked.list:
-        print("\n".join(CELLS))
-        return
-    if asked.seconds:
+    if asked.seconds and not asked.list:
         _seconds()
         return
-    if not asked.table:
-        for name in asked.cell or CELLS:
-            for draw in range(asked.first, asked.first + asked.runs):
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    row = pd.DataFrame([{"cell": name, "draw": draw, **run(CELLS[name], draw)}])
-                row.reindex(columns=COLUMNS).to_csv(
-                    asked.output, mode="a", header=not asked.output.exists(), index=False
-                )
-    found = pd.read_csv(asked.output).drop_duplicates(["cell", "draw"], keep="last")
-    order = {name: k for k, name in enumerate(CELLS)}
-    found = found.sort_values("cell", key=lambda names: names.map(order), kind="stable")
-    shown = table(found)
-    print(shown.to_string(index=False))
-    lines = [[str(value) for value in line] for line in shown.to_numpy()]
-    written = markdown_head("Times to an event", machine()) + WHAT + markdown_table(list(shown.columns), lines)
-    asked.output.with_suffix(".md").write_text(written, encoding="utf-8")
+    found = SIMULATION.asked_for(asked)
+    if found is not None:
+        write_tables(asked.output, "Times to an event", [(WHAT, table(found))])
 
 
 def _seconds() -> None:
