@@ -288,6 +288,25 @@ def test_functions_that_fall_are_refused(labelled):
         OptimalTreeClassifier(2, 0.01, objective=falls).fit(X, y, w)
 
 
+def test_rates_of_an_absent_class_have_no_score(labelled):
+    """Of rows of one class a rate of the other is 0 / 0, which ended in a ZeroDivisionError."""
+    X, y, _ = labelled
+    fine = y == "a_fine"
+    tree = fitted(MonotoneObjective(worse_rate), labelled)
+    for rows in (fine, ~fine):
+        with pytest.raises(InputError, match=r"divides by zero .* one class only: pass rows of both classes, or a"):
+            tree.score(X[rows], y[rows])
+    per_row = fitted(MonotoneObjective(lambda fp, fn, p, n: (fp + fn) / (p + n)), labelled)
+    assert per_row.score(X[fine], y[fine]) == pytest.approx(np.mean(per_row.predict(X[fine]) == "a_fine"))
+
+
+def test_functions_that_divide_by_zero_are_refused(labelled):
+    X, y, w = labelled
+    of_called = MonotoneObjective(lambda fp, fn, p, n: fp / (p - fn + fp))  # the share of errors among those called
+    with pytest.raises(InputError, match=r"divides by zero for 0 false positives .* it must give finite numbers\.$"):
+        OptimalTreeClassifier(2, 0.01, objective=of_called).fit(X, y, w)
+
+
 def test_near_ties_refuse_objectives_of_bags(labelled):
     X, y, _ = labelled
     tree = OptimalTreeClassifier(2, 0.01, objective="auc").fit(X, y)

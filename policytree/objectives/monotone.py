@@ -64,6 +64,7 @@ class MonotoneObjective(ErrorObjective):
     function : callable
         ``function(false_positives, false_negatives, positives, negatives)`` gives what the tree loses, a number; all
         four are sums of weights. It must not fall where one of the first two rises; leaves are labelled as is best.
+        ``score`` on rows of one class passes a zero for the other: a function that divides by it is refused there.
 
     Examples
     --------
@@ -83,11 +84,20 @@ class MonotoneObjective(ErrorObjective):
             )
 
     def of_errors(self, false_positives: float, false_negatives: float, positives: float, negatives: float) -> float:
-        """What the function says, as a finite number."""
-        value = self.function(false_positives, false_negatives, positives, negatives)
-        if not is_real(value) or not np.isfinite(value):
-            raise InputError(
-                f"The objective's function gave {value!r} for {false_positives:g} false positives and "
-                f"{false_negatives:g} false negatives; it must give finite numbers."
-            )
-        return float(value)
+        """What the function gives, as a finite number; refuses anything else, and a division by zero."""
+        cause: ZeroDivisionError | None = None
+        try:
+            value = self.function(false_positives, false_negatives, positives, negatives)
+        except ZeroDivisionError as error:
+            given, cause = "divides by zero", error
+        else:
+            if is_real(value) and np.isfinite(value):
+                return float(value)
+            given = f"gave {value!r}"
+        rows = f"{false_positives:g} false positives and {false_negatives:g} false negatives"
+        if positives > 0 and negatives > 0:
+            raise InputError(f"The objective's function {given} for {rows}; it must give finite numbers.") from cause
+        raise InputError(
+            f"The objective's function {given} for {rows} among rows of one class only: pass rows of both classes, or "
+            "a function that gives a finite number where the weight of a class is zero."
+        ) from cause
