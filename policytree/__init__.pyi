@@ -105,5 +105,6 @@ from policytree.weighting.cate import from_cate as from_cate
 from policytree.weighting.classification import weighted_labels as weighted_labels
 from policytree.weighting.matching import MatchingRewards as MatchingRewards
 from policytree.weighting.reward_estimator import RewardEstimator as RewardEstimator
+from policytree.weighting.scores import from_scores as from_scores
 
 __version__: str

@@ -22,6 +22,7 @@ from policytree.weighting.matching import MatchingRewards as MatchingRewards
 from policytree.weighting.overlap import DoublyRobustOverlap as DoublyRobustOverlap
 from policytree.weighting.registry import SCHEMES as SCHEMES
 from policytree.weighting.reward_estimator import RewardEstimator as RewardEstimator
+from policytree.weighting.scores import from_scores as from_scores
 from policytree.weighting.target_population import DoublyRobustTarget as DoublyRobustTarget
 from policytree.weighting.time_to_event.survival_models import SurvivalModel as SurvivalModel
 from policytree.weighting.treated import DoublyRobustTreated as DoublyRobustTreated

@@ -1,4 +1,4 @@
-"""Plug-in rewards from a fitted effect estimator of EconML, with the estimator's own inference kept."""
+"""Plug-in rewards from a fitted effect estimator of EconML or CausalML, with EconML's own inference kept."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class CateEffects:
     effects : DataFrame of shape (n, K)
         Zero in the reference's column; outcome's unit; columns are the sorted labels.
     reference : label
-        The treatment that effects are measured against (EconML's control: the first category).
+        The treatment that effects are measured against (EconML's first category, CausalML's ``control_name``).
     standard_errors, lower, upper : DataFrame of shape (n, K), or None
         EconML's pointwise inference; None if the estimator was fitted without. Zero in the reference's column.
     level : float
@@ -55,10 +55,26 @@ class CateEffects:
     level: float
 
 
+def _is_metalearner(estimator) -> bool:
+    """Whether it is a fitted metalearner of CausalML."""
+    return all(hasattr(estimator, name) for name in ("t_groups", "control_name", "predict"))
+
+
+def _effects(estimator, X) -> np.ndarray:
+    """Effects against the reference, as the estimator gives them."""
+    if not _is_metalearner(estimator):
+        return estimator.const_marginal_effect(X)
+    return estimator.predict(X if isinstance(X, np.ndarray | pd.DataFrame) else np.asarray(X))
+
+
 def _categories(estimator) -> np.ndarray:
+    """Labels of treatments, the reference first."""
+    if _is_metalearner(estimator):
+        return np.array([estimator.control_name, *estimator.t_groups])
     if not hasattr(estimator, "const_marginal_effect"):
         raise InputError(
-            f"{type(estimator).__name__} is not a fitted EconML effect estimator: it has no const_marginal_effect."
+            f"{type(estimator).__name__} is not a fitted EconML effect estimator or CausalML metalearner: it has no "
+            "const_marginal_effect."
         )
     transformer = getattr(estimator, "transformer", None)
     categories = getattr(transformer, "categories_", None)
@@ -91,8 +107,8 @@ def cate_effects(estimator: Any, X: Table, *, level: float = 0.95) -> CateEffect
 
     Parameters
     ----------
-    estimator : fitted EconML estimator of effects of discrete treatments
-        CausalForestDML, LinearDML, DRLearner, metalearners, ...
+    estimator : fitted estimator of effects of discrete treatments
+        EconML's CausalForestDML, LinearDML, DRLearner, metalearners, ...; CausalML's metalearners, without inference.
     X : table of shape (n, p)
         The effect modifiers the estimator was fitted with; rows it has not seen, if their effects are to be judged.
     level : float in (0, 1)
@@ -136,7 +152,7 @@ def cate_effects(estimator: Any, X: Table, *, level: float = 0.95) -> CateEffect
     except AttributeError as error:  # EconML's way to say that the estimator was fitted without inference
         if "inference" not in str(error):
             raise
-        effects = frame(estimator.const_marginal_effect(X))
+        effects = frame(_effects(estimator, X))
         return CateEffects(effects, categories[0], None, None, None, level)
     lower, upper = inference.conf_int(alpha=1.0 - level)
     return CateEffects(
@@ -149,7 +165,7 @@ def from_cate(cate_estimator: Any, X: Table, sample_treatment_costs: PerTreatmen
 
     Parameters
     ----------
-    cate_estimator : fitted EconML estimator of effects of discrete treatments
+    cate_estimator : fitted EconML estimator of effects of discrete treatments, or CausalML metalearner
     X : table of shape (n, p)
         Effect modifiers, as at the estimator's fit.
     sample_treatment_costs : optional
@@ -167,6 +183,10 @@ def from_cate(cate_estimator: Any, X: Table, sample_treatment_costs: PerTreatmen
     InputError
         If the estimator is no effect estimator, or was not fitted with discrete treatments and one outcome.
 
+    See Also
+    --------
+    from_scores : Doubly robust scores that an estimator holds of the rows it was fitted on.
+
     Examples
     --------
     >>> from types import SimpleNamespace
@@ -182,6 +202,5 @@ def from_cate(cate_estimator: Any, X: Table, sample_treatment_costs: PerTreatmen
     1   1.0   0.0
     """
     categories = _categories(cate_estimator)
-    values = cate_estimator.const_marginal_effect(X)
-    rewards = _with_reference(values, np.shape(X)[0], categories, getattr(X, "index", None))
+    rewards = _with_reference(_effects(cate_estimator, X), np.shape(X)[0], categories, getattr(X, "index", None))
     return rewards if sample_treatment_costs is None else subtract_costs(rewards, sample_treatment_costs)
