@@ -50,7 +50,7 @@ numpydoc_show_class_members = False  # the template of classes lists them
 numpydoc_xref_param_type = False
 
 # --- tutorials and how-to pages: scripts that are executed at every build ---
-GALLERIES = ("tutorials", "how_to")
+GALLERIES = ("tutorials", "how_to", "coming_from")
 sphinx_gallery_conf = {
     "examples_dirs": [f"scripts/{name}" for name in GALLERIES],
     "gallery_dirs": list(GALLERIES),

