@@ -1,0 +1,4 @@
+library(testthat)
+library(policytreepy)
+
+test_check("policytreepy")
