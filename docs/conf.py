@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,6 +18,7 @@ project = "policytree"
 author = "The policytree developers"
 copyright = author
 version = release = policytree.__version__
+urls = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]
 
 extensions = [
     "sphinx.ext.autodoc",
@@ -88,7 +90,9 @@ html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
     "navigation_with_keys": False,
-    "show_prev_next": False,
+    "show_prev_next": True,
+    "icon_links": [{"name": "Repository", "url": urls["Source"], "icon": "fa-brands fa-github"}],
+    "external_links": [{"name": "Cite", "url": f"{urls['Source']}/blob/main/CITATION.cff"}],
     "navbar_align": "left",
     "header_links_before_dropdown": 6,
     "secondary_sidebar_items": ["page-toc"],
@@ -97,7 +101,10 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {page: [] for page in ("index", "start", "method", "comparison", "benchmarks", "tutorials/**")}
+html_sidebars = {
+    page: []
+    for page in ("index", "start", "guide", "faq", "cheat_sheet", "method", "comparison", "benchmarks", "versions")
+}
 
 # --- formulas, without a network: MathJax comes with a Python package of files ---
 _mathjax = find_spec("sphinx-mathjax-offline")

@@ -63,3 +63,13 @@ def test_the_readme_leads_somewhere():
     assert [link for link in links if not (ROOT / link).exists()] == []
     for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         compile(code, "README.md", "exec")
+
+
+def test_five_lines_print_what_the_landing_page_shows():
+    """Words to the letter; numbers within a twentieth, or 50 dollars."""
+    pytest.importorskip("causaldata")
+    snippets = ROOT / "docs" / "snippets"
+    printed = printed_by((snippets / "five_lines.py").read_text(encoding="utf-8"))
+    shown = (snippets / "five_lines.txt").read_text(encoding="utf-8")
+    assert NUMBER.sub("#", printed.replace(",", "")) == NUMBER.sub("#", shown.replace(",", ""))
+    assert numbers_in(printed.replace(",", "")) == pytest.approx(numbers_in(shown.replace(",", "")), rel=0.05, abs=50)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import functools
 import importlib
+import inspect
 import re
 import runpy
 import sys
@@ -174,3 +175,33 @@ def test_the_runtime_table_says_what_was_not_proved(monkeypatch):
     rows = [["rows", "3", n, "10", "31", "2", "3", seconds, proved] for n, seconds, proved in runs]
     shown = tables.ends_of_sweeps((head, rows))[1]
     assert shown == [["1,000", "10", "2", "3", "32", "0.12"], ["9,000", "10", "2", "3", "32", "not proved in 8"]]
+
+
+def calls_of_the_cheat_sheet():
+    text = (DOCS / "cheat_sheet.rst").read_text(encoding="utf-8")
+    for literal in re.findall(r"``([^`]+)``", text):
+        literal = literal.replace("...", "None")
+        try:
+            tree = ast.parse(literal, mode="exec")
+        except SyntaxError:
+            continue  # a line of the shell
+        yield from (node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name))
+
+
+def test_the_cheat_sheet_calls_what_there_is():
+    calls = list(calls_of_the_cheat_sheet())
+    assert len(calls) > 15
+    for call in calls:
+        parameters = inspect.signature(getattr(policytree, call.func.id)).parameters
+        assert {keyword.arg for keyword in call.keywords if keyword.arg} <= set(parameters), call.func.id
+        assert len(call.args) + len(call.keywords) <= len(parameters)
+
+
+def test_the_cheat_sheets_limits_are_arguments_of_trees():
+    text = (DOCS / "cheat_sheet.rst").read_text(encoding="utf-8").partition("Limits and prices")[2]
+    names = re.findall(r"[` ](\w+)=", text.partition("Out of it")[0])
+    known = {
+        *inspect.signature(policytree.PolicyTree).parameters,
+        *inspect.signature(policytree.PolicyTree.fit).parameters,
+    }
+    assert len(names) >= 9 and set(names) <= known
