@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
 import warnings
 
@@ -29,6 +30,7 @@ from policytree import (
 )
 from policytree.datasets.files import packaged_frame
 from policytree.exceptions import OverlapWarning
+from policytree.weighting.instrument import offer_scores
 
 
 def study(n: int, rng, *, effect=0.5, compliance=0.6) -> pd.DataFrame:
@@ -172,6 +174,15 @@ def test_everything_after_the_rewards_takes_the_instrument(rng):
     pd.testing.assert_frame_equal(by_tree.rewards, held.rewards)
     with pytest.raises(InputError, match="passing the instrument as T"):
         heterogeneity_test(data["outcome"], data["taken"], **arguments)
+
+
+def test_offers_are_scored_once_in_a_fit(rng, monkeypatch):
+    calls = []
+    for name in ("policytree.weighting.instrument", "policytree.weighting.reward_estimator"):
+        module = importlib.import_module(name)
+        monkeypatch.setattr(module, "offer_scores", lambda *a: calls.append(1) or offer_scores(*a))
+    fitted(study(240, rng))
+    assert len(calls) == 1
 
 
 def test_rankings_refuse_rewards_of_compliers_whoever_estimates_them(rng):

@@ -198,13 +198,16 @@ class InstrumentalVariable:
         assert self.stage is not None, "after fitted"
         return 1.0 if self.stage.uptake[-1] >= self.stage.uptake[0] else -1.0
 
-    def effects(self, observed: Observed, nuisances: Nuisances) -> tuple[np.ndarray, np.ndarray]:
+    def effects(
+        self, observed: Observed, nuisances: Nuisances, scores: OfferScores | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Scores of the second treatment's effect, and of what people's own treatments brought beyond the first's.
 
-        Both (n,), in the outcome's unit.
+        Both (n,), in the outcome's unit; ``scores`` are those of these rows' offers, where they are known already.
         """
         assert self.stage is not None and observed.took is not None and nuisances.regression is not None
-        scores, (e, p), m = offer_scores(observed, nuisances), _offers(nuisances), nuisances.regression
+        scores = offer_scores(observed, nuisances) if scores is None else scores
+        (e, p), m = _offers(nuisances), nuisances.regression
         if self.of_compliers:
             outcome, _ = scores.contrast(self.stage.weights)
             expected = e @ self.stage.moved
@@ -232,7 +235,7 @@ class InstrumentalVariable:
                 nuisances = replace(nuisances, propensity=shares)
             weights, divisor = self._contrast(nuisances)
             tau = (weights * nuisances.regression).sum(axis=1) / divisor
-        return np.column_stack([np.zeros(len(tau)), tau])
+        return over_first(tau)
 
     def _contrast(self, nuisances: Nuisances) -> tuple[np.ndarray, np.ndarray]:
         """Weights of offers (n, M) given the covariates, and what they change about uptake (n,), not next to zero."""
@@ -257,8 +260,12 @@ class InstrumentalVariable:
 
     def rewards(self, observed: Observed, nuisances: Nuisances) -> np.ndarray:
         """Scores, shape (n, 2), in the outcome's unit: what each treatment brings beyond the first."""
-        effect, _ = self.effects(observed, nuisances)
-        return np.column_stack([np.zeros(observed.n), effect])
+        return over_first(self.effects(observed, nuisances)[0])
+
+
+def over_first(effect: np.ndarray) -> np.ndarray:
+    """Rewards (n, 2) of two treatments from the second's effect (n,): gains over the first."""
+    return np.column_stack([np.zeros(len(effect)), effect])
 
 
 def _offers(nuisances: Nuisances) -> tuple[np.ndarray, np.ndarray]:

@@ -30,6 +30,7 @@ from policytree.weighting.instrument import (
     InstrumentalVariable,
     first_stage,
     offer_scores,
+    over_first,
     warn_of_little_compliance,
 )
 from policytree.weighting.nuisances import (
@@ -449,12 +450,14 @@ class RewardEstimator(NestedParameters):
         warn_if_unobserved(self.n_raised_, observed.n, self.min_observed)
         self._completed = outcome = observed.y
         if isinstance(scheme, InstrumentalVariable):
-            scheme = self._learn_compliance(scheme, observed, nuisances)
-            outcome = scheme.effects(observed, nuisances)[1]
-        elif isinstance(scheme, DoublyRobustTarget):
-            outcome = scheme.own_outcomes(observed, nuisances)
+            effect, outcome = self._learn_compliance(scheme, observed, nuisances)
+            rewards = over_first(effect)
+        else:
+            rewards = scheme.rewards(observed, nuisances)
+            if isinstance(scheme, DoublyRobustTarget):
+                outcome = scheme.own_outcomes(observed, nuisances)
         self.outcome_ = pd.Series(outcome, index=observed.index, name=getattr(Y, "name", None))
-        self.rewards_ = _finite(scheme.rewards(observed, nuisances), observed, self.treatments_)
+        self.rewards_ = _finite(rewards, observed, self.treatments_)
         self.population_ = np.ones(observed.n)
         if isinstance(scheme, (DoublyRobustOverlap, DoublyRobustTreated, DoublyRobustTarget)):
             self.population_ = scheme.population(observed, nuisances)
@@ -482,8 +485,8 @@ class RewardEstimator(NestedParameters):
 
     def _learn_compliance(
         self, scheme: InstrumentalVariable, observed: Observed, nuisances: Nuisances
-    ) -> InstrumentalVariable:
-        """The scheme with the first stage of these rows, which new rows need as well."""
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Keep what offers do to uptake, which new rows need as well; the scheme's ``effects`` of these rows."""
         scores = offer_scores(observed, nuisances)
         self.offer_rewards_, self.uptake_rewards_ = observed.frame(scores.outcome), observed.frame(scores.uptake)
         assert nuisances.uptake is not None, "arms are offers"
@@ -496,7 +499,7 @@ class RewardEstimator(NestedParameters):
         self.exclusion_bias_ = pd.Series(bias, index=observed.index, name="exclusion_bias")
         if not scheme.of_compliers:
             self.n_weak_ = warn_of_little_compliance(compliance, self.min_compliance, stacklevel=5)
-        return scheme
+        return scheme.effects(observed, nuisances, scores)
 
     def _complete_by_shares(self, Z: np.ndarray, observed: Observed, given: Nuisances) -> Nuisances:
         """With an instrument and no covariates, offers' averages of all rows: nothing is left to learn out of fold."""
