@@ -597,7 +597,7 @@ def stages_from_long(
     ...     "response": [0.0, 3.0, 1.0, 0.5, 2.0], "severity": [5, 4, 6, 3, 3],
     ... })
     >>> first, second = stages_from_long(visits, id="patient", stage="visit", treatment="drug", outcome="response")
-    >>> list(second.eligible)
+    >>> second.eligible.tolist()
     [True, False, True]
     """
     frame = as_pandas(table)

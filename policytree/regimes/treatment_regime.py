@@ -452,7 +452,8 @@ class TreatmentRegime(NestedParameters):
         values : sequence, optional
             Its value at every stage; 1, 2, ... by default.
         **options
-            As in :func:`policytree.trees.source_code.export_sql`.
+            ``column``, the name of the result, and ``dialect``, which :func:`policytree.trees.source_code.export_sql`
+            describes.
         """
         return regime_sql(self.trees_, stage, values, **options)
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from policytree.common.docstrings import shares_documentation
 from policytree.common.typing import Column, Seed, Table
 from policytree.common.validation import check_choice, check_flag, check_level
 from policytree.evaluation.estimates import Estimate
@@ -32,6 +33,7 @@ from policytree.weighting.observed import REFUSE, Observed
 REGIME_WORDS = Words(REGIME, REGIME, "fixed sequence", "fixed sequence")
 
 
+@shares_documentation(TreatmentRegime.fit)
 def cross_val_regime_value(
     regime: TreatmentRegime,
     stages: Sequence[Stage],
@@ -62,10 +64,6 @@ def cross_val_regime_value(
     ----------
     regime : TreatmentRegime
         Unfitted or fitted; it is cloned and never changed.
-    stages : list of Stage
-        As for :meth:`TreatmentRegime.fit`.
-    sample_weight, groups, strata, missing_outcome : optional
-        As for :meth:`TreatmentRegime.fit`.
     control : sequence of labels, optional
         The fixed sequence that a rule must be shown better than to be recommended, one treatment per stage; what people
         got by default.

@@ -57,6 +57,19 @@ class RegimeValueTable:
         regimes that are judged here.
     restricted : bool
         Whether some people may not get every treatment.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import DRPolicyTree, Stage, TreatmentRegime, cross_val_regime_value
+    >>> rng = np.random.default_rng(0)
+    >>> x, first, second = rng.normal(size=(200, 1)), rng.permutation([0, 1] * 100), rng.permutation([0, 1] * 100)
+    >>> outcome = first * x[:, 0] + second + rng.normal(size=200)
+    >>> stages = [Stage(first, X=x, propensity=0.5), Stage(second, X=x, Y=outcome, propensity=0.5)]
+    >>> regime = TreatmentRegime(DRPolicyTree(max_depth=1, cv=2), random_state=0)
+    >>> table = cross_val_regime_value(regime, stages, cv=2, n_repeats=1, baselines=False, random_state=0)
+    >>> list(table.estimates)[:3]
+    ['regime', 'always 0 then 0', 'always 0 then 1']
     """
 
     verdict: Verdict
