@@ -268,8 +268,9 @@ models, or with some of them wrong. `bias`, `spread` and `covered` are those of 
 difference of the predicted outcomes; `regret`: of an exact tree of depth two against the best such tree, on new rows.
 For "held out", bias and `covered` are those of the tree's value against the mean true value of the judged rules,
 `difference covered` those of its differences to both arms, and `tree recommended` the verdict.
-Monte-Carlo errors in brackets; processor seconds of the rewards
-(median), for "signs" with the model of effects.
+Monte-Carlo errors in brackets; processor seconds of the rewards (median), for "signs" with the model of effects.
+With a constant as the outcome model the bias is a tenth of the spread; it is that of estimated propensities in 1,000
+rows: in 4,000 rows -.0022 (.0018), 200 runs.
 
 """
 
