@@ -82,6 +82,7 @@ from policytree.plotting.diagnostics import OverlapDisplay as OverlapDisplay
 from policytree.plotting.diagnostics import TargetOverlapDisplay as TargetOverlapDisplay
 from policytree.plotting.partition import PartitionDisplay as PartitionDisplay
 from policytree.plotting.rashomon import NearTiesDisplay as NearTiesDisplay
+from policytree.plotting.regimes import RegimeDisplay as RegimeDisplay
 from policytree.plotting.roc import ROCHullDisplay as ROCHullDisplay
 from policytree.plotting.sensitivity import MarginalSensitivityDisplay as MarginalSensitivityDisplay
 from policytree.plotting.sensitivity import OmittedVariableDisplay as OmittedVariableDisplay

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from html import escape
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -35,6 +35,8 @@ LEGEND_LINE = 0.2  # inches of a line of the legend
 LEGEND_ENTRY = 2.2  # inches of an entry at most
 LEGEND_PATCH, LEGEND_LETTER = 0.6, 0.06  # inches
 LARGEST_PICTURE = 150  # inches: 30,000 pixels in a file
+MARGIN = 0.08  # inches around the boxes
+LEAST_FONT = 3.0  # points
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,43 @@ class _Box:
     text: str
     width: float
     height: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TreeLayout:
+    """What a drawn tree says and where, in inches from its upper left corner; y is negative.
+
+    Attributes
+    ----------
+    texts : list of str
+        Of every node.
+    x, y, heights : ndarray of shape (n_nodes,)
+        Centres and heights of the boxes.
+    width, height : float
+        Of the whole.
+    """
+
+    texts: list[str]
+    x: np.ndarray
+    y: np.ndarray
+    heights: np.ndarray
+    width: float
+    height: float
+
+
+class Measured(Protocol):
+    """Something that takes room on paper, in inches."""
+
+    @property
+    def width(self) -> float:
+        """From left to right."""
+
+    @property
+    def height(self) -> float:
+        """From top to bottom."""
+
+
+MeasuredT = TypeVar("MeasuredT", bound=Measured)
 
 
 class PolicyTreeDisplay(OneAxes):
@@ -154,49 +193,40 @@ class PolicyTreeDisplay(OneAxes):
         -------
         PolicyTreeDisplay
         """
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-
         colors = arm_colors(self.tree.actions, treatment_colors)
-        scratch = Figure(dpi=100)
-        renderer = FigureCanvasAgg(scratch).get_renderer()
         values = {k: v.within(limits) for k, v in self.leaf_values.items()}
-        texts = [self._text(node, unit, value_name, values) for node in range(self.tree.node_count)]
-        while True:
-            boxes = [_measure(scratch, renderer, text, fontsize) for text in texts]
-            x, y, width, height = self._layout(boxes)
-            if ax is None:
-                break
-            available = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
-            if (width <= available.width and height <= available.height) or fontsize <= 3.0:
-                break
-            fontsize -= 0.5
+
+        def measured(size: float) -> TreeLayout:
+            return self.laid_out(size, unit, value_name, values)
+
+        layout, fontsize = fitting(measured, ax, fontsize)
+        left = 0.0
         if ax is None:
-            title, wide = broken_title(title, width, fontsize + 2)
-            shown, note, wide = self._legend(colors, wide)
-            x, width = x + (wide - width) / 2, wide
-            columns = max(1, min(len(shown), int(width / LEGEND_ENTRY)))
-            lines = -(-len(shown) // columns) + (note.count("\n") + 1 if note else 0)
-            ax = _axes_of_tree(width, height, title, fontsize + 2, LEGEND_LINE * lines)
-            arm_legend(ax.figure, shown, loc="lower center", columns=columns, note=note)
+            ax, title, width = tree_axes([self.tree], colors, (layout.width, layout.height), title, fontsize)
+            left, layout = (width - layout.width) / 2, replace(layout, width=width)
         elif title:
-            inches = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted()).width
+            inches = size_of(ax)[0]
             title = broken_title(title, inches, fontsize + 2)[0]
         if title:
             ax.set_title(str(title), fontsize=fontsize + 2, parse_math=False)
-        heights = np.array([box.height for box in boxes])
-        self._draw(ax, texts, (x, y, heights), (width, height), colors, fontsize)
+        in_inches(ax, layout.width, layout.height)
+        self.boxes_ = self.draw(ax, layout, (left, 0.0), colors, fontsize)
         self._use(ax)
         return self
 
-    def _legend(self, colors: dict, width: float) -> tuple[dict, str, float]:
-        """Colours of the arms that leaves give, which arms none gives, in lines, and a width in inches for both."""
-        given = [self.tree.actions[k] for k in sorted(set(self.tree.action[self.tree.is_leaf].tolist()))]
-        spare = [short_name(arm) for arm in self.tree.actions if arm not in given]
-        longest = max(len(short_name(arm)) for arm in given)
-        width = max(width, LEGEND_PATCH + longest * LEGEND_LETTER)
-        note, width = broken_title(f"nobody gets {', '.join(spare)}" if spare else "", width, LEGEND_SIZE)
-        return {arm: colors[arm] for arm in given}, note, width
+    def laid_out(
+        self, fontsize: float, unit: str, value_name: str = "value", values: Mapping[int, LeafValue] | None = None
+    ) -> TreeLayout:
+        """Texts and places of all boxes."""
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        scratch = Figure(dpi=100)
+        renderer = FigureCanvasAgg(scratch).get_renderer()
+        texts = [self._text(node, unit, value_name, values or {}) for node in range(self.tree.node_count)]
+        boxes = [_measure(scratch, renderer, text, fontsize) for text in texts]
+        x, y, width, height = self._layout(boxes)
+        return TreeLayout(texts, x, y, np.array([box.height for box in boxes]), width, height)
 
     def _text(self, node: int, unit: str, value_name: str, values: Mapping[int, LeafValue]) -> str:
         tree = self.tree
@@ -257,18 +287,17 @@ class PolicyTreeDisplay(OneAxes):
         x -= (x - half).min()
         return x, y, float((x + half).max()), float(tops[-1] + rows[-1])
 
-    def _draw(self, ax, texts, places, size, colors, fontsize) -> None:
-        tree, (x, y, heights), (width, height) = self.tree, places, size
-        ax.set_axis_off()
-        margin = 0.08
-        ax.set_xlim(-margin, width + margin)
-        ax.set_ylim(-height - margin, margin)
-        self.boxes_ = {}
+    def draw(
+        self, ax: Any, layout: TreeLayout, corner: tuple[float, float], colors: Mapping[Any, Any], fontsize: float
+    ) -> dict[int, Any]:
+        """Draw boxes and lines into axes of inches, from the corner at the upper left; the boxes by node."""
+        tree, texts, heights, boxes = self.tree, layout.texts, layout.heights, {}
+        x, y = layout.x + corner[0], layout.y + corner[1]
         for node, text in enumerate(texts):
             leaf = bool(tree.is_leaf[node])
             face = colors[tree.actions[tree.action[node]]] if leaf else "white"
             style = {"boxstyle": "round,pad=0.45" if leaf else "square,pad=0.45", "facecolor": face}
-            self.boxes_[node] = ax.text(
+            boxes[node] = ax.text(
                 x[node], y[node], text, ha="center", va="center", fontsize=fontsize, color=ink(face), zorder=3,
                 bbox={**style, "edgecolor": "#333333", "linewidth": 0.8}, linespacing=1.25, parse_math=False,
             )  # fmt: skip
@@ -282,6 +311,56 @@ class PolicyTreeDisplay(OneAxes):
                     fontsize=fontsize - 1, color="#333333", zorder=2,
                     bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"},
                 )  # fmt: skip
+        return boxes
+
+
+def fitting(measured: Callable[[float], MeasuredT], ax: Any, fontsize: float) -> tuple[MeasuredT, float]:
+    """Measure with the largest text, up to a size, that fits into given axes, if any are; and the size of that text."""
+    while True:
+        found = measured(fontsize)
+        if ax is None:
+            return found, fontsize
+        width, height = size_of(ax)
+        if (found.width <= width and found.height <= height) or fontsize <= LEAST_FONT:
+            return found, fontsize
+        fontsize -= 0.5
+
+
+def size_of(ax: Any) -> tuple[float, float]:
+    """Width and height of axes in inches."""
+    available = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
+    return available.width, available.height
+
+
+def in_inches(ax: Any, width: float, height: float) -> None:
+    """Make axes of inches, without a frame: from 0 at the upper left to the right and, below zero, down."""
+    ax.set_axis_off()
+    ax.set_xlim(-MARGIN, width + MARGIN)
+    ax.set_ylim(-height - MARGIN, MARGIN)
+
+
+def tree_axes(
+    trees: Sequence[Tree], colors: Mapping[Any, Any], size: tuple[float, float], title: str | None, fontsize: float
+) -> tuple[Any, str, float]:
+    """Axes on a new figure for drawn trees of a size in inches, with a legend below; the title's lines, the width."""
+    title, wide = broken_title(title, size[0], fontsize + 2)
+    shown, note, wide = _legend(trees, colors, wide)
+    columns = max(1, min(len(shown), int(wide / LEGEND_ENTRY)))
+    lines = -(-len(shown) // columns) + (note.count("\n") + 1 if note else 0)
+    ax = _axes_of_tree(wide, size[1], title, fontsize + 2, LEGEND_LINE * lines)
+    arm_legend(ax.figure, shown, loc="lower center", columns=columns, note=note)
+    return ax, title, wide
+
+
+def _legend(trees: Sequence[Tree], colors: Mapping[Any, Any], width: float) -> tuple[dict, str, float]:
+    """Colours of the arms that leaves give, which arms none gives, in lines, and a width in inches for both."""
+    drawn = {tree.actions[k] for tree in trees for k in tree.action[tree.is_leaf].tolist()}
+    given = [arm for arm in colors if arm in drawn]
+    spare = [short_name(arm) for arm in colors if arm not in drawn]
+    longest = max(len(short_name(arm)) for arm in given)
+    width = max(width, LEGEND_PATCH + longest * LEGEND_LETTER)
+    note, width = broken_title(f"nobody gets {', '.join(spare)}" if spare else "", width, LEGEND_SIZE)
+    return {arm: colors[arm] for arm in given}, note, width
 
 
 def plot_tree(tree_or_estimator: Any, *, leaf_summary: Any = None, ax: Any = None, **options: Any) -> PolicyTreeDisplay:

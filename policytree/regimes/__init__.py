@@ -4,6 +4,7 @@ stages.py            what was observed at every decision, checked; histories tha
 induction.py         backward induction: the later stages' scores are what an earlier stage is learnt from
 joint.py             both stumps of two stages at once
 sequences.py         fixed sequences of treatments, and who followed them
+eligibility.py       who is eligible at a decision, in words
 treatment_regime.py  TreatmentRegime, the estimator
 export.py            a regime as text, rules, SQL and Python
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from policytree.common.validation import check_choice, is_whole
 from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.estimators.policy import PolicyTree
 from policytree.exceptions import InputError, quoted
+from policytree.regimes.eligibility import eligibility
 from policytree.regimes.export import regime_json, regime_python, regime_rules, regime_sql, regime_text
 from policytree.regimes.induction import (
     Known,
@@ -32,9 +33,13 @@ from policytree.regimes.induction import (
 from policytree.regimes.joint import best_stump_pair
 from policytree.regimes.sequences import sequence_overlap
 from policytree.regimes.stages import Course, Decision, Stage, check_stages, course_like
+from policytree.trees.short_thresholds import with_short_thresholds, with_value_names
 from policytree.trees.tree import Tree
 from policytree.weighting.observed import REFUSE, WEIGHT
 from policytree.weighting.propensities import warn_of_small
+
+if TYPE_CHECKING:
+    from policytree.plotting.regimes import RegimeDisplay
 
 BACKWARD, JOINT = "backward", "joint"
 DOUBLY_ROBUST, INVERSE_PROBABILITY = "doubly_robust", "inverse_probability"
@@ -78,6 +83,9 @@ class TreatmentRegime(NestedParameters):
     stages_ : tuple of DRPolicyTree
         The fitted estimator of every stage: its tree, its certificate, its rewards of the people who were eligible.
     stage_names_ : tuple of str
+    eligibility_ : tuple of str
+        What tells the people who are eligible at every stage from the others, such as "outcome (stage 1) = 0"; "" where
+        all are, or no one column of the history does.
     scores_ : DataFrame of shape (n, S)
         What each person's stage and all later ones bring under the rules, by the scores that the rules were chosen by;
         NaN for people who were lost before.
@@ -174,6 +182,7 @@ class TreatmentRegime(NestedParameters):
             self._check_joint(course, estimators)
         self.stage_names_ = tuple(each.name for each in course.decisions)
         self.treatments_ = tuple(each.treatments for each in course.decisions)
+        self.eligibility_ = tuple(eligibility(course, s) for s in range(len(course)))
         self._fitted_to = course.take(np.arange(0))
         fitted: list[DRPolicyTree] = []
         scores, to_go = np.empty((course.n, len(course))), np.zeros(course.n)
@@ -433,6 +442,37 @@ class TreatmentRegime(NestedParameters):
         """Name and tree of every stage."""
         check_is_fitted(self, "stages_")
         return [(name, model.tree_) for name, model in zip(self.stage_names_, self.stages_, strict=True)]
+
+    def short_trees(self, course: Course) -> list[tuple[str, Tree]]:
+        """Name and tree of every stage, with the shortest thresholds that send all people of the fit the same way."""
+        out = []
+        for s, (name, tree) in enumerate(self.trees_):
+            rows = np.flatnonzero(course.decisions[s].eligible)
+            encoded = self.stages_[s].encoder_.encode(self.known(course, s, rows).X)
+            out.append((name, with_value_names(with_short_thresholds(tree, encoded), encoded, {})))
+        return out
+
+    def plot(self, ax: Any = None, **options: Any) -> RegimeDisplay:
+        """Draw the trees of all stages, one under another.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure of the right size.
+        **options
+            ``title``, ``treatment_colors``, ``fontsize`` and ``unit``, which :meth:`policytree.RegimeDisplay.plot`
+            describes; ``given``, what the people of a stage have in common; and ``stages``, those of ``fit``, for
+            thresholds that are as short as these people allow.
+
+        Returns
+        -------
+        RegimeDisplay
+            With ``figure_`` and ``ax_``.
+        """
+        from policytree.plotting.regimes import RegimeDisplay
+
+        check_is_fitted(self, "stages_")
+        return RegimeDisplay.from_estimator(self, ax=ax, **options)
 
     def export_text(self, **options: Any) -> str:
         """All rules as indented text, one stage under another; options as in ``policytree.trees.text.export_text``."""
