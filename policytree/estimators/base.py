@@ -134,9 +134,13 @@ class TreeEstimator(TableViews, SearchArguments):
             solution = self._search(job, solve, report, limits)
         return self._keep(job, solution)
 
-    def _search(self, job: Job, solve, report: dict, limits: SearchLimits) -> Solution:
+    def _forget(self) -> None:
+        """Drop what limits left of an earlier fit."""
         for name in FITTED & {*vars(self)}:
-            delattr(self, name)  # of an earlier fit
+            delattr(self, name)
+
+    def _search(self, job: Job, solve, report: dict, limits: SearchLimits) -> Solution:
+        self._forget()
         if not job.constraints:
             return search(job.problem, solve, self.guesses_, report, limits)
         found = search_within(self, job, limits, solve)

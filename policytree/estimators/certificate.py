@@ -118,7 +118,8 @@ def _allowed(estimator: Any) -> str:
     if depth is None and limits:
         words = f"with {words}"
     amounts = (estimator.max_expected_cost, getattr(estimator, "budget", None))
-    shares = any(getattr(estimator, name, None) for name in ("max_share", "min_share"))
+    limited = ("max_share", "min_share", "limits", "max_share_gap", "max_value_gap")
+    shares = any(getattr(estimator, name, None) for name in limited)
     if shares or any(most is not None for most in amounts):
         words += " within the limits"
     if estimator.root_feature is not None:

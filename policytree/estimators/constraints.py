@@ -79,7 +79,9 @@ def worth_of_limits(job: Job, found: Budgeted, labels: Sequence[Any] = ()) -> di
     """What one unit more of each limit is worth in the objective; shares by the label of the treatment."""
     worth: dict[str, Any] = {}
     for constraint, price in zip(job.constraints, found.multipliers, strict=True):
-        if constraint.action is None:
+        if constraint.name:
+            worth.setdefault(constraint.kind, {})[constraint.name] = price / job.total_weight
+        elif constraint.action is None:
             worth[constraint.kind] = price / job.total_weight
         else:
             worth.setdefault(constraint.kind, {})[labels[constraint.action]] = price / job.total_weight
@@ -169,6 +171,53 @@ def search_within(tree: Any, job: Job, limits: SearchLimits, solve) -> Budgeted:
     return found
 
 
+def search_worst_group(tree: Any, job: Job, limits: SearchLimits, solve) -> tuple[Job, Budgeted]:
+    """The best tree by the group that it serves worst: the best of one search per group, with the job of that search.
+
+    Each search is of the trees that serve one group worst. The bound is the least of all searches' bounds, and the
+    status that of the search with the weakest proof.
+    """
+    start, problem = now(), job.problem
+    best: tuple[Job, Budgeted] | None = None
+    bound, refused = math.inf, None
+    weakest: Any = None
+    for part in job.worst:
+        left = None if limits.time_limit is None else max(0.0, limits.time_limit - (now() - start))
+        own = replace(
+            job,
+            problem=replace(problem, losses=part.losses * job.weight[:, None]),
+            constraints=(*job.constraints, *part.constraints),
+        )
+        try:
+            found = _exactly_within(own, replace(limits, time_limit=left), solve)
+        except Infeasible as error:
+            if error.status is not Status.INFEASIBLE:  # nothing was found in time: nothing is known of these trees
+                bound, weakest = min(bound, float(own.problem.losses.min(axis=1).sum())), error.status
+            refused = error
+            continue
+        bound = min(bound, found.solution.lower_bound)
+        if not found.solution.status.proved and weakest is None:
+            weakest = found.solution.status
+        if best is None or found.solution.objective < best[1].solution.objective:
+            best = own, found
+    if best is None:
+        assert refused is not None, "every group was searched"
+        raise InputError(_refusal(tree, replace_constraint(refused, job)))
+    own, found = best
+    solution = found.solution
+    status = solution.status if weakest is None else weakest
+    lower = min(bound, solution.objective)
+    solution = replace(solution, lower_bound=lower, status=status, seconds=now() - start)
+    return own, replace(found, solution=solution)
+
+
+def replace_constraint(refused: Infeasible, job: Job) -> Infeasible:
+    """The same, but it names a constraint only if the user asked for that."""
+    if refused.constraint is not None and refused.constraint.kind == "worst_group":
+        return Infeasible(None, None, refused.status)
+    return refused
+
+
 def _exactly_within(job: Job, limits: SearchLimits, solve) -> Budgeted:
     """The best tree: of loosened limits if it keeps to the limits exactly, so that rounding keeps no tree out."""
     start = now()
@@ -187,17 +236,19 @@ def _refusal(tree: Any, refused: Infeasible) -> str:
     depth = tree._tree_size()[0]
     kind = "No tree" if depth is None else f"No tree of depth {depth}"
     if refused.status is Status.HEURISTIC:
-        return f"{kind} that meets budget and shares was found by prices alone; loosen one, or lower max_depth."
+        return f"{kind} within the limits was found by prices alone; loosen one, or lower max_depth."
     if refused.status is Status.INTERRUPTED:
-        return f"{kind} that meets budget and shares was found before the interrupt; wait longer, or loosen a limit."
+        return f"{kind} within the limits was found before the interrupt; wait longer, or loosen a limit."
     if refused.status is not Status.INFEASIBLE:
         return (
-            f"{kind} that meets budget and shares was found before the search ended by {refused.status.value}; raise "
+            f"{kind} within the limits was found before the search ended by {refused.status.value}; raise "
             "the limit, or loosen a constraint."
         )
     constraint, least = refused.constraint, refused.least
     if constraint is None or least is None:
-        return f"{kind} meets the budget and all shares at once; loosen one of them, or allow a larger tree."
+        return f"{kind} keeps to all limits at once; loosen one of them, or allow a larger tree."
+    if constraint.name:
+        return _refusal_by_name(tree, kind, constraint, least)
     if constraint.kind == "budget":
         return f"{kind} spends less than {_up(least):g} a person, but budget is {tree.budget:g}; raise it to that."
     assert constraint.action is not None
@@ -206,6 +257,18 @@ def _refusal(tree: Any, refused: Infeasible) -> str:
     if constraint.kind == "max_share":
         return f"{kind} gives {name!s} to less than {_up(least):g} of the people, but max_share is {asked:g}; raise it."
     return f"{kind} gives {name!s} to more than {-_up(-least):g} of the people, but min_share is {asked:g}; lower it."
+
+
+def _refusal_by_name(tree: Any, kind: str, constraint: Constraint, least: float) -> str:
+    """What no tree keeps to: a limit on an outcome, or on the gap between two groups."""
+    if constraint.kind == "limit":
+        more = "above" if constraint.at_least else "below"
+        shown = -_up(-least) if constraint.at_least else _up(least)
+        return (
+            f"{kind} has a mean of {constraint.name!r} {more} {shown:g}, but limits ask for "
+            f"{tree.limits[constraint.name]:g}; change it to that."
+        )
+    return f"{kind} has a gap of {constraint.name} below {_up(least):g}; allow that, or a larger tree."
 
 
 def _up(number: float) -> float:

@@ -19,6 +19,7 @@ from policytree.weighting.cluster_robust import mean_and_influence, n_units, var
 if TYPE_CHECKING:
     import pandas as pd
 
+    from policytree.estimators.limited import Limited
     from policytree.model_selection.folds import FoldPlan
 
 AUTO = "auto"
@@ -70,8 +71,8 @@ class RewardRows:
     weight : ndarray of shape (n,)
     arms : ndarray of shape (n,), int, or None
         The arm each row received, where leaves must hold rows of every arm.
-    spending : ndarray of shape (n, K) or None
-        What every arm counts against the budget.
+    limited : Limited or None
+        What budget and limits are about.
     groups : ndarray of shape (n,), int, or None
         Clusters.
     """
@@ -80,15 +81,15 @@ class RewardRows:
     losses: np.ndarray
     weight: np.ndarray
     arms: np.ndarray | None = None
-    spending: np.ndarray | None = None
+    limited: Limited | None = None
     groups: np.ndarray | None = None
 
     def part(self, rows: np.ndarray) -> RewardRows:
         """Some of the rows."""
-        others = {
-            name: None if (values := getattr(self, name)) is None else values[rows]
-            for name in ("arms", "spending", "groups")
+        others: dict[str, Any] = {
+            name: None if (values := getattr(self, name)) is None else values[rows] for name in ("arms", "groups")
         }
+        others["limited"] = None if self.limited is None else self.limited.part(rows)
         return replace(self, X=self.X[rows], losses=self.losses[rows], weight=self.weight[rows], **others)
 
     def price(self) -> float:

@@ -30,6 +30,10 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "max_expected_cost": (None, "fit a table in memory"),
     "max_share": (None, "fit a table in memory"),
     "min_share": (None, "fit a table in memory"),
+    "limits": (None, "fit a table in memory"),
+    "max_share_gap": (None, "fit a table in memory"),
+    "max_value_gap": (None, "fit a table in memory"),
+    "worst_group": (None, "fit a table in memory"),
     "objective": ("accuracy", "pass class weights as weights of encode, or fit a table in memory"),
 }
 AT_ENCODE = {
@@ -38,6 +42,8 @@ AT_ENCODE = {
     "sample_weight": "name the column when encoding: encode(..., weights=...)",
     "T": "min_samples_per_treatment, which it is for, is not available for encoded rows",
     "budget_costs": "budgets are not available for encoded rows",
+    "outcomes": "limits on them are not available for encoded rows",
+    "subgroups": "what compares them is not available for encoded rows",
     "sample_treatment_costs": "subtract costs from the rewards before encoding",
     "groups": "max_depth='auto', which they are for, is not available for encoded rows",
 }

@@ -17,15 +17,25 @@ from policytree.estimators.base import TreeEstimator
 from policytree.estimators.constraints import (
     check_constraints,
     make_constraints,
+    search_worst_group,
     spend_and_shares,
     worth_of_limits,
 )
 from policytree.estimators.depth_choice import AUTO, RewardRows, check_number_or_auto, choose_depth
 from policytree.estimators.encoded_fit import fit_encoded
 from policytree.estimators.inputs import check_number, reward_matrix, weigh
+from policytree.estimators.limited import (
+    Limited,
+    WorstGroup,
+    check_limits,
+    group_table,
+    is_limited,
+    limit_constraints,
+    worst_groups,
+)
 from policytree.estimators.search import Job
 from policytree.exceptions import InputError
-from policytree.problem.types import Solution
+from policytree.problem.types import SearchLimits, Solution
 from policytree.solvers.constrained.solve import Budgeted
 from policytree.weighting.costs import treatment_costs
 
@@ -58,6 +68,17 @@ class PolicyTree(TreeEstimator):
         people it may, see :func:`policytree.policy_spend`.
     max_share, min_share : mapping of treatment to share, optional
         The most, or least, of the people (of the weight) that may get a treatment, again on the rows of ``fit``.
+    limits : mapping of outcome to number, optional
+        Limits on the means of further outcomes under the tree, by the rewards that ``fit`` is given for them
+        (``outcomes``): the most that an outcome may be, or the least if more of it is better. Harm is such an outcome.
+    max_share_gap : mapping of column to number, optional
+        Parity of treatment: the most by which the share of people who get a treatment may differ between any two groups
+        of a column of ``subgroups``, which the tree need not see.
+    max_value_gap : mapping of column to number, optional
+        The same of the mean rewards of the groups.
+    worst_group : column, optional
+        Judge trees by the mean reward of the group of this column of ``subgroups`` that they serve worst (max-min),
+        instead of the mean over everybody.
 
     Attributes
     ----------
@@ -80,8 +101,13 @@ class PolicyTree(TreeEstimator):
         The share of these rows' weight that gets each arm.
     multipliers_ : dict
         What limits are worth: mean reward per unit of budget ("budget"), of expected cost ("expected_cost"), or per
-        share ("max_share" and "min_share", each by arm), at the price with the best bound. Zero if a limit does not
-        bind.
+        share ("max_share" and "min_share", each by arm), or of any other limit by its name ("limit", "share_gap",
+        "value_gap"), at the price with the best bound. Zero if a limit does not bind.
+    outcome_means_ : dict
+        Means of the further ``outcomes`` under the tree, on the rows of ``fit``.
+    subgroup_values_ : DataFrame or None
+        By column and group of ``subgroups``: people, mean reward under the tree and share of every treatment, on the
+        rows of ``fit``.
 
     Notes
     -----
@@ -111,6 +137,10 @@ class PolicyTree(TreeEstimator):
     budget: float | None = None
     max_share: Mapping[Any, float] | None = None
     min_share: Mapping[Any, float] | None = None
+    limits: Mapping[str, float] | None = None
+    max_share_gap: Mapping[str, float] | None = None
+    max_value_gap: Mapping[str, float] | None = None
+    worst_group: str | None = None
 
     # To scikit-learn's metadata routing the rewards are the target, whatever their name. Groups are those of a splitter
     # unless somebody asks for them: few fits choose a depth.
@@ -126,6 +156,8 @@ class PolicyTree(TreeEstimator):
         sample_weight: Column | None = None,
         sample_treatment_costs: PerTreatment | None = None,
         budget_costs: PerTreatment | None = None,
+        outcomes: Mapping[str, Any] | None = None,
+        subgroups: Table | None = None,
         groups: Column | None = None,
     ) -> Self:
         """Find the tree.
@@ -148,6 +180,12 @@ class PolicyTree(TreeEstimator):
         budget_costs : mapping, array-like of shape (K,) or (n, K), optional
             Costs that count against ``budget``, in any unit; nothing else. Treatments that a mapping leaves out cost
             nothing; a negative cost is a saving. Numbers of up to nine decimals count as they are written.
+        outcomes : mapping of name to table of shape (n, K), optional
+            Rewards of further outcomes, columns as in ``rewards``, of which ``limits`` speak. A pair of a table and
+            "maximize" is an outcome of which more is better, and whose limit is the least mean.
+        subgroups : table of shape (n, q), optional
+            Columns that divide people into groups, such as sex or region, for ``max_share_gap``, ``max_value_gap`` and
+            ``worst_group``, and for ``subgroup_values_``. The tree does not see them unless they are in ``X`` too.
         groups : array-like of shape (n,), optional
             Clusters; used by ``max_depth="auto"``, whose folds never split one.
 
@@ -163,14 +201,18 @@ class PolicyTree(TreeEstimator):
             it, and the least that can be spent.
         """
         if isinstance(X, EncodedData):
-            given = {"rewards": rewards, "T": T, "sample_weight": sample_weight, "budget_costs": budget_costs}
-            return fit_encoded(self, X, given | {"sample_treatment_costs": sample_treatment_costs, "groups": groups})
-        job = self._prepare(X, rewards, T, sample_weight, sample_treatment_costs, budget_costs, groups)
+            given: dict[str, Any] = {"rewards": rewards, "T": T, "sample_weight": sample_weight, "groups": groups}
+            given |= {"sample_treatment_costs": sample_treatment_costs, "budget_costs": budget_costs}
+            return fit_encoded(self, X, given | {"outcomes": outcomes, "subgroups": subgroups})
+        job = self._prepare(
+            X, rewards, T, sample_weight, sample_treatment_costs, budget_costs, groups, outcomes, subgroups
+        )
         return self._fit_job(job)
 
     def _prepare(
-        self, X, rewards, T=None, sample_weight=None, sample_treatment_costs=None, budget_costs=None, groups=None
-    ) -> Job:
+        self, X, rewards, T=None, sample_weight=None, sample_treatment_costs=None, budget_costs=None, groups=None,
+        outcomes=None, subgroups=None,
+    ) -> Job:  # fmt: skip
         """Check the data, learn names and treatments, and choose what is to be chosen."""
         self._check_arguments()
         X = self._table(X, reset=True)
@@ -179,14 +221,13 @@ class PolicyTree(TreeEstimator):
         if sample_treatment_costs is not None:
             losses = losses + treatment_costs(sample_treatment_costs, len(rewards), self.treatments_)
         arms = self._arms(T, len(X))
-        spending = check_constraints(self, self.treatments_, len(X), budget_costs)
+        limited = check_limits(self, outcomes, subgroups, len(X), self.treatments_)
+        limited = replace(limited, spending=check_constraints(self, self.treatments_, len(X), budget_costs))
         given = weights(sample_weight, len(X), "X")
         clusters = group_codes(groups, len(X))
         kept = slice(None) if given is None else given > 0
         X, losses, arms, weight = weigh(X, losses, arms, sample_weight)
-        rows = RewardRows(
-            X, losses, weight, arms, *(None if each is None else each[kept] for each in (spending, clusters))
-        )
+        rows = RewardRows(X, losses, weight, arms, limited.part(kept), None if clusters is None else clusters[kept])
         if self.regularization == AUTO:
             self.regularization_ = rows.price()
         self.depth_choice_ = None
@@ -199,8 +240,23 @@ class PolicyTree(TreeEstimator):
         """The search for the best tree on these rows."""
         values = rows.losses if self.direction == "minimize" else -rows.losses
         job = self._job(rows.X, rows.losses, values, rows.weight, self.treatments_, rows.arms)
-        asked = make_constraints(self, self.treatments_, rows.spending, rows.weight)
-        return replace(job, constraints=(*asked, *job.constraints))
+        limited = Limited() if rows.limited is None else rows.limited
+        asked = [
+            *make_constraints(self, self.treatments_, limited.spending, rows.weight),
+            *limit_constraints(self, self.treatments_, limited, rows.losses, rows.weight),
+        ]
+        worst: list[WorstGroup] = []
+        if self.worst_group is not None:
+            worst = worst_groups(self.worst_group, limited.subgroups[self.worst_group], rows.losses, rows.weight)
+        return replace(job, constraints=(*asked, *job.constraints), worst=tuple(worst), limited=limited)
+
+    def _search(self, job: Job, solve, report: dict, limits: SearchLimits) -> Solution:
+        if not job.worst:
+            return super()._search(job, solve, report, limits)
+        self._forget()
+        own, found = search_worst_group(self, job, limits, solve)
+        self._keep_limits(own, found)
+        return found.solution
 
     def _tree_size(self) -> tuple[int | None, float]:
         depth, price = self.max_depth, self.regularization
@@ -210,10 +266,29 @@ class PolicyTree(TreeEstimator):
 
     def _keep(self, job: Job, solution: Solution, *, warn: bool = True):
         self.max_depth_, self.regularization_ = self._tree_size()
-        return super()._keep(job, solution, warn=warn)
+        super()._keep(job, solution, warn=warn)
+        self._keep_groups(job)
+        return self
+
+    def _keep_groups(self, job: Job) -> None:
+        """Store what the tree comes to by further outcomes and by group."""
+        self.outcome_means_, self.subgroup_values_ = {}, None
+        if job.limited is None or not (job.limited.outcomes or job.limited.subgroups):
+            return
+        actions = self.tree_.action[self.tree_.apply(job.X)]
+        every = np.arange(len(actions))
+        self.outcome_means_ = {
+            name: float(np.average(values[every, actions], weights=job.weight))
+            for name, values in job.limited.outcomes.items()
+        }
+        if job.limited.subgroups:
+            self.subgroup_values_ = group_table(
+                job.limited.subgroups, actions, job.values, job.weight, self.treatments_.tolist()
+            )
 
     def _is_plain(self) -> bool:
-        return super()._is_plain() and self.budget is self.max_share is self.min_share is None
+        unlimited = self.budget is self.max_share is self.min_share is None and not is_limited(self)
+        return super()._is_plain() and unlimited
 
     def _keep_limits(self, job: Job, found: Budgeted) -> None:
         """Store what limits are worth, what the chosen tree spends, and whom it gives what."""
@@ -222,7 +297,7 @@ class PolicyTree(TreeEstimator):
         self.spend_, self.shares_ = spend_and_shares(job, found, labels)
 
     def _objective_words(self) -> str:
-        return "mean reward"
+        return "mean reward" if self.worst_group is None else f"mean reward of the worst-served {self.worst_group}"
 
     def _check_arguments(self) -> None:
         super()._check_arguments()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -18,6 +19,9 @@ from policytree.solvers.core.constraints import Constraint
 from policytree.solvers.guided.solve import solve_with_guesses
 from policytree.solvers.kernels.compiling import seconds_compiling
 from policytree.solvers.nonadditive.registry import solver_for
+
+if TYPE_CHECKING:
+    from policytree.estimators.limited import Limited, WorstGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,10 @@ class Job:
         Budget, shares and limit of the expected cost, if any.
     test_costs : ndarray of shape (p,) or None
         What a question about each column costs, charged or limited.
+    worst : tuple of WorstGroup
+        Where trees are judged by the group that they serve worst: one search per group.
+    limited : Limited or None
+        Further outcomes and groups, of which the fit reports what the tree comes to.
     """
 
     X: np.ndarray
@@ -54,6 +62,8 @@ class Job:
     objective: Objective | None = None
     constraints: tuple[Constraint, ...] = ()
     test_costs: np.ndarray | None = None
+    worst: tuple[WorstGroup, ...] = ()
+    limited: Limited | None = None
 
     def with_regularization(self, regularization: float) -> Job:
         """The same with another price of a leaf, in the mean loss."""

@@ -68,7 +68,7 @@ class Constraint:
 
     Attributes
     ----------
-    kind : {"budget", "max_share", "min_share", "expected_cost"}
+    kind : {"budget", "max_share", "min_share", "expected_cost", "limit", "share_gap", "value_gap", "worst_group"}
     action : int or None
         Whose share it is.
     amounts : ndarray of shape (n, K), int64
@@ -82,6 +82,12 @@ class Constraint:
         "min_share".
     questions : Questions or None
         For "expected_cost"; its ``amounts`` are zero.
+    name : str
+        What messages call it: of an outcome, or of two groups that are compared.
+    at_least : bool
+        Whether the limit is the least, and amounts are the negative of what was asked.
+    compared : tuple of two ndarray of shape (n,), bool, or None
+        Two groups of people, where the sum is the difference of their means; ``asked`` holds values then.
     """
 
     kind: str
@@ -92,17 +98,22 @@ class Constraint:
     loosest: int
     asked: tuple[np.ndarray, np.ndarray, float] = field(repr=False)
     questions: Questions | None = None
+    name: str = ""
+    at_least: bool = False
+    compared: tuple[np.ndarray, np.ndarray] | None = field(default=None, repr=False)
 
     @property
     def sign(self) -> int:
         """Of amounts: at least so much is at most the negative."""
-        return -1 if self.kind == "min_share" else 1
+        return -1 if self.at_least else 1
 
     def keeps(self, applied: Applied) -> bool:
         """Whether a rule that does this to the rows keeps to the limit as it was given, exactly."""
         total = self.total(applied)
         if not self.limit < total <= self.loosest:
             return total <= self.limit
+        if self.compared is not None:
+            return float(self._gap(applied)) <= self.asked[2]
         pairs = zip(*(each.tolist() for each in self._terms(applied)), strict=True)
         exact = sum((Fraction(c) * Fraction(w) for c, w in pairs), Fraction(0))
         return float(exact / exact_sum(self.asked[1])) <= self.asked[2]  # to the last digit of a float
@@ -119,9 +130,22 @@ class Constraint:
         total = self.total(applied)
         if self.loosest == self.limit:
             return self.in_units(total)
+        if self.compared is not None:
+            return float(self._gap(applied))
         costs, weight = self._terms(applied)
         mean = math.fsum(costs * weight) / math.fsum(self.asked[1])
         return self.sign * (min(mean, self.asked[2]) if total <= self.loosest else mean)
+
+    def _gap(self, applied: Applied) -> Fraction:
+        """Exactly, the mean of the first group less that of the second."""
+        assert self.compared is not None
+        values, weight, _ = self.asked
+        chosen, means = values[np.arange(len(applied.actions)), applied.actions], []
+        for group in self.compared:
+            pairs = zip(chosen[group].tolist(), weight[group].tolist(), strict=True)
+            total = sum((Fraction(v) * Fraction(w) for v, w in pairs), Fraction(0))
+            means.append(total / exact_sum(weight[group]))
+        return means[0] - means[1]
 
     def _terms(self, applied: Applied) -> tuple[np.ndarray, np.ndarray]:
         """Costs and weights as they were given, whose products the rule comes to."""
@@ -148,7 +172,52 @@ def share_constraint(kind: str, action: int, n_actions: int, weight: np.ndarray,
     sign = -1.0 if kind == "min_share" else 1.0
     one = np.zeros((len(weight), n_actions))
     one[:, action] = sign
-    return Constraint(kind, action, *_whole(one, weight, sign * share), (one, weight, sign * float(share)))
+    least = kind == "min_share"
+    asked = (one, weight, sign * float(share))
+    return Constraint(kind, action, *_whole(one, weight, sign * share), asked, at_least=least)
+
+
+def mean_constraint(
+    kind: str, name: str, amounts: np.ndarray, weight: np.ndarray, limit: float, *, at_least: bool = False
+) -> Constraint:
+    """At most, or at least, so much per person on average; ``amounts`` (n, K) of every person and action."""
+    sign = -1.0 if at_least else 1.0
+    turned = sign * amounts
+    asked = (turned, weight, sign * float(limit))
+    return Constraint(kind, None, *_whole(turned, weight, sign * limit), asked, name=name, at_least=at_least)
+
+
+def gap_constraint(
+    kind: str, name: str, values: np.ndarray, weight: np.ndarray, one: np.ndarray, other: np.ndarray, limit: float
+) -> Constraint:
+    """The mean of values over some people is at most so much above that over others.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, K)
+        Of every person and action.
+    weight : ndarray of shape (n,)
+    one, other : ndarray of shape (n,), bool
+        Who is in either group; both have weight.
+    limit : float
+    """
+    asked, compared = (values, weight, float(limit)), (one, other)
+    decimals, weights = _decimals(values), _decimals(weight)
+    if decimals is not None and weights is not None:
+        whole, (v, digits) = weights[0], decimals
+        of_one, of_other = int(whole[one].sum()), int(whole[other].sum())
+        most = float((np.abs(v).max(axis=1).astype(np.float64) * whole) @ (one * of_other + other * of_one))
+        if most < 2.0**LARGEST_BITS:
+            factor = whole * (one * of_other - other.astype(np.int64) * of_one)
+            per_person = Fraction(1, 10**digits * of_one * of_other)
+            largest = _largest(limit, Fraction(repr(float(limit))), per_person)
+            return Constraint(
+                kind, None, v * factor[:, None], largest, per_person, largest, asked, name=name, compared=compared
+            )
+    total = math.fsum(weight)
+    to_one, to_other = (total / math.fsum(weight[group]) for group in compared)
+    amounts = values * (np.where(one, to_one, 0.0) - np.where(other, to_other, 0.0))[:, None]
+    return Constraint(kind, None, *_whole(amounts, weight, limit), asked, name=name, compared=compared)
 
 
 def cost_constraint(costs: np.ndarray, weight: np.ndarray, limit: float, n_actions: int, most: int) -> Constraint:
