@@ -9,8 +9,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import LinearRegression
 
-from policytree import InputError, PolicyTree, Status
+from policytree import DRPolicyTree, InputError, PolicyTree, RewardEstimator, Status, cross_val_policy_value
+from policytree.evaluation import mean_estimate
+from policytree.evaluation.policy_value.further import Limit, kept_probability
 
 
 def all_trees(codes: np.ndarray, depth: int, n_arms: int):
@@ -75,6 +78,8 @@ def test_a_limit_on_an_outcome_by_brute_force(study, limit):
     assert tree.status_ is Status.OPTIMAL
     assert tree.objective_value_ == pytest.approx(max(kept), abs=1e-9)
     assert tolerant(tree.outcome_means_["harm"], limit)
+    free = PolicyTree(max_depth=depth).fit(X, rewards, sample_weight=weight).objective_value_
+    assert tree.price_of_limits_ == pytest.approx(free - tree.objective_value_, abs=1e-9)
     turned = PolicyTree(max_depth=depth, limits={"good": -limit})
     turned.fit(X, rewards, sample_weight=weight, outcomes={"good": (-harm, "maximize")})
     assert turned.objective_value_ == pytest.approx(max(kept), abs=1e-9)
@@ -109,7 +114,7 @@ def test_parity_of_values_by_brute_force(study, gap):
     tree = PolicyTree(max_depth=depth, max_value_gap={"sex": gap})
     data = {"sample_weight": weight, "subgroups": pd.DataFrame({"sex": group})}
     if not kept:
-        with pytest.raises(InputError, match=r"has a gap of sex: |keeps to all limits at once"):
+        with pytest.raises(InputError, match=r"has a gap of sex: |keeps to budget, limits and all shares at once"):
             tree.fit(X, rewards, **data)
         return
     tree.fit(X, rewards, **data)
@@ -192,3 +197,79 @@ def test_bad_limits_are_refused(arguments, data, message):
     X, rewards = np.arange(20.0)[:, None], np.tile([0.0, 1.0], (20, 1))
     with pytest.raises(InputError, match=message):
         PolicyTree(max_depth=1, **arguments).fit(X, rewards, **data)
+
+
+def study_of_harm(n: int = 240, seed: int = 0):
+    """A drug that helps the young and harms some of them, in a trial with a rare site."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"age": rng.integers(20, 80, n), "site": rng.choice(["a", "b", "c"], n, p=[0.6, 0.37, 0.03])})
+    T = rng.choice(["drug", "none"], n)
+    young = X["age"].to_numpy() < 55
+    Y = (T == "drug") * np.where(young, 2.0, -1.0) + rng.normal(size=n)
+    toxic = (rng.random(n) < 0.05 + 0.35 * (T == "drug") * young).astype(float)
+    return X, T, Y, toxic, pd.DataFrame({"sex": rng.choice(["f", "m"], n)})
+
+
+def test_harm_of_a_trial_is_limited_by_its_own_rewards():
+    X, T, Y, toxic, sex = study_of_harm()
+    tree = DRPolicyTree(max_depth=2, limits={"toxic": 0.15}, random_state=0)
+    tree.fit(Y, T, X=X, propensity=0.5, outcomes={"toxic": toxic}, subgroups=sex)
+    own = RewardEstimator(random_state=0).fit_predict(toxic, T, X=X, propensity=0.5)
+    np.testing.assert_allclose(tree.outcome_estimators_["toxic"].rewards_, own)
+    chosen = tree.predict(X)
+    assert np.mean([own.loc[i, arm] for i, arm in enumerate(chosen)]) == pytest.approx(tree.outcome_means_["toxic"])
+    assert tree.outcome_means_["toxic"] <= 0.15
+    assert tree.price_of_limits_ > 0
+    free = DRPolicyTree(max_depth=2, random_state=0).fit(Y, T, X=X, propensity=0.5)
+    assert tree.price_of_limits_ == pytest.approx(free.objective_value_ - tree.objective_value_)
+
+
+def test_outcomes_of_trials_that_are_refused():
+    X, T, Y, toxic, _ = study_of_harm()
+    tree = DRPolicyTree(max_depth=1, limits={"toxic": 0.15})
+    with pytest.raises(InputError, match="limits names 'toxic'"):
+        tree.fit(Y, T, X=X)
+    with pytest.raises(InputError, match=r"outcomes\['toxic'\]: .*120"):
+        tree.fit(Y, T, X=X, outcomes={"toxic": toxic[:120]})
+    with pytest.raises(InputError, match="know no instrument"):
+        tree.fit(Y, T, X=X, outcomes={"toxic": toxic}, instrument=T)
+
+
+def test_held_out_harm_and_values_by_group():
+    X, T, Y, toxic, sex = study_of_harm()
+    tree = DRPolicyTree(LinearRegression(), max_depth=1, limits={"toxic": 0.15, "wellbeing": 0.7}, random_state=0)
+    further = {"toxic": toxic, "wellbeing": (1 - toxic, "maximize")}
+    values = cross_val_policy_value(
+        tree, Y, T, X=X, propensity=0.5, outcomes=further, subgroups=sex, cv=3, n_repeats=1, random_state=0
+    )
+    repetition = values.repetitions[0]
+    harm = values.further["toxic"]
+    rewards = np.zeros((len(Y), 2))
+    for train, test in repetition.folds.splits():
+        own = RewardEstimator(LinearRegression(), random_state=0)
+        own.fit(toxic[train], T[train], X=X.iloc[train], propensity=0.5)
+        rewards[test] = own.predict_rewards(toxic[test], T[test], X=X.iloc[test], propensity=0.5)
+    by_hand = rewards[np.arange(len(Y)), (repetition.policy == "none").astype(int)]
+    assert harm["policy tree"].value == pytest.approx(by_hand.mean())
+    assert harm["always drug"].value == pytest.approx(rewards[:, 0].mean())
+    assert harm["status quo"].value == pytest.approx(toxic.mean())
+    frame = values.further_frame()
+    assert frame.loc[("toxic", "policy tree"), "value"] == pytest.approx(by_hand.mean())
+    groups = values.group_values
+    women = (sex["sex"] == "f").to_numpy()
+    assert groups.loc[("sex", "f"), "value"] == pytest.approx(repetition.scores["policy tree"][women].mean())
+    assert groups.loc[("sex", "f"), "people"] == women.sum()
+    assert groups.loc[("sex", "f"), "share of drug"] == pytest.approx((repetition.policy[women] == "drug").mean())
+    text = values.to_text()
+    assert "toxic, held out" in text
+    assert "the limit of at most 0.15" in text
+    assert "the limit of at least 0.7" in text
+    assert "Value of the tree by group, held out; the intervals hold all at once" in text
+    assert "Several outcomes are looked at" in text
+
+
+def test_confidence_in_a_limit_is_that_of_its_interval():
+    found = mean_estimate(np.random.default_rng(0).normal(size=80))
+    assert kept_probability(Limit(found.upper), found) == pytest.approx(0.975)
+    assert kept_probability(Limit(found.lower), found) == pytest.approx(0.025)
+    assert kept_probability(Limit(found.lower, at_least=True), found) == pytest.approx(0.975)

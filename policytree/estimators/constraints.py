@@ -32,7 +32,7 @@ from policytree.weighting.by_label import by_label
 from policytree.weighting.costs import treatment_costs
 
 WORTH_SAYING = 1e-12  # of the objective: a smaller gap is rounding
-FITTED = {"spend_", "shares_", "multipliers_"}  # attributes of fits within limits only
+FITTED = {"spend_", "shares_", "multipliers_", "price_of_limits_"}  # attributes of fits within limits only
 
 
 def check_limited(tree: Any) -> None:
@@ -246,7 +246,7 @@ def _refusal(tree: Any, refused: Infeasible) -> str:
         )
     constraint, least = refused.constraint, refused.least
     if constraint is None or least is None:
-        return f"{kind} keeps to all limits at once; loosen one of them, or allow a larger tree."
+        return f"{kind} keeps to budget, limits and all shares at once; loosen one of them, or allow a larger tree."
     if constraint.name:
         return _refusal_by_name(tree, kind, constraint, least)
     if constraint.kind == "budget":

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal, Self, TypedDict, Unpack, overload
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -17,6 +18,7 @@ from policytree.common.typing import Column, PerTreatment, Table
 from policytree.common.validation import as_series, sorted_labels
 from policytree.estimators.arguments import SearchArguments, own_arguments_first
 from policytree.estimators.constraints import check_constraints
+from policytree.estimators.limited import check_limits, further_outcomes
 from policytree.estimators.policy import PolicyTree
 from policytree.estimators.views import NotebookView
 from policytree.exceptions import InputError, quoted
@@ -51,6 +53,8 @@ class _FitArguments(_ScoreArguments, total=False):
     missing_outcome: str
     strata: Column | Table | None
     budget_costs: PerTreatment | None
+    outcomes: Mapping[str, Any] | None
+    subgroups: Table | None
     target_X: Table | None
     target_W: Table | None
     target_weights: Column | None
@@ -89,6 +93,8 @@ class DRPolicyTree(NotebookView, SearchArguments):
     Attributes
     ----------
     reward_estimator_ : RewardEstimator
+    outcome_estimators_ : dict of str to RewardEstimator
+        Those of further outcomes.
     rewards_ : DataFrame of shape (n, K)
     policy_tree_ : PolicyTree
         The fitted policy tree; its fitted attributes, listed below, are also available here.
@@ -131,6 +137,10 @@ class DRPolicyTree(NotebookView, SearchArguments):
     budget: float | None = None
     max_share: Mapping[Any, float] | None = None
     min_share: Mapping[Any, float] | None = None
+    limits: Mapping[str, float] | None = None
+    max_share_gap: Mapping[str, float] | None = None
+    max_value_gap: Mapping[str, float] | None = None
+    worst_group: str | None = None
 
     # Metadata that scikit-learn's tools pass on without being asked to: there is no fit, and no value, without T.
     __metadata_request__fit: ClassVar = {"T": True}
@@ -157,6 +167,8 @@ class DRPolicyTree(NotebookView, SearchArguments):
         strata: Column | Table | None = None,
         sample_treatment_costs: PerTreatment | None = None,
         budget_costs: PerTreatment | None = None,
+        outcomes: Mapping[str, Any] | None = None,
+        subgroups: Table | None = None,
         event: Column | None = None,
         horizon: float | None = None,
         target: str | None = None,
@@ -188,6 +200,10 @@ class DRPolicyTree(NotebookView, SearchArguments):
             Clusters; never split between folds.
         strata : array-like of shape (n,) or table, optional
             Blocks within which treatment was assigned; folds are balanced over them (:meth:`RewardEstimator.fit`).
+        outcomes : mapping of name to column of n numbers, optional
+            Further outcomes, of which ``limits`` speak: their doubly robust rewards are estimated as those of ``Y``, by
+            the same folds. A pair of a column and "maximize" is an outcome of which more is better, and whose limit is
+            the least mean.
         instrument : array-like of shape (n,), optional
             What every row was offered or encouraged to, where people choose treatments for reasons of their own: a tree
             for the compliers (``RewardEstimator(method="instrument", estimand="compliers")``), unless ``rewards`` says
@@ -225,13 +241,31 @@ class DRPolicyTree(NotebookView, SearchArguments):
                 )
             arms = arms[study_mask(study, len(arms))].infer_objects()
         warn_of_direction(cause, horizon, self.direction)
-        check_constraints(tree, sorted_labels(arms.dropna().to_numpy()), len(as_series(T, "T")), budget_costs)
+        labels = sorted_labels(arms.dropna().to_numpy())
+        check_constraints(tree, labels, len(as_series(T, "T")), budget_costs)
+        further = further_outcomes(outcomes)
+        if further and (instrument is not None or study is not None):
+            raise InputError("outcomes know no instrument and no other population yet; leave one of them out.")
+        blank = {name: (np.zeros((len(arms), len(labels))), way) for name, (_, way) in further.items()}
+        check_limits(tree, blank, subgroups, len(as_series(T, "T")), labels)
         self.rewards_ = rewards.fit_predict(
             Y, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups, strata=strata,
             event=event, horizon=horizon, target=target, entry=entry, cause=cause, missing_outcome=missing_outcome,
             instrument=instrument, study=study, target_X=target_X, target_W=target_W, target_weights=target_weights,
         )  # fmt: skip
         self.reward_estimator_ = rewards
+        self.outcome_estimators_, of_outcomes = {}, {}
+        for name, (column, way) in further.items():
+            own = self._reward_estimator(False)
+            try:
+                own.fit(
+                    column, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups,
+                    strata=strata, missing_outcome=missing_outcome,
+                )  # fmt: skip
+            except InputError as error:
+                raise InputError(f"outcomes[{name!r}]: {error}") from error
+            self.outcome_estimators_[name] = own
+            of_outcomes[name] = own.rewards_, way
         per_person, weight = rewards.per_person(self.rewards_, sample_weight, study)
         self.policy_tree_ = tree.fit(
             X,
@@ -240,6 +274,8 @@ class DRPolicyTree(NotebookView, SearchArguments):
             sample_weight=weight,
             sample_treatment_costs=sample_treatment_costs,
             budget_costs=budget_costs,
+            outcomes=of_outcomes or None,
+            subgroups=subgroups,
             groups=groups,
         )
         return self

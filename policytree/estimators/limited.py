@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import permutations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from policytree.common.typing import Table
 from policytree.common.validation import as_series, check_choice, is_real
@@ -22,6 +21,9 @@ from policytree.data.feature_encoder import as_pandas
 from policytree.exceptions import InputError, quoted
 from policytree.solvers.core.constraints import Constraint, gap_constraint, mean_constraint
 from policytree.weighting.by_label import by_label
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FEWEST = 2  # people of a group whose shares or values are compared
 MOST_GROUPS = 20
@@ -90,7 +92,7 @@ def check_limits(tree: Any, outcomes: Any, subgroups: Table | None, n: int, labe
         limit = tree.limits[name]
         if not is_real(limit) or isinstance(limit, bool) or not np.isfinite(limit):
             raise InputError(f"limits of {name!r} must be a finite number; got {quoted(limit)}.")
-    columns = _subgroups(subgroups, n)
+    columns = subgroup_columns(subgroups, n)
     for argument in GAPS:
         for name, gap in _mapping(argument, getattr(tree, argument)).items():
             _known_column(name, columns, argument)
@@ -124,19 +126,26 @@ def _known_column(name: Any, columns: Mapping[str, Subgroups], argument: str) ->
         raise InputError(f"{argument} names {name!r}, which is no column of subgroups; they are {known}.")
 
 
-def _outcomes(outcomes: Any, n: int, labels: Any) -> dict[str, tuple[np.ndarray, bool]]:
-    """Rewards (n, K) of further outcomes, and whether more of each is better."""
+def further_outcomes(outcomes: Any) -> dict[str, tuple[Any, str]]:
+    """What is given of every further outcome, and which way it is better."""
     if outcomes is None:
         return {}
     if not isinstance(outcomes, Mapping):
         raise InputError(
-            f"outcomes must be a mapping from name to a table of rewards, or to a table and 'maximize'; got "
-            f"{quoted(outcomes)}."
+            f"outcomes must be a mapping from a name to its values, or to these and 'maximize'; got {quoted(outcomes)}."
         )
     out = {}
     for name, given in outcomes.items():
-        table, direction = given if isinstance(given, tuple) and len(given) == 2 else (given, MINIMIZE)
+        values, direction = given if isinstance(given, tuple) and len(given) == 2 else (given, MINIMIZE)
         check_choice(direction, f"The direction of outcome {name!r}", (MAXIMIZE, MINIMIZE))
+        out[str(name)] = values, direction
+    return out
+
+
+def _outcomes(outcomes: Any, n: int, labels: Any) -> dict[str, tuple[np.ndarray, bool]]:
+    """Rewards (n, K) of further outcomes, and whether more of each is better."""
+    out = {}
+    for name, (table, direction) in further_outcomes(outcomes).items():
         values = by_label(table, n, labels, argument=f"outcomes[{name!r}]", what="reward")
         if values.shape != (n, len(labels)):
             raise InputError(
@@ -146,11 +155,11 @@ def _outcomes(outcomes: Any, n: int, labels: Any) -> dict[str, tuple[np.ndarray,
         bad = np.argwhere(~np.isfinite(values))
         if len(bad):
             raise InputError(f"outcomes[{name!r}] has a missing or infinite reward in row {bad[0, 0]}.")
-        out[str(name)] = values, direction == MAXIMIZE
+        out[name] = values, direction == MAXIMIZE
     return out
 
 
-def _subgroups(table: Table | None, n: int) -> dict[str, Subgroups]:
+def subgroup_columns(table: Table | None, n: int) -> dict[str, Subgroups]:
     """Columns of groups as codes."""
     if table is None:
         return {}
@@ -166,13 +175,13 @@ def _subgroups(table: Table | None, n: int) -> dict[str, Subgroups]:
                 f"Column {name!r} of subgroups is missing for {int(series.isna().sum())} people; give them a group of "
                 "their own, such as 'unknown'."
             )
-        code, found = pd.factorize(series.astype(str), sort=True)
+        found, code = np.unique(series.astype(str).to_numpy(dtype=str), return_inverse=True)
         if not 2 <= len(found) <= MOST_GROUPS:
             raise InputError(
                 f"Column {name!r} of subgroups has {len(found)} groups; groups that are compared must be 2 to "
                 f"{MOST_GROUPS}: cut numbers into a few classes."
             )
-        out[name] = Subgroups(code.astype(np.int64), tuple(found))
+        out[name] = Subgroups(code.reshape(-1).astype(np.int64), tuple(found.tolist()))
     return out
 
 
@@ -266,8 +275,8 @@ def worst_groups(name: str, subgroups: Subgroups, losses: np.ndarray, weight: np
 
 
 def group_table(
-    subgroups: Mapping[str, Subgroups], actions: np.ndarray, values: np.ndarray, weight: np.ndarray, labels
-):
+    subgroups: Mapping[str, Subgroups], actions: np.ndarray, values: np.ndarray, weight: np.ndarray, labels: Any
+) -> pd.DataFrame:
     """Mean reward and share of every treatment by group, on the rows of the fit.
 
     Returns
@@ -275,6 +284,8 @@ def group_table(
     DataFrame
         Indexed by column and group: ``people``, ``weight`` (its share), ``value``, ``share of <treatment>``.
     """
+    import pandas as pd
+
     lines = {}
     chosen = values[np.arange(len(actions)), actions]
     for name, each in subgroups.items():

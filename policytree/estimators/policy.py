@@ -103,6 +103,9 @@ class PolicyTree(TreeEstimator):
         What limits are worth: mean reward per unit of budget ("budget"), of expected cost ("expected_cost"), or per
         share ("max_share" and "min_share", each by arm), or of any other limit by its name ("limit", "share_gap",
         "value_gap"), at the price with the best bound. Zero if a limit does not bind.
+    price_of_limits_ : float
+        What all limits together cost: mean reward of the best tree without them less that of this one, on the rows of
+        ``fit`` and with the prices of leaves. With limits only, and not with ``worst_group``.
     outcome_means_ : dict
         Means of the further ``outcomes`` under the tree, on the rows of ``fit``.
     subgroup_values_ : DataFrame or None
@@ -295,6 +298,9 @@ class PolicyTree(TreeEstimator):
         labels = self.treatments_.tolist()
         self.multipliers_ = worth_of_limits(job, found, labels)
         self.spend_, self.shares_ = spend_and_shares(job, found, labels)
+        if not job.worst and "without_limits" in found.solution.guarantees:
+            lost = found.solution.objective - float(found.solution.guarantees["without_limits"])
+            self.price_of_limits_ = float(lost / job.total_weight)
 
     def _objective_words(self) -> str:
         return "mean reward" if self.worst_group is None else f"mean reward of the worst-served {self.worst_group}"

@@ -15,9 +15,11 @@ from policytree.common.docstrings import shares_documentation
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import check_choice, check_level
+from policytree.estimators.limited import MAXIMIZE, subgroup_columns
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.inference.best_arm import BestComparison, compare_with_best_arm
 from policytree.evaluation.inputs import known_label
+from policytree.evaluation.policy_value.further import Limit, further_values, group_values
 from policytree.evaluation.policy_value.optimism import Judgement, Optimism, optimism
 from policytree.evaluation.policy_value.refits import Data, Judged, Refitter, checked_direction, refit, shown_policy
 from policytree.evaluation.policy_value.tables import PLUG_IN, POLICY, STATUS_QUO, PolicyValueTable, Repetition
@@ -50,6 +52,8 @@ def cross_val_policy_value(
     sample_weight: Column | None = None,
     sample_treatment_costs: PerTreatment | None = None,
     budget_costs: PerTreatment | None = None,
+    outcomes: Mapping[str, Any] | None = None,
+    subgroups: Table | None = None,
     control: Any = None,
     rivals: Mapping[str, Any] | None = None,
     second_opinion: str | None = None,
@@ -98,6 +102,11 @@ def cross_val_policy_value(
         What treatments cost, in the outcome's unit. All values are then net of costs, the status quo's too.
     budget_costs : mapping, array of shape (K,) or (n, K), optional
         Costs that count against the estimator's ``budget``, in any unit; not against rivals'.
+    outcomes : mapping of name to column of n numbers, optional
+        Further outcomes, as for :meth:`DRPolicyTree.fit`: the table has their held-out means under every rule.
+    subgroups : table of shape (n, q), optional
+        Columns that divide people into groups, as for :meth:`DRPolicyTree.fit`: the table has the held-out value, and
+        the shares of treatments, by group.
     control : optional
         Label of the treatment that a rule must be shown better than to be recommended; what people got by default.
     rivals : mapping of str to estimator, optional
@@ -172,7 +181,8 @@ def cross_val_policy_value(
     check_level(level)  # before the work, not after
     direction = checked_direction(estimator)
     seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **outcome)
-    data = Data(seen, X, W, propensity, sample_treatment_costs, direction, budget_costs)
+    data = Data(seen, X, W, propensity, sample_treatment_costs, direction, budget_costs, outcomes, subgroups)
+    groups_of = {} if subgroups is None else subgroup_columns(subgroups, seen.n)
     control = None if control is None else known_label(control, seen.treatments.tolist(), "control")
     drawn = draw_validation(validation, cv, n_repeats, seen, random_state)
     overlap: list[str] = []
@@ -185,6 +195,16 @@ def cross_val_policy_value(
         more = "" if len(overlap) == 1 else f" ({len(overlap) - 1} more such warnings in the folds)"
         warnings.warn(f"In cross-validation: {overlap[0]}{more}", OverlapWarning, stacklevel=2)
     table = _table(estimator, data, drawn, repetitions, level, control)
+    if data.further or groups_of:
+        table = replace(
+            table,
+            further=further_values(repetitions, data, drawn, level),
+            limits={
+                str(name): Limit(float(limit), data.further[str(name)][1] == MAXIMIZE)
+                for name, limit in (getattr(estimator, "limits", None) or {}).items()
+            },
+            group_values=group_values(repetitions, groups_of, seen, drawn, level) if groups_of else None,
+        )
     if second_opinion is None:
         return table
     differences = _estimates(by_other, seen, drawn, level)[1]
@@ -259,8 +279,21 @@ def _assembled(judged: list[Judged], data: Data, validation: Validation) -> Repe
         validation.plans[judged[0].fit.repetition], seen.treatments[policy], seen.treatments[plug_in],
         {name: seen.treatments[codes] for name, codes in rivals.items()},
         pd.DataFrame(rewards, index=seen.index[rows], columns=seen.treatments), scores, tuple(j.tree for j in judged),
-        _judgements(judged),
+        _judgements(judged), _further_scores(judged, whole, policy, plug_in, seen.treatments),
     )  # fmt: skip
+
+
+def _further_scores(judged: list[Judged], whole, policy, plug_in, treatments) -> dict[str, dict[str, np.ndarray]]:
+    """What every rule brings every judged row by further outcomes."""
+    out = {}
+    for name in judged[0].further:
+        rewards = whole(j.further[name] for j in judged)
+        every = np.arange(len(rewards))
+        scores = {POLICY: rewards[every, policy]}
+        scores |= {f"always {label}": rewards[:, k] for k, label in enumerate(treatments)}
+        own = whole(j.further_own[name] for j in judged)
+        out[name] = scores | {STATUS_QUO: own, PLUG_IN: rewards[every, plug_in]}
+    return out
 
 
 def _judgements(judged: list[Judged]) -> dict[str, tuple[Judgement, ...]]:

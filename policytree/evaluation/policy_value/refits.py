@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from policytree.common.executors import check_executor, submitted
+from policytree.estimators.limited import further_outcomes
 from policytree.evaluation.inputs import check_direction
 from policytree.evaluation.policy_value.validation import Fit
 from policytree.exceptions import InputError, UnseenValueWarning, quoted
@@ -63,7 +64,9 @@ def _rows(table, rows: np.ndarray):
 class Data:
     """The user's data, sliced by row numbers into the arguments of estimators."""
 
-    def __init__(self, seen: Observed, X, W, propensity, costs, direction: str, budget_costs=None):
+    def __init__(
+        self, seen: Observed, X, W, propensity, costs, direction: str, budget_costs=None, outcomes=None, subgroups=None
+    ):
         self.seen = seen
         self.direction = direction
         if seen.times is not None:
@@ -72,6 +75,11 @@ class Data:
             None if each is None else seen.frame(treatment_costs(each, seen.n, seen.treatments))
             for each in (costs, budget_costs)
         )
+        self.further = {
+            name: (sliceable(values, f"outcomes[{name!r}]", seen.n), way)
+            for name, (values, way) in further_outcomes(outcomes).items()
+        }
+        self._subgroups = sliceable(subgroups, "subgroups", seen.n)
         self._X = sliceable(X, "X", seen.n)
         self._W = sliceable(W, "W", seen.n)
         self._propensity = propensity
@@ -182,7 +190,33 @@ class Data:
             arguments["sample_treatment_costs"] = self._costs.iloc[rows]
         if self._budget_costs is not None:
             arguments["budget_costs"] = self._budget_costs.iloc[rows]
+        if self.further:
+            arguments["outcomes"] = {name: (_rows(values, rows), way) for name, (values, way) in self.further.items()}
+        if self._subgroups is not None:
+            arguments["subgroups"] = _rows(self._subgroups, rows)
         return arguments
+
+    def further_rewards(self, fitted, rows: np.ndarray) -> dict[str, np.ndarray]:
+        """Rewards (len(rows), K) of further outcomes of rows that a fitted estimator has not seen."""
+        if not self.further:
+            return {}
+        estimators = getattr(fitted, "outcome_estimators_", None)
+        if estimators is None:
+            raise InputError(f"{type(fitted).__name__} has no outcome_estimators_; outcomes need a DRPolicyTree.")
+        known = {"T": self.seen.treatments[self.seen.arm[rows]], **self.propensities(rows), **self.covariates(rows)}
+        treatments = pd.Index(self.seen.treatments)
+        return {
+            name: _by_treatment(estimators[name].predict_rewards(_rows(values, rows), **known), treatments, name)
+            for name, (values, _) in self.further.items()
+        }
+
+    def further_own(self, fitted, rows: np.ndarray) -> dict[str, np.ndarray]:
+        """What the own treatments of these rows brought by further outcomes, (len(rows),)."""
+        known = {"T": self.seen.treatments[self.seen.arm[rows]], **self.covariates(rows)}
+        return {
+            name: fitted.outcome_estimators_[name].predict_own_outcomes(_rows(values, rows), **known).to_numpy()
+            for name, (values, _) in self.further.items()
+        }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,6 +242,10 @@ class Judged:
         ``policy_tree_`` of the fitted estimator, or the estimator if it has none.
     warnings : tuple of WarningMessage
         Heard on the way.
+    further : mapping of str to ndarray of shape (n_test, K)
+        Rewards of further outcomes.
+    further_own : mapping of str to ndarray of shape (n_test,)
+        What their own treatments brought by these.
     """
 
     fit: Fit
@@ -220,6 +258,8 @@ class Judged:
     training: Mapping[str, np.ndarray] | None
     tree: Any
     warnings: tuple[warnings.WarningMessage, ...]
+    further: Mapping[str, np.ndarray]
+    further_own: Mapping[str, np.ndarray]
 
 
 def refit(estimator, fit: Fit, *, rivals: Mapping[str, Any], data: Data, other: str | None = None) -> Judged:
@@ -246,6 +286,8 @@ def refit(estimator, fit: Fit, *, rivals: Mapping[str, Any], data: Data, other: 
             _training_scores(fitted, learnt, data, fit),
             getattr(fitted, "policy_tree_", fitted),
             tuple(heard),
+            data.further_rewards(fitted, rows),
+            data.further_own(fitted, rows),
         )
 
 

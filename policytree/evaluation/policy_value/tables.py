@@ -12,6 +12,7 @@ import pandas as pd
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.formatting import decimals, interval_text, size_text
 from policytree.evaluation.inference.best_arm import BestComparison
+from policytree.evaluation.policy_value.further import Limit, further_lines, group_lines, limit_statement
 from policytree.evaluation.policy_value.optimism import Judgement, Optimism
 from policytree.evaluation.policy_value.validation import SPLIT, Validation
 from policytree.evaluation.policy_value.verdict import SecondOpinion, Verdict
@@ -47,6 +48,8 @@ class Repetition:
     judgements : mapping of str to tuple of Judgement
         For every rule that is learnt, what each refit brings the rows that chose it and those that judge it; empty if
         the estimator does not show the rewards it learnt from.
+    further : mapping of str to mapping of str to ndarray of shape (n_judged,)
+        What every rule brings every row by further outcomes.
     """
 
     folds: FoldPlan = field(repr=False)
@@ -57,6 +60,7 @@ class Repetition:
     scores: Mapping[str, np.ndarray] = field(repr=False)
     trees: tuple[Any, ...] = field(repr=False)
     judgements: Mapping[str, tuple[Judgement, ...]] = field(repr=False)
+    further: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,6 +99,13 @@ class PolicyValueTable:
     optimism : mapping of str to Optimism
         For every rule that is learnt (the tree, the plug-in rule, rivals): its value on the rows that chose it less its
         held-out value. Empty if the estimator has no ``rewards_``.
+    further : mapping of str to mapping of str to Estimate
+        Held-out means of further outcomes, by outcome and rule.
+    limits : mapping of str to Limit
+        The limits on them that the estimator was given.
+    group_values : DataFrame or None
+        By column and group of ``subgroups``: people, held-out value of the tree with a simultaneous interval (for all
+        groups of all columns together), and the shares that get each treatment.
     """
 
     verdict: Verdict
@@ -109,6 +120,9 @@ class PolicyValueTable:
     agreement: float | None = None
     second_opinion: SecondOpinion | None = None
     optimism: Mapping[str, Optimism] = field(default_factory=dict, repr=False)
+    further: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict, repr=False)
+    limits: Mapping[str, Limit] = field(default_factory=dict, repr=False)
+    group_values: pd.DataFrame | None = field(default=None, repr=False)
 
     @property
     def folds(self) -> FoldPlan:
@@ -182,6 +196,22 @@ class PolicyValueTable:
         names += ["optimism_standard_error", "optimism_lower", "optimism_upper"]
         return pd.DataFrame.from_dict(rows, orient="index", columns=names).rename_axis("rule")
 
+    def further_frame(self) -> pd.DataFrame:
+        """One row per further outcome and rule: value, standard_error, lower, upper."""
+        lines = {
+            (name, rule): {part: getattr(each, part) for part in ("value", "standard_error", "lower", "upper")}
+            for name, rules in self.further.items()
+            for rule, each in rules.items()
+        }
+        frame = pd.DataFrame.from_dict(lines, orient="index")
+        if lines:
+            frame.index = pd.MultiIndex.from_tuples(lines, names=["outcome", "rule"])
+        return frame
+
+    def limit_statements(self) -> tuple[str, ...]:
+        """Whether the tree keeps to each limit on people who had no say in it, in a sentence each."""
+        return tuple(limit_statement(name, limit, self.further[name][POLICY]) for name, limit in self.limits.items())
+
     @property
     def digits(self) -> int:
         """Decimals that show two significant digits of the smallest standard error."""
@@ -207,6 +237,7 @@ class PolicyValueTable:
         better = "higher" if self.direction == "maximize" else "lower"
         lines = [f"{self.verdict}\n", table, *self.statements(), *self.optimism_statements()]
         lines += [OPTIMISM] if self.optimism else []
+        lines += further_lines(self.further, self.limits) + group_lines(self.group_values, policy.level)
         lines.insert(2, f"Held-out values, {better} is better; {self.size()}.")
         return "\n".join(lines)
 

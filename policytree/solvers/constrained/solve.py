@@ -63,7 +63,8 @@ class Budgeted:
     Attributes
     ----------
     solution : Solution
-        ``guarantees`` hold the bound by prices alone ("dual_bound"), in summed losses.
+        ``guarantees`` hold the bound by prices alone ("dual_bound") and the objective of the best tree without
+        constraints ("without_limits"), in summed losses.
     sums : tuple of float
         What the tree comes to for every constraint, in the user's unit.
     multipliers : tuple of float
@@ -120,6 +121,7 @@ class _Search:
         self.bound: Fraction | None = None
         self.status = Status.OPTIMAL
         self.cuts = 0
+        self.free: Corner | None = None  # the best tree without constraints
 
     def run(self) -> Budgeted:
         """Do all steps."""
@@ -179,6 +181,7 @@ class _Search:
     def _prices(self) -> None:
         relaxation, dual = self.relaxation, self.dual
         free, _ = dual.solve([0.0] * len(relaxation.constraints))
+        self.free = free
         if relaxation.feasible(free):
             return
         least = []
@@ -324,10 +327,12 @@ class _Search:
             "cuts": self.cuts,
             "merged_rows": relaxation.data.n_rows,
         }
+        guarantees: dict[str, float | str] = {"dual_bound": objective - dual_gap}
+        if self.free is not None:
+            guarantees["without_limits"] = objective - fixed.to_float(float(best.loss - self.free.loss))
         solution = Solution(
-            tree, objective, objective - gap, status, self.watch.seconds(), fixed.resolution, counters,
-            {"dual_bound": objective - dual_gap},
-        )  # fmt: skip
+            tree, objective, objective - gap, status, self.watch.seconds(), fixed.resolution, counters, guarantees
+        )
         return Budgeted(solution, tuple(sums), tuple(multipliers))
 
 
