@@ -198,7 +198,7 @@ def cross_val_policy_value(
     if data.further or groups_of:
         table = replace(
             table,
-            further=further_values(repetitions, data, drawn, level),
+            further=further_values(repetitions, seen, drawn, level),
             limits={
                 str(name): Limit(float(limit), data.further[str(name)][1] == MAXIMIZE)
                 for name, limit in (getattr(estimator, "limits", None) or {}).items()

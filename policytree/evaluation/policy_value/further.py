@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -16,10 +16,6 @@ from policytree.evaluation.formatting import decimals, interval_text
 from policytree.evaluation.policy_value.validation import Validation
 from policytree.weighting.observed import Observed
 
-if TYPE_CHECKING:
-    from policytree.evaluation.policy_value.refits import Data
-    from policytree.evaluation.policy_value.tables import Repetition
-
 POLICY = "policy tree"
 MOST_LOOKED_AT = (
     "Several outcomes are looked at, each by an interval of its own: of twenty, one misses its target on average."
@@ -27,20 +23,20 @@ MOST_LOOKED_AT = (
 
 
 def further_values(
-    repetitions: Sequence[Repetition], data: Data, validation: Validation, level: float
+    repetitions: Sequence[Repeated], seen: Observed, validation: Validation, level: float
 ) -> dict[str, dict[str, Estimate]]:
     """Held-out means of further outcomes under every rule."""
     return {
         name: {
-            rule: validation.estimate([r.further[name][rule] for r in repetitions], data.seen, level)
+            rule: validation.estimate([r.further[name][rule] for r in repetitions], seen, level)
             for rule in repetitions[0].further[name]
         }
-        for name in data.further
+        for name in repetitions[0].further
     }
 
 
 def group_values(
-    repetitions: Sequence[Repetition], subgroups: Mapping[str, Subgroups], seen: Observed, validation: Validation,
+    repetitions: Sequence[Repeated], subgroups: Mapping[str, Subgroups], seen: Observed, validation: Validation,
     level: float,
 ) -> pd.DataFrame:  # fmt: skip
     """Held-out value of the tree by group, with simultaneous intervals, and the shares of treatments.
@@ -68,6 +64,22 @@ def group_values(
     frame = pd.DataFrame.from_dict(lines, orient="index")
     frame.index = pd.MultiIndex.from_tuples(lines, names=["column", "group"])
     return frame
+
+
+class Repeated(Protocol):
+    """What is read here of one repetition of a cross-validation (``tables.Repetition``)."""
+
+    @property
+    def further(self) -> Mapping[str, Mapping[str, np.ndarray]]:
+        """Scores by further outcome and rule."""
+
+    @property
+    def scores(self) -> Mapping[str, np.ndarray]:
+        """Scores by rule."""
+
+    @property
+    def policy(self) -> np.ndarray:
+        """Treatments by the tree."""
 
 
 @dataclass(frozen=True, slots=True)
