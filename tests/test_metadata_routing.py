@@ -131,7 +131,7 @@ def test_calls_in_neither_order_are_refused(trial, call, words):
 
 def test_what_scikit_learn_may_pass_on():
     of_rows = {"W", "propensity", "sample_weight", "groups"}
-    fitted = {"strata", "sample_treatment_costs", "budget_costs"}
+    fitted = {"strata", "sample_treatment_costs", "budget_costs", "outcomes", "subgroups"}
     of_times = {"event", "entry", "instrument", "study"}
     asked_at_fit = {"horizon", "target", "cause", "missing_outcome"}
     asked_at_fit |= {"target_X", "target_W", "target_weights"}
@@ -141,7 +141,7 @@ def test_what_scikit_learn_may_pass_on():
             "score": {"T", *of_rows, *of_times, "sample_treatment_costs"},
         },
         PolicyTree: {
-            "fit": {"T", "sample_weight", "sample_treatment_costs", "budget_costs", "groups"},
+            "fit": {"T", "sample_weight", "sample_treatment_costs", "budget_costs", "groups", "outcomes", "subgroups"},
             "score": {"sample_weight", "sample_treatment_costs"},
         },
         RewardEstimator: {"fit": {"T", *of_rows, "strata", "regression", *of_times, *asked_at_fit}},

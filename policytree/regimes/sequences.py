@@ -43,9 +43,18 @@ def sequences(course: Course, asked: Any = None) -> list[tuple[int, ...]]:
     """
     if asked is not None:
         return [_asked(course, each) for each in asked]
+    return [codes for codes in _possible(course) if _decides_in(course, codes)]
+
+
+def unknown_sequences(course: Course) -> tuple[str, ...]:
+    """Names of the sequences, among those that would be judged, that nobody got to their end."""
+    return tuple(sequence_name(course, codes) for codes in _possible(course) if not _decides_in(course, codes))
+
+
+def _possible(course: Course) -> list[tuple[int, ...]]:
+    """All sequences if they are few, else those of one treatment at all stages."""
     arms = [range(each.n_arms) for each in course.decisions]
-    found = list(product(*arms)) if prod(map(len, arms)) <= MOST else _constant(course)
-    return [codes for codes in found if _decides_in(course, codes)]
+    return list(product(*arms)) if prod(map(len, arms)) <= MOST else _constant(course)
 
 
 def _decides_in(course: Course, codes: tuple[int, ...]) -> bool:

@@ -25,7 +25,7 @@ from policytree.evaluation.regimes.rules import REGIME, fixed_sequences, rules_t
 from policytree.evaluation.regimes.sequential import DOUBLY_ROBUST, ESTIMATORS, Rules, SequentialScores
 from policytree.evaluation.regimes.tables import RegimeValueTable
 from policytree.exceptions import InputError, OverlapWarning, UnseenValueWarning, quoted
-from policytree.regimes.sequences import sequence_overlap
+from policytree.regimes.sequences import sequence_overlap, unknown_sequences
 from policytree.regimes.stages import Course, Stage, check_stages
 from policytree.regimes.treatment_regime import TreatmentRegime
 from policytree.weighting.observed import REFUSE, Observed
@@ -275,7 +275,7 @@ def _table(
         once = compare_with_best({name: differences[name] for name in single}, direction)
     names = Names(REGIME, STATUS_QUO, fixed, control, words=REGIME_WORDS)
     overlap = sequence_overlap(course.take(drawn.judged()), _chances(parts[0]))
-    unknown = tuple(overlap.index[overlap["people"] == 0])
+    unknown = unknown_sequences(course)
     return RegimeValueTable(
         decide(best, names, difference, direction), estimates, differences, best, once, direction, scores, overlap,
         unknown, estimator, drawn, seen, _agreement(regime, course, parts),
